@@ -209,8 +209,9 @@ ATT_CUDA_KERNELS(DECLARE)
 #define ADDRESS(name) &att_cuda_##name,
 static const att_kernel *const kernels[] = {ATT_CUDA_KERNELS(ADDRESS) nullptr};
 
-/* Rows for products that fill the device; the activations of a group are a few gigabytes. */
-static const att_grouping grouping = {1 << 17, 1 << 17, 512, (size_t)4 << 30, 1};
+/* Groups are as large as the memory for their activations allows: small maps at the end of a network must fill the
+ * device, too. */
+static const att_grouping grouping = {1 << 21, 1 << 21, 512, (size_t)4 << 30, 1};
 
 static const char *version(void)
 {
