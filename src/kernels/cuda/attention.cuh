@@ -180,6 +180,8 @@ __device__ __forceinline__ float attention_score(const attention_problem &p, att
 {
     float score = p.scale * product;
     const attention_terms &t = p.terms;
+    if (q.index < 0 || k.index < 0)
+        return score; /* past the end: there are no terms to read */
     if (t.relative) {
         int shift = attention_shift(p, q, k);
         if (shift >= 0)

@@ -6,18 +6,23 @@
 
 static constexpr float LOG2_E = 1.44269504088896341f;
 
-/* Memory of a block. first and second: q and do, or k and v, of the tokens of a tile. */
-template <int D> struct mma_gradient_memory {
-    bf16 outer_first[TILE * mma_stride<D>], outer_second[TILE * mma_stride<D>];
-    bf16 inner_first[TILE * mma_stride<D>], inner_second[TILE * mma_stride<D>];
+/* A tile of queries and their numbers, and a tile of keys. */
+struct mma_tokens {
     attention_tokens queries, keys;
     float lse[TILE], do_o[TILE];
 };
 
+/* Memory of a block. first and second: q and do, or k and v, of the tokens of a tile. One of the two inner tiles is
+ * copied while the other is used. */
+template <int D> struct mma_gradient_memory {
+    bf16 outer_first[TILE * mma_stride<D>], outer_second[TILE * mma_stride<D>];
+    bf16 inner_first[2][TILE * mma_stride<D>], inner_second[2][TILE * mma_stride<D>];
+    mma_tokens tokens[2]; /* those of the outer tile are in both */
+};
+
 /* Fills the tokens of a tile of queries and their numbers; all threads call. */
-template <int D>
 __device__ __forceinline__ void fill_queries(const attention_problem &p, const gradient_inputs &in, attention_head head,
-                                             int window, int first, mma_gradient_memory<D> *m)
+                                             int window, int first, mma_tokens *m)
 {
     attention_fill_tokens(p, window, first, p.queries, &m->queries);
     int i = threadIdx.x;
@@ -25,36 +30,40 @@ __device__ __forceinline__ void fill_queries(const attention_problem &p, const g
         return;
     int token = m->queries.index[i];
     int64_t row = attention_row(p, head, token);
-    m->lse[i] = token >= 0 ? in.lse[row] * LOG2_E : 0;
+    m->lse[i] = token >= 0 ? in.lse[row] * LOG2_E : INFINITY; /* past the end: weights of 0 */
     m->do_o[i] = token >= 0 ? in.do_o[row] : 0;
 }
 
-/* The weight after dropout and the gradient of the score of query i and key j, places in their tiles. */
-template <bool TERMS, int D>
-__device__ __forceinline__ void pair_gradient(const attention_problem &p, attention_head head,
-                                              const mma_gradient_memory<D> *m, int first_query, int first_key, int i,
-                                              int j, float factor, float *weight, float *ds)
+/* Replaces the products of query i and key j, places in their tiles, by the weight after dropout and the gradient of
+ * the score. lse: times log2(e) */
+template <bool TERMS>
+__device__ __forceinline__ void pair_gradient(const attention_problem &p, attention_head head, const mma_tokens *tokens,
+                                              int first_query, int first_key, int i, int j, float lse, float do_o,
+                                              float *weight, float *ds)
 {
-    attention_token q = attention_token_of(&m->queries, i), k = attention_token_of(&m->keys, j);
-    bool seen = q.index >= 0 && k.index >= 0 && !(TERMS && p.causal && first_key + j > first_query + i);
-    float score = p.scale * *weight;
-    if (TERMS)
-        score = attention_score(p, head, q, k, first_key + j, *weight);
-    float a = seen ? power_of_two(fmaf(score, LOG2_E, -m->lse[i])) : 0;
+    float score = p.scale * *weight, factor = 1;
+    bool seen = first_key + j < p.keys;
+    if (TERMS) {
+        attention_token q = attention_token_of(&tokens->queries, i);
+        score = attention_score(p, head, q, attention_token_of(&tokens->keys, j), first_key + j, *weight);
+        seen = seen && !(p.causal && first_key + j > first_query + i);
+        if (p.drops && q.index >= 0)
+            factor = attention_factor(p, head, q.index, first_key + j);
+    }
+    float a = seen ? power_of_two(fmaf(score, LOG2_E, -lse)) : 0;
     *weight = factor * a;
-    *ds = a * (factor * *ds - m->do_o[i]);
+    *ds = a * (factor * *ds - do_o);
 }
 
 /* Keeps the gradients of scores of a warp's rows for those of the terms, and adds their squares. */
-template <int D>
 __device__ __forceinline__ void keep_gradients(const attention_problem &p, const gradient_outputs &to,
-                                               attention_head head, const mma_gradient_memory<D> *m, int first_sample,
+                                               attention_head head, const attention_tokens *queries, int first_sample,
                                                int first_key, int row, const float ds[MMA_PER_TILE][4],
                                                double squares[2])
 {
     int t = threadIdx.x % 4;
     for (int half = 0; half < 2; half++) {
-        int token = m->queries.index[row + 8 * half];
+        int token = queries->index[row + 8 * half];
         int64_t at = attention_row(p, {head.sample - first_sample, head.number}, token) * p.keys + first_key;
 #pragma unroll
         for (int n = 0; n < MMA_PER_TILE; n++)
@@ -82,10 +91,43 @@ __device__ __forceinline__ void write_norms(const attention_problem &p, const gr
     }
 }
 
+/* The rows of a head that a block reads. */
+struct mma_rows {
+    attention_rows queries[2], keys[2]; /* q and do, k and v */
+};
+
+__device__ __forceinline__ mma_rows mma_rows_of(const attention_problem &p, const gradient_inputs &in,
+                                                attention_head head)
+{
+    return {{attention_rows_of(p, HEAD_Q, head), attention_rows_like_out(p, in.dout, head)},
+            {attention_rows_of(p, HEAD_K, head), attention_rows_of(p, HEAD_V, head)}};
+}
+
+/* Begins to copy the inner tile from `first` on; all threads call. Tokens of a tile without windows follow each other.
+ */
+template <int D, bool OF_QUERIES, bool TERMS>
+__device__ __forceinline__ void mma_copy_inner(const attention_problem &p, const gradient_inputs &in,
+                                               attention_head head, int window, int first, int stage,
+                                               mma_gradient_memory<D> *m)
+{
+    mma_tokens *tokens = &m->tokens[stage];
+    mma_rows rows = mma_rows_of(p, in, head);
+    if (!OF_QUERIES)
+        fill_queries(p, in, head, window, first, tokens);
+    else if (TERMS)
+        attention_fill_tokens(p, window, first, p.keys, &tokens->keys);
+    if (TERMS)
+        __syncthreads();
+    const int *index = !TERMS ? nullptr : OF_QUERIES ? tokens->keys.index : tokens->queries.index;
+    int count = OF_QUERIES ? p.keys : p.queries;
+    mma_copy<D>(OF_QUERIES ? rows.keys[0] : rows.queries[0], index, first, count, TILE, m->inner_first[stage]);
+    mma_copy<D>(OF_QUERIES ? rows.keys[1] : rows.queries[1], index, first, count, TILE, m->inner_second[stage]);
+}
+
 /* A block for each outer tile of a window of a head of a sample; for dk and dv, a head of keys or values, which
  * `shared_by` heads of queries share. */
 template <int D, gradient_result RESULT, bool TERMS>
-__global__ void __launch_bounds__(MMA_THREADS)
+__global__ void __launch_bounds__(MMA_THREADS, D <= 64 && !TERMS ? 3 : 2)
     attention_grad_mma_kernel(attention_problem p, gradient_inputs in, gradient_outputs to, int heads, int shared_by,
                               int first_sample)
 {
@@ -98,89 +140,80 @@ __global__ void __launch_bounds__(MMA_THREADS)
     int window = unit % p.windows, sample = first_sample + unit / p.windows / heads;
     int first_head = unit / p.windows % heads * shared_by, row = threadIdx.x / 32 * MMA_ROWS;
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    float first_sums[FIRST ? D / MMA_COLUMNS : 1][4] = {}, second_sums[SECOND ? D / MMA_COLUMNS : 1][4] = {};
-    double squares[2] = {};
     attention_head head = {sample, first_head};
-    for (int h = 0; h < shared_by; h++) {
-        head.number = first_head + h;
-        attention_rows q = attention_rows_of(p, HEAD_Q, head), k = attention_rows_of(p, HEAD_K, head);
-        attention_rows v = attention_rows_of(p, HEAD_V, head), dout = attention_rows_like_out(p, in.dout, head);
-        if (h == 0) {
-            if (OF_QUERIES)
-                fill_queries<D>(p, in, head, window, outer, m);
-            else
-                attention_fill_tokens(p, window, outer, p.keys, &m->keys);
-            __syncthreads();
-            mma_copy<D>(OF_QUERIES ? q : k, OF_QUERIES ? m->queries.index : m->keys.index, 0, 0, TILE, m->outer_first);
-            mma_copy<D>(OF_QUERIES ? dout : v, OF_QUERIES ? m->queries.index : m->keys.index, 0, 0, TILE,
-                        m->outer_second);
+    for (int stage = 0; stage < 2; stage++)
+        if (OF_QUERIES)
+            fill_queries(p, in, head, window, outer, &m->tokens[stage]);
+        else
+            attention_fill_tokens(p, window, outer, p.keys, &m->tokens[stage].keys);
+    __syncthreads();
+    const int *outer_index = OF_QUERIES ? m->tokens[0].queries.index : m->tokens[0].keys.index;
+    mma_rows rows = mma_rows_of(p, in, head);
+    mma_copy<D>(OF_QUERIES ? rows.queries[0] : rows.keys[0], outer_index, 0, 0, TILE, m->outer_first);
+    mma_copy<D>(OF_QUERIES ? rows.queries[1] : rows.keys[1], outer_index, 0, 0, TILE, m->outer_second);
+    int begin = TERMS && p.causal && !OF_QUERIES ? outer : 0;
+    int end = TERMS && p.causal && OF_QUERIES && !to.kept && outer + TILE < inner_count ? outer + TILE : inner_count;
+    int of_head = (end - begin + TILE - 1) / TILE, steps = of_head * shared_by;
+    mma_copy_inner<D, OF_QUERIES, TERMS>(p, in, head, window, begin, 0, m);
+    copy_commit();
+    float first_sums[FIRST ? D / MMA_COLUMNS : 1][4] = {}, second_sums[SECOND ? D / MMA_COLUMNS : 1][4] = {};
+    float lse[2], do_o[2]; /* of the thread's queries, if they are the outer tokens */
+    double squares[2] = {};
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        lse[half] = OF_QUERIES ? m->tokens[0].lse[row + g + 8 * half] : 0;
+        do_o[half] = OF_QUERIES ? m->tokens[0].do_o[row + g + 8 * half] : 0;
+    }
+    for (int step = 0, stage = 0; step < steps; step++, stage ^= 1) {
+        int inner = begin + step % of_head * TILE;
+        int first_query = OF_QUERIES ? outer : inner, first_key = OF_QUERIES ? inner : outer;
+        int count = inner_count - inner < TILE ? inner_count - inner : TILE;
+        const mma_tokens *tokens = &m->tokens[stage];
+        head.number = first_head + step / of_head;
+        copy_wait<0>();
+        __syncthreads();
+        if (step + 1 < steps)
+            mma_copy_inner<D, OF_QUERIES, TERMS>(p, in, {sample, first_head + (step + 1) / of_head}, window,
+                                                 begin + (step + 1) % of_head * TILE, stage ^ 1, m);
+        copy_commit();
+        float weights[MMA_PER_TILE][4], ds[MMA_PER_TILE][4] = {};
+        mma_scores<D>(m->outer_first, row, m->inner_first[stage], count, weights);
+        if (FIRST)
+            mma_scores<D>(m->outer_second, row, m->inner_second[stage], count, ds);
+#pragma unroll
+        for (int n = 0; n < MMA_PER_TILE; n++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                int of_outer = row + g + e / 2 * 8, of_inner = n * MMA_COLUMNS + 2 * t + e % 2;
+                int i = OF_QUERIES ? of_outer : of_inner, j = OF_QUERIES ? of_inner : of_outer;
+                pair_gradient<TERMS>(p, head, tokens, first_query, first_key, i, j,
+                                     OF_QUERIES ? lse[e / 2] : tokens->lse[i],
+                                     OF_QUERIES ? do_o[e / 2] : tokens->do_o[i], &weights[n][e], &ds[n][e]);
+            }
+        if (OF_QUERIES && (to.kept || to.norms.data))
+            keep_gradients(p, to, head, &tokens->queries, first_sample, first_key, row + g, ds, squares);
+        uint32_t pairs[MMA_PER_TILE][2];
+        if constexpr (SECOND) {
+#pragma unroll
+            for (int n = 0; n < 2 * MMA_PER_TILE; n++)
+                pairs[n / 2][n % 2] = pack_bf16(weights[n / 2][n % 2 * 2], weights[n / 2][n % 2 * 2 + 1]);
+            mma_mix<D>(pairs, m->inner_second[stage], count, second_sums);
         }
-        int begin = TERMS && p.causal && !OF_QUERIES ? outer : 0;
-        int end =
-            TERMS && p.causal && OF_QUERIES && !to.kept && outer + TILE < inner_count ? outer + TILE : inner_count;
-        for (int inner = begin; inner < end; inner += TILE) {
-            int first_query = OF_QUERIES ? outer : inner, first_key = OF_QUERIES ? inner : outer;
-            int count = inner_count - inner < TILE ? inner_count - inner : TILE;
-            __syncthreads(); /* the last inner tile may still be read */
-            if (OF_QUERIES)
-                attention_fill_tokens(p, window, inner, p.keys, &m->keys);
-            else
-                fill_queries<D>(p, in, head, window, inner, m);
-            __syncthreads();
-            const int *index = OF_QUERIES ? m->keys.index : m->queries.index;
-            mma_copy<D>(OF_QUERIES ? k : q, index, 0, 0, TILE, m->inner_first);
-            mma_copy<D>(OF_QUERIES ? v : dout, index, 0, 0, TILE, m->inner_second);
-            copy_commit();
-            copy_wait<0>();
-            __syncthreads();
-            float weights[MMA_PER_TILE][4], ds[MMA_PER_TILE][4];
-            mma_scores<D>(m->outer_first, row, m->inner_first, count, weights);
-            if (FIRST)
-                mma_scores<D>(m->outer_second, row, m->inner_second, count, ds);
+        if constexpr (FIRST) {
 #pragma unroll
-            for (int n = 0; n < MMA_PER_TILE; n++)
-#pragma unroll
-                for (int e = 0; e < 4; e++) {
-                    int of_outer = row + g + e / 2 * 8, of_inner = n * MMA_COLUMNS + 2 * t + e % 2;
-                    int i = OF_QUERIES ? of_outer : of_inner, j = OF_QUERIES ? of_inner : of_outer;
-                    float factors[4] = {1, 1, 1, 1};
-                    if (TERMS && p.drops && m->queries.index[i] >= 0)
-                        attention_factors(p, head, m->queries.index[i], first_key + j / 4 * 4, factors);
-                    float factor = j % 4 == 0   ? factors[0]
-                                   : j % 4 == 1 ? factors[1]
-                                   : j % 4 == 2 ? factors[2]
-                                                : factors[3];
-                    if (!FIRST)
-                        ds[n][e] = 0;
-                    pair_gradient<TERMS, D>(p, head, m, first_query, first_key, i, j, factor, &weights[n][e],
-                                            &ds[n][e]);
-                }
-            if (OF_QUERIES && (to.kept || to.norms.data))
-                keep_gradients<D>(p, to, head, m, first_sample, first_key, row + g, ds, squares);
-            uint32_t pairs[MMA_PER_TILE][2];
-            if (SECOND) {
-#pragma unroll
-                for (int n = 0; n < 2 * MMA_PER_TILE; n++)
-                    pairs[n / 2][n % 2] = pack_bf16(weights[n / 2][n % 2 * 2], weights[n / 2][n % 2 * 2 + 1]);
-                mma_mix<D>(pairs, m->inner_second, count, second_sums);
-            }
-            if (FIRST) {
-#pragma unroll
-                for (int n = 0; n < 2 * MMA_PER_TILE; n++)
-                    pairs[n / 2][n % 2] = pack_bf16(ds[n / 2][n % 2 * 2], ds[n / 2][n % 2 * 2 + 1]);
-                mma_mix<D>(pairs, m->inner_first, count, first_sums);
-            }
+            for (int n = 0; n < 2 * MMA_PER_TILE; n++)
+                pairs[n / 2][n % 2] = pack_bf16(ds[n / 2][n % 2 * 2], ds[n / 2][n % 2 * 2 + 1]);
+            mma_mix<D>(pairs, m->inner_first[stage], count, first_sums);
         }
     }
     const float scale[2] = {p.scale, p.scale}, one[2] = {1, 1};
-    const int *index = (OF_QUERIES ? m->queries.index : m->keys.index) + row;
-    attention_rows first = attention_rows_of(p, OF_QUERIES ? HEAD_Q : HEAD_K, head);
+    const int *index = outer_index + row;
+    attention_rows first = OF_QUERIES ? rows.queries[0] : rows.keys[0], second = rows.keys[1];
     first.x = to.of[OF_QUERIES ? HEAD_Q : HEAD_K];
+    second.x = to.of[HEAD_V];
     if constexpr (FIRST)
         if (first.x.data)
             mma_store<D>(first, index, first_sums, scale);
-    attention_rows second = attention_rows_of(p, HEAD_V, head);
-    second.x = to.of[HEAD_V];
     if constexpr (SECOND)
         if (second.x.data)
             mma_store<D>(second, index, second_sums, one);

@@ -6,11 +6,11 @@ static constexpr float LOG2_E = 1.44269504088896341f, LN_2 = 0.69314718055994530
 /* The largest score of a query without keys; its products with units are finite. */
 static constexpr float LEAST_SCORE = -1e35f;
 
-/* Memory of a block: tokens, then the queries [rows, D], the keys and the values [TILE, D] of a tile. */
-template <int D, int M> struct mma_memory {
-    bf16 q[MMA_WARPS * MMA_ROWS * M * mma_stride<D>], k[TILE * mma_stride<D>], v[TILE * mma_stride<D>];
-    int queries[MMA_WARPS * MMA_ROWS * M];
-    attention_tokens keys;
+/* Memory of a block: its queries, and two tiles of keys and values, of which one is copied while the other is used. */
+template <int D> struct mma_memory {
+    bf16 q[TILE * mma_stride<D>], k[2][TILE * mma_stride<D>], v[2][TILE * mma_stride<D>];
+    int queries[TILE];
+    attention_tokens keys[2];
 };
 
 /* One of the two rows of a thread in 16 rows of a warp. Scores are in units of ln(2) / unit. */
@@ -110,99 +110,92 @@ __device__ __forceinline__ void mma_finish_row(const attention_problem &p, const
         to.map[at * p.keys + j] = expf(to.map[at * p.keys + j] - lse);
 }
 
-/* A block for each tile of 64 M queries of a window of a head of a sample; each warp has M times 16 of them. TERMS:
- * scores may have terms or masks, weights may be dropped, and the map may be read. */
-template <int D, int M, bool TERMS, bool MEASURES>
-__global__ void __launch_bounds__(MMA_THREADS)
+/* Begins to copy a tile of keys and values. PLACES: the places of the tokens are needed, too; then all threads wait for
+ * each other. */
+template <int D, bool PLACES>
+__device__ __forceinline__ void mma_copy_keys(const attention_problem &p, const query_tile &tile, int first, int stage,
+                                              mma_memory<D> *m)
+{
+    if (PLACES) {
+        attention_fill_tokens(p, tile.window, first, p.keys, &m->keys[stage]);
+        __syncthreads();
+    }
+    const int *index = PLACES ? m->keys[stage].index : nullptr;
+    mma_copy<D>(attention_rows_of(p, HEAD_K, tile.head), index, first, p.keys, TILE, m->k[stage]);
+    mma_copy<D>(attention_rows_of(p, HEAD_V, tile.head), index, first, p.keys, TILE, m->v[stage]);
+}
+
+/* Blocks that a multiprocessor should hold at once, which bounds the registers. */
+template <int D, bool TERMS, bool MEASURES> static constexpr int mma_blocks = TERMS || MEASURES ? 2 : D <= 64 ? 4 : 3;
+
+/* A block for each tile of queries of a window of a head of a sample; each warp has 16 of them. TERMS: scores may have
+ * terms or masks, weights may be dropped, and the map may be read. */
+template <int D, bool TERMS, bool MEASURES>
+__global__ void __launch_bounds__(MMA_THREADS, mma_blocks<D, TERMS, MEASURES>)
     attention_mma_kernel(attention_problem p, attention_outputs to, float unit)
 {
     extern __shared__ __align__(16) unsigned char shared[];
-    mma_memory<D, M> *m = (mma_memory<D, M> *)shared;
-    constexpr int ROWS = MMA_WARPS * MMA_ROWS * M;
-    const bool places = TERMS || MEASURES; /* whether places of tokens are needed */
-    query_tile tile = query_tile_at(p, blockIdx.x, ROWS);
-    int warp_row = threadIdx.x / 32 * MMA_ROWS * M, g = threadIdx.x % 32 / 4;
-    attention_rows k = attention_rows_of(p, HEAD_K, tile.head), v = attention_rows_of(p, HEAD_V, tile.head);
-    for (int i = threadIdx.x; i < ROWS; i += MMA_THREADS)
+    mma_memory<D> *m = (mma_memory<D> *)shared;
+    constexpr bool PLACES = TERMS || MEASURES;
+    query_tile tile = query_tile_at(p, blockIdx.x, TILE);
+    int warp_row = threadIdx.x / 32 * MMA_ROWS, g = threadIdx.x % 32 / 4;
+    for (int i = threadIdx.x; i < TILE; i += MMA_THREADS)
         m->queries[i] = tile.first + i < p.queries ? attention_token_at(p, tile.window, tile.first + i).index : -1;
-    if (places)
-        attention_fill_tokens(p, tile.window, 0, p.keys, &m->keys);
     __syncthreads();
-    const int *index = TERMS ? m->keys.index : nullptr;
-    mma_copy<D>(attention_rows_of(p, HEAD_Q, tile.head), m->queries, 0, 0, ROWS, m->q);
-    mma_copy<D>(k, index, 0, p.keys, TILE, m->k);
+    mma_copy<D>(attention_rows_of(p, HEAD_Q, tile.head), m->queries, 0, 0, TILE, m->q);
+    mma_copy_keys<D, PLACES>(p, tile, 0, 0, m);
     copy_commit();
-    mma_row<MEASURES> rows[2 * M];
-    float sums[M][D / MMA_COLUMNS][4] = {};
+    mma_row<MEASURES> rows[2];
+    float sums[D / MMA_COLUMNS][4] = {}, share[2];
 #pragma unroll
-    for (int r = 0; r < 2 * M; r++) {
-        int place = warp_row + r / 2 * MMA_ROWS + r % 2 * 8 + g;
-        rows[r] = {};
-        rows[r].number = tile.first + place;
-        rows[r].token = attention_token_at(p, tile.window, rows[r].number);
-        rows[r].token.index = m->queries[place];
-        rows[r].largest = LEAST_SCORE;
-        rows[r].statistics[0].argmax = INT_MAX;
+    for (int half = 0; half < 2; half++) {
+        int place = warp_row + half * 8 + g;
+        rows[half] = {};
+        rows[half].number = tile.first + place;
+        rows[half].token = attention_token_at(p, tile.window, rows[half].number);
+        rows[half].token.index = m->queries[place];
+        rows[half].largest = LEAST_SCORE;
+        rows[half].statistics[0].argmax = INT_MAX;
     }
-    int end = TERMS && p.causal && !to.map && tile.first + ROWS < p.keys ? tile.first + ROWS : p.keys;
-    for (int first = 0; first < end; first += TILE) {
+    int end = TERMS && p.causal && !to.map && tile.first + TILE < p.keys ? tile.first + TILE : p.keys;
+    for (int first = 0, stage = 0; first < end; first += TILE, stage ^= 1) {
         int count = end - first < TILE ? end - first : TILE;
-        uint32_t weights[M][MMA_PER_TILE][2];
         copy_wait<0>();
         __syncthreads();
-        mma_copy<D>(v, index, first, p.keys, TILE, m->v);
+        if (first + TILE < end)
+            mma_copy_keys<D, PLACES>(p, tile, first + TILE, stage ^ 1, m);
         copy_commit();
-#pragma unroll
-        for (int i = 0; i < M; i++) {
-            float scores[MMA_PER_TILE][4], shrink[2];
-            mma_scores<D>(m->q, warp_row + i * MMA_ROWS, m->k, count, scores);
-#pragma unroll
-            for (int half = 0; half < 2; half++)
-                shrink[half] = mma_soften<TERMS, MEASURES>(p, tile.head, unit, first, half, &m->keys, to.map, scores,
-                                                           &rows[2 * i + half]);
-#pragma unroll
-            for (int n = 0; n < MMA_PER_TILE; n++) {
-                weights[i][n][0] = pack_bf16(scores[n][0], scores[n][1]);
-                weights[i][n][1] = pack_bf16(scores[n][2], scores[n][3]);
-            }
-#pragma unroll
-            for (int n = 0; n < D / MMA_COLUMNS; n++)
-#pragma unroll
-                for (int e = 0; e < 4; e++)
-                    sums[i][n][e] *= shrink[e / 2];
-        }
-        copy_wait<0>();
-        __syncthreads();
-        if (first + TILE < end) {
-            if (places) {
-                attention_fill_tokens(p, tile.window, first + TILE, p.keys, &m->keys);
-                __syncthreads();
-            }
-            mma_copy<D>(k, index, first + TILE, p.keys, TILE, m->k);
-            copy_commit();
-        }
-#pragma unroll
-        for (int i = 0; i < M; i++)
-            mma_mix<D>(weights[i], m->v, count, sums[i]);
-    }
-#pragma unroll
-    for (int i = 0; i < M; i++) {
-        float share[2];
+        float scores[MMA_PER_TILE][4], shrink[2];
+        uint32_t weights[MMA_PER_TILE][2];
+        mma_scores<D>(m->q, warp_row, m->k[stage], count, scores);
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            mma_finish_row<MEASURES>(p, to, tile.head, unit, &rows[2 * i + half], &share[half]);
-        if (to.out.data)
-            mma_store<D>(attention_rows_like_out(p, to.out, tile.head), m->queries + warp_row + i * MMA_ROWS, sums[i],
-                         share);
+            shrink[half] = mma_soften<TERMS, MEASURES>(p, tile.head, unit, first, half, &m->keys[stage], to.map, scores,
+                                                       &rows[half]);
+#pragma unroll
+        for (int n = 0; n < MMA_PER_TILE; n++) {
+            weights[n][0] = pack_bf16(scores[n][0], scores[n][1]);
+            weights[n][1] = pack_bf16(scores[n][2], scores[n][3]);
+        }
+#pragma unroll
+        for (int n = 0; n < D / MMA_COLUMNS; n++)
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                sums[n][e] *= shrink[e / 2];
+        mma_mix<D>(weights, m->v[stage], count, sums);
     }
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+        mma_finish_row<MEASURES>(p, to, tile.head, unit, &rows[half], &share[half]);
+    if (to.out.data)
+        mma_store<D>(attention_rows_like_out(p, to.out, tile.head), m->queries + warp_row, sums, share);
 }
 
-template <int D, int M, bool TERMS, bool MEASURES>
-static void launch(const attention_problem &p, const attention_outputs &to)
+template <int D, bool TERMS, bool MEASURES> static void launch(const attention_problem &p, const attention_outputs &to)
 {
-    const int rows = MMA_WARPS * MMA_ROWS * M, bytes = (int)sizeof(mma_memory<D, M>);
-    int64_t tiles = (int64_t)p.samples * p.heads * p.windows * ((p.queries + rows - 1) / rows);
-    auto kernel = attention_mma_kernel<D, M, TERMS, MEASURES>;
+    const int bytes = (int)sizeof(mma_memory<D>);
+    int64_t tiles = (int64_t)p.samples * p.heads * p.windows * ((p.queries + TILE - 1) / TILE);
+    auto kernel = attention_mma_kernel<D, TERMS, MEASURES>;
     cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     kernel<<<(unsigned)tiles, MMA_THREADS, bytes, cuda.stream>>>(p, to, TERMS ? LOG2_E : p.scale * LOG2_E);
 }
@@ -218,12 +211,12 @@ bool attention_mma(const attention_problem &p, const attention_outputs &to)
     return mma_with_width(p.operand[HEAD_Q].width, [&](auto width) {
         constexpr int D = decltype(width)::value;
         if (terms && to.stats)
-            launch<D, 1, true, true>(p, to);
+            launch<D, true, true>(p, to);
         else if (terms)
-            launch<D, 1, true, false>(p, to);
+            launch<D, true, false>(p, to);
         else if (to.stats)
-            launch<D, 1, false, true>(p, to);
+            launch<D, false, true>(p, to);
         else
-            launch<D, D <= 64 ? 2 : 1, false, false>(p, to);
+            launch<D, false, false>(p, to);
     });
 }
