@@ -72,8 +72,11 @@ const att_memory att_host_memory = {
 
 /* infer_rows: enough rows of a matrix product to use a core fully while operands stay in its cache. train_rows: enough
  * rows for efficient weight gradients. */
-const att_grouping att_host_grouping = {
-    .infer_rows = 256, .train_rows = 800, .most = 64, .arena_bytes = (size_t)96 << 20};
+const att_grouping att_host_grouping = {.infer_rows = 256,
+                                        .train_rows = 800,
+                                        .most = 64,
+                                        .arena_bytes = (size_t)96 << 20,
+                                        .segment_bytes = (size_t)96 << 20};
 
 int att_backend_threads(const att_backend *backend, const att_context *context)
 {

@@ -5,6 +5,16 @@
 #include "backend/kernel.h"
 #include "core/export.h"
 
+/* Recordings of kernel calls and clears, which are repeated at less cost than the calls themselves. From begin() to
+ * end(), which one thread calls, calls and clears take no effect but are recorded; copies are not allowed. replay()
+ * makes them again, with the pointers and numbers that they had. */
+typedef struct att_recorder {
+    att_status (*begin)(att_context *context);
+    att_status (*end)(att_context *context, void **recording); /* *recording is NULL on failure */
+    att_status (*replay)(att_context *context, void *recording);
+    void (*release)(void *recording);
+} att_recorder;
+
 /* The memory that holds arenas and weights. Host code never dereferences what allocate() returns; it uses copy_in() and
  * copy_out(). If not NULL, `enter` and `leave` are called before and after every kernel call. Kernel calls, copies and
  * clears of all threads of a context take effect in the order of the calls, but possibly later. wait() returns when all
@@ -21,15 +31,17 @@ typedef struct att_memory {
     bool host; /* kernels can read and write the caller's memory directly */
     void (*enter)(void);
     void (*leave)(void);
+    const att_recorder *recorder; /* NULL: calls cannot be recorded */
 } att_memory;
 
 /* Parameters for choosing the group size, the number of samples per call: a power of two of at most `most`, such that
- * matrix products have about infer_rows or train_rows rows and the activations of a group take at most arena_bytes.
+ * matrix products have about infer_rows or train_rows rows and the activations of a group take at most arena_bytes; in
+ * plans of several segments, which keep activations elsewhere, at most segment_bytes.
  * Constant for a backend, because the bits of the results depend on them. threads: host threads that call kernels, 0
  * for all threads of the context. */
 typedef struct att_grouping {
     int infer_rows, train_rows, most;
-    size_t arena_bytes;
+    size_t arena_bytes, segment_bytes;
     int threads;
 } att_grouping;
 

@@ -48,15 +48,17 @@ static int power_of_two_at_most(int64_t limit, int most)
     return power;
 }
 
-/* Halves the group until the activations fit into the backend's arena_bytes. Uses the graph before it is cast to bf16,
- * so that mixed precision has the same groups as full precision, and ignores observers. */
+/* Halves the group until the activations fit into the memory that the backend allows. Uses the graph before it is cast
+ * to bf16, so that mixed precision has the same groups as full precision, and ignores observers. */
 static att_status shrink_group(const att_plan *plan, const att_rewritten *from, const att_ref *refs,
                                att_segment *segment)
 {
+    const att_grouping *by = plan->units.backend->grouping;
+    size_t most = plan->segment_count > 1 ? by->segment_bytes : by->arena_bytes;
     for (; segment->group > 1; segment->group /= 2) {
         size_t bytes;
         ATT_TRY(att_measure_arena(plan, from, segment, refs, segment->group, &bytes));
-        if (bytes <= plan->units.backend->grouping->arena_bytes)
+        if (bytes <= most)
             break;
     }
     return ATT_OK;

@@ -270,6 +270,7 @@ void att_session_destroy(att_session **out)
     att_session *session = *out;
     const att_plan *plan = session->plan;
     att_exchange_destroy(&session->exchange);
+    att_recorded_release(session);
     for (int i = 0; session->teams && i < plan->teams; i++)
         release(session, session->teams[i].arena, session->arena_bytes);
     att_free(session->context, session->teams);

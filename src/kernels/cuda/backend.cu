@@ -40,16 +40,16 @@ bool att_cuda_accepts(const att_problem *problem)
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* Copies travel through pinned memory, in pieces; while the device reads one buffer, the host fills the other. */
-enum { STAGING_BUFFERS = 2 };
-static const size_t staging_bytes = (size_t)16 << 20;
+/* Copies to the device travel through pinned memory, in pieces. Several threads fill it, because one alone is slower
+ * than the device's bus, each with buffers of its own: while the device reads one, the thread fills the other. */
+enum { COPY_THREADS = 8, COPY_BUFFERS = 2 };
+static const size_t piece_bytes = (size_t)2 << 20;
 
 struct staging_buffer {
     void *host;
     cudaEvent_t free; /* recorded behind the copy that reads the buffer */
 };
-static staging_buffer staging[STAGING_BUFFERS];
-static int next_staging;
+static staging_buffer staging[COPY_THREADS][COPY_BUFFERS];
 static std::mutex staging_lock;
 
 /* Memory of less than this many bytes is left free for the libraries and the display of errors. */
@@ -76,34 +76,46 @@ static void cuda_release(att_context *context, void *block, size_t bytes)
     cudaFree(block); /* waits for the device */
 }
 
-/* Copies with several threads: one alone is slower than the device's bus. */
-static void copy_on_threads(void *to, const void *from, size_t bytes)
+/* Copies pieces `thread`, thread + threads, ... */
+static void copy_pieces(char *to, const char *from, size_t bytes, int thread, int threads)
 {
-    enum { THREADS = 4 };
-    std::thread others[THREADS - 1];
-    size_t share = bytes < ((size_t)1 << 20) ? bytes : (bytes + THREADS - 1) / THREADS;
-    int count = 0;
-    for (size_t first = share; first < bytes; first += share) {
-        size_t size = bytes - first < share ? bytes - first : share;
-        others[count++] = std::thread(memcpy, (char *)to + first, (const char *)from + first, size);
+    int turn = 0;
+    for (size_t first = (size_t)thread * piece_bytes; first < bytes; first += (size_t)threads * piece_bytes) {
+        size_t size = bytes - first < piece_bytes ? bytes - first : piece_bytes;
+        staging_buffer *buffer = &staging[thread][turn];
+        turn = (turn + 1) % COPY_BUFFERS;
+        cudaEventSynchronize(buffer->free);
+        memcpy(buffer->host, from + first, size);
+        cudaMemcpyAsync(to + first, buffer->host, size, cudaMemcpyHostToDevice, cuda.stream);
+        cudaEventRecord(buffer->free, cuda.stream);
     }
-    memcpy(to, from, share);
-    for (int i = 0; i < count; i++)
-        others[i].join();
+}
+
+static bool is_pinned(const void *host)
+{
+    cudaPointerAttributes attributes;
+    return cudaPointerGetAttributes(&attributes, host) == cudaSuccess && attributes.type == cudaMemoryTypeHost;
 }
 
 static void cuda_copy_in(void *block, const void *host, size_t bytes)
 {
     std::lock_guard<std::mutex> hold(staging_lock);
-    for (size_t done = 0; done < bytes; done += staging_bytes) {
-        size_t size = bytes - done < staging_bytes ? bytes - done : staging_bytes;
-        staging_buffer *buffer = &staging[next_staging];
-        next_staging = (next_staging + 1) % STAGING_BUFFERS;
-        cudaEventSynchronize(buffer->free);
-        copy_on_threads(buffer->host, (const char *)host + done, size);
-        cudaMemcpyAsync((char *)block + done, buffer->host, size, cudaMemcpyHostToDevice, cuda.stream);
-        cudaEventRecord(buffer->free, cuda.stream);
+    if (is_pinned(host)) {
+        cudaMemcpyAsync(block, host, bytes, cudaMemcpyHostToDevice, cuda.stream);
+        cudaStreamSynchronize(cuda.stream); /* the caller may change its memory */
+        return;
     }
+    std::thread others[COPY_THREADS];
+    size_t pieces = (bytes + piece_bytes - 1) / piece_bytes;
+    int threads = (int)(pieces < COPY_THREADS ? pieces : (size_t)COPY_THREADS),
+        most = (int)std::thread::hardware_concurrency();
+    threads = most > 0 && most < threads ? most : threads;
+    for (int thread = 1; thread < threads; thread++)
+        others[thread] = std::thread(copy_pieces, (char *)block, (const char *)host, bytes, thread, threads);
+    if (threads > 0)
+        copy_pieces((char *)block, (const char *)host, bytes, 0, threads);
+    for (int thread = 1; thread < threads; thread++)
+        others[thread].join();
 }
 
 static void cuda_copy_out(void *host, const void *block, size_t bytes)
@@ -144,16 +156,57 @@ static void cuda_leave(void)
     calls.unlock();
 }
 
-static const att_memory memory = {cuda_allocate, cuda_release, cuda_copy_in, cuda_copy_out, cuda_clear,
-                                  cuda_wait,     cuda_left,    false,        cuda_enter,    cuda_leave};
+/* --- recordings: CUDA graphs ---------------------------------------------------------------------------------------
+ */
+
+static att_status begin_recording(att_context *context)
+{
+    return att_cuda_check(context, cudaStreamBeginCapture(cuda.stream, cudaStreamCaptureModeThreadLocal),
+                          "beginning a graph");
+}
+
+static att_status end_recording(att_context *context, void **recording)
+{
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    *recording = nullptr;
+    att_status status = att_cuda_check(context, cudaStreamEndCapture(cuda.stream, &graph), "recording a graph");
+    if (status == ATT_OK)
+        status = att_cuda_check(context, cudaGraphInstantiate(&executable, graph, 0), "preparing a graph");
+    if (graph)
+        cudaGraphDestroy(graph);
+    if (status == ATT_OK)
+        *recording = executable;
+    return status;
+}
+
+static att_status replay(att_context *context, void *recording)
+{
+    return att_cuda_check(context, cudaGraphLaunch((cudaGraphExec_t)recording, cuda.stream), "running a graph");
+}
+
+static void release_recording(void *recording)
+{
+    cudaStreamSynchronize(cuda.stream);
+    cudaGraphExecDestroy((cudaGraphExec_t)recording);
+}
+
+static const att_recorder recorder = {begin_recording, end_recording, replay, release_recording};
+
+static const att_memory memory = {cuda_allocate, cuda_release, cuda_copy_in, cuda_copy_out, cuda_clear, cuda_wait,
+                                  cuda_left,     false,        cuda_enter,   cuda_leave,    &recorder};
 
 /* --- starting ----------------------------------------------------------------------------------------------------- */
 
 static att_status open_staging(att_context *context)
 {
-    for (int i = 0; i < STAGING_BUFFERS; i++) {
-        ATT_TRY(att_cuda_check(context, cudaMallocHost(&staging[i].host, staging_bytes), "allocating pinned memory"));
-        ATT_TRY(att_cuda_check(context, cudaEventCreateWithFlags(&staging[i].free, cudaEventDisableTiming),
+    char *host = nullptr;
+    ATT_TRY(att_cuda_check(context, cudaMallocHost(&host, COPY_THREADS * COPY_BUFFERS * piece_bytes),
+                           "allocating pinned memory"));
+    for (int i = 0; i < COPY_THREADS * COPY_BUFFERS; i++) {
+        staging_buffer *buffer = &staging[i / COPY_BUFFERS][i % COPY_BUFFERS];
+        buffer->host = host + (size_t)i * piece_bytes;
+        ATT_TRY(att_cuda_check(context, cudaEventCreateWithFlags(&buffer->free, cudaEventDisableTiming),
                                "creating an event"));
     }
     return ATT_OK;
@@ -211,7 +264,7 @@ static const att_kernel *const kernels[] = {ATT_CUDA_KERNELS(ADDRESS) nullptr};
 
 /* Groups are as large as the memory for their activations allows: small maps at the end of a network must fill the
  * device, too. */
-static const att_grouping grouping = {1 << 21, 1 << 21, 512, (size_t)4 << 30, 1};
+static const att_grouping grouping = {1 << 21, 1 << 21, 512, (size_t)4 << 30, (size_t)1 << 30, 1};
 
 static const char *version(void)
 {

@@ -3,6 +3,8 @@
  * map is never copied as a whole. A 1 x 1 convolution with stride 1 multiplies the map itself. */
 #include "kernels/cuda/product.cuh"
 
+#include <climits>
+
 extern "C" {
 #include "ops/conv2d.h"
 }
@@ -94,15 +96,63 @@ __global__ void __launch_bounds__(256) columns_kernel(conv c, const From *map, i
     }
 }
 
+/* Where an element of a row of columns comes from, relative to the first tap: offset in the map; row and column of the
+ * tap. offset INT_MIN: padding. */
+struct tap_source {
+    int offset;
+    short row, column;
+};
+
+enum { MOST_TABLE = 1024 };
+
+/* For maps of few channels, which allow no wide loads: each thread gathers V neighbouring elements and stores them at
+ * once. */
+template <int V, class From, class To>
+__global__ void __launch_bounds__(256)
+    narrow_columns_kernel(conv c, const From *map, int64_t first, unsigned packs, To *columns)
+{
+    __shared__ tap_source table[MOST_TABLE];
+    int k = (int)c.k, filled = c.kernel_h * c.kernel_w * c.channels;
+    for (int t = threadIdx.x; t < k; t += blockDim.x) {
+        int tap = t / c.channels, u = tap / c.kernel_w * c.dilation, v = tap % c.kernel_w * c.dilation;
+        table[t] = {t < filled ? (u * c.map_w + v) * c.channels + t % c.channels : INT_MIN, (short)u, (short)v};
+    }
+    __syncthreads();
+    unsigned row_packs = (unsigned)k / V;
+    for (unsigned p = blockIdx.x * blockDim.x + threadIdx.x; p < packs; p += gridDim.x * blockDim.x) {
+        unsigned local = p / row_packs, begin = (p - local * row_packs) * V;
+        int64_t row = first + local, line = row / c.places_w, sample = line / c.places_h;
+        int y = (int)(line - sample * c.places_h) * c.stride - c.padding;
+        int x = (int)(row - line * c.places_w) * c.stride - c.padding;
+        const From *from = map + ((sample * c.map_h + y) * c.map_w + x) * c.channels;
+        float values[V];
+#pragma unroll
+        for (int i = 0; i < V; i++) {
+            tap_source source = table[begin + i];
+            bool inside = source.offset != INT_MIN && (unsigned)(y + source.row) < (unsigned)c.map_h &&
+                          (unsigned)(x + source.column) < (unsigned)c.map_w;
+            values[i] = inside ? load(from, source.offset) : 0;
+        }
+        store_pack<V>(columns, (int64_t)p * V, values);
+    }
+}
+
 template <bool Transposed, class From, class To>
 static void make_columns(const conv *c, const From *map, int64_t first, int64_t rows, To *columns)
 {
     unsigned most = (unsigned)cuda.multiprocessors * 32, blocks = (unsigned)((rows + 7) / 8);
     blocks = blocks < most ? blocks : most;
-    constexpr int V = 16 / (sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To));
+    constexpr int V = 16 / (sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To)), N = 16 / sizeof(To);
+    bool tabled = !Transposed && c->groups == 1 && c->k <= MOST_TABLE && c->k % N == 0 &&
+                  c->kernel_h * c->dilation < INT16_MAX && c->kernel_w * c->dilation < INT16_MAX &&
+                  rows * c->k / N <= INT32_MAX;
     if (c->channels % V == 0 && ATT_CUDA_ALIGNED(map, V))
         columns_kernel<Transposed, V><<<blocks, dim3(32, 8), 0, cuda.stream>>>(*c, map, first, (int)rows, columns);
-    else
+    else if (tabled) {
+        unsigned packs = (unsigned)(rows * c->k / N);
+        narrow_columns_kernel<N>
+            <<<att_cuda_blocks(packs), ATT_CUDA_THREADS, 0, cuda.stream>>>(*c, map, first, packs, columns);
+    } else
         columns_kernel<Transposed, 1><<<blocks, dim3(32, 8), 0, cuda.stream>>>(*c, map, first, (int)rows, columns);
 }
 
@@ -345,42 +395,29 @@ static att_status run_data_grad(const att_call *call)
 enum { X_OF_GRAD = 1 };
 
 /* Scratch: columns; dy of a chunk in f32, if only one operand is bf16; the gradient in the order of columns, [groups,
- * outputs, k]. */
+ * outputs, k]; that of the product. */
 struct conv_weight_grad {
     conv c;
     int64_t outputs, chunk; /* outputs of a group */
     att_dtype type;
-    att_gemm whole, rest;
-    size_t wide_dy, sums;
+    att_row_product whole, rest;
+    size_t wide_dy, sums, slices;
 };
 
 static void release_weight_grad(att_context *context, void *state)
 {
     conv_weight_grad *s = (conv_weight_grad *)state;
     if (s) {
-        att_gemm_close(&s->whole);
-        att_gemm_close(&s->rest);
+        att_row_product_close(&s->whole);
+        att_row_product_close(&s->rest);
     }
     att_free(context, state);
 }
 
-static att_status open_weight_gemm(att_context *context, const conv_weight_grad *s, int64_t rows, att_gemm *gemm)
+static att_status open_rows(att_context *context, const conv_weight_grad *s, int64_t rows, att_row_product *product)
 {
-    att_gemm_shape shape = {};
-    shape.m = s->outputs;
-    shape.n = s->c.k;
-    shape.k = rows;
-    shape.a_transposed = true;
-    shape.lda = s->c.groups * s->outputs;
-    shape.ldb = s->c.groups * s->c.k;
-    shape.ldd = s->c.k;
-    shape.batch = s->c.groups;
-    shape.stride_a = s->outputs;
-    shape.stride_b = s->c.k;
-    shape.stride_d = s->outputs * s->c.k;
-    shape.in = s->type;
-    shape.out = ATT_F32;
-    return att_gemm_open(context, &shape, false, gemm);
+    const att_row_product_shape shape = {rows, s->outputs, s->c.k, s->c.groups, s->type};
+    return att_row_product_open(context, &shape, product);
 }
 
 static att_status prepare_weight_grad(const att_problem *problem, att_prepared *prepared)
@@ -401,16 +438,18 @@ static att_status prepare_weight_grad(const att_problem *problem, att_prepared *
     s->wide_dy = scratch;
     scratch += widens ? aligned((size_t)(s->chunk * weight[0]) * element) : 0;
     s->sums = scratch;
-    scratch += s->c.direct ? 0 : (size_t)(weight[0] * s->c.k) * sizeof(float);
-    att_status status = open_weight_gemm(problem->context, s, s->chunk, &s->whole);
+    scratch += s->c.direct ? 0 : aligned((size_t)(weight[0] * s->c.k) * sizeof(float));
+    s->slices = scratch;
+    att_status status = open_rows(problem->context, s, s->chunk, &s->whole);
     if (status == ATT_OK && s->c.rows % s->chunk)
-        status = open_weight_gemm(problem->context, s, s->c.rows % s->chunk, &s->rest);
+        status = open_rows(problem->context, s, s->c.rows % s->chunk, &s->rest);
     if (status != ATT_OK) {
         release_weight_grad(problem->context, s);
         return status;
     }
     prepared->state = s;
-    prepared->scratch_bytes = scratch;
+    prepared->scratch_bytes =
+        scratch + (s->whole.scratch_bytes > s->rest.scratch_bytes ? s->whole.scratch_bytes : s->rest.scratch_bytes);
     return ATT_OK;
 }
 
@@ -471,8 +510,8 @@ static att_status run_weight_grad(const att_call *call)
     for (int64_t first = 0; first < s->c.rows; first += s->chunk) {
         int64_t rows = s->c.rows - first < s->chunk ? s->c.rows - first : s->chunk;
         const void *x = x_rows(call, s, first, rows), *dy = dy_rows(call, s, first, rows);
-        ATT_TRY(att_gemm_run(call->problem->context, rows == s->chunk ? &s->whole : &s->rest, dy, x, nullptr, 1,
-                             s->c.direct || first > 0 ? 1 : 0, nullptr, sums));
+        ATT_TRY(att_row_product_run(call->problem->context, rows == s->chunk ? &s->whole : &s->rest, dy, x,
+                                    (char *)call->scratch + s->slices, !s->c.direct && first == 0, (float *)sums));
     }
     if (!s->c.direct)
         att_cuda_each(att_shape_count(call->problem->out[0].shape),

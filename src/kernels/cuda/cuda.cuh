@@ -214,9 +214,10 @@ template <class F, class Y, class... X> static void att_cuda_map(int64_t count, 
 {
     if (count == 0)
         return;
-    bool wide = count % 4 == 0 && ATT_CUDA_ALIGNED(y, 4) && (ATT_CUDA_ALIGNED(x, 4) && ...);
+    constexpr int V = sizeof(Y) == 2 && ((sizeof(X) == 2) && ...) ? 8 : 4; /* accesses of at most 16 bytes */
+    bool wide = count % V == 0 && ATT_CUDA_ALIGNED(y, V) && (ATT_CUDA_ALIGNED(x, V) && ...);
     if (wide)
-        att_cuda_map_kernel<4><<<att_cuda_blocks(count / 4), ATT_CUDA_THREADS, 0, cuda.stream>>>(count / 4, f, y, x...);
+        att_cuda_map_kernel<V><<<att_cuda_blocks(count / V), ATT_CUDA_THREADS, 0, cuda.stream>>>(count / V, f, y, x...);
     else
         att_cuda_map_kernel<1><<<att_cuda_blocks(count), ATT_CUDA_THREADS, 0, cuda.stream>>>(count, f, y, x...);
 }
@@ -340,17 +341,30 @@ __global__ void __launch_bounds__(256)
     }
 }
 
+/* 32 columns by 8 rows of threads, of which each adds every eighth chunk. */
 template <int K, class S>
-__global__ void att_cuda_columns_merge(int64_t chunks, int64_t columns, const float *partial, S sink)
+__global__ void __launch_bounds__(256)
+    att_cuda_columns_merge(int64_t chunks, int64_t columns, const float *partial, S sink)
 {
-    int64_t column = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
-    if (column >= columns)
-        return;
+    __shared__ float shares[K][8][33];
+    int64_t column = blockIdx.x * 32 + threadIdx.x;
     float sums[K] = {};
-    for (int64_t chunk = 0; chunk < chunks; chunk++)
+    for (int64_t chunk = threadIdx.y; chunk < chunks && column < columns; chunk += 8)
 #pragma unroll
         for (int k = 0; k < K; k++)
             sums[k] += partial[(chunk * columns + column) * K + k];
+#pragma unroll
+    for (int k = 0; k < K; k++)
+        shares[k][threadIdx.y][threadIdx.x] = sums[k];
+    __syncthreads();
+    if (threadIdx.y > 0 || column >= columns)
+        return;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        sums[k] = 0;
+        for (int y = 0; y < 8; y++)
+            sums[k] += shares[k][y][threadIdx.x];
+    }
     sink(column, sums);
 }
 
@@ -361,8 +375,8 @@ static void att_cuda_columns(int64_t rows, int64_t columns, void *scratch, F f, 
     int64_t chunks = att_cuda_column_chunks(rows, columns), per_chunk = (rows + chunks - 1) / chunks;
     dim3 grid((unsigned)((columns + 31) / 32), (unsigned)chunks);
     att_cuda_columns_chunk<K><<<grid, dim3(32, 8), 0, cuda.stream>>>(rows, columns, per_chunk, f, (float *)scratch);
-    att_cuda_columns_merge<K>
-        <<<(unsigned)((columns + 127) / 128), 128, 0, cuda.stream>>>(chunks, columns, (const float *)scratch, sink);
+    att_cuda_columns_merge<K><<<(unsigned)((columns + 31) / 32), dim3(32, 8), 0, cuda.stream>>>(
+        chunks, columns, (const float *)scratch, sink);
 }
 
 #endif

@@ -1,4 +1,5 @@
 /* layer_norm, rms_norm and l2_norm: norms of rows, and their gradients. */
+#include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/teams.cuh"
 
 extern "C" {
@@ -142,16 +143,96 @@ template <class D> struct norm_grad_row {
     }
 };
 
-/* The gradients of gamma and beta from one element. */
-template <class D> struct norm_parameters {
+/* Rows of at most 128 N elements, aligned to packs: a warp holds the row in registers. */
+template <int N, class D, class DX> struct norm_grad_short_row {
+    norm_grad_row<D> from;
+    DX *dx;
+    template <class Team> __device__ void operator()(int64_t row, Team team) const
+    {
+        float g[N][PACK], normal[N][PACK], mean = from.stats[2 * row], rstd = from.stats[2 * row + 1];
+        float sum = 0, products = 0;
+        int64_t begin = row * from.columns;
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            int c = PACK * (n * 32 + team.first());
+            float gamma[PACK];
+            if (c >= from.columns)
+                continue;
+            load_pack<PACK>(from.dy, begin + c, g[n]);
+            load_pack<PACK>(from.x, begin + c, normal[n]);
+            load_pack<PACK>(from.gamma, c, gamma);
+#pragma unroll
+            for (int i = 0; i < PACK; i++) {
+                g[n][i] *= gamma[i];
+                normal[n][i] = (normal[n][i] - mean) * rstd;
+                sum += g[n][i];
+                products = fmaf(g[n][i], normal[n][i], products);
+            }
+        }
+        float mean_g = team.sum(sum) / from.columns, mean_gn = team.sum(products) / from.columns;
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            int c = PACK * (n * 32 + team.first());
+            float addend[PACK] = {};
+            if (c >= from.columns)
+                continue;
+            if (from.addend)
+                load_pack<PACK>(from.addend, begin + c, addend);
+#pragma unroll
+            for (int i = 0; i < PACK; i++)
+                g[n][i] = rstd * (g[n][i] - mean_g - normal[n][i] * mean_gn) + addend[i];
+            store_pack<PACK>(dx, begin + c, g[n]);
+        }
+    }
+};
+
+template <class D, class DX> static void norm_grad_rows(int64_t rows, norm_grad_row<D> f, DX *dx)
+{
+    bool packs = f.columns % PACK == 0 && ATT_CUDA_ALIGNED(f.x, PACK) && ATT_CUDA_ALIGNED(f.dy, PACK) &&
+                 ATT_CUDA_ALIGNED(dx, PACK) && ATT_CUDA_ALIGNED(f.gamma, PACK) && ATT_CUDA_ALIGNED(f.addend, PACK);
+    if (packs && f.columns <= 256)
+        cuda_each_row(rows, f.columns, norm_grad_short_row<2, D, DX>{f, dx});
+    else if (packs && f.columns <= 512)
+        cuda_each_row(rows, f.columns, norm_grad_short_row<4, D, DX>{f, dx});
+    else if (packs && f.columns <= 768)
+        cuda_each_row(rows, f.columns, norm_grad_short_row<6, D, DX>{f, dx});
+    else
+        cuda_each_row(rows, f.columns, f);
+}
+
+/* The gradients of gamma and beta. */
+template <int V, class D> struct norm_parameters {
     const D *dy;
     const float *x, *stats;
-    int64_t columns;
-    __device__ void operator()(int64_t row, int64_t column, float numbers[2]) const
+    uint32_t columns;
+    __device__ void begin(int64_t sample, int64_t column)
     {
-        float g = load(dy, row * columns + column);
-        numbers[0] = g * ((x[row * columns + column] - stats[2 * row]) * stats[2 * row + 1]);
-        numbers[1] = g;
+        (void)sample;
+        (void)column;
+    }
+    __device__ void row(int64_t e, float (&sums)[2][V])
+    {
+        int64_t row = e <= UINT32_MAX ? (uint32_t)e / columns : e / columns;
+        float mean = stats[2 * row], rstd = stats[2 * row + 1], g[V], value[V];
+        load_pack<V>(dy, e, g);
+        load_pack<V>(x, e, value);
+#pragma unroll
+        for (int k = 0; k < V; k++) {
+            sums[0][k] = fmaf(g[k], (value[k] - mean) * rstd, sums[0][k]);
+            sums[1][k] += g[k];
+        }
+    }
+};
+
+struct add_parameters {
+    float *dgamma, *dbeta;
+    __device__ void operator()(int64_t sample, int64_t column, const float *sums) const
+    {
+        (void)sample;
+        if (dgamma)
+            dgamma[column] += sums[0];
+        if (dbeta)
+            dbeta[column] += sums[1];
     }
 };
 
@@ -169,6 +250,8 @@ static att_status prepare_parameters(const att_problem *problem, att_prepared *p
 {
     int64_t columns = att_cuda_dim(&problem->in[1], -1), rows = att_problem_count(problem, &problem->in[1]) / columns;
     prepared->scratch_bytes = att_cuda_columns_scratch(rows, columns, 2);
+    size_t packed = att_cuda_sums_scratch(1, rows, columns, 2);
+    prepared->scratch_bytes = packed > prepared->scratch_bytes ? packed : prepared->scratch_bytes;
     return ATT_OK;
 }
 
@@ -180,12 +263,22 @@ static att_status run_layer_norm_grad(const att_call *call)
     att_cuda_in(call, 0, [&](auto *dy) {
         using D = std::remove_const_t<std::remove_pointer_t<decltype(dy)>>;
         if (call->out[0])
-            cuda_each_row(rows, columns,
-                          norm_grad_row<D>{dy, x, (const float *)call->in[2], stats,
-                                           (const float *)cuda_in(call, 4).data, cuda_out(call, 0), columns});
+            att_cuda_out(call, 0, [&](auto *dx) {
+                norm_grad_rows(rows,
+                               norm_grad_row<D>{dy, x, (const float *)call->in[2], stats,
+                                                (const float *)cuda_in(call, 4).data, cuda_out(call, 0), columns},
+                               dx);
+            });
         if (call->out[1] || call->out[2])
-            att_cuda_columns<2>(rows, columns, call->scratch, norm_parameters<D>{dy, x, stats, columns},
-                                add_sums<2>{{cuda_out(call, 1), cuda_out(call, 2)}});
+            att_cuda_with_width(
+                columns,
+                [&](auto width) {
+                    constexpr int V = width;
+                    att_cuda_sums<2, V>(1, rows, columns, call->scratch,
+                                        norm_parameters<V, D>{dy, x, stats, (uint32_t)columns},
+                                        add_parameters{(float *)call->out[1], (float *)call->out[2]});
+                },
+                dy, x);
     });
     return att_cuda_launched(call);
 }

@@ -114,49 +114,48 @@ static att_status run_linear(const att_call *call)
 
 enum { DY, X_OF_GRAD };
 
-/* If only one operand is bf16, it is widened in scratch. */
+/* Scratch: for the sums over rows; then operands that are widened, if only one of them is bf16. */
 struct weight_grad {
-    att_gemm gemm;
-    size_t widened[2], bias; /* offsets in scratch; widened: SIZE_MAX if the operand is used as it is */
+    att_row_product product;
+    size_t widened[2]; /* offsets in scratch; SIZE_MAX if the operand is used as it is */
 };
 
 static void release_weight_grad(att_context *context, void *state)
 {
     if (state)
-        att_gemm_close(&((weight_grad *)state)->gemm);
+        att_row_product_close(&((weight_grad *)state)->product);
     att_free(context, state);
 }
 
-static att_gemm_shape weight_grad_shape(const att_problem *problem)
+static att_row_product_shape weight_grad_shape(const att_problem *problem)
 {
     bool both = problem->in[DY].dtype == ATT_BF16 && problem->in[X_OF_GRAD].dtype == ATT_BF16;
-    att_gemm_shape s = {};
-    s.m = s.lda = att_cuda_dim(&problem->in[DY], -1);
-    s.n = s.ldb = s.ldd = att_cuda_dim(&problem->in[X_OF_GRAD], -1);
-    s.k = rows_of(problem, DY);
-    s.a_transposed = true;
-    s.batch = 1;
+    att_row_product_shape s = {};
+    s.rows = rows_of(problem, DY);
+    s.m = att_cuda_dim(&problem->in[DY], -1);
+    s.n = att_cuda_dim(&problem->in[X_OF_GRAD], -1);
+    s.groups = 1;
     s.in = both ? ATT_BF16 : ATT_F32;
-    s.out = ATT_F32;
     return s;
 }
 
 static att_status prepare_weight_grad(const att_problem *problem, att_prepared *prepared)
 {
-    att_gemm_shape shape = weight_grad_shape(problem);
+    att_row_product_shape shape = weight_grad_shape(problem);
     weight_grad *state = (weight_grad *)att_allocate(problem->context, sizeof *state);
     if (!state)
         return att_fail_memory(problem->context, sizeof *state, "a product");
-    size_t scratch = aligned(att_cuda_sums_scratch(1, shape.k, shape.m, 1));
+    att_status status = att_row_product_open(problem->context, &shape, &state->product);
+    if (status != ATT_OK) {
+        att_free(problem->context, state);
+        return status;
+    }
+    size_t columns = att_cuda_sums_scratch(1, shape.rows, shape.m, 1), products = state->product.scratch_bytes;
+    size_t scratch = aligned(columns > products ? columns : products);
     for (int i = 0; i < 2; i++) {
         bool widen = problem->in[i].dtype != shape.in;
         state->widened[i] = widen ? scratch : SIZE_MAX;
         scratch += widen ? aligned((size_t)att_problem_count(problem, &problem->in[i]) * sizeof(float)) : 0;
-    }
-    att_status status = att_gemm_open(problem->context, &shape, false, &state->gemm);
-    if (status != ATT_OK) {
-        att_free(problem->context, state);
-        return status;
     }
     prepared->state = state;
     prepared->scratch_bytes = scratch;
@@ -203,8 +202,8 @@ static att_status run_weight_grad(const att_call *call)
     const weight_grad *state = (const weight_grad *)call->state;
     int64_t columns = att_cuda_dim(&call->problem->in[DY], -1), rows = att_cuda_rows(call, DY);
     if (call->out[0])
-        ATT_TRY(att_gemm_run(call->problem->context, &state->gemm, operand_of(call, state, DY),
-                             operand_of(call, state, X_OF_GRAD), nullptr, 1, 1, nullptr, call->out[0]));
+        ATT_TRY(att_row_product_run(call->problem->context, &state->product, operand_of(call, state, DY),
+                                    operand_of(call, state, X_OF_GRAD), call->scratch, false, (float *)call->out[0]));
     if (call->out[1])
         att_cuda_in(call, DY, [&](auto *dy) {
             typedef std::remove_const_t<std::remove_pointer_t<decltype(dy)>> T;

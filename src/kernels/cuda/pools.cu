@@ -61,8 +61,13 @@ struct place {
     int i, j, c;
 };
 
+/* Divisions of 32 bits take a third of the time of those of 64. */
 __device__ static place place_of(int64_t e, int height, int width, int channels)
 {
+    if (e <= INT32_MAX) {
+        uint32_t i = (uint32_t)e, p = i / (uint32_t)channels, l = p / (uint32_t)width, s = l / (uint32_t)height;
+        return {s, (int)(l - s * (uint32_t)height), (int)(p - l * (uint32_t)width), (int)(i - p * (uint32_t)channels)};
+    }
     int64_t pixel = e / channels, line = pixel / width, sample = line / height;
     return {sample, (int)(line - sample * height), (int)(pixel - line * width), (int)(e - pixel * channels)};
 }
@@ -130,21 +135,40 @@ static att_status run_avg_pool(const att_call *call)
     return att_cuda_launched(call);
 }
 
+/* Writes where in its window the maximum of each window lies. */
+template <class X> struct find_maximum {
+    pool p;
+    const X *x;
+    uint16_t *taps;
+    __device__ void operator()(int64_t e) const
+    {
+        place at = place_of(e, p.out_h, p.out_w, p.channels);
+        int64_t pixel = maximum_at(p, x, at.sample, at.i, at.j, at.c) / p.channels - at.sample * p.height * p.width;
+        int row = (int)(pixel / p.width) - at.i * p.attrs.stride + p.attrs.padding;
+        int column = (int)(pixel % p.width) - at.j * p.attrs.stride + p.attrs.padding;
+        taps[e] = (uint16_t)(row * p.attrs.kernel + column);
+    }
+};
+
 /* A pixel's gradient is the sum over the windows that contain it. */
-template <class DX, class DY, class X> struct max_pool_gradient {
+template <class DX, class DY> struct max_pool_gradient {
     pool p;
     DX *dx;
     const DY *dy;
-    const X *x;
+    const uint16_t *taps;
     __device__ void operator()(int64_t e) const
     {
         place at = place_of(e, p.height, p.width, p.channels);
         span rows = p.windows_around(at.i, p.out_h), columns = p.windows_around(at.j, p.out_w);
         float sum = 0;
         for (int i = rows.begin; i < rows.end; i++)
-            for (int j = columns.begin; j < columns.end; j++)
-                if (maximum_at(p, x, at.sample, i, j, at.c) == e)
-                    sum += load(dy, p.window(at.sample, i, j) + at.c);
+            for (int j = columns.begin; j < columns.end; j++) {
+                int row = at.i - i * p.attrs.stride + p.attrs.padding;
+                int column = at.j - j * p.attrs.stride + p.attrs.padding;
+                int64_t window = p.window(at.sample, i, j) + at.c;
+                if (taps[window] == row * p.attrs.kernel + column)
+                    sum += load(dy, window);
+            }
         store(dx, e, sum);
     }
 };
@@ -171,12 +195,18 @@ static att_status run_max_pool_grad(const att_call *call)
     pool p = pool_of(call, &call->problem->out[0], &call->problem->in[0]);
     att_cuda_out(call, 0, [&](auto *dx) {
         att_cuda_in(call, 0, [&](auto *dy) {
-            att_cuda_in(call, 1, [&](auto *x) {
-                att_cuda_each(att_cuda_out_count(call, 0), max_pool_gradient{p, dx, dy, x});
-            });
+            uint16_t *taps = (uint16_t *)call->scratch;
+            att_cuda_in(call, 1, [&](auto *x) { att_cuda_each(att_cuda_in_count(call, 0), find_maximum{p, x, taps}); });
+            att_cuda_each(att_cuda_out_count(call, 0), max_pool_gradient{p, dx, dy, (const uint16_t *)taps});
         });
     });
     return att_cuda_launched(call);
+}
+
+static att_status prepare_max_pool_grad(const att_problem *problem, att_prepared *prepared)
+{
+    prepared->scratch_bytes = (size_t)att_problem_count(problem, &problem->in[0]) * sizeof(uint16_t);
+    return ATT_OK;
 }
 
 static att_status run_avg_pool_grad(const att_call *call)
@@ -447,7 +477,7 @@ static att_status run_upsample_bilinear_grad(const att_call *call)
 
 ATT_CUDA_KERNEL(max_pool, run_max_pool);
 ATT_CUDA_KERNEL(avg_pool, run_avg_pool);
-ATT_CUDA_KERNEL(max_pool_grad, run_max_pool_grad);
+ATT_CUDA_PREPARED_KERNEL(max_pool_grad, prepare_max_pool_grad, run_max_pool_grad, nullptr);
 ATT_CUDA_KERNEL(avg_pool_grad, run_avg_pool_grad);
 ATT_CUDA_KERNEL(adaptive_avg_pool, run_adaptive_avg_pool);
 ATT_CUDA_KERNEL(adaptive_avg_pool_grad, run_adaptive_avg_pool_grad);

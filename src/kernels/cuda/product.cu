@@ -57,13 +57,29 @@ void att_finish_rows(const att_finish *finish, const float *sums, int64_t first,
     });
 }
 
+namespace
+{
+struct gelu_of {
+    __device__ float operator()(float x) const
+    {
+        return cuda_gelu(x);
+    }
+};
+} // namespace
+
 /* --- products ----------------------------------------------------------------------------------------------------- */
+
+/* GELU of a bf16 result is taken of the rounded sums, as in PyTorch; of an f32 result, of the sums. */
+static bool needs_wide_gelu(const att_product_shape *s)
+{
+    return s->finish.gelu && (s->out == ATT_F32 || s->finish.residual);
+}
 
 /* Whether cuBLASLt may finish the rows: the order of its epilogue is residual, bias, ReLU. */
 static bool may_fuse(const att_product_shape *s)
 {
     const att_finish_parts *f = &s->finish;
-    return !(s->in == ATT_F32 && s->out == ATT_BF16) && !f->gate && !f->pooled && !f->mask && !f->gelu &&
+    return !(s->in == ATT_F32 && s->out == ATT_BF16) && !f->gate && !f->pooled && !f->mask && !needs_wide_gelu(s) &&
            (!f->residual || f->residual_type == s->out) && (s->groups == 1 || !f->bias);
 }
 
@@ -90,8 +106,10 @@ static att_status open_gemm(att_context *context, const att_product_shape *s, bo
 
 static int64_t chunk_of(const att_product_shape *s, bool fused)
 {
-    int64_t row_bytes = s->groups * s->n * (int64_t)sizeof(float);
-    int64_t chunk = s->chunk ? s->chunk : fused ? s->rows : sums_bytes_at_once / row_bytes / 128 * 128;
+    int64_t row_bytes = s->groups * s->n * (int64_t)(fused ? sizeof(bf16) : sizeof(float));
+    int64_t chunk = s->chunk                   ? s->chunk
+                    : fused && !s->finish.gelu ? s->rows
+                                               : sums_bytes_at_once / row_bytes / 128 * 128;
     chunk = chunk < 128 ? 128 : chunk;
     return chunk < s->rows ? chunk : s->rows;
 }
@@ -105,6 +123,7 @@ static att_status open_with(att_context *context, const att_product_shape *s, bo
     p->groups = s->groups;
     p->out = s->out;
     p->fused = fused;
+    p->gelu = fused && s->finish.gelu;
     p->chunk = chunk_of(s, fused);
     p->a_row_bytes = (size_t)s->lda * att_dtype_size(s->in);
     p->sums_bytes = fused ? 0 : (size_t)(p->chunk * s->groups * s->n) * sizeof(float);
@@ -146,8 +165,11 @@ att_status att_product_chunk(att_context *context, const att_product *p, const a
     size_t element = att_dtype_size(p->out), offset = (size_t)(first * width) * element;
     if (p->fused) {
         const char *residual = (const char *)finish->residual;
-        return att_gemm_run(context, gemm, a, b, finish->bias, 1, residual ? 1 : 0,
-                            residual ? residual + offset : nullptr, (char *)y + offset);
+        ATT_TRY(att_gemm_run(context, gemm, a, b, finish->bias, 1, residual ? 1 : 0,
+                             residual ? residual + offset : nullptr, (char *)y + offset));
+        if (p->gelu)
+            att_cuda_map(rows * width, gelu_of{}, (bf16 *)((char *)y + offset), (const bf16 *)((char *)y + offset));
+        return ATT_OK;
     }
     void *to = p->out == ATT_F32 && (uintptr_t)y % 16 == 0 ? (char *)y + offset : (char *)sums;
     ATT_TRY(att_gemm_run(context, gemm, a, b, nullptr, 1, 0, nullptr, to));
@@ -161,5 +183,75 @@ att_status att_product_run(att_context *context, const att_product *p, const att
     for (int64_t first = 0; first < p->rows; first += p->chunk)
         ATT_TRY(
             att_product_chunk(context, p, finish, first, (const char *)a + (size_t)first * p->a_row_bytes, b, sums, y));
+    return ATT_OK;
+}
+
+/* --- sums over rows ----------------------------------------------------------------------------------------------- */
+
+/* Slices of the rows, as a power of two: enough tiles of 128 x 128 for a large device, of at least 512 rows. */
+static int64_t slices_of(const att_row_product_shape *s)
+{
+    enum { TILES = 132, LEAST_ROWS = 512 };
+    const int64_t most_bytes = (int64_t)64 << 20;
+    int64_t tiles = ((s->m + 127) / 128) * ((s->n + 127) / 128), slices = 1;
+    while (s->groups == 1 && tiles * slices < TILES && s->rows % (2 * slices) == 0 &&
+           s->rows / (2 * slices) >= LEAST_ROWS && 2 * slices * s->m * s->n * (int64_t)sizeof(float) <= most_bytes)
+        slices *= 2;
+    return slices;
+}
+
+att_status att_row_product_open(att_context *context, const att_row_product_shape *s, att_row_product *product)
+{
+    int64_t slices = slices_of(s), rows = s->rows / slices;
+    att_gemm_shape shape = {};
+    shape.m = s->m;
+    shape.n = s->n;
+    shape.k = rows;
+    shape.a_transposed = true;
+    shape.lda = s->groups * s->m;
+    shape.ldb = s->groups * s->n;
+    shape.ldd = s->n;
+    shape.batch = slices > 1 ? slices : s->groups;
+    shape.stride_a = slices > 1 ? rows * s->m : s->m;
+    shape.stride_b = slices > 1 ? rows * s->n : s->n;
+    shape.stride_d = s->m * s->n;
+    shape.in = s->in;
+    shape.out = ATT_F32;
+    *product = {};
+    product->count = s->groups * s->m * s->n;
+    product->slices = slices;
+    product->scratch_bytes = slices > 1 ? (size_t)(slices * product->count) * sizeof(float) : 0;
+    return att_gemm_open(context, &shape, false, &product->gemm);
+}
+
+void att_row_product_close(att_row_product *product)
+{
+    att_gemm_close(&product->gemm);
+}
+
+namespace
+{
+struct add_slices {
+    const float *partial;
+    float *d;
+    int64_t slices, count;
+    bool overwrite;
+    __device__ void operator()(int64_t i) const
+    {
+        float sum = overwrite ? 0 : d[i];
+        for (int64_t slice = 0; slice < slices; slice++)
+            sum += partial[slice * count + i];
+        d[i] = sum;
+    }
+};
+} // namespace
+
+att_status att_row_product_run(att_context *context, const att_row_product *p, const void *a, const void *b,
+                               void *scratch, bool overwrite, float *d)
+{
+    if (p->slices == 1)
+        return att_gemm_run(context, &p->gemm, a, b, nullptr, 1, overwrite ? 0 : 1, nullptr, d);
+    ATT_TRY(att_gemm_run(context, &p->gemm, a, b, nullptr, 1, 0, nullptr, scratch));
+    att_cuda_each(p->count, add_slices{(const float *)scratch, d, p->slices, p->count, overwrite});
     return ATT_OK;
 }

@@ -33,7 +33,8 @@ void att_finish_rows(const att_finish *finish, const float *sums, int64_t first,
 struct att_product {
     int64_t rows, n, k, chunk, groups;
     att_dtype out;
-    bool fused;           /* cuBLASLt finishes */
+    bool fused;           /* cuBLASLt finishes, except for GELU */
+    bool gelu;            /* of bf16, in place, while a chunk is in the cache */
     att_gemm whole, rest; /* for chunks of `chunk` rows, and for the last one */
     size_t sums_bytes;    /* scratch */
     size_t a_row_bytes;
@@ -63,5 +64,24 @@ att_status att_product_chunk(att_context *context, const att_product *product, c
 /* Computes all rows. a: all rows. */
 att_status att_product_run(att_context *context, const att_product *product, const att_finish *finish, const void *a,
                            const void *b, void *sums, void *y);
+
+/* d [groups, m, n] += (or, with `overwrite`, =) a' b: sums over the rows of a [rows, groups, m] and b [rows, groups,
+ * n]. d is f32. There are few results and many rows: the rows are divided into slices, whose products are computed at
+ * the same time and added in order. */
+struct att_row_product {
+    att_gemm gemm;
+    int64_t count, slices; /* count: numbers of d */
+    size_t scratch_bytes;
+};
+
+struct att_row_product_shape {
+    int64_t rows, m, n, groups;
+    att_dtype in;
+};
+
+att_status att_row_product_open(att_context *context, const att_row_product_shape *shape, att_row_product *product);
+void att_row_product_close(att_row_product *product);
+att_status att_row_product_run(att_context *context, const att_row_product *product, const void *a, const void *b,
+                               void *scratch, bool overwrite, float *d);
 
 #endif

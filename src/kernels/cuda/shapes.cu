@@ -139,15 +139,18 @@ static att_status run_concat_grad(const att_call *call)
 
 /* --- patches ------------------------------------------------------------------------------------------------------ */
 
-/* Element of the images [group, h, w, c] for an element of the patches [group, N, c P Q]. */
-struct patch_source {
-    int64_t height, width, channels, patch_h, patch_w;
-    __device__ int64_t operator()(int64_t i) const
+/* Element of the images [group, h, w, c] for an element of the patches [group, N, c P Q]. I: the type of indices;
+ * divisions of 32 bits take a third of the time of those of 64. */
+template <class I> struct patch_source {
+    I height, width, channels, patch_h, patch_w;
+    __device__ int64_t operator()(int64_t element) const
     {
-        int64_t column = i % patch_w, row = i / patch_w % patch_h, channel = i / (patch_h * patch_w) % channels;
-        int64_t number = i / (patch_h * patch_w * channels), across = width / patch_w, down = height / patch_h;
-        int64_t y = number / across % down * patch_h + row, x = number % across * patch_w + column;
-        return ((number / (across * down) * height + y) * width + x) * channels + channel;
+        I i = (I)element, row_number = i / patch_w, column = i - row_number * patch_w;
+        I plane = row_number / patch_h, row = row_number - plane * patch_h, number = plane / channels;
+        I channel = plane - number * channels, across = width / patch_w, down = height / patch_h;
+        I line = number / across, sample = line / down;
+        I y = (line - sample * down) * patch_h + row, x = (number - line * across) * patch_w + column;
+        return ((sample * height + y) * width + x) * channels + channel;
     }
 };
 
@@ -168,7 +171,10 @@ static att_status run_patchify(const att_call *call)
 {
     const att_patch_attrs *attrs = ATT_ATTRS(call->problem, patch);
     const int64_t *x = call->problem->in[0].shape.dims;
-    return move(call, patch_source{x[0], x[1], x[2], attrs->patch[0], attrs->patch[1]});
+    const int32_t *patch = attrs->patch;
+    if (att_cuda_in_count(call, 0) <= INT32_MAX)
+        return move(call, patch_source<int32_t>{(int32_t)x[0], (int32_t)x[1], (int32_t)x[2], patch[0], patch[1]});
+    return move(call, patch_source<int64_t>{x[0], x[1], x[2], patch[0], patch[1]});
 }
 
 static att_status run_patchify_grad(const att_call *call)
