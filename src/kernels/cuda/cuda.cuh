@@ -341,17 +341,30 @@ __global__ void __launch_bounds__(256)
     }
 }
 
+/* 32 columns by 8 rows of threads, of which each adds every eighth chunk. */
 template <int K, class S>
-__global__ void att_cuda_columns_merge(int64_t chunks, int64_t columns, const float *partial, S sink)
+__global__ void __launch_bounds__(256)
+    att_cuda_columns_merge(int64_t chunks, int64_t columns, const float *partial, S sink)
 {
-    int64_t column = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
-    if (column >= columns)
-        return;
+    __shared__ float shares[K][8][33];
+    int64_t column = blockIdx.x * 32 + threadIdx.x;
     float sums[K] = {};
-    for (int64_t chunk = 0; chunk < chunks; chunk++)
+    for (int64_t chunk = threadIdx.y; chunk < chunks && column < columns; chunk += 8)
 #pragma unroll
         for (int k = 0; k < K; k++)
             sums[k] += partial[(chunk * columns + column) * K + k];
+#pragma unroll
+    for (int k = 0; k < K; k++)
+        shares[k][threadIdx.y][threadIdx.x] = sums[k];
+    __syncthreads();
+    if (threadIdx.y > 0 || column >= columns)
+        return;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        sums[k] = 0;
+        for (int y = 0; y < 8; y++)
+            sums[k] += shares[k][y][threadIdx.x];
+    }
     sink(column, sums);
 }
 
@@ -362,8 +375,8 @@ static void att_cuda_columns(int64_t rows, int64_t columns, void *scratch, F f, 
     int64_t chunks = att_cuda_column_chunks(rows, columns), per_chunk = (rows + chunks - 1) / chunks;
     dim3 grid((unsigned)((columns + 31) / 32), (unsigned)chunks);
     att_cuda_columns_chunk<K><<<grid, dim3(32, 8), 0, cuda.stream>>>(rows, columns, per_chunk, f, (float *)scratch);
-    att_cuda_columns_merge<K>
-        <<<(unsigned)((columns + 127) / 128), 128, 0, cuda.stream>>>(chunks, columns, (const float *)scratch, sink);
+    att_cuda_columns_merge<K><<<(unsigned)((columns + 31) / 32), dim3(32, 8), 0, cuda.stream>>>(
+        chunks, columns, (const float *)scratch, sink);
 }
 
 #endif
