@@ -1,6 +1,7 @@
 #include "bench/bench.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <attscope/task.h>
 

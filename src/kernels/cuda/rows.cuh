@@ -36,7 +36,7 @@ static inline int att_cuda_lanes(int64_t packs)
 /* Slices of the rows of a sample: enough blocks for any device, so that bits do not depend on it. */
 static inline int64_t att_cuda_slices(int64_t samples, int64_t rows, int64_t tiles)
 {
-    int64_t wanted = (1024 + samples * tiles - 1) / (samples * tiles), most = (rows + 63) / 64;
+    int64_t wanted = (512 + samples * tiles - 1) / (samples * tiles), most = (rows + 63) / 64;
     return wanted < most ? wanted : most < 1 ? 1 : most;
 }
 
@@ -97,18 +97,32 @@ __global__ void __launch_bounds__(256)
     }
 }
 
+/* 32 columns by 8 rows of threads, of which each adds every eighth slice. */
 template <int K, class S>
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(256)
     att_cuda_sums_merge(int64_t samples, int64_t slices, int64_t columns, const float *partial, S sink)
 {
-    int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, sample = i / columns, column = i % columns;
-    if (sample >= samples)
-        return;
+    __shared__ float shares[K][8][33];
+    int64_t i = blockIdx.x * (int64_t)32 + threadIdx.x, sample = i / columns, column = i - sample * columns;
     float sums[K] = {};
-    for (int64_t slice = 0; slice < slices; slice++)
+    if (sample < samples)
+#pragma unroll 4
+        for (int64_t slice = threadIdx.y; slice < slices; slice += 8)
 #pragma unroll
-        for (int k = 0; k < K; k++)
-            sums[k] += partial[((sample * slices + slice) * K + k) * columns + column];
+            for (int k = 0; k < K; k++)
+                sums[k] += partial[((sample * slices + slice) * K + k) * columns + column];
+#pragma unroll
+    for (int k = 0; k < K; k++)
+        shares[k][threadIdx.y][threadIdx.x] = sums[k];
+    __syncthreads();
+    if (threadIdx.y > 0 || sample >= samples)
+        return;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        sums[k] = 0;
+        for (int y = 0; y < 8; y++)
+            sums[k] += shares[k][y][threadIdx.x];
+    }
     sink(sample, column, sums);
 }
 
@@ -131,7 +145,7 @@ static void att_cuda_sums(int64_t samples, int64_t rows, int64_t columns, void *
     dim3 grid((unsigned)tiles, (unsigned)slices, (unsigned)samples);
     att_cuda_sums_kernel<K, V>
         <<<grid, dim3(lanes, 256 / lanes), 0, cuda.stream>>>(rows, columns, per_slice, f, (float *)scratch);
-    att_cuda_sums_merge<K><<<(unsigned)((samples * columns + 127) / 128), 128, 0, cuda.stream>>>(
+    att_cuda_sums_merge<K><<<(unsigned)((samples * columns + 31) / 32), dim3(32, 8), 0, cuda.stream>>>(
         samples, slices, columns, (const float *)scratch, sink);
 }
 
