@@ -235,7 +235,7 @@ struct add_parameters {
 };
 
 /* Adds a column's sums to summed outputs. */
-template <int K> struct add_sums {
+template <int K> struct add_column_sums {
     cuda_value of[K];
     __device__ void operator()(int64_t column, const float *sums) const
     {
@@ -354,7 +354,7 @@ static att_status run_rms_norm_grad(const att_call *call)
                       rms_grad_row{cuda_in(call, 0), x, (const float *)call->in[2], rstd, cuda_out(call, 0), columns});
     if (call->out[1])
         att_cuda_columns<1>(rows, columns, call->scratch, rms_parameters{cuda_in(call, 0), x, rstd, columns},
-                            add_sums<1>{{cuda_out(call, 1)}});
+                            add_column_sums<1>{{cuda_out(call, 1)}});
     return att_cuda_launched(call);
 }
 
