@@ -125,6 +125,7 @@ __device__ __forceinline__ attention_token attention_token_at(const attention_pr
 /* The tokens of a tile, in shared memory; of tokens past the end, the index is -1. */
 struct attention_tokens {
     int index[TILE], region[TILE], y[TILE], x[TILE];
+    float down[TILE], right[TILE]; /* y and x; 0 off the grid */
 };
 
 /* All threads of the block call; the first TILE fill. */
@@ -137,11 +138,20 @@ __device__ __forceinline__ void attention_fill_tokens(const attention_problem &p
     attention_token t = attention_token_at(p, window, first + i);
     tokens->index[i] = first + i < count ? t.index : -1;
     tokens->region[i] = t.region, tokens->y[i] = t.y, tokens->x[i] = t.x;
+    tokens->down[i] = t.y < 0 ? 0 : (float)t.y, tokens->right[i] = t.y < 0 ? 0 : (float)t.x;
 }
 
 __device__ __forceinline__ attention_token attention_token_of(const attention_tokens *tokens, int i)
 {
     return {tokens->index[i], tokens->region[i], tokens->y[i], tokens->x[i]};
+}
+
+/* Whether the device has so much shared memory for a block. */
+static inline bool attention_has_shared(size_t bytes)
+{
+    int most = 0;
+    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+    return bytes <= (size_t)most;
 }
 
 /* --- scores ------------------------------------------------------------------------------------------------------- */

@@ -101,14 +101,26 @@ __device__ __forceinline__ void f32_store(attention_rows to, const int *index, f
 {
     constexpr int C = D / 16;
     tile_place at = tile_here();
+    bool packs = to.x.dtype == ATT_F32 && (uintptr_t)to.x.data % (4 * C) == 0 && to.stride % C == 0 &&
+                 to.base % C == 0 && to.width % C == 0;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         int token = index[4 * at.y + i];
-        int64_t row = to.base + (int64_t)token * to.stride;
+        int64_t begin = to.base + (int64_t)token * to.stride + C * at.x;
+        if (token < 0 || C * at.x >= to.width)
+            continue;
+        float values[C];
 #pragma unroll
         for (int c = 0; c < C; c++)
-            if (token >= 0 && C * at.x + c < to.width)
-                store(to.x, row + C * at.x + c, sums[i][c] * factor[i]);
+            values[c] = sums[i][c] * factor[i];
+        if (packs) {
+            store_pack<C>((float *)to.x.data, begin, values);
+            continue;
+        }
+#pragma unroll
+        for (int c = 0; c < C; c++)
+            if (C * at.x + c < to.width)
+                store(to.x, begin + c, values[c]);
     }
 }
 

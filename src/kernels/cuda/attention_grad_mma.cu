@@ -181,7 +181,9 @@ __global__ void __launch_bounds__(MMA_THREADS, D <= 64 && !TERMS ? 3 : 2)
         if (FIRST)
             mma_scores<D>(m->outer_second, row, m->inner_second[stage], count, ds);
 #pragma unroll
-        for (int n = 0; n < MMA_PER_TILE; n++)
+        for (int n = 0; n < MMA_PER_TILE; n++) {
+            if (n * MMA_COLUMNS >= count)
+                continue; /* products of 0 */
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 int of_outer = row + g + e / 2 * 8, of_inner = n * MMA_COLUMNS + 2 * t + e % 2;
@@ -190,6 +192,7 @@ __global__ void __launch_bounds__(MMA_THREADS, D <= 64 && !TERMS ? 3 : 2)
                                      OF_QUERIES ? lse[e / 2] : tokens->lse[i],
                                      OF_QUERIES ? do_o[e / 2] : tokens->do_o[i], &weights[n][e], &ds[n][e]);
             }
+        }
         if (OF_QUERIES && (to.kept || to.norms.data))
             keep_gradients(p, to, head, &tokens->queries, first_sample, first_key, row + g, ds, squares);
         uint32_t pairs[MMA_PER_TILE][2];
@@ -252,7 +255,10 @@ bool attention_grad_fits_mma(const attention_problem &p, const gradient_inputs &
     for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
         if (!mma_fits(p.operand[o]) || p.operand[o].width != width)
             return false;
-    return in.dout.dtype == ATT_BF16 && (uintptr_t)in.dout.data % 16 == 0 && width <= 128;
+    size_t bytes = 0;
+    return in.dout.dtype == ATT_BF16 && (uintptr_t)in.dout.data % 16 == 0 &&
+           mma_with_width(width, [&](auto d) { bytes = sizeof(mma_gradient_memory<decltype(d)::value>); }) &&
+           attention_has_shared(bytes);
 }
 
 void attention_grad_mma_queries(const attention_problem &p, const gradient_inputs &in, const gradient_outputs &to,

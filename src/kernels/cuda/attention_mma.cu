@@ -30,7 +30,9 @@ __device__ __forceinline__ float mma_soften(const attention_problem &p, attentio
     int t = threadIdx.x % 4, count = p.keys - first;
     float largest = row->largest;
 #pragma unroll
-    for (int n = 0; n < MMA_PER_TILE; n++)
+    for (int n = 0; n < MMA_PER_TILE; n++) {
+        if (n * MMA_COLUMNS >= count)
+            continue;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             int place = n * MMA_COLUMNS + 2 * t + i, j = first + place;
@@ -46,6 +48,7 @@ __device__ __forceinline__ float mma_soften(const attention_problem &p, attentio
             if (MEASURES && row->number == j)
                 row->statistics[0].self = *score;
         }
+    }
     largest = quad_max(largest);
     float down = row->largest - largest, shrink = power_of_two(down * unit);
     if (MEASURES && down < 0)
@@ -53,8 +56,13 @@ __device__ __forceinline__ float mma_soften(const attention_problem &p, attentio
     row->p *= shrink;
     row->largest = largest;
     float offset = -largest * unit;
+    query_place from = query_place_of(row->token);
 #pragma unroll
     for (int n = 0; n < MMA_PER_TILE; n++) {
+        if (n * MMA_COLUMNS >= count) {
+            scores[n][2 * half] = scores[n][2 * half + 1] = 0;
+            continue;
+        }
         float factors[4] = {1, 1, 1, 1};
         if (TERMS && p.drops && row->token.index >= 0)
             attention_factors(p, head, row->token.index, first + n * MMA_COLUMNS + t / 2 * 4, factors);
@@ -63,9 +71,8 @@ __device__ __forceinline__ float mma_soften(const attention_problem &p, attentio
             int place = n * MMA_COLUMNS + 2 * t + i;
             float *score = &scores[n][2 * half + i], from_largest = *score - largest;
             float weight = power_of_two(MEASURES ? from_largest * unit : fmaf(*score, unit, offset));
-            if (MEASURES && *score != -INFINITY)
-                add_key(p, &row->statistics[0], row->token, attention_token_of(keys, place), first + place,
-                        from_largest, weight);
+            if (MEASURES)
+                add_key(p, &row->statistics[0], from, keys, place, first + place, from_largest, weight);
             row->p += weight;
             *score = TERMS ? weight * (t % 2 ? factors[2 + i] : factors[i]) : weight;
         }

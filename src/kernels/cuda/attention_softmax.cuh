@@ -71,6 +71,7 @@ __device__ __forceinline__ void soften(const attention_problem &p, const query_t
         int i = tile.first + 4 * at.y + r;
         attention_token q = attention_token_of(queries, 4 * at.y + r);
         float largest = -FLT_MAX, factors[4] = {1, 1, 1, 1};
+        query_place from = query_place_of(q);
         bool seen[4];
 #pragma unroll
         for (int c = 0; c < 4; c++) {
@@ -98,8 +99,8 @@ __device__ __forceinline__ void soften(const attention_problem &p, const query_t
             int place = tile_key<STRIDED>(at.x, c), j = first_key + place;
             float t = scores[r][c] - largest, weight = seen[c] ? power_of_two(t * TILE_LOG2_E) : 0;
             state->p[r] += weight;
-            if (MEASURES && seen[c])
-                add_key(p, &state->statistics[r], q, attention_token_of(keys, place), j, t, weight);
+            if (MEASURES)
+                add_key(p, &state->statistics[r], from, keys, place, j, seen[c] ? t : -FLT_MAX, weight);
             scores[r][c] = TERMS ? weight * factors[c] : weight;
         }
     }

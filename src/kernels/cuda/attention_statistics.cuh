@@ -46,24 +46,44 @@ __device__ __forceinline__ void rescale(row_statistics *s, float p, float down, 
     s->argmax = INT_MAX;
 }
 
-/* Adds key j, t = score - largest. */
-__device__ __forceinline__ void add_key(const attention_problem &problem, row_statistics *s, attention_token q,
-                                        attention_token k, int j, float t, float p)
+/* The square root, with an error of 2 units in the last place. */
+__device__ __forceinline__ float near_root(float x)
 {
-    bool largest = t == 0;
-    float other = largest ? 0 : p;
+    float y;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* The place of a query; 0, 0 off the grid. */
+struct query_place {
+    float y, x;
+    bool on_grid;
+};
+
+__device__ __forceinline__ query_place query_place_of(attention_token q)
+{
+    bool on_grid = q.y >= 0;
+    return {on_grid ? (float)q.y : 0, on_grid ? (float)q.x : 0, on_grid};
+}
+
+/* Adds key `place` of a tile, which is key j; t = score - largest, p: its weight, 0 if the query does not attend to it.
+ */
+__device__ __forceinline__ void add_key(const attention_problem &problem, row_statistics *s, query_place q,
+                                        const attention_tokens *keys, int place, int j, float t, float p)
+{
+    bool largest = t == 0, of_prefix = j < problem.prefix;
+    float other = largest ? 0 : p, square = other * other;
     s->p_log_p = fmaf(p, fmaxf(t, -FLT_MAX), s->p_log_p);
-    s->equal += largest ? p : 0;
+    s->equal += p - other;
     s->smaller += other;
-    s->smaller2 = fmaf(other, other, s->smaller2);
-    s->smaller3 = fmaf(other * other, other, s->smaller3);
-    s->argmax = largest ? min(s->argmax, k.index) : s->argmax;
-    s->prefix += j < problem.prefix ? p : 0;
-    if (q.y < 0 || k.y < 0)
-        return;
-    float y = (float)(k.y - q.y), x = (float)(k.x - q.x), py = p * y, px = p * x;
+    s->smaller2 += square;
+    s->smaller3 = fmaf(square, other, s->smaller3);
+    s->argmax = largest ? min(s->argmax, keys->index[place]) : s->argmax;
+    s->prefix += of_prefix ? p : 0;
+    float on_grid = q.on_grid && !of_prefix ? p : 0;
+    float y = keys->down[place] - q.y, x = keys->right[place] - q.x, py = on_grid * y, px = on_grid * x;
     float down = y * problem.step_h, right = x * problem.step_w;
-    s->distance = fmaf(p, sqrtf(fmaf(down, down, right * right)), s->distance);
+    s->distance = fmaf(on_grid, near_root(fmaf(down, down, right * right)), s->distance);
     s->shift[0] += py;
     s->shift[1] += px;
     s->shift[2] = fmaf(py, y, s->shift[2]);

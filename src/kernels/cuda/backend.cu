@@ -156,8 +156,7 @@ static void cuda_leave(void)
     calls.unlock();
 }
 
-/* --- recordings: CUDA graphs ---------------------------------------------------------------------------------------
- */
+/* --- recordings: CUDA graphs -------------------------------------------------------------------------------------- */
 
 static att_status begin_recording(att_context *context)
 {

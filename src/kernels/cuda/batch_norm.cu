@@ -14,8 +14,7 @@ static int64_t rows_of_sample(const att_desc *x)
     return att_shape_count(x->shape) / att_cuda_dim(x, -1);
 }
 
-/* --- y = gamma (x - mean) / sqrt(variance + eps) + beta, ReLU -------------------------------------------------------
- */
+/* --- y = gamma (x - mean) / sqrt(variance + eps) + beta, ReLU ----------------------------------------------------- */
 
 template <int V, class Y, class X> struct normalized {
     Y *y;
@@ -84,8 +83,7 @@ static att_status run_normalize(const att_call *call)
                      stats + att_cuda_dim(&call->problem->in[X], -1));
 }
 
-/* --- the gradient with fixed statistics ----------------------------------------------------------------------------
- */
+/* --- the gradient with fixed statistics --------------------------------------------------------------------------- */
 
 template <int V, class DX, class DY> struct scaled_gradient {
     DX *dx;
@@ -342,8 +340,7 @@ static att_status run_batch_mean(const att_call *call)
     return att_cuda_launched(call);
 }
 
-/* --- gradients of the training form --------------------------------------------------------------------------------
- */
+/* --- gradients of the training form ------------------------------------------------------------------------------- */
 
 enum { DY, X, STATS, GAMMA, BETA, MEAN_DY, MEAN_DY_NORMAL, FACTOR, POOLED };
 

@@ -156,8 +156,7 @@ static void make_columns(const conv *c, const From *map, int64_t first, int64_t 
         columns_kernel<Transposed, 1><<<blocks, dim3(32, 8), 0, cuda.stream>>>(*c, map, first, (int)rows, columns);
 }
 
-/* --- forward and the gradient of x ---------------------------------------------------------------------------------
- */
+/* --- forward and the gradient of x -------------------------------------------------------------------------------- */
 
 enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE };
 enum { DY, RESIDUAL_OF_GRAD = 2, RELU_OUTPUT, POOLED };
@@ -389,8 +388,7 @@ static att_status run_data_grad(const att_call *call)
     return run_product<true>(call, &finish, call->packed ? call->packed : call->in[WEIGHT]);
 }
 
-/* --- the gradient of the weight ------------------------------------------------------------------------------------
- */
+/* --- the gradient of the weight ----------------------------------------------------------------------------------- */
 
 enum { X_OF_GRAD = 1 };
 

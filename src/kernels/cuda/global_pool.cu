@@ -12,8 +12,7 @@ __device__ static float larger(float a, float b)
     return b > a || isnan(b) ? b : a;
 }
 
-/* --- global_max -----------------------------------------------------------------------------------------------------
- */
+/* --- global_max --------------------------------------------------------------------------------------------------- */
 
 struct channel_max {
     cuda_value x, y;
@@ -64,8 +63,7 @@ static att_status run_max_grad(const att_call *call)
 
 ATT_CUDA_KERNEL(global_max_grad, run_max_grad);
 
-/* --- global_style ---------------------------------------------------------------------------------------------------
- */
+/* --- global_style ------------------------------------------------------------------------------------------------- */
 
 struct style_value {
     cuda_value x;
@@ -143,8 +141,7 @@ static att_status run_style_grad(const att_call *call)
 
 ATT_CUDA_KERNEL(global_style_grad, run_style_grad);
 
-/* --- channel_pool ---------------------------------------------------------------------------------------------------
- */
+/* --- channel_pool ------------------------------------------------------------------------------------------------- */
 
 struct pool_row {
     cuda_value x, y;
@@ -201,8 +198,7 @@ static att_status run_pool_grad(const att_call *call)
 
 ATT_CUDA_KERNEL(channel_pool_grad, run_pool_grad);
 
-/* --- dct_pool -------------------------------------------------------------------------------------------------------
- */
+/* --- dct_pool ----------------------------------------------------------------------------------------------------- */
 
 /* The weights of rows [count, map_height], then of columns [count, map_width], of each group of channels. */
 struct dct_axis {

@@ -7,8 +7,7 @@ extern "C" {
 #include "ops/channel_gram.h"
 }
 
-/* --- channel_gram ---------------------------------------------------------------------------------------------------
- */
+/* --- channel_gram ------------------------------------------------------------------------------------------------- */
 
 struct gram_value {
     cuda_value x;
@@ -76,8 +75,7 @@ static att_status run_gram(const att_call *call)
 
 ATT_CUDA_KERNEL(channel_gram, run_gram);
 
-/* --- merge_gram -----------------------------------------------------------------------------------------------------
- */
+/* --- merge_gram --------------------------------------------------------------------------------------------------- */
 
 struct merge_mean {
     const float *grams;
@@ -132,8 +130,7 @@ static att_status run_merge(const att_call *call)
 
 ATT_CUDA_PREPARED_KERNEL(merge_gram, prepare_merge, run_merge, nullptr);
 
-/* --- gram_norm ------------------------------------------------------------------------------------------------------
- */
+/* --- gram_norm ---------------------------------------------------------------------------------------------------- */
 
 /* gram [C + 1, C]: means, then covariances; weight [O, C] */
 struct norm_shape {

@@ -13,8 +13,7 @@ static int columns_of(const att_call *call, int input)
     return (int)att_cuda_dim(&call->problem->in[input], -1);
 }
 
-/* --- layer_norm -----------------------------------------------------------------------------------------------------
- */
+/* --- layer_norm --------------------------------------------------------------------------------------------------- */
 
 /* Rows of any length. */
 template <class Y> struct norm_row {
@@ -116,8 +115,7 @@ static att_status run_layer_norm(const att_call *call)
 
 ATT_CUDA_KERNEL(layer_norm, run_layer_norm);
 
-/* --- layer_norm_grad ------------------------------------------------------------------------------------------------
- */
+/* --- layer_norm_grad ---------------------------------------------------------------------------------------------- */
 
 /* mean_g and mean_gn: means over the row of g = dy gamma and of g times the normalised x. */
 template <class D> struct norm_grad_row {
@@ -237,7 +235,7 @@ struct add_parameters {
 };
 
 /* Adds a column's sums to summed outputs. */
-template <int K> struct add_sums {
+template <int K> struct add_column_sums {
     cuda_value of[K];
     __device__ void operator()(int64_t column, const float *sums) const
     {
@@ -285,8 +283,7 @@ static att_status run_layer_norm_grad(const att_call *call)
 
 ATT_CUDA_PREPARED_KERNEL(layer_norm_grad, prepare_parameters, run_layer_norm_grad, nullptr);
 
-/* --- rms_norm -------------------------------------------------------------------------------------------------------
- */
+/* --- rms_norm ----------------------------------------------------------------------------------------------------- */
 
 struct rms_row {
     const float *x, *gamma;
@@ -357,14 +354,13 @@ static att_status run_rms_norm_grad(const att_call *call)
                       rms_grad_row{cuda_in(call, 0), x, (const float *)call->in[2], rstd, cuda_out(call, 0), columns});
     if (call->out[1])
         att_cuda_columns<1>(rows, columns, call->scratch, rms_parameters{cuda_in(call, 0), x, rstd, columns},
-                            add_sums<1>{{cuda_out(call, 1)}});
+                            add_column_sums<1>{{cuda_out(call, 1)}});
     return att_cuda_launched(call);
 }
 
 ATT_CUDA_PREPARED_KERNEL(rms_norm_grad, prepare_parameters, run_rms_norm_grad, nullptr);
 
-/* --- l2_norm --------------------------------------------------------------------------------------------------------
- */
+/* --- l2_norm ------------------------------------------------------------------------------------------------------ */
 
 struct l2_row {
     const float *x;

@@ -219,8 +219,7 @@ static att_status run_weight_grad(const att_call *call)
     return att_cuda_launched(call);
 }
 
-/* --- products of matrices of the samples ---------------------------------------------------------------------------
- */
+/* --- products of matrices of the samples -------------------------------------------------------------------------- */
 
 enum { A, B };
 

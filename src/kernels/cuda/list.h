@@ -57,6 +57,8 @@
     /* drop.cu */                   \
     X(dropout)                      \
     X(drop_path)                    \
+    /* frozen_norm.cu */            \
+    X(frozen_norm)                  \
     /* gate.cu */                   \
     X(gate)                         \
     X(pixel_gate)                   \

@@ -4,8 +4,7 @@
 #include "kernels/cuda/attention.cuh"
 #include "kernels/cuda/teams.cuh"
 
-/* --- mix_tokens -----------------------------------------------------------------------------------------------------
- */
+/* --- mix_tokens --------------------------------------------------------------------------------------------------- */
 
 /* v [N, value_heads e] and y [N, heads e], with a map [heads, N, N]. */
 struct mix_shape {
@@ -143,8 +142,7 @@ static att_status run_mix_tokens_map_grad(const att_call *call)
 
 ATT_CUDA_KERNEL(mix_tokens_map_grad, run_mix_tokens_map_grad);
 
-/* --- mix_axes -------------------------------------------------------------------------------------------------------
- */
+/* --- mix_axes ----------------------------------------------------------------------------------------------------- */
 
 /* Tokens of a grid; numbers of all heads of a token lie at ((sample h + y) w + x) H e. */
 struct axes_shape {
@@ -339,8 +337,7 @@ static att_status run_axes_grad(const att_call *call)
 
 ATT_CUDA_PREPARED_KERNEL(mix_axes_grad, prepare_axes_grad, run_axes_grad, nullptr);
 
-/* --- mix_pairs ------------------------------------------------------------------------------------------------------
- */
+/* --- mix_pairs ---------------------------------------------------------------------------------------------------- */
 
 /* Keys are pixels of a map; keys between the first and the last weight of a query that is not 0 are read. */
 struct pairs_shape {
@@ -591,8 +588,7 @@ static att_status run_pairs_grad(const att_call *call)
 
 ATT_CUDA_PREPARED_KERNEL(mix_pairs_grad, prepare_pairs_grad, run_pairs_grad, nullptr);
 
-/* --- pair_maps ------------------------------------------------------------------------------------------------------
- */
+/* --- pair_maps ---------------------------------------------------------------------------------------------------- */
 
 /* Rows are queries of heads of samples. */
 struct pair_query {

@@ -9,8 +9,7 @@ extern "C" {
 #include "ops/rotary.h"
 }
 
-/* --- rotary ---------------------------------------------------------------------------------------------------------
- */
+/* --- rotary ------------------------------------------------------------------------------------------------------- */
 
 struct rotary_table {
     const float *numbers; /* [tokens - prefix, entries, width]: cosines, then sines */
@@ -110,8 +109,7 @@ static att_status run_rotary_grad(const att_call *call)
 
 ATT_CUDA_KERNEL(rotary_grad, run_rotary_grad);
 
-/* --- cos_sin --------------------------------------------------------------------------------------------------------
- */
+/* --- cos_sin ------------------------------------------------------------------------------------------------------ */
 
 struct cos_sin_element {
     cuda_value x, y;
@@ -155,8 +153,7 @@ static att_status run_cos_sin_grad(const att_call *call)
 
 ATT_CUDA_KERNEL(cos_sin_grad, run_cos_sin_grad);
 
-/* --- cosine_heads ---------------------------------------------------------------------------------------------------
- */
+/* --- cosine_heads ------------------------------------------------------------------------------------------------- */
 
 struct cosine_shape {
     int64_t heads, width, columns;
@@ -303,8 +300,7 @@ static att_status run_cosine_grad(const att_call *call)
 
 ATT_CUDA_PREPARED_KERNEL(cosine_heads_grad, prepare_cosine, run_cosine_grad, nullptr);
 
-/* --- shift_scores ---------------------------------------------------------------------------------------------------
- */
+/* --- shift_scores ------------------------------------------------------------------------------------------------- */
 
 struct shift_score {
     att_shift_scores_attrs attrs;
@@ -378,8 +374,7 @@ static att_status run_shift_scores_grad(const att_call *call)
 
 ATT_CUDA_KERNEL(shift_scores_grad, run_shift_scores_grad);
 
-/* --- axis_terms -----------------------------------------------------------------------------------------------------
- */
+/* --- axis_terms --------------------------------------------------------------------------------------------------- */
 
 enum { ROWS, COLUMNS, AXES };
 
@@ -515,8 +510,7 @@ static att_status run_axis_terms_grad(const att_call *call)
 
 ATT_CUDA_KERNEL(axis_terms_grad, run_axis_terms_grad);
 
-/* --- window_pad -----------------------------------------------------------------------------------------------------
- */
+/* --- window_pad --------------------------------------------------------------------------------------------------- */
 
 /* Rows are tokens of the result. */
 struct window_row {

@@ -19,8 +19,7 @@ __device__ static double first_weight(int64_t i)
     return 1 + 0.5 * fmod(0.618034 * (double)(i + 1), 1);
 }
 
-/* --- score_norm -----------------------------------------------------------------------------------------------------
- */
+/* --- score_norm --------------------------------------------------------------------------------------------------- */
 
 /* The power iteration v := M'M v, M = W_q' W_k, on u = W_k v, which has the width of a head: with A = W_q W_q' and
  * B = W_k W_k', |M v|^2 = u'A u, and the next u is B A u / |W_k' A u|. */
@@ -120,8 +119,7 @@ static att_status run_score_norm(const att_call *call)
 
 ATT_CUDA_PREPARED_KERNEL(score_norm, prepare_score_norm, run_score_norm, nullptr);
 
-/* --- rank_one_residual ----------------------------------------------------------------------------------------------
- */
+/* --- rank_one_residual -------------------------------------------------------------------------------------------- */
 
 /* A power iteration on X'X, until a step changes v by less than `least`. */
 struct residual_matrix {
@@ -208,8 +206,7 @@ static att_status run_residual(const att_call *call)
 
 ATT_CUDA_PREPARED_KERNEL(rank_one_residual, prepare_residual, run_residual, nullptr);
 
-/* --- singular_values ------------------------------------------------------------------------------------------------
- */
+/* --- singular_values ---------------------------------------------------------------------------------------------- */
 
 /* The square roots of the eigenvalues of X X', or X'X if it is smaller, by Jacobi rotations. A round rotates disjoint
  * pairs of rows and columns, paired as in a tournament. An error of 1e-16 of the largest eigenvalue is one of 1e-8 of
@@ -331,8 +328,7 @@ static att_status run_singular(const att_call *call)
 
 ATT_CUDA_PREPARED_KERNEL(singular_values, prepare_singular, run_singular, nullptr);
 
-/* --- rollout --------------------------------------------------------------------------------------------------------
- */
+/* --- rollout ------------------------------------------------------------------------------------------------------ */
 
 /* Passes the row of shares through all layers, the last first. */
 struct rollout_sample {

@@ -10,8 +10,7 @@ extern "C" {
 #include "ops/residual_norms.h"
 }
 
-/* --- attention_summary ----------------------------------------------------------------------------------------------
- */
+/* --- attention_summary -------------------------------------------------------------------------------------------- */
 
 /* As in the reference: norms of diag(a) - a a' from the largest weight and sums over the others. */
 __device__ static void add_query(const float *stat, bool spatial, float *sum)
@@ -75,8 +74,7 @@ static att_status run_summary(const att_call *call)
 
 ATT_CUDA_KERNEL(attention_summary, run_summary);
 
-/* --- step_norms -----------------------------------------------------------------------------------------------------
- */
+/* --- step_norms --------------------------------------------------------------------------------------------------- */
 
 enum { BEFORE, AFTER, BRANCH, ADDED, STEP_INPUTS };
 
@@ -146,8 +144,7 @@ static att_status run_steps(const att_call *call)
 
 ATT_CUDA_PREPARED_KERNEL(step_norms, prepare_steps, run_steps, nullptr);
 
-/* --- residual_norms -------------------------------------------------------------------------------------------------
- */
+/* --- residual_norms ----------------------------------------------------------------------------------------------- */
 
 /* For each of x and x - centre: the largest sum of a column, that of a row, and the sum of squares. */
 enum { RESIDUAL_NORMS = 3, RESIDUAL_ALL = 2 * RESIDUAL_NORMS };
@@ -301,8 +298,7 @@ static att_status run_residual(const att_call *call)
 
 ATT_CUDA_PREPARED_KERNEL(residual_norms, prepare_residual, run_residual, nullptr);
 
-/* --- map_statistic --------------------------------------------------------------------------------------------------
- */
+/* --- map_statistic ------------------------------------------------------------------------------------------------ */
 
 /* A row of a map, shared by a team. Reads weights below 0 as 0. */
 template <class Team> struct map_row {
