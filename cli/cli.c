@@ -246,6 +246,8 @@ int cli_open(cli_app *cli, int threads)
     settings.stop = asked_to_stop;
     att_status status = att_context_create(&settings, &cli->context);
     if (status == ATT_OK)
+        cli_progress_of_downloads(cli);
+    if (status == ATT_OK)
         status = sweep_child_guard(cli->context);
     return status == ATT_OK ? CLI_OK : cli_failure("the library could not be started: %s", att_status_meaning(status));
 }

@@ -4,10 +4,11 @@
 #include <attscope/lab/serve.h>
 
 #include "cli.h"
+#include "network.h"
 #include "stop.h"
 
 typedef struct settings {
-    const char *images, *model;
+    const char *images, *model, *labels;
     int port;
     att_texts hosts;
 } settings;
@@ -17,6 +18,8 @@ static const att_flag page_options[] = {
      ATT_FLAG_AT(settings, images), .once = true},
     {"model", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "network of checkpoints that do not name theirs",
      ATT_FLAG_AT(settings, model), .once = true},
+    {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = CLI_LABELS_HELP, ATT_FLAG_AT(settings, labels),
+     .once = true},
     {"port", .kind = ATT_FLAG_INT, .value = "N",
      .help = "port on 127.0.0.1; default: 8765 or, if that is in use, the next free one", ATT_FLAG_AT(settings, port),
      .low = 1, .high = 65535, .open = true, .once = true},
@@ -48,6 +51,7 @@ static int run(cli_app *cli, void *user, const char *const *paths, int count)
     options.path_count = count > 0 ? count : 1;
     options.images = s->images;
     options.network = s->model;
+    options.labels = s->labels;
     options.port = s->port;
     options.hosts = s->hosts.values;
     options.host_count = s->hosts.count;
@@ -73,9 +77,10 @@ const cli_command cli_command_serve = {
     .most_operands = 64,
     .about =
         "RUN: the folder of a training or a measurement. CHECKPOINT: a file of weights, a\n"
-        "folder with model.safetensors or pytorch_model.bin, or a network's name (random\n"
-        "weights). FOLDER: a folder of runs; runs that start later appear, too. Without\n"
-        "operands: output/train.\n"
+        "folder with model.safetensors or pytorch_model.bin, a name of pretrained weights\n"
+        "(timm/NETWORK.TAG, hf-hub:ORG/NAME, torchvision/NETWORK.WEIGHTS), which are\n"
+        "downloaded if necessary, or a network's name (random weights). FOLDER: a folder of\n"
+        "runs; runs that start later appear, too. Without operands: output/train.\n"
         "The start page lists the runs and their states. For each run, it has the report\n"
         "(attscope report) and charts that grow while the run trains. Of checkpoints, and of\n"
         "runs with a checkpoint, other pages show where they attend to on your images and\n"

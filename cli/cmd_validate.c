@@ -166,7 +166,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_output_check(s->results_file);
     if (code == CLI_OK)
-        code = cli_file_check("--checkpoint", s->on.data.checkpoint);
+        code = cli_checkpoint_check("--checkpoint", s->on.data.checkpoint);
     if (code == CLI_OK)
         code = cli_evaluation_load(cli, &s->on, &loaded);
     if (code == CLI_OK)

@@ -187,12 +187,18 @@ static int open_network(cli_app *cli, const char *path, const cli_load_options *
     return code;
 }
 
+int cli_checkpoint_check(const char *flag, const char *checkpoint)
+{
+    return checkpoint && !cli_exists(checkpoint) && att_hub_is_name(checkpoint) ? CLI_OK
+                                                                                : cli_file_check(flag, checkpoint);
+}
+
 int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PATH])
 {
-    if (!cli_exists(checkpoint))
+    if (!cli_exists(checkpoint) && !att_hub_is_name(checkpoint))
         return cli_failure("%s: %s", checkpoint, strerror(ENOENT));
     int code = cli_check(cli, att_network_find_file(cli->context, checkpoint, path, CLI_PATH));
-    if (code == CLI_OK && strcmp(checkpoint, path) != 0)
+    if (code == CLI_OK && cli_exists(checkpoint) && strcmp(checkpoint, path) != 0)
         cli_note(cli, "%s is a folder; using its %s", checkpoint, path + strlen(checkpoint) + 1);
     return code;
 }

@@ -38,9 +38,11 @@ int cli_model_check(cli_app *cli, const char *name);
  * CLI_USAGE if --model names no network. */
 int cli_identity_check(cli_app *cli, const char *name, att_status status);
 
-/* Finds the file of a checkpoint. `checkpoint` is a file or a training's folder; in a folder, the best weights are
- * chosen, and a note says so. Returns CLI_OK or an exit code.
- */
+/* As cli_file_check(), for a file, a folder or a name of pretrained weights (attscope/hub.h), which passes. */
+int cli_checkpoint_check(const char *flag, const char *checkpoint);
+/* Finds the file of a checkpoint. `checkpoint` is a file, a folder or a name of pretrained weights. In a folder, the
+ * best weights are chosen, and a note says so; named weights are downloaded if they are in no cache. Returns CLI_OK or
+ * an exit code. */
 int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PATH]);
 /* Options of cli_load(). */
 typedef struct cli_load_options {
@@ -57,8 +59,9 @@ typedef struct cli_load_options {
 int cli_load(cli_app *cli, const char *path, const cli_load_options *options, cli_loaded *loaded);
 void cli_unload(cli_loaded *loaded);
 
-#define CLI_LABELS_HELP                                                                                          \
-    "names of the network's classes: a data set (imagenet-1k, cifar10, cifar100, fashion-mnist) or a file with " \
+#define CLI_LABELS_HELP                                                                                            \
+    "names of the network's classes: a data set (imagenet-1k, imagenet-21k, imagenet-22k, imagenet-12k, "          \
+    "imagenet-21k-p, imagenet-21k-p-w21, coco, coco-91, ade20k, cifar10, cifar100, fashion-mnist) or a file with " \
     "one name per line, from class 0; without it, the training's names, or ImageNet's if the weights are for it"
 /* Sets the names of the network's classes by --labels (NULL: not given). Without --labels, built-in names may apply; a
  * note then names their data set. Returns CLI_OK or an exit code. */

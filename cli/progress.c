@@ -165,3 +165,21 @@ bool cli_progress_show(void *user, const att_progress *p)
         print_line(p);
     return !cli_stop_asked();
 }
+
+/* Files of less than 1 MB are downloaded without a bar. */
+static bool show_download(void *user, const att_progress *p)
+{
+    static cli_progress shown; /* a process downloads one file at a time */
+    cli_app *cli = user;
+    if (p->batch == 0)
+        shown = cli_progress_to(cli, 1, 1);
+    bool goes_on = p->total > 0 ? cli_progress_show(&shown, p) : !cli_stop_asked();
+    if (p->batch == p->batches)
+        cli_bar_clear(cli);
+    return goes_on;
+}
+
+void cli_progress_of_downloads(cli_app *cli)
+{
+    att_hub_show_progress(cli->context, show_download, cli);
+}

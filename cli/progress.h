@@ -26,6 +26,9 @@ bool cli_progress_is_due(cli_progress *progress, const att_progress *p, double s
 /* An att_progress_fn; user: a cli_progress. Returns false after a signal that asks to stop. */
 bool cli_progress_show(void *user, const att_progress *progress);
 
+/* Shows downloads of pretrained weights (attscope/hub.h) that the context makes. */
+void cli_progress_of_downloads(cli_app *cli);
+
 /* Removes the progress bar, if one is shown. */
 void cli_bar_clear(cli_app *cli);
 

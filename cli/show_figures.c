@@ -47,6 +47,28 @@ void cli_scales_print(const att_instrument_info *info)
     }
 }
 
+/* The length of the first rule of a reading. "; " separates rules, except in parentheses. */
+static size_t rule_length(const char *reading)
+{
+    size_t length = 0;
+    for (int depth = 0; reading[length] && (depth > 0 || strncmp(reading + length, "; ", 2) != 0); length++)
+        depth += (reading[length] == '(') - (reading[length] == ')');
+    return length;
+}
+
+static void explain_reading(const char *reading)
+{
+    char rule[1024];
+    const char *what = "reading";
+    for (const char *at = reading; *at; what = "") {
+        const size_t length = rule_length(at);
+        snprintf(rule, sizeof rule, "%.*s", (int)length, at);
+        cli_print("  %-*s- ", INDENT - 2, what);
+        cli_print_wrapped(stdout, rule, INDENT + 2);
+        at += length + strspn(at + length, "; ");
+    }
+}
+
 /* "uniform=0.95, by=zeta": the options in use. */
 static void print_options(const att_instrument_info *info, const double *values)
 {
@@ -75,7 +97,7 @@ static void print_instrument(const att_instrument_info *info, const double *opti
         return;
     explain_line(stdout, INDENT, "formula", info->formula);
     explain_line(stdout, INDENT, "source", info->source);
-    explain_line(stdout, INDENT, "reading", info->reading);
+    explain_reading(info->reading);
     print_options(info, options);
     cli_scales_print(info);
 }
@@ -240,6 +262,31 @@ static void write_measurement(att_json_writer *writer, const att_measurement *m)
     att_json_end_object(writer);
 }
 
+/* {"parts": "both", "length": 1}: the options of an instrument, as they were in use. */
+static void write_options(att_json_writer *writer, const att_instrument_info *info, const double *values)
+{
+    att_json_key(writer, info->name);
+    att_json_begin_object(writer);
+    for (int i = 0; i < info->option_count; i++)
+        if (info->options[i].choices)
+            cli_json_text(writer, info->options[i].name, info->options[i].choices[(int)values[i]]);
+        else
+            cli_json_number(writer, info->options[i].name, values[i]);
+    att_json_end_object(writer);
+}
+
+static void write_all_options(att_json_writer *writer, const att_measure *measure)
+{
+    att_json_key(writer, "options");
+    att_json_begin_object(writer);
+    for (int i = 0; i < att_measure_instrument_count(measure); i++) {
+        att_instrument_info info = att_measure_instrument_at(measure, i);
+        if (info.option_count > 0)
+            write_options(writer, &info, att_measure_options_at(measure, i));
+    }
+    att_json_end_object(writer);
+}
+
 void cli_figures_json(att_json_writer *writer, const att_measure *measure)
 {
     att_json_key(writer, "instruments");
@@ -249,6 +296,7 @@ void cli_figures_json(att_json_writer *writer, const att_measure *measure)
         att_instrument_write_json(&info, writer);
     }
     att_json_end_array(writer);
+    write_all_options(writer, measure);
     att_json_key(writer, "measurements");
     att_json_begin_array(writer);
     for (int i = 0; i < att_measure_count(measure); i++) {

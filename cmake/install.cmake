@@ -1,6 +1,6 @@
 # What `cmake --install` installs, and where. The components become Debian packages: library (shared libattscope),
 # development (its headers, static library, pkg-config and CMake files), lab and lab_development (the same for
-# libattscope-lab), and command.
+# libattscope-lab), command, and python (the Python package, which uses the installed libraries).
 include(CMakePackageConfigHelpers)
 
 set(ATT_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/attscope)
@@ -53,6 +53,10 @@ install(TARGETS attscope_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COM
 install(DIRECTORY ${ATT_PAGES}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT command)
 install(DIRECTORY ${ATT_PAGES}/bash-completion ${ATT_PAGES}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}
         COMPONENT command)
+
+# Where Debian's python3 looks for packages of the system. tools/build-wheel makes the package for other systems.
+install(DIRECTORY python/attscope DESTINATION lib/python3/dist-packages COMPONENT python
+        PATTERN "__pycache__" EXCLUDE)
 
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)

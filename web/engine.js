@@ -24,6 +24,16 @@ async function askJson(path, query, options) {
   return (await ask(path, query, options)).json();
 }
 
+/* All images that can be chosen, {id, name}: uploads, the newest first, then those of the folder, 1024 at most. */
+async function askImages() {
+  const { images, uploads } = await askJson("images", { first: 0, count: 1024 });
+  return [...uploads, ...images];
+}
+/* The image that is shown first: the folder's first one, or else an upload. */
+function firstImage(images) {
+  return (images.find(({ id }) => id.startsWith("d")) ?? images[0])?.id ?? "";
+}
+
 /* Runs one request at a time. Of those that are asked for meanwhile only the last one is run. */
 function latest(run) {
   let running = null, waiting = null;
@@ -120,9 +130,13 @@ function toggledHead(changes, layer, head, how) {
   const word = `h${layer}.${head}${how}`, other = `h${layer}.${head}${how === "r" ? "u" : "r"}`;
   return toggled(wordsOf(changes).filter((w) => w !== other).join("-"), word);
 }
+/* "blocks.3 attention" of the addition "blocks.3.add1". */
+function branchName({ scope, content } = { scope: "?", content: "" }) {
+  return content ? `${scope.split(".").slice(0, -1).join(".")} ${content}` : scope;
+}
 function describeChange(model, word) {
   const [, kind, first, , head, how] = /^([hbt])(\d+)(\.(\d+)([ru]))?$/.exec(word) ?? [];
   if (kind === "h") return `${model.layers[first]?.node} head ${head} ${how === "r" ? "removed" : "uniform"}`;
-  if (kind === "b") return `branch ${model.branches[first]} removed`;
+  if (kind === "b") return `${branchName(model.branches[first])} removed`;
   return kind === "t" ? `${placeOf(model.layers[0], Number(first))} removed` : word;
 }

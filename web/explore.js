@@ -265,8 +265,8 @@ function makeSide(page, side, index) {
     const words = wordsOf(side.changes), { open } = at.branches;
     at.branches.hidden = !model.branches.length;
     at.branches.replaceChildren(element("summary", {}, "Residual branches"), element("div", { class: "tools" },
-      ...model.branches.map((name, i) => button(name, words.includes(`b${i}`),
-        () => change({ changes: toggled(side.changes, `b${i}`) }, true), { title: `Remove the branch that ${name} adds` }))));
+      ...model.branches.map((branch, i) => button(branchName(branch), words.includes(`b${i}`),
+        () => change({ changes: toggled(side.changes, `b${i}`) }, true), { title: `Remove the branch that ${branch.scope} adds` }))));
     at.branches.open = open || words.some((word) => word.startsWith("b"));
   }
   function showTools() {
@@ -383,8 +383,8 @@ function makeSide(page, side, index) {
 
 /* --- the page ------------------------------------------------------------------------------------------------------ */
 
-function makePage(models, images, count) {
-  const state = readHash(), uploads = [], sides = [];
+function makePage(models, { images, count, uploads }) {
+  const state = readHash(), sides = [];
   const strip = element("div", { class: "strip" }), place = element("div", { class: "sides" });
   const tools = element("div", { class: "tools" });
   const problem = element("p", { class: "note problem", role: "alert", hidden: true });
@@ -507,7 +507,7 @@ function makePage(models, images, count) {
     showStrip();
     build();
   });
-  if (!page.shared.image && images.length) page.shared.image = images[0].id;
+  page.shared.image ||= firstImage([...uploads, ...images]);
   showStrip();
   build();
   const hint = images.length ? null : element("p", { class: "reading" }, "No images were named (--images DIR).");
@@ -534,8 +534,8 @@ function scaleOfWeights() {
   document.getElementById("subtitle").textContent = about;
   document.getElementById("sections").replaceChildren(part);
   try {
-    const [{ models }, { images, count }] = await Promise.all([askJson("models"), askJson("images", { first: 0, count: 64 })]);
-    part.append(...(models.length ? makePage(models, images, count)
+    const [{ models }, pictures] = await Promise.all([askJson("models"), askJson("images", { first: 0, count: 64 })]);
+    part.append(...(models.length ? makePage(models, pictures)
       : [element("p", { class: "note" }, "No checkpoint was named: attscope serve CHECKPOINT --images FOLDER")]));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

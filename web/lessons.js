@@ -276,9 +276,9 @@ const LESSONS = [
       const nsi = only(await figuresOf(lesson, "nsi"), "attention");
       const plain = await probabilityOf(lesson, "");
       const points = [];
-      for (const [b, name] of branches.entries()) {
+      for (const [b, branch] of branches.entries()) {
         const { probability } = await probabilityOf(lesson, `b${b}`, plain.best);
-        points.push({ x: b, y: probability, label: `without ${name}: ${percent(probability)}` });
+        points.push({ x: b, y: probability, label: `without ${branchName(branch)}: ${percent(probability)}` });
       }
       return [plot({ title: "NSI of each residual addition", series: [{ name: "NSI", points: byOrder(nsi) }], xLabel: "residual addition",
         yLabel: "NSI", bars: true, caption: "ζ_t = ‖f(x_t)‖ / ‖x_t‖ before the gate of an attention module (the reading \"attention\")." }),
@@ -295,7 +295,7 @@ function makePage(models, images) {
   const given = new URLSearchParams(location.hash.slice(1));
   const state = { lesson: LESSONS.find(({ id }) => id === given.get("lesson"))?.id ?? LESSONS[0].id,
     model: models.find(({ id }) => id === given.get("model"))?.id ?? models[0].id,
-    image: given.get("image") ?? images[0]?.id ?? "" };
+    image: given.get("image") ?? firstImage(images) };
   const text = element("div"), shown = element("div", { class: "lesson-figures" });
   const problem = element("p", { class: "note problem", role: "alert", hidden: true });
   const tools = element("div", { class: "tools" });
@@ -342,7 +342,7 @@ function makePage(models, images) {
     ...(images.length ? [dropdown("Image", images.map(({ id, name }) => [id, name]), state.image, (image) => change({ image }))] : []));
   show();
   return images.length ? [tools, text, problem, shown]
-    : [tools, text, element("p", { class: "note" }, "These lessons need images: attscope serve CHECKPOINT --images FOLDER"), problem, shown];
+    : [tools, text, element("p", { class: "note" }, "These lessons need images: attscope serve CHECKPOINT --images FOLDER, or an upload on the page \"explore\""), problem, shown];
 }
 
 (async () => {
@@ -352,7 +352,7 @@ function makePage(models, images) {
   document.getElementById("subtitle").textContent = "Four papers about attention, and what your own checkpoint shows.";
   document.getElementById("sections").replaceChildren(part);
   try {
-    const [{ models }, { images }] = await Promise.all([askJson("models"), askJson("images", { first: 0, count: 1024 })]);
+    const [{ models }, images] = await Promise.all([askJson("models"), askImages()]);
     part.append(...(models.length ? makePage(models, images)
       : [element("p", { class: "note" }, "No checkpoint was named: attscope serve CHECKPOINT --images FOLDER")]));
   } catch (error) {

@@ -285,7 +285,7 @@ function makePage(models, images) {
   }
 
   if (!models.some(({ id }) => id === state.model)) state.model = models[0].id;
-  if (!images.some(({ id }) => id === state.image)) state.image = images[0]?.id ?? "";
+  if (!images.some(({ id }) => id === state.image)) state.image = firstImage(images);
   addEventListener("hashchange", () => {
     Object.assign(state, readHash());
     load();
@@ -301,7 +301,7 @@ function makePage(models, images) {
   document.getElementById("subtitle").textContent = "Click a part to unfold it, an operation to see its details.";
   document.getElementById("sections").replaceChildren(part);
   try {
-    const [{ models }, { images }] = await Promise.all([askJson("models"), askJson("images", { first: 0, count: 1024 })]);
+    const [{ models }, images] = await Promise.all([askJson("models"), askImages()]);
     part.append(...(models.length ? makePage(models, images)
       : [element("p", { class: "note" }, "No checkpoint was named: attscope serve CHECKPOINT")]));
   } catch (error) {

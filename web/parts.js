@@ -159,12 +159,16 @@ function valueTable(make, note) {
   return details;
 }
 
+/* A reading is a list of rules, which "; " separates, except in parentheses. */
+function readingList(reading) {
+  return element("ul", {}, ...(reading ?? "").split(/; (?![^(]*\))/).map((rule) => element("li", {}, rule)));
+}
 /* Formula, reading, source and unit of an instrument. */
 function method(name) {
   const info = instruments.get(name);
   if (!info) return null;
   return element("dl", { class: "method", "data-instrument": name },
-    ...[["Formula", element("code", {}, info.formula)], ["Reading", info.reading], ["Source", info.source],
+    ...[["Formula", element("code", {}, info.formula)], ["Reading", readingList(info.reading)], ["Source", info.source],
       ["Unit", info.unit === "1" ? "none (a ratio)" : info.unit],
       ...(info.scales ?? []).map(({ statistic, text, source }) =>
         ["Scale", `${statistic ? `${statistic}: ` : ""}${text} (${source})`])]

@@ -27,22 +27,29 @@ function linksOf(run) {
   return run.checkpoint ? [...pages, pages.length ? " · " : "", ...modelLinks(`r${run.run}`)] : pages;
 }
 
-function runsTable(list) {
+/* The options in which the runs differ. */
+function variedOf(list) {
+  return [...new Set(list.flatMap(({ settings }) => Object.keys(settings)))];
+}
+function runsTable(list, varied) {
   const cell = (...content) => element("td", { class: "text" }, ...content);
   const made = table(["run", "state", "model", { text: "epochs", csv: ["epochs", "epochs planned"] },
-    { text: "best", csv: ["best", "metric"] }, "pages"], list.map((run) =>
+    { text: "best", csv: ["best", "metric"] }, "pages", ...varied], list.map((run) =>
     [cell(run.name), element("td", { class: "text", "data-state": run.state }, run.state), cell(run.model ?? "–"),
-      epochsCell(run), bestCell(run), cell(...linksOf(run))]));
+      epochsCell(run), bestCell(run), cell(...linksOf(run)),
+      ...varied.map((option) => cell(run.settings[option] ?? "–"))]));
   [...made.tBodies[0].rows].forEach((row, i) => { row.dataset.row = list[i].run; });
   return made;
 }
 
-/* The table stays when the list changes, so that the focus and what the user types stay. */
-let listed = null;
+/* The table stays when the list changes, so that the focus and what the user types stay, unless it gets other columns. */
+let listed = null, columns = "";
 function runsPart(list) {
   if (!list.length) return element("p", {}, "There are no runs yet. A run that starts appears here.");
-  if (listed) listed.show([...runsTable(list).tBodies[0].rows]);
-  else listed = arranged("runs", "run", runsTable(list), "whole");
+  const varied = variedOf(list), made = runsTable(list, varied);
+  if (listed && columns === varied.join()) listed.show([...made.tBodies[0].rows]);
+  else listed = arranged("runs", "run", made, "whole");
+  columns = varied.join();
   return listed.node;
 }
 function modelsSection(list) {

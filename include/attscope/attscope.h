@@ -17,6 +17,7 @@
 #include <attscope/file.h>
 #include <attscope/gradient.h>
 #include <attscope/graph.h>
+#include <attscope/hub.h>
 #include <attscope/image.h>
 #include <attscope/maps.h>
 #include <attscope/measure.h>

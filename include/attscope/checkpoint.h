@@ -53,8 +53,9 @@ ATT_API att_status att_checkpoint_task_options(att_context *context, const att_t
  * if attscope's training wrote the file: such a file has its own class names (att_checkpoint_classes()). `classes` is
  * the number of the network's outputs; the data set must have as many classes. It must be named by the metadata
  * (ATT_CLASSES_KEY), by the name of the file or its folder (ignoring case and punctuation), or by the data set in the
- * options of a training script (ATT_TENSORS_OPTIONS). Other files with 1,000 outputs whose options name no data set are
- * taken as ImageNet-1k: timm, torchvision and PyTorch's ImageNet example write such files. */
+ * options of a training script (ATT_TENSORS_OPTIONS). Other files whose options name no data set and that have as many
+ * outputs as an order of ImageNet's classes (1,000, 10,450, 11,221, 11,821, 21,841 or 21,843) are taken as that order:
+ * timm, torchvision and PyTorch's ImageNet example write such files. */
 ATT_API const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, int classes);
 
 /* Metadata key that names the data set of the network's classes, for files without a training. */

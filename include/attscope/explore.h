@@ -48,10 +48,14 @@ typedef struct att_explorer_layer {
 ATT_API int att_explorer_layer_count(const att_explorer *explorer);
 ATT_API att_explorer_layer att_explorer_layer_at(const att_explorer *explorer, int layer);
 
-/* The residual branches: x + f(x) for each addition of a block. Returns the scope of the addition ("blocks.3.add1"),
- * which lives as long as the explorer. */
+/* The residual branches: x + f(x) for each addition of a block. The texts live as long as the explorer. */
+typedef struct att_explorer_branch {
+    const char *scope;   /* of the addition: "blocks.3.add1" */
+    const char *content; /* what f has: "attention", or else "convolution", "MLP" (linear layers) or "pooling"; "": none
+                            of these */
+} att_explorer_branch;
 ATT_API int att_explorer_branch_count(const att_explorer *explorer);
-ATT_API const char *att_explorer_branch_at(const att_explorer *explorer, int branch);
+ATT_API att_explorer_branch att_explorer_branch_at(const att_explorer *explorer, int branch);
 
 /* --- changes of the network --------------------------------------------------------------------------------------
  * They hold from the next run on. A new explorer has none. */
@@ -78,7 +82,8 @@ ATT_API void att_explorer_reset(att_explorer *explorer);
 
 /* Runs the network on one image [height, width, in_chans], normalised (att_network_transform(), att_transform_image()).
  * *answers: the outputs of the network's task, for att_network_write(); the explorer owns the data, which is valid
- * until its next run. Errors: ERR_NONFINITE, with *answers set, if they contain NaN or infinity. */
+ * until its next run. Errors: ERR_NONFINITE, with *answers set, if they contain NaN or infinity; ERR_STOPPED
+ * (att_settings.stop, between two operations), after which rows are still those of the run before. */
 ATT_API ATT_MUST_CHECK att_status att_explorer_run(att_explorer *explorer, const float *pixels, att_batch *answers);
 
 /* Which terms of the scores count. The scores of query i and key j are s_ij = scale q_i . k_j + t_ij: content and

@@ -44,18 +44,38 @@ ATT_API att_network_options att_network_options_defaults(void);
 
 /* Opens `what`, which can be
  *   a file of weights (attscope/tensors.h); att_model_identify() finds its network;
- *   a folder: the first existing file of model_best.safetensors, last.safetensors, model.safetensors and
- *     pytorch_model.bin in it is opened, so the folder of a training gives its best weights;
- *   a network's name (att_model_resolve()), if no file or folder has this name. The weights are then random, drawn from
- *     options.seed, and the log says so: a name never loads pretrained weights.
+ *   a folder: the first existing file of model_best.safetensors, last.safetensors, model.safetensors,
+ *     model.safetensors.index.json and pytorch_model.bin in it is opened, so the folder of a training gives its best
+ *     weights;
+ *   a name of pretrained weights ("timm/...", "hf-hub:...", "torchvision/..."), if no file or folder has this name.
+ *     They are looked up in caches and otherwise downloaded: see attscope/hub.h, also for more errors;
+ *   a network's name (att_model_resolve()) without such a prefix, if no file or folder has this name. The weights are
+ *     then random, drawn from options.seed, and the log says so: such a name never loads pretrained weights.
  * options: NULL means the defaults. On success the caller owns *network and frees it with att_network_close(); the
  * context must outlive it. On failure *network is unchanged. Errors: ERR_NOT_FOUND (none of these); ERR_ARGUMENT
  * (`what` is NULL); errors of att_tensors_open(), att_model_identify(), att_model_create() and att_model_load(). */
 ATT_API ATT_MUST_CHECK att_status att_network_open(att_context *context, const char *what,
                                                    const att_network_options *options, att_network **network);
+/* Opens a network whose weights are in the caller's memory, such as the state_dict of a live PyTorch model, as
+ * att_network_open() opens a safetensors file with these tensors and without metadata or side files. So options->model
+ * must name the network, and options->options must give what the tensors do not show, unless it is the named network's
+ * (attscope/models.h). Prefixes such as "module." are removed from the names, and tensors that only self-supervised
+ * training uses are skipped (attscope/tensors.h).
+ *
+ * tensors: `count` (at least 1) tensors with their data (`data` is not NULL unless the tensor has no elements);
+ * parameters are converted from F32, F16, BF16 or F64. Names and contents are copied: nothing is kept from the caller's
+ * memory after the call. On success the caller owns *network and frees it with att_network_close(); the context must
+ * outlive it. On failure *network is unchanged. Errors: ERR_ARGUMENT (`tensors` is NULL or empty; a tensor without name
+ * or data, of an unknown type or of an impossible shape); ERR_FORMAT (two tensors of one name); ERR_NOT_FOUND
+ * (options->averaged, because such tensors have no moving average); errors of att_model_identify(), att_model_create()
+ * and att_model_load(). */
+ATT_API ATT_MUST_CHECK att_status att_network_open_tensors(att_context *context, const att_safetensors_tensor *tensors,
+                                                           int count, const att_network_options *options,
+                                                           att_network **network);
 ATT_API void att_network_close(att_network **network);
 /* Writes the path of the file that att_network_open() would open, or "" for a network's name and after a
- * failure. Errors as above; ERR_ARGUMENT if `path` is NULL or too small. */
+ * failure. Pretrained weights are downloaded if they are in no cache. Errors as above; ERR_ARGUMENT if `path` is NULL
+ * or too small. */
 ATT_API att_status att_network_find_file(att_context *context, const char *what, char *path, size_t size);
 /* Makes a network from an existing model and weights, such as a training's; both must outlive the network. Of the
  * options only backend and precision are used; NULL means the defaults. On success the caller owns *network and frees
@@ -66,8 +86,10 @@ ATT_API ATT_MUST_CHECK att_status att_network_wrap(const att_model *model, att_w
 
 /* Properties of the network. The pointers live as long as the network. Writing to the weights (attscope/weights.h)
  * changes the answers of later runs. */
-ATT_API const char *att_network_path(const att_network *network);        /* path of the weights' file; NULL: no file */
-ATT_API const att_tensors *att_network_file(const att_network *network); /* NULL: no file */
+ATT_API const char *att_network_path(const att_network *network); /* path of the weights' file; NULL: no file */
+/* The file of the weights. After att_network_open_tensors(): names, types and shapes of these tensors, whose contents
+ * cannot be read any more (ERR_ARGUMENT). NULL: neither a file nor tensors. */
+ATT_API const att_tensors *att_network_file(const att_network *network);
 ATT_API const att_identity *att_network_identity(const att_network *network);
 ATT_API const att_model *att_network_model(const att_network *network);
 ATT_API att_weights *att_network_weights(const att_network *network);
@@ -126,6 +148,10 @@ ATT_API ATT_MUST_CHECK att_status att_network_select_outputs(att_network *networ
  * ERR_ARGUMENT (count); ERR_NONFINITE, with *answers set, if the tensors contain NaN or infinity. */
 ATT_API att_status att_network_run(att_network *network, const float *pixels, int count, int height, int width,
                                    att_batch *answers);
+/* As att_network_run(), for images whose channels are planes, as in PyTorch's tensors: images[i] is [in_chans, height,
+ * width]. The context's threads copy them to the layout above. */
+ATT_API att_status att_network_run_planes(att_network *network, const float *const *images, int count, int height,
+                                          int width, att_batch *answers);
 /* As att_network_run(), for decoded images of any size (with the network's channels), and for JPEG, PNG and WebP files.
  * The images are transformed by att_network_transform(). */
 ATT_API att_status att_network_run_images(att_network *network, const att_image *images, int count, att_batch *answers);
@@ -160,7 +186,7 @@ ATT_API ATT_MUST_CHECK att_status att_network_observe(att_network *network, cons
 /* Runs the network on images of its own size, as att_network_run() takes them, and adds them to the figures of
  * `measure`, which must be the measure of the last att_network_observe() (else ERR_ARGUMENT). labels: their classes;
  * NULL: none. A plan is compiled at each call; att_network_evaluate() suits many images. Errors: those of
- * att_network_run() and of att_measure_observe(). */
+ * att_network_run() and of att_measure_observe(); ERR_STOPPED (att_settings.stop, between two operations). */
 ATT_API att_status att_network_measure(att_network *network, att_measure *measure, const float *pixels, int count,
                                        const int32_t *labels);
 /* The model whose graph has the probes of the last att_network_observe(), and which att_network_evaluate() runs with

@@ -1,11 +1,14 @@
-/* attscope/tensors.h - reads the named tensors of a file: safetensors, or a PyTorch checkpoint.
+/* attscope/tensors.h - reads the named tensors of a file: safetensors, an index of several safetensors files, or a
+ * PyTorch checkpoint.
  *
- * The format is recognised by the contents, never by the file name. PyTorch checkpoints are the files that torch.save()
- * writes (.pth, .pt, .pth.tar, .th, .bin): a zip archive of one folder with one pickle, or the pickles of PyTorch
- * before 1.6. Checksums of a zip archive are verified if it has them. A restricted interpreter reads the pickles: it
- * builds tensors and containers only, and never runs code from the file. Other objects of a training are skipped, also
- * those of classes that attscope does not know, unless they contain tensors where weights are expected. The tensors of
- * a PyTorch checkpoint are found in these steps:
+ * The format is recognised by the contents, never by the file name. An index (model.safetensors.index.json) is JSON
+ * whose object "weight_map" gives the file of each tensor. These files must lie in the folder of the index and hold
+ * exactly the tensors that it lists. They are read as one file; their metadata is not used. PyTorch checkpoints are the
+ * files that torch.save() writes (.pth, .pt, .pth.tar, .th, .bin): a zip archive of one folder with one pickle, or the
+ * pickles of PyTorch before 1.6. Checksums of a zip archive are verified if it has them. A restricted interpreter reads
+ * the pickles: it builds tensors and containers only, and never runs code from the file. Other objects of a training
+ * are skipped, also those of classes that attscope does not know, unless they contain tensors where weights are
+ * expected. The tensors of a PyTorch checkpoint are found in these steps:
  *
  *   1. the dictionary under the first of these keys that holds tensors; the search is repeated inside it: state_dict,
  *      model_state_dict, model, module, net, network, weights, params, teacher, student. If there is none, the file's
@@ -14,7 +17,7 @@
  *   3. prefixes that nearly all names have (module., _orig_mod., model., backbone., ...) are removed. At most 16 names,
  *      and at most a quarter of them, may lack such a prefix (a counter, a loss's weights).
  *
- * Step 3 also applies to safetensors files.
+ * Step 3 also applies to safetensors files and to an index.
  *
  * In both formats, tensors that only self-supervised training uses are skipped: mask_token; MAE's decoder
  * (decoder_embed., decoder_pos_embed, decoder_blocks., decoder_norm., decoder_pred.); the projection heads of DINO,

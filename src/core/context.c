@@ -28,6 +28,8 @@ struct att_context {
     const struct att_registry *registry;
     att_registered_list registered;
     att_thread_pool *pool;
+    att_progress_fn show_progress;
+    void *show_progress_user;
     pthread_mutex_t message_lock;
     char message[MESSAGE_BYTES];
     uint64_t message_count; /* messages so far */
@@ -316,6 +318,17 @@ void att_context_guard_writes(att_context *context, att_write_check_fn check, co
 {
     context->check_write = check;
     context->check_write_user = user;
+}
+
+void att_context_set_progress(att_context *context, att_progress_fn show, void *user)
+{
+    context->show_progress = show;
+    context->show_progress_user = user;
+}
+
+bool att_context_show_progress(const att_context *context, const att_progress *progress)
+{
+    return !context->show_progress || context->show_progress(context->show_progress_user, progress);
 }
 
 bool att_context_is_guarded(const att_context *context)

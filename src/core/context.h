@@ -4,6 +4,7 @@
 #define ATT_CORE_CONTEXT_H
 
 #include <attscope/context.h>
+#include <attscope/progress.h>
 
 #include "core/export.h"
 
@@ -35,5 +36,10 @@ ATT_FOR_LAB void att_context_guard_writes(att_context *context, att_write_check_
 bool att_context_is_guarded(const att_context *context);
 /* Calls check(). Without one, succeeds. */
 att_status att_context_check_write(att_context *context, const char *path);
+
+/* The function that shows the progress of downloads (attscope/hub.h). NULL: none. */
+void att_context_set_progress(att_context *context, att_progress_fn show, void *user);
+/* Calls it. Returns false if it asks to stop. */
+bool att_context_show_progress(const att_context *context, const att_progress *progress);
 
 #endif

@@ -95,8 +95,8 @@ static const char *synsets_of(const att_class_list *classes)
     for (int i = 0; i < att_known_classes_number; i++) {
         const att_known_classes *known = &att_known_classes_all[i];
         int same = 0;
-        while (known->synsets && known->count == classes->count && same < known->count &&
-               strcmp(known->synsets[same], classes->names[same]) == 0)
+        while (known->has_synsets && known->count == classes->count && same < known->count &&
+               strcmp(att_known_classes_synset(known, same), classes->names[same]) == 0)
             same++;
         if (same > 0 && same == known->count)
             return known->name;

@@ -84,16 +84,17 @@ static att_status name_classes(att_dataset *dataset, const att_idx *labels, int 
     enum { LABELS = 256, DIGITS = 4 };
     if (map)
         return att_class_list_read(dataset->context, map, &dataset->classes);
+    const bool known = highest + 1 == fashion->count && are_fashion_mnist(labels);
     char digits[LABELS][DIGITS];
     const char *names[LABELS];
     for (int i = 0; i <= highest; i++) {
         snprintf(digits[i], sizeof digits[i], "%d", i & 0xff);
         names[i] = digits[i];
     }
+    for (int i = 0; known && i <= highest; i++)
+        names[i] = att_known_classes_label(fashion, i);
     dataset->classes.numbering = ATT_NUMBERED_BY_LABELS;
-    bool known = highest + 1 == fashion->count && are_fashion_mnist(labels);
-    return att_class_list_make(dataset->context, dataset->path, known ? fashion->labels : names, highest + 1,
-                               &dataset->classes);
+    return att_class_list_make(dataset->context, dataset->path, names, highest + 1, &dataset->classes);
 }
 
 static att_status set_labels(att_dataset *dataset, const char *path, const att_idx *labels, const char *map)

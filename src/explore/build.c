@@ -192,6 +192,56 @@ static bool is_residual(const builder *b, const att_node *node)
     return false;
 }
 
+/* What a branch is named after, first the strongest: an operation of the branch. */
+typedef struct content {
+    const att_op *op;
+    const char *name;
+} content;
+static const content contents[] = {
+    {&att_op_conv2d, "convolution"}, {&att_op_linear, "MLP"}, {&att_op_matmul, "MLP"}, {&att_op_avg_pool, "pooling"}};
+enum { CONTENTS = sizeof contents / sizeof *contents, ATTENTION = -1 };
+
+static int content_of(const att_node *node)
+{
+    if (att_is_attention(node))
+        return ATTENTION;
+    for (int i = 0; i < CONTENTS; i++)
+        if (node->op == contents[i].op)
+            return i;
+    return CONTENTS;
+}
+
+/* Whether the node belongs to the block of an addition in scope "blocks.3.add1": its scope begins with "blocks.3.". */
+static bool is_in_block(const att_node *node, const char *addition)
+{
+    const char *dot = strrchr(addition, '.');
+    return !dot || strncmp(node->scope, addition, (size_t)(dot - addition) + 1) == 0;
+}
+
+/* The content of the branch that the addition `sum` adds. The branch is what in[1] needs of the block, without what
+ * precedes in[0]. */
+static const char *describe_branch(att_graph *graph, const att_node *sum)
+{
+    bool *needed = att_allocate_array(graph->context, (size_t)graph->values.count, sizeof *needed);
+    int strongest = CONTENTS;
+    if (!needed) {
+        fail_memory(graph, (size_t)graph->values.count);
+        return "";
+    }
+    needed[sum->in[1]] = true;
+    for (int n = graph->values.items[sum->in[1]].node; n >= 0; n--) {
+        const att_node *node = &graph->nodes.items[n];
+        if (!needed[node->out[0]] || node->out[0] == sum->in[0] || !is_in_block(node, sum->scope))
+            continue;
+        strongest = content_of(node) < strongest ? content_of(node) : strongest;
+        for (int i = 0; i < node->in_count; i++)
+            if (node->in[i] != ATT_NONE)
+                needed[node->in[i]] = true;
+    }
+    att_free(graph->context, needed);
+    return strongest == ATTENTION ? "attention" : strongest < CONTENTS ? contents[strongest].name : "";
+}
+
 static att_value change_branch(builder *b, att_graph *graph, const att_node *node, const att_value *in)
 {
     att_explorer *e = b->explorer;
@@ -200,7 +250,7 @@ static att_value change_branch(builder *b, att_graph *graph, const att_node *nod
         return ATT_NONE;
     }
     att_explored_branch *branch = &e->branches[e->branch_count];
-    *branch = (att_explored_branch){.scope = node->scope};
+    *branch = (att_explored_branch){.scope = node->scope, .content = describe_branch(graph, node)};
     att_shape shape = att_value_shape(graph, in[1]);
     att_value kept = add_factors(b, graph, "branch", e->branch_count++, shape.dims[shape.rank - 1], &branch->keep);
     return att_add(graph, in[0], att_gate(graph, in[1], kept));
@@ -270,7 +320,7 @@ static void copy_outputs(builder *b, att_graph *graph)
         att_value image = graph->inputs.items[0].value;
         att_clone_replace(&clone, image, image);
         for (int i = 0; i < count; i++)
-            if (!outputs[i].probe && strcmp(outputs[i].name, "loss") != 0)
+            if (!outputs[i].probe)
                 att_graph_output(graph, outputs[i].name, att_clone_value(&clone, outputs[i].value));
         att_clone_end(&clone);
     }

@@ -11,7 +11,7 @@ static att_status prepare(att_explorer *explorer)
                         att_dtype_name(network->dtype));
     ATT_TRY(att_explorer_build(explorer));
     const att_inference_options options = {
-        .backend = network->backend, .precision = network->precision, .max_batch = 1, .group = 1};
+        .backend = network->backend, .precision = network->precision, .max_batch = 1, .group = 1, .stops = true};
     ATT_TRY(att_inference_create(explorer->graph, network->weights, &options, &explorer->inference));
     att_explorer_reset(explorer);
     return att_explorer_bind(explorer);
@@ -80,9 +80,10 @@ int att_explorer_branch_count(const att_explorer *explorer)
     return explorer->branch_count;
 }
 
-const char *att_explorer_branch_at(const att_explorer *explorer, int branch)
+att_explorer_branch att_explorer_branch_at(const att_explorer *explorer, int branch)
 {
-    return explorer->branches[branch].scope;
+    const att_explored_branch *b = &explorer->branches[branch];
+    return (att_explorer_branch){.scope = b->scope, .content = b->content};
 }
 
 /* Finds what the run has kept. */

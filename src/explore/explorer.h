@@ -41,7 +41,7 @@ typedef struct att_explored_layer {
 } att_explored_layer;
 
 typedef struct att_explored_branch {
-    const char *scope;
+    const char *scope, *content;
     att_factors keep; /* of the branch's channels */
 } att_explored_branch;
 

@@ -146,6 +146,11 @@ void att_flags_destroy(att_flags **flags)
     *flags = NULL;
 }
 
+size_t att_flags_size(const att_flags *flags)
+{
+    return flags->options.size;
+}
+
 void att_flags_default(const att_flags *flags, void *values)
 {
     memcpy(values, flags->defaults, flags->options.size);

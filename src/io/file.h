@@ -99,6 +99,15 @@ ATT_FOR_LAB att_status att_file_writer_commit(att_file_writer **writer);
 /* Removes the temporary file, frees the writer and sets *writer to NULL. NULL and pointers to NULL are allowed. */
 ATT_FOR_LAB void att_file_writer_abort(att_file_writer **writer);
 
+/* A lock between processes and threads: flock() on an empty file, as Python's filelock takes it. */
+typedef struct att_file_lock att_file_lock;
+/* Takes the lock, and waits for it if another process or thread has it. Creates the file if it is missing; its folder
+ * must exist. what: for a line of the log that says why this call waits. On a file system without locks, succeeds
+ * without one. Errors: ERR_STOPPED (att_settings.stop), ERR_IO. */
+att_status att_file_lock_take(att_context *context, const char *path, const char *what, att_file_lock **lock);
+/* Releases the lock, frees it and sets *lock to NULL. The file stays. NULL and pointers to NULL are allowed. */
+void att_file_lock_release(att_file_lock **lock);
+
 /* Appends whole records to a file. */
 typedef struct att_file_appender att_file_appender;
 /* Opens or creates the file and truncates it to its first `keep` bytes. Errors: ERR_ARGUMENT if the file is shorter;

@@ -48,6 +48,14 @@ static bool is_pickle(const beginning *first)
            !begins_header(first);
 }
 
+/* Returns whether the file is an index of safetensors files, which is JSON. As a safetensors header's length its first
+ * eight bytes would be too large, because the last of them is not 0. */
+static bool is_index(const beginning *first)
+{
+    return first->size >= ATT_SAFETENSORS_LENGTH_BYTES && first->bytes[0] == '{' &&
+           first->bytes[ATT_SAFETENSORS_LENGTH_BYTES - 1] != 0;
+}
+
 /* Returns whether the file has an extension that is usual for PyTorch checkpoints. */
 static bool is_named_torch(const char *path)
 {
@@ -82,16 +90,22 @@ static att_status sort_names(att_tensors *file)
     return ATT_OK;
 }
 
-static att_status read_safetensors(att_tensors *file)
+static att_status normalize_names(att_tensors *file)
 {
     att_text changes = {.context = file->context};
-    ATT_TRY(att_tensors_read_safetensors(file));
     att_status status = att_tensors_normalize_names(file, 0, &changes);
     if (changes.length > 0)
         file->origin = att_arena_string(&file->arena, changes.data + 1);
     bool failed = changes.failed || !file->origin;
     att_text_free(&changes);
     return status == ATT_OK && failed ? att_fail_memory(file->context, 256, file->path) : status;
+}
+
+/* read: one file or an index */
+static att_status read_safetensors(att_tensors *file, att_status (*read)(att_tensors *file))
+{
+    ATT_TRY(read(file));
+    return normalize_names(file);
 }
 
 static att_status open_file(att_tensors *file, const char *path)
@@ -109,23 +123,31 @@ static att_status open_file(att_tensors *file, const char *path)
         ATT_TRY(att_tensors_read_torch_zip(file));
     else if (is_pickle(&first))
         ATT_TRY(att_tensors_read_torch_pickles(file));
+    else if (is_index(&first))
+        ATT_TRY(read_safetensors(file, att_tensors_read_index));
     else if (is_named_torch(path) && !begins_header(&first))
         return att_fail(file->context, ATT_ERR_FORMAT,
                         "%s: not a PyTorch checkpoint: expected a zip archive or a pickle, as torch.save() writes them",
                         path);
     else
-        ATT_TRY(read_safetensors(file));
+        ATT_TRY(read_safetensors(file, att_tensors_read_safetensors));
     return sort_names(file);
 }
 
-att_status att_tensors_open(att_context *context, const char *path, att_tensors **file)
+static att_status create(att_context *context, const char *path, att_tensors **file)
 {
-    att_tensors *opened = att_allocate(context, sizeof *opened);
-    if (!opened)
-        return att_fail_memory(context, sizeof *opened, path);
-    opened->context = opened->arena.context = context;
-    opened->origin = opened->skipped = "";
-    att_status status = open_file(opened, path);
+    att_tensors *created = att_allocate(context, sizeof *created);
+    if (!created)
+        return att_fail_memory(context, sizeof *created, path);
+    created->context = created->arena.context = context;
+    created->origin = created->skipped = "";
+    *file = created;
+    return ATT_OK;
+}
+
+/* Returns `status`, and gives the file to the caller or frees it. */
+static att_status finish(att_tensors *opened, att_status status, att_tensors **file)
+{
     if (status != ATT_OK)
         att_tensors_close(&opened);
     else
@@ -133,11 +155,21 @@ att_status att_tensors_open(att_context *context, const char *path, att_tensors 
     return status;
 }
 
+att_status att_tensors_open(att_context *context, const char *path, att_tensors **file)
+{
+    att_tensors *opened = NULL;
+    ATT_TRY(create(context, path, &opened));
+    return finish(opened, open_file(opened, path), file);
+}
+
 void att_tensors_close(att_tensors **file)
 {
     if (!file || !*file)
         return;
     att_tensors *done = *file;
+    for (int i = 0; i < done->shard_count; i++)
+        att_tensors_close(&done->shards[i]);
+    att_free(done->context, done->shards);
     att_file_reader_close(&done->reader);
     att_arena_free(&done->arena);
     att_free(done->context, done->items);
@@ -146,6 +178,64 @@ void att_tensors_close(att_tensors **file)
     att_free(done->context, done->header);
     att_free(done->context, done);
     *file = NULL;
+}
+
+/* --- tensors in memory -------------------------------------------------------------------------------------------- */
+
+static att_status borrow_tensor(att_tensors *file, int index, const att_safetensors_tensor *tensor)
+{
+    att_tensors_item *item = &file->items[index];
+    char shape[96];
+    if (!tensor->name || !*tensor->name)
+        return att_fail(file->context, ATT_ERR_ARGUMENT, ATT_TENSORS_HERE ": tensor number %d has no name", index);
+    const int64_t count = att_shape_count(tensor->shape);
+    if (tensor->shape.rank < 0 || count < 0)
+        return att_fail(file->context, ATT_ERR_ARGUMENT,
+                        ATT_TENSORS_HERE
+                        ": the shape of %.200s is %s, which no "
+                        "tensor can have",
+                        tensor->name, att_shape_format(tensor->shape, shape, sizeof shape));
+    if (att_safetensors_dtype_size(tensor->dtype) == 0)
+        return att_fail(file->context, ATT_ERR_ARGUMENT, ATT_TENSORS_HERE ": %.200s has the unknown type %d",
+                        tensor->name, (int)tensor->dtype);
+    if (!tensor->data && count > 0)
+        return att_fail(file->context, ATT_ERR_ARGUMENT, ATT_TENSORS_HERE ": %.200s has no data", tensor->name);
+    const char *name = att_arena_string(&file->arena, tensor->name);
+    *item = (att_tensors_item){.info = {name, tensor->dtype, tensor->shape, count},
+                               .data = tensor->data ? tensor->data : ""};
+    return name ? ATT_OK : att_fail_memory(file->context, strlen(tensor->name), "the name of a tensor");
+}
+
+static att_status borrow(att_tensors *file, const att_safetensors_tensor *tensors, int count)
+{
+    file->path = att_arena_string(&file->arena, ATT_TENSORS_HERE);
+    file->items = att_allocate_array(file->context, (size_t)count, sizeof *file->items);
+    if (!file->path || !file->items)
+        return att_fail_memory(file->context, (size_t)count * sizeof *file->items, ATT_TENSORS_HERE);
+    for (int i = 0; i < count; i++)
+        ATT_TRY(borrow_tensor(file, i, &tensors[i]));
+    file->count = count;
+    ATT_TRY(normalize_names(file));
+    return sort_names(file);
+}
+
+att_status att_tensors_borrow(att_context *context, const att_safetensors_tensor *tensors, int count,
+                              att_tensors **file)
+{
+    att_tensors *made = NULL;
+    ATT_TRY(create(context, ATT_TENSORS_HERE, &made));
+    return finish(made, borrow(made, tensors, count), file);
+}
+
+void att_tensors_forget(att_tensors *file)
+{
+    for (int i = 0; i < file->count; i++)
+        file->items[i].data = NULL;
+}
+
+bool att_tensors_are_borrowed(const att_tensors *file)
+{
+    return !file->reader;
 }
 
 /* --- names and metadata ------------------------------------------------------------------------------------------- */
@@ -220,6 +310,9 @@ static att_status check_read(const att_tensors *file, int index, int64_t count)
         return att_fail(file->context, ATT_ERR_ARGUMENT,
                         "%s: tensor %s has %" PRId64 " elements; %" PRId64 " requested", file->path, info->name,
                         info->count, count);
+    if (!file->reader && !file->items[index].data)
+        return att_fail(file->context, ATT_ERR_ARGUMENT,
+                        "the contents of tensor %s were in memory that is no longer borrowed", info->name);
     return ATT_OK;
 }
 
@@ -248,7 +341,9 @@ static size_t read_ahead_of(const att_tensors_item *item, size_t size)
 
 static walker walk(const att_tensors *file, const att_tensors_item *item)
 {
-    walker w = {.item = item, .size = att_safetensors_dtype_size(item->info.dtype), .window.reader = file->reader};
+    walker w = {.item = item,
+                .size = att_safetensors_dtype_size(item->info.dtype),
+                .window.reader = item->reader ? item->reader : file->reader};
     w.read_ahead = item->strides && item->info.count > 0 ? read_ahead_of(item, w.size) : 0;
     return w;
 }
@@ -269,6 +364,11 @@ static void step(walker *w)
 static att_status take(walker *w, void *out, int64_t count)
 {
     uint64_t place = w->item->place;
+    if (w->item->data) {
+        memcpy(out, (const uint8_t *)w->item->data + (size_t)w->place * w->size, (size_t)count * w->size);
+        w->place += count;
+        return ATT_OK;
+    }
     if (!w->item->strides) {
         place += (uint64_t)w->place * w->size;
         w->place += count;

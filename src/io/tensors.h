@@ -10,16 +10,18 @@
 
 typedef struct att_tensors_item {
     att_tensors_info info;
-    uint64_t place;         /* offset of element 0 in the file, in bytes */
-    const int64_t *strides; /* [rank], in elements, allocated from the arena; NULL: row-major and contiguous */
+    uint64_t place;          /* offset of element 0 in the file, in bytes */
+    const int64_t *strides;  /* [rank], in elements, allocated from the arena; NULL: row-major and contiguous */
+    const void *data;        /* the elements, contiguous, in the caller's memory; NULL: they are in the file */
+    att_file_reader *reader; /* of the file that holds the data; NULL: att_tensors.reader */
 } att_tensors_item;
 
 struct att_tensors {
     att_context *context;
     att_arena arena;
     char *path;
-    att_file_reader *reader;
-    char *header; /* safetensors: the header, into which names and metadata point; else NULL */
+    att_file_reader *reader; /* NULL: tensors in the caller's memory */
+    char *header;            /* safetensors: the header, into which names and metadata point; else NULL */
     att_tensors_item *items;
     int count;
     struct att_tensors_name *names; /* [count], sorted by name; set by att_tensors_open() */
@@ -27,6 +29,8 @@ struct att_tensors {
     int metadata_count;
     const char *origin, *skipped;
     bool has_average;
+    struct att_tensors **shards; /* [shard_count], the files that an index names; their items are in `items`, too */
+    int shard_count;
 };
 
 /* Readers, one per format. They set items, metadata, origin and has_average of an open file: arrays come from
@@ -36,6 +40,21 @@ att_status att_tensors_read_safetensors(att_tensors *file);
 /* For a zip archive and for a sequence of pickles. */
 att_status att_tensors_read_torch_zip(att_tensors *file);
 att_status att_tensors_read_torch_pickles(att_tensors *file);
+/* For the index of several safetensors files. Sets file->shards. */
+att_status att_tensors_read_index(att_tensors *file);
+
+/* Makes *file of tensors in the caller's memory, which are then read like those of a safetensors file. Names are
+ * copied. The caller keeps the contents, until att_tensors_forget() is called: from then on only names, types and
+ * shapes can be read. A file of tensors in memory has neither metadata nor side files, and its path is
+ * ATT_TENSORS_HERE. On success the caller owns *file and closes it with att_tensors_close(). Errors: ERR_ARGUMENT (a
+ * tensor without name, or without data; an unknown type; an impossible shape), ERR_FORMAT (two tensors of one name),
+ * ERR_MEMORY. */
+#define ATT_TENSORS_HERE "the tensors in memory"
+att_status att_tensors_borrow(att_context *context, const att_safetensors_tensor *tensors, int count,
+                              att_tensors **file);
+void att_tensors_forget(att_tensors *file);
+/* Whether the tensors are, or were, in the caller's memory. */
+bool att_tensors_are_borrowed(const att_tensors *file);
 
 /* Changes the names of the tensors, starting at item `first`, to those of the network, as described in
  * attscope/tensors.h: removes common prefixes ("module."), removes tensors that only self-supervised training uses and

@@ -69,6 +69,10 @@ static void report(const void *accuracy, const att_observed *shape, att_figure *
 static const att_statistic_info statistics[] = {
     {"top1", "top-1", "%"}, {"top5", "top-5", "%"}, {"loss", "loss", "nats"}, {NULL, NULL, NULL}};
 
+static const att_statistic_scale scales[] = {
+    {"top1", "100 / C by guessing, with C classes that are equally frequent; then the loss is ln C", "the formula"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_accuracy = {
     .info = {.name = "accuracy",
              .summary = "how often the network is right",
@@ -80,6 +84,7 @@ const att_instrument att_instrument_accuracy = {
              .scores = true,
              .statistics = statistics,
              .score = "top1",
+             .scales = scales,
              .reading = "of equal logits, the one with the lower class number comes first; NaN counts as wrong"},
     .request = request,
     .state = {size, observe, merge, report},

@@ -354,6 +354,11 @@ static const att_statistic_info statistics[] = {{"top1", "top-1", "%"},
                                                 {"rank", "place in the ranking, 1: skipped first", "1"},
                                                 {NULL, NULL, NULL}};
 
+static const att_statistic_scale scales[] = {
+    {NULL, "the accuracy of the full network if skipped blocks do not matter; that of guessing if they do",
+     "the formula"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_block_pruning = {
     .info = {.name = "block_pruning",
              .title = "Pruned blocks",
@@ -363,6 +368,7 @@ const att_instrument att_instrument_block_pruning = {
                  "top-1 with x_{t+1} = x_t in the K blocks of the lowest score (skipped.K); score of block t: the "
                  "mean of TNS - TNS without zeta_t (tns), or of zeta_t (zeta)",
              .source = "TNS and zeta: Huang et al., ICCV 2023; their use as a score is ours",
+             .scales = scales,
              .reading =
                  "without training; a ReLU after the addition stays. `first` images, evenly spread over the data set, "
                  "rank the blocks before the measurement; no class is used for it, and accuracy is that of all images. "

@@ -95,6 +95,10 @@ static void observe(const att_observed *observed, double *values)
     }
 }
 
+static const att_statistic_scale scales[] = {
+    {NULL, "0 at initialisation with zeros; 1 for every channel of CB, which has no scale to learn", "the formula"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_cbs_scale = {
     .info = {.name = "cbs_scale",
              .title = "Scale of context broadcasting",
@@ -103,6 +107,7 @@ const att_instrument att_instrument_cbs_scale = {
              .formula = "q = quantiles 0.1 and 0.9 of |Lambda_c| over the channels c, q_0.1 / q_0.9, and mean_c "
                         "|Lambda_c|",
              .source = "Hyeon-Woo et al., ICCV 2023",
+             .scales = scales,
              .reading = "from the weights alone, so it is the same for every image; between two channels quantiles are "
                         "interpolated linearly; the ratio is undefined if q_0.9 is 0, as at initialisation with 0; "
                         "CB has no scale to learn",

@@ -73,6 +73,15 @@ static void observe(const att_observed *observed, double *values)
             values = observe_start(observed, start, reading, values);
 }
 
+static const att_statistic_scale scales[] = {
+    {"uniform length", "0.005: from a uniform row of 197 tokens, a step of length 1 loses 0.1 % of ln N",
+     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {"learned length", "0.34 to 0.64 by layer in DeiT-Tiny",
+     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {"learned rate", "0.02 to 0.12 by layer in DeiT-Tiny",
+     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_entropy_step = {
     .info =
         {.name = "entropy_step",
@@ -83,6 +92,7 @@ const att_instrument att_instrument_entropy_step = {
                     "weight: length: d = t (e_k - a) / |e_k - a|, rate: d = t a_k (e_k - a)",
          .source = "claim that one gradient step breaks uniform attention: Hyeon-Woo et al., ICCV 2023; the source "
                    "does not define the step",
+         .scales = scales,
          .reading =
              "the gradient of -a_k with respect to the scores is a_k (a - e_k); length: t is the length of the step, "
              "whatever the "

@@ -117,6 +117,11 @@ static void report(const void *state, const att_observed *shape, att_figure *fig
         figures = report_kind(state, shape, kind, figures);
 }
 
+static const att_statistic_scale scales[] = {
+    {NULL, "1: larger steps where the block is stiffer; -1: smaller ones, as an adaptive method takes; 0: unrelated",
+     "the formula"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_gate_stiffness = {
     .info = {.name = "gate_stiffness",
              .title = "Gates against stiffness",
@@ -126,6 +131,7 @@ const att_instrument att_instrument_gate_stiffness = {
                  "r = cov(g, zeta) / (sd(g) sd(zeta)) over images, for each gate: g is its mean over channels, or "
                  "over pixels, and zeta that of its residual step; mean correlation: over the gates",
              .source = "claim, step sizes adapt to stiffness: Huang et al., ICCV 2023; the statistic is ours",
+             .scales = scales,
              .reading =
                  "Pearson's correlation, block by block, so that depth does not enter; zeta in nsi's reading attention;"
                  " gates over channels and over pixels (CBAM's second one) are separate; not defined, and left out of "

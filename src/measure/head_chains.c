@@ -203,6 +203,12 @@ static const att_statistic_info statistics[] = {{"minimum", "minimum", NULL}, {"
                                                 {"median", "median", NULL},   {"quantile 0.75", "quantile 0.75", NULL},
                                                 {"maximum", "maximum", NULL}, {NULL, NULL, NULL}};
 
+static const att_statistic_scale scales[] = {
+    {NULL,
+     "0 for a product of rank 1; (1 - 1/r)^(1/2) for r equal singular values, r = N for one that only permutes tokens",
+     "the formula"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_head_chains = {
     .info = {.name = "head_chains",
              .title = "Chained heads",
@@ -212,6 +218,7 @@ const att_instrument att_instrument_head_chains = {
                  "|M - s u v'|_F / |M|_F with the largest singular value s of M and its vectors u and v; formula: "
                  "M = P_hk .. P_h1, code: M = P_h1 .. P_hk, of one head in each of k layers, P_h1 of the first",
              .source = "Dong et al., ICML 2021: the formula of paths; the other order is that of the public code",
+             .scales = scales,
              .reading =
                  "for each length k, chains are drawn: k of the network's attention layers, then a head in each, all "
                  "equally likely and independent of each other; both orders have the same chains. The figures are "

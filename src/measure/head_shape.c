@@ -63,6 +63,16 @@ static void observe(const att_observed *observed, double *values)
         }
 }
 
+static const att_statistic_scale scales[] = {
+    {"between queries",
+     "0 if all queries attend at the same shifts, as a convolution does; 1 if each attends to one token",
+     "the formula"},
+    {"row spread", "2.3 to 5.5 tokens by layer in DeiT-Tiny, whose grid has 14 x 14",
+     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {"between queries", "0.22 to 0.53 by layer in DeiT-Tiny",
+     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_head_shape = {
     .info = {.name = "head_shape",
              .title = "Head shape",
@@ -71,6 +81,7 @@ const att_instrument att_instrument_head_shape = {
              .formula = "centre = E[d], spread = sqrt(E[d^2] - E[d]^2) along rows and columns, and their correlation; "
                         "E = (1/N) sum_i sum_j a_ij / (sum_j' a_ij'), d = p_j - p_i, i and j over the N grid tokens",
              .source = "Cordonnier et al., ICLR 2020 (centre and spread are parameters there; here they are measured)",
+             .scales = scales,
              .reading =
                  "p counts rows and columns of tokens, downwards and to the right, within the window if there are "
                  "windows; times the patch size, it is in pixels; between queries: share of the variance of d that "

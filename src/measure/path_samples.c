@@ -208,6 +208,9 @@ static void report(const void *state, const att_observed *shape, att_figure *fig
         figures = report_statistic(state, shape, i, figures);
 }
 
+static const att_statistic_scale scales[] = {{NULL, "0 if all tokens are equal; 1 if they sum to zero", "the formula"},
+                                             {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_path_samples = {
     .info = {.name = "path_samples",
              .title = "Sampled paths",
@@ -215,6 +218,7 @@ const att_instrument att_instrument_path_samples = {
              .unit = "1",
              .formula = "|res(Z)| / |Z| of Z = P_hk .. P_h1 X W_h1 .. W_hk, the contribution of one path with k heads",
              .source = "Dong et al., ICML 2021",
+             .scales = scales,
              .reading =
                  "as for paths. Of each length, different paths are drawn: k of the L layers, then a head in "
                  "each, all equally likely; the draw depends on the seed alone. length.k: mean and deviation over "

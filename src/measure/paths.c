@@ -149,6 +149,11 @@ static const att_statistic_info statistics[] = {{"norm", "norm of the contributi
                                                 {"unexplained", "unexplained", "of the output"},
                                                 {NULL, NULL, NULL}};
 
+static const att_statistic_scale scales[] = {
+    {NULL, "shares of all lengths, biases and others add up to 1; a share below 0 points against the output",
+     "the formula"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_paths = {
     .info = {.name = "paths",
              .title = "Paths",
@@ -160,6 +165,7 @@ const att_instrument att_instrument_paths = {
                  "rank residual |res(S_k)| / |S_k|, number of paths C(L, k) H^k and its share of all (1 + H)^L; "
                  "unexplained |Y - sum|_F / |Y|_F",
              .source = "Dong et al., ICML 2021",
+             .scales = scales,
              .reading = "X are the tokens before the first residual addition. Attention maps P and the statistics of "
                         "norms are those of the full pass. biases: what all biases contribute; others: what branches "
                         "without attention (MLPs) contribute, each a source whose tokens are those of the full pass. "

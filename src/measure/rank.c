@@ -118,6 +118,14 @@ static const att_statistic_info statistics[] = {{"effective", "effective rank", 
                                                 {"quantile90", "90 % quantile / s_1", NULL},
                                                 {NULL, NULL, NULL}};
 
+static const att_statistic_scale scales[] = {
+    {NULL, "1 for a matrix of rank 1; at most the smaller of N and C", "the formula"},
+    {"effective both", "73 to 105 along DeiT-Tiny, of 192",
+     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {"stable both", "2.6 to 3.9 along DeiT-Tiny",
+     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_rank = {
     .info = {.name = "rank",
              .title = "Rank of the tokens",
@@ -128,6 +136,7 @@ const att_instrument att_instrument_rank = {
                  "... the min(N, C) singular values of the tokens X [N, C] before the first residual addition "
                  "(input) and after each; both are 1 for a matrix of rank 1, and N for N orthonormal tokens",
              .source = "effective: Roy, Vetterli, EUSIPCO 2007; stable: Rudelson, Vershynin, J. ACM 2007",
+             .scales = scales,
              .reading = "of X itself, whose mean token counts; without regard to the order of tokens, the class token "
                         "included; by dgesdd on X in f64, not by a Gram matrix, so that small singular values keep "
                         "their digits; tokens in f32 carry rounding noise: a matrix of rank 1 then has singular values "

@@ -201,6 +201,13 @@ static void observe(const att_observed *observed, double *values)
         }
 }
 
+static const att_statistic_scale scales[] = {
+    {NULL, "0 if the term is the same for all keys; 1 if it is the only one that varies", "the formulas"},
+    {"content-content",
+     "1.24 in the first layer of DeiT-Tiny, beside 0.32 of position-position and -1.23 of covariance",
+     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_score_terms = {
     .info = {.name = "score_terms",
              .title = "Terms of the scores",
@@ -210,6 +217,7 @@ const att_instrument att_instrument_score_terms = {
                  "share of a term t = mean_i var_j(t_ij) / mean_i var_j(s_ij), s = sum of the terms, i over "
                  "queries, j over keys; covariance = 1 - sum of the shares; deviation = sqrt(mean_i var_j(s_ij))",
              .source = "terms: Dai et al., ACL 2019, and Cordonnier et al., ICLR 2020; shares of the variance: usual",
+             .scales = scales,
              .reading =
                  "over all tokens, prefix tokens included, or those of the query's window; content-position: q . r of "
                  "learned vectors r for shifts; position: a table of shifts; in the first layer, tokens are content + "

@@ -86,6 +86,11 @@ static void observe(const att_observed *observed, double *values)
     att_maps_observe(observed, 0, observed->count, values);
 }
 
+static const att_statistic_scale scales[] = {{NULL, "0 if all scores are 0", "the formula"},
+                                             {NULL, "0.13 to 0.57 by layer in DeiT-Tiny",
+                                              "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+                                             {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_score_weights = {
     .info = {.name = "score_weights",
              .title = "Weights of the scores",
@@ -93,6 +98,7 @@ const att_instrument att_instrument_score_weights = {
              .unit = "1",
              .formula = "sigma_max(W_QK) = |scale W_q,h' W_k,h|_2, scale usually 1 / sqrt(d), for scores x_i' W_QK x_j",
              .source = "Zhai et al., ICML 2023, who bound the entropy of attention by this norm",
+             .scales = scales,
              .reading =
                  "from the weights alone, so it is the same for every image; x is what the layer of queries and keys "
                  "reads: the norm before it is not part of W_QK, its factors neither; biases of queries and keys are "

@@ -38,6 +38,10 @@ static void observe(const att_observed *observed, double *values)
 
 static const att_statistic_info statistics[] = {{"cosine", "cosine similarity", NULL}, {NULL, NULL, NULL}};
 
+static const att_statistic_scale scales[] = {{"cosine both", "0.26 to 0.42 along DeiT-Tiny",
+                                              "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+                                             {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_similarity = {
     .info = {.name = "similarity",
              .title = "Token similarity",
@@ -48,6 +52,7 @@ const att_instrument att_instrument_similarity = {
                  "|x_i|, over the N tokens x_i before the first residual addition (input) and after each; 1: all "
                  "tokens have the same direction, 0: they are orthogonal",
              .source = "usual (Gong et al., arXiv:2104.12753)",
+             .scales = scales,
              .reading =
                  "over all pairs of different tokens, the class token included; tokens are not 0; not defined for "
                  "one token; with similarity:parts=all, " ATT_VARIANTS_READING,

@@ -208,6 +208,10 @@ static const att_statistic_info statistics[] = {{"lost", "top-1 lost", "% points
                                                 {"kendall", "τ of top-1 lost and ζ, n: blocks", "1"},
                                                 {NULL, NULL, NULL}};
 
+static const att_statistic_scale scales[] = {
+    {NULL, "0 if the block does not matter; at most the accuracy of the full network", "the formula"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_skip_block = {
     .info = {.name = "skip_block",
              .title = "Skipped blocks",
@@ -217,6 +221,7 @@ const att_instrument att_instrument_skip_block = {
                  "100 (1/n) sum_i ([image i is right] - [image i is right with x_{t+1} = x_t]), beside the mean zeta "
                  "of the block; rank correlation of both over blocks (Spearman's rho, Kendall's tau-b)",
              .source = "claim that stiff blocks matter: Huang et al., ICCV 2023; the measurement is ours",
+             .scales = scales,
              .reading =
                  "one block is skipped at a time, without training; a ReLU after the addition stays. The interval "
                  "is that of a difference of paired proportions (Agresti and Min 2005), 95 %, for each block alone."

@@ -137,6 +137,10 @@ static const att_statistic_info statistics[] = {{"delta", "δ(M)", NULL},
                                                 {"outside", "images beyond the grid", NULL},
                                                 {NULL, NULL, NULL}};
 
+static const att_statistic_scale scales[] = {{"tns by grid", "1.51 beside 1.50, the exact integral, in DeiT-Tiny",
+                                              "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+                                             {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_stiff_surface = {
     .info = {.name = "stiff_surface",
              .title = "Surfaces of stiffness",
@@ -147,6 +151,7 @@ const att_instrument att_instrument_stiff_surface = {
                  "p: share of stiff steps; tns: the integral of delta; tns by grid: sum of delta over the cells "
                  "times a cell's area",
              .source = "Huang et al., ICCV 2023",
+             .scales = scales,
              .reading =
                  "delta and p are taken in the middle of each cell, whose M1 and M2 are printed; mu is per image; "
                  "zeta, steps and dt as in tns, in one reading of nsi; outside: share of images that are stiff at "

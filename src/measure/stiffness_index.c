@@ -422,6 +422,11 @@ static const att_statistic_info statistics[] = {{"index", "SI", NULL},
                                                 {"converged", "converged", "share of images"},
                                                 {NULL, NULL, NULL}};
 
+static const att_statistic_scale scales[] = {
+    {NULL, "0 for a branch that is constant; Euler with step 1 is unstable where an eigenvalue is below -2",
+     "the formula; Hairer, Wanner, 1996"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_stiffness_index = {
     .info =
         {.name = "stiffness_index",
@@ -431,6 +436,7 @@ const att_instrument att_instrument_stiffness_index = {
          .formula = "SI = max_i |Re lambda_i(J)|, J = df/dx at x_t, f the branch of a residual addition (not x + f)"
                     "; of a stage: f(x_first) = x_last - x_first",
          .source = "Huang et al., ICCV 2023",
+         .scales = scales,
          .reading =
              "f is the branch before its gates (attention module, LayerScale), as in nsi with dt=all, as a map of the "
              "whole stream x_t of one image, all tokens and channels; batch norm uses its running statistics. "

@@ -81,6 +81,11 @@ static void report(const void *state, const att_observed *shape, att_figure *fig
                                   of[i].tns.count + of[i].undefined, of[i].undefined};
 }
 
+static const att_statistic_scale scales[] = {
+    {NULL, "0 if zeta is the same in all steps; tns of all images is the mean of its classes, weighted by their images",
+     "the formula"},
+    {NULL, NULL, NULL}};
+
 const att_instrument att_instrument_tns_classes = {
     .info = {.name = "tns_classes",
              .title = "Total neural stiffness by class",
@@ -88,6 +93,7 @@ const att_instrument att_instrument_tns_classes = {
              .unit = "1",
              .formula = "TNS as in tns, over the images of one class",
              .source = "TNS: Huang et al., ICCV 2023",
+             .scales = scales,
              .reading = "classes are numbered as the network's outputs; readings, steps and undefined values as in tns",
              .options = options,
              .option_count = sizeof options / sizeof *options,

@@ -5,10 +5,12 @@
 #include "core/memory.h"
 #include "core/text.h"
 #include "io/file.h"
+#include "io/tensors.h"
 #include "models/config.h"
 #include "models/family.h"
 #include "models/patches.h"
 #include "models/timm.h"
+#include "models/torchvision.h"
 
 static const char METADATA[] = "the file's metadata";
 static const char ARCHITECTURE[] = "the checkpoint's \"" ATT_TENSORS_ARCHITECTURE "\"";
@@ -16,6 +18,7 @@ static const char OPTIONS[] = "the checkpoint's \"" ATT_TENSORS_OPTIONS "\"";
 static const char DESCRIPTION[] = "the checkpoint's description of its training";
 static const char CALLER[] = "as given";
 static const char ARGUMENTS[] = "args.yaml", CONFIG[] = "config.json";
+static const char FILE_NAME[] = "torchvision's name of the file";
 static const char VARIANT[] = "the model's defaults";
 static const char TENSORS[] = "the tensors", IMPLIED[] = "following from these";
 
@@ -218,12 +221,14 @@ static att_status merge(search *s, const char *from, att_config *given)
     return merge_parts(s, from, from, given);
 }
 
-/* Reads the file `name` in the folder of the weights, if it exists. */
+/* Reads the file `name` in the folder of the weights, if it exists. Tensors in memory have no folder. */
 static att_status read_side_file(search *s, const char *name,
                                  att_status (*read)(att_context *context, const char *path, const att_tensors *file,
                                                     att_config *config))
 {
     att_text path = {.context = s->context};
+    if (att_tensors_are_borrowed(s->file))
+        return ATT_OK;
     const char *slash = strrchr(s->path, '/');
     att_text_append_bytes(&path, s->path, slash ? (size_t)(slash - s->path) + 1 : 0);
     att_text_append(&path, "%s", name);
@@ -256,6 +261,19 @@ static att_status read_metadata(search *s)
     return merge_parts(s, from, options ? OPTIONS : DESCRIPTION, &given);
 }
 
+/* torchvision's files have no metadata, but names that contain a part of their hash. */
+static att_status read_file_name(search *s)
+{
+    const att_torchvision *known = att_torchvision_of_file(s->path);
+    att_config given = att_config_none();
+    if (!known)
+        return ATT_OK;
+    snprintf(given.name, sizeof given.name, "%s", known->network);
+    given.crop_pct = known->crop_pct;
+    snprintf(given.interpolation, sizeof given.interpolation, "bilinear");
+    return merge(s, FILE_NAME, &given);
+}
+
 static att_status read_sources(search *s, const char *name, const att_option_values *flags)
 {
     att_config given = att_config_none();
@@ -268,8 +286,10 @@ static att_status read_sources(search *s, const char *name, const att_option_val
     ATT_TRY(read_side_file(s, ARGUMENTS, att_config_read_args));
     ATT_TRY(read_side_file(s, CONFIG, att_config_read_json));
     const char *text = att_tensors_metadata(s->file, ATT_IDENTITY_KEY);
-    if (!text)
-        return read_metadata(s);
+    if (!text) {
+        ATT_TRY(read_metadata(s));
+        return read_file_name(s);
+    }
     given = att_config_none();
     char what[512];
     snprintf(what, sizeof what, "%s: its metadata", s->path);
@@ -598,8 +618,8 @@ static void append_source(const search *s, const char *from, const char *before,
 static void append_sources(const search *s, const att_option_values *options, const att_option_values *found,
                            const att_option_values *own, att_text *text)
 {
-    static const char *const sources[] = {CALLER,       ARGUMENTS,   CONFIG,  METADATA,
-                                          ARCHITECTURE, DESCRIPTION, TENSORS, IMPLIED};
+    static const char *const sources[] = {CALLER,      ARGUMENTS, CONFIG,  METADATA, ARCHITECTURE,
+                                          DESCRIPTION, FILE_NAME, TENSORS, IMPLIED};
     char before[96];
     append_source(s, s->name_from, " with ", options, found, own, text);
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {

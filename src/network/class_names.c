@@ -104,7 +104,7 @@ static att_status add_known(names *n, const att_known_classes *known)
 {
     att_status status = ATT_OK;
     for (int c = 0; c < known->count && status == ATT_OK; c++)
-        status = add_name(n, known->labels[c]);
+        status = add_name(n, att_known_classes_label(known, c));
     return status;
 }
 

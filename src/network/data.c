@@ -25,6 +25,19 @@ static att_status number_by_training(const att_network *network, att_arena *aren
     return ATT_OK;
 }
 
+static att_status number_by_synsets(const att_network *network, const att_known_classes *known, att_arena *arena,
+                                    att_dataset_options *options)
+{
+    const char **names = att_arena_allocate(arena, (size_t)known->count * sizeof *names);
+    if (!names)
+        return att_fail_memory(network->context, (size_t)known->count * sizeof *names, "the names of classes");
+    for (int c = 0; c < known->count; c++)
+        names[c] = att_known_classes_synset(known, c);
+    options->trained = names;
+    options->trained_count = known->count;
+    return ATT_OK;
+}
+
 /* Sets the class names that number class folders, unless the caller gave some. */
 static att_status choose_numbering(const att_network *network, att_arena *arena, att_dataset_options *options)
 {
@@ -34,11 +47,8 @@ static att_status choose_numbering(const att_network *network, att_arena *arena,
         options->classes = att_model_classes(network->model);
     if (options->trained_count > 0)
         return ATT_OK;
-    if (!known || !known->synsets)
-        return number_by_training(network, arena, options);
-    options->trained = known->synsets;
-    options->trained_count = known->count;
-    return ATT_OK;
+    return known && known->has_synsets ? number_by_synsets(network, known, arena, options)
+                                       : number_by_training(network, arena, options);
 }
 
 static void log_opened(const att_network *network, const att_dataset *dataset, int paths)
@@ -135,8 +145,10 @@ static void log_other_name(const att_network *network, int number, const char *i
 /* Finds a class in the list by its label or synset. Returns its number; -1 if the list lacks it. */
 static int known_number(const att_known_classes *known, const char *name)
 {
-    int c = known->count - 1;
-    while (c >= 0 && strcmp(known->labels[c], name) != 0 && !(known->synsets && strcmp(known->synsets[c], name) == 0))
+    int c = att_known_classes_with_synset(known, name);
+    if (c >= 0)
+        return c;
+    for (c = known->count - 1; c >= 0 && strcmp(att_known_classes_label(known, c), name) != 0;)
         c--;
     return c;
 }
@@ -145,7 +157,7 @@ static int known_number(const att_known_classes *known, const char *name)
 static void compare_known(const att_network *network, const att_known_classes *known, const att_dataset *dataset)
 {
     for (int c = 0; c < att_dataset_class_count(dataset); c++) {
-        const char *name = att_dataset_class_name(dataset, c), *own = known->labels[c];
+        const char *name = att_dataset_class_name(dataset, c), *own = att_known_classes_label(known, c);
         const int number = known_number(known, name);
         if (number >= 0 && number != c) {
             log_other_name(network, c, name, own, (int)strlen(own));

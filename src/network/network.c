@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "data/transform.h"
+#include "io/tensors.h"
 #include "weights/weights.h"
 
 att_network_options att_network_options_defaults(void)
@@ -64,7 +65,7 @@ static att_status fail_test_images(const att_network *network, att_status status
     return att_fail(
         network->context, status == ATT_ERR_MEMORY ? status : ATT_ERR_UNSUPPORTED,
         "%s: timm's validate.py takes images of %d x %d pixels with these weights, which this network cannot take: %s",
-        network->path, identity->test_height, identity->test_width, why);
+        att_tensors_path(network->file), identity->test_height, identity->test_width, why);
 }
 
 /* Uses the image size and crop that timm's validate.py uses without --use-train-size. */
@@ -77,8 +78,7 @@ static att_status take_test_images(att_network *network, const att_network_optio
     if (height > 0 && !att_options_find(&asked, "img_size") &&
         (height != network->trained.height || width != network->trained.width)) {
         att_options_set_sides(&asked, "img_size", height, width);
-        att_status status =
-            att_model_identify(network->context, network->file, network->path, options->model, &asked, identity);
+        att_status status = att_model_identify(network->context, network->file, NULL, options->model, &asked, identity);
         if (status != ATT_OK)
             return fail_test_images(network, status);
     }
@@ -86,12 +86,11 @@ static att_status take_test_images(att_network *network, const att_network_optio
     return ATT_OK;
 }
 
-static att_status open_file(att_network *network, const att_network_options *options)
+/* Builds the network of network->file and loads its weights. */
+static att_status load(att_network *network, const att_network_options *options)
 {
     att_context *context = network->context;
-    ATT_TRY(att_tensors_open(context, network->path, &network->file));
-    ATT_TRY(att_model_identify(context, network->file, network->path, options->model, options->options,
-                               &network->identity));
+    ATT_TRY(att_model_identify(context, network->file, NULL, options->model, options->options, &network->identity));
     network->trained = network->identity.preprocess;
     if (options->test_images && !is_trained_here(network))
         ATT_TRY(take_test_images(network, options));
@@ -99,6 +98,12 @@ static att_status open_file(att_network *network, const att_network_options *opt
     network->averaged = options->averaged;
     return options->averaged ? att_checkpoint_load_ema(network->model, network->file, network->weights)
                              : att_model_load(network->model, network->file, network->weights);
+}
+
+static att_status open_file(att_network *network, const att_network_options *options)
+{
+    ATT_TRY(att_tensors_open(network->context, network->path, &network->file));
+    return load(network, options);
 }
 
 static att_status open_network(att_network *network, const char *what, const att_network_options *options)
@@ -134,6 +139,34 @@ att_status att_network_open(att_context *context, const char *what, const att_ne
     att_status status = create(context, how, &network);
     if (status == ATT_OK)
         status = open_network(network, what, how);
+    if (status == ATT_OK)
+        *out = network;
+    else
+        att_network_close(&network);
+    return status;
+}
+
+static att_status open_tensors(att_network *network, const att_safetensors_tensor *tensors, int count,
+                               const att_network_options *options)
+{
+    ATT_TRY(att_require(network->context, tensors, "the tensors of a network"));
+    if (count < 1)
+        return att_fail(network->context, ATT_ERR_ARGUMENT, "a network of %d tensors, expected at least 1", count);
+    ATT_TRY(att_tensors_borrow(network->context, tensors, count, &network->file));
+    att_status status = load(network, options);
+    att_tensors_forget(network->file);
+    return status == ATT_OK ? att_network_take_class_names(network) : status;
+}
+
+att_status att_network_open_tensors(att_context *context, const att_safetensors_tensor *tensors, int count,
+                                    const att_network_options *options, att_network **out)
+{
+    const att_network_options defaults = att_network_options_defaults();
+    const att_network_options *how = options ? options : &defaults;
+    att_network *network = NULL;
+    att_status status = create(context, how, &network);
+    if (status == ATT_OK)
+        status = open_tensors(network, tensors, count, how);
     if (status == ATT_OK)
         *out = network;
     else
@@ -301,60 +334,6 @@ att_status att_network_run(att_network *network, const float *pixels, int count,
         if (!att_inference_is_finite(answers, i))
             return att_weights_fail_nonfinite(network->weights, nonfinite);
     return ATT_OK;
-}
-
-/* Reserves network->pixels for `count` images of *each floats. */
-static att_status reserve(att_network *network, const att_transform_options *transform, int count, size_t *each)
-{
-    *each = (size_t)transform->height * (size_t)transform->width * (size_t)transform->channels;
-    size_t outputs = att_size_product(count > 0 ? (size_t)count : 1, *each);
-    if (outputs <= network->pixel_room)
-        return ATT_OK;
-    att_free(network->context, network->pixels);
-    network->pixels = att_allocate_array(network->context, outputs, sizeof *network->pixels);
-    network->pixel_room = network->pixels ? outputs : 0;
-    return network->pixels ? ATT_OK
-                           : att_fail_memory(network->context, att_size_product(outputs, sizeof(float)), "images");
-}
-
-static att_status run_prepared(att_network *network, int count, att_batch *answers)
-{
-    const att_preprocess *own = &network->identity.preprocess;
-    return att_network_run(network, network->pixels, count, own->height, own->width, answers);
-}
-
-att_status att_network_run_images(att_network *network, const att_image *images, int count, att_batch *answers)
-{
-    const att_transform_options transform = att_network_transform(network);
-    size_t each;
-    ATT_TRY(att_require(network->context, images, "the images of a run"));
-    ATT_TRY(reserve(network, &transform, count, &each));
-    for (int i = 0; i < count; i++)
-        ATT_TRY(
-            att_transform_image(network->context, &transform, &images[i], 0, 0, i, network->pixels + (size_t)i * each));
-    return run_prepared(network, count, answers);
-}
-
-att_status att_network_run_files(att_network *network, const char *const *paths, int count, att_batch *answers)
-{
-    const att_transform_options transform = att_network_transform(network);
-    size_t each;
-    ATT_TRY(att_require_texts(network->context, paths, count, "the path of an image"));
-    ATT_TRY(reserve(network, &transform, count, &each));
-    for (int i = 0; i < count; i++) {
-        att_image image = {0};
-        ATT_TRY(att_image_read(network->context, paths[i], transform.channels, NULL, &image));
-        att_status status =
-            att_transform_image(network->context, &transform, &image, 0, 0, i, network->pixels + (size_t)i * each);
-        att_image_free(network->context, &image);
-        ATT_TRY(status);
-    }
-    return run_prepared(network, count, answers);
-}
-
-att_status att_network_run_file(att_network *network, const char *path, att_batch *answers)
-{
-    return att_network_run_files(network, &path, 1, answers);
 }
 
 /* --- describing answers ------------------------------------------------------------------------------------------- */

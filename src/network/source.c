@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "hub/hub.h"
 #include "io/file.h"
 #include "network/network.h"
 
@@ -9,7 +10,7 @@
 static att_status find_in(att_context *context, const char *folder, char *path, size_t size)
 {
     static const char *const names[] = {"model_best.safetensors", "last.safetensors", "model.safetensors",
-                                        "pytorch_model.bin"};
+                                        "model.safetensors.index.json", "pytorch_model.bin"};
     struct stat found;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         ATT_TRY(att_path_join(context, folder, names[i], path, size));
@@ -18,7 +19,7 @@ static att_status find_in(att_context *context, const char *folder, char *path, 
     }
     return att_fail(context, ATT_ERR_NOT_FOUND,
                     "%s is a folder without weights; expected model_best.safetensors, last.safetensors, "
-                    "model.safetensors or pytorch_model.bin in it",
+                    "model.safetensors, model.safetensors.index.json or pytorch_model.bin in it",
                     folder);
 }
 
@@ -41,7 +42,7 @@ static att_status find(att_context *context, const char *what, char *path, size_
 {
     struct stat found;
     if (stat(what, &found) != 0)
-        return check_name(context, what);
+        return att_hub_is_name(what) ? att_hub_find(context, what, path, size) : check_name(context, what);
     return S_ISDIR(found.st_mode) ? find_in(context, what, path, size) : att_path_copy(context, what, path, size);
 }
 

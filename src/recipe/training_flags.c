@@ -297,7 +297,8 @@ static const att_flag_group task_group = {LOSS, .make_rows = make_task_rows, .de
 
 static const att_flag teacher_options[] = {
     {"teacher", .kind = ATT_FLAG_TEXT, .value = "FILE",
-     .help = "learn from the answers of this network, too: a checkpoint of any family, or a folder with one",
+     .help = "learn from the answers of this network, too: a checkpoint of any family, a folder with one, or a name of "
+             "pretrained weights (timm/NETWORK.TAG, hf-hub:ORG/NAME, torchvision/NETWORK.WEIGHTS)",
      ATT_FLAG_AT(att_recipe_files, teacher)},
     {"teacher-model", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "name of the teacher's network, if FILE lacks it",
      .choice = att_choose_model, .advisory = true, ATT_FLAG_AT(att_recipe_files, teacher_model)},
@@ -425,8 +426,10 @@ static const att_flag_group regular_group = {"Regularisation", .make_rows = make
 
 static const att_flag file_options[] = {
     {"initial-checkpoint", .kind = ATT_FLAG_TEXT, .value = "FILE",
-     .help = "weights to start from: a file, or a folder with one (of a run: its best checkpoint); the head is "
-             "initialised if the file has no head of the task or another number of classes",
+     .help =
+         "weights to start from: a file, a folder with one (of a run: its best checkpoint), or a name of pretrained "
+         "weights (timm/NETWORK.TAG, hf-hub:ORG/NAME, torchvision/NETWORK.WEIGHTS); the head is initialised if the "
+         "file has no head of the task or another number of classes",
      ATT_FLAG_AT(att_recipe_files, initial_checkpoint)},
     {"resume", .kind = ATT_FLAG_TEXT, .value = "FILE",
      .help = "checkpoint to continue in its folder, with the args.yaml beside it; a run's folder: its last checkpoint; "

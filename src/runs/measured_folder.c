@@ -63,8 +63,8 @@ static att_status folder_in_output(att_context *context, const char *checkpoint,
                          ATT_RUN_PATH);
 }
 
-att_status att_measuring_folder(att_context *context, const char *checkpoint, const att_measuring_options *options,
-                                char folder[ATT_RUN_PATH])
+att_status att_measuring_folder(att_context *context, const char *checkpoint, bool from_memory,
+                                const att_measuring_options *options, char folder[ATT_RUN_PATH])
 {
     const att_run_place place = {.output = options->output, .experiment = options->experiment};
     ATT_TRY(att_run_place_check(context, &place));
@@ -72,9 +72,11 @@ att_status att_measuring_folder(att_context *context, const char *checkpoint, co
         return folder_in_output(context, checkpoint, options, folder);
     if (options->experiment)
         return att_fail(context, ATT_ERR_ARGUMENT, "experiment names a folder in output, which is missing");
-    ATT_TRY(att_path_folder(context, checkpoint, folder, ATT_RUN_PATH));
-    if (att_run_is_folder(folder) && !att_measuring_initialises(options))
-        return ATT_OK;
+    if (!from_memory) {
+        ATT_TRY(att_path_folder(context, checkpoint, folder, ATT_RUN_PATH));
+        if (att_run_is_folder(folder) && !att_measuring_initialises(options))
+            return ATT_OK;
+    }
     *folder = '\0';
     if (att_measuring_wants_maps(options))
         return att_fail(context, ATT_ERR_ARGUMENT, "maps need an output folder: %s does not lie in a run's folder%s",
@@ -91,7 +93,9 @@ static att_status check_owner(const att_measuring *m)
                         "%s holds a training, and the figures of random weights need a folder of their own; choose "
                         "another experiment",
                         folder);
-    if (att_run_is_folder(folder))
+    if (att_run_is_folder(folder) && m->from_memory)
+        belongs = false;
+    else if (att_run_is_folder(folder))
         ATT_TRY(att_run_owns(m->context, folder, m->checkpoint, &belongs));
     if (belongs)
         return ATT_OK;

@@ -84,7 +84,7 @@ att_status att_measuring_check(att_context *context, const char *checkpoint, int
     ATT_TRY(att_require(context, checkpoint, "the path of the checkpoint to measure"));
     ATT_TRY(check_options(context, data_count, &completed));
     ATT_TRY(check_raw(context, checkpoint, &completed));
-    return att_measuring_folder(context, checkpoint, &completed, folder);
+    return att_measuring_folder(context, checkpoint, false, &completed, folder);
 }
 
 /* --- instruments -------------------------------------------------------------------------------------------------- */
@@ -177,7 +177,7 @@ static att_status log_cost(const att_measuring *m)
 
 static att_status check_network(const att_measuring *m)
 {
-    if (!m->checkpoint)
+    if (!att_network_file(m->network) && !att_measuring_initialises(m->options))
         return att_fail(m->context, ATT_ERR_ARGUMENT,
                         "%s has no file of weights: open a checkpoint to measure it, not a network's name",
                         att_network_identity(m->network)->name);
@@ -226,7 +226,7 @@ static att_status prepare(att_measuring *m)
     ATT_TRY(att_require_texts(m->context, m->data, m->data_count, "the path of the images to measure"));
     ATT_TRY(check_network(m));
     ATT_TRY(check_raw(m->context, m->checkpoint, o));
-    ATT_TRY(att_measuring_folder(m->context, m->checkpoint, o, m->found->folder));
+    ATT_TRY(att_measuring_folder(m->context, m->checkpoint, m->from_memory, o, m->found->folder));
     if (att_measuring_initialises(o))
         ATT_TRY(att_weights_initialise(att_network_weights(m->network), (uint64_t)o->init_seed));
     else
@@ -286,9 +286,11 @@ att_status att_measure_checkpoint(att_network *network, const char *const *data,
 {
     const att_measuring_options completed = complete(options);
     att_context *context = att_graph_context(att_model_graph(att_network_model(network)));
+    const char *path = att_network_path(network);
     att_measuring m = {.context = context,
                        .network = network,
-                       .checkpoint = att_network_path(network),
+                       .checkpoint = path ? path : att_network_identity(network)->name,
+                       .from_memory = !path,
                        .data = data,
                        .data_count = data_count,
                        .options = &completed,

@@ -13,7 +13,8 @@
 typedef struct att_measuring {
     att_context *context;
     att_network *network;
-    const char *checkpoint; /* path of the network's file */
+    const char *checkpoint; /* path of the network's file, or its name if the weights came from memory */
+    bool from_memory;
     const char *const *data;
     int data_count;
     const att_measuring_options *options;
@@ -40,9 +41,10 @@ static inline bool att_measuring_initialises(const att_measuring_options *option
     return options->init_seed > 0;
 }
 
-/* measured_folder.c: writes the folder of the records of the checkpoint at this path; "" if nothing is recorded. */
-att_status att_measuring_folder(att_context *context, const char *checkpoint, const att_measuring_options *options,
-                                char folder[ATT_RUN_PATH]);
+/* measured_folder.c: writes the folder of the records of the checkpoint at this path; "" if nothing is recorded.
+ * from_memory: `checkpoint` is not a path but the network's name. */
+att_status att_measuring_folder(att_context *context, const char *checkpoint, bool from_memory,
+                                const att_measuring_options *options, char folder[ATT_RUN_PATH]);
 /* Opens the records before the measurement, so that a folder that cannot be written fails at once. */
 att_status att_measuring_open_records(att_measuring *m);
 /* Closes the records. Removes the folder if it was made for this measurement and is empty. */

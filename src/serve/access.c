@@ -78,9 +78,9 @@ static bool is(const char *value, const char *expected)
     return value != NULL && strcmp(value, expected) == 0;
 }
 
-bool att_head_is_api(const att_head *head)
+bool att_is_api(const char *target)
 {
-    return strncmp(head->target, "/api/", 5) == 0;
+    return strncmp(target, "/api/", 5) == 0;
 }
 
 /* Requests of other sites' pages may only open a page of ours as a document: a link. */
@@ -89,7 +89,7 @@ static bool is_own_fetch(const att_head *head)
     if (head->fetch_site == NULL || is(head->fetch_site, "same-origin") || is(head->fetch_site, "none"))
         return true;
     const bool reads = is(head->method, "GET") || is(head->method, "HEAD");
-    return !att_head_is_api(head) && reads && is(head->fetch_mode, "navigate") && is(head->fetch_dest, "document");
+    return !att_is_api(head->target) && reads && is(head->fetch_mode, "navigate") && is(head->fetch_dest, "document");
 }
 
 static bool is_plain_target(const char *target)

@@ -40,7 +40,7 @@ att_refusal att_access_check_sender(const att_access *access, const att_head *he
 att_refusal att_access_check_token(const att_access *access, const att_head *head);
 /* Whether `text` is the token, in a time that does not depend on the text, except for its length. */
 bool att_access_is_token(const att_access *access, const char *text, size_t length);
-/* Whether the target is for scripts (below "/api/"), not a page. */
-bool att_head_is_api(const att_head *head);
+/* Whether the target of a request is for scripts (below "/api/"), not a page. */
+bool att_is_api(const char *target);
 
 #endif

@@ -41,14 +41,9 @@ static void make_error_page(att_response *response, int status, const char *sent
     att_text_append(&response->body, "</p>\n<p><a href=\"/\">Runs and models</a></p>\n</html>\n");
 }
 
-static bool is_api(const char *target)
-{
-    return strncmp(target, "/api/", 5) == 0;
-}
-
 void att_refuse(const char *target, int status, const char *sentence, att_response *response)
 {
-    if (is_api(target))
+    if (att_is_api(target))
         att_response_error(response, status, sentence);
     else
         make_error_page(response, status, sentence);
@@ -187,6 +182,8 @@ static int status_of(att_status status)
         return 404;
     case ATT_ERR_ARGUMENT:
         return 400;
+    case ATT_ERR_UNSUPPORTED:
+        return 422;
     case ATT_ERR_MEMORY:
     case ATT_ERR_STOPPED:
         return 503;

@@ -27,7 +27,21 @@ static att_status open_images(att_engine *engine, const char *path)
     return path ? att_dataset_open_images(engine->context, &path, 1, &options, &engine->images) : ATT_OK;
 }
 
-att_status att_engine_create(att_context *context, const char *images, const char *network, att_engine **out)
+/* NULL stays NULL. */
+static att_status keep_text(const att_engine *engine, const char *text, char **kept)
+{
+    *kept = text ? att_copy_string(engine->context, text) : NULL;
+    return !text || *kept ? ATT_OK : att_fail_memory(engine->context, strlen(text), text);
+}
+
+static att_status take_options(att_engine *engine, const att_engine_options *options)
+{
+    ATT_TRY(keep_text(engine, options->network, &engine->network));
+    ATT_TRY(keep_text(engine, options->labels, &engine->labels));
+    return open_images(engine, options->images);
+}
+
+att_status att_engine_create(att_context *context, const att_engine_options *options, att_engine **out)
 {
     att_engine *engine = att_allocate(context, sizeof *engine);
     if (!engine)
@@ -40,10 +54,9 @@ att_status att_engine_create(att_context *context, const char *images, const cha
         return att_fail_memory(context, sizeof *engine, "an engine");
     }
     engine->owner = context;
+    engine->upload_bytes = ATT_ENGINE_UPLOAD_BYTES;
     pthread_mutex_init(&engine->lock, NULL);
-    engine->network = network ? att_copy_string(engine->context, network) : NULL;
-    att_status status = network && !engine->network ? att_fail_memory(context, strlen(network), "the name of a network")
-                                                    : pass_on(engine, context, open_images(engine, images));
+    att_status status = pass_on(engine, context, take_options(engine, options));
     if (status == ATT_OK)
         *out = engine;
     else
@@ -77,6 +90,7 @@ void att_engine_destroy(att_engine **out)
         att_image_free(context, &engine->uploads[i].image);
     att_dataset_close(&engine->images);
     att_free(context, engine->network);
+    att_free(context, engine->labels);
     pthread_mutex_destroy(&engine->lock);
     att_context_destroy(&context);
     att_free(engine->owner, engine);
@@ -90,7 +104,7 @@ att_status att_engine_enter(att_engine *engine, att_context *context)
     pthread_mutex_lock(&engine->lock);
     if (att_stop_asked(context)) {
         pthread_mutex_unlock(&engine->lock);
-        return att_fail(context, ATT_ERR_STOPPED, "the server is ending");
+        return att_fail(context, ATT_ERR_STOPPED, "the answer is no longer wanted");
     }
     engine->asking = context;
     return ATT_OK;
@@ -151,6 +165,13 @@ static bool is_outdated(const att_opened *o)
            now.st_mtim.tv_sec != then.st_mtim.tv_sec || now.st_mtim.tv_nsec != then.st_mtim.tv_nsec;
 }
 
+/* Sets the names of classes; a network with another number of classes keeps its own. */
+static att_status name_classes(const att_engine *engine, att_network *network)
+{
+    const att_status status = engine->labels ? att_network_name_classes(network, engine->labels) : ATT_OK;
+    return status == ATT_ERR_MISMATCH ? ATT_OK : status;
+}
+
 static att_status open_path(att_engine *engine, const char *path, att_opened *o)
 {
     o->path = att_copy_string(engine->context, path);
@@ -158,7 +179,28 @@ static att_status open_path(att_engine *engine, const char *path, att_opened *o)
         return att_fail_memory(engine->context, strlen(path), "the path of a checkpoint");
     ATT_TRY(open_network(engine, path, &o->network));
     o->file = file_of(o);
+    ATT_TRY(name_classes(engine, o->network));
     return att_engine_prepare_seat(engine, o, &o->seats[0]);
+}
+
+/* Closes the network at this place of the list. */
+static void close_at(att_engine *engine, att_opened **at)
+{
+    att_opened *old = *at;
+    *at = old->next;
+    close_opened(engine, old);
+}
+
+/* Closes the network that was used least recently, if no further one may be open. */
+static void make_room(att_engine *engine)
+{
+    int count = 0;
+    att_opened **oldest = &engine->first;
+    for (att_opened **at = &engine->first; *at; at = &(*at)->next, count++)
+        if ((*at)->used < (*oldest)->used)
+            oldest = at;
+    if (count >= ATT_ENGINE_NETWORKS)
+        close_at(engine, oldest);
 }
 
 att_status att_engine_find(att_engine *engine, const char *path, att_opened **found)
@@ -167,14 +209,13 @@ att_status att_engine_find(att_engine *engine, const char *path, att_opened **fo
     while (*at && strcmp((*at)->path, path) != 0)
         at = &(*at)->next;
     if (*at && !is_outdated(*at)) {
+        (*at)->used = ++engine->requests;
         *found = *at;
         return ATT_OK;
     }
-    if (*at) {
-        att_opened *old = *at;
-        *at = old->next;
-        close_opened(engine, old);
-    }
+    if (*at)
+        close_at(engine, at);
+    make_room(engine);
     att_opened *o = att_allocate(engine->context, sizeof *o);
     if (!o)
         return att_fail_memory(engine->context, sizeof *o, "a network");
@@ -183,6 +224,7 @@ att_status att_engine_find(att_engine *engine, const char *path, att_opened **fo
         close_opened(engine, o);
         return status;
     }
+    o->used = ++engine->requests;
     o->next = engine->first;
     engine->first = *found = o;
     return ATT_OK;
@@ -204,6 +246,14 @@ static void write_layer(att_json_writer *writer, const att_explorer_layer *layer
     att_member_integer(writer, "shift_w", layer->shift_w);
     att_member_bool(writer, "content", layer->content);
     att_member_bool(writer, "positions", layer->positions);
+    att_json_end_object(writer);
+}
+
+static void write_branch(att_json_writer *writer, att_explorer_branch branch)
+{
+    att_json_begin_object(writer);
+    att_member_text(writer, "scope", branch.scope);
+    att_member_text(writer, "content", branch.content);
     att_json_end_object(writer);
 }
 
@@ -238,7 +288,7 @@ static void write_network(const att_opened *o, att_json_writer *writer)
     att_json_key(writer, "branches");
     att_json_begin_array(writer);
     for (int b = 0; b < att_explorer_branch_count(explorer); b++)
-        att_json_string(writer, att_explorer_branch_at(explorer, b));
+        write_branch(writer, att_explorer_branch_at(explorer, b));
     att_json_end_array(writer);
     att_member_integer(writer, "tokens",
                        att_explorer_has_removable_tokens(explorer) ? att_explorer_layer_at(explorer, 0).tokens : 0);

@@ -1,10 +1,10 @@
 /* serve/engine.h - the networks and images of the pages that explore attention.
  *
- * An engine has a context of its own. Networks are opened when they are first asked for, and stay open; each keeps its
- * last two runs, so that a hovering pointer costs one row per layer and head. Thread-safe: requests are answered one at
- * a time. Messages of failures go to the context of the request. Its requests to stop end an answer with ERR_STOPPED:
- * while it waits for others, while a checkpoint is read, between the queries of a sum and between the runs that times
- * are means of.
+ * An engine has a context of its own. Networks are opened when they are first asked for; the last ATT_ENGINE_NETWORKS
+ * stay open. Each keeps its last two runs, so that a hovering pointer costs one row per layer and head. Thread-safe:
+ * requests are answered one at a time. Messages of failures go to the context of the request. Its requests to stop end
+ * an answer with ERR_STOPPED: while it waits for others, while a checkpoint is read, between two operations of a run,
+ * between the queries of a sum and between the runs that times are means of.
  *
  * An image has an identifier: "d7" is number 7 of the folder of images, "u2" the third upload.
  *
@@ -21,27 +21,35 @@
 
 typedef struct att_engine att_engine;
 
-enum { ATT_ENGINE_ID = 24, ATT_ENGINE_CHANGES = 2048, ATT_ENGINE_UPLOADS = 16 };
+enum { ATT_ENGINE_ID = 24, ATT_ENGINE_CHANGES = 2048, ATT_ENGINE_UPLOADS = 16, ATT_ENGINE_NETWORKS = 4 };
+/* The most bytes of pixels that all uploads have together. */
+#define ATT_ENGINE_UPLOAD_BYTES ((size_t)256 << 20)
 
-/* images: a folder, an archive or an image file; NULL: none. network: name of the network of checkpoints that do not
- * name theirs; NULL: such checkpoints are refused. On success the caller owns *engine; `context` must outlive it.
- * Errors, for `context`: those of opening the images, ERR_MEMORY. */
-att_status att_engine_create(att_context *context, const char *images, const char *network, att_engine **engine);
+typedef struct att_engine_options {
+    const char *images;  /* a folder, an archive or an image file; NULL: none */
+    const char *network; /* name of the network of checkpoints that do not name theirs; NULL: such are refused */
+    const char *labels;  /* att_network_name_classes() of the networks that have as many classes; NULL: none */
+} att_engine_options;
+
+/* The texts of the options are copied. On success the caller owns *engine; `context` must outlive it. Errors, for
+ * `context`: those of opening the images, ERR_MEMORY. */
+att_status att_engine_create(att_context *context, const att_engine_options *options, att_engine **engine);
 void att_engine_destroy(att_engine **engine);
 
-/* Writes the members "images", of {id, name}, from number `first` on, `count` at most, and "count", of all. */
+/* Writes the members "images", of {id, name}, from number `first` on, `count` at most, "count", of all, and "uploads",
+ * the newest first. */
 att_status att_engine_write_images(att_engine *engine, att_context *context, int64_t first, int64_t count,
                                    att_json_writer *writer);
-/* Decodes and keeps an image; the oldest upload is forgotten when there are ATT_ENGINE_UPLOADS. id: of the image.
- * Errors: those of att_image_decode(). */
+/* Decodes and keeps an image. The oldest uploads are forgotten, so that ATT_ENGINE_UPLOADS and ATT_ENGINE_UPLOAD_BYTES
+ * hold. id: of the image. Errors: those of att_image_decode(). */
 att_status att_engine_upload(att_engine *engine, att_context *context, const void *bytes, size_t size,
                              char id[static ATT_ENGINE_ID]);
 /* Appends a PNG of at most 96 x 96 pixels. Errors: ERR_NOT_FOUND, those of att_dataset_read(). */
 att_status att_engine_thumbnail(att_engine *engine, att_context *context, const char *image, att_text *out);
 
-/* Writes what the network has: "network" (its name), "layers" (att_explorer_layer), "branches" (scopes), "tokens" (how
- * many can be removed), "classes", and "instruments", of {name, title}, for att_engine_write_figures(). path: of the
- * checkpoint. Errors: those of att_network_open() and att_explorer_create(). */
+/* Writes what the network has: "network" (its name), "layers" (att_explorer_layer), "branches" (of {scope, content}),
+ * "tokens" (how many can be removed), "classes", and "instruments", of {name, title}, for att_engine_write_figures().
+ * path: of the checkpoint. Errors: those of att_network_open() and att_explorer_create(). */
 att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
 
 /* What a request asks about: a checkpoint, an image, changes. */

@@ -18,10 +18,28 @@ static void write_image(att_json_writer *writer, const char *id, const char *nam
     att_json_end_object(writer);
 }
 
+static const att_upload *find_upload(const att_engine *engine, int64_t number)
+{
+    const att_upload *kept = &engine->uploads[number % ATT_ENGINE_UPLOADS];
+    return kept->image.pixels && kept->number == number ? kept : NULL;
+}
+
+static void write_uploads(const att_engine *engine, att_json_writer *writer)
+{
+    char id[ATT_ENGINE_ID], name[ATT_ENGINE_ID + 8];
+    att_json_key(writer, "uploads");
+    att_json_begin_array(writer);
+    for (int64_t n = engine->upload_count - 1; n >= 0 && find_upload(engine, n); n--) {
+        snprintf(id, sizeof id, "u%lld", (long long)n);
+        snprintf(name, sizeof name, "upload %lld", (long long)n + 1);
+        write_image(writer, id, name);
+    }
+    att_json_end_array(writer);
+}
+
 att_status att_engine_write_images(att_engine *engine, att_context *context, int64_t first, int64_t count,
                                    att_json_writer *writer)
 {
-    (void)context;
     char id[ATT_ENGINE_ID], name[256];
     const int64_t all = engine->images ? att_dataset_count(engine->images) : 0;
     att_json_key(writer, "images");
@@ -33,12 +51,19 @@ att_status att_engine_write_images(att_engine *engine, att_context *context, int
     att_json_end_array(writer);
     att_json_key(writer, "count");
     att_json_integer(writer, all);
-    return ATT_OK;
+    ATT_TRY(att_engine_enter(engine, context));
+    write_uploads(engine, writer);
+    return att_engine_leave(engine, ATT_OK);
+}
+
+static size_t bytes_of(const att_image *image)
+{
+    return image->pixels ? (size_t)image->width * (size_t)image->height * (size_t)image->channels : 0;
 }
 
 static att_status copy_image(const att_engine *engine, const att_image *image, att_image *copy)
 {
-    const size_t count = (size_t)image->width * (size_t)image->height * (size_t)image->channels;
+    const size_t count = bytes_of(image);
     *copy = *image;
     copy->pixels = att_allocate(engine->context, count);
     if (!copy->pixels)
@@ -47,13 +72,25 @@ static att_status copy_image(const att_engine *engine, const att_image *image, a
     return ATT_OK;
 }
 
+/* Forgets the oldest uploads until `bytes` more may be kept, in the place of the next upload. */
+static void forget_uploads(att_engine *engine, size_t bytes)
+{
+    for (int i = 0; i < ATT_ENGINE_UPLOADS; i++)
+        bytes += bytes_of(&engine->uploads[i].image);
+    for (int i = 0; i < ATT_ENGINE_UPLOADS && (i == 0 || bytes > engine->upload_bytes); i++) {
+        att_upload *oldest = &engine->uploads[(engine->upload_count + i) % ATT_ENGINE_UPLOADS];
+        bytes -= bytes_of(&oldest->image);
+        att_image_free(engine->context, &oldest->image);
+    }
+}
+
 /* Keeps a copy in the engine's memory. */
 static att_status keep_upload(att_engine *engine, const att_image *image, char id[static ATT_ENGINE_ID])
 {
     att_image copy;
+    forget_uploads(engine, bytes_of(image));
     ATT_TRY(copy_image(engine, image, &copy));
     att_upload *kept = &engine->uploads[engine->upload_count % ATT_ENGINE_UPLOADS];
-    att_image_free(engine->context, &kept->image);
     *kept = (att_upload){.number = engine->upload_count++, .image = copy};
     snprintf(id, ATT_ENGINE_ID, "u%lld", (long long)kept->number);
     return ATT_OK;
@@ -88,12 +125,6 @@ static att_status fail_image(const att_engine *engine, const char *id)
     return att_fail(engine->context, ATT_ERR_NOT_FOUND,
                     "there is no image \"%s\": expected d0 to d%lld, or one of the last %d uploads", id,
                     engine->images ? (long long)att_dataset_count(engine->images) - 1 : -1, (int)ATT_ENGINE_UPLOADS);
-}
-
-static const att_upload *find_upload(const att_engine *engine, int64_t number)
-{
-    const att_upload *kept = &engine->uploads[number % ATT_ENGINE_UPLOADS];
-    return kept->image.pixels && kept->number == number ? kept : NULL;
 }
 
 /* A copy with one channel, Pillow's "L": (19595 R + 38470 G + 7471 B + 0x8000) / 65536. */

@@ -32,6 +32,7 @@ typedef struct att_opened {
     char *path;
     att_network *network;
     struct stat file;          /* of the weights when they were read */
+    uint64_t used;             /* number of the request that used it last */
     att_seat seats[ATT_SEATS]; /* the first has an explorer */
     struct att_opened *next;
 } att_opened;
@@ -43,8 +44,10 @@ struct att_engine {
     pthread_mutex_t lock;
     att_dataset *images; /* NULL: none */
     char *network;       /* of checkpoints that do not name theirs; NULL: none */
+    char *labels;        /* names of classes; NULL: those of the checkpoints */
     att_upload uploads[ATT_ENGINE_UPLOADS];
     int64_t upload_count; /* ever */
+    size_t upload_bytes;  /* the most that all have together: ATT_ENGINE_UPLOAD_BYTES */
     att_opened *first;
     uint64_t requests;
 };

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <attscope/hub.h>
+
 #include "core/error.h"
 #include "io/file.h"
 #include "serve/engine.h"
@@ -13,7 +15,9 @@ enum { ID = 24, MOST_LAYERS = 1024 };
 static att_status open_explore(att_context *context, att_site *site, void **state)
 {
     att_engine *engine = NULL;
-    ATT_TRY(att_engine_create(context, att_site_images(site), att_site_network(site), &engine));
+    const att_engine_options options = {
+        .images = att_site_images(site), .network = att_site_network(site), .labels = att_site_labels(site)};
+    ATT_TRY(att_engine_create(context, &options, &engine));
     *state = engine;
     return ATT_OK;
 }
@@ -135,9 +139,10 @@ static att_status write_models(const att_request *request, att_json_writer *writ
     ATT_TRY(att_site_count_runs(request->site, request->context, &runs));
     att_json_key(writer, "models");
     att_json_begin_array(writer);
-    for (int i = 0; i < att_site_model_count(request->site); i++)
-        write_listed(writer, 'm', i, att_site_model(request->site, i),
-                     !att_file_exists(att_site_model(request->site, i)));
+    for (int i = 0; i < att_site_model_count(request->site); i++) {
+        const char *model = att_site_model(request->site, i);
+        write_listed(writer, 'm', i, model, !att_file_exists(model) && !att_hub_is_name(model));
+    }
     for (int i = 0; i < runs; i++) {
         ATT_TRY(att_site_run(request->site, request->context, i, folder));
         if (att_network_find_file(request->context, folder, file, sizeof file) == ATT_OK && *file)

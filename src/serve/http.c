@@ -288,10 +288,11 @@ static enum MHD_Result send_answer(exchange *e, struct MHD_Connection *connectio
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-static bool is_stopping(void *user)
+/* Whether an answer is no longer wanted: the server ends, or the client has gone. */
+static bool is_unwanted(void *user)
 {
-    att_http *http = user;
-    return atomic_load(&http->stopping);
+    const exchange *e = user;
+    return atomic_load(&e->http->stopping) || !has_peer(e->socket);
 }
 
 static att_status open_context(exchange *e)
@@ -299,8 +300,8 @@ static att_status open_context(exchange *e)
     att_settings settings = att_settings_defaults();
     settings.threads = 1;
     settings.memory_limit = e->http->limits.memory;
-    settings.stop = is_stopping;
-    settings.stop_user = e->http;
+    settings.stop = is_unwanted;
+    settings.stop_user = e;
     return att_context_create(&settings, &e->context);
 }
 

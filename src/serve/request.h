@@ -16,7 +16,7 @@
  *
  * Access (token, Host, Origin), methods, sizes and headers are checked before a handler is called. Handlers are called
  * on many threads at once: a group locks its own state. A handler that computes for long polls att_stop_asked() of its
- * context. The server waits for handlers when it ends.
+ * context, which is true when the server ends or the client has gone. The server waits for handlers when it ends.
  */
 #ifndef ATT_SERVE_REQUEST_H
 #define ATT_SERVE_REQUEST_H
@@ -28,7 +28,7 @@
 #include "serve/site.h"
 
 typedef struct att_request {
-    att_context *context; /* of this request: one thread; requests to stop reach it when the server stops */
+    att_context *context; /* of this request, with one thread */
     att_site *site;       /* runs and models */
     void *state;          /* of the route's group, as its `open` made it */
     const char *query;    /* the part of the target after '?', still encoded; "" if there is none */
@@ -78,8 +78,8 @@ typedef struct att_route {
     const char *path;
     int methods;
     /* On failure the answer is {"error": the context's message}, or a page with that sentence: 404 for ERR_NOT_FOUND,
-     * 400 for ERR_ARGUMENT, 503 for ERR_MEMORY and ERR_STOPPED, else 500. `response` is zero except for `status` and
-     * the body's context. */
+     * 400 for ERR_ARGUMENT, 422 for ERR_UNSUPPORTED, 503 for ERR_MEMORY and ERR_STOPPED, else 500. `response` is zero
+     * except for `status` and the body's context. */
     att_status (*handle)(const att_request *request, att_response *response);
 } att_route;
 

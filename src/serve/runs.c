@@ -48,6 +48,8 @@ static void close_runs(void *state)
 {
     known_runs *known = state;
     pthread_mutex_destroy(&known->lock);
+    for (int i = 0; i < known->count; i++)
+        att_run_summary_free(&known->runs[i].summary);
     att_free(known->context, known->runs);
     att_free(known->context, known);
 }
@@ -83,7 +85,10 @@ static att_status update(known_runs *known, att_context *context, int number, co
     const stamp now = stamp_of(context, folder);
     if (run->read && is_same(&run->at, &now))
         return ATT_OK;
-    ATT_TRY(att_run_summary_read(context, folder, &run->summary));
+    att_run_summary summary;
+    ATT_TRY(att_run_summary_read(context, folder, &summary));
+    att_run_summary_free(&run->summary);
+    run->summary = summary;
     run->at = now;
     run->read = true;
     return ATT_OK;
@@ -136,7 +141,36 @@ static bool has_checkpoint(const char *folder)
            att_file_exists_in(folder, "model.safetensors");
 }
 
-static void write_run(att_json_writer *json, int number, const char *folder, const known_run *run,
+/* The settings in which the runs differ, as the keys of an object: two runs have recorded different values. */
+static json_t *find_varied(const known_runs *known)
+{
+    json_t *varied = json_object(), *first = json_object(), *value;
+    const char *key;
+    for (int i = 0; i < known->count; i++)
+        json_object_foreach(known->runs[i].summary.settings, key, value)
+        {
+            const json_t *other = json_object_get(first, key);
+            if (other == NULL)
+                json_object_set(first, key, value);
+            else if (!json_equal(other, value))
+                json_object_set(varied, key, value);
+        }
+    json_decref(first);
+    return varied;
+}
+
+static void write_settings(att_json_writer *json, const json_t *settings, const json_t *varied)
+{
+    const char *key;
+    json_t *value;
+    att_json_key(json, "settings");
+    att_json_begin_object(json);
+    json_object_foreach((json_t *)settings, key, value) if (json_object_get(varied, key) != NULL)
+        write_text(json, key, json_string_value(value));
+    att_json_end_object(json);
+}
+
+static void write_run(att_json_writer *json, int number, const char *folder, const known_run *run, const json_t *varied,
                       const att_locked_files *locked)
 {
     const att_run_summary *s = &run->summary;
@@ -151,6 +185,7 @@ static void write_run(att_json_writer *json, int number, const char *folder, con
     write_number(json, "step", s->trained ? (double)s->step : NAN);
     write_number(json, "seconds", s->seconds);
     write_best(json, s);
+    write_settings(json, s->settings, varied);
     att_json_key(json, "trained");
     att_json_bool(json, s->trained);
     att_json_key(json, "measured");
@@ -161,21 +196,36 @@ static void write_run(att_json_writer *json, int number, const char *folder, con
     att_json_end_object(json);
 }
 
-static att_status write_runs(known_runs *known, const att_request *request, const att_locked_files *locked,
-                             att_json_writer *json)
+/* Reads the records of all runs that are new or have changed. */
+static att_status update_all(known_runs *known, const att_request *request)
 {
     int count;
     ATT_TRY(att_site_count_runs(request->site, request->context, &count));
-    att_json_key(json, "runs");
-    att_json_begin_array(json);
     for (int i = 0; i < count; i++) {
         char folder[ATT_RUN_PATH];
         ATT_TRY(att_site_run(request->site, request->context, i, folder));
         ATT_TRY(update(known, request->context, i, folder));
-        write_run(json, i, folder, &known->runs[i], locked);
+    }
+    return ATT_OK;
+}
+
+static att_status write_runs(known_runs *known, const att_request *request, const att_locked_files *locked,
+                             att_json_writer *json)
+{
+    ATT_TRY(update_all(known, request));
+    json_t *varied = find_varied(known);
+    att_status status = ATT_OK;
+    att_json_key(json, "runs");
+    att_json_begin_array(json);
+    for (int i = 0; i < known->count && status == ATT_OK; i++) {
+        char folder[ATT_RUN_PATH];
+        status = att_site_run(request->site, request->context, i, folder);
+        if (status == ATT_OK)
+            write_run(json, i, folder, &known->runs[i], varied, locked);
     }
     att_json_end_array(json);
-    return ATT_OK;
+    json_decref(varied);
+    return status;
 }
 
 static void write_models(const att_site *site, att_json_writer *json)

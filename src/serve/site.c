@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <attscope/hub.h>
+#include <attscope/lab/names.h>
 #include <attscope/network.h>
 
 #include "core/error.h"
@@ -25,8 +27,8 @@ struct att_site {
     att_context *context;
     att_arena arena; /* all strings; used with the lock held */
     names folders, runs, models;
-    const char *images, *network; /* NULL: none */
-    pthread_mutex_t lock;         /* of arena and runs */
+    const char *images, *network, *labels; /* NULL: none */
+    pthread_mutex_t lock;                  /* of arena and runs */
 };
 
 static att_status add(att_site *site, names *list, const char *path)
@@ -47,7 +49,9 @@ static bool is_run(const char *folder)
 
 static bool is_checkpoint(const char *folder)
 {
-    return att_file_exists_in(folder, "model.safetensors") || att_file_exists_in(folder, "pytorch_model.bin");
+    return att_file_exists_in(folder, "model.safetensors") ||
+           att_file_exists_in(folder, "model.safetensors.index.json") ||
+           att_file_exists_in(folder, "pytorch_model.bin");
 }
 
 static bool is_listed(const names *list, const char *path)
@@ -63,7 +67,7 @@ static att_status add_once(att_site *site, names *list, const char *path)
     return is_listed(list, path) ? ATT_OK : add(site, list, path);
 }
 
-/* A network's name, for random weights. */
+/* A network's name, for random weights, or a name of pretrained weights, which are downloaded if necessary. */
 static att_status add_name(att_site *site, const char *name)
 {
     char file[ATT_RUN_PATH];
@@ -76,7 +80,7 @@ static att_status add_operand(att_site *site, const char *path)
 {
     ATT_TRY(att_require(site->context, path, "a path to serve"));
     char *real = realpath(path, NULL);
-    if (real == NULL && errno == ENOENT && strchr(path, '/') == NULL)
+    if (real == NULL && errno == ENOENT && (strchr(path, '/') == NULL || att_hub_is_name(path)))
         return add_name(site, path);
     if (real == NULL)
         return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: %s", path,
@@ -168,21 +172,30 @@ const char *att_site_images(const att_site *site)
     return site->images;
 }
 
+static att_status check_labels(att_site *site, const char *labels)
+{
+    if (labels == NULL || att_known_classes_find(labels) != NULL || att_file_exists(labels))
+        return ATT_OK;
+    return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: there is no such file with names of classes", labels);
+}
+
+/* NULL stays NULL. */
+static att_status keep_text(att_site *site, const char *text, const char **kept)
+{
+    *kept = text != NULL ? att_arena_string(&site->arena, text) : NULL;
+    return text == NULL || *kept != NULL ? ATT_OK : att_fail_memory(site->context, strlen(text), text);
+}
+
 static att_status fill(att_site *site, const att_serve_options *options)
 {
     for (int i = 0; i < options->path_count; i++)
         ATT_TRY(add_operand(site, options->paths[i]));
-    if (options->network != NULL) {
-        site->network = att_arena_string(&site->arena, options->network);
-        if (site->network == NULL)
-            return att_fail_memory(site->context, strlen(options->network), "the name of a network");
-    }
-    if (options->images == NULL)
-        return ATT_OK;
-    if (!att_file_exists(options->images))
+    ATT_TRY(keep_text(site, options->network, &site->network));
+    ATT_TRY(check_labels(site, options->labels));
+    ATT_TRY(keep_text(site, options->labels, &site->labels));
+    if (options->images != NULL && !att_file_exists(options->images))
         return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: there is no such folder of images", options->images);
-    site->images = att_arena_string(&site->arena, options->images);
-    return site->images != NULL ? ATT_OK : att_fail_memory(site->context, strlen(options->images), options->images);
+    return keep_text(site, options->images, &site->images);
 }
 
 att_status att_site_create(att_context *context, const att_serve_options *options, att_site **site)
@@ -217,4 +230,9 @@ void att_site_destroy(att_site **site)
 const char *att_site_network(const att_site *site)
 {
     return site->network;
+}
+
+const char *att_site_labels(const att_site *site)
+{
+    return site->labels;
 }

@@ -24,8 +24,10 @@ att_status att_site_run(att_site *site, att_context *context, int64_t run, char 
 int att_site_model_count(const att_site *site);
 const char *att_site_model(const att_site *site, int model);
 
-/* The folder of images, and the network of checkpoints that do not name it; NULL if none was given. */
+/* The folder of images, the network of checkpoints that do not name it, and the names of classes; NULL if none was
+ * given. */
 const char *att_site_images(const att_site *site);
 const char *att_site_network(const att_site *site);
+const char *att_site_labels(const att_site *site);
 
 #endif

@@ -20,6 +20,19 @@ typedef struct reader {
     att_metric metric; /* name NULL: the task is unknown */
 } reader;
 
+/* Copies the texts of run_begin that a user has chosen. */
+static json_t *settings_of(const json_t *object)
+{
+    static const char *const others[] = {"event", "model", "task", "epochs", "listing", "fingerprint"};
+    json_t *settings = json_object();
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) if (json_is_string(value)) json_object_set(settings, key, value);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        json_object_del(settings, others[i]);
+    return settings;
+}
+
 static void begin(reader *r, const json_t *object)
 {
     att_run_summary *s = r->summary;
@@ -27,6 +40,8 @@ static void begin(reader *r, const json_t *object)
     att_record_text(object, "task", s->task, sizeof s->task);
     const double wanted = att_record_number(object, "epochs");
     s->epochs_wanted = wanted >= 0 ? (int64_t)wanted : -1;
+    json_decref(s->settings);
+    s->settings = settings_of(object);
     s->epochs = s->step = 0;
     s->best = NAN;
     s->end[0] = '\0';
@@ -81,11 +96,19 @@ att_status att_run_summary_read(att_context *context, const char *folder, att_ru
     ATT_TRY(att_path_join(context, folder, "metrics.jsonl", path, sizeof path));
     reader r = {.context = context, .summary = summary};
     const att_status status = att_lines_read(context, path, visit, &r);
-    if (status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED)
+    if (status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED) {
+        att_run_summary_free(summary);
         return status;
+    }
     if (status != ATT_OK)
         snprintf(summary->problem, sizeof summary->problem, "%s", att_context_message(context));
     return ATT_OK;
+}
+
+void att_run_summary_free(att_run_summary *summary)
+{
+    json_decref(summary->settings);
+    summary->settings = NULL;
 }
 
 /* --- locked files ------------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #ifndef ATT_SERVE_SUMMARY_H
 #define ATT_SERVE_SUMMARY_H
 
+#include <jansson.h>
 #include <sys/types.h>
 
 #include <attscope/task.h>
@@ -16,10 +17,13 @@ typedef struct att_run_summary {
     const char *metric, *unit;     /* label and unit of this metric; NULL: the task is unknown */
     char end[32];                  /* status of the recorded end: "OK", ...; "": none is recorded */
     char problem[512];             /* why the records cannot be read; "": they can */
+    json_t *settings;              /* the texts of run_begin; NULL: not recorded */
 } att_run_summary;
 
-/* Reads the records of a run. Damaged records are described in `problem`. Errors: ERR_MEMORY, ERR_STOPPED. */
+/* Reads the records of a run. Damaged records are described in `problem`. On success the caller frees *summary with
+ * att_run_summary_free(); on failure there is nothing to free. Errors: ERR_MEMORY, ERR_STOPPED. */
 att_status att_run_summary_read(att_context *context, const char *folder, att_run_summary *summary);
+void att_run_summary_free(att_run_summary *summary);
 
 /* The files that a process of this machine has locked, as trainings lock metrics.jsonl while they write it. Zero:
  * empty. The lists of the system are read, and nothing is locked, so that no training is disturbed. */

@@ -129,6 +129,16 @@ int att_session_group(int count, int group, int index, int64_t *row)
     return 0;
 }
 
+/* Whether to leave out the steps that remain of a run that stops. All threads then go on to the end. */
+static bool is_stopped(att_session *session, int thread)
+{
+    if (!session->stops)
+        return false;
+    if (thread == 0 && att_stop_asked(session->context))
+        att_runner_fail(&session->runner, ATT_ERR_STOPPED);
+    return atomic_load(&session->runner.status) != ATT_OK;
+}
+
 /* After a failed step the team continues, so that its threads keep meeting at the barrier; the outputs are undefined.
  * reports: this is the last group of the team's lanes, whose progress the exchange follows. */
 static void run_group(att_session *session, const att_segment *segment, int group, int parts, int team, int part,
@@ -140,7 +150,8 @@ static void run_group(att_session *session, const att_segment *segment, int grou
         const att_step *step = &program->steps[i];
         if (step->observer && !session->observing)
             continue;
-        att_session_step(session, program, step, team, part, row, lane);
+        if (!is_stopped(session, team * parts + part))
+            att_session_step(session, program, step, team, part, row, lane);
         if (parts > 1)
             att_barrier_wait(&session->teams[team].barrier);
         if (reports && part == 0 && step->completed > completed) {

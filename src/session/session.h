@@ -71,6 +71,7 @@ struct att_session {
     bool alone;                      /* replay on this process: nothing is exchanged with others */
     att_exchange *exchange;          /* of gradients; NULL: there are no other processes */
     bool observing;                  /* runs write probes */
+    bool stops;                      /* a run ends with ERR_STOPPED when the context is asked to stop */
     att_body_batch batch;
     atomic_int next_group;
     att_runner runner;

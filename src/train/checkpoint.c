@@ -220,6 +220,17 @@ static bool known_classes_of_options(const att_tensors *file, int classes, const
     return named;
 }
 
+/* Returns the order of ImageNet's classes with this number of them, of which there is at most one; else NULL. */
+static const att_known_classes *imagenet_of(int classes)
+{
+    for (int i = 0; i < att_known_classes_count(); i++) {
+        const att_known_classes *known = att_known_classes_at(i);
+        if (known->has_synsets && known->count == classes)
+            return known;
+    }
+    return NULL;
+}
+
 const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, int classes)
 {
     const char *value = att_tensors_metadata(file, ATT_CLASSES_KEY);
@@ -233,8 +244,7 @@ const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, i
         return NULL;
     if (known_classes_of_options(file, classes, &known))
         return known;
-    const att_known_classes *imagenet = att_known_classes_find(IMAGENET);
-    return classes == imagenet->count ? imagenet : NULL;
+    return imagenet_of(classes);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */

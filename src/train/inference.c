@@ -122,7 +122,9 @@ att_status att_inference_create(const att_graph *graph, att_weights *weights, co
         status = att_session_create(inference->plan, weights, options->max_batch, &inference->session);
     if (status == ATT_OK)
         status = allocate_answers(inference, options->max_batch);
-    if (status != ATT_OK)
+    if (status == ATT_OK)
+        inference->session->stops = options->stops;
+    else
         att_inference_free(inference);
     return status;
 }
@@ -176,7 +178,10 @@ att_status att_inference_run(att_inference *inference, const void *images, int r
     for (int64_t i = 0; inference->wide && i < rows * inference->pixels; i++)
         inference->converted[i] = narrow[i];
     ATT_TRY(att_session_bind(inference->session, inference->image, inference->wide ? inference->converted : images));
-    ATT_TRY(att_session_run(inference->session, rows));
+    att_status status = att_session_run(inference->session, rows);
+    if (status == ATT_ERR_STOPPED)
+        return att_fail(inference->context, status, "stopped on request while the network ran");
+    ATT_TRY(status);
     int batch = att_session_samples(inference->session);
     for (int i = 0; i < inference->output_count; i++)
         ATT_TRY(read_output(inference, i, batch));

@@ -31,6 +31,7 @@ typedef struct att_inference_options {
     /* Names of the outputs and probes that a run returns, NULL-terminated. NULL: all outputs except the loss. Nodes
      * that only the loss needs are then not computed. */
     const char *const *outputs;
+    bool stops; /* a run ends with ERR_STOPPED when the context is asked to stop (att_settings.stop) */
 } att_inference_options;
 
 /* Compiles the graph, in F32 or F64, and creates the session. The graph must outlive the inference. On failure

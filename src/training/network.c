@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <attscope/hub.h>
+
 #include "core/error.h"
 #include "core/log.h"
 #include "core/options.h"
@@ -31,11 +33,11 @@ static void copy_training_options(const att_option_values *recipe, const char *n
 /* If the initial checkpoint is a folder, chooses the same file in it as an evaluation. */
 static att_status find_initial(att_trained_network *n)
 {
-    if (!att_file_exists(n->checkpoint))
+    if (!att_file_exists(n->checkpoint) && !att_hub_is_name(n->checkpoint))
         return att_fail(n->context, ATT_ERR_NOT_FOUND, "--initial-checkpoint: there is no file or folder \"%s\"",
                         n->checkpoint);
     ATT_TRY(att_network_find_file(n->context, n->checkpoint, n->path, sizeof n->path));
-    if (strcmp(n->checkpoint, n->path) != 0)
+    if (att_file_is_folder(n->checkpoint))
         att_log(n->context, ATT_LOG_INFO, "%s is a folder; using its %s", n->checkpoint,
                 n->path + strlen(n->checkpoint) + 1);
     n->checkpoint = n->path;
@@ -194,7 +196,7 @@ static att_status find_teacher(att_context *context, const char *teacher, bool r
     char path[ATT_RUN_PATH];
     if (!teacher)
         return ATT_OK;
-    if (!att_file_exists(teacher))
+    if (!att_file_exists(teacher) && !att_hub_is_name(teacher))
         return att_fail(context, ATT_ERR_NOT_FOUND, "--teacher: there is no file or folder \"%s\"%s", teacher,
                         resumes ? "; if it has moved, give its new place with --teacher FILE" : "");
     return att_network_find_file(context, teacher, path, sizeof path);

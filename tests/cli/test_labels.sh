@@ -81,6 +81,20 @@ err_has 'cifar100 names 100 classes, but the network has 10'
 predict 2 ten.safetensors "$picture" --labels cifar-10
 err_has 'labels: "cifar-10" is neither a file nor a data set whose classes are built in'
 
+# A number of classes that only one order of ImageNet-21k has gives its names. COCO must be named.
+drawn pruned 11221
+foreign pruned pruned.safetensors
+predict 0 pruned.safetensors "$picture"
+err_has 'the class names are those of imagenet-21k-p; --labels NAME sets others'
+awk '$2 ~ /p/ { print }' "$lists/imagenet-21k.txt" | cut -d' ' -f3- >pruned
+expect pruned
+drawn eighty 80
+foreign eighty eighty.safetensors
+predict 0 eighty.safetensors "$picture"
+expect nothing
+predict 0 eighty.safetensors "$picture" --labels coco
+expect "$lists/coco.txt"
+
 # A file of class names must have one line per class. Control characters of a terminal are not printed, from any source.
 seq -f 'class %.0f' 9 >names
 predict 1 ten.safetensors "$picture" --labels names

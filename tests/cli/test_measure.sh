@@ -67,11 +67,13 @@ entropy: how evenly queries spread their attention [nats]
  formula H = mean over queries i of -sum_j a_ij ln a_ij; between 0 (one
  token) and ln N (all alike)
  source Hyeon-Woo et al., ICCV 2023
- reading over all queries, including the class token and the padding of
- windows; N keys: all tokens, or those of the query's window, or
- with the zero tokens around a map; the bound of a layer is its ln
- N, with causal attention the mean of ln 1, ..., ln N; natural
- logarithm
+ reading - over all queries, including the class token and the padding of
+ windows
+ - N keys: all tokens, or those of the query's window, or with the
+ zero tokens around a map
+ - the bound of a layer is its ln N, with causal attention the mean
+ of ln 1, ..., ln N
+ - natural logarithm
  scale mean: 0 if every query attends to one token; the bound if it
  attends to all alike (the formula)
  mean: X to X by layer in DeiT-Tiny, of ln 197 = X
@@ -89,12 +91,14 @@ tns: total neural stiffness of the whole network, and its components
  M2 > 0
  source definition: Huang et al., ICCV 2023; the closed form follows from
  it
- reading computed from nsi in its readings attention, gated and unit; the
- first step of each stage is excluded (a stage ends where shapes
- change; a ViT is one stage); mu is per sample; TNS grows with the
- square of zeta, so compare the scale of zeta as well; images in
- which zeta of a step is not defined are counted, the others
- averaged
+ reading - computed from nsi in its readings attention, gated and unit
+ - the first step of each stage is excluded (a stage ends where
+ shapes change; a ViT is one stage)
+ - mu is per sample
+ - TNS grows with the square of zeta, so compare the scale of zeta
+ as well
+ - images in which zeta of a step is not defined are counted, the
+ others averaged
  options dt=gates
  scale tns: 0 if zeta is the same in all steps (the formula)
  tns attention: X in DeiT-Tiny (zeta* X, mu X) (attscope
@@ -127,6 +131,7 @@ grep -qE '^  blocks.0.attn +[0-9.]+ ± [^ ]+ +32 +0\.80* ' stdout || fail "no un
 mv with_explanations stdout
 tr -d ' \n' <found.json >stdout
 for figure in '"model":"vit_tiny_patch16_224"' '"split":"t10k"' '"images":32' '"n":32,"bound":1.609437' '"formula":"H=mean' \
+    '"options":{"tns":{"dt":"gates"}}' \
     '{"instrument":"entropy","node":"blocks.0.attn","head":1,"statistic":"mean","mean":1.'; do out_has "$figure"; done
 [ "$(sed -E 's/.*"event":"([a-z_]*)".*/\1/' out/plain/measure.jsonl | tr '\n' ' ')" = 'run_begin measure run_end ' ] ||
     fail 'measure.jsonl differs'

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -113,6 +115,55 @@ static void a_text_grows_as_it_is_appended_to(void **state)
     assert_null(context);
 }
 
+static int compare_labels(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void assert_labels_differ(const att_known_classes *known)
+{
+    const char **labels = malloc((size_t)known->count * sizeof *labels);
+    for (int c = 0; c < known->count; c++)
+        labels[c] = att_known_classes_label(known, c);
+    qsort(labels, (size_t)known->count, sizeof *labels, compare_labels);
+    for (int c = 1; c < known->count; c++)
+        assert_string_not_equal(labels[c], labels[c - 1]);
+    free(labels);
+}
+
+/* From timm's lists of synsets, the list of the scene parsing benchmark, and the numbers of COCO's categories. */
+static void classes_have_the_numbers_of_their_data_sets(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list, *synset, *label;
+        int number;
+    } cases[] = {
+        {"imagenet-21k", "n01440764", "tench", 359},
+        {"imagenet-22k", "n01440764", "tench", 359},
+        {"imagenet-12k", "n01440764", "tench", 216},
+        {"imagenet-21k-p", "n01440764", "tench", 209},
+        {"imagenet-21k", "n12102133", "grass", 18665},
+        {"imagenet-22k", "n12102133", "grass", 18663},
+        {"imagenet-12k", "n12102133", "grass", 10446},
+        {"imagenet-21k-p", "n12102133", "grass", 9934},
+        {"imagenet-21k-p-w21", "n12102133", "grass", 9163},
+        {"coco", NULL, "stop sign", 11},
+        {"coco-91", NULL, "stop sign", 13},
+        {"coco-91", NULL, "street sign", 12},
+        {"ade20k", NULL, "person", 12},
+        {"ade20k", NULL, "screen", 130},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const att_known_classes *known = att_known_classes_find(cases[i].list);
+        assert_string_equal(att_known_classes_label(known, cases[i].number), cases[i].label);
+        if (cases[i].synset)
+            assert_string_equal(att_known_classes_synset(known, cases[i].number), cases[i].synset);
+    }
+    assert_int_equal(att_known_classes_with_synset(att_known_classes_find("imagenet-21k"), "n09859684"), 15027);
+    assert_int_equal(att_known_classes_with_synset(att_known_classes_find("imagenet-22k"), "n09859684"), -1);
+}
+
 static void classes_of_data_sets_have_names(void **state)
 {
     (void)state;
@@ -120,38 +171,60 @@ static void classes_of_data_sets_have_names(void **state)
         const char *name;
         int count;
         const char *first, *last;
-    } expected[] = {{"cifar10", 10, "airplane", "truck"},
+    } expected[] = {{"ade20k", 150, "wall", "flag"},
+                    {"cifar10", 10, "airplane", "truck"},
                     {"cifar100", 100, "apple", "worm"},
+                    {"coco-91", 91, "background", "toothbrush"},
+                    {"coco", 80, "person", "toothbrush"},
                     {"fashion-mnist", 10, "T-shirt/top", "Ankle boot"},
-                    {"imagenet-1k", 1000, "tench", "toilet tissue"}};
-    assert_int_equal(att_known_classes_count(), 4);
-    for (int i = 0; i < 4; i++) {
+                    {"imagenet-1k", 1000, "tench", "toilet tissue"},
+                    {"imagenet-21k", 21843, "organism", "knothole"},
+                    {"imagenet-22k", 21841, "organism", "knothole"},
+                    {"imagenet-12k", 11821, "benthos", "knothole"},
+                    {"imagenet-21k-p", 11221, "benthos", "knothole"},
+                    {"imagenet-21k-p-w21", 10450, "benthos", "knothole"}};
+    const int count = sizeof expected / sizeof *expected;
+    assert_int_equal(att_known_classes_count(), count);
+    for (int i = 0; i < count; i++) {
         const att_known_classes *known = att_known_classes_find(expected[i].name);
         assert_non_null(known);
         assert_ptr_equal(known, att_known_classes_at(i));
         assert_int_equal(known->count, expected[i].count);
-        assert_string_equal(known->labels[0], expected[i].first);
-        assert_string_equal(known->labels[known->count - 1], expected[i].last);
-        for (int c = 0; c < known->count; c++)
-            for (int other = 0; other < c; other++)
-                assert_string_not_equal(known->labels[c], known->labels[other]);
+        assert_string_equal(att_known_classes_label(known, 0), expected[i].first);
+        assert_string_equal(att_known_classes_label(known, known->count - 1), expected[i].last);
+        assert_labels_differ(known);
+        for (int c = 0; known->has_synsets && c < known->count; c++) {
+            assert_int_equal(strspn(att_known_classes_synset(known, c), "n0123456789"), 9);
+            assert_int_equal(att_known_classes_with_synset(known, att_known_classes_synset(known, c)), c);
+        }
     }
     assert_null(att_known_classes_find("cifar"));
-    assert_null(att_known_classes_find("cifar10")->synsets);
-    assert_string_equal(att_known_classes_find("imagenet-1k")->synsets[134], "n02012849");
+    assert_null(att_known_classes_synset(att_known_classes_find("cifar10"), 0));
+    assert_int_equal(att_known_classes_with_synset(att_known_classes_find("cifar10"), "airplane"), -1);
+    assert_string_equal(att_known_classes_synset(att_known_classes_find("imagenet-1k"), 134), "n02012849");
     assert_string_equal(att_synset_label("n02012849"), "crane bird");
     assert_string_equal(att_synset_label("n03126707"), "crane");
+    assert_string_equal(att_synset_label("n01924916"), "flatworm"); /* of ImageNet-1k */
+    assert_string_equal(att_synset_label("n00005787"), "benthos");  /* of ImageNet-21k only */
+    assert_string_equal(att_synset_label("n02013177"), "whooping crane");
     assert_null(att_synset_label("n00000000"));
+    assert_null(att_synset_label("n"));
+    assert_null(att_synset_label(""));
     assert_null(att_synset_label("tench"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wildcards_match_whole_names),       cmocka_unit_test(distances_count_edits_and_transpositions),
-        cmocka_unit_test(printable_text_steers_no_terminal), cmocka_unit_test(only_a_near_word_is_suggested),
-        cmocka_unit_test(numbers_take_the_whole_string),     cmocka_unit_test(sizes_are_readable),
-        cmocka_unit_test(a_text_grows_as_it_is_appended_to), cmocka_unit_test(classes_of_data_sets_have_names),
+        cmocka_unit_test(wildcards_match_whole_names),
+        cmocka_unit_test(distances_count_edits_and_transpositions),
+        cmocka_unit_test(printable_text_steers_no_terminal),
+        cmocka_unit_test(only_a_near_word_is_suggested),
+        cmocka_unit_test(numbers_take_the_whole_string),
+        cmocka_unit_test(sizes_are_readable),
+        cmocka_unit_test(a_text_grows_as_it_is_appended_to),
+        cmocka_unit_test(classes_of_data_sets_have_names),
+        cmocka_unit_test(classes_have_the_numbers_of_their_data_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include <attscope/attscope.h>
+#include <attscope/convert.h>
 
 #include "formula.h"
 
@@ -511,6 +513,9 @@ static void a_removed_branch_leaves_the_stream(void **state)
     enum { WIDTH = 32, HIDDEN = 128 };
     changed c = begin_change(VIT);
     assert_int_equal(att_explorer_branch_count(c.explorer), 4);
+    assert_string_equal(att_explorer_branch_at(c.explorer, 2).scope, "blocks.1.add1");
+    assert_string_equal(att_explorer_branch_at(c.explorer, 2).content, "attention");
+    assert_string_equal(att_explorer_branch_at(c.explorer, 3).content, "MLP");
     must(att_explorer_remove_branch(c.explorer, 0, true)); /* attention of block 0 */
     must(att_explorer_remove_branch(c.explorer, 3, true)); /* MLP of block 1 */
     zero(c.edited, "blocks.0.attn.proj.weight", 0, WIDTH * WIDTH, 1);
@@ -520,6 +525,7 @@ static void a_removed_branch_leaves_the_stream(void **state)
     end_change(&c);
     c = begin_change(RESNET);
     assert_int_equal(att_explorer_branch_count(c.explorer), 8);
+    assert_string_equal(att_explorer_branch_at(c.explorer, 7).content, "convolution");
     must(att_explorer_remove_branch(c.explorer, 2, true));
     zero(c.edited, "layer2.0.bn2.weight", 0, 128, 1);
     zero(c.edited, "layer2.0.bn2.bias", 0, 128, 1);
@@ -583,6 +589,60 @@ static void a_removed_token_is_no_key(void **state)
 /* --- refusals ------------------------------------------------------------------------------------------------------
  */
 
+/* A wide map, whose second stage has windows as high as the map: they are shifted sideways only. */
+static void shifts_are_per_axis(void **state)
+{
+    (void)state;
+    att_option_values options = att_options_none();
+    att_network_options how = att_network_options_defaults();
+    att_network *network = NULL;
+    how.options = &options;
+    att_options_set_sides(&options, "img_size", SIDE, 2 * SIDE);
+    att_options_set(&options, "patch_size", 2);
+    att_options_set(&options, "embed_dim", 16);
+    att_options_set_text(&options, "window_size", "8");
+    att_options_set_text(&options, "depths", "2,2");
+    att_options_set_text(&options, "stage_heads", "2,4");
+    must(att_network_open(context, "swin_tiny_patch4_window7_224", &how, &network));
+    att_explorer *explorer = explore(network);
+    const att_explorer_layer layer = att_explorer_layer_at(explorer, 3);
+    assert_true(layer.grid_h == 8 && layer.grid_w == 16 && layer.window_h == 8 && layer.window_w == 8);
+    assert_true(layer.shift_h == 0 && layer.shift_w == 4);
+    assert_false(layer.causal);
+    assert_false(att_explorer_has_removable_tokens(explorer));
+    close_both(&explorer, &network);
+}
+
+/* Convolutions that became attention are no layers. */
+static void attention_of_convolutions_is_no_layer(void **state)
+{
+    (void)state;
+    att_option_values options = att_options_none();
+    att_attention_conversion made = {0};
+    att_model *model = NULL;
+    att_weights *weights = NULL;
+    char folder[] = "/tmp/attscope-explore-XXXXXX", path[64];
+    att_options_set_sides(&options, "img_size", SIDE, SIDE);
+    must(att_model_create(context, "resnet20", &options, ATT_F32, &model));
+    must(att_weights_create(att_model_graph(model), "cpu", &weights));
+    must(att_weights_initialise(weights, 1));
+    must(att_model_to_attention(model, weights, "conv1", 0, &made));
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/made.safetensors", folder);
+    must(att_checkpoint_export(made.model, made.weights, path));
+    att_network *network = NULL;
+    must(att_network_open(context, path, NULL, &network));
+    att_explorer *explorer = explore(network);
+    assert_int_equal(att_explorer_layer_count(explorer), 0);
+    assert_true(att_explorer_branch_count(explorer) > 0);
+    close_both(&explorer, &network);
+    att_attention_conversion_free(&made);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void what_does_not_exist_is_refused(void **state)
 {
     (void)state;
@@ -640,6 +700,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_uniform_head_without_content),
     cmocka_unit_test(a_removed_branch_leaves_the_stream),
     cmocka_unit_test(a_removed_token_is_no_key),
+    cmocka_unit_test(shifts_are_per_axis),
+    cmocka_unit_test(attention_of_convolutions_is_no_layer),
     cmocka_unit_test(what_does_not_exist_is_refused),
     cmocka_unit_test(outputs_that_are_not_finite_are_reported),
 };

@@ -691,6 +691,17 @@ static att_measurement *evaluate(const char *with, int batch, float *logits, int
     return copy;
 }
 
+/* Who reads a number wants to know whether it is large. */
+static void every_instrument_has_a_scale(void **state)
+{
+    (void)state;
+    for (int i = 0; i < att_instrument_count(NULL); i++) {
+        const att_instrument_info info = att_instrument_at(NULL, i);
+        if (!info.scales || !info.scales[0].text || !info.scales[0].source)
+            fail_msg("%s has no scale", info.name);
+    }
+}
+
 static void observing_leaves_logits_as_they_are(void **state)
 {
     (void)state;
@@ -828,6 +839,7 @@ int main(void)
         cmocka_unit_test(entropy_is_bounded_by_the_keys_of_each_layer),
         cmocka_unit_test(causal_entropy_is_bounded_by_the_keys_before),
         cmocka_unit_test(observing_leaves_training_as_it_is),
+        cmocka_unit_test(every_instrument_has_a_scale),
         cmocka_unit_test(observing_leaves_logits_as_they_are),
         cmocka_unit_test(accuracy_counts_ranks),
         cmocka_unit_test(figures_do_not_depend_on_batches),

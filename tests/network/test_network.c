@@ -283,6 +283,39 @@ static void decoded_images_are_made_ready(void **state)
     att_network_close(&network);
 }
 
+static void planes_are_interleaved(void **state)
+{
+    fixture *f = *state;
+    enum { CHANNELS = 3, COUNT = 5, HEIGHT = 8, WIDTH = 12, POINTS = HEIGHT * WIDTH };
+    float pixels[COUNT][POINTS][CHANNELS], planes[COUNT][CHANNELS][POINTS], wanted[COUNT][CLASSES];
+    const float *images[COUNT];
+    att_option_values options = tiny_options();
+    const att_network_options how = {.options = &options, .seed = 1};
+    att_network *network = NULL;
+    att_batch answers;
+    att_options_set(&options, "in_chans", CHANNELS);
+    assert_int_equal(att_network_open(f->context, "vit_tiny_patch16_224", &how, &network), ATT_OK);
+    fill_pixels(&pixels[0][0][0], COUNT * POINTS * CHANNELS, 5);
+    for (int i = 0; i < COUNT; i++) {
+        images[i] = &planes[i][0][0];
+        for (int p = 0; p < POINTS; p++)
+            for (int c = 0; c < CHANNELS; c++)
+                planes[i][c][p] = pixels[i][p][c];
+    }
+    assert_int_equal(att_network_run(network, &pixels[0][0][0], COUNT, HEIGHT, WIDTH, &answers), ATT_OK);
+    memcpy(wanted, att_batch_field(&answers, "logits"), sizeof wanted);
+    assert_int_equal(att_network_run_planes(network, images, COUNT, HEIGHT, WIDTH, &answers), ATT_OK);
+    assert_memory_equal(att_batch_field(&answers, "logits"), wanted, sizeof wanted);
+    assert_int_equal(att_network_run_planes(network, images, 1, HEIGHT, WIDTH, &answers), ATT_OK);
+    assert_memory_equal(att_batch_field(&answers, "logits"), wanted, sizeof wanted[0]);
+    assert_int_equal(att_network_run_planes(network, images, 0, HEIGHT, WIDTH, &answers), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_run_planes(network, images, 1, -1, WIDTH, &answers), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_network_run_planes(network, NULL, 1, HEIGHT, WIDTH, &answers), ATT_ERR_ARGUMENT);
+    images[1] = NULL;
+    assert_int_equal(att_network_run_planes(network, images, 2, HEIGHT, WIDTH, &answers), ATT_ERR_ARGUMENT);
+    att_network_close(&network);
+}
+
 static void a_data_set_is_evaluated_and_measured(void **state)
 {
     fixture *f = *state;
@@ -560,6 +593,7 @@ int main(void)
         TEST(a_network_for_one_image_size_refuses_others),
         TEST(features_and_maps_are_answered),
         TEST(decoded_images_are_made_ready),
+        TEST(planes_are_interleaved),
         TEST(a_data_set_is_evaluated_and_measured),
         TEST(plans_of_the_last_sizes_are_kept),
         TEST(an_open_backend_is_the_default),

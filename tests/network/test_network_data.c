@@ -27,10 +27,10 @@ static void classes_are_called_as_a_list_says(void **state)
     static const struct {
         const char *from, *part;
         att_status status;
-    } refused[] = {
-        {"nosuch", "\"nosuch\" is neither a file nor a data set whose classes are built in (cifar10", ATT_ERR_ARGUMENT},
-        {"cifar10", "cifar10 names 10 classes, but the network has 4", ATT_ERR_MISMATCH},
-        {"./missing", "./missing could not be opened", ATT_ERR_NOT_FOUND}};
+    } refused[] = {{"nosuch", "\"nosuch\" is neither a file nor a data set whose classes are built in (ade20k, cifar10",
+                    ATT_ERR_ARGUMENT},
+                   {"cifar10", "cifar10 names 10 classes, but the network has 4", ATT_ERR_MISMATCH},
+                   {"./missing", "./missing could not be opened", ATT_ERR_NOT_FOUND}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         assert_int_equal(att_network_name_classes(network, refused[i].from), refused[i].status);
         assert_message_has(f, refused[i].part);

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Debian packages: five, and one for each MPI library that the build found. Each has the right files and dependencies.
+# Debian packages: six, and one for each MPI library that the build found. Each has the right files and dependencies.
 # The command runs, and finds the plugins.
 set -u
 for tool in dpkg-deb dpkg-shlibdeps; do
@@ -42,11 +42,14 @@ holds libattscope-lab-dev usr/include/attscope/lab.h usr/include/attscope/lab/js
 holds libattscope-dev 'usr/include/attscope/attscope.h' 'usr/lib*/libattscope.so' 'usr/lib*/libattscope.a' \
     'usr/lib*/pkgconfig/attscope.pc' 'usr/lib*/cmake/attscope/attscopeConfig.cmake'
 holds attscope usr/bin/attscope usr/share/man/man1/attscope-train.1 usr/share/bash-completion/completions/attscope
-depends libattscope0.2 libc6 'libdnnl2?[^ ]*' libjansson4 'libarchive13[^ ]*'
-depends libattscope-dev libattscope0.2 libdnnl-dev
+holds python3-attscope usr/lib/python3/dist-packages/attscope/__init__.py \
+    usr/lib/python3/dist-packages/attscope/py.typed
+depends libattscope0.2 libc6 'libdnnl2?[^ ]*' libjansson4 'libarchive13[^ ]*' 'libcurl4[^ ]*'
+depends libattscope-dev libattscope0.2 libdnnl-dev libcurl4-openssl-dev
 depends libattscope-lab0.2 libc6 libjansson4 'libmicrohttpd12[^ ]*'
 depends libattscope-lab-dev libattscope-dev libjansson-dev libmicrohttpd-dev
 depends attscope libc6 'libdnnl2?[^ ]*' libjansson4
+depends python3-attscope python3 python3-numpy
 # Packages that use private functions of another package, or its library and headers, need the same version of it.
 version=$(dpkg-deb -f libattscope0.2_*.deb Version)
 needs_same() { # PACKAGE OTHER
@@ -55,7 +58,8 @@ needs_same() { # PACKAGE OTHER
 needs_same libattscope-lab0.2 libattscope0.2
 needs_same libattscope-dev libattscope0.2
 needs_same libattscope-lab-dev libattscope-lab0.2
-packages='libattscope0.2 libattscope-dev libattscope-lab0.2 libattscope-lab-dev attscope'
+needs_same python3-attscope libattscope-lab0.2
+packages='libattscope0.2 libattscope-dev libattscope-lab0.2 libattscope-lab-dev attscope python3-attscope'
 
 # The plugins. Only their packages need MPI.
 for mpi in openmpi mpich; do
@@ -82,6 +86,23 @@ done | sort | uniq -d >twice
 ! find libattscope0.2 libattscope-lab0.2 attscope -name '*.h' -o -name '*.a' | grep . ||
     fail 'a runtime package contains files for development'
 attscope/usr/bin/attscope --version >/dev/null || fail 'the packaged command does not run'
+
+# The Python package finds the packaged libraries, and its scripts compile it.
+dpkg-deb -e python3-attscope_*.deb control
+grep -qx 'py3compile -p python3-attscope' control/postinst && grep -qx 'py3clean -p python3-attscope' control/prerm ||
+    fail 'python3-attscope is not compiled when it is installed'
+[ "$(dpkg-deb -f python3-attscope_*.deb Architecture)" = all ] || fail 'python3-attscope is for one architecture'
+if /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
+    libraries=$(find "$work/libattscope0.2" "$work/libattscope-lab0.2" -name '*.so.0.2' -printf '%h:')
+    export PYTHONPATH=$work/python3-attscope/usr/lib/python3/dist-packages PYTHONDONTWRITEBYTECODE=1
+    LD_LIBRARY_PATH=$libraries /usr/bin/python3 >stdout -c '
+import attscope
+print(attscope.open("vit_tiny_patch16_224", seed=1, img_size=32))' ||
+        fail 'the packaged Python package does not work'
+    grep -qx '<attscope.Network vit_tiny_patch16_224>' stdout || fail "the Python package prints $(cat stdout)"
+else
+    echo 'skipped: there is no python3-numpy'
+fi
 
 # The command without a plugin names the missing package. With the package it trains on two processes.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -1,6 +1,7 @@
 #!/bin/bash
-# -DATT_SQLITE=OFF -DATT_REPORT=OFF -DATT_ODE=OFF -DATT_SERVE=OFF: libraries and command build on a system without SQLite,
-# D3, SUNDIALS, muParser and libmicrohttpd, and messages say what they were built without. Only files that the options affect are compiled again.
+# -DATT_SQLITE=OFF -DATT_REPORT=OFF -DATT_ODE=OFF -DATT_SERVE=OFF -DATT_HUB=OFF: libraries and command build on a system without SQLite,
+# D3, SUNDIALS, muParser, libmicrohttpd and libcurl, and messages say what they were built without. Only files that the
+# options affect are compiled again.
 . "$(dirname "$0")/../cli/lib.sh"
 source=$(cd "$here/../.." && pwd)
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$ATT_BUILD/CMakeCache.txt"; } # NAME: prints a setting of the current build
@@ -8,7 +9,7 @@ cached() { sed -n "s/^$1:[A-Z]*=//p" "$ATT_BUILD/CMakeCache.txt"; } # NAME: prin
 printf '#!/bin/sh\ncase "$*" in *sqlite*) exit 1 ;; esac\nexec pkg-config "$@"\n' >pkg-config
 chmod +x pkg-config
 mkdir build
-cmake -S "$source" -B build -G "$(cached CMAKE_GENERATOR)" -DATT_SQLITE=OFF -DATT_REPORT=OFF -DATT_ODE=OFF -DATT_SERVE=OFF \
+cmake -S "$source" -B build -G "$(cached CMAKE_GENERATOR)" -DATT_SQLITE=OFF -DATT_REPORT=OFF -DATT_ODE=OFF -DATT_SERVE=OFF -DATT_HUB=OFF \
     -DPKG_CONFIG_EXECUTABLE="$work/pkg-config" -DATT_D3="$work/none" \
     -DCMAKE_C_COMPILER="$(cached CMAKE_C_COMPILER)" -DCMAKE_C_FLAGS="$(cached CMAKE_C_FLAGS)" \
     -DCMAKE_BUILD_TYPE="$(cached CMAKE_BUILD_TYPE)" -DATT_WERROR="$(cached ATT_WERROR)" \
@@ -16,7 +17,7 @@ cmake -S "$source" -B build -G "$(cached CMAKE_GENERATOR)" -DATT_SQLITE=OFF -DAT
     cmake --build build --target attscope_lab attscope_command >>log 2>&1 ||
     { echo 'FAILED: it does not build'; tail -50 log; exit 1; }
 for file in build/libattscope.so build/libattscope-lab.so build/attscope; do
-    ! readelf -d "$file" | grep -qE 'sqlite|sundials|muparser|microhttpd' || fail "$file needs what is off"
+    ! readelf -d "$file" | grep -qE 'sqlite|sundials|muparser|microhttpd|curl' || fail "$file needs what is off"
 done
 ! grep -q sqlite build/attscope.pc || fail 'attscope.pc names SQLite'
 
@@ -48,6 +49,18 @@ run 1 serve out
 err_is <<'TEXT'
 attscope: this build of attscope has no web server; install libmicrohttpd (libmicrohttpd-dev) and configure with -DATT_SERVE=ON
 TEXT
+
+# Weights in the cache are found.
+HF_HUB_CACHE=$work/cache run 1 inspect hf-hub:org/vit
+err_is <<'TEXT'
+attscope: org/vit: not in the cache, and this build of attscope has no downloads; install libcurl (libcurl4-openssl-dev) and configure with -DATT_HUB=ON
+TEXT
+snapshot=cache/models--org--vit/snapshots/0123456789012345678901234567890123456789
+mkdir -p $snapshot cache/models--org--vit/refs
+printf '%s' "${snapshot##*/}" >cache/models--org--vit/refs/main
+cp out/run/last.safetensors $snapshot/model.safetensors
+HF_HUB_CACHE=$work/cache HF_HUB_OFFLINE=1 run 0 inspect hf-hub:org/vit
+out_has "$snapshot/model.safetensors"
 
 # The shared library gives programs the same message.
 cat >program.c <<'TEXT'

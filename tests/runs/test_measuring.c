@@ -146,6 +146,61 @@ static void contradicting_options_are_refused(void **state)
     assert_int_equal(att_measure_checkpoint(named, data, 1, &good, &found), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_context_message(f->context), "resnet20 has no file of weights"));
     att_network_close(&named);
+    att_option_values asked = tiny_options();
+    const att_network_options how = {.options = &asked, .seed = 7};
+    att_measuring_options random = good;
+    char folder[160];
+    random.with = "entropy";
+    random.init_seed = 7;
+    assert_int_equal(att_network_open(f->context, "vit_tiny_patch16_224", &how, &named), ATT_OK);
+    assert_int_equal(measure(f, named, &random, &found), ATT_OK);
+    assert_string_equal(found.folder, path_in(f, "vit_tiny_patch16_224-init-7", folder));
+    att_measured_free(&found);
+    att_network_close(&named);
+    att_network_close(&network);
+}
+
+/* Figures of weights in memory are recorded only in a folder that the caller names. */
+static void weights_in_memory_are_measured(void **state)
+{
+    fixture *f = *state;
+    enum { MOST = 64 };
+    att_safetensors_tensor tensors[MOST];
+    const int count = att_weights_count(f->weights);
+    att_option_values asked = tiny_options();
+    const att_network_options how = {.model = "vit_tiny_patch16_224", .options = &asked};
+    att_network *network = NULL, *file = open_checkpoint(f, "some.safetensors");
+    att_measuring_options options = small_measuring(f);
+    att_measured found = {0}, wanted = {0};
+    char folder[160];
+    assert_true(count <= MOST);
+    for (int i = 0; i < count; i++) {
+        const att_parameter_info p = att_weights_at(f->weights, i);
+        float *values = calloc((size_t)att_shape_count(p.shape), sizeof *values);
+        assert_int_equal(att_weights_get(f->weights, -1, i, values, att_shape_count(p.shape)), ATT_OK);
+        tensors[i] = (att_safetensors_tensor){.name = p.name, .shape = p.shape, .data = values};
+        tensors[i].dtype = ATT_SAFETENSORS_F32;
+    }
+    assert_int_equal(att_network_open_tensors(f->context, tensors, count, &how, &network), ATT_OK);
+    for (int i = 0; i < count; i++)
+        free((void *)tensors[i].data);
+    options.with = "accuracy,entropy";
+    assert_int_equal(measure(f, file, &options, &wanted), ATT_OK);
+    assert_int_equal(measure(f, network, &options, &found), ATT_OK);
+    assert_string_equal(found.folder, path_in(f, "vit_tiny_patch16_224", folder));
+    assert_int_equal(att_measure_count(found.measure), att_measure_count(wanted.measure));
+    for (int i = 0; i < att_measure_count(found.measure); i++)
+        assert_true(att_measure_at(found.measure, i).mean == att_measure_at(wanted.measure, i).mean);
+    att_measured_free(&wanted);
+    att_measured_free(&found);
+    options.output = NULL;
+    assert_int_equal(measure(f, network, &options, &found), ATT_OK);
+    assert_string_equal(found.folder, "");
+    att_measured_free(&found);
+    options.maps = 1;
+    assert_int_equal(measure(f, network, &options, &found), ATT_ERR_ARGUMENT);
+    att_measured_free(&found);
+    att_network_close(&file);
     att_network_close(&network);
 }
 
@@ -228,6 +283,7 @@ int main(void)
         fixture_test(figures_and_maps_are_recorded),
         fixture_test(without_a_runs_folder_figures_are_not_recorded),
         fixture_test(contradicting_options_are_refused),
+        fixture_test(weights_in_memory_are_measured),
         fixture_test(a_stop_leaves_nothing_or_records_without_maps),
         fixture_test(lack_of_memory_leaves_nothing_behind),
         fixture_test(null_is_refused_or_means_the_default),

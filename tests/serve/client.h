@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "io/scratch.h"
+#include "serve/http.h"
 #include "serve/server.h"
 
 enum { PATIENCE_MS = 60000, ANSWER = 1 << 20 };
@@ -162,6 +163,20 @@ static inline const char *body(void)
     const char *end = strstr(received, "\r\n\r\n");
     assert_non_null(end);
     return end + 4;
+}
+
+/* Ends the program as skipped, with a sentence, in a build without a server. */
+static inline void require_server(void)
+{
+    att_context *context = NULL;
+    if (att_context_create(NULL, &context) != ATT_OK)
+        exit(1);
+    const bool has_server = att_http_check(context) == ATT_OK;
+    if (!has_server)
+        printf("skipped: %s\n", att_context_message(context));
+    att_context_destroy(&context);
+    if (!has_server)
+        exit(77);
 }
 
 #endif

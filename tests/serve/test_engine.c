@@ -1,6 +1,7 @@
 /* The engine of the pages that explore attention, against the network itself. */
+#include "io/png_write.h"
 #include "network/fixture.h"
-#include "serve/engine.h"
+#include "serve/engine_parts.h"
 
 enum { TOKENS = 5, HEADS = 2, LAYERS = 2 };
 
@@ -44,7 +45,7 @@ static opened begin(fixture *f)
     assert_int_equal(mkdir(o.images, 0700), 0);
     snprintf(picture, sizeof picture, "%s/one.jpg", o.images);
     write_picture(picture);
-    must(&o, att_engine_create(f->context, o.images, NULL, &o.engine));
+    must(&o, att_engine_create(f->context, &(att_engine_options){.images = o.images}, &o.engine));
     must(&o, att_json_writer_create(f->context, false, &o.writer));
     return o;
 }
@@ -268,6 +269,210 @@ static void uploads_are_images(void **state)
     end(&o);
 }
 
+static bool has_image(const opened *o, const char *id)
+{
+    att_text png = {.context = o->f->context};
+    const att_status status = att_engine_thumbnail(o->engine, o->f->context, id, &png);
+    att_text_free(&png);
+    return status == ATT_OK;
+}
+
+/* Two uploads fit; a third one takes the place of the first. */
+static void uploads_have_a_limit_of_bytes(void **state)
+{
+    opened o = begin(*state);
+    char id[ATT_ENGINE_ID];
+    void *picture;
+    size_t size, length;
+    const char *json;
+    picture_make(100, &picture, &size);
+    must(&o, att_engine_upload(o.engine, o.f->context, picture, size, id));
+    const att_image *image = &o.engine->uploads[0].image;
+    o.engine->upload_bytes = (size_t)image->width * (size_t)image->height * 3 * 2;
+    must(&o, att_engine_upload(o.engine, o.f->context, picture, size, id));
+    assert_true(has_image(&o, "u0") && has_image(&o, "u1"));
+    must(&o, att_engine_upload(o.engine, o.f->context, picture, size, id));
+    assert_true(!has_image(&o, "u0") && has_image(&o, "u1") && has_image(&o, "u2"));
+    att_json_begin_object(o.writer);
+    must(&o, att_engine_write_images(o.engine, o.f->context, 0, 1, o.writer));
+    att_json_end_object(o.writer);
+    must(&o, att_json_writer_finish(o.writer, &json, &length));
+    assert_non_null(strstr(json, "\"uploads\":[{\"id\":\"u2\",\"name\":\"upload 3\"},{\"id\":\"u1\","));
+    free(picture);
+    end(&o);
+}
+
+/* The fifth network takes the place of the one that was used least recently. */
+static void few_networks_stay_open(void **state)
+{
+    opened o = begin(*state);
+    const char *const copies[] = {"a", "b", "c", "d"};
+    char path[200];
+    answer_of(&o, "d0", "");
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
+        snprintf(path, sizeof path, "%s.%s", o.path, copies[i]);
+        assert_int_equal(link(o.path, path), 0);
+        const att_engine_view view = {.path = path, .image = "d0", .changes = ""};
+        att_text input = {.context = o.f->context};
+        must(&o, att_engine_input(o.engine, o.f->context, &view, &input));
+        att_text_free(&input);
+        if (i == 2)
+            answer_of(&o, "d0", ""); /* "a" is now the oldest */
+        assert_int_equal(unlink(path), 0);
+    }
+    int count = 0;
+    bool has_first = false;
+    for (const att_opened *at = o.engine->first; at; at = at->next, count++) {
+        has_first |= strcmp(at->path, o.path) == 0;
+        assert_string_not_equal(at->path + strlen(at->path) - 2, ".a");
+    }
+    assert_true(has_first);
+    assert_int_equal(count, ATT_ENGINE_NETWORKS);
+    end(&o);
+}
+
+/* Names of classes that do not fit a network are those of another one. */
+static void classes_have_the_given_names(void **state)
+{
+    opened o = begin(*state);
+    char names[200];
+    att_engine *named = NULL;
+    for (int extra = 0; extra < 2; extra++) {
+        FILE *file = fopen(path_to(o.f, "names.txt", names), "w");
+        assert_non_null(file);
+        for (int c = 0; c < CLASSES + extra; c++)
+            fprintf(file, "animal %d\n", c);
+        fclose(file);
+        must(&o, att_engine_create(o.f->context, &(att_engine_options){.images = o.images, .labels = names}, &named));
+        att_engine *before = o.engine;
+        o.engine = named;
+        assert_int_equal(strstr(answer_of(&o, "d0", ""), "\"label\":\"animal ") != NULL, extra == 0);
+        o.engine = before;
+        att_engine_destroy(&named);
+    }
+    assert_int_equal(unlink(names), 0);
+    end(&o);
+}
+
+static void put(const opened *o, const char *name, const void *bytes, size_t size)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", o->images, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void take_away(const opened *o, const char *name)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", o->images, name);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* The engine again, with what its folder has now. */
+static void open_again(opened *o, const char *network)
+{
+    att_engine_destroy(&o->engine);
+    must(o,
+         att_engine_create(o->f->context, &(att_engine_options){.images = o->images, .network = network}, &o->engine));
+}
+
+/* An image that cannot be read is refused each time: no earlier run answers for it. */
+static void damaged_images_are_refused_each_time(void **state)
+{
+    opened o = begin(*state);
+    void *picture;
+    size_t size;
+    picture_make(100, &picture, &size);
+    put(&o, "two.png", picture, size / 2);
+    open_again(&o, NULL);
+    answer_of(&o, "d0", "");
+    answer_of(&o, "d0", "b1");
+    const att_engine_view view = view_of(&o, "d1", "");
+    for (int i = 0; i < 3; i++)
+        refused(&o, att_engine_write_answer(o.engine, o.f->context, &view, o.writer), ATT_ERR_FORMAT, "two.png");
+    take_away(&o, "two.png");
+    free(picture);
+    end(&o);
+}
+
+/* The limit needs no more than the header of a PNG, here of 8192 x 6144 pixels. */
+static void large_images_are_refused(void **state)
+{
+    static const unsigned char header[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0,    0,
+                                           13,   'I', 'H', 'D', 'R',  0,    0,    0x20, 0,    0,    0,
+                                           0x18, 0,   8,   2,   0,    0,    0,    0x66, 0x44, 0xb6, 0x3b};
+    opened o = begin(*state);
+    char id[ATT_ENGINE_ID];
+    put(&o, "two.png", header, sizeof header);
+    open_again(&o, NULL);
+    const att_engine_view view = view_of(&o, "d1", "");
+    refused(&o, att_engine_write_answer(o.engine, o.f->context, &view, o.writer), ATT_ERR_UNSUPPORTED,
+            "at most 33554432");
+    refused(&o, att_engine_upload(o.engine, o.f->context, header, sizeof header, id), ATT_ERR_UNSUPPORTED,
+            "at most 33554432");
+    take_away(&o, "two.png");
+    end(&o);
+}
+
+/* A coloured upload becomes grey as the same file does. */
+static void colours_become_grey_as_in_files(void **state)
+{
+    enum { COLOURED = 8 };
+    opened o = begin(*state);
+    uint8_t pixels[COLOURED * COLOURED * 3];
+    att_text png = {.context = o.f->context};
+    char id[ATT_ENGINE_ID], first[8192];
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (uint8_t)(i % 3 == 0 ? 255 : i % 3 == 1 ? 4 * (i / 3) : 30);
+    must(&o, att_png_write(o.f->context, &(att_image){COLOURED, COLOURED, 3, pixels}, &png));
+    put(&o, "two.png", png.data, png.length);
+    open_again(&o, NULL);
+    must(&o, att_engine_upload(o.engine, o.f->context, png.data, png.length, id));
+    snprintf(first, sizeof first, "%s", answer_of(&o, "d1", ""));
+    assert_string_equal(strstr(answer_of(&o, id, ""), "logits"), strstr(first, "logits"));
+    att_text_free(&png);
+    take_away(&o, "two.png");
+    end(&o);
+}
+
+/* Writes the tensors alone, without the metadata that names the network. */
+static void write_tensors(const opened *o, const char *path)
+{
+    const att_weights *weights = o->f->weights;
+    const int count = att_weights_count(weights);
+    att_safetensors_tensor *tensors = calloc((size_t)count, sizeof *tensors);
+    for (int i = 0; i < count; i++) {
+        const att_parameter_info info = att_weights_at(weights, i);
+        const int64_t elements = att_shape_count(info.shape);
+        float *values = malloc((size_t)elements * sizeof *values);
+        must(o, att_weights_get(weights, -1, i, values, elements));
+        tensors[i] = (att_safetensors_tensor){info.name, ATT_SAFETENSORS_F32, info.shape, values};
+    }
+    const att_safetensors_content content = {.tensors = tensors, .tensor_count = count};
+    must(o, att_safetensors_write(o->f->context, path, &content));
+    for (int i = 0; i < count; i++)
+        free((void *)tensors[i].data);
+    free(tensors);
+}
+
+static void checkpoints_without_a_name_need_one(void **state)
+{
+    opened o = begin(*state);
+    char path[160];
+    write_tensors(&o, path_to(o.f, "plain.safetensors", path));
+    const att_engine_view view = {.path = path, .image = "d0", .changes = ""};
+    refused(&o, att_engine_write_answer(o.engine, o.f->context, &view, o.writer), ATT_ERR_NOT_FOUND,
+            "(attscope serve --model NAME)");
+    open_again(&o, "vit_tiny_patch16_224");
+    const att_status status = att_engine_write_answer(o.engine, o.f->context, &view, o.writer);
+    refused(&o, status, status, "the tensors are 16 wide, vit_tiny_patch16_224 is 192 wide");
+    assert_int_equal(unlink(path), 0);
+    end(&o);
+}
+
 static void thumbnails_are_pngs(void **state)
 {
     opened o = begin(*state);
@@ -377,7 +582,8 @@ static void what_cannot_be_opened_is_refused(void **state)
     att_text out;
     att_engine_view view = view_of(&o, "d0", "");
     const int query = 0;
-    refused(&o, att_engine_create(o.f->context, "/nowhere", NULL, &engine), ATT_ERR_NOT_FOUND, "/nowhere");
+    refused(&o, att_engine_create(o.f->context, &(att_engine_options){.images = "/nowhere"}, &engine),
+            ATT_ERR_NOT_FOUND, "/nowhere");
     assert_null(engine);
     refused(&o, weights_of(&o, "d0", "", ATT_ENGINE_ROW, TOKENS, &out), ATT_ERR_ARGUMENT, "query 5 of blocks.0.attn");
     att_text_free(&out);
@@ -410,7 +616,7 @@ static void requests_can_be_stopped(void **state)
     must(&o, att_json_writer_create(o.f->context, false, &unfinished));
     att_json_begin_object(unfinished);
     assert_int_equal(att_engine_write_model(o.engine, context, o.path, unfinished), ATT_ERR_STOPPED);
-    assert_string_equal(att_context_message(context), "the server is ending");
+    assert_string_equal(att_context_message(context), "the answer is no longer wanted");
     answer_of(&o, "d0", "");
     for (int before = 0; before < 2; before++) { /* before the computation, and in it */
         att_text out = {.context = context};
@@ -421,7 +627,17 @@ static void requests_can_be_stopped(void **state)
         polls = before;
         assert_int_equal(att_engine_write_times(o.engine, context, o.path, unfinished), ATT_ERR_STOPPED);
     }
-    answer_of(&o, "d0", "");
+    /* In the run of a network, after some of its operations; the next run is complete. */
+    const att_engine_view changed = view_of(&o, "d0", "b2");
+    polls = 5;
+    assert_int_equal(att_engine_write_answer(o.engine, context, &changed, unfinished), ATT_ERR_STOPPED);
+    assert_string_equal(att_context_message(context), "stopped on request while the network ran");
+    double stopped[CLASSES], whole[CLASSES];
+    read_logits(answer_of(&o, "d0", "b2"), stopped);
+    att_engine_destroy(&o.engine);
+    must(&o, att_engine_create(o.f->context, &(att_engine_options){.images = o.images}, &o.engine));
+    read_logits(answer_of(&o, "d0", "b2"), whole);
+    assert_memory_equal(stopped, whole, sizeof whole);
     att_json_writer_destroy(&unfinished);
     att_context_destroy(&context);
     end(&o);
@@ -436,6 +652,13 @@ int main(void)
         TEST(changes_are_read),
         TEST(a_replaced_checkpoint_is_read_again),
         TEST(uploads_are_images),
+        TEST(uploads_have_a_limit_of_bytes),
+        TEST(few_networks_stay_open),
+        TEST(classes_have_the_given_names),
+        TEST(damaged_images_are_refused_each_time),
+        TEST(large_images_are_refused),
+        TEST(colours_become_grey_as_in_files),
+        TEST(checkpoints_without_a_name_need_one),
         TEST(thumbnails_are_pngs),
         TEST(the_graph_has_all_parameters_and_operations),
         TEST(figures_are_those_of_the_network),

@@ -70,8 +70,9 @@ static void models_and_images_have_numbers(void **state)
     char target[128], part[64];
     expect(s, "/api/models", 200,
            "{\"models\":[{\"id\":\"m0\",\"name\":\"deit_tiny_patch16_224 (random weights)\",\"path\":null}]}");
-    expect(s, "/api/images?first=1&count=1", 200, "{\"images\":[{\"id\":\"d1\",\"name\":\"b.png\"}],\"count\":3}");
-    expect(s, "/api/images?first=3&count=1", 200, "{\"images\":[],\"count\":3}");
+    expect(s, "/api/images?first=1&count=1", 200,
+           "{\"images\":[{\"id\":\"d1\",\"name\":\"b.png\"}],\"count\":3,\"uploads\":[]}");
+    expect(s, "/api/images?first=3&count=1", 200, "{\"images\":[],\"count\":3,\"uploads\":[]}");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snprintf(target, sizeof target, "/api/model?model=%s", bad[i]);
         expect(s, target, 400, "is no model");
@@ -164,6 +165,7 @@ static void bad_uploads_are_refused(void **state)
 
 int main(void)
 {
+    require_server();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_and_images_have_numbers),
         cmocka_unit_test(the_input_has_the_colours_of_the_image),

@@ -42,6 +42,20 @@ static att_status post_sum(const att_request *request, att_response *response)
     return ATT_OK;
 }
 
+/* 1 when a computation has begun, 2 when it was told to stop. */
+static atomic_int computation;
+
+static att_status get_computation(const att_request *request, att_response *response)
+{
+    (void)response;
+    const double start = att_seconds_now();
+    atomic_store(&computation, 1);
+    while (!att_stop_asked(request->context) && att_seconds_now() - start < PATIENCE_MS / 1000.0)
+        att_sleep(0.01);
+    atomic_store(&computation, att_stop_asked(request->context) ? 2 : 3);
+    return att_fail(request->context, ATT_ERR_STOPPED, "stopped");
+}
+
 static att_status next_event(void *user, att_text *out)
 {
     bool *begun = user;
@@ -79,6 +93,7 @@ static const att_route routes[] = {{"/", ATT_GET, get_page},
                                    {"/api/failure", ATT_GET, get_failure},
                                    {"/api/sum", ATT_POST, post_sum},
                                    {"/api/both", ATT_GET | ATT_POST, post_sum},
+                                   {"/api/computation", ATT_GET, get_computation},
                                    {"/api/stream", ATT_GET, get_stream}};
 static const att_route_group group = {routes, sizeof routes / sizeof *routes, .open = open_group};
 static const att_route_group *const groups[] = {&group};
@@ -784,6 +799,31 @@ static void a_client_that_goes_ends_its_stream(void **state)
     served_stop(&self);
 }
 
+static void wait_for_computation(int wanted)
+{
+    const double start = att_seconds_now();
+    while (atomic_load(&computation) != wanted) {
+        assert_true(att_seconds_now() - start < PATIENCE_MS / 1000.0);
+        att_sleep(0.01);
+    }
+}
+
+static void a_client_that_goes_ends_its_computation(void **state)
+{
+    const served *self = *state;
+    char text[512];
+    snprintf(text, sizeof text, "GET /api/computation HTTP/1.1\r\nHost: localhost\r\nAuthorization: token %s\r\n\r\n",
+             self->token);
+    atomic_store(&computation, 0);
+    const int connection = dial(self);
+    send_text(connection, text);
+    wait_for_computation(1);
+    att_sleep(0.1);
+    assert_int_equal(atomic_load(&computation), 1); /* it goes on while its client waits */
+    close(connection);
+    wait_for_computation(2);
+}
+
 static void the_end_of_the_server_ends_streams(void **state)
 {
     (void)state;
@@ -910,6 +950,7 @@ static void only_the_loopback_address_is_open(void **state)
 
 int main(void)
 {
+    require_server();
     const struct CMUnitTest tests[] = {
         rule(requests_need_the_token),
         rule(the_header_must_have_the_whole_token),
@@ -938,6 +979,7 @@ int main(void)
         rule(a_stream_sends_events_as_they_come),
         cmocka_unit_test(a_stream_without_events_sends_comments),
         cmocka_unit_test(a_client_that_goes_ends_its_stream),
+        rule(a_client_that_goes_ends_its_computation),
         cmocka_unit_test(the_end_of_the_server_ends_streams),
         rule(the_head_of_a_stream_ends),
         rule(a_server_that_cannot_start_leaves_nothing),

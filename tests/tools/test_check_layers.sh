@@ -70,6 +70,8 @@ touch "$tree/include/attscope/lab/more.h"
 refuses 'include/attscope/lab.h: lacks <attscope/lab/more.h>'
 : >"$tree/include/attscope/attscope.h"
 refuses 'include/attscope/attscope.h: lacks <attscope/api.h>'
+printf '#include <curl/curl.h>\n' >"$tree/src/core/a.c"
+refuses 'src/core/a.c: includes <curl/curl.h>, but only src/hub/curl.c opens connections'
 printf '#include "../left/b.h"\n' >"$tree/src/core/a.c"
 refuses 'src/core/a.c: includes "../left/b.h"'
 printf '#include "b.h"\n' >>"$tree/src/left/b.c"

@@ -89,6 +89,15 @@ static void classes_are_those_of_the_data_set_that_a_training_names(void **state
         const char *expected;
     } cases[] = {
         {"{}", 1000, "imagenet-1k"},
+        {"{}", 21843, "imagenet-21k"},
+        {"{}", 21841, "imagenet-22k"},
+        {"{}", 11821, "imagenet-12k"},
+        {"{}", 11221, "imagenet-21k-p"},
+        {"{}", 10450, "imagenet-21k-p-w21"},
+        {"{}", 80, "nobody's"},
+        {"{}", 150, "nobody's"},
+        {"{\"data_dir\": \"/data/coco\"}", 80, "coco"},
+        {"{\"data_dir\": \"/data/imagenet21k\"}", 21843, "imagenet-21k"},
         {"{\"model\": \"resnet18\", \"dataset\": \"\", \"data_dir\": null}", 1000, "imagenet-1k"},
         {"{\"dataset\": \"\", \"data_dir\": \"/data/flowers1000\"}", 1000, "nobody's"},
         {"{\"dataset\": \"\", \"data_dir\": \"/data/ImageNet/train/\"}", 1000, "imagenet-1k"},

@@ -173,7 +173,7 @@ def test_changes(server, page):
     answered(page, "")
     check(bars(page) == before, "a change that is undone leaves a trace")
     page.evaluate("document.querySelector('.branches').open = true")
-    press(page, "blocks.0.add2")
+    press(page, "blocks.0 MLP")
     answered(page, "b1")
     check(bars(page) != before, "removing a branch changes nothing")
     press(page, "Remove the class token")
@@ -290,6 +290,29 @@ def test_network(server, browser):
     check(not page.complaints(), f"network: {page.complaints()}")
 
 
+VALUES = """
+[...document.querySelectorAll('.lesson-figure')[%d].querySelectorAll('%s')].map(mark => Number(mark.dataset.value))
+"""
+
+
+def measured_means(instrument, statistic):
+    """The means of a statistic over all heads of each node, as the command prints them."""
+    image = os.path.join(images, "0.JPEG")
+    rows = command("measure", CHECKPOINT, image, "--with", instrument, "--json", "-")["measurements"]
+    return [m["mean"] for m in rows if m["statistic"] == statistic and m["node"] and m.get("head", -1) < 0]
+
+
+def probability(server, wanted, changes):
+    """The probability of a class: its softmax over all logits."""
+    logits = server.json("/api/run", model="m0", image="d0", changes=changes)["logits"]
+    return math.exp(logits[int(wanted)]) / sum(map(math.exp, logits))
+
+
+def check_list(what, shown, expected, count):
+    same = all(close(a, b, 1e-6) for a, b in zip(shown, expected))
+    check(len(shown) == len(expected) == count and count > 0 and same, f"{what}: {shown} and {expected}")
+
+
 def test_lessons(server, browser):
     page = server.open(browser, "/lessons", "#model=m0&image=d0")
     for i, lesson in enumerate(LESSONS):
@@ -302,15 +325,17 @@ def test_lessons(server, browser):
         if lesson == "convolution":
             press(page, "Play")
             wait(page, "document.querySelector('.shift-sum').dataset.step === '2'")
-    nsi = command("measure", CHECKPOINT, os.path.join(images, "0.JPEG"), "--with", "nsi", "--json", "-")["measurements"]
-    expected = [m["mean"] for m in nsi if m["statistic"] == "attention" and m["node"]]
-    shown = page.evaluate(
-        "[...document.querySelectorAll('.lesson-figure')[0].querySelectorAll('.bar')].map(b => Number(b.dataset.value))"
-    )
-    check(
-        len(shown) == 2 * LAYERS and all(close(a, b, 1e-12) for a, b in zip(shown, expected)),
-        f"NSI: {shown} and {expected}",
-    )
+        if lesson == "rank":
+            for key, series in (("attention", "attention only"), ("both", "with both")):
+                expected = measured_means("collapse", f"composite {key}")
+                shown = page.evaluate(VALUES % (0, f"[data-series=\"{series}\"] .mark"))
+                check_list(f"residuals {series}", shown, expected, len(expected))
+        if lesson == "uniform":
+            check_list("entropy", page.evaluate(VALUES % (0, ".bar")), measured_means("entropy", "mean"), LAYERS)
+            best = str(server.json("/api/run", model="m0", image="d0", changes="")["top"][0]["class"])
+            expected = [probability(server, best, "-".join(f"h{layer}.{h}u" for h in range(3))) for layer in range(LAYERS)]
+            check_list("uniform layers", page.evaluate(VALUES % (1, ".bar")), expected, LAYERS)
+    check_list("NSI", page.evaluate(VALUES % (0, ".bar")), measured_means("nsi", "attention"), 2 * LAYERS)
     check(not page.complaints(), f"lessons: {page.complaints()}")
 
 

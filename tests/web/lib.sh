@@ -19,3 +19,10 @@ if [ -n "${ATT_SANITIZE:-}" ]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# Skips a test of pages that the server sends.
+needs_server() {
+    if "$ATTSCOPE" serve /nowhere 2>&1 | grep -qF 'this build of attscope has no web server'; then
+        echo 'skipped: this build has no libmicrohttpd'
+        exit 77
+    fi
+}

@@ -201,7 +201,8 @@ def read_beginnings(page):
 
 def read_methods(page):
     methods = page.evaluate(
-        """[...document.querySelectorAll(".method")].map(m => [m.dataset.instrument, m.textContent])"""
+        """[...document.querySelectorAll(".method")].map(m => [m.dataset.instrument,
+            m.textContent + [...m.querySelectorAll("li")].map(rule => rule.textContent).join("; ")])"""
     )
     infos = page.evaluate("report.instruments")
     wanted = {m["instrument"] for name in NAMES for m in measured(name)}

@@ -132,6 +132,8 @@ typedef struct att_ignored_flags {
 /* Logs one line that names them; logs nothing if the list is empty. */
 ATT_API void att_ignored_flags_log(att_context *context, const att_ignored_flags *ignored);
 
+/* Returns the bytes of the table's struct, for programs in languages that cannot use sizeof. */
+ATT_API size_t att_flags_size(const att_flags *flags);
 /* Stores every default. values: the table's struct. */
 ATT_API void att_flags_default(const att_flags *flags, void *values);
 /* Returns a struct with the defaults, which lives as long as the table. */

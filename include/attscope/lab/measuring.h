@@ -96,9 +96,12 @@ ATT_API ATT_MUST_CHECK att_status att_measuring_check(att_context *context, cons
                                                       const att_measuring_options *options);
 
 /* Runs the network once on every image of `data`, observes it with the instruments, and records the figures. The
- * network must have been opened from a file. data: one data set, or several paths of images without classes. options:
- * NULL means the defaults. "all" leaves out instruments that need labels if the images have no classes, or classes that
- * differ from the network's. Maps use the network's names of classes (att_network_name_classes()).
+ * network must have been opened from a file or by att_network_open_tensors(), or by its name if `init_seed` is given.
+ * Without a file nothing is recorded without `output`, and the network's name takes the place of the checkpoint's name
+ * and path. data: one data set, or
+ * several paths of images without classes. options: NULL means the defaults. "all" leaves out instruments that need
+ * labels if the images have no classes, or classes that differ from the network's. Maps use the network's names of
+ * classes (att_network_name_classes()).
  *
  * Figures of an earlier call for the same weights, images and settings are kept if this call does not measure them
  * (att_store_open_measured()). Records are written after the last image; maps follow.
@@ -107,10 +110,12 @@ ATT_API ATT_MUST_CHECK att_status att_measuring_check(att_context *context, cons
  * figures even if writing records or maps failed. The log lists what was opened and what is left out.
  *
  * Errors: ERR_STOPPED; ERR_ARGUMENT (options that contradict each other, or that name instruments, nodes or images that
- * do not exist; maps without a folder or of a network without tokens; a network without a file; NULL for data, one of
- * its paths, or measured); ERR_MISMATCH (the folder has a training to which the checkpoint does not belong; classes, as
- * in att_network_compare_classes()); ERR_UNSUPPORTED (an instrument that needs labels with a network without a head);
- * ERR_NONFINITE; those of opening and evaluating the data set, att_store_open_measured() and att_maps_write(). */
+ * do not exist; maps without a folder or of a network without tokens; a network opened by its name without `init_seed`;
+ * NULL for data, one of its paths, or measured); ERR_MISMATCH (the folder has a training to which the checkpoint does
+ * not belong; classes, as in att_network_compare_classes()); ERR_UNSUPPORTED (an instrument that needs labels with a
+ * network without a head); ERR_NONFINITE; those of opening and evaluating the data set, att_store_open_measured() and
+ * att_maps_write().
+ */
 ATT_API ATT_MUST_CHECK att_status att_measure_checkpoint(att_network *network, const char *const *data, int data_count,
                                                          const att_measuring_options *options, att_measured *measured);
 

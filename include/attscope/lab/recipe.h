@@ -76,9 +76,11 @@ typedef struct att_recipe_measure {
 } att_recipe_measure;
 
 typedef struct att_recipe_files {
-    const char *initial_checkpoint; /* weights to start from; NULL: random weights */
+    const char *initial_checkpoint; /* weights to start from: what att_network_open() takes except a network's
+                                       name; NULL: random weights */
     const char *resume;             /* a checkpoint to continue, its folder, or "auto"; NULL: a new training */
-    const char *teacher; /* a checkpoint or its folder, whose network teaches (att_train_options.teacher); NULL: none */
+    const char *teacher; /* weights of the network that teaches (att_train_options.teacher), given in the same ways;
+                            NULL: none */
     const char *teacher_model; /* name of its network; NULL: the file names it */
     const char *output;        /* folder of all runs; default "output/train" */
     const char *experiment;    /* the run's folder in `output`; NULL: named by date, time, model and image size */

@@ -25,8 +25,9 @@
  *                           pages about checkpoints
  *   GET /api/runs           JSON: {attscope, runs: [...], models: [...]}. A run has run (its number), name (last
  *                           component of its folder), state, model, epochs (finished), epochs_wanted, step, seconds,
- *                           best {metric, unit, value}, trained, measured, checkpoint (whether it has such), problem
- *                           (a sentence, if its records are damaged). What is not known is null. state: "running" (a
+ *                           best {metric, unit, value}, settings (the recorded options in which the listed runs
+ *                           differ), trained, measured, checkpoint (whether it has such), problem (a sentence, if its
+ *                           records are damaged). What is not known is null. state: "running" (a
  *                           process of this machine is writing the records), "finished", "stopped", "failed",
  *                           "unfinished" (no end is recorded, and no process of this machine is writing), "measured"
  *                           (no training). A model has model (its number) and name
@@ -45,9 +46,10 @@
  *
  *   GET /api/models         JSON: {models: [{id, name, path}]}; path: null for random weights
  *   GET /api/model?model=   JSON: {network, layers: [{node, heads, queries, tokens, prefix, grid_h, grid_w, window_h,
- *                           window_w, shift_h, shift_w, content, positions}], branches, tokens, classes, instruments}
+ *                           window_w, shift_h, shift_w, content, positions}], branches: [{scope, content}],
+ *                           tokens, classes, instruments}
  *   GET /api/images?first=&count=
- *                           JSON: {images: [{id, name}], count}
+ *                           JSON: {images: [{id, name}], count, uploads: [{id, name}]}
  *   POST /api/upload        the body is a JPEG, PNG or WebP file; JSON: {image}
  *   GET /api/thumbnail?image=
  *                           a PNG
@@ -78,12 +80,14 @@ enum { ATT_SERVE_PORT = 8765 };
 
 typedef struct att_serve_options {
     /* Folders of runs, folders that contain folders of runs, and checkpoints (files, or folders with model.safetensors
-     * or pytorch_model.bin); names of networks (att_model_resolve()), with random weights, if no file has the name. In
-     * a folder of runs, also those that start later are shown. */
+     * or pytorch_model.bin); names of pretrained weights (attscope/hub.h), which are downloaded if they are in no
+     * cache; names of networks (att_model_resolve()), with random weights, if no file has the name. In a folder of
+     * runs, also those that start later are shown. */
     const char *const *paths;
     int path_count;
     const char *images;  /* folder or archive of images to show models; NULL: none */
     const char *network; /* name of the network of checkpoints that do not name theirs; NULL: none */
+    const char *labels;  /* att_network_name_classes() of networks with as many classes; NULL: the checkpoints' own */
     int port;            /* 0: ATT_SERVE_PORT or, if that is in use, the next free port of the hundred after it */
     /* Names under which the server may be addressed besides localhost, 127.0.0.1 and [::1], without a port. */
     const char *const *hosts;

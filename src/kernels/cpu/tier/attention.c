@@ -15,16 +15,27 @@ enum { ROWS = 32, TILE = 1024 };
 /* The statistics that are moments of the shift. */
 enum { SHIFTS = ATT_STAT_YX - ATT_STAT_Y + 1 };
 
-/* Sums over the key tiles for one query, relative to the largest score so far: p = e^(score - largest). Sums over
- * smaller scores leave out those that are equal to the largest: they keep their digits if these have almost all of the
+/* Sums over the keys of a query, relative to its largest score so far: p = e^(score - largest). Sums over smaller
+ * scores leave out those that are equal to the largest: they keep their digits if these have almost all of the
  * weight. */
+enum {
+    SUM_P,
+    SUM_P_LOG_P,
+    SUM_SMALLER, /* p, p^2 and p^3 of smaller scores */
+    SUM_SMALLER2,
+    SUM_SMALLER3,
+    SUM_DISTANCE,
+    SUM_PREFIX,
+    SUM_SHIFT, /* y, x, y^2, x^2 and y x of the shift to keys on the grid */
+    SUMS = SUM_SHIFT + SHIFTS
+};
+
+/* Of the queries of a block, so far. All but `largest` and SUM_P are of statistics only. */
 typedef struct row_sums {
-    float largest, p, p_log_p, distance, prefix;
-    float equal;                       /* how many scores are equal to the largest */
-    float smaller, smaller2, smaller3; /* p, p^2 and p^3 of smaller scores */
-    float shift[SHIFTS];               /* y, x, y^2, x^2 and y x of the shift to keys on the grid */
-    float self;                        /* the query's own score */
-    int64_t argmax;                    /* below 0: the maximum is in this tile, index not known yet */
+    float largest[ROWS], self[ROWS]; /* the largest score, and the query's own */
+    float equal[ROWS];               /* how many scores are equal to the largest */
+    int32_t argmax[ROWS];            /* below 0: the maximum is in this tile, index not known yet */
+    float sum[SUMS][ROWS];
 } row_sums;
 
 static head_shape shape_of(const att_problem *problem)
@@ -60,7 +71,7 @@ typedef struct block {
     map_drop drop;
     float *factors;     /* see drop_scratch() */
     float ones[2 * VW]; /* ones, then zeros: the vector at index VW - n has ones in its first n lanes */
-    row_sums sums[ROWS];
+    row_sums sums;
 } block;
 
 /* 0 in the first `count` lanes, -FLT_MAX in the others. */
@@ -72,20 +83,19 @@ static vf padding_after(int64_t count)
     return v_load(lane);
 }
 
-/* Rescales all sums and the output to a larger maximum score. */
-static void rescale(const block *b, row_sums *sums, float largest, float *out)
+/* Rescales all sums and the output of a row to a larger maximum score. */
+static void rescale(block *b, int64_t row, float largest)
 {
-    float down = sums->largest - largest, factor = expf(down);
-    sums->p_log_p = factor * (sums->p_log_p + down * sums->p);
-    sums->p *= factor;
-    sums->smaller = factor * (sums->smaller + sums->equal);
-    sums->smaller2 = factor * factor * (sums->smaller2 + sums->equal);
-    sums->smaller3 = factor * factor * factor * (sums->smaller3 + sums->equal);
-    sums->equal = 0;
-    sums->distance *= factor;
-    sums->prefix *= factor;
-    for (int i = 0; i < SHIFTS; i++)
-        sums->shift[i] *= factor;
+    row_sums *sums = &b->sums;
+    float down = sums->largest[row] - largest, factor = expf(down), *out = b->out + row * b->h.value_padded;
+    sums->sum[SUM_P_LOG_P][row] += down * sums->sum[SUM_P][row];
+    for (int power = 0; power < 3; power++)
+        sums->sum[SUM_SMALLER + power][row] += sums->equal[row];
+    sums->sum[SUM_SMALLER2][row] *= factor;
+    sums->sum[SUM_SMALLER3][row] *= factor * factor;
+    sums->equal[row] = 0;
+    for (int s = 0; s < SUMS; s++)
+        sums->sum[s][row] *= factor;
     for (int64_t i = 0; i < b->h.value_padded; i += VW)
         v_store(out + i, v_load(out + i) * factor);
 }
@@ -124,7 +134,7 @@ static float *map_row(const block *b, int64_t row)
 
 static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf padding)
 {
-    row_sums *sums = &b->sums[row];
+    row_sums *sums = &b->sums;
     float *scores = b->scores + row * b->h.tile, *map = map_row(b, row);
     int64_t length = whole_vectors(count);
     if (b->terms.any) {
@@ -137,13 +147,13 @@ static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf
     float largest = largest_of(scores, length);
     int64_t self = b->first + row - first;
     if (self >= 0 && self < count) /* has no meaning if there are not as many queries as keys */
-        sums->self = scores[self];
-    if (first > 0 && !(largest > sums->largest))
+        sums->self[row] = scores[self];
+    if (first > 0 && !(largest > sums->largest[row]))
         return;
     if (first > 0)
-        rescale(b, sums, largest, b->out + row * b->h.value_padded);
-    sums->largest = largest;
-    sums->argmax = -1;
+        rescale(b, row, largest);
+    sums->largest[row] = largest;
+    sums->argmax[row] = -1;
 }
 
 /* Data for the statistics of a row, besides its scores. */
@@ -167,11 +177,11 @@ ATT_INLINE void add_shifts(vf p, vf y, vf x, vf *sums)
 
 /* Replaces scores by p, in place, even if p is stored as bf16. Statistics use p before rounding. `length` is a multiple
  * of VW; padding has p = 0. factors: of dropout, by which p is multiplied after all sums; NULL: none */
-ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, const row_statistics_input *places,
-                             const float *factors, bool pairs)
+ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, int64_t row,
+                             const row_statistics_input *places, const float *factors, bool pairs)
 {
-    vf largest = v_set(sums->largest), p_sum = {0}, log_sum = {0}, smaller = {0}, smaller2 = {0}, smaller3 = {0};
-    vf distance_sum = {0}, prefix_sum = {0}, shift_sums[SHIFTS] = {{0}}, to_end, nearest = {0};
+    enum { WHOLE = (SUMS + VW - 1) / VW * VW };
+    vf largest = v_set(sums->largest[row]), sum[WHOLE] = {{0}}, to_end, nearest = {0};
     for (int64_t i = 0; i < VW; i++)
         to_end[i] = (float)(length - i);
     for (int64_t i = 0; i < length; i += VW) {
@@ -180,7 +190,7 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
             v_put_halves(scores, i, kept);
         else
             v_store(scores + i, kept);
-        p_sum += p;
+        sum[SUM_P] += p;
         if (places) {
             vi is_largest = t == 0;
             vf other = v_where(~is_largest, p), square = other * other;
@@ -188,38 +198,35 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, cons
             if (i < places->prefix) {
                 int64_t count = places->prefix - i < VW ? places->prefix - i : VW;
                 vf of_prefix = v_load(places->ones + VW - count);
-                prefix_sum = v_fma(of_prefix, p, prefix_sum);
+                sum[SUM_PREFIX] = v_fma(of_prefix, p, sum[SUM_PREFIX]);
                 distance -= of_prefix * distance;
                 on_grid -= of_prefix * p;
             }
             add_shifts(on_grid, v_load(places->rows + i) - places->row, v_load(places->columns + i) - places->column,
-                       shift_sums);
-            log_sum = v_fma(p, v_max(v_set(-FLT_MAX), t), log_sum);
-            smaller += other;
-            smaller2 += square;
-            smaller3 = v_fma(square, other, smaller3);
-            distance_sum = v_fma(distance, p, distance_sum);
+                       sum + SUM_SHIFT);
+            sum[SUM_P_LOG_P] = v_fma(p, v_max(v_set(-FLT_MAX), t), sum[SUM_P_LOG_P]);
+            sum[SUM_SMALLER] += other;
+            sum[SUM_SMALLER2] += square;
+            sum[SUM_SMALLER3] = v_fma(square, other, sum[SUM_SMALLER3]);
+            sum[SUM_DISTANCE] = v_fma(distance, p, sum[SUM_DISTANCE]);
             nearest = v_max(nearest, v_where(is_largest, to_end));
             to_end -= (float)VW;
         }
     }
-    float tile_p = v_sum(p_sum);
-    sums->p += tile_p;
-    if (places) {
-        sums->p_log_p += v_sum(log_sum);
-        float tile_smaller = v_sum(smaller);
-        sums->equal += roundf(tile_p - tile_smaller); /* a whole number, up to the rounding of the two sums */
-        sums->smaller += tile_smaller;
-        sums->smaller2 += v_sum(smaller2);
-        sums->smaller3 += v_sum(smaller3);
-        sums->distance += v_sum(distance_sum);
-        if (places->prefix > 0)
-            sums->prefix += v_sum(prefix_sum);
-        for (int s = 0; s < SHIFTS; s++)
-            sums->shift[s] += v_sum(shift_sums[s]);
+    if (!places) {
+        sums->sum[SUM_P][row] += v_sum(sum[SUM_P]);
+        return;
+    }
+    float of_tile[WHOLE];
+    for (int s = 0; s < SUMS; s += VW)
+        v_store(of_tile + s, v_sum_each(sum + s));
+    for (int s = 0; s < SUMS; s++)
+        sums->sum[s][row] += of_tile[s];
+    /* A whole number, up to the rounding of the two sums. */
+    sums->equal[row] += rintf(of_tile[SUM_P] - of_tile[SUM_SMALLER]);
+    if (sums->argmax[row] < 0) {
         int64_t left = (int64_t)v_largest(nearest); /* 0 if scores are NaN */
-        if (sums->argmax < 0)
-            sums->argmax = left > 0 ? places->first + length - left : 0;
+        sums->argmax[row] = left > 0 ? (int32_t)(places->first + length - left) : 0;
     }
 }
 
@@ -247,9 +254,9 @@ static void measured_exponentials(block *b, int64_t first, int64_t count)
         places.row = has_grid ? d->rows[b->first + row] : 0;
         places.column = has_grid ? d->columns[b->first + row] : 0;
         if (b->h.elements == GEMM_PAIRS)
-            exponentials(scores, whole_vectors(count), &b->sums[row], &places, factors, true);
+            exponentials(scores, whole_vectors(count), &b->sums, row, &places, factors, true);
         else
-            exponentials(scores, whole_vectors(count), &b->sums[row], &places, factors, false);
+            exponentials(scores, whole_vectors(count), &b->sums, row, &places, factors, false);
     }
 }
 
@@ -259,9 +266,9 @@ static void dropping_exponentials(block *b, int64_t first, int64_t count)
         float *scores = b->scores + row * b->h.tile;
         const float *factors = factors_of(b, row, first, count);
         if (b->h.elements == GEMM_PAIRS)
-            exponentials(scores, whole_vectors(count), &b->sums[row], NULL, factors, true);
+            exponentials(scores, whole_vectors(count), &b->sums, row, NULL, factors, true);
         else
-            exponentials(scores, whole_vectors(count), &b->sums[row], NULL, factors, false);
+            exponentials(scores, whole_vectors(count), &b->sums, row, NULL, factors, false);
     }
 }
 
@@ -278,10 +285,10 @@ static void softmax(block *b, int64_t first, int64_t count)
         dropping_exponentials(b, first, count);
     else if (b->h.elements == GEMM_PAIRS)
         for (int64_t row = 0; row < b->rows; row++)
-            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], NULL, NULL, true);
+            exponentials(b->scores + row * b->h.tile, length, &b->sums, row, NULL, NULL, true);
     else
         for (int64_t row = 0; row < b->rows; row++)
-            exponentials(b->scores + row * b->h.tile, length, &b->sums[row], NULL, NULL, false);
+            exponentials(b->scores + row * b->h.tile, length, &b->sums, row, NULL, NULL, false);
 }
 
 static void run_tile(block *b, int64_t first, int64_t count)
@@ -296,32 +303,48 @@ static void run_tile(block *b, int64_t first, int64_t count)
 }
 
 /* Whether all keys of the query are excluded. The largest score ignores NaN, the sum does not. */
-static bool has_no_key(const row_sums *sums)
+static bool has_no_key(const row_sums *sums, int64_t row)
 {
-    return sums->largest <= (float)ATT_ATTENTION_NO_SCORE && !isnan(sums->p);
+    return sums->largest[row] <= (float)ATT_ATTENTION_NO_SCORE && !isnan(sums->sum[SUM_P][row]);
 }
 
-static void write_statistics(const block *b, int64_t row, float *stats)
+/* The statistics of VW queries from `first` on; those of queries that do not exist have no meaning. */
+static void compute_statistics(const block *b, int64_t first, vf stats[ATT_STAT_COUNT])
 {
-    const row_sums *sums = &b->sums[row];
-    float share = 1 / sums->p;
-    if (has_no_key(sums)) {
-        memset(stats, 0, ATT_STAT_COUNT * sizeof *stats);
-        return;
-    }
-    float equal_others = sums->equal - 1, others = equal_others + sums->smaller;
-    stats[ATT_STAT_ENTROPY] = log1pf(others) - sums->p_log_p * share;
+    const row_sums *sums = &b->sums;
+    vf sum[SUMS], equal_others = v_load(sums->equal + first) - 1, on_grid;
+    for (int s = 0; s < SUMS; s++)
+        sum[s] = v_load(sums->sum[s] + first);
+    for (int64_t i = 0; i < VW; i++)
+        on_grid[i] = b->first + first + i >= b->distances->prefix;
+    vf share = 1 / sum[SUM_P], others = equal_others + sum[SUM_SMALLER];
+    vf self = v_exp(v_load(sums->self + first) - v_load(sums->largest + first));
+    stats[ATT_STAT_ENTROPY] = v_log1p(others) - sum[SUM_P_LOG_P] * share;
     stats[ATT_STAT_OTHERS] = others * share;
-    stats[ATT_STAT_OTHERS2] = (equal_others + sums->smaller2) * share * share;
-    stats[ATT_STAT_OTHERS3] = (equal_others + sums->smaller3) * share * share * share;
-    stats[ATT_STAT_DISTANCE] = sums->distance * share;
-    stats[ATT_STAT_PREFIX] = sums->prefix * share;
-    stats[ATT_STAT_SELF] = b->h.queries == b->h.keys ? expf(sums->self - sums->largest) * share : 0;
+    stats[ATT_STAT_OTHERS2] = (equal_others + sum[SUM_SMALLER2]) * share * share;
+    stats[ATT_STAT_OTHERS3] = (equal_others + sum[SUM_SMALLER3]) * share * share * share;
+    stats[ATT_STAT_DISTANCE] = sum[SUM_DISTANCE] * share;
+    stats[ATT_STAT_PREFIX] = sum[SUM_PREFIX] * share;
+    stats[ATT_STAT_SELF] = b->h.queries == b->h.keys ? self * share : v_set(0);
     stats[ATT_STAT_MAX] = share;
-    stats[ATT_STAT_ARGMAX] = (float)(b->order ? b->order[sums->argmax] : sums->argmax);
-    bool on_grid = b->first + row >= b->distances->prefix;
     for (int i = 0; i < SHIFTS; i++)
-        stats[ATT_STAT_Y + i] = on_grid ? sums->shift[i] * share : 0;
+        stats[ATT_STAT_Y + i] = on_grid * sum[SUM_SHIFT + i] * share;
+}
+
+static void write_statistics(const block *b, float *out)
+{
+    vf stats[ATT_STAT_COUNT] = {{0}};
+    for (int64_t row = 0; row < b->rows; row++) {
+        float *to = out + row_of(b, row) * ATT_STAT_COUNT;
+        if (row % VW == 0)
+            compute_statistics(b, row, stats);
+        for (int s = 0; s < ATT_STAT_COUNT; s++)
+            to[s] = stats[s][row % VW];
+        int32_t argmax = b->sums.argmax[row];
+        to[ATT_STAT_ARGMAX] = (float)(b->order ? b->order[argmax] : argmax);
+        if (has_no_key(&b->sums, row))
+            memset(to, 0, ATT_STAT_COUNT * sizeof *to);
+    }
 }
 
 static void write_map_row(float *map, float lse, int64_t count)
@@ -347,7 +370,7 @@ static void write_out(const block *b)
     const head_shape *h = &b->h;
     for (int64_t row = 0; row < b->rows; row++) {
         const float *from = b->out + row * h->value_padded;
-        float share = has_no_key(&b->sums[row]) ? 0 : 1 / b->sums[row].p;
+        float share = has_no_key(&b->sums, row) ? 0 : 1 / b->sums.sum[SUM_P][row];
         int64_t at = ((b->sample * h->tokens + token_of(b, row)) * h->heads + b->head) * h->value_width;
         if (att_is_bf16(&b->call->problem->out[OUT]))
             write_out_row(from, share, b->call->out[OUT], at, h->value_width, true);
@@ -362,14 +385,16 @@ static void write_block(const block *b)
     float *lse_out = b->call->out[LSE], *stats = b->call->out[STATS];
     if (b->call->out[OUT])
         write_out(b);
+    if (stats)
+        write_statistics(b, stats);
     for (int64_t row = 0; row < b->rows; row++) {
-        const row_sums *sums = &b->sums[row];
-        int64_t at = row_of(b, row);
-        float lse = has_no_key(sums) ? INFINITY : sums->largest + logf(sums->p), *map = map_row(b, row);
+        const row_sums *sums = &b->sums;
+        float *map = map_row(b, row);
+        if (!lse_out && !map)
+            break;
+        float lse = has_no_key(sums, row) ? INFINITY : sums->largest[row] + logf(sums->sum[SUM_P][row]);
         if (lse_out)
-            lse_out[at] = lse;
-        if (stats)
-            write_statistics(b, row, stats + at * ATT_STAT_COUNT);
+            lse_out[row_of(b, row)] = lse;
         if (map)
             write_map_row(map, lse, h->keys);
     }
@@ -392,7 +417,7 @@ static void run_block(block *b)
 {
     const head_shape *h = &b->h;
     copy_queries(b);
-    memset(b->sums, 0, sizeof b->sums);
+    memset(&b->sums, 0, sizeof b->sums);
     for (int64_t first = 0; first < h->keys; first += h->tile)
         run_tile(b, first, h->keys - first < h->tile ? h->keys - first : h->tile);
     write_block(b);

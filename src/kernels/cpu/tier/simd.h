@@ -236,6 +236,19 @@ ATT_INLINE float v_sum(vf x)
 #endif
 }
 
+/* Lane i is the sum of the lanes of x[i], always in the same order. Costs about a third of VW calls of v_sum(). */
+ATT_INLINE vf v_sum_each(const vf x[VW])
+{
+    vf sums[VW];
+    for (int i = 0; i < VW; i++)
+        sums[i] = x[i];
+    /* Lanes of sums[i] belong to x[i], x[i + half], x[i + 2 half], ... in turn. */
+    for (int half = VW / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            sums[i] = v_interleave_low(sums[i], sums[i + half]) + v_interleave_high(sums[i], sums[i + half]);
+    return sums[0];
+}
+
 /* The largest lane; NaN lanes may be ignored. */
 ATT_INLINE float v_largest(vf x)
 {

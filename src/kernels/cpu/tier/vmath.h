@@ -1,4 +1,4 @@
-/* kernels/cpu/tier/vmath.h - exponential, GELU and hyperbolic tangent of a vector. Coefficients are minimax fits by
+/* kernels/cpu/tier/vmath.h - exponential, logarithm, GELU and hyperbolic tangent of a vector. Coefficients are minimax fits by
  * iteratively reweighted least squares, computed for this file. tests/kernels/test_cpu_extremes.c checks the errors
  * stated here for GELU and tanh. NaN stays NaN. */
 #ifndef ATT_KERNELS_CPU_TIER_VMATH_H
@@ -33,6 +33,22 @@ ATT_INLINE vf v_exp(vf x)
 #else
     return v_where(keep, p * (vf)(((vi)shifted + 127) << 23));
 #endif
+}
+
+/* ln(1 + x) for x >= 0, relative error at most 3e-7. 1 + x = 2^k m with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh(s)
+ * with s = (m - 1) / (m + 1), as a series in s^2. What 1 + x loses by rounding is added at the end. */
+ATT_INLINE vf v_log1p(vf x)
+{
+    const vi root = (vi)v_set(0x1.6a09e6p-1f); /* sqrt(1/2) */
+    vf sum = x + 1.0f, lost = (x - (sum - 1.0f)) / sum;
+    vi k = ((vi)sum - root) >> 23;
+    vf m = (vf)((vi)sum - (k << 23)), s = (m - 1.0f) / (m + 1.0f), z = s * s;
+    vf series = v_fma(z, v_set(0x1.c71c72p-4f), v_set(0x1.24924ap-3f));
+    series = v_fma(series, z, v_set(0x1.99999ap-3f));
+    series = v_fma(series, z, v_set(0x1.555556p-2f));
+    vf log_m = v_fma(2.0f * s * z, series, 2.0f * s);
+    vf whole = __builtin_convertvector(k, vf);
+    return v_fma(whole, v_set(0x1.62e43p-1f), log_m + lost);
 }
 
 /* x P(x^2) / Q(x^2) with x clamped to [-limit, limit]. */

@@ -1,0 +1,26 @@
+# Downloads of pretrained weights, with libcurl. ATT_HUB: ON requires it, OFF leaves it out, AUTO uses it if it is found.
+# Without it, a file is compiled whose functions say what is missing; weights in the caches are still found. Sets
+# ATT_HUB_LIBRARIES, and for the packages ATT_HUB_FLAGS and ATT_HUB_PACKAGES.
+set(ATT_HUB_LIBRARIES "")
+set(ATT_HUB_FLAGS "")
+set(ATT_HUB_PACKAGES "")
+set(ATT_CURL OFF)
+if(NOT ATT_HUB STREQUAL "OFF")
+  pkg_check_modules(CURL QUIET IMPORTED_TARGET libcurl>=7.85)
+  if(CURL_FOUND)
+    set(ATT_CURL ON)
+  endif()
+endif()
+if(ATT_HUB STREQUAL "ON" AND NOT ATT_CURL)
+  message(FATAL_ERROR "ATT_HUB=ON needs libcurl 7.85 or later (libcurl4-openssl-dev).")
+endif()
+
+if(ATT_CURL)
+  list(APPEND ATT_LEFT_OUT src/hub/without_curl.c)
+  list(APPEND ATT_HUB_LIBRARIES PkgConfig::CURL)
+  string(APPEND ATT_HUB_FLAGS " -lcurl")
+  string(APPEND ATT_HUB_PACKAGES ", libcurl4-openssl-dev")
+else()
+  message(STATUS "Downloads of weights are left out: libcurl was not found or is off (ATT_HUB).")
+  list(APPEND ATT_LEFT_OUT src/hub/curl.c)
+endif()

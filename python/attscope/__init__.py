@@ -1,0 +1,37 @@
+"""attscope: trains vision networks with attention, and measures and shows what attention does in them.
+
+    import attscope
+
+    network = attscope.open("deit_tiny_patch16_224.safetensors")
+    network.predict("cat.jpg")[0]["top"][0]
+    network.measure("imagenet/val", instruments=["entropy", "nsi"])
+
+The package calls the C library attscope; numpy is the only other package that it needs. Messages of the library go to
+the logger "attscope", failures are raised as `attscope.Error`.
+"""
+
+from ._context import Error, Progress
+from ._figures import Figures
+from ._inputs import Image, Images
+from ._library import version as __version__
+from ._network import Network, Predictions
+from ._open import from_torch, open  # noqa: A004
+from ._report import Report, report
+from ._training import Training, train
+
+__all__ = [
+    "Error",
+    "Figures",
+    "Image",
+    "Images",
+    "Network",
+    "Predictions",
+    "Progress",
+    "Report",
+    "Training",
+    "__version__",
+    "from_torch",
+    "open",
+    "report",
+    "train",
+]

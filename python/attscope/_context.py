@@ -1,0 +1,206 @@
+"""The context of a network or of a call: threads, messages, the log, and Ctrl-C."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import math
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import byref
+from dataclasses import dataclass
+from typing import Any
+
+from . import _library as lib
+from ._library import core
+
+logger = logging.getLogger("attscope")
+
+
+class Error(Exception):
+    """A failure of the library. The text is its sentence: what failed, where, and what was expected.
+
+    status: the name of the library's status code, such as "ERR_NOT_FOUND".
+    """
+
+    def __init__(self, message: str, status: str = "ERR_ARGUMENT") -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a long call has come. Numbers that are not known are NaN."""
+
+    stage: str
+    """ "train", "evaluate", "measure", "maps" """
+    epoch: int = 0
+    """from 0; 0 outside training"""
+    epochs: int = 0
+    batch: int = 0
+    """finished batches of this stage"""
+    batches: int = 0
+    images_per_second: float = math.nan
+    seconds_left: float = math.nan
+    loss: float = math.nan
+    lr: float = math.nan
+
+
+ProgressCallback = Callable[[Progress], Any]
+"""Called after every batch, on the thread that made the call. `False` as result stops the call with an `Error`."""
+
+
+class _Requests:
+    """What the callbacks of a context share. It refers to nothing, so that a context is freed without a cycle."""
+
+    def __init__(self) -> None:
+        self.stop = False
+        self.error: BaseException | None = None
+
+
+def _make_log() -> Any:
+    def log(_user: Any, level: int, line: bytes) -> None:
+        logger.log(logging.WARNING if level == lib.LOG_WARNING else logging.INFO, "%s", line.decode(errors="replace"))
+
+    return lib.LogFn(log)
+
+
+_log = _make_log()
+
+
+class Context:
+    """A context of the library. It belongs to one thread at a time: `use()` makes others wait.
+
+    After `os.fork()` the threads of the context exist only in the parent process, so that a call in the child would
+    wait for ever: every use checks that the process is still the one that made the context.
+    """
+
+    def __init__(self, threads: int = 0) -> None:
+        self.requests = requests = _Requests()
+        self._stop = lib.StopFn(lambda _user: requests.stop)
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._owner = 0
+        self.pointer = ctypes.c_void_p()
+        settings = core.att_settings_defaults()
+        settings.threads = threads
+        settings.log = _log
+        settings.stop = self._stop
+        status = core.att_context_create(byref(settings), byref(self.pointer))
+        if status:
+            raise Error(f"a context with {threads} threads could not be created", lib.status_name(status))
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether another process made the context, and this one is a fork of it."""
+        return self._pid != os.getpid()
+
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        """Reserves the context for the calling thread."""
+        if self.is_inherited:
+            raise Error(
+                "this object was made before os.fork(), and its threads exist in the parent process only; open it in "
+                "the child process, or start processes by multiprocessing's method spawn",
+                "ERR_UNSUPPORTED",
+            )
+        if self._owner == threading.get_ident():
+            raise Error("a callback called the object whose call is still running")
+        with self._lock:
+            self._owner = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._owner = 0
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Lets Ctrl-C stop the library's call, and raises KeyboardInterrupt when that has ended.
+
+        Python runs signal handlers on the main thread only, so a call on another thread is not stopped.
+        """
+        requests = self.requests
+        requests.stop, requests.error = False, None
+        former = signal.getsignal(signal.SIGINT)
+        handles = threading.current_thread() is threading.main_thread() and callable(former)
+        interrupted: list[Any] = []
+
+        def note(_signum: int, frame: Any) -> None:
+            requests.stop = True
+            interrupted.append(frame)
+
+        if handles:
+            signal.signal(signal.SIGINT, note)
+        failure: Error | None = None
+        try:
+            yield
+        except Error as error:
+            if not interrupted:
+                raise
+            failure = error
+        finally:
+            requests.stop = False
+            if handles:
+                signal.signal(signal.SIGINT, former)
+        if interrupted and callable(former):
+            former(signal.SIGINT, interrupted[0])
+        if failure is not None:  # the program's own handler does not raise
+            raise failure
+
+    def progress(self, callback: ProgressCallback | None) -> Any:
+        """A progress function for the library. The caller keeps it until the call returns."""
+        requests = self.requests
+
+        def report(_user: Any, pointer: Any) -> bool:
+            p = pointer.contents
+            try:
+                if callback is not None and not requests.stop:
+                    shown = Progress(
+                        p.stage.decode(), p.epoch, p.epochs, p.batch, p.batches, p.images_per_second, p.seconds_left,
+                        p.loss, p.lr,
+                    )  # fmt: skip
+                    requests.stop = callback(shown) is False or requests.stop
+            except BaseException as error:  # passed on to the caller of the library by check()
+                requests.error = error
+                requests.stop = True
+            return not requests.stop
+
+        return lib.ProgressFn(report)
+
+    def check(self, status: int) -> None:
+        """Raises an Error unless the status is ATT_OK, or the exception that a callback raised."""
+        error, self.requests.error = self.requests.error, None
+        if error is not None:
+            raise error
+        if status:
+            message = core.att_context_message(self.pointer).decode(errors="replace")
+            raise Error(message or lib.status_name(status), lib.status_name(status))
+
+    @property
+    def can_be_freed(self) -> bool:
+        """False in a forked child, whose parent frees the context, and while a call runs in another thread, which is so
+        at the end of a program with daemon threads."""
+        return not self.is_inherited and (self._owner in (0, threading.get_ident()))
+
+    def destroy(self) -> None:
+        """Frees the context, if it can be freed."""
+        if self.can_be_freed:
+            core.att_context_destroy(byref(self.pointer))
+
+
+def encode(text: Any) -> bytes | None:
+    """A text or path for the library; None stays None."""
+    if text is None:
+        return None
+    encoded = os.fsencode(text)
+    if b"\0" in encoded:
+        raise Error(f"{text!r} contains a zero byte")
+    return encoded
+
+
+def texts(values: Sequence[Any]) -> Any:
+    """An array of texts or paths."""
+    return (ctypes.c_char_p * len(values))(*[encode(value) for value in values])

@@ -1,0 +1,83 @@
+"""The figures of a measurement as columns."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from ._library import core
+
+
+class Figures(dict[str, Any]):
+    """Figures of instruments: a dictionary of columns, which are numpy arrays of one length.
+
+    Columns: `instrument`, `node` (such as "blocks.3.attn"), `statistic`, `unit`, `head` (-1: all heads together),
+    `mean` and `deviation` over images, `count` (images), `undefined` (images without a finite value), `bound` (largest
+    possible mean; NaN: not known), `uniform` (mean under uniform attention; NaN: not known). With `samples`, also
+    `samples` [rows, samples]: the values of the first images, NaN for instruments without single values.
+    """
+
+    images: int
+    """number of measured images"""
+    split: str
+    """the split of the data set; "" for images in memory"""
+    folder: str
+    """the run's folder in which the figures were recorded; "": they were not"""
+
+    def frame(self) -> Any:
+        """The columns as a pandas DataFrame, without `samples`; images, split and folder are in its `attrs`."""
+        import pandas
+
+        made = pandas.DataFrame({name: column for name, column in self.items() if column.ndim == 1})
+        made.attrs.update(images=self.images, split=self.split, folder=self.folder)
+        return made
+
+
+def read(measure: ctypes.c_void_p, samples: int) -> Figures:
+    """The figures of an att_measure that have samples."""
+    count = ctypes.c_int()
+    all_figures = core.att_measure_observed(measure, ctypes.byref(count))
+    rows = [all_figures[i] for i in range(count.value)]
+
+    def text(member: str) -> np.ndarray:
+        return np.array([getattr(row, member).decode() for row in rows], dtype=object)
+
+    def number(member: str, dtype: type = float) -> np.ndarray:
+        return np.array([getattr(row, member) for row in rows], dtype=dtype)
+
+    def known(member: str) -> np.ndarray:
+        values = number(member)
+        values[values == 0] = np.nan
+        return values
+
+    figures = Figures(
+        instrument=text("instrument"),
+        node=text("node"),
+        statistic=text("statistic"),
+        unit=text("unit"),
+        head=number("head", np.int64),
+        mean=number("mean"),
+        deviation=number("deviation"),
+        count=number("count", np.int64),
+        undefined=number("undefined", np.int64),
+        bound=known("bound"),
+        uniform=known("uniform"),
+    )
+    if samples:
+        values = np.full((len(rows), samples), np.nan)
+        for i, row in enumerate(rows):
+            values[i, : row.sample_count] = row.samples[: row.sample_count] if row.samples else []
+        figures["samples"] = values
+    return figures
+
+
+def as_wanted(figures: Figures, frame: bool | None) -> Any:
+    """A DataFrame if `frame` is true, or None and pandas is installed; else the columns."""
+    if frame is None:
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            return figures
+    return figures if frame is False else figures.frame()

@@ -1,0 +1,545 @@
+"""Networks: opening, predictions, features, attention and figures."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import byref
+from typing import Any
+
+import numpy as np
+
+from . import _figures, _inputs
+from . import _library as lib
+from ._context import Context, Error, Progress, ProgressCallback, encode, texts
+from ._inputs import Image, Images
+from ._library import core
+
+BATCH = 32
+"""Images in one call of the library. Ctrl-C is noticed between two batches."""
+
+_PRECISIONS = {"f32": (lib.F32, lib.FULL), "bf16": (lib.F32, lib.MIXED), "f64": (lib.F64, lib.FULL)}
+
+
+class Predictions(list[dict[str, Any]]):
+    """One dictionary for each image, as `attscope predict --json` writes it.
+
+    For classification: `{"top": [{"class": 207, "label": "golden retriever", "probability": 0.91}, ...]}`, the most
+    probable class first; without "label" if the names of the classes are not known.
+    """
+
+    outputs: dict[str, np.ndarray]
+    """The outputs of the network's task, by name: for classification "logits" [images, classes]."""
+
+    def __init__(self, answers: list[dict[str, Any]], outputs: dict[str, np.ndarray]) -> None:
+        super().__init__(answers)
+        self.outputs = outputs
+
+    @property
+    def logits(self) -> np.ndarray:
+        """Logits [images, classes]."""
+        return self.outputs["logits"]
+
+
+class _Handles:
+    """The objects of the library that a network owns, in the order in which they are freed."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.explorer, self.inner, self.network = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+
+    def free(self) -> None:
+        if not self.context.can_be_freed:
+            return
+        core.att_explorer_destroy(byref(self.explorer))
+        core.att_network_close(byref(self.inner))
+        core.att_network_close(byref(self.network))
+        self.context.destroy()
+
+
+def set_options(values: lib.att_option_values, options: dict[str, Any]) -> None:
+    """Stores options of a network: numbers, truths, texts, and pairs for sides. None: not given."""
+    for key, value in options.items():
+        name = encode(key)
+        if value is None:
+            continue
+        if isinstance(value, str):
+            core.att_options_set_text(byref(values), name, encode(value))
+        elif isinstance(value, (tuple, list)) and len(value) == 2:
+            core.att_options_set_sides(byref(values), name, *[int(side) for side in value])
+        elif isinstance(value, (bool, int, float, np.number)):
+            core.att_options_set(byref(values), name, float(value))
+        else:
+            raise Error(f"the option {key} is {value!r}; expected a number, a text, or height and width")
+
+
+class Network:
+    """An open network. `attscope.open()` and `attscope.from_torch()` make it.
+
+    A network has threads and memory of its own, so several networks can run in several Python threads at the same
+    time; a call for a network waits for the other calls for the same network. `close()`, the end of a `with` block,
+    and garbage collection free it. After `os.fork()` it can be used in the parent process only.
+    """
+
+    def __init__(
+        self,
+        open_network: Any,
+        *,
+        model: str | None = None,
+        averaged: bool = False,
+        test_images: bool = False,
+        precision: str = "f32",
+        seed: int = 42,
+        threads: int = 0,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        """Programs call `attscope.open()`. open_network(context, options, network) is the function of the library."""
+        if precision not in _PRECISIONS:
+            raise Error(f'the precision is "{precision}"; expected {", ".join(_PRECISIONS)}')
+        given = lib.att_option_values()
+        set_options(given, options or {})
+        how = core.att_network_options_defaults()
+        how.model, how.options = encode(model), ctypes.pointer(given)
+        how.averaged, how.test_images, how.seed = averaged, test_images, seed
+        how.dtype, how.precision = _PRECISIONS[precision]
+        self._seed = seed
+        self._context = context = Context(threads)
+        self._handles = handles = _Handles(context)
+        self._finalizer = weakref.finalize(self, handles.free)
+        try:
+            with context.use(), context.interruptible():
+                context.check(open_network(context.pointer, byref(how), byref(handles.network)))
+        except BaseException:
+            self._finalizer()
+            raise
+
+    def close(self) -> None:
+        """Frees the network. Later calls raise an Error."""
+        if self._context.is_inherited:
+            self._finalizer()
+            return
+        with self._context.use():
+            self._finalizer()
+
+    def __enter__(self) -> Network:
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<attscope.Network {self.name}{'' if self._finalizer.alive else ', closed'}>"
+
+    @contextmanager
+    def _use(self) -> Iterator[ctypes.c_void_p]:
+        with self._context.use():
+            if not self._finalizer.alive:
+                raise Error("the network is closed")
+            yield self._handles.network
+
+    # --- properties ---------------------------------------------------------------------------------------------------
+
+    def _identity(self, network: ctypes.c_void_p) -> Any:
+        return core.att_network_identity(network).contents
+
+    @property
+    def name(self) -> str:
+        """The network's name, as in timm."""
+        if not self._finalizer.alive:
+            return "?"
+        with self._use() as network:
+            name: bytes = self._identity(network).name
+            return name.decode()
+
+    @property
+    def path(self) -> str | None:
+        """The file of the weights; None for random weights and for weights from memory."""
+        with self._use() as network:
+            path = core.att_network_path(network)
+            return None if path is None else os.fsdecode(path)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the network was opened by its name, so that its weights are random."""
+        with self._use() as network:
+            return not core.att_network_file(network)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that describe the network, such as `depth`."""
+        with self._use() as network:
+            values = self._identity(network).options
+            items = [values.items[i] for i in range(values.count)]
+            return {
+                v.key.decode(): v.text.decode() if v.count == 0 else v.numbers[0] if v.count == 1 else tuple(v.numbers)
+                for v in items
+            }
+
+    @property
+    def image_size(self) -> tuple[int, int, int]:
+        """Channels, height and width of the network's images."""
+        with self._use() as network:
+            p = self._identity(network).preprocess
+            return p.in_chans, p.height, p.width
+
+    @property
+    def classes(self) -> int:
+        """The number of classes; 0: the network has no head."""
+        with self._use() as network:
+            return int(core.att_model_classes(core.att_network_model(network)))
+
+    @property
+    def class_names(self) -> list[str] | None:
+        """The names of the classes, by number; None: not known."""
+        with self._use() as network:
+            count = ctypes.c_int()
+            names = core.att_network_class_names(network, byref(count))
+            return [names[i].decode() for i in range(count.value)] or None
+
+    @property
+    def layers(self) -> list[str]:
+        """The names of the attention layers, such as "blocks.3.attn", in the order of `attention()`."""
+        with self._use():
+            explorer = self._explorer()
+            return [self._layer(explorer, i).scope.decode() for i in range(core.att_explorer_layer_count(explorer))]
+
+    # --- running ------------------------------------------------------------------------------------------------------
+
+    def predict(self, images: Images, *, top: int = 5, batch_size: int = BATCH) -> Predictions:
+        """Predicts images: paths, PIL images, arrays or tensors (see `attscope.Image`).
+
+        top: the number of classes in each prediction.
+        """
+        answers: list[dict[str, Any]] = []
+        outputs: list[dict[str, np.ndarray]] = []
+        with self._use() as network, self._json_writer() as writer:
+            for batch in self._run(network, images, batch_size):
+                outputs.append(_outputs(batch))
+                answers += self._answers(network, batch, top, writer)
+        return Predictions(answers, _join(outputs))
+
+    def features(self, images: Images, *, batch_size: int = BATCH) -> np.ndarray:
+        """The input of the classifier for each image: [images, channels]."""
+        return self.outputs(images, ["features"], batch_size=batch_size)["features"]
+
+    def outputs(self, images: Images, names: Sequence[str], *, batch_size: int = BATCH) -> dict[str, np.ndarray]:
+        """Named outputs, each with one row for each image.
+
+        Names: "logits", "features" [channels], "tokens" [tokens, channels], "stage1" to "stage4" of a convolutional
+        network, and for attention layers "blocks.3.attn.map" [heads, queries, keys]; '*' and '?' are allowed in names
+        of layers.
+        """
+        with self._use() as network:
+            inner = self._inner(network)
+            self._context.check(core.att_network_select_outputs(inner, encode(",".join(names))))
+            return _join([_outputs(batch) for batch in self._run(inner, images, batch_size)])
+
+    def attention(
+        self, image: Image, layer: int | str, head: int | None = None, query: int | None = None
+    ) -> np.ndarray:
+        """The attention weights of one image in one layer: [heads, queries, keys].
+
+        layer: its number (from 0; negative numbers count from the end) or name, see `layers`. If `head` or `query` is
+        given, the result lacks this dimension, so that both give one row [keys]. Token 0 is the class token, if there
+        is one, and the tokens of the patches follow row by row. A key that a query does not see (of another window of a
+        Swin transformer, or later than it) is NaN.
+        """
+        with self._use() as network:
+            explorer = self._explorer()
+            number = self._layer_number(explorer, layer)
+            facts = self._layer(explorer, number)
+            heads = [_index("head", head, facts.heads)] if head is not None else list(range(facts.heads))
+            queries = [_index("query", query, facts.queries)] if query is not None else list(range(facts.queries))
+            pixels = self._pixels(network, _single(image))
+            batch = lib.att_batch()
+            self._context.check(core.att_explorer_run(explorer, pixels.ctypes.data, byref(batch)))
+            rows = np.empty((facts.heads, facts.tokens), np.float32)
+            found = np.empty((len(heads), len(queries), facts.tokens), np.float32)
+            for place, q in enumerate(queries):
+                self._context.check(core.att_explorer_row(explorer, number, q, None, rows.ctypes.data))
+                found[:, place] = rows[heads]
+        if query is not None:
+            found = found[:, 0]
+        return found[0] if head is not None else found
+
+    def measure(
+        self,
+        data: Any,
+        instruments: str | Sequence[str] | None = None,
+        *,
+        labels: Sequence[int] | None = None,
+        nodes: str | None = None,
+        samples: int = 0,
+        maps: int = 0,
+        split: str | None = None,
+        output: Any = None,
+        experiment: str | None = None,
+        batch_size: int | None = None,
+        workers: int = 4,
+        skip_corrupt: bool = False,
+        progress: ProgressCallback | None = None,
+        frame: bool | None = None,
+    ) -> Any:
+        """Runs the network on images and measures it with instruments.
+
+        data: the path of a data set, a list of paths of images, or images in memory (see `attscope.Image`), with their
+        classes in `labels` for instruments that need them.
+        instruments: their names and options, such as `["entropy", "nsi:per=block"]`; None: all that apply.
+        nodes: a pattern for the nodes to measure, such as "blocks.1*"; None: all.
+        samples: also report the values of the first `samples` images.
+        output, experiment: for paths, record the figures in the folder OUTPUT/EXPERIMENT, from which
+        `attscope.report()` reads them, with the attention maps of the first `maps` images; None for `experiment`: named
+        after the checkpoint. Without `output`, figures of a checkpoint that lies in a run's folder are recorded there,
+        as by `attscope measure`.
+        split: of a data set with splits; None: "validation".
+        batch_size: images in one call of the library, after which Ctrl-C is noticed; None: for files 4 for each thread,
+        but at least 8, and 32 for images in memory.
+
+        Returns a pandas DataFrame if pandas is installed, else `Figures`, a dictionary of numpy arrays with the same
+        columns; `frame` True or False chooses.
+        """
+        wanted = instruments if instruments is None or isinstance(instruments, str) else ",".join(instruments)
+        paths = [data] if _inputs.is_path(data) else data
+        from_files = isinstance(paths, (list, tuple)) and all(_inputs.is_path(path) for path in paths)
+        if from_files:
+            if labels is not None:
+                raise Error("labels are for images in memory; a data set of files has its own")
+            options = lib.lab.att_measuring_options_defaults()
+            options.with_ = encode(wanted) or options.with_
+            options.nodes = encode(nodes) or options.nodes
+            options.split = encode(split) or options.split
+            options.output, options.experiment = encode(output), encode(experiment)
+            options.samples, options.maps = samples, maps
+            options.batch_size = batch_size or max(8, 4 * core.att_context_threads(self._context.pointer))
+            options.workers, options.skip_corrupt = workers, skip_corrupt
+            figures = self._measure_files(paths, options, progress)
+        else:
+            if output is not None or experiment is not None or maps:
+                raise Error("figures of images in memory are not recorded: output, experiment and maps need paths")
+            figures = self._measure_arrays(data, wanted, nodes, labels, samples, batch_size or BATCH, progress)
+        return _figures.as_wanted(figures, frame)
+
+    # --- steps --------------------------------------------------------------------------------------------------------
+
+    def _inner(self, network: ctypes.c_void_p) -> ctypes.c_void_p:
+        """A second network with the same weights, whose outputs can be chosen without another plan for predictions."""
+        inner = self._handles.inner
+        if not inner:
+            how = core.att_network_options_defaults()
+            how.backend = core.att_network_backend(network)
+            how.precision = core.att_network_precision(network)
+            model, weights = core.att_network_model(network), core.att_network_weights(network)
+            self._context.check(core.att_network_wrap(model, weights, byref(how), byref(inner)))
+        self._context.check(core.att_network_set_preprocess(inner, byref(self._identity(network).preprocess)))
+        return inner
+
+    def _explorer(self) -> ctypes.c_void_p:
+        handles = self._handles
+        if not handles.explorer:
+            self._context.check(core.att_explorer_create(handles.network, byref(handles.explorer)))
+        return handles.explorer
+
+    def _layer(self, explorer: ctypes.c_void_p, number: int) -> Any:
+        return core.att_explorer_layer_at(explorer, number)
+
+    def _layer_number(self, explorer: ctypes.c_void_p, layer: int | str) -> int:
+        count = core.att_explorer_layer_count(explorer)
+        if not isinstance(layer, str):
+            return _index("layer", layer, count)
+        names = [self._layer(explorer, i).scope.decode() for i in range(count)]
+        if layer not in names:
+            raise Error(f'the network has no attention layer "{layer}"; it has {", ".join(names)}', "ERR_NOT_FOUND")
+        return names.index(layer)
+
+    def _run(self, network: ctypes.c_void_p, images: Images, size: int) -> Iterator[Any]:
+        """Runs the network on all images; each batch is valid until the next."""
+        if size < 1:
+            raise Error(f"batch_size is {size}; expected at least 1")
+        batch = lib.att_batch()
+        channels = core.att_network_transform(network).channels
+        for group in _inputs.batches(_inputs.split(images), size):
+            if _inputs.is_path(group[0]):
+                status = core.att_network_run_files(network, texts(group), len(group), byref(batch))
+            elif group[0].dtype == np.uint8:
+                decoded, _kept = _decoded(group, channels)
+                status = core.att_network_run_images(network, decoded, len(group), byref(batch))
+            else:
+                _check_channels(group[0], channels)
+                planes = (ctypes.c_void_p * len(group))(*[image.ctypes.data for image in group])
+                _, height, width = group[0].shape
+                status = core.att_network_run_planes(network, planes, len(group), height, width, byref(batch))
+            self._context.check(status)
+            yield batch
+
+    def _pixels(self, network: ctypes.c_void_p, image: Any) -> np.ndarray:
+        """One image as the network takes it, [height, width, channels]."""
+        transform = core.att_network_transform(network)
+        shape = (transform.height, transform.width, transform.channels)
+        if not _inputs.is_path(image) and image.dtype != np.uint8:
+            _check_channels(image, transform.channels)
+            if image.shape[1:] != shape[:2]:
+                raise Error(f"an image has the shape {list(image.shape)}; the network takes {shape[0]} x {shape[1]}")
+            return np.ascontiguousarray(np.moveaxis(image, 0, -1))
+        pixels = np.empty(shape, np.float32)
+        decoded, _kept, read = (lib.att_image * 1)(), None, False
+        if _inputs.is_path(image):
+            read = True
+            path = encode(image)
+            self._context.check(
+                core.att_image_read(self._context.pointer, path, transform.channels, None, byref(decoded[0]))
+            )
+        else:
+            decoded, _kept = _decoded([image], transform.channels)
+        try:
+            self._context.check(
+                core.att_transform_image(
+                    self._context.pointer, byref(transform), byref(decoded[0]), 0, 0, 0, pixels.ctypes.data
+                )
+            )
+        finally:
+            if read:
+                core.att_image_free(self._context.pointer, byref(decoded[0]))
+        return pixels
+
+    @contextmanager
+    def _json_writer(self) -> Iterator[ctypes.c_void_p]:
+        writer = ctypes.c_void_p()
+        self._context.check(core.att_json_writer_create(self._context.pointer, False, byref(writer)))
+        try:
+            yield writer
+        finally:
+            core.att_json_writer_destroy(byref(writer))
+
+    def _answers(
+        self, network: ctypes.c_void_p, batch: Any, top: int, writer: ctypes.c_void_p
+    ) -> Iterator[dict[str, Any]]:
+        """The predictions for the images of a batch."""
+        text, length = ctypes.c_char_p(), ctypes.c_size_t()
+        shown = lib.att_answer_options(topk=top)
+        fields = [batch.fields[i] for i in range(batch.field_count)]
+        places = [batch.data[i] for i in range(batch.field_count)]
+        single = lib.att_batch(count=1, rows=1, field_count=batch.field_count, fields=batch.fields)
+        for row in range(batch.count):
+            single.data = (ctypes.c_void_p * len(places))(
+                *[place + row * _bytes(field) for place, field in zip(places, fields)]
+            )
+            core.att_json_begin_object(writer)
+            self._context.check(core.att_network_write(network, byref(single), byref(shown), writer))
+            core.att_json_end_object(writer)
+            self._context.check(core.att_json_writer_finish(writer, byref(text), byref(length)))
+            yield json.loads(ctypes.string_at(text, length.value))
+
+    def _measure_files(self, paths: Sequence[Any], options: Any, progress: ProgressCallback | None) -> _figures.Figures:
+        found = lib.att_measured()
+        options.progress = self._context.progress(progress)
+        with self._use() as network, self._context.interruptible():
+            if not core.att_network_file(network):
+                options.init_seed = self._seed
+            status = lib.lab.att_measure_checkpoint(network, texts(paths), len(paths), byref(options), byref(found))
+            try:
+                self._context.check(status)
+                figures = _figures.read(found.measure, options.samples)
+                figures.images, figures.split = found.evaluation.count, found.split.decode()
+                figures.folder = os.fsdecode(found.folder)
+            finally:
+                lib.lab.att_measured_free(byref(found))
+        return figures
+
+    def _measure_arrays(
+        self,
+        images: Any,
+        wanted: str | None,
+        nodes: str | None,
+        labels: Any,
+        samples: int,
+        batch_size: int,
+        progress: ProgressCallback | None,
+    ) -> _figures.Figures:
+        if batch_size < 1:
+            raise Error(f"batch_size is {batch_size}; expected at least 1")
+        singles = _inputs.split(images)
+        numbers = None if labels is None else np.ascontiguousarray(labels, np.int32)
+        if numbers is not None and numbers.shape != (len(singles),):
+            raise Error(f"there are {len(singles)} images and labels of shape {list(numbers.shape)}")
+        measure = ctypes.c_void_p()
+        with self._use() as network:
+            check = self._context.check
+            check(core.att_network_observe(network, encode(wanted), encode(nodes), byref(measure)))
+            try:
+                check(core.att_measure_keep_samples(measure, samples))
+                for start in range(0, len(singles), batch_size):
+                    pixels = np.stack([self._pixels(network, image) for image in singles[start : start + batch_size]])
+                    place = None if numbers is None else numbers[start:].ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
+                    check(core.att_network_measure(network, measure, pixels.ctypes.data, len(pixels), place))
+                    done = Progress("measure", batch=start // batch_size + 1, batches=-(-len(singles) // batch_size))
+                    if progress is not None and progress(done) is False:
+                        raise Error("stopped before every image was measured; there is no result", "ERR_STOPPED")
+                figures = _figures.read(measure, samples)
+            finally:
+                core.att_measure_destroy(byref(measure))
+        figures.images, figures.split, figures.folder = len(singles), "", ""
+        return figures
+
+
+def _index(what: str, index: int, count: int) -> int:
+    """A number from 0; negative numbers count from the end."""
+    number = int(index)
+    if not -count <= number < count:
+        raise Error(f"there is no {what} {number}; expected 0 to {count - 1}")
+    return number % count
+
+
+def _single(image: Image) -> Any:
+    singles = _inputs.split(image)
+    if len(singles) != 1:
+        raise Error(f"{len(singles)} images are given; expected one")
+    return singles[0]
+
+
+def _check_channels(image: np.ndarray, channels: int) -> None:
+    if image.shape[0] != channels:
+        raise Error(
+            f"an image has the shape {list(image.shape)}; expected [channels, height, width] with {channels} "
+            f"channel{'s' if channels > 1 else ''} for floats"
+        )
+
+
+def _decoded(images: list[np.ndarray], channels: int) -> tuple[Any, list[np.ndarray]]:
+    """The images as the library takes them, and the arrays that hold their pixels."""
+    kept = [_inputs.with_channels(image, channels) for image in images]
+    made = (lib.att_image * len(kept))()
+    for image, array in zip(made, kept):
+        image.height, image.width, image.channels = array.shape
+        image.pixels = array.ctypes.data
+    return made, kept
+
+
+def _shape(field: Any) -> tuple[int, ...]:
+    return tuple(field.shape.dims[: field.shape.rank])
+
+
+def _bytes(field: Any) -> int:
+    return 4 * int(np.prod(_shape(field), dtype=np.int64))
+
+
+def _outputs(batch: Any) -> dict[str, np.ndarray]:
+    """Copies of the tensors of a batch, by name. The outputs of a network are F32."""
+    found = {}
+    for i in range(batch.field_count):
+        field = batch.fields[i]
+        array = np.empty((batch.count, *_shape(field)), np.float32)
+        ctypes.memmove(array.ctypes.data, batch.data[i], array.nbytes)
+        found[field.name.decode()] = array
+    return found
+
+
+def _join(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    if not parts:
+        raise Error("no image is given; expected at least one")
+    if len(parts) == 1:
+        return parts[0]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,0 +1,126 @@
+"""Opening of networks: from files, by name, and from live PyTorch models."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from ctypes import byref
+from typing import Any
+
+from . import _library as lib
+from ._context import Error, encode
+from ._library import core
+from ._network import Network
+
+
+def open(  # noqa: A001
+    what: str | os.PathLike[str],
+    *,
+    model: str | None = None,
+    averaged: bool = False,
+    test_images: bool = False,
+    precision: str = "f32",
+    seed: int | None = None,
+    threads: int = 0,
+    **options: Any,
+) -> Network:
+    """Opens a checkpoint, the folder of a training, or a network's name.
+
+    what: a safetensors file or a PyTorch checkpoint; a folder, which means its best weights; or a name such as
+    "vit_tiny_patch16_224", whose weights are then random, drawn from `seed`; without `seed`, a warning says so.
+    model: the network's name, if the file does not tell it.
+    averaged: use the moving average of the file's weights.
+    test_images: use the image size with which timm's validate.py evaluates the weights.
+    precision: "f32"; "bf16", mixed precision; "f64", for measurements below the rounding of f32, many times slower.
+    threads: of the engine; 0: one per processor.
+    options: options of the network, such as num_classes=10 or img_size=(96, 128).
+    """
+    path = encode(what)
+    network = Network(
+        lambda context, how, network: core.att_network_open(context, path, how, network),
+        model=model,
+        averaged=averaged,
+        test_images=test_images,
+        precision=precision,
+        seed=42 if seed is None else seed,
+        threads=threads,
+        options=options,
+    )
+    if network.is_random and seed is None:
+        warnings.warn(
+            f"{what} is the name of a network, not a file: its weights are random, not pretrained. Give a seed if that "
+            "is meant",
+            stacklevel=2,
+        )
+    return network
+
+
+def from_torch(
+    model: Any, name: str | None = None, *, precision: str = "f32", threads: int = 0, **options: Any
+) -> Network:
+    """Opens a live PyTorch model, without a file. Its weights are copied: later changes need another call.
+
+    model: a model of timm with one of attscope's networks, also wrapped by torch.compile or for several devices.
+    name: the network's name in timm; None: as the model's pretrained_cfg says. Mean, std, crop and interpolation of
+    pretrained_cfg are used, too.
+    options: other options with which the model was made and which its tensors do not show, such as global_pool. The
+    image size and the number of heads are those of the model.
+    """
+    config = getattr(model, "pretrained_cfg", None) or {}
+    name = name or config.get("architecture")
+    if not name:
+        raise Error("the model has no pretrained_cfg that names its architecture; give the name of the network")
+    # Contiguous copies of tensors that need them, which live until the library has read them.
+    state = {key: value.detach().cpu().contiguous() for key, value in model.state_dict().items()}
+    tensors = (lib.att_safetensors_tensor * len(state))()
+    for tensor, (key, value) in zip(tensors, state.items()):
+        _describe(tensor, key, value)
+    network = Network(
+        lambda context, how, opened: core.att_network_open_tensors(context, tensors, len(tensors), how, opened),
+        model=name,
+        precision=precision,
+        threads=threads,
+        options={**_hidden_options(model), **options},
+    )
+    _take_preprocessing(network, config)
+    return network
+
+
+def _hidden_options(model: Any) -> dict[str, Any]:
+    """What a transformer of timm knows about itself and its tensors do not show."""
+    model = getattr(model, "_orig_mod", getattr(model, "module", model))  # torch.compile, DistributedDataParallel
+    found: dict[str, Any] = {}
+    size = getattr(getattr(model, "patch_embed", None), "img_size", None)
+    if size is not None:
+        found["img_size"] = tuple(size)
+    blocks = getattr(model, "blocks", None)
+    if blocks is not None and len(blocks):
+        found["num_heads"] = getattr(getattr(blocks[0], "attn", None), "num_heads", None)
+    return found
+
+
+def _describe(tensor: lib.att_safetensors_tensor, key: str, value: Any) -> None:
+    dtype = str(value.dtype).removeprefix("torch.")
+    if dtype not in lib.TORCH_DTYPES:
+        raise Error(f"the tensor {key} is {dtype}; expected one of {', '.join(lib.TORCH_DTYPES)}", "ERR_UNSUPPORTED")
+    if value.dim() > lib.MAX_RANK:
+        raise Error(f"the tensor {key} has {value.dim()} dimensions; expected at most {lib.MAX_RANK}")
+    tensor.name = encode(key)
+    tensor.dtype = lib.TORCH_DTYPES.index(dtype)
+    tensor.shape.rank = value.dim()
+    tensor.shape.dims[: value.dim()] = list(value.shape)
+    tensor.data = value.data_ptr()
+
+
+def _take_preprocessing(network: Network, config: dict[str, Any]) -> None:
+    """Prepares images as the model's pretrained_cfg says."""
+    with network._use() as handle:
+        p = lib.att_preprocess.from_buffer_copy(core.att_network_identity(handle).contents.preprocess)
+        for member in ("mean", "std"):
+            values = config.get(member)
+            if values is not None and len(values) == p.in_chans:
+                getattr(p, member)[: p.in_chans] = values
+        p.crop_pct = config.get("crop_pct") or p.crop_pct
+        p.crop_mode = (config.get("crop_mode") or p.crop_mode.decode()).encode()
+        p.interpolation = (config.get("interpolation") or p.interpolation.decode()).encode()
+        network._context.check(core.att_network_set_preprocess(handle, byref(p)))

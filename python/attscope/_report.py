@@ -1,0 +1,69 @@
+"""The report: one HTML page about runs."""
+
+from __future__ import annotations
+
+import html
+import os
+import tempfile
+from collections.abc import Sequence
+from ctypes import byref
+from pathlib import Path
+from typing import Any
+
+from ._context import Context, encode, texts
+from ._inputs import is_path
+from ._library import lab
+
+
+class Report:
+    """A page about runs. A notebook shows it below the cell."""
+
+    def __init__(self, page: str, height: int) -> None:
+        self.html = page
+        self.height = height
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page to a file, which needs no other file and no network connection."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" style="width: 100%; height: {self.height}px; border: 0" '
+            'title="attscope report"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<attscope.Report of {len(self.html)} characters; save() writes it, and notebooks show it>"
+
+
+def report(
+    runs: Any, *, title: str | None = None, map_bytes: int | None = None, reference: Any = None, height: int = 800
+) -> Report:
+    """Makes the page of one or several runs, as `attscope report` does.
+
+    runs: the folder of a training or of a measurement, the folder of a sweep, a `Training`, or a list of these.
+    title: heading of the page.
+    map_bytes: limit for the bytes of all images and attention maps on the page.
+    reference: the run from whose trajectory the page shows the deviations of the others.
+    height: of the page in a notebook, in pixels.
+    """
+    listed: Sequence[Any] = [runs] if is_path(runs) or hasattr(runs, "folder") else runs
+    folders = [getattr(run, "folder", run) for run in listed]
+    options = lab.att_report_options_defaults()
+    options.title = encode(title)
+    options.reference = encode(getattr(reference, "folder", reference))
+    if map_bytes is not None:
+        options.map_bytes = map_bytes
+    context = Context(threads=1)
+    with tempfile.TemporaryDirectory(prefix="attscope-") as scratch:
+        path = os.path.join(scratch, "report.html")
+        try:
+            with context.use(), context.interruptible():
+                context.check(
+                    lab.att_report_write(
+                        context.pointer, texts(folders), len(folders), byref(options), encode(path), None
+                    )
+                )
+        finally:
+            context.destroy()
+        return Report(Path(path).read_text(encoding="utf-8"), height)

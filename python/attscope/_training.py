@@ -1,0 +1,143 @@
+"""Trainings."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+from collections.abc import Sequence
+from ctypes import byref
+from typing import Any
+
+import numpy as np
+
+from . import _library as lib
+from . import _open, _report
+from ._context import Context, Error, ProgressCallback, encode
+from ._library import lab
+from ._network import Network
+
+
+class Training:
+    """A finished training and its folder."""
+
+    folder: str
+    """the folder of the run: checkpoints, args.yaml, records"""
+    epochs: int
+    """finished epochs, with those before a resume"""
+    updates: int
+    train_loss: float
+    """mean loss of the last epoch; NaN: none"""
+    best_metric: float
+    """NaN: nothing was evaluated"""
+    best_epoch: int
+    """from 0; -1: none"""
+    history: dict[str, np.ndarray]
+    """figures of the epochs of this call, by name: "epoch", "train_loss", "lr", "eval_top1", ..."""
+
+    def __init__(self, folder: str, result: lib.att_train_result, epochs: list[dict[str, float]]) -> None:
+        self.folder = folder
+        self.epochs, self.updates = result.epochs, result.updates
+        self.train_loss, self.best_metric = result.train_loss, result.best_metric
+        self.best_epoch = result.best_epoch
+        names = dict.fromkeys(name for epoch in epochs for name in epoch)
+        self.history = {name: np.array([epoch.get(name, math.nan) for epoch in epochs]) for name in names}
+
+    def open(self, **options: Any) -> Network:
+        """Opens the best weights of the training."""
+        return _open.open(self.folder, **options)
+
+    def report(self, **options: Any) -> _report.Report:
+        """The page of this training."""
+        return _report.report(self, **options)
+
+    def __repr__(self) -> str:
+        return f"<attscope.Training {self.folder}, {self.epochs} epochs, best metric {self.best_metric:.4g}>"
+
+
+def train(
+    data_dir: Any = None, *, config: Any = None, progress: ProgressCallback | None = None, **options: Any
+) -> Training:
+    """Trains a network, as `attscope train` does, and records the run in a folder.
+
+    data_dir: the data set: class folders, archives, shards, IDX or CIFAR files.
+    config: a YAML file of options, such as the args.yaml of a run.
+    progress: called after every batch.
+    options: the options of timm's train.py and of `attscope train`, with underscores: model="deit_tiny_patch16_224",
+    img_size=64, epochs=10, opt="adamw", lr=1e-3, output="output", experiment="first", resume="auto", ... None: not
+    given. Several numbers are a list or a tuple.
+
+    Ctrl-C writes a checkpoint, with which `resume` continues, and raises KeyboardInterrupt.
+    """
+    if data_dir is not None:
+        options["data_dir"] = data_dir
+    context = Context(int(options.get("threads") or 0))
+    try:
+        with context.use(), context.interruptible():
+            return _run(context, config, progress, options)
+    finally:
+        context.destroy()
+
+
+def _run(context: Context, config: Any, progress: ProgressCallback | None, options: dict[str, Any]) -> Training:
+    flags, yaml, training = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    try:
+        context.check(lab.att_recipe_flags(context.pointer, byref(flags)))
+        recipe = ctypes.create_string_buffer(lab.att_flags_size(flags))
+        kept = _fill(context, flags, yaml, config, options, recipe)
+        context.check(lab.att_training_open(context.pointer, recipe, byref(training)))
+        epochs: list[dict[str, float]] = []
+        sink = lib.att_sink(emit=_collector(epochs))
+        observer = lib.att_training_observer(ctypes.pointer(sink), context.progress(progress))
+        result = lib.att_train_result()
+        context.check(lab.att_training_run(training, byref(observer), byref(result)))
+        del kept
+        return Training(os.fsdecode(lab.att_training_folder(training).contents.folder), result, epochs)
+    finally:
+        lab.att_training_close(byref(training))
+        lab.att_yaml_destroy(byref(yaml))
+        lab.att_flags_destroy(byref(flags))
+
+
+def _fill(
+    context: Context, flags: Any, yaml: Any, config: Any, options: dict[str, Any], recipe: Any
+) -> list[bytes | None]:
+    """Stores the settings in the recipe. It points into the texts that are returned, and into the YAML file."""
+    lab.att_flags_default(flags, recipe)
+    if config is not None:
+        context.check(lab.att_recipe_read(context.pointer, encode(config), recipe, byref(yaml)))
+    kept = []
+    for name, value in options.items():
+        if value is None:
+            continue
+        text = encode(_text(name, value))
+        kept.append(text)
+        context.check(lab.att_flags_set(flags, encode(name), text, recipe))
+    return kept
+
+
+def _text(name: str, value: Any) -> Any:
+    """The value of an option as in an args.yaml."""
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (str, os.PathLike)):
+        return value
+    if isinstance(value, (int, float, np.number)):
+        return repr(value.item() if isinstance(value, np.number) else value)
+    if isinstance(value, Sequence):
+        return " ".join(os.fspath(_text(name, single)) for single in value)
+    raise Error(f"the option {name} is {value!r}; expected a number, a text, true or false, or a list of these")
+
+
+def _collector(epochs: list[dict[str, float]]) -> Any:
+    """A receiver of events that keeps the figures of each epoch."""
+
+    def emit(_user: Any, pointer: Any) -> int:
+        event = pointer.contents
+        if event.kind == lib.EVENT_EPOCH:
+            fields = [event.fields[i] for i in range(event.field_count)]
+            numbers = {field.name.decode(): field.number for field in fields if field.text is None}
+            epochs.append({"epoch": event.epoch, **numbers})
+        return 0
+
+    return lib.EmitFn(emit)

@@ -1,0 +1,42 @@
+/* hub/cache.h - the cache of the Hub's Python client (huggingface_hub):
+ *
+ *   models--ORG--NAME/blobs/HASH                   contents of a file; HASH is the SHA-256 of a large file, git's SHA-1
+ * of another models--ORG--NAME/snapshots/COMMIT/FILE        symbolic link to the blob models--ORG--NAME/refs/REVISION
+ * commit of a branch or tag models--ORG--NAME/.no_exist/COMMIT/FILE        empty: the commit has no such file
+ *   .locks/models--ORG--NAME/HASH.lock             locks a blob while it is written
+ */
+#ifndef ATT_HUB_CACHE_H
+#define ATT_HUB_CACHE_H
+
+#include "hub/name.h"
+#include "hub/settings.h"
+
+enum { ATT_COMMIT = 41 };
+
+typedef struct att_hub_cache {
+    att_context *context;
+    char folder[ATT_HUB_PATH]; /* of the repository */
+    char locks[ATT_HUB_PATH];
+} att_hub_cache;
+
+att_status att_hub_cache_of(att_context *context, const att_hub_settings *settings, const char *repository,
+                            att_hub_cache *cache);
+
+/* Writes the commit of the revision; "" if the cache does not know it. */
+att_status att_hub_cache_commit(const att_hub_cache *cache, const char *revision, char commit[ATT_COMMIT]);
+/* Writes the path that the file of the commit has, whether it exists or not. */
+att_status att_hub_cache_path(const att_hub_cache *cache, const char *commit, const char *file, char *path,
+                              size_t size);
+bool att_hub_cache_has(const att_hub_cache *cache, const char *commit, const char *file);
+/* Whether the cache records that the commit has no such file. */
+bool att_hub_cache_lacks(const att_hub_cache *cache, const char *commit, const char *file);
+
+/* These create missing folders. Errors: ERR_IO, ERR_ARGUMENT (a path that is too long), ERR_MEMORY. */
+att_status att_hub_cache_set_commit(const att_hub_cache *cache, const char *revision, const char *commit);
+att_status att_hub_cache_set_lacks(const att_hub_cache *cache, const char *commit, const char *file);
+/* Writes the paths of the blob with this hash and of its lock. */
+att_status att_hub_cache_blob(const att_hub_cache *cache, const char *hash, char *blob, char *lock, size_t size);
+/* Makes the link of the file to the blob. */
+att_status att_hub_cache_link(const att_hub_cache *cache, const char *commit, const char *file, const char *hash);
+
+#endif

@@ -1,0 +1,334 @@
+"""Networks: forms of images, predictions, attention, figures, and what is refused."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import warnings
+
+import attscope
+import numpy as np
+from common import CLASSES, TINY, TOKENS, Case, Tensor, main, pictures, read_safetensors, tiny, write_data, write_png
+
+
+class Pil:
+    """Behaves as an image of PIL, as far as the package uses one."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def getbands(self):
+        return ("R", "G", "B", "A")
+
+    def convert(self, mode):
+        assert mode == "RGB"
+        return self.array
+
+
+def normalised(image):
+    """The image as the network takes it: mean 0.5, std 0.5, channels first."""
+    return np.moveaxis((image / np.float32(255) - np.float32(0.5)) / np.float32(0.5), -1, 0).astype(np.float32)
+
+
+class Inputs(Case):
+    def test_every_form_of_an_image_gives_the_same_answer(self):
+        images = pictures(3)
+        with tiny() as network:
+            for i, image in enumerate(images):
+                write_png(f"{i}.png", image)
+            from_files = network.predict(["0.png", "1.png", "2.png"]).logits
+            self.assertEqual(from_files.shape, (3, 4))
+            self.assertEqual(from_files.dtype, np.float32)
+            alpha = np.concatenate([images[1], images[1][:, :, :1]], axis=2)
+            forms = [
+                (images, 3),
+                (list(images), 3),
+                (Tensor(np.moveaxis(images, -1, 1)), 3),
+                (["0.png", images[1], Pil(images[2])], 3),
+                ([images[:2], Tensor(np.moveaxis(images[2], -1, 0))], 3),
+                ([images[0], alpha], 2),
+                (images[0], 1),
+                (os.fspath("0.png"), 1),
+                (np.asfortranarray(images[0]), 1),
+            ]
+            for i, (form, count) in enumerate(forms):
+                np.testing.assert_array_equal(network.predict(form).logits, from_files[:count], err_msg=str(i))
+            np.testing.assert_array_equal(network.predict(images, batch_size=2).logits, from_files)
+            grey = network.predict(images[0][:, :, 0]).logits
+            np.testing.assert_array_equal(network.predict(np.repeat(images[0][:, :, :1], 3, 2)).logits, grey)
+
+    def test_floats_are_not_transformed(self):
+        floats = np.stack([normalised(image) for image in pictures(3)])
+        with tiny() as network:
+            wanted = network.predict(floats).logits
+            for form in (
+                list(floats),
+                Tensor(floats),
+                Tensor(floats.astype(np.float16).astype(np.float32)),
+                floats * 1.0,
+            ):
+                np.testing.assert_allclose(network.predict(form).logits, wanted, atol=1e-3)
+            np.testing.assert_array_equal(network.predict(floats.astype(np.float64)).logits, wanted)
+            # The order of channels and axes matters.
+            self.assertGreater(np.abs(network.predict(floats[:, ::-1]).logits - wanted).max(), 1e-4)
+            self.assertGreater(np.abs(network.predict(floats.swapaxes(2, 3)).logits - wanted).max(), 1e-4)
+
+    def test_other_objects_are_refused(self):
+        with tiny() as network:
+            for images, part in [
+                (np.zeros((16, 16, 3), np.float32), "expected [channels, height, width] with 3 channels for floats"),
+                (np.zeros((16, 16), np.float32), "floats of shape [16, 16]"),
+                (np.zeros((16, 16, 3), np.int64), "array of int64; expected uint8, or floats that are normalised"),
+                (np.zeros((16, 16, 5), np.uint8), "uint8 of shape [16, 16, 5]"),
+                ([None], "an image is a NoneType"),
+                ([], "no image is given"),
+                ("absent.png", "absent.png"),
+                ("a\0b", "contains a zero byte"),
+            ]:
+                self.fails(part, network.predict, images)
+            self.fails("the network takes 16 x 16", network.attention, np.zeros((3, 8, 8), np.float32), 0)
+            self.fails("3 images are given; expected one", network.attention, pictures(3), 0)
+            self.fails("batch_size is 0", network.predict, pictures(1), batch_size=0)
+
+
+class Answers(Case):
+    def test_predictions(self):
+        with tiny() as network:
+            found = network.predict(pictures(5), top=2, batch_size=3)
+            self.assertEqual((len(found), len(found[0]["top"])), (5, 2))
+            for answer, logits in zip(found, found.logits):
+                self.assertEqual(answer["top"][0]["class"], int(np.argmax(logits)))
+                softmax = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+                self.assertAlmostEqual(answer["top"][0]["probability"], softmax.max(), places=6)
+
+    def test_features_give_the_logits(self):
+        with tiny() as network:
+            images = pictures(4)
+            before = network.predict(images).logits
+            features = network.features(images)
+            self.assertEqual(features.shape, (4, 16))
+            outputs = network.outputs(images, ["logits", "features", "blocks.*.attn.map"], batch_size=3)
+            np.testing.assert_array_equal(outputs["logits"], before)
+            np.testing.assert_array_equal(outputs["features"], features)
+            self.assertEqual(outputs["blocks.1.attn.map"].shape, (4, 2, TOKENS, TOKENS))
+            np.testing.assert_array_equal(network.predict(images).logits, before)
+            self.fails('no output "stage9"', network.outputs, images, ["stage9"], status="ERR_NOT_FOUND")
+
+    def test_attention_is_the_map(self):
+        with tiny() as network:
+            image = pictures(1)[0]
+            maps = network.outputs(image, ["blocks.1.attn.map"])["blocks.1.attn.map"][0]
+            self.assertEqual(network.layers, ["blocks.0.attn", "blocks.1.attn"])
+            found = network.attention(image, 1)
+            np.testing.assert_allclose(found, maps, atol=1e-6)  # measured: 3e-8
+            np.testing.assert_allclose(found.sum(axis=-1), 1, atol=1e-5)
+            np.testing.assert_array_equal(network.attention(image, -1, 1), found[1])
+            np.testing.assert_array_equal(network.attention(image, "blocks.1.attn", query=3), found[:, 3])
+            np.testing.assert_array_equal(network.attention(image, 1, 0, -1), found[0, TOKENS - 1])
+            np.testing.assert_allclose(network.attention(normalised(image), 1), found, atol=0.2)
+            self.fails("there is no layer 2; expected 0 to 1", network.attention, image, 2)
+            self.fails("there is no head -3", network.attention, image, 0, -3)
+            self.fails("there is no query 17", network.attention, image, 0, 0, 17)
+            self.fails('no attention layer "x"', network.attention, image, "x")
+
+    def test_properties(self):
+        with tiny() as network:
+            self.assertEqual(repr(network), "<attscope.Network vit_tiny_patch16_224>")
+            self.assertEqual((network.classes, network.class_names, network.path), (4, None, None))
+            self.assertEqual(network.image_size, (3, 16, 16))
+            self.assertEqual((network.options["depth"], network.options["img_size"]), (2, (16, 16)))
+
+    def test_random_weights_are_not_taken_for_pretrained_ones(self):
+        with self.assertWarnsRegex(UserWarning, "its weights are random, not pretrained"):
+            tiny(seed=None).close()
+        with warnings.catch_warnings(), self.assertLogs("attscope", "INFO") as log, tiny(seed=1) as network:
+            warnings.simplefilter("error")
+            self.assertTrue(network.is_random)
+        self.assertIn("random weights", log.output[0])
+
+    def test_networks_without_a_head(self):
+        with tiny(num_classes=0) as network:
+            self.fails("no head", network.predict, pictures(1))
+            self.assertEqual(network.features(pictures(1)).shape, (1, 16))
+
+    def test_numbers_that_are_not_finite(self):
+        with tiny() as network:
+            self.fails("NaN", network.predict, np.full((3, 16, 16), np.nan), status="ERR_NONFINITE")
+            network.predict(pictures(1))
+
+    def test_refusals(self):
+        self.fails("absent is neither a file nor a folder", attscope.open, "absent", status="ERR_NOT_FOUND")
+        self.fails('the precision is "f16"', tiny, precision="f16")
+        self.fails("the option depth is {}", tiny, depth={})
+        self.fails("dept", tiny, dept=3)
+        self.fails("threads", tiny, threads=-1)
+
+
+class Measuring(Case):
+    def test_files_and_arrays_have_the_same_figures(self):
+        write_data("data")
+        images, labels = pictures(16, seed=16), np.arange(16) % 4
+        train = attscope.train(
+            "data", model="vit_tiny_patch16_224", epochs=1, batch_size=16, experiment="run", **TINY, threads=2
+        )
+        with train.open(threads=2) as network:
+            order = np.argsort(labels, kind="stable")  # the order of the class folders
+            named = ["entropy", "accuracy", "nsi"]
+            files = network.measure("data", named, samples=3, frame=False)
+            arrays = network.measure(images[order], named, labels=labels[order], samples=3, batch_size=16, frame=False)
+            self.assertEqual((files.images, files.split, arrays.images, arrays.split), (16, "validation", 16, ""))
+            self.assertEqual((files.folder, arrays.folder), (train.folder, ""))
+            self.assertEqual(list(files), list(arrays))
+            for name in files:
+                if files[name].dtype == object:
+                    self.assertEqual(list(files[name]), list(arrays[name]))
+                else:
+                    np.testing.assert_array_equal(files[name], arrays[name], err_msg=name)
+            entropy = files["instrument"] == "entropy"
+            self.assertTrue((files["bound"][entropy] == files["uniform"][entropy]).all())
+            self.assertTrue((files["mean"][entropy] < files["bound"][entropy]).all())
+            nsi = files["instrument"] == "nsi"
+            np.testing.assert_array_equal(np.isfinite(files["samples"]).all(axis=1), nsi)
+            self.assertEqual(set(files["head"][files["node"] == "blocks.0.attn"]), {-1, 0, 1})
+            some = network.measure(["data/validation/ant/000.png"], "entropy", nodes="blocks.1*", frame=False)
+            self.assertEqual((set(some["node"]), some.images), ({"blocks.1.attn"}, 1))
+            self.fails("entrop", network.measure, "data", "entrop", status="ERR_NOT_FOUND")
+            self.fails("labels are for images in memory", network.measure, "data", labels=[1])
+            self.fails("need paths", network.measure, images, output="out")
+            self.fails("16 images and labels of shape [2]", network.measure, images, labels=[1, 2])
+            try:
+                import pandas
+            except ImportError:
+                self.assertIsInstance(network.measure(images, "entropy"), attscope.Figures)
+            else:
+                frame = network.measure(images, "entropy")
+                self.assertIsInstance(frame, pandas.DataFrame)
+                self.assertEqual(frame.attrs["images"], 16)
+
+    def test_random_weights_are_measured(self):
+        write_data("random")
+        with tiny(seed=3) as network:
+            files = network.measure("random/validation", "entropy", output="figures", frame=False)
+            self.assertEqual(files.folder, "figures/vit_tiny_patch16_224-init-3")
+            images = [
+                f"random/validation/{CLASSES[i % 4]}/{i:03}.png" for i in np.argsort(np.arange(16) % 4, kind="stable")
+            ]
+            again = network.measure([*images[:8], *images[8:]], "entropy", frame=False)
+            np.testing.assert_array_equal(files["mean"], again["mean"])
+
+    def test_a_live_model_is_measured(self):
+        write_data("live")
+        train = attscope.train(
+            "live", model="vit_tiny_patch16_224", epochs=1, batch_size=16, experiment="live", **TINY, threads=2
+        )
+
+        class Model:
+            def __init__(self, config):
+                self.pretrained_cfg = config
+
+            def state_dict(self):
+                tensors = read_safetensors(f"{train.folder}/model_best.safetensors")
+                return {f"module.{name}": Tensor(array) for name, array in tensors.items() if "." not in name[:4]
+                        and not name.startswith("optimizer.")}  # fmt: skip
+
+        options = {name: TINY[name] for name in ("img_size", "patch_size", "num_heads")}
+        with train.open(threads=2) as file:
+            wanted = file.predict(pictures(4)).logits
+        config = {"architecture": "vit_tiny_patch16_224", "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5),
+                  "crop_pct": 0.9, "interpolation": "bicubic"}  # fmt: skip
+        with attscope.from_torch(Model(config), **options) as network:
+            gc.collect()
+            np.testing.assert_array_equal(network.predict(pictures(4)).logits, wanted)
+            figures = network.measure("live", ["entropy"], output="figures", frame=False)
+            self.assertEqual(figures.folder, "figures/vit_tiny_patch16_224")
+            self.assertIn("vit_tiny_patch16_224", attscope.report(figures.folder).html)
+        with attscope.from_torch(Model(dict(config, crop_pct=0.5)), **options) as network:
+            self.assertGreater(np.abs(network.predict(pictures(4)).logits - wanted).max(), 1e-5)
+        self.fails("give the name of the network", attscope.from_torch, Model(None))
+        complex_model = Model(config)
+        complex_model.state_dict = lambda: {"x": Tensor(np.zeros(2), "torch.complex64")}
+        self.fails("the tensor x is complex64", attscope.from_torch, complex_model)
+
+
+class Life(Case):
+    def test_closing(self):
+        network = tiny()
+        network.close()
+        network.close()
+        self.assertEqual(repr(network), "<attscope.Network ?, closed>")
+        self.fails("the network is closed", network.predict, pictures(1))
+
+    def test_two_networks_in_two_threads(self):
+        images = pictures(8)
+        with tiny(seed=1) as one, tiny(seed=2) as two:
+            wanted = [one.predict(images).logits, two.predict(images).logits]
+            failures = []
+
+            def work(number, network):
+                for _ in range(20):
+                    if not np.array_equal(network.predict(images).logits, wanted[number]):
+                        failures.append(number)
+
+            # Two threads share the first network, a third has its own.
+            threads = [threading.Thread(target=work, args=pair) for pair in ((0, one), (1, two), (0, one))]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(failures, [])
+
+    def test_a_call_waits_for_the_call_of_another_thread(self):
+        images = pictures(2)
+        with tiny() as network:
+            waited = []
+            other = threading.Thread(target=network.predict, args=(images,))
+
+            def progress(_state):
+                if not waited:
+                    other.start()
+                    other.join(0.2)  # long enough for a prediction that does not wait
+                    waited.append(other.is_alive())
+
+            network.measure(images, "entropy", batch_size=1, progress=progress, frame=False)
+            other.join()
+            self.assertEqual(waited, [True])
+
+    def test_a_program_can_end_while_a_thread_runs(self):
+        code = """
+import threading
+from common import pictures, tiny
+network, images, started = tiny(img_size=64, embed_dim=64, depth=6), pictures(128, size=64), threading.Event()
+def work():
+    while True:
+        network.predict(images, batch_size=128)
+        started.set()
+threading.Thread(target=work, daemon=True).start()
+started.wait()
+"""
+        path = os.pathsep.join(filter(None, [os.path.dirname(__file__), os.environ.get("PYTHONPATH")]))
+        run = subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+        )
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+
+    def test_a_fork_is_refused_and_can_open_its_own(self):
+        images = pictures(2)
+        with tiny() as network:
+            wanted = network.predict(images).logits
+            child = os.fork()
+            if child == 0:
+                status = 1
+                try:
+                    self.fails("was made before os.fork()", network.predict, images, status="ERR_UNSUPPORTED")
+                    network.close()
+                    with tiny() as own:
+                        status = 0 if np.array_equal(own.predict(images).logits, wanted) else 2
+                finally:
+                    os._exit(status)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+            np.testing.assert_array_equal(network.predict(images).logits, wanted)
+
+
+if __name__ == "__main__":
+    main()

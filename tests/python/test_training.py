@@ -1,0 +1,143 @@
+"""Trainings and reports, and how long calls are stopped."""
+
+import os
+import signal
+
+import attscope
+import numpy as np
+from common import CLASSES, TINY, Case, main, pictures, tiny, write_data
+
+OPTIONS = {"model": "vit_tiny_patch16_224", "batch_size": 8, "threads": 2, "workers": 1, **TINY}
+
+
+class Trainings(Case):
+    @classmethod
+    def setUpClass(cls):
+        write_data("data")
+
+    def test_a_training_is_reported(self):
+        seen = []
+        training = attscope.train(
+            "data", epochs=3, opt="adamw", lr=2e-3, warmup_epochs=0, output="runs", experiment="first",
+            scale=(0.8, 1.0), hflip=0, no_aug=False, aa=None, progress=seen.append, **OPTIONS,
+        )  # fmt: skip
+        self.assertEqual((training.folder, training.epochs, training.updates), ("runs/first", 3, 18))
+        self.assertEqual(list(training.history["epoch"]), [0, 1, 2])
+        self.assertEqual(training.history["train_loss"][-1], training.train_loss)
+        self.assertEqual(training.history["eval_top1"].max(), training.best_metric)
+        self.assertEqual({p.stage for p in seen}, {"train", "evaluate"})
+        self.assertEqual((seen[0].batches, seen[0].epochs), (6, 3))
+        with training.open(threads=1) as network:
+            self.assertEqual(network.class_names, CLASSES)
+            network.measure("data", ["entropy"], maps=2, frame=False)
+
+        report = training.report(title="Two < three")
+        self.assertIn("first", report.html)
+        shown = report._repr_html_()
+        self.assertTrue(shown.startswith('<iframe srcdoc="'))
+        self.assertNotIn("<script", shown)  # escaped
+        self.assertEqual(shown.count('"'), 6)
+        report.save("report.html")
+        with open("report.html", encoding="utf-8") as file:
+            self.assertEqual(file.read(), report.html)
+        both = attscope.report([training, "runs/first"])
+        self.assertLess(abs(len(both.html) - len(report.html)), 100)  # the same run counts once
+
+        again = attscope.train(config="runs/first/args.yaml", resume="runs/first", epochs=3)
+        self.assertEqual((again.epochs, len(again.history)), (3, 0))
+
+    def test_wrong_settings_are_refused(self):
+        for options, part in [
+            ({"epoch": 3}, "epoch"),
+            ({"epochs": "many"}, "epochs"),
+            ({"opt": "adm"}, "adm"),
+            ({"epochs": {}}, "the option epochs is {}"),
+            ({"model": "no_such_network"}, "no_such_network"),
+            ({"config": "absent.yaml"}, "absent.yaml"),
+        ]:
+            self.fails(part, attscope.train, "data", **{**OPTIONS, **options})
+        self.fails("absent", attscope.report, "absent", status="ERR_NOT_FOUND")
+        self.fails("", attscope.report, [])
+
+
+class Stopping(Case):
+    """The signal comes while the library runs: the callback of a batch sends it."""
+
+    @classmethod
+    def setUpClass(cls):
+        write_data("data")
+
+    def interrupted(self, call):
+        """Calls call(progress), interrupted after the second batch. Returns the number of reported batches."""
+        seen = []
+
+        def progress(state):
+            seen.append(state)
+            if len(seen) == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with self.assertRaises(KeyboardInterrupt) as caught:
+            call(progress)
+        self.assertEqual(caught.exception.__context__.status, "ERR_STOPPED")  # it says where a training continues
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+        return len(seen)
+
+    def test_a_measurement(self):
+        write_network("network")
+        with attscope.open("network") as network:
+            wanted = network.measure("data", "entropy", frame=False)
+            count = self.interrupted(
+                lambda progress: network.measure("data", "entropy", batch_size=2, progress=progress, frame=False)
+            )
+            self.assertEqual(count, 2)
+            again = network.measure("data", "entropy", frame=False)
+            np.testing.assert_array_equal(again["mean"], wanted["mean"])
+
+    def test_a_training(self):
+        def train(progress):
+            attscope.train("data", epochs=50, experiment="stopped", progress=progress, **OPTIONS)
+
+        self.assertEqual(self.interrupted(train), 2)
+        folder = "output/train/stopped"
+        batches = []
+        self.fails(
+            "stopped", attscope.train, config=f"{folder}/args.yaml", resume=folder, status="ERR_STOPPED",
+            progress=lambda state: batches.append(state.batch) or False,
+        )  # fmt: skip
+        self.assertEqual(batches, [3])
+
+    def test_callbacks(self):
+        write_network("other")
+        with attscope.open("other") as network:
+
+            def measure(progress):
+                return network.measure("data", "entropy", batch_size=2, progress=progress, frame=False)
+
+            self.fails("stopped", measure, lambda state: False, status="ERR_STOPPED")
+            with self.assertRaises(ZeroDivisionError):
+                measure(lambda state: 1 / 0)
+            self.fails("whose call is still running", measure, lambda state: network.predict(pictures(1)))
+            self.assertEqual(measure(lambda state: None).images, 16)
+
+    def test_images_in_memory(self):
+        batches = []
+        with tiny() as network:
+
+            def measure(progress):
+                return network.measure(pictures(5), "entropy", batch_size=2, progress=progress, frame=False)
+
+            measure(lambda state: batches.append((state.batch, state.batches)))
+            self.assertEqual(batches, [(1, 3), (2, 3), (3, 3)])
+            self.fails("stopped", measure, lambda state: False, status="ERR_STOPPED")
+            with self.assertRaises(KeyboardInterrupt):
+                measure(lambda state: os.kill(os.getpid(), signal.SIGINT))
+            self.assertEqual(measure(None).images, 5)
+
+
+def write_network(folder):
+    """A checkpoint with random weights."""
+    attscope.train("data", epochs=0, output=".", experiment=folder, **OPTIONS)
+
+
+if __name__ == "__main__":
+    main()
