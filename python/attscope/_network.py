@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import operator
 import os
 import weakref
 from collections.abc import Iterator, Sequence
@@ -174,10 +175,7 @@ class Network:
         with self._use() as network:
             values = self._identity(network).options
             items = [values.items[i] for i in range(values.count)]
-            return {
-                v.key.decode(): v.text.decode() if v.count == 0 else v.numbers[0] if v.count == 1 else tuple(v.numbers)
-                for v in items
-            }
+            return {v.key.decode(): _option(v) for v in items}
 
     @property
     def image_size(self) -> tuple[int, int, int]:
@@ -214,6 +212,8 @@ class Network:
 
         top: the number of classes in each prediction.
         """
+        if top < 1:
+            raise Error(f"top is {top}; expected at least 1")
         answers: list[dict[str, Any]] = []
         outputs: list[dict[str, np.ndarray]] = []
         with self._use() as network, self._json_writer() as writer:
@@ -226,16 +226,17 @@ class Network:
         """The input of the classifier for each image: [images, channels]."""
         return self.outputs(images, ["features"], batch_size=batch_size)["features"]
 
-    def outputs(self, images: Images, names: Sequence[str], *, batch_size: int = BATCH) -> dict[str, np.ndarray]:
+    def outputs(self, images: Images, names: str | Sequence[str], *, batch_size: int = BATCH) -> dict[str, np.ndarray]:
         """Named outputs, each with one row for each image.
 
-        Names: "logits", "features" [channels], "tokens" [tokens, channels], "stage1" to "stage4" of a convolutional
-        network, and for attention layers "blocks.3.attn.map" [heads, queries, keys]; '*' and '?' are allowed in names
-        of layers.
+        names: one name or several: "logits", "features" [channels], "tokens" [tokens, channels], "stage1" to "stage4"
+        of a convolutional network, and for attention layers "blocks.3.attn.map" [heads, queries, keys]; '*' and '?' are
+        allowed in names of layers.
         """
         with self._use() as network:
             inner = self._inner(network)
-            self._context.check(core.att_network_select_outputs(inner, encode(",".join(names))))
+            chosen = names if isinstance(names, str) else ",".join(names)
+            self._context.check(core.att_network_select_outputs(inner, encode(chosen)))
             return _join([_outputs(batch) for batch in self._run(inner, images, batch_size)])
 
     def attention(
@@ -487,10 +488,21 @@ class Network:
 
 def _index(what: str, index: int, count: int) -> int:
     """A number from 0; negative numbers count from the end."""
-    number = int(index)
+    number = operator.index(index)
+    if not count:
+        raise Error(f"there is no {what} {number}: the network has none", "ERR_NOT_FOUND")
     if not -count <= number < count:
         raise Error(f"there is no {what} {number}; expected 0 to {count - 1}")
     return number % count
+
+
+def _option(option: Any) -> str | int | float | tuple[int | float, ...]:
+    """The value of an option: a text, a number or several. Whole numbers are int; the library has doubles only."""
+    if option.count == 0:
+        text: str = option.text.decode()
+        return text
+    numbers = tuple(int(value) if value.is_integer() else value for value in option.numbers[: option.count])
+    return numbers[0] if option.count == 1 else numbers
 
 
 def _single(image: Image) -> Any:

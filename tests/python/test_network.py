@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import types
 import warnings
 
 import attscope
@@ -101,6 +102,7 @@ class Answers(Case):
                 self.assertEqual(answer["top"][0]["class"], int(np.argmax(logits)))
                 softmax = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
                 self.assertAlmostEqual(answer["top"][0]["probability"], softmax.max(), places=6)
+            self.fails("top is 0; expected at least 1", network.predict, pictures(1), top=0)
 
     def test_features_give_the_logits(self):
         with tiny() as network:
@@ -113,6 +115,9 @@ class Answers(Case):
             np.testing.assert_array_equal(outputs["features"], features)
             self.assertEqual(outputs["blocks.1.attn.map"].shape, (4, 2, TOKENS, TOKENS))
             np.testing.assert_array_equal(network.predict(images).logits, before)
+            one = network.outputs(images, "features")
+            self.assertEqual(list(one), ["features"])
+            np.testing.assert_array_equal(one["features"], features)
             self.fails('no output "stage9"', network.outputs, images, ["stage9"], status="ERR_NOT_FOUND")
 
     def test_attention_is_the_map(self):
@@ -128,6 +133,7 @@ class Answers(Case):
             np.testing.assert_array_equal(network.attention(image, 1, 0, -1), found[0, TOKENS - 1])
             np.testing.assert_allclose(network.attention(normalised(image), 1), found, atol=0.2)
             self.fails("there is no layer 2; expected 0 to 1", network.attention, image, 2)
+            self.assertRaises(TypeError, network.attention, image, 1.5)
             self.fails("there is no head -3", network.attention, image, 0, -3)
             self.fails("there is no query 17", network.attention, image, 0, 0, 17)
             self.fails('no attention layer "x"', network.attention, image, "x")
@@ -138,6 +144,9 @@ class Answers(Case):
             self.assertEqual((network.classes, network.class_names, network.path), (4, None, None))
             self.assertEqual(network.image_size, (3, 16, 16))
             self.assertEqual((network.options["depth"], network.options["img_size"]), (2, (16, 16)))
+            self.assertEqual(repr(network.options["embed_dim"]), "16")  # not 16.0
+            with tiny(seed=1, **network.options) as again:
+                self.assertEqual(again.options, network.options)
 
     def test_random_weights_are_not_taken_for_pretrained_ones(self):
         with self.assertWarnsRegex(UserWarning, "its weights are random, not pretrained"):
@@ -197,6 +206,9 @@ class Measuring(Case):
             self.fails("labels are for images in memory", network.measure, "data", labels=[1])
             self.fails("need paths", network.measure, images, output="out")
             self.fails("16 images and labels of shape [2]", network.measure, images, labels=[1, 2])
+            for wrong in (-1, 4, 2000000):
+                part = f"the label of image 1 is {wrong}"
+                self.fails(part, network.measure, images[:2], "accuracy", labels=[0, wrong])
             try:
                 import pandas
             except ImportError:
@@ -242,7 +254,13 @@ class Measuring(Case):
             np.testing.assert_array_equal(network.predict(pictures(4)).logits, wanted)
             figures = network.measure("live", ["entropy"], output="figures", frame=False)
             self.assertEqual(figures.folder, "figures/vit_tiny_patch16_224")
-            self.assertIn("vit_tiny_patch16_224", attscope.report(figures.folder).html)
+            page = attscope.report(figures.folder).html
+            self.assertIn("vit_tiny_patch16_224", page)
+            self.assertEqual(attscope.report(figures).html, page)
+            frame = types.SimpleNamespace(attrs={"folder": figures.folder})  # as a DataFrame of pandas has it
+            self.assertEqual(attscope.report([frame]).html, page)
+            unrecorded = network.measure(pictures(2), "entropy", frame=False)
+            self.fails("the figures are not recorded in a folder", attscope.report, unrecorded)
         with attscope.from_torch(Model(dict(config, crop_pct=0.5)), **options) as network:
             self.assertGreater(np.abs(network.predict(pictures(4)).logits - wanted).max(), 1e-5)
         self.fails("give the name of the network", attscope.from_torch, Model(None))
