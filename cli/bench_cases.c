@@ -145,6 +145,13 @@ typedef struct found {
     int row_count, threads, repeats;
 } found;
 
+/* Threads that call kernels: those of a device are called by one. */
+static int calling_threads(const bench_call *call)
+{
+    bool on_device = strcmp(call->settings->engine.backend, "cuda") == 0;
+    return on_device ? 1 : att_context_threads(call->cli->context);
+}
+
 static void print_head(const bench_call *call, int threads)
 {
     const bench_measure *m = &call->settings->measure;
@@ -287,7 +294,7 @@ static int run_case(const bench_call *call, const bench_case *c, bench_records *
                .result = &last->of.result,
                .rows = records->items,
                .row_count = records->count - 1,
-               .threads = att_context_threads(call->cli->context),
+               .threads = calling_threads(call),
                .repeats = call->settings->measure.repeats};
     if (call->prints)
         print_case(&f);
@@ -306,7 +313,7 @@ static int run(const bench_call *call)
         return cli_failure("out of memory");
     for (; code == CLI_OK && bench_case_at(s, NULL, index, &c); index++) {
         if (call->prints && index == 0)
-            print_head(call, att_context_threads(call->cli->context));
+            print_head(call, calling_threads(call));
         code = run_case(call, &c, records);
     }
     free(records);

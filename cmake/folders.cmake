@@ -1,10 +1,10 @@
 # The folders of src/, bottom to top, and which folders each may use. Every folder of src/ must be listed here.
 # tools/check-layers reads these lines too, and checks every #include against them. Folders marked LAB make
 # libattscope-lab, all others libattscope.
-att_folder(core)
+att_folder(core USES ${CMAKE_DL_LIBS})
 # Eigenvalues. ARPACK's pkg-config file names LAPACK only for static linking.
 att_folder(spectrum USES att_core PkgConfig::ARPACK PkgConfig::LAPACK)
-att_folder(comm USES att_core ${CMAKE_DL_LIBS})
+att_folder(comm USES att_core)
 att_folder(io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
            PkgConfig::WEBP ZLIB::ZLIB)
 att_folder(data USES att_io att_comm)
@@ -16,6 +16,8 @@ att_folder(backend USES att_graph)
 att_folder(kernels/ref USES att_backend att_ops)
 # gomp: a oneDNN primitive stores the OpenMP thread count when it is created; onednn.c sets and restores that count.
 att_folder(kernels/cpu USES att_backend att_ops att_spectrum DNNL::dnnl gomp)
+# CUDA sources, which cmake/cuda.cmake compiles into a plugin.
+att_folder(kernels/cuda USES att_backend att_ops)
 att_folder(weights USES att_backend)
 att_folder(plan USES att_patterns att_weights att_comm)
 att_folder(session USES att_plan)

@@ -1,6 +1,7 @@
-# Plugins, which are loaded on request and keep the libraries free of what they need: MPI, once for each MPI library.
+# Plugins, which are loaded on request and keep the libraries free of what they need: MPI, once for each MPI library,
+# and the backend "cuda".
 file(RELATIVE_PATH ATT_PLUGINS_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/attscope-plugins)
-set_property(SOURCE src/comm/plugin.c APPEND PROPERTY COMPILE_DEFINITIONS
+set_property(SOURCE src/core/plugin.c APPEND PROPERTY COMPILE_DEFINITIONS
              ATT_PLUGINS_FROM_BIN="${ATT_PLUGINS_FROM_BIN}")
 set(ATT_PLUGINS "")
 
@@ -25,3 +26,7 @@ endfunction()
 
 att_mpi_plugin(openmpi ompi-c "Open MPI")
 att_mpi_plugin(mpich mpich MPICH)
+
+if(ATT_CUDA)
+  include(cmake/cuda.cmake)
+endif()

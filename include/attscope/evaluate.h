@@ -17,7 +17,7 @@ extern "C" {
 
 typedef struct att_evaluate_options {
     const att_option_values *task_options; /* options of the model's task, as in att_train_options */
-    const char *backend;                   /* "cpu", "ref"; NULL means "cpu" */
+    const char *backend;                   /* "cpu", "ref", "cuda"; NULL means "cpu" */
     att_precision precision;               /* ATT_MIXED needs less memory and, if att_context_has_bf16(), less time */
     int batch_size;                        /* images per run; changes only speed and memory */
     int workers;                           /* threads of the loader */

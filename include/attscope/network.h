@@ -33,7 +33,7 @@ typedef struct att_network_options {
     bool test_images;    /* for pretrained weights: use the image size and crop with which timm's validate.py evaluates
                             them, unless `options` give img_size */
     uint64_t seed;       /* seed of the weights, if there is no file */
-    const char *backend; /* "cpu", "ref", "f64"; NULL: "cpu" */
+    const char *backend; /* "cpu", "ref", "f64", "cuda"; NULL: "cpu" */
     /* ATT_F32; ATT_F64: weights, activations and probes in double precision, for measurements below the rounding of
      * F32, many times slower. Images and outputs stay in F32. "cpu" then means "f64". */
     att_dtype dtype;

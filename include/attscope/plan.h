@@ -54,7 +54,7 @@ enum { ATT_MOST_LANES = 1 << 16 };
 typedef struct att_plan_options {
     att_purpose purpose;
     att_precision precision; /* ATT_MIXED requires a graph in f32 */
-    const char *backend;     /* "cpu", "ref" */
+    const char *backend;     /* "cpu", "ref", "cuda" (docs/cuda.md) */
     /* Names of the outputs and probes to compute, NULL after the last. All other outputs are dropped, with the nodes
      * and inputs that only they need. NULL: all. */
     const char *const *outputs;
@@ -64,8 +64,8 @@ typedef struct att_plan_options {
      * "NAME.grad": the gradient of the loss with respect to it, scaled as the loss is. NULL: none. */
     const char *const *gradients;
     bool plain; /* training: compile without algebraic rewritings, see below */
-    int group;  /* samples per call of the body, at most 64, rounded down to a power of two; 0: chosen from the graph
-                   alone */
+    int group;  /* samples per call of the body, at most 64 (512 on "cuda"), rounded down to a power of two; 0: chosen
+                   from the graph alone */
     int lanes;  /* gradient lanes, at most ATT_MOST_LANES, ignored by ATT_INFER; 0: the number of the context's threads
                  */
     int parts;  /* threads that share one group when there are fewer groups than threads, at most the context's threads;
@@ -96,10 +96,11 @@ typedef struct att_plan_options {
 ATT_API att_plan_options att_plan_options_defaults(void);
 
 /* Compiles a graph, which is only read and may be freed afterwards. On success the caller owns *plan. Errors: the
- * graph's own failure; ERR_UNSUPPORTED if the backend lacks a kernel (the message names operation and type) or an
- * operation has no backward rule; ERR_NOT_FOUND if a name in `outputs` or `gradients` does not exist, or gradients are
- * requested and there is no output "loss"; ERR_ARGUMENT if the loss does not depend on a value in `gradients`, if such
- * a value is named twice or holds integers, or if an option is out of range; ERR_MEMORY. */
+ * graph's own failure; ERR_UNSUPPORTED if the backend lacks a kernel (the message names operation and type) or cannot
+ * be used ("cuda" is not installed, or there is no GPU), or an operation has no backward rule; ERR_NOT_FOUND if a name
+ * in `outputs` or `gradients` does not exist, or gradients are requested and there is no output "loss"; ERR_ARGUMENT
+ * if the loss does not depend on a value in `gradients`, if such a value is named twice or holds integers, or if an
+ * option is out of range; ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_plan_compile(const att_graph *graph, const att_plan_options *options,
                                                    att_plan **plan);
 ATT_API void att_plan_destroy(att_plan **plan);

@@ -41,7 +41,7 @@ typedef struct att_train_options {
     const att_option_values *task_options; /* options of the model's task (att_task_info); missing ones, or all if NULL,
                                               have their defaults */
     const att_teacher *teacher;            /* the loss also learns from its answers, see att_train(); NULL: none */
-    const char *backend;                   /* "cpu", "ref" */
+    const char *backend;                   /* "cpu", "ref", "cuda" */
     att_precision precision; /* ATT_MIXED needs less memory and, if att_context_has_bf16(), less time. Checkpoints
                                 are always f32 */
     uint64_t seed;           /* for the order of data, augmentations, dropout and drop path */

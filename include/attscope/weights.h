@@ -21,8 +21,8 @@ extern "C" {
 typedef struct att_weights att_weights;
 
 /* Allocates the graph's parameters, filled with zeros, in the memory of `backend` ("cpu" and "ref" use the same
- * memory). On success the caller owns *weights. Errors: ERR_NOT_FOUND (no such backend), ERR_MEMORY, and the graph's
- * own failure (att_graph_status()). */
+ * memory). On success the caller owns *weights. Errors: ERR_NOT_FOUND (no such backend), ERR_UNSUPPORTED ("cuda" is not
+ * installed, or there is no GPU), ERR_MEMORY, and the graph's own failure (att_graph_status()). */
 ATT_API ATT_MUST_CHECK att_status att_weights_create(const att_graph *graph, const char *backend,
                                                      att_weights **weights);
 ATT_API void att_weights_destroy(att_weights **weights);

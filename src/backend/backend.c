@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backend/plugin.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -27,6 +28,8 @@ att_status att_backend_choose(att_context *context, const char *name, const att_
     *backend = att_backend_find(context, name);
     if (*backend)
         return ATT_OK;
+    if (strcmp(name, "cuda") == 0)
+        return att_backend_load(context, name, backend);
     const att_registry *registry = att_context_registry(context);
     int count = 0;
     while (registry->backends[count])
@@ -69,5 +72,13 @@ const att_memory att_host_memory = {
 
 /* infer_rows: enough rows of a matrix product to use a core fully while operands stay in its cache. train_rows: enough
  * rows for efficient weight gradients. */
-const att_grouping att_host_grouping = {
-    .infer_rows = 256, .train_rows = 800, .most = 64, .arena_bytes = (size_t)96 << 20};
+const att_grouping att_host_grouping = {.infer_rows = 256,
+                                        .train_rows = 800,
+                                        .most = 64,
+                                        .arena_bytes = (size_t)96 << 20,
+                                        .segment_bytes = (size_t)96 << 20};
+
+int att_backend_threads(const att_backend *backend, const att_context *context)
+{
+    return backend->grouping->threads ? backend->grouping->threads : att_context_threads(context);
+}

@@ -1,6 +1,7 @@
 #include "bench/bench.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <attscope/task.h>
 
@@ -115,7 +116,8 @@ static att_status time_network(att_bench *b)
     for (int i = 0; i < b->options.repeats; i++) {
         ATT_TRY(att_bench_time(b, b->options.batch_size, &b->network_seconds[i]));
         double begin = att_seconds_now();
-        ATT_TRY(att_gemm_run(b->gemm));
+        if (b->gemm)
+            ATT_TRY(att_gemm_run(b->gemm));
         b->gemm_seconds[i] = att_seconds_now() - begin;
     }
     return ATT_OK;
@@ -146,28 +148,48 @@ static att_status start_profile(att_bench *b)
     return att_session_profile(b->timed.session, true);
 }
 
+/* The rates of the processor say nothing about a device. */
+static bool computes_on_device(const att_bench *b)
+{
+    return strcmp(b->options.backend, "cuda") == 0;
+}
+
+static att_status create_gemm(att_bench *b)
+{
+    att_precision precision = att_bench_gemm_precision(b->context, b->options.precision);
+    ATT_TRY(att_gemm_create(att_model_graph(b->model), b->options.batch_size, precision, &b->gemm));
+    return att_gemm_run(b->gemm);
+}
+
 static att_status run_case(att_bench *b, att_bench_result *result)
 {
     const att_bench_options *options = &b->options;
     for (int i = 0; i < options->warmup; i++)
         ATT_TRY(att_timed_run(&b->timed, options->batch_size));
     result->peak_bytes = att_clock_peak_bytes();
-    ATT_TRY(att_gemm_create(att_model_graph(b->model), options->batch_size,
-                            att_bench_gemm_precision(b->context, options->precision), &b->gemm));
-    ATT_TRY(att_gemm_run(b->gemm));
+    if (!computes_on_device(b))
+        ATT_TRY(create_gemm(b));
     if (options->profile)
         ATT_TRY(start_profile(b));
     ATT_TRY(time_network(b));
-    return time_triad(b);
+    return computes_on_device(b) ? ATT_OK : time_triad(b);
 }
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
+
+static void summarise_rates(att_bench *b, att_bench_result *result)
+{
+    int repeats = b->options.repeats;
+    double flops = att_gemm_flops(b->gemm);
+    result->gemm_rate = flops / att_clock_median(b->gemm_seconds, repeats);
+    result->share = (b->options.training ? 3 : 1) * flops / result->step_seconds / result->gemm_rate;
+    result->memory_rate = att_triad_bytes(b->triad) / att_clock_median(b->triad_seconds, repeats);
+}
 
 static void summarise(att_bench *b, att_bench_result *result)
 {
     const att_graph *graph = att_model_graph(b->model);
     int repeats = b->options.repeats, batch = b->options.batch_size;
-    double flops = att_gemm_flops(b->gemm);
     result->height = att_model_preprocess(b->model).height;
     result->width = att_model_preprocess(b->model).width;
     result->parameters = att_graph_parameter_elements(graph);
@@ -176,9 +198,8 @@ static void summarise(att_bench *b, att_bench_result *result)
         result->all_seconds += b->network_seconds[i];
     result->step_seconds = att_clock_median(b->network_seconds, repeats);
     result->images_per_second = batch / result->step_seconds;
-    result->gemm_rate = flops / att_clock_median(b->gemm_seconds, repeats);
-    result->share = (b->options.training ? 3 : 1) * flops / result->step_seconds / result->gemm_rate;
-    result->memory_rate = att_triad_bytes(b->triad) / att_clock_median(b->triad_seconds, repeats);
+    if (!computes_on_device(b))
+        summarise_rates(b, result);
     result->plan = att_plan_describe(b->timed.plan);
     if (b->options.training)
         result->plan.gradient_bytes += att_gradient_bytes(b->timed.weights);
@@ -186,6 +207,8 @@ static void summarise(att_bench *b, att_bench_result *result)
 
 double att_bench_floor(const att_bench_result *result, const att_profile_row *row)
 {
+    if (result->gemm_rate == 0)
+        return 0;
     double computing = row->flops / result->gemm_rate, moving = row->bytes / result->memory_rate;
     return computing > moving ? computing : moving;
 }

@@ -17,6 +17,10 @@
 ATT_PATTERN_LIST(ATT_PATTERN_DECLARE)
 #undef ATT_PATTERN_DECLARE
 
+#define ATT_PATTERN_ONE(name) +1
+enum { ATT_PATTERN_COUNT = 0 ATT_PATTERN_LIST(ATT_PATTERN_ONE) };
+#undef ATT_PATTERN_ONE
+
 /* NULL-terminated. */
 extern const att_pattern *const att_patterns[];
 

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "ops/attention.h"
 #include "plan/plan.h"
 
 /* alignment in bytes of the rows that are gathered */
@@ -104,7 +105,7 @@ static att_status add_programs(att_plan *plan, const att_rewritten *from, att_se
         return att_fail_memory(plan->context, most * sizeof *segment->programs, "a plan");
     for (int group = segment->group; group >= 1; group /= 2)
         ATT_TRY(add_program(plan, from, segment, refs, group, plan->parts));
-    int threads = att_context_threads(plan->context);
+    int threads = att_backend_threads(plan->units.backend, plan->context);
     if (plan->purpose == ATT_INFER && threads > 1) /* for low latency, one sample on all threads */
         return add_program(plan, from, segment, refs, 1, threads);
     return ATT_OK;
@@ -179,6 +180,22 @@ const att_program *att_segment_program(const att_segment *segment, int group, in
     return NULL;
 }
 
+/* Whether the node's results depend on the seed and the update. */
+static bool draws(const att_node *node)
+{
+    bool is_attention = strcmp(node->op->name, "attention") == 0 || strcmp(node->op->name, "attention_grad") == 0;
+    return strcmp(node->op->name, "dropout") == 0 || strcmp(node->op->name, "drop_path") == 0 ||
+           (is_attention && ATT_ATTRS(node, attention)->drops);
+}
+
+static bool any_draws(const att_graph *graph)
+{
+    for (int i = 0; i < graph->nodes.count; i++)
+        if (draws(&graph->nodes.items[i]))
+            return true;
+    return false;
+}
+
 att_status att_plan_lower(att_plan *plan, const att_rewritten *from)
 {
     att_ref *refs;
@@ -191,6 +208,7 @@ att_status att_plan_lower(att_plan *plan, const att_rewritten *from)
     }
     if (status == ATT_OK)
         status = att_lower_once(plan, from, refs);
+    plan->draws = any_draws(from->graph);
     att_free(plan->context, refs);
     return status;
 }

@@ -89,8 +89,9 @@ static att_status grow_owner(const att_graph *graph, int before, int **owner)
     return ATT_OK;
 }
 
-/* Arrays that describe the rewritten graph. */
+/* The backend, and arrays that describe the rewritten graph. */
 typedef struct work {
+    const att_backend *backend;
     int *owner, *readers;
     bool *observers;
 } work;
@@ -114,12 +115,24 @@ static att_status detach_probes(att_graph *graph)
     return status == ATT_OK ? graph->status : status;
 }
 
+static bool is_named(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
 static att_status apply_patterns(att_graph *graph, const att_plan_options *options, att_pattern_stage stage, work *w)
 {
+    const att_pattern *wanted[ATT_PATTERN_COUNT + 1];
+    int count = 0, before = graph->values.count;
     if (options->plain)
         return ATT_OK;
-    int before = graph->values.count;
-    ATT_TRY(att_graph_apply_patterns(graph, att_patterns, stage));
+    for (const att_pattern *const *pattern = att_patterns; *pattern; pattern++)
+        if (!w->backend->unwanted_patterns || !is_named(w->backend->unwanted_patterns, (*pattern)->name))
+            wanted[count++] = *pattern;
+    wanted[count] = NULL;
+    ATT_TRY(att_graph_apply_patterns(graph, wanted, stage));
     return grow_owner(graph, before, &w->owner);
 }
 
@@ -128,13 +141,6 @@ static att_status fuse(att_graph *graph, work *w)
     int before = graph->values.count;
     ATT_TRY(att_graph_fuse(graph, w->owner, 0));
     return grow_owner(graph, before, &w->owner);
-}
-
-static bool is_named(const char *const *names, const char *name)
-{
-    while (*names && strcmp(*names, name) != 0)
-        names++;
-    return *names != NULL;
 }
 
 /* Removes the inputs that no node reads and that are not outputs. */
@@ -440,6 +446,7 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
                         "several processes need a backend that computes in host memory; \"%s\" does not",
                         backend->name);
     ATT_TRY(att_units_init(&plan->units, &plan->arena, backend));
+    w->backend = backend;
     ATT_TRY(rewrite(graph, options, w));
     plan->cost = cost_of(graph);
     ATT_TRY(describe(plan, graph));

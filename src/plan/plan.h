@@ -148,6 +148,7 @@ struct att_plan {
     int assigned_count;
     bool prologue_reads_assigned;
     bool prologue_draws; /* it has random draws, which differ between updates */
+    bool draws;          /* the body has */
     att_once_steps prologue, epilogue;
     size_t derived_bytes, total_bytes; /* derived: values of prologue, epilogue and constants; total: sums of the
                                           gradients of derived values */

@@ -48,15 +48,17 @@ static int power_of_two_at_most(int64_t limit, int most)
     return power;
 }
 
-/* Halves the group until the activations fit into the backend's arena_bytes. Uses the graph before it is cast to bf16,
- * so that mixed precision has the same groups as full precision, and ignores observers. */
+/* Halves the group until the activations fit into the memory that the backend allows. Uses the graph before it is cast
+ * to bf16, so that mixed precision has the same groups as full precision, and ignores observers. */
 static att_status shrink_group(const att_plan *plan, const att_rewritten *from, const att_ref *refs,
                                att_segment *segment)
 {
+    const att_grouping *by = plan->units.backend->grouping;
+    size_t most = plan->segment_count > 1 ? by->segment_bytes : by->arena_bytes;
     for (; segment->group > 1; segment->group /= 2) {
         size_t bytes;
         ATT_TRY(att_measure_arena(plan, from, segment, refs, segment->group, &bytes));
-        if (bytes <= plan->units.backend->grouping->arena_bytes)
+        if (bytes <= most)
             break;
     }
     return ATT_OK;
@@ -85,7 +87,7 @@ static att_status choose_lanes(att_plan *plan, int wanted)
     plan->lanes = plan->local_lanes = 1;
     if (plan->purpose == ATT_INFER)
         return ATT_OK;
-    plan->lanes = wanted ? wanted : att_context_threads(plan->context) * processes;
+    plan->lanes = wanted ? wanted : att_backend_threads(plan->units.backend, plan->context) * processes;
     if (plan->lanes % processes != 0)
         return att_fail(plan->context, ATT_ERR_ARGUMENT, "%d lanes cannot be shared equally by %d processes",
                         plan->lanes, processes);
@@ -96,7 +98,8 @@ static att_status choose_lanes(att_plan *plan, int wanted)
 
 att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att_plan_options *options)
 {
-    int threads = att_context_threads(plan->context), most = plan->units.backend->grouping->most;
+    const att_backend *backend = plan->units.backend;
+    int threads = att_backend_threads(backend, plan->context), most = backend->grouping->most;
     if (options->group < 0 || options->group > most || options->lanes < 0 || options->lanes > ATT_MOST_LANES ||
         options->parts < 0 || options->parts > threads)
         return att_fail(plan->context, ATT_ERR_ARGUMENT,

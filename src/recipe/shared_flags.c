@@ -34,8 +34,8 @@ const char *att_choose_instrument(int index)
 
 static const char *choose_backend(int index)
 {
-    static const char *const names[] = {"cpu", "ref"};
-    return choice_of(names, 2, index);
+    static const char *const names[] = {"cpu", "cuda", "ref"};
+    return choice_of(names, 3, index);
 }
 
 /* float16 is listed because timm's files contain it even without mixed precision. att_recipe_engine_check() refuses it
@@ -277,8 +277,9 @@ static const att_flag engine_options[] = {
     {"threads", .kind = ATT_FLAG_INT, .value = "N",
      .help = "of the engine; 0: one per processor, or an equal share for each of several processes on a machine",
      ATT_FLAG_AT(att_recipe_engine, threads), .low = 0, .high = 1024},
-    {"backend", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "kernels; ref is the plain reference",
-     .choice = choose_backend, ATT_FLAG_AT(att_recipe_engine, backend)},
+    {"backend", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "where to compute; cuda: an NVIDIA GPU; ref: the plain reference", .choice = choose_backend,
+     ATT_FLAG_AT(att_recipe_engine, backend)},
     {"amp", .kind = ATT_FLAG_SWITCH, .help = "mixed precision: matrix products in bf16, weights and sums in f32",
      ATT_FLAG_AT(att_recipe_engine, amp)},
     {"amp-dtype", .kind = ATT_FLAG_TEXT, .value = "NAME",

@@ -417,16 +417,17 @@ static void stage_inputs(att_session *session)
                                      (size_t)session->batch.rows * (size_t)session->plan->inputs[i].row_bytes);
 }
 
-att_status att_session_body(att_session *session)
+/* Inference with teams of one thread. */
+static bool is_single(const att_plan *plan)
+{
+    return plan->purpose == ATT_INFER && plan->parts == 1;
+}
+
+/* The body and the epilogue. */
+static void run_body(att_session *session)
 {
     const att_plan *plan = session->plan;
-    atomic_store(&session->runner.status, ATT_OK);
-    atomic_store(&session->next_group, 0);
-    stage_inputs(session);
-    run_prologue(session);
-    bool single = plan->purpose == ATT_INFER && plan->parts == 1; /* teams of one thread */
-    att_barrier_init(&session->all_threads, plan->teams * plan->parts);
-    att_barrier_init(&session->teams[0].barrier, single ? plan->teams : plan->parts);
+    bool single = is_single(plan);
     if (plan->total_bytes > 0)
         session->memory->clear(session->totals, plan->total_bytes);
     if (!single)
@@ -437,6 +438,18 @@ att_status att_session_body(att_session *session)
         att_runner_fail(&session->runner, exchanged);
     if (plan->epilogue.count > 0)
         att_threads_run(session->context, once_threads(session), epilogue_thread, session);
+}
+
+att_status att_session_body(att_session *session)
+{
+    const att_plan *plan = session->plan;
+    atomic_store(&session->runner.status, ATT_OK);
+    atomic_store(&session->next_group, 0);
+    stage_inputs(session);
+    run_prologue(session);
+    att_barrier_init(&session->all_threads, plan->teams * plan->parts);
+    att_barrier_init(&session->teams[0].barrier, is_single(plan) ? plan->teams : plan->parts);
+    att_session_repeat(session, run_body);
     att_runner_wait(&session->runner);
     return (att_status)atomic_load(&session->runner.status);
 }

@@ -64,8 +64,10 @@ void att_runner_call(att_runner *runner, const att_unit *unit, const att_call *c
         memory->leave();
     if (status != ATT_OK)
         att_runner_fail(runner, status);
-    if (runner->profiling)
+    if (runner->profiling) {
+        att_runner_wait(runner);
         count(runner, unit, call, thread, att_seconds_now() - begin);
+    }
 }
 
 void att_runner_wait(const att_runner *runner)

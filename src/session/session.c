@@ -181,22 +181,35 @@ static int list_parts(char *text, size_t room, const att_memory_part *parts, int
     return length;
 }
 
+/* Describes a session and the parts that it needs, with room for them in `text`. */
+static void describe_need(const att_plan *plan, size_t sum, const att_memory_part *own, const att_memory_part *extra,
+                          int extra_count, char *text, size_t room)
+{
+    int length = snprintf(text, room, "a session");
+    if (plan->units.backend->memory->host)
+        length += snprintf(text + length, room - (size_t)length, " on %d threads", att_context_threads(plan->context));
+    int listed = list_parts(text + length, room - (size_t)length, own, OWN_PARTS, sum, " (");
+    length += listed;
+    length += list_parts(text + length, room - (size_t)length, extra, extra_count, sum, listed > 0 ? ", " : " (");
+    snprintf(text + length, room - (size_t)length,
+             "; smaller images, a smaller network, fewer threads or samples need less)");
+}
+
 att_status att_session_check_memory(const att_plan *plan, int max_batch, const att_memory_part *extra, int extra_count)
 {
+    const att_memory *memory = plan->units.backend->memory;
     att_memory_part parts[OWN_PARTS];
-    size_t sum = own_parts(plan, max_batch, parts);
+    size_t sum = own_parts(plan, max_batch, parts), left = memory->left(plan->context);
+    char what[640], needed[24], unused[24];
     for (int i = 0; i < extra_count; i++)
         sum = att_size_sum(sum, extra[i].bytes);
-    if (sum <= plan->units.backend->memory->left(plan->context))
+    if (sum <= left)
         return ATT_OK;
-    char what[640];
-    int length = snprintf(what, sizeof what, "a session on %d threads", att_context_threads(plan->context));
-    int own = list_parts(what + length, sizeof what - (size_t)length, parts, OWN_PARTS, sum, " (");
-    length += own;
-    length += list_parts(what + length, sizeof what - (size_t)length, extra, extra_count, sum, own > 0 ? ", " : " (");
-    snprintf(what + length, sizeof what - (size_t)length,
-             "; smaller images, a smaller network, fewer threads or samples need less)");
-    return att_fail_memory(plan->context, sum, what);
+    describe_need(plan, sum, parts, extra, extra_count, what, sizeof what);
+    if (memory->host)
+        return att_fail_memory(plan->context, sum, what);
+    return att_fail(plan->context, ATT_ERR_MEMORY, "out of memory on the device: %s are free, but %s are needed for %s",
+                    att_size_format(left, unused, sizeof unused), att_size_format(sum, needed, sizeof needed), what);
 }
 
 /* --- creating ---------------------------------------------------------------------------------------------------- */
@@ -270,6 +283,7 @@ void att_session_destroy(att_session **out)
     att_session *session = *out;
     const att_plan *plan = session->plan;
     att_exchange_destroy(&session->exchange);
+    att_recorded_release(session);
     for (int i = 0; session->teams && i < plan->teams; i++)
         release(session, session->teams[i].arena, session->arena_bytes);
     att_free(session->context, session->teams);

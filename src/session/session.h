@@ -23,6 +23,20 @@ typedef struct att_team {
 
 typedef struct att_exchange att_exchange;
 
+/* Everything that the calls of a body depend on besides the session itself. */
+typedef struct att_body_key {
+    int64_t count, first;
+    double scale;
+    const att_gradient *gradient;
+    bool observed;
+} att_body_key;
+
+/* The calls of a body, recorded for runs that make the same ones. */
+typedef struct att_recorded {
+    att_body_key last; /* of the last run */
+    void *recording;   /* of runs with the key `last`; NULL: none yet */
+} att_recorded;
+
 /* A parameter of the plan among the session's weights. */
 typedef struct att_bound_parameter {
     int index;
@@ -61,6 +75,7 @@ struct att_session {
     att_body_batch batch;
     atomic_int next_group;
     att_runner runner;
+    att_recorded recorded;
     att_trace_fn trace; /* NULL: none */
     void *trace_user;
 };
@@ -91,6 +106,10 @@ void att_session_reduction(att_session *session, const att_step *step, int part)
 /* session/run.c: runs the prologue if the weights have changed, then the body over session->batch, then the epilogue.
  */
 att_status att_session_body(att_session *session);
+/* session/recorded.c: calls work(session), or repeats the calls that it made in an earlier run with the same key. The
+ * second of two equal runs is recorded. */
+void att_session_repeat(att_session *session, void (*work)(att_session *session));
+void att_recorded_release(att_session *session);
 /* session/exchange.c: sums gradients over the processes on a thread of its own, segment after segment. */
 att_status att_exchange_create(att_session *session, att_exchange **exchange);
 void att_exchange_destroy(att_exchange **exchange);

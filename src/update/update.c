@@ -64,7 +64,7 @@ static att_status add_step(att_update *update, step_list *list, const char *op, 
 
 static int threads_of(const att_update *update)
 {
-    return att_context_threads(update->context);
+    return att_backend_threads(update->units.backend, update->context);
 }
 
 static const att_weights *weights_of(const att_update *update)

@@ -66,7 +66,7 @@ typedef struct att_bench_result {
     double images_per_second; /* median */
     double step_seconds;      /* median, one batch */
     double all_seconds;       /* sum over the timed runs; the rows of a profile are parts of it */
-    double gemm_rate;         /* operations per second, median */
+    double gemm_rate;         /* operations per second, median; like the next two, 0 for the backend "cuda" */
     double share;             /* share of the GEMM rate; can exceed 1 with convolutions, see above */
     double memory_rate;       /* bytes per second, median */
     int64_t peak_bytes;       /* VmHWM of this process before the matrix products are timed; 0: unknown */

@@ -88,7 +88,7 @@ typedef struct att_recipe_files {
 
 typedef struct att_recipe_engine {
     int threads;           /* for att_settings.threads of the context, which the caller creates; 0: one per processor */
-    const char *backend;   /* "cpu" (default), "ref" */
+    const char *backend;   /* "cpu" (default), "cuda", "ref" */
     bool amp;              /* mixed precision */
     const char *amp_dtype; /* "bfloat16" (default) */
     bool amp_force;        /* allow amp on processors without products in bf16 */
