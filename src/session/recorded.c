@@ -7,11 +7,11 @@ static const att_recorder *recorder_of(const att_session *session)
     return session->memory->recorder;
 }
 
-/* Random draws differ between updates. A profile and a trace need the calls themselves. */
+/* Random draws differ between updates. A profile, a trace and a run that may stop need the calls themselves. */
 static bool may_record(const att_session *session)
 {
     return recorder_of(session) && !session->plan->draws && !session->plan->prologue_draws && !session->exchange &&
-           !session->runner.profiling && !session->trace;
+           !session->runner.profiling && !session->trace && !session->stops;
 }
 
 static att_body_key key_of(const att_session *session)
