@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import math
+import operator
 import os
 import signal
 import threading
@@ -86,7 +87,7 @@ class Context:
         self._owner = 0
         self.pointer = ctypes.c_void_p()
         settings = core.att_settings_defaults()
-        settings.threads = threads
+        settings.threads = whole("threads", threads, 0)
         settings.log = _log
         settings.stop = self._stop
         status = core.att_context_create(byref(settings), byref(self.pointer))
@@ -100,7 +101,7 @@ class Context:
 
     @contextmanager
     def use(self) -> Iterator[None]:
-        """Reserves the context for the calling thread."""
+        """Reserves the context for the calling thread, and lets Ctrl-C stop the library's calls."""
         if self.is_inherited:
             raise Error(
                 "this object was made before os.fork(), and its threads exist in the parent process only; open it in "
@@ -112,14 +113,16 @@ class Context:
         with self._lock:
             self._owner = threading.get_ident()
             try:
-                yield
+                with self._interruptible():
+                    yield
             finally:
                 self._owner = 0
 
     @contextmanager
-    def interruptible(self) -> Iterator[None]:
+    def _interruptible(self) -> Iterator[None]:
         """Lets Ctrl-C stop the library's call, and raises KeyboardInterrupt when that has ended.
 
+        Python's own handler would raise it within the callback that the library is calling, where it would be lost.
         Python runs signal handlers on the main thread only, so a call on another thread is not stopped.
         """
         requests = self.requests
@@ -189,6 +192,18 @@ class Context:
         """Frees the context, if it can be freed."""
         if self.can_be_freed:
             core.att_context_destroy(byref(self.pointer))
+
+
+def whole(what: str, number: Any, least: int, most: int = 2**31 - 1) -> int:
+    """A whole number for the library. ctypes would cut off the high bits of one that is too large."""
+    is_whole = isinstance(number, float) and number.is_integer()
+    try:
+        found = operator.index(int(number) if is_whole else number)
+    except TypeError:
+        found = None
+    if found is None or not least <= found <= most:
+        raise Error(f"{what} is {number!r}; expected a whole number from {least} to {most}")
+    return found
 
 
 def encode(text: Any) -> bytes | None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 
 import attscope
 import numpy as np
@@ -81,6 +82,30 @@ class Stopping(Case):
         self.assertEqual(caught.exception.__context__.status, "ERR_STOPPED")  # it says where a training continues
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
         return len(seen)
+
+    def test_every_call_of_a_network(self):
+        """A thread sends the signal while the library runs: Python's own exception would be lost in a callback."""
+        images = np.zeros((16, 3, 64, 64), np.float32)
+        with tiny(img_size=64, depth=6, embed_dim=64) as network:
+            for call in (
+                lambda: network.predict(images),
+                lambda: network.features(images),
+                lambda: network.measure(images, "entropy", frame=False),
+                lambda: network.attention(images[0], 0),
+            ):
+                call()
+                main_thread = threading.main_thread().ident
+                running = threading.Event()
+                sent = threading.Thread(
+                    target=lambda: running.wait() and signal.pthread_kill(main_thread, signal.SIGINT)
+                )
+                sent.start()
+                with self.assertRaises(KeyboardInterrupt):
+                    running.set()
+                    for _ in range(1000):
+                        call()
+                sent.join()
+                self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
 
     def test_a_measurement(self):
         write_network("network")
