@@ -208,6 +208,8 @@ static void other_kinds_of_repositories_are_found(void **state)
     assert_true(size_of(below(self, "models--pickle--vit/snapshots/" COMMIT "/pytorch_model.bin")) == SIZE);
     assert_finds(self, "hf-hub:sharded/vit");
     assert_true(size_of(below(self, "models--sharded--vit/snapshots/" COMMIT "/model-2.safetensors")) == 2000);
+    assert_finds(self, "hf-hub:pickles/vit");
+    assert_true(size_of(below(self, "models--pickles--vit/snapshots/" COMMIT "/pytorch_model-1.bin")) == 5000);
     assert_finds(self, "hf-hub:noconfig/vit");
     assert_int_equal(size_of(below(self, "models--noconfig--vit/.no_exist/" COMMIT "/config.json")), 0);
     requests();
@@ -380,6 +382,7 @@ static void hostile_replies_end_in_one_sentence(void **state)
         {"hf-hub:toolarge/vit", ATT_ERR_IO, "does not fit on the disk"},
         {"hf-hub:huge/vit", ATT_ERR_FORMAT, "expected at most 16777216"},
         {"hf-hub:dead/vit", ATT_ERR_IO, "model.safetensors of dead/vit: localhost: "},
+        {"hf-hub:seesaw/vit", ATT_ERR_IO, "model.safetensors of seesaw/vit: localhost: "},
         {"hf-hub:short/vit", ATT_ERR_FORMAT, "the server sends 160000 bytes; expected 320000"},
         {"hf-hub:long/vit", ATT_ERR_FORMAT, "the server sends 320004 bytes; expected 320000"},
         {"hf-hub:endless/vit", ATT_ERR_FORMAT, "the server sends more than 320000 bytes"},
@@ -449,6 +452,37 @@ static void write_ref(const scratch *self, const char *text)
     assert_non_null(ref);
     fputs(text, ref);
     fclose(ref);
+}
+
+/* Runs as a user whom the modes of files bind: `allowed` may be found, `refused` may not be downloaded. */
+static int use_read_only(scratch *self, const char *allowed, const char *refused, const char *message)
+{
+    char path[ATT_HUB_PATH];
+    const int warnings = self->warnings;
+    if (getuid() == 0 && setuid(65534) != 0)
+        return 2;
+    if (find(self, allowed, path) != ATT_OK || access(path, R_OK) != 0 || self->warnings != warnings)
+        return 3;
+    if (find(self, refused, path) != ATT_ERR_IO || !strstr(att_context_message(self->context), message))
+        return 4;
+    return 0;
+}
+
+static void a_cache_without_write_permission_is_used(void **state)
+{
+    scratch *self = *state;
+    char command[1024];
+    assert_finds(self, "hf-hub:good/vit");
+    snprintf(command, sizeof command, "chmod -R a+rX,a-w '%s'", self->folder);
+    assert_int_equal(system(command), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(use_read_only(self, "hf-hub:good/vit", "hf-hub:good/other", "models--good--other"));
+    int code;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    snprintf(command, sizeof command, "chmod -R u+w '%s'", self->folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(WEXITSTATUS(code), 0);
 }
 
 static void a_damaged_cache_is_mended(void **state)
@@ -586,6 +620,7 @@ int main(void)
         scratch_test(of_two_processes_one_downloads),
         scratch_test(hostile_replies_end_in_one_sentence),
         scratch_test(offline_only_the_cache_is_used),
+        scratch_test(a_cache_without_write_permission_is_used),
         scratch_test(a_damaged_cache_is_mended),
         scratch_test(a_ref_that_leads_out_of_the_cache_is_not_followed),
         scratch_test(lack_of_memory_is_survived),
