@@ -99,8 +99,9 @@ ATT_API bool att_network_is_averaged(const att_network *network); /* the file's 
 
 /* Class names live until they are replaced or the network is closed.
  *
- * Returns the name of a class: from the file's training, else from the data set whose classes the network is known to
- * have (att_checkpoint_known_classes()). A synset is followed by its label: "n01440764 tench". NULL: unknown. */
+ * Returns the name of a class: from the file's training; else from the config.json beside the file (timm's label_names
+ * with label_descriptions, or id2label); else from the data set whose classes the network is known to have
+ * (att_checkpoint_known_classes()). A synset is followed by its label: "n01440764 tench". NULL: unknown. */
 ATT_API const char *att_network_class_name(const att_network *network, int number);
 /* Returns all class names, by number, and their count (count may be NULL); NULL and *count 0 if they are unknown. */
 ATT_API const char *const *att_network_class_names(const att_network *network, int *count);

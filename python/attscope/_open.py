@@ -27,8 +27,11 @@ def open(  # noqa: A001
 ) -> Network:
     """Opens a checkpoint, the folder of a training, or a network's name.
 
-    what: a safetensors file or a PyTorch checkpoint; a folder, which means its best weights; or a name such as
-    "vit_tiny_patch16_224", whose weights are then random, drawn from `seed`; without `seed`, a warning says so.
+    what: a safetensors file or a PyTorch checkpoint; a folder, which means its best weights; the name of pretrained
+    weights, such as "timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k", "hf-hub:org/name@revision" or
+    "torchvision/resnet50.IMAGENET1K_V2", which are downloaded if the caches of huggingface_hub and torch lack them; or
+    a network's name without such a prefix, such as "vit_tiny_patch16_224", whose weights are then random, drawn from
+    `seed`; without `seed`, a warning says so.
     model: the network's name, if the file does not tell it.
     averaged: use the moving average of the file's weights.
     test_images: use the image size with which timm's validate.py evaluates the weights.

@@ -7,11 +7,8 @@ att_status att_network_measure(att_network *network, att_measure *measure, const
 {
     att_inference inference;
     att_batch answers;
-    const att_inference_options options = {.backend = network->backend,
-                                           .precision = network->precision,
-                                           .max_batch = count,
-                                           .probes = "*",
-                                           .stops = true};
+    const att_inference_options options = {
+        .backend = network->backend, .precision = network->precision, .max_batch = count, .probes = "*", .stops = true};
     ATT_TRY(att_require(network->context, pixels, "the pixels of a measurement"));
     if (!measure || measure != network->measure)
         return att_fail(network->context, ATT_ERR_ARGUMENT,

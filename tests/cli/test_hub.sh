@@ -102,6 +102,12 @@ if openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -ke
     HF_ENDPOINT=https://127.0.0.1:$(cat secure_port) run 1 inspect hf-hub:good/secure # not the certificate's name
     err_has 'config.json of good/secure: 127.0.0.1: '
     unset SSL_CERT_FILE
+    CURL_CA_BUNDLE=certificate run 0 inspect hf-hub:noconfig/curl
+    mkdir folder_of_certificates
+    cp certificate "folder_of_certificates/$(openssl x509 -in certificate -noout -hash).0"
+    REQUESTS_CA_BUNDLE=folder_of_certificates run 0 inspect hf-hub:noconfig/requests
+    SSL_CERT_FILE=absent run 1 inspect hf-hub:noconfig/absent
+    err_has 'install the system'
     exec 5>&-
 else
     echo 'skipped: HTTPS, because there is no openssl'

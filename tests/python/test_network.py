@@ -3,11 +3,13 @@
 import gc
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import threading
 import types
 import warnings
+from unittest import mock
 
 import attscope
 import numpy as np
@@ -276,6 +278,31 @@ class Measuring(Case):
             ]
             again = network.measure([*images[:8], *images[8:]], "entropy", frame=False)
             np.testing.assert_array_equal(files["mean"], again["mean"])
+
+    def test_pretrained_weights_are_opened_by_name(self):
+        write_data("named")
+        train = attscope.train(
+            "named", model="vit_tiny_patch16_224", epochs=0, experiment="named", **TINY, threads=2
+        )
+        commit = "0123456789abcdef0123456789abcdef01234567"
+        snapshot = pathlib.Path("hub/models--org--net/snapshots", commit)
+        snapshot.mkdir(parents=True)
+        shutil.copy(f"{train.folder}/last.safetensors", snapshot / "model.safetensors")
+        (snapshot / "config.json").write_text("{}")
+        refs = snapshot.parents[1] / "refs"
+        refs.mkdir()
+        (refs / "main").write_text(commit)
+        settings = {"HF_HUB_CACHE": os.path.abspath("hub"), "HF_HUB_OFFLINE": "1", "TORCH_HOME": os.path.abspath("none")}
+        with mock.patch.dict(os.environ, settings), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with train.open() as wanted, attscope.open("hf-hub:org/net@main", threads=1) as network:
+                self.assertEqual(network.path, os.path.abspath(snapshot / "model.safetensors"))
+                self.assertFalse(network.is_random)
+                np.testing.assert_array_equal(network.features(pictures(2)), wanted.features(pictures(2)))
+            for name in ("hf-hub:org/other", "hf-hub:org/net@v2", "torchvision/resnet18"):
+                self.fails("HF_HUB_OFFLINE forbids to download it", attscope.open, name, status="ERR_NOT_FOUND")
+            self.fails("did you mean", attscope.open, "timm/vit_tiny_patch16_225", status="ERR_NOT_FOUND")
+            self.fails("no name of pretrained weights", attscope.open, "hf-hub:../../x", status="ERR_ARGUMENT")
 
     def test_a_live_model_is_measured(self):
         write_data("live")
