@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || { echo 'skipped: no python3'; exit 77; }
 unset HF_TOKEN HF_TOKEN_PATH HF_HUB_CACHE HF_HUB_OFFLINE XDG_CACHE_HOME
+unset SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE
 export HOME=$work HF_HOME=$work/hf TORCH_HOME=$work/torch no_proxy=127.0.0.1,localhost
 
 # More than 1 MB of weights, so that downloads show their progress.
@@ -92,7 +93,7 @@ if openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -ke
     exec 5>also_ends
     while [ ! -s secure_port ]; do sleep 0.02; done
     HF_ENDPOINT=https://localhost:$(cat secure_port)
-    SSL_CERT_FILE='' run 1 inspect hf-hub:noconfig/secure
+    run 1 inspect hf-hub:noconfig/secure
     err_has 'config.json of noconfig/secure: localhost: '
     err_has certificate
     export SSL_CERT_FILE=certificate

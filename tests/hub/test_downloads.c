@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "io/scratch.h"
 
@@ -260,6 +261,7 @@ static void a_part_of_an_earlier_call_is_continued(void **state)
 typedef struct shown {
     int files, calls;
     int64_t last, whole;
+    double speed; /* MB/s, at the end */
 } shown;
 
 static bool show(void *user, const att_progress *progress)
@@ -272,6 +274,7 @@ static bool show(void *user, const att_progress *progress)
     assert_true(progress->batch == 0 || progress->batch >= s->last);
     s->last = progress->batch;
     s->whole = progress->batches;
+    s->speed = progress->images_per_second;
     return true;
 }
 
@@ -279,9 +282,14 @@ static void progress_goes_from_nothing_to_all_bytes(void **state)
 {
     scratch *self = *state;
     shown s = {.files = 0};
+    struct timespec begin, end;
     att_hub_show_progress(self->context, show, &s);
+    clock_gettime(CLOCK_MONOTONIC, &begin);
     assert_finds(self, "hf-hub:broken/progress");
-    assert_int_equal(s.files, 2); /* config.json and the weights */
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    const double seconds = (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+    assert_true(s.speed * seconds > SIZE / 1e6); /* the transfer took no longer than the call */
+    assert_int_equal(s.files, 2);                /* config.json and the weights */
     assert_true(s.calls > 4);
     assert_int_equal(s.last, SIZE);
     assert_int_equal(s.whole, SIZE);
@@ -407,6 +415,7 @@ static void hostile_replies_end_in_one_sentence(void **state)
         if (status != cases[i].status || !strstr(att_context_message(self->context), cases[i].message))
             fail_msg("%s: status %d, \"%s\"", cases[i].name, status, att_context_message(self->context));
         assert_null(strchr(att_context_message(self->context), '\n'));
+        assert_null(strstr(att_context_message(self->context), "model \"\""));
         assert_string_equal(path, "unchanged");
         assert_int_equal(att_context_allocations(self->context).bytes_now, before);
         snprintf(blob, sizeof blob, "models--%.*s--vit/blobs/" WEIGHTS, (int)strcspn(cases[i].name + 7, "/"),
@@ -551,7 +560,8 @@ static void torchvisions_files_are_found_in_the_cache_of_torch(void **state)
         const char *name, *message;
         att_status status;
     } refused[] = {
-        {"torchvision/resnet50.IMAGENET1K_V3", "it has IMAGENET1K_V2 and IMAGENET1K_V1", ATT_ERR_NOT_FOUND},
+        {"torchvision/resnet50.IMAGENET1K_V3", "no weights \"IMAGENET1K_V3\"; it has IMAGENET1K_V2 and IMAGENET1K_V1",
+         ATT_ERR_NOT_FOUND},
         {"torchvision/resnet18.IMAGENET1K_V2", "it has IMAGENET1K_V1", ATT_ERR_NOT_FOUND},
         {"torchvision/resnt50", "did you mean \"resnet50\"?", ATT_ERR_NOT_FOUND},
         {"torchvision/vit_b_16", "these are resnet18, resnet34, ", ATT_ERR_NOT_FOUND},

@@ -157,6 +157,14 @@ static void headers_are_read_or_left_out(void **state)
     memset(line + 15, 'a', 200);
     assert_string_equal(reply_of(line).commit, "");
     assert_string_equal(reply_of("X-Repo-Commit").commit, "");
+    const size_t most = sizeof reply_of("").etag - 1;
+    memset(line, 'a', sizeof line);
+    memcpy(line, "ETag: ", 6);
+    line[6 + most] = '\0';
+    assert_int_equal(strlen(reply_of(line).etag), most);
+    line[6 + most] = 'a';
+    line[7 + most] = '\0';
+    assert_string_equal(reply_of(line).etag, "");
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
@@ -298,6 +306,16 @@ static void the_token_is_one_word(void **state)
     setenv("HF_HUB_DISABLE_IMPLICIT_TOKEN", "yes", 1);
     assert_string_equal(settings_of(self).token, "");
     unsetenv("HF_HUB_DISABLE_IMPLICIT_TOKEN");
+    char word[sizeof settings.token + 1];
+    memset(word, 'x', sizeof word);
+    word[sizeof word - 2] = '\0';
+    setenv("HF_TOKEN", word, 1);
+    assert_string_equal(settings_of(self).token, word);
+    word[sizeof word - 2] = 'x';
+    word[sizeof word - 1] = '\0';
+    setenv("HF_TOKEN", word, 1);
+    assert_int_equal(att_hub_settings_read(self->context, &settings), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "too long");
     setenv("HF_TOKEN", "hf\r\nHost: evil", 1);
     assert_int_equal(att_hub_settings_read(self->context, &settings), ATT_ERR_ARGUMENT);
     assert_message_has(self, "HF_TOKEN holds no access token");
