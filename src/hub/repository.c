@@ -173,17 +173,39 @@ static att_status describe(const search *s, const char *name, const att_reply *r
     return ATT_OK;
 }
 
+/* Writes the path of the blob and takes its lock. */
+static att_status open_blob(search *s, const att_hub_file *file, char blob[ATT_HUB_PATH], att_file_lock **lock)
+{
+    char lock_path[ATT_HUB_PATH], why[512];
+    att_status status = att_hub_cache_blob(&s->cache, file->hash, blob, lock_path, sizeof lock_path);
+    if (status == ATT_OK)
+        status = att_file_lock_take(s->context, lock_path, file->shown, lock);
+    if (status != ATT_ERR_IO)
+        return status;
+    snprintf(why, sizeof why, "%s", att_context_message(s->context));
+    return att_fail(s->context, status, "%s cannot be downloaded into the cache: %s (HF_HUB_CACHE names another one)",
+                    file->shown, why);
+}
+
 /* Another process may have finished the blob while this one waited for the lock. */
 static att_status get_blob(search *s, att_hub_file *file)
 {
-    char blob[ATT_HUB_PATH], lock_path[ATT_HUB_PATH];
+    char blob[ATT_HUB_PATH];
     att_file_lock *lock = NULL;
-    ATT_TRY(att_hub_cache_blob(&s->cache, file->hash, blob, lock_path, sizeof blob));
-    ATT_TRY(att_file_lock_take(s->context, lock_path, file->shown, &lock));
+    ATT_TRY(open_blob(s, file, blob, &lock));
     file->path = blob;
     att_status status = att_file_exists(blob) ? ATT_OK : att_hub_download(&s->session, file);
     att_file_lock_release(&lock);
     return status;
+}
+
+/* What the cache records only saves later requests, so a cache without write permission need not take it. */
+static att_status may_fail(search *s, att_status status)
+{
+    if (status != ATT_ERR_IO)
+        return status;
+    att_log(s->context, ATT_LOG_INFO, "%s", att_context_message(s->context));
+    return ATT_OK;
 }
 
 /* The first reply names the commit, which all later requests use. */
@@ -215,7 +237,9 @@ static att_status get(search *s, const char *name, bool *found)
         return fail_code(s, name, &reply);
     ATT_TRY(take_commit(s, name, &reply));
     if (!*found)
-        return att_hub_cache_set_lacks(&s->cache, s->commit, name);
+        return may_fail(s, att_hub_cache_set_lacks(&s->cache, s->commit, name));
+    if (att_hub_cache_has(&s->cache, s->commit, name)) /* under another name of the commit */
+        return ATT_OK;
     address(s, name, url);
     att_hub_file file = {.shown = shown, .url = url};
     ATT_TRY(describe(s, name, &reply, &file));
@@ -254,8 +278,9 @@ static att_status get_weights(search *s, const char **file)
                         s->name->repository);
     if (is_index(*file))
         ATT_TRY(each_shard(s, *file, get_shard));
-    return att_hub_is_commit(s->name->revision) ? ATT_OK
-                                                : att_hub_cache_set_commit(&s->cache, s->name->revision, s->commit);
+    return att_hub_is_commit(s->name->revision)
+               ? ATT_OK
+               : may_fail(s, att_hub_cache_set_commit(&s->cache, s->name->revision, s->commit));
 }
 
 static att_status download(search *s, const char **file)
