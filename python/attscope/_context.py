@@ -72,6 +72,15 @@ def _make_log() -> Any:
 _log = _make_log()
 
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2)
+
+
+def _python_handlers() -> dict[int, Callable[[int, Any], Any]]:
+    """The handlers of signals that are Python functions."""
+    found = {number: signal.getsignal(number) for number in _SIGNALS}
+    return {number: handler for number, handler in found.items() if callable(handler)}
+
+
 class Context:
     """A context of the library. It belongs to one thread at a time: `use()` makes others wait.
 
@@ -122,21 +131,28 @@ class Context:
     def _interruptible(self) -> Iterator[None]:
         """Lets Ctrl-C stop the library's call, and raises KeyboardInterrupt when that has ended.
 
-        Python's own handler would raise it within the callback that the library is calling, where it would be lost.
-        Python runs signal handlers on the main thread only, so a call on another thread is not stopped.
+        Python runs the handlers of signals within the callback that asks whether to stop, where an exception would be
+        lost. So the exceptions of other handlers (SIGTERM, SIGALRM) stop the call and are raised after it, too. Python
+        runs handlers on the main thread only: a call on another thread is not stopped.
         """
         requests = self.requests
         requests.stop, requests.error = False, None
-        former = signal.getsignal(signal.SIGINT)
-        handles = threading.current_thread() is threading.main_thread() and callable(former)
+        former = _python_handlers() if threading.current_thread() is threading.main_thread() else {}
         interrupted: list[Any] = []
 
-        def note(_signum: int, frame: Any) -> None:
+        def interrupt(_number: int, frame: Any) -> None:
             requests.stop = True
             interrupted.append(frame)
 
-        if handles:
-            signal.signal(signal.SIGINT, note)
+        def relay(number: int, frame: Any) -> None:
+            try:
+                former[number](number, frame)
+            except BaseException as error:
+                requests.error = error
+                requests.stop = True
+
+        for number in former:
+            signal.signal(number, interrupt if number == signal.SIGINT else relay)
         failure: Error | None = None
         try:
             yield
@@ -146,12 +162,14 @@ class Context:
             failure = error
         finally:
             requests.stop = False
-            if handles:
-                signal.signal(signal.SIGINT, former)
-        if interrupted and callable(former):
-            former(signal.SIGINT, interrupted[0])
+            for number, handler in former.items():
+                signal.signal(number, handler)
+        if interrupted:
+            former[signal.SIGINT](signal.SIGINT, interrupted[0])
         if failure is not None:  # the program's own handler does not raise
             raise failure
+        if requests.error is not None:  # a signal after the last call of the library
+            raise requests.error
 
     def progress(self, callback: ProgressCallback | None) -> Any:
         """A progress function for the library. The caller keeps it until the call returns."""

@@ -107,6 +107,27 @@ class Stopping(Case):
                 sent.join()
                 self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
 
+    def test_exceptions_of_other_handlers_are_passed_on(self):
+        def end(_number, _frame):
+            raise TimeoutError("too long")
+
+        images = np.zeros((16, 3, 16, 16), np.float32)
+        former = signal.signal(signal.SIGALRM, end)
+        try:
+            with tiny() as network:
+                for call in (
+                    lambda: network.measure(images, "entropy", batch_size=1, frame=False),
+                    lambda: network.predict(images),
+                ):
+                    signal.setitimer(signal.ITIMER_REAL, 0.02)
+                    with self.assertRaises(TimeoutError):
+                        for _ in range(1000):
+                            call()
+                    self.assertIs(signal.getsignal(signal.SIGALRM), end)
+                    self.assertEqual(len(network.predict(images)), 16)
+        finally:
+            signal.signal(signal.SIGALRM, former)
+
     def test_a_measurement(self):
         write_network("network")
         with attscope.open("network") as network:
