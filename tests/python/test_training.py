@@ -111,20 +111,21 @@ class Stopping(Case):
         def end(_number, _frame):
             raise TimeoutError("too long")
 
-        images = np.zeros((16, 3, 16, 16), np.float32)
+        images = np.zeros((64, 3, 64, 64), np.float32)
         former = signal.signal(signal.SIGALRM, end)
         try:
-            with tiny() as network:
-                for call in (
-                    lambda: network.measure(images, "entropy", batch_size=1, frame=False),
-                    lambda: network.predict(images),
-                ):
+            with tiny(img_size=64, depth=6, embed_dim=64) as network:
+                for call in [
+                    lambda: network.measure(images, "entropy", batch_size=64, frame=False),
+                    lambda: network.predict(images, batch_size=64),
+                ] * 3:
+                    call()
                     signal.setitimer(signal.ITIMER_REAL, 0.02)
                     with self.assertRaises(TimeoutError):
                         for _ in range(1000):
                             call()
                     self.assertIs(signal.getsignal(signal.SIGALRM), end)
-                    self.assertEqual(len(network.predict(images)), 16)
+                    self.assertEqual(len(network.predict(images)), 64)
         finally:
             signal.signal(signal.SIGALRM, former)
 
