@@ -168,8 +168,9 @@ class Context:
             former[signal.SIGINT](signal.SIGINT, interrupted[0])
         if failure is not None:  # the program's own handler does not raise
             raise failure
-        if requests.error is not None:  # a signal after the last call of the library
-            raise requests.error
+        error, requests.error = requests.error, None
+        if error is not None:  # of a handler after the last call of the library
+            raise error
 
     def progress(self, callback: ProgressCallback | None) -> Any:
         """A progress function for the library. The caller keeps it until the call returns."""

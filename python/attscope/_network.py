@@ -325,7 +325,8 @@ class Network:
         else:
             if output is not None or experiment is not None or maps:
                 raise Error("figures of images in memory are not recorded: output, experiment and maps need paths")
-            figures = self._measure_arrays(data, wanted, nodes, labels, samples, BATCH if batch_size is None else batch_size, progress)
+            size = BATCH if batch_size is None else batch_size
+            figures = self._measure_arrays(data, wanted, nodes, labels, samples, size, progress)
         return _figures.as_wanted(figures, frame)
 
     # --- steps --------------------------------------------------------------------------------------------------------
@@ -508,7 +509,8 @@ def _class_numbers(labels: Any, images: int, classes: int) -> np.ndarray:
     if numbers.dtype.kind not in "iu":
         raise Error(f"the labels are {numbers.dtype}; expected whole numbers, the classes of the images")
     if numbers.min() < 0 or numbers.max() >= max(classes, 1):
-        raise Error(f"the labels are {numbers.min()} to {numbers.max()}; the network has the classes 0 to {classes - 1}")
+        found = f"{numbers.min()} to {numbers.max()}"
+        raise Error(f"the labels are {found}; the network has the classes 0 to {classes - 1}")
     return np.ascontiguousarray(numbers, np.int32)
 
 

@@ -292,7 +292,8 @@ class Measuring(Case):
         refs = snapshot.parents[1] / "refs"
         refs.mkdir()
         (refs / "main").write_text(commit)
-        settings = {"HF_HUB_CACHE": os.path.abspath("hub"), "HF_HUB_OFFLINE": "1", "TORCH_HOME": os.path.abspath("none")}
+        here = os.getcwd()
+        settings = {"HF_HUB_CACHE": f"{here}/hub", "HF_HUB_OFFLINE": "1", "TORCH_HOME": f"{here}/none"}
         with mock.patch.dict(os.environ, settings), warnings.catch_warnings():
             warnings.simplefilter("error")
             with train.open() as wanted, attscope.open("hf-hub:org/net@main", threads=1) as network:
