@@ -27,11 +27,6 @@ function plot({ title, series, xLabel, yLabel, log, caption, references = [], ba
   svg.append("text").attr("class", "label").attr("x", PLOT.width - PLOT.right).attr("y", PLOT.height - 4)
     .attr("text-anchor", "end").text(xLabel);
   svg.append("text").attr("class", "label").attr("x", 4).attr("y", PLOT.height - 4).text(yLabel);
-  for (const reference of references) {
-    const g = svg.append("g").attr("class", "reference").attr("transform", `translate(0,${y(reference.y)})`);
-    g.append("line").attr("x1", PLOT.left).attr("x2", PLOT.width - PLOT.right);
-    g.append("text").attr("x", PLOT.width - PLOT.right).attr("y", -5).attr("text-anchor", "end").text(reference.label);
-  }
   for (const [i, { name, points: own }] of series.entries()) {
     const g = svg.append("g").attr("class", `run-${i}`).attr("data-series", name);
     if (bars && i === 0) {
@@ -45,6 +40,12 @@ function plot({ title, series, xLabel, yLabel, log, caption, references = [], ba
       .attr("d", d3.line().defined(usable).x((p) => x(p.x)).y((p) => y(p.y))(own));
     g.selectAll("circle").data(own.filter(usable)).join("circle").attr("class", "mark").attr("r", 3.2)
       .attr("cx", (p) => x(p.x)).attr("cy", (p) => y(p.y)).attr("data-value", (p) => p.y).append("title").text((p) => p.label);
+  }
+  // Above the bars, so that the label of a reference can be read.
+  for (const reference of references) {
+    const g = svg.append("g").attr("class", "reference").attr("transform", `translate(0,${y(reference.y)})`);
+    g.append("line").attr("x1", PLOT.left).attr("x2", PLOT.width - PLOT.right);
+    g.append("text").attr("x", PLOT.width - PLOT.right).attr("y", -5).attr("text-anchor", "end").text(reference.label);
   }
   const key = series.length > 1 ? element("div", { class: "key" }, ...series.map(({ name }, i) => element("span", {
     class: `run-${i}` }, sample(i), ` ${name}`))) : null;

@@ -22,8 +22,8 @@ function modelLinks(id) {
 }
 function linksOf(run) {
   if (run.problem) return [element("span", { class: "problem" }, run.problem)];
-  const report = link("report", run, "Report");
-  const pages = run.trained ? [link("live", run, "Live charts"), " · ", report] : run.measured ? [report] : [];
+  const report = link("report", run, "report");
+  const pages = run.trained ? [link("live", run, "live"), " · ", report] : run.measured ? [report] : [];
   return run.checkpoint ? [...pages, pages.length ? " · " : "", ...modelLinks(`r${run.run}`)] : pages;
 }
 
@@ -53,7 +53,7 @@ function runsPart(list) {
   return listed.node;
 }
 function modelsSection(list) {
-  const part = section("models", "Models", null);
+  const part = section("models", "Checkpoints", null);
   part.append(element("ul", {}, ...list.map((model) => element("li", {}, model.name, ": ", ...modelLinks(`m${model.model}`)))));
   return part;
 }

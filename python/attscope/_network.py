@@ -175,10 +175,7 @@ class Network:
         with self._use() as network:
             values = self._identity(network).options
             items = [values.items[i] for i in range(values.count)]
-            return {
-                v.key.decode(): v.text.decode() if v.count == 0 else v.numbers[0] if v.count == 1 else tuple(v.numbers)
-                for v in items
-            }
+            return {v.key.decode(): _option(v) for v in items}
 
     @property
     def image_size(self) -> tuple[int, int, int]:
@@ -215,6 +212,7 @@ class Network:
 
         top: the number of classes in each prediction.
         """
+        top = whole("top", top, 1)
         answers: list[dict[str, Any]] = []
         outputs: list[dict[str, np.ndarray]] = []
         with self._use() as network, self._json_writer() as writer:
@@ -230,9 +228,9 @@ class Network:
     def outputs(self, images: Images, names: str | Sequence[str], *, batch_size: int = BATCH) -> dict[str, np.ndarray]:
         """Named outputs, each with one row for each image.
 
-        Names: "logits", "features" [channels], "tokens" [tokens, channels], "stage1" to "stage4" of a convolutional
-        network, and for attention layers "blocks.3.attn.map" [heads, queries, keys]; '*' and '?' are allowed in names
-        of layers.
+        names: one name or several: "logits", "features" [channels], "tokens" [tokens, channels], "stage1" to "stage4"
+        of a convolutional network, and for attention layers "blocks.3.attn.map" [heads, queries, keys]; '*' and '?' are
+        allowed in names of layers.
         """
         with self._use() as network:
             inner = self._inner(network)
@@ -424,7 +422,7 @@ class Network:
     ) -> Iterator[dict[str, Any]]:
         """The predictions for the images of a batch."""
         text, length = ctypes.c_char_p(), ctypes.c_size_t()
-        shown = lib.att_answer_options(topk=whole("top", top, 1))
+        shown = lib.att_answer_options(topk=top)
         fields = [batch.fields[i] for i in range(batch.field_count)]
         places = [batch.data[i] for i in range(batch.field_count)]
         single = lib.att_batch(count=1, rows=1, field_count=batch.field_count, fields=batch.fields)
@@ -471,8 +469,7 @@ class Network:
         measure = ctypes.c_void_p()
         with self._use() as network:
             check = self._context.check
-            classes = core.att_model_classes(core.att_network_model(network))
-            numbers = None if labels is None else _class_numbers(labels, len(singles), classes)
+            numbers = None if labels is None else _class_numbers(labels, len(singles))
             check(core.att_network_observe(network, encode(wanted), encode(nodes), byref(measure)))
             try:
                 check(core.att_measure_keep_samples(measure, whole("samples", samples, 0)))
@@ -492,30 +489,38 @@ class Network:
 
 def _index(what: str, index: int, count: int) -> int:
     """A number from 0; negative numbers count from the end."""
-    try:
-        number = operator.index(index)
-    except TypeError:
-        raise Error(f"{what} is {index!r}; expected a number") from None
+    number = operator.index(index)
+    if not count:
+        raise Error(f"there is no {what} {number}: the network has none", "ERR_NOT_FOUND")
     if not -count <= number < count:
         raise Error(f"there is no {what} {number}; expected 0 to {count - 1}")
     return number % count
 
 
-def _class_numbers(labels: Any, images: int, classes: int) -> np.ndarray:
-    """The numbers of the images' classes, for the library."""
+def _class_numbers(labels: Any, images: int) -> np.ndarray:
+    """The numbers of the images' classes, for the library, which checks that there are such classes."""
     numbers = np.asarray(labels)
     if numbers.shape != (images,):
         raise Error(f"there are {images} images and labels of shape {list(numbers.shape)}")
     if numbers.dtype.kind not in "iu":
         raise Error(f"the labels are {numbers.dtype}; expected whole numbers, the classes of the images")
-    if numbers.min() < 0 or numbers.max() >= max(classes, 1):
-        found = f"{numbers.min()} to {numbers.max()}"
-        raise Error(f"the labels are {found}; the network has the classes 0 to {classes - 1}")
-    return np.ascontiguousarray(numbers, np.int32)
+    fitting = np.ascontiguousarray(numbers, np.int32)
+    if not np.array_equal(fitting, numbers):
+        raise Error(f"the labels are {numbers.min()} to {numbers.max()}; expected the numbers of classes")
+    return fitting
 
 
 def _joined(names: str | Sequence[str]) -> str:
     return names if isinstance(names, str) else ",".join(names)
+
+
+def _option(option: Any) -> str | int | float | tuple[int | float, ...]:
+    """The value of an option: a text, a number or several. Whole numbers are int; the library has doubles only."""
+    if option.count == 0:
+        text: str = option.text.decode()
+        return text
+    numbers = tuple(int(value) if value.is_integer() else value for value in option.numbers[: option.count])
+    return numbers[0] if option.count == 1 else numbers
 
 
 def _single(image: Image) -> Any:

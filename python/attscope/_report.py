@@ -10,7 +10,7 @@ from ctypes import byref
 from pathlib import Path
 from typing import Any
 
-from ._context import Context, encode, texts
+from ._context import Context, Error, encode, texts
 from ._inputs import is_path
 from ._library import lab
 
@@ -36,22 +36,35 @@ class Report:
         return f"<attscope.Report of {len(self.html)} characters; save() writes it, and notebooks show it>"
 
 
+def _folder(run: Any) -> Any:
+    """The folder of a run: a path, a Training, or figures, of which a DataFrame has it in its attrs."""
+    if is_path(run):
+        return run
+    folder = getattr(run, "folder", None) or getattr(run, "attrs", {}).get("folder")
+    if folder:
+        return folder
+    if hasattr(run, "folder") or hasattr(run, "attrs"):
+        raise Error("the figures are not recorded in a folder; call measure() with output")
+    raise Error(f"a run is a {type(run).__name__}; expected a folder, a Training or figures of measure()")
+
+
 def report(
     runs: Any, *, title: str | None = None, map_bytes: int | None = None, reference: Any = None, height: int = 800
 ) -> Report:
     """Makes the page of one or several runs, as `attscope report` does.
 
-    runs: the folder of a training or of a measurement, the folder of a sweep, a `Training`, or a list of these.
+    runs: the folder of a training or of a measurement, the folder of a sweep, a `Training`, what `measure()` returned
+    if it recorded its figures, or a list of these.
     title: heading of the page.
     map_bytes: limit for the bytes of all images and attention maps on the page.
     reference: the run from whose trajectory the page shows the deviations of the others.
     height: of the page in a notebook, in pixels.
     """
-    listed: Sequence[Any] = [runs] if is_path(runs) or hasattr(runs, "folder") else runs
-    folders = [getattr(run, "folder", run) for run in listed]
+    listed: Sequence[Any] = runs if isinstance(runs, (list, tuple)) else [runs]
+    folders = [_folder(run) for run in listed]
     options = lab.att_report_options_defaults()
     options.title = encode(title)
-    options.reference = encode(getattr(reference, "folder", reference))
+    options.reference = None if reference is None else encode(_folder(reference))
     if map_bytes is not None:
         options.map_bytes = map_bytes
     context = Context(threads=1)

@@ -479,6 +479,32 @@ static void failures_leave_nothing_behind(void **state)
     }
 }
 
+/* Labels are indices of the logits: one outside them would read other memory. */
+static void a_label_without_a_class_is_refused(void **state)
+{
+    fixture *f = *state;
+    att_network *network;
+    att_measure *measure = NULL;
+    assert_int_equal(att_network_wrap(f->model, f->weights, NULL, &network), ATT_OK);
+    const att_preprocess *p = &att_network_identity(network)->preprocess;
+    float *pixels = calloc((size_t)2 * p->in_chans * p->height * p->width, sizeof *pixels);
+    assert_non_null(pixels);
+    assert_int_equal(att_network_observe(network, "accuracy", NULL, &measure), ATT_OK);
+    const int32_t classes = att_model_classes(f->model), wrong[] = {-1, classes, INT32_MAX};
+    for (int i = 0; i < 3; i++) {
+        const int32_t labels[] = {0, wrong[i]};
+        assert_int_equal(att_network_measure(network, measure, pixels, 2, labels), ATT_ERR_ARGUMENT);
+        assert_message_has(f, "the label of image 1 is ");
+        assert_int_equal(att_measure_at(measure, 0).count, 0);
+    }
+    const int32_t labels[] = {0, classes - 1};
+    assert_int_equal(att_network_measure(network, measure, pixels, 2, labels), ATT_OK);
+    assert_int_equal(att_measure_at(measure, 0).count, 2);
+    free(pixels);
+    att_measure_destroy(&measure);
+    att_network_close(&network);
+}
+
 /* The probes in the network are those of the last measure. */
 static void a_measure_of_before_the_last_is_refused(void **state)
 {
@@ -601,6 +627,7 @@ int main(void)
         TEST(operations_are_timed),
         TEST(preprocessing_can_be_set),
         TEST(failures_leave_nothing_behind),
+        TEST(a_label_without_a_class_is_refused),
         TEST(a_measure_of_before_the_last_is_refused),
         TEST(null_is_refused_or_has_a_meaning),
         TEST(random_weights_are_logged),

@@ -128,7 +128,7 @@ class Inputs(Case):
                 self.fails(f"{name} is -1", network.measure, ["a.png"], **{name: -1})
             self.fails("samples is -1", network.measure, images, samples=-1)
             for value in (1.5, None, [0]):
-                self.fails("layer is", network.attention, images[0], value)
+                self.assertRaises(TypeError, network.attention, images[0], value)
             self.assertEqual(network.predict(images, top=2.0), network.predict(images, top=np.int8(2)))
         self.fails("threads is -1", tiny, threads=-1)
         self.fails("seed is -1", tiny, seed=-1)
@@ -147,9 +147,9 @@ class Inputs(Case):
             self.assertEqual(top1(list(answers)), 100)
             self.assertEqual(top1(answers.astype(">i8")), 100)
             self.assertEqual(top1((answers + 1) % 4), 0)
-            self.fails("labels are 0 to 4; the network has the classes 0 to 3", top1, [0, 1, 4])
-            self.fails("labels are -1 to 1", top1, [0, 1, -1])
-            self.fails("classes 0 to 3", top1, answers + 2**32)
+            self.fails("the label of image 2 is 4, and the network has 4 classes", top1, [0, 1, 4])
+            self.fails("the label of image 2 is -1", top1, [0, 1, -1])
+            self.fails("expected the numbers of classes", top1, answers + 2**32)
             self.fails("labels are float64", top1, [0.5, 1, 2])
             self.fails("labels of shape [2]", top1, [0, 1])
 
@@ -163,6 +163,7 @@ class Answers(Case):
                 self.assertEqual(answer["top"][0]["class"], int(np.argmax(logits)))
                 softmax = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
                 self.assertAlmostEqual(answer["top"][0]["probability"], softmax.max(), places=6)
+            self.fails("top is 0; expected a whole number from 1", network.predict, pictures(1), top=0)
 
     def test_features_give_the_logits(self):
         with tiny() as network:
@@ -175,6 +176,9 @@ class Answers(Case):
             np.testing.assert_array_equal(outputs["features"], features)
             self.assertEqual(outputs["blocks.1.attn.map"].shape, (4, 2, TOKENS, TOKENS))
             np.testing.assert_array_equal(network.predict(images).logits, before)
+            one = network.outputs(images, "features")
+            self.assertEqual(list(one), ["features"])
+            np.testing.assert_array_equal(one["features"], features)
             self.fails('no output "stage9"', network.outputs, images, ["stage9"], status="ERR_NOT_FOUND")
 
     def test_attention_is_the_map(self):
@@ -190,6 +194,7 @@ class Answers(Case):
             np.testing.assert_array_equal(network.attention(image, 1, 0, -1), found[0, TOKENS - 1])
             np.testing.assert_allclose(network.attention(normalised(image), 1), found, atol=0.2)
             self.fails("there is no layer 2; expected 0 to 1", network.attention, image, 2)
+            self.assertRaises(TypeError, network.attention, image, 1.5)
             self.fails("there is no head -3", network.attention, image, 0, -3)
             self.fails("there is no query 17", network.attention, image, 0, 0, 17)
             self.fails('no attention layer "x"', network.attention, image, "x")
@@ -200,6 +205,9 @@ class Answers(Case):
             self.assertEqual((network.classes, network.class_names, network.path), (4, None, None))
             self.assertEqual(network.image_size, (3, 16, 16))
             self.assertEqual((network.options["depth"], network.options["img_size"]), (2, (16, 16)))
+            self.assertEqual(repr(network.options["embed_dim"]), "16")  # not 16.0
+            with tiny(seed=1, **network.options) as again:
+                self.assertEqual(again.options, network.options)
 
     def test_random_weights_are_not_taken_for_pretrained_ones(self):
         with self.assertWarnsRegex(UserWarning, "its weights are random, not pretrained"):
@@ -259,6 +267,9 @@ class Measuring(Case):
             self.fails("labels are for images in memory", network.measure, "data", labels=[1])
             self.fails("need paths", network.measure, images, output="out")
             self.fails("16 images and labels of shape [2]", network.measure, images, labels=[1, 2])
+            for wrong in (-1, 4, 2000000):
+                part = f"the label of image 1 is {wrong}"
+                self.fails(part, network.measure, images[:2], "accuracy", labels=[0, wrong])
             try:
                 import pandas
             except ImportError:
@@ -330,7 +341,13 @@ class Measuring(Case):
             np.testing.assert_array_equal(network.predict(pictures(4)).logits, wanted)
             figures = network.measure("live", ["entropy"], output="figures", frame=False)
             self.assertEqual(figures.folder, "figures/vit_tiny_patch16_224")
-            self.assertIn("vit_tiny_patch16_224", attscope.report(figures.folder).html)
+            page = attscope.report(figures.folder).html
+            self.assertIn("vit_tiny_patch16_224", page)
+            self.assertEqual(attscope.report(figures).html, page)
+            frame = types.SimpleNamespace(attrs={"folder": figures.folder})  # as a DataFrame of pandas has it
+            self.assertEqual(attscope.report([frame]).html, page)
+            unrecorded = network.measure(pictures(2), "entropy", frame=False)
+            self.fails("the figures are not recorded in a folder", attscope.report, unrecorded)
         compiled = types.SimpleNamespace(_orig_mod=Model(config), state_dict=Model(config).state_dict)
         parallel = types.SimpleNamespace(module=compiled, state_dict=Model(config).state_dict)
         with attscope.from_torch(parallel, **options) as network:

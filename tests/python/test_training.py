@@ -59,6 +59,7 @@ class Trainings(Case):
             self.fails(part, attscope.train, "data", **{**OPTIONS, **options})
         self.fails("absent", attscope.report, "absent", status="ERR_NOT_FOUND")
         self.fails("", attscope.report, [])
+        self.fails("a run is a int; expected a folder", attscope.report, 3)
 
 
 class Stopping(Case):
