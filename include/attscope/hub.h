@@ -9,11 +9,11 @@
  *   torchvision/NETWORK.WEIGHTS    weights of torchvision ("torchvision/resnet50.IMAGENET1K_V2"); without .WEIGHTS,
  *                                  torchvision's default. Only residual networks
  *
- * Look-up. Of a repository, attscope uses config.json and the first of model.safetensors, model.safetensors.index.json
- * with the files that it lists, and pytorch_model.bin. If the cache of the Hub's Python client has them, no connection
- * is opened, so a branch stays at the commit at which it was downloaded. Otherwise they are downloaded into the same
- * cache, in the client's layout (blobs, refs, snapshots), and Python finds them there. torchvision's files are looked
- * up in, and downloaded into, the folder of torch.hub.
+ * Look-up. Of a repository, attscope uses config.json and the first of model.safetensors, pytorch_model.bin and, each
+ * directly after its file, their indexes (.index.json) with the files that they list. If the Hub's cache has them, no
+ * connection is opened, so a branch stays at the commit at which it was downloaded. Otherwise they are downloaded into
+ * it, in the layout of the Hub's Python client (blobs, refs, snapshots), which finds them there. torchvision's files
+ * are looked up in, and downloaded into, the folder of torch.hub.
  *
  * Connections. Only HTTPS. Exception: if HF_ENDPOINT is an address http://localhost, http://127.0.0.1 or http://[::1],
  * requests and redirects within this machine may use HTTP. A redirect is followed if it obeys this rule, at most 10
@@ -38,7 +38,8 @@
  *   TORCH_HOME               torch.hub's folder: TORCH_HOME/hub/checkpoints; else XDG_CACHE_HOME/torch, else
  *                            ~/.cache/torch
  *   https_proxy, no_proxy    as curl reads them
- *   SSL_CERT_FILE            file of certificates to trust, instead of the system's
+ *   SSL_CERT_FILE, ...       file of certificates to trust, instead of the system's; also REQUESTS_CA_BUNDLE,
+ *                            CURL_CA_BUNDLE and SSL_CERT_DIR, as for Python and curl; the first that is set counts
  */
 #ifndef ATTSCOPE_HUB_H
 #define ATTSCOPE_HUB_H

@@ -45,8 +45,8 @@ ATT_API att_network_options att_network_options_defaults(void);
 /* Opens `what`, which can be
  *   a file of weights (attscope/tensors.h); att_model_identify() finds its network;
  *   a folder: the first existing file of model_best.safetensors, last.safetensors, model.safetensors,
- *     model.safetensors.index.json and pytorch_model.bin in it is opened, so the folder of a training gives its best
- *     weights;
+ *     model.safetensors.index.json, pytorch_model.bin and pytorch_model.bin.index.json in it is opened, so the folder
+ *     of a training gives its best weights;
  *   a name of pretrained weights ("timm/...", "hf-hub:...", "torchvision/..."), if no file or folder has this name.
  *     They are looked up in caches and otherwise downloaded: see attscope/hub.h, also for more errors;
  *   a network's name (att_model_resolve()) without such a prefix, if no file or folder has this name. The weights are
@@ -99,8 +99,9 @@ ATT_API bool att_network_is_averaged(const att_network *network); /* the file's 
 
 /* Class names live until they are replaced or the network is closed.
  *
- * Returns the name of a class: from the file's training, else from the data set whose classes the network is known to
- * have (att_checkpoint_known_classes()). A synset is followed by its label: "n01440764 tench". NULL: unknown. */
+ * Returns the name of a class: from the file's training; else from the config.json beside the file (timm's label_names
+ * with label_descriptions, or id2label); else from the data set whose classes the network is known to have
+ * (att_checkpoint_known_classes()). A synset is followed by its label: "n01440764 tench". NULL: unknown. */
 ATT_API const char *att_network_class_name(const att_network *network, int number);
 /* Returns all class names, by number, and their count (count may be NULL); NULL and *count 0 if they are unknown. */
 ATT_API const char *const *att_network_class_names(const att_network *network, int *count);

@@ -1,9 +1,9 @@
-/* attscope/tensors.h - reads the named tensors of a file: safetensors, an index of several safetensors files, or a
- * PyTorch checkpoint.
+/* attscope/tensors.h - reads the named tensors of a file: safetensors, a PyTorch checkpoint, or an index of several
+ * such files.
  *
- * The format is recognised by the contents, never by the file name. An index (model.safetensors.index.json) is JSON
- * whose object "weight_map" gives the file of each tensor. These files must lie in the folder of the index and hold
- * exactly the tensors that it lists. They are read as one file; their metadata is not used. PyTorch checkpoints are the
+ * The format is recognised by the contents, never by the file name. An index (model.safetensors.index.json,
+ * pytorch_model.bin.index.json) is JSON whose object "weight_map" gives the file of each tensor. These files must lie
+ * in its folder and hold exactly its tensors. They are read as one, without metadata. PyTorch checkpoints are the
  * files that torch.save() writes (.pth, .pt, .pth.tar, .th, .bin): a zip archive of one folder with one pickle, or the
  * pickles of PyTorch before 1.6. Checksums of a zip archive are verified if it has them. A restricted interpreter reads
  * the pickles: it builds tensors and containers only, and never runs code from the file. Other objects of a training

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import math
+import operator
 import os
 import signal
 import threading
@@ -71,6 +72,15 @@ def _make_log() -> Any:
 _log = _make_log()
 
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2)
+
+
+def _python_handlers() -> dict[int, Callable[[int, Any], Any]]:
+    """The handlers of signals that are Python functions."""
+    found = {number: signal.getsignal(number) for number in _SIGNALS}
+    return {number: handler for number, handler in found.items() if callable(handler)}
+
+
 class Context:
     """A context of the library. It belongs to one thread at a time: `use()` makes others wait.
 
@@ -86,7 +96,7 @@ class Context:
         self._owner = 0
         self.pointer = ctypes.c_void_p()
         settings = core.att_settings_defaults()
-        settings.threads = threads
+        settings.threads = whole("threads", threads, 0)
         settings.log = _log
         settings.stop = self._stop
         status = core.att_context_create(byref(settings), byref(self.pointer))
@@ -100,7 +110,7 @@ class Context:
 
     @contextmanager
     def use(self) -> Iterator[None]:
-        """Reserves the context for the calling thread."""
+        """Reserves the context for the calling thread, and lets Ctrl-C stop the library's calls."""
         if self.is_inherited:
             raise Error(
                 "this object was made before os.fork(), and its threads exist in the parent process only; open it in "
@@ -112,28 +122,37 @@ class Context:
         with self._lock:
             self._owner = threading.get_ident()
             try:
-                yield
+                with self._interruptible():
+                    yield
             finally:
                 self._owner = 0
 
     @contextmanager
-    def interruptible(self) -> Iterator[None]:
+    def _interruptible(self) -> Iterator[None]:
         """Lets Ctrl-C stop the library's call, and raises KeyboardInterrupt when that has ended.
 
-        Python runs signal handlers on the main thread only, so a call on another thread is not stopped.
+        Python runs the handlers of signals within the callback that asks whether to stop, where an exception would be
+        lost. So the exceptions of other handlers (SIGTERM, SIGALRM) stop the call and are raised after it, too. Python
+        runs handlers on the main thread only: a call on another thread is not stopped.
         """
         requests = self.requests
         requests.stop, requests.error = False, None
-        former = signal.getsignal(signal.SIGINT)
-        handles = threading.current_thread() is threading.main_thread() and callable(former)
+        former = _python_handlers() if threading.current_thread() is threading.main_thread() else {}
         interrupted: list[Any] = []
 
-        def note(_signum: int, frame: Any) -> None:
+        def interrupt(_number: int, frame: Any) -> None:
             requests.stop = True
             interrupted.append(frame)
 
-        if handles:
-            signal.signal(signal.SIGINT, note)
+        def relay(number: int, frame: Any) -> None:
+            try:
+                former[number](number, frame)
+            except BaseException as error:
+                requests.error = error
+                requests.stop = True
+
+        for number in former:
+            signal.signal(number, interrupt if number == signal.SIGINT else relay)
         failure: Error | None = None
         try:
             yield
@@ -143,12 +162,15 @@ class Context:
             failure = error
         finally:
             requests.stop = False
-            if handles:
-                signal.signal(signal.SIGINT, former)
-        if interrupted and callable(former):
-            former(signal.SIGINT, interrupted[0])
+            for number, handler in former.items():
+                signal.signal(number, handler)
+        if interrupted:
+            former[signal.SIGINT](signal.SIGINT, interrupted[0])
         if failure is not None:  # the program's own handler does not raise
             raise failure
+        error, requests.error = requests.error, None
+        if error is not None:  # of a handler after the last call of the library
+            raise error
 
     def progress(self, callback: ProgressCallback | None) -> Any:
         """A progress function for the library. The caller keeps it until the call returns."""
@@ -189,6 +211,18 @@ class Context:
         """Frees the context, if it can be freed."""
         if self.can_be_freed:
             core.att_context_destroy(byref(self.pointer))
+
+
+def whole(what: str, number: Any, least: int, most: int = 2**31 - 1) -> int:
+    """A whole number for the library. ctypes would cut off the high bits of one that is too large."""
+    is_whole = isinstance(number, float) and number.is_integer()
+    try:
+        found = operator.index(int(number) if is_whole else number)
+    except TypeError:
+        found = None
+    if found is None or not least <= found <= most:
+        raise Error(f"{what} is {number!r}; expected a whole number from {least} to {most}")
+    return found
 
 
 def encode(text: Any) -> bytes | None:

@@ -13,10 +13,10 @@ import numpy as np
 
 from ._context import Error
 
-Image = Union[str, "os.PathLike[str]", np.ndarray, Any]
+Image = Union[str, bytes, "os.PathLike[Any]", np.ndarray, Any]
 """One image:
 
-- a path of a JPEG, PNG or WebP file;
+- a path of a JPEG, PNG or WebP file: a text, bytes or a pathlib.Path;
 - a PIL image;
 - a numpy array of uint8, [height, width] or [height, width, channels], with 1, 3 or 4 channels (alpha is dropped);
 - a torch tensor of uint8, [channels, height, width];
@@ -31,10 +31,10 @@ Images = Union[Image, Sequence[Image]]
 
 
 def is_path(value: Any) -> bool:
-    return isinstance(value, (str, os.PathLike))
+    return isinstance(value, (str, bytes, os.PathLike))
 
 
-def _is_tensor(value: Any) -> bool:
+def is_tensor(value: Any) -> bool:
     return hasattr(value, "detach") and hasattr(value, "data_ptr")
 
 
@@ -59,12 +59,12 @@ def split(images: Images) -> list[Any]:
 
 
 def _is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) or _is_tensor(value)
+    return isinstance(value, np.ndarray) or is_tensor(value)
 
 
 def _one(image: Any) -> Any:
     if is_path(image):
-        return os.fspath(image)
+        return os.fsdecode(image)
     if _is_pil(image):
         return _as_bytes(np.asarray(image.convert("L" if image.getbands() == ("L",) else "RGB")))
     raise Error(f"an image is a {type(image).__name__}; expected a path, a PIL image, a numpy array or a torch tensor")
@@ -72,7 +72,7 @@ def _one(image: Any) -> Any:
 
 def _of_array(images: Any) -> list[np.ndarray]:
     """The images of an array or tensor that holds one or several."""
-    tensor = _is_tensor(images)
+    tensor = is_tensor(images)
     if tensor:
         images = images.detach().cpu()
         images = (images if str(images.dtype) == "torch.uint8" else images.float()).numpy()

@@ -16,12 +16,14 @@ import numpy as np
 
 from . import _figures, _inputs
 from . import _library as lib
-from ._context import Context, Error, Progress, ProgressCallback, encode, texts
+from ._context import Context, Error, Progress, ProgressCallback, encode, texts, whole
 from ._inputs import Image, Images
 from ._library import core
 
 BATCH = 32
-"""Images in one call of the library. Ctrl-C is noticed between two batches."""
+"""Images in one call of the library."""
+
+_NO_IMAGE = "no image is given; expected at least one"
 
 _PRECISIONS = {"f32": (lib.F32, lib.FULL), "bf16": (lib.F32, lib.MIXED), "f64": (lib.F64, lib.FULL)}
 
@@ -71,7 +73,7 @@ def set_options(values: lib.att_option_values, options: dict[str, Any]) -> None:
         if isinstance(value, str):
             core.att_options_set_text(byref(values), name, encode(value))
         elif isinstance(value, (tuple, list)) and len(value) == 2:
-            core.att_options_set_sides(byref(values), name, *[int(side) for side in value])
+            core.att_options_set_sides(byref(values), name, *[whole(f"a side of {key}", side, 1) for side in value])
         elif isinstance(value, (bool, int, float, np.number)):
             core.att_options_set(byref(values), name, float(value))
         else:
@@ -105,15 +107,17 @@ class Network:
         set_options(given, options or {})
         how = core.att_network_options_defaults()
         how.model, how.options = encode(model), ctypes.pointer(given)
-        how.averaged, how.test_images, how.seed = averaged, test_images, seed
+        how.averaged, how.test_images = averaged, test_images
+        how.seed = whole("seed", seed, 0, 2**64 - 1)
         how.dtype, how.precision = _PRECISIONS[precision]
-        self._seed = seed
+        self._seed = how.seed
         self._context = context = Context(threads)
         self._handles = handles = _Handles(context)
         self._finalizer = weakref.finalize(self, handles.free)
         try:
-            with context.use(), context.interruptible():
+            with context.use():
                 context.check(open_network(context.pointer, byref(how), byref(handles.network)))
+                self._name = self._identity(handles.network).name.decode()
         except BaseException:
             self._finalizer()
             raise
@@ -149,12 +153,8 @@ class Network:
 
     @property
     def name(self) -> str:
-        """The network's name, as in timm."""
-        if not self._finalizer.alive:
-            return "?"
-        with self._use() as network:
-            name: bytes = self._identity(network).name
-            return name.decode()
+        """The network's name, as in timm. It is known while a call runs and after `close()`, too."""
+        return self._name
 
     @property
     def path(self) -> str | None:
@@ -212,8 +212,7 @@ class Network:
 
         top: the number of classes in each prediction.
         """
-        if top < 1:
-            raise Error(f"top is {top}; expected at least 1")
+        top = whole("top", top, 1)
         answers: list[dict[str, Any]] = []
         outputs: list[dict[str, np.ndarray]] = []
         with self._use() as network, self._json_writer() as writer:
@@ -235,8 +234,7 @@ class Network:
         """
         with self._use() as network:
             inner = self._inner(network)
-            chosen = names if isinstance(names, str) else ",".join(names)
-            self._context.check(core.att_network_select_outputs(inner, encode(chosen)))
+            self._context.check(core.att_network_select_outputs(inner, encode(_joined(names))))
             return _join([_outputs(batch) for batch in self._run(inner, images, batch_size)])
 
     def attention(
@@ -303,7 +301,7 @@ class Network:
         Returns a pandas DataFrame if pandas is installed, else `Figures`, a dictionary of numpy arrays with the same
         columns; `frame` True or False chooses.
         """
-        wanted = instruments if instruments is None or isinstance(instruments, str) else ",".join(instruments)
+        wanted = None if instruments is None else _joined(instruments)
         paths = [data] if _inputs.is_path(data) else data
         from_files = isinstance(paths, (list, tuple)) and all(_inputs.is_path(path) for path in paths)
         if from_files:
@@ -314,14 +312,19 @@ class Network:
             options.nodes = encode(nodes) or options.nodes
             options.split = encode(split) or options.split
             options.output, options.experiment = encode(output), encode(experiment)
-            options.samples, options.maps = samples, maps
-            options.batch_size = batch_size or max(8, 4 * core.att_context_threads(self._context.pointer))
-            options.workers, options.skip_corrupt = workers, skip_corrupt
+            options.samples, options.maps = whole("samples", samples, 0), whole("maps", maps, 0)
+            options.batch_size = (
+                max(8, 4 * core.att_context_threads(self._context.pointer))
+                if batch_size is None
+                else whole("batch_size", batch_size, 1)
+            )
+            options.workers, options.skip_corrupt = whole("workers", workers, 0), skip_corrupt
             figures = self._measure_files(paths, options, progress)
         else:
             if output is not None or experiment is not None or maps:
                 raise Error("figures of images in memory are not recorded: output, experiment and maps need paths")
-            figures = self._measure_arrays(data, wanted, nodes, labels, samples, batch_size or BATCH, progress)
+            size = BATCH if batch_size is None else batch_size
+            figures = self._measure_arrays(data, wanted, nodes, labels, samples, size, progress)
         return _figures.as_wanted(figures, frame)
 
     # --- steps --------------------------------------------------------------------------------------------------------
@@ -358,8 +361,7 @@ class Network:
 
     def _run(self, network: ctypes.c_void_p, images: Images, size: int) -> Iterator[Any]:
         """Runs the network on all images; each batch is valid until the next."""
-        if size < 1:
-            raise Error(f"batch_size is {size}; expected at least 1")
+        size = whole("batch_size", size, 1)
         batch = lib.att_batch()
         channels = core.att_network_transform(network).channels
         for group in _inputs.batches(_inputs.split(images), size):
@@ -437,7 +439,7 @@ class Network:
     def _measure_files(self, paths: Sequence[Any], options: Any, progress: ProgressCallback | None) -> _figures.Figures:
         found = lib.att_measured()
         options.progress = self._context.progress(progress)
-        with self._use() as network, self._context.interruptible():
+        with self._use() as network:
             if not core.att_network_file(network):
                 options.init_seed = self._seed
             status = lib.lab.att_measure_checkpoint(network, texts(paths), len(paths), byref(options), byref(found))
@@ -460,18 +462,17 @@ class Network:
         batch_size: int,
         progress: ProgressCallback | None,
     ) -> _figures.Figures:
-        if batch_size < 1:
-            raise Error(f"batch_size is {batch_size}; expected at least 1")
+        batch_size = whole("batch_size", batch_size, 1)
         singles = _inputs.split(images)
-        numbers = None if labels is None else np.ascontiguousarray(labels, np.int32)
-        if numbers is not None and numbers.shape != (len(singles),):
-            raise Error(f"there are {len(singles)} images and labels of shape {list(numbers.shape)}")
+        if not singles:
+            raise Error(_NO_IMAGE)
         measure = ctypes.c_void_p()
         with self._use() as network:
             check = self._context.check
+            numbers = None if labels is None else _class_numbers(labels, len(singles))
             check(core.att_network_observe(network, encode(wanted), encode(nodes), byref(measure)))
             try:
-                check(core.att_measure_keep_samples(measure, samples))
+                check(core.att_measure_keep_samples(measure, whole("samples", samples, 0)))
                 for start in range(0, len(singles), batch_size):
                     pixels = np.stack([self._pixels(network, image) for image in singles[start : start + batch_size]])
                     place = None if numbers is None else numbers[start:].ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
@@ -494,6 +495,23 @@ def _index(what: str, index: int, count: int) -> int:
     if not -count <= number < count:
         raise Error(f"there is no {what} {number}; expected 0 to {count - 1}")
     return number % count
+
+
+def _class_numbers(labels: Any, images: int) -> np.ndarray:
+    """The numbers of the images' classes, for the library, which checks that there are such classes."""
+    numbers = np.asarray(labels)
+    if numbers.shape != (images,):
+        raise Error(f"there are {images} images and labels of shape {list(numbers.shape)}")
+    if numbers.dtype.kind not in "iu":
+        raise Error(f"the labels are {numbers.dtype}; expected whole numbers, the classes of the images")
+    fitting = np.ascontiguousarray(numbers, np.int32)
+    if not np.array_equal(fitting, numbers):
+        raise Error(f"the labels are {numbers.min()} to {numbers.max()}; expected the numbers of classes")
+    return fitting
+
+
+def _joined(names: str | Sequence[str]) -> str:
+    return names if isinstance(names, str) else ",".join(names)
 
 
 def _option(option: Any) -> str | int | float | tuple[int | float, ...]:
@@ -551,7 +569,7 @@ def _outputs(batch: Any) -> dict[str, np.ndarray]:
 
 def _join(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     if not parts:
-        raise Error("no image is given; expected at least one")
+        raise Error(_NO_IMAGE)
     if len(parts) == 1:
         return parts[0]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

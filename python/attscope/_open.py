@@ -7,6 +7,7 @@ import warnings
 from ctypes import byref
 from typing import Any
 
+from . import _inputs
 from . import _library as lib
 from ._context import Error, encode
 from ._library import core
@@ -14,7 +15,7 @@ from ._network import Network
 
 
 def open(  # noqa: A001
-    what: str | os.PathLike[str],
+    what: str | bytes | os.PathLike[Any],
     *,
     model: str | None = None,
     averaged: bool = False,
@@ -26,8 +27,11 @@ def open(  # noqa: A001
 ) -> Network:
     """Opens a checkpoint, the folder of a training, or a network's name.
 
-    what: a safetensors file or a PyTorch checkpoint; a folder, which means its best weights; or a name such as
-    "vit_tiny_patch16_224", whose weights are then random, drawn from `seed`; without `seed`, a warning says so.
+    what: a safetensors file or a PyTorch checkpoint; a folder, which means its best weights; the name of pretrained
+    weights, such as "timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k", "hf-hub:org/name@revision" or
+    "torchvision/resnet50.IMAGENET1K_V2", which are downloaded if the caches of huggingface_hub and torch lack them; or
+    a network's name without such a prefix, such as "vit_tiny_patch16_224", whose weights are then random, drawn from
+    `seed`; without `seed`, a warning says so.
     model: the network's name, if the file does not tell it.
     averaged: use the moving average of the file's weights.
     test_images: use the image size with which timm's validate.py evaluates the weights.
@@ -35,7 +39,7 @@ def open(  # noqa: A001
     threads: of the engine; 0: one per processor.
     options: options of the network, such as num_classes=10 or img_size=(96, 128).
     """
-    path = encode(what)
+    path = encode(os.fspath(what))
     network = Network(
         lambda context, how, network: core.att_network_open(context, path, how, network),
         model=model,
@@ -66,12 +70,12 @@ def from_torch(
     options: other options with which the model was made and which its tensors do not show, such as global_pool. The
     image size and the number of heads are those of the model.
     """
-    config = getattr(model, "pretrained_cfg", None) or {}
+    config = getattr(_unwrapped(model), "pretrained_cfg", None) or {}
     name = name or config.get("architecture")
     if not name:
         raise Error("the model has no pretrained_cfg that names its architecture; give the name of the network")
     # Contiguous copies of tensors that need them, which live until the library has read them.
-    state = {key: value.detach().cpu().contiguous() for key, value in model.state_dict().items()}
+    state = {key: _contiguous(key, value) for key, value in model.state_dict().items()}
     tensors = (lib.att_safetensors_tensor * len(state))()
     for tensor, (key, value) in zip(tensors, state.items()):
         _describe(tensor, key, value)
@@ -86,9 +90,22 @@ def from_torch(
     return network
 
 
+def _unwrapped(model: Any) -> Any:
+    """The model itself, without the wrappers of torch.compile and for several devices, of which it may have several."""
+    for _ in range(4):
+        model = getattr(model, "_orig_mod", getattr(model, "module", model))
+    return model
+
+
+def _contiguous(key: str, value: Any) -> Any:
+    if not _inputs.is_tensor(value):
+        raise Error(f"{key} of the state_dict is a {type(value).__name__}; expected a tensor", "ERR_UNSUPPORTED")
+    return value.detach().cpu().contiguous()
+
+
 def _hidden_options(model: Any) -> dict[str, Any]:
     """What a transformer of timm knows about itself and its tensors do not show."""
-    model = getattr(model, "_orig_mod", getattr(model, "module", model))  # torch.compile, DistributedDataParallel
+    model = _unwrapped(model)
     found: dict[str, Any] = {}
     size = getattr(getattr(model, "patch_embed", None), "img_size", None)
     if size is not None:

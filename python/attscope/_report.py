@@ -71,7 +71,7 @@ def report(
     with tempfile.TemporaryDirectory(prefix="attscope-") as scratch:
         path = os.path.join(scratch, "report.html")
         try:
-            with context.use(), context.interruptible():
+            with context.use():
                 context.check(
                     lab.att_report_write(
                         context.pointer, texts(folders), len(folders), byref(options), encode(path), None

@@ -73,7 +73,7 @@ def train(
         options["data_dir"] = data_dir
     context = Context(int(options.get("threads") or 0))
     try:
-        with context.use(), context.interruptible():
+        with context.use():
             return _run(context, config, progress, options)
     finally:
         context.destroy()
@@ -116,16 +116,16 @@ def _fill(
     return kept
 
 
-def _text(name: str, value: Any) -> Any:
+def _text(name: str, value: Any) -> str:
     """The value of an option as in an args.yaml."""
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (str, os.PathLike)):
-        return value
+    if isinstance(value, (str, bytes, os.PathLike)):
+        return os.fsdecode(value)
     if isinstance(value, (int, float, np.number)):
         return repr(value.item() if isinstance(value, np.number) else value)
     if isinstance(value, Sequence):
-        return " ".join(os.fspath(_text(name, single)) for single in value)
+        return " ".join(_text(name, single) for single in value)
     raise Error(f"the option {name} is {value!r}; expected a number, a text, true or false, or a list of these")
 
 

@@ -1,9 +1,11 @@
-/* hub/cache.h - the cache of the Hub's Python client (huggingface_hub):
+/* hub/cache.h - the cache of the Hub's Python client (huggingface_hub). In the folder models--ORG--NAME:
  *
- *   models--ORG--NAME/blobs/HASH                   contents of a file; HASH is the SHA-256 of a large file, git's SHA-1
- * of another models--ORG--NAME/snapshots/COMMIT/FILE        symbolic link to the blob models--ORG--NAME/refs/REVISION
- * commit of a branch or tag models--ORG--NAME/.no_exist/COMMIT/FILE        empty: the commit has no such file
- *   .locks/models--ORG--NAME/HASH.lock             locks a blob while it is written
+ *   blobs/HASH              contents of a file; HASH: SHA-256 of a large file, git's SHA-1 of another
+ *   snapshots/COMMIT/FILE   symbolic link to the blob
+ *   refs/REVISION           commit of a branch or tag
+ *   .no_exist/COMMIT/FILE   empty: the commit has no such file
+ *
+ * Beside it, .locks/models--ORG--NAME/HASH.lock locks a blob while it is written.
  */
 #ifndef ATT_HUB_CACHE_H
 #define ATT_HUB_CACHE_H

@@ -5,12 +5,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "hub/certificates.h"
 #include "hub/transport.h"
 
 enum { MOST_HEADER_BYTES = 1 << 18, MOST_REDIRECT_BODY = 1 << 20, BUFFER = 1 << 18 };
@@ -86,7 +86,8 @@ static int check_stop(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl
 /* What is the same for all requests. libcurl takes the size of its buffer before the first request only. */
 static bool set_constants(CURL *curl, int seconds)
 {
-    const char *certificates = getenv("SSL_CERT_FILE");
+    const curl_version_info_data *about = curl_version_info(CURLVERSION_NOW);
+    const att_certificates trusted = att_certificates_find(about->cainfo, att_certificate_files);
     bool ok = true;
     ok &= curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
     ok &= curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
@@ -99,8 +100,12 @@ static bool set_constants(CURL *curl, int seconds)
     ok &= curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body) == CURLE_OK;
     ok &= curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, check_stop) == CURLE_OK;
     ok &= curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK;
-    if (certificates && *certificates)
-        ok &= curl_easy_setopt(curl, CURLOPT_CAINFO, certificates) == CURLE_OK;
+    if (trusted.file)
+        ok &= curl_easy_setopt(curl, CURLOPT_CAINFO, trusted.file) == CURLE_OK;
+    if (trusted.folder) {
+        ok &= curl_easy_setopt(curl, CURLOPT_CAINFO, NULL) == CURLE_OK;
+        ok &= curl_easy_setopt(curl, CURLOPT_CAPATH, trusted.folder) == CURLE_OK;
+    }
     return ok;
 }
 
@@ -191,8 +196,11 @@ static att_status judge(const exchange *e, CURLcode code, bool *again)
         return att_fail(context, ATT_ERR_FORMAT, "%s: the server sends headers of more than %d bytes", about,
                         MOST_HEADER_BYTES);
     *again = may_succeed_later(code);
-    return att_fail(context, ATT_ERR_IO, "%s: %s", about,
-                    *e->transport->why ? e->transport->why : curl_easy_strerror(code));
+    return att_fail(context, ATT_ERR_IO, "%s: %s%s", about,
+                    *e->transport->why ? e->transport->why : curl_easy_strerror(code),
+                    code == CURLE_SSL_CACERT_BADFILE
+                        ? "; install the system's certificates (the package ca-certificates) or set SSL_CERT_FILE"
+                        : "");
 }
 
 /* A server that closes the connection must not end the process: with CURLOPT_NOSIGNAL, libcurl leaves SIGPIPE to its

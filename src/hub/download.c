@@ -143,6 +143,7 @@ typedef struct transfer {
     att_file_appender *appender;
     att_digest digest;      /* of what the part holds */
     uint64_t have, resumed; /* bytes in the part, and those that it had at first */
+    uint64_t most;          /* bytes that it had at any time */
     double begun;
     att_status status; /* of the body's reader */
     bool replied;      /* the reply to the present attempt was checked */
@@ -248,11 +249,11 @@ static att_status transfer_all(transfer *t)
 {
     for (int failures = 0; t->have < t->file->size;) {
         bool again;
-        uint64_t before = t->have;
         att_status status = attempt(t, &again);
         if (status == ATT_OK)
             continue;
-        failures = t->have > before ? 1 : failures + 1;
+        failures = t->have > t->most ? 1 : failures + 1; /* bytes that come once more, after an empty part, are none */
+        t->most = t->have > t->most ? t->have : t->most;
         if (!again || failures == MOST_FAILURES)
             return status;
         ATT_TRY(pause_after(t->session, failures));
@@ -288,7 +289,7 @@ static att_status open_part(transfer *t)
     att_digest_begin(&t->digest, t->file->kind, t->file->size);
     if (size > 0)
         ATT_TRY(digest_part(t, size));
-    t->resumed = t->have;
+    t->resumed = t->most = t->have;
     return att_file_appender_open(t->session->context, t->part, size, &t->appender);
 }
 
@@ -320,6 +321,7 @@ static att_status get_right(transfer *t)
         return ATT_OK;
     if (t->resumed > 0) {
         ATT_TRY(start_over(t));
+        t->most = 0;
         ATT_TRY(transfer_all(t));
         if (is_right(t))
             return ATT_OK;

@@ -42,8 +42,6 @@ static bool is_repository(const char *text)
 /* A revision becomes a path below refs/: "refs/pr/1" is one, "../x" is none. */
 static bool is_revision(const char *text)
 {
-    if (!*text || strspn(text, LETTERS "/") < strlen(text))
-        return false;
     for (const char *part = text; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL)
         if (!is_part(part, strcspn(part, "/")))
             return false;

@@ -15,10 +15,11 @@
 
 enum { MOST_INDEX = 16 << 20, MOST_SHARDS = 1000 };
 
-static const char CONFIG[] = "config.json", INDEX[] = "model.safetensors.index.json";
+static const char CONFIG[] = "config.json";
 
 /* Files of weights, the preferred one first. */
-static const char *const weights[] = {"model.safetensors", INDEX, "pytorch_model.bin"};
+static const char *const weights[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                                      "pytorch_model.bin.index.json"};
 enum { KINDS = sizeof weights / sizeof *weights };
 
 typedef struct search {
@@ -33,14 +34,22 @@ typedef struct search {
 
 /* --- files of an index -------------------------------------------------------------------------------------------- */
 
+static bool is_index(const char *file)
+{
+    static const char ending[] = ".index.json";
+    size_t length = strlen(file);
+    return length >= sizeof ending && strcmp(file + length - (sizeof ending - 1), ending) == 0;
+}
+
 /* Calls `use` for each file that the index names, until it fails. A file may come several times. */
-static att_status each_shard(search *s, att_status (*use)(search *s, const char *file))
+static att_status each_shard(search *s, const char *index,
+                             att_status (*use)(search *s, const char *index, const char *file))
 {
     char path[ATT_HUB_PATH], *text;
     size_t size;
     json_t *root = NULL, *name;
     const char *tensor;
-    ATT_TRY(att_hub_cache_path(&s->cache, s->commit, INDEX, path, sizeof path));
+    ATT_TRY(att_hub_cache_path(&s->cache, s->commit, index, path, sizeof path));
     ATT_TRY(att_file_read(s->context, path, MOST_INDEX, &text, &size));
     att_status status = att_json_parse(s->context, path, text, size, &root);
     att_free(s->context, text);
@@ -52,7 +61,7 @@ static att_status each_shard(search *s, att_status (*use)(search *s, const char 
                               "%s: its \"weight_map\" names \"%.80s\"; expected a file of the same repository", path,
                               file ? file : "");
         if (status == ATT_OK)
-            status = use(s, file);
+            status = use(s, index, file);
     }
     json_decref(root);
     return status;
@@ -60,14 +69,16 @@ static att_status each_shard(search *s, att_status (*use)(search *s, const char 
 
 /* --- the cache ---------------------------------------------------------------------------------------------------- */
 
-static att_status require_shard(search *s, const char *file)
+static att_status require_shard(search *s, const char *index, const char *file)
 {
+    (void)index;
     return att_hub_cache_has(&s->cache, s->commit, file) ? ATT_OK : ATT_ERR_NOT_FOUND;
 }
 
 static bool is_cached(search *s, const char *file)
 {
-    return att_hub_cache_has(&s->cache, s->commit, file) && (file != INDEX || each_shard(s, require_shard) == ATT_OK);
+    return att_hub_cache_has(&s->cache, s->commit, file) &&
+           (!is_index(file) || each_shard(s, file, require_shard) == ATT_OK);
 }
 
 /* Returns the file of weights in the cache; NULL if there is none. */
@@ -156,23 +167,45 @@ static att_status describe(const search *s, const char *name, const att_reply *r
                         s->session.endpoint.host);
     if (size < 0)
         return att_fail(s->context, ATT_ERR_FORMAT, "%s: %s states no size", file->shown, s->session.endpoint.host);
-    if (size > MOST_INDEX && (strcmp(name, CONFIG) == 0 || strcmp(name, INDEX) == 0))
+    if (size > MOST_INDEX && (strcmp(name, CONFIG) == 0 || is_index(name)))
         return att_fail(s->context, ATT_ERR_FORMAT, "%s has %lld bytes; expected at most %d", file->shown,
                         (long long)size, MOST_INDEX);
     return ATT_OK;
 }
 
+/* Writes the path of the blob and takes its lock. */
+static att_status open_blob(search *s, const att_hub_file *file, char blob[ATT_HUB_PATH], att_file_lock **lock)
+{
+    char lock_path[ATT_HUB_PATH], why[512];
+    att_status status = att_hub_cache_blob(&s->cache, file->hash, blob, lock_path, sizeof lock_path);
+    if (status == ATT_OK)
+        status = att_file_lock_take(s->context, lock_path, file->shown, lock);
+    if (status != ATT_ERR_IO)
+        return status;
+    snprintf(why, sizeof why, "%s", att_context_message(s->context));
+    return att_fail(s->context, status, "%s cannot be downloaded into the cache: %s (HF_HUB_CACHE names another one)",
+                    file->shown, why);
+}
+
 /* Another process may have finished the blob while this one waited for the lock. */
 static att_status get_blob(search *s, att_hub_file *file)
 {
-    char blob[ATT_HUB_PATH], lock_path[ATT_HUB_PATH];
+    char blob[ATT_HUB_PATH];
     att_file_lock *lock = NULL;
-    ATT_TRY(att_hub_cache_blob(&s->cache, file->hash, blob, lock_path, sizeof blob));
-    ATT_TRY(att_file_lock_take(s->context, lock_path, file->shown, &lock));
+    ATT_TRY(open_blob(s, file, blob, &lock));
     file->path = blob;
     att_status status = att_file_exists(blob) ? ATT_OK : att_hub_download(&s->session, file);
     att_file_lock_release(&lock);
     return status;
+}
+
+/* What the cache records only saves later requests, so a cache without write permission need not take it. */
+static att_status may_fail(search *s, att_status status)
+{
+    if (status != ATT_ERR_IO)
+        return status;
+    att_log(s->context, ATT_LOG_INFO, "%s", att_context_message(s->context));
+    return ATT_OK;
 }
 
 /* The first reply names the commit, which all later requests use. */
@@ -204,7 +237,9 @@ static att_status get(search *s, const char *name, bool *found)
         return fail_code(s, name, &reply);
     ATT_TRY(take_commit(s, name, &reply));
     if (!*found)
-        return att_hub_cache_set_lacks(&s->cache, s->commit, name);
+        return may_fail(s, att_hub_cache_set_lacks(&s->cache, s->commit, name));
+    if (att_hub_cache_has(&s->cache, s->commit, name)) /* under another name of the commit */
+        return ATT_OK;
     address(s, name, url);
     att_hub_file file = {.shown = shown, .url = url};
     ATT_TRY(describe(s, name, &reply, &file));
@@ -212,18 +247,18 @@ static att_status get(search *s, const char *name, bool *found)
     return att_hub_cache_link(&s->cache, s->commit, name, file.hash);
 }
 
-static att_status get_shard(search *s, const char *file)
+static att_status get_shard(search *s, const char *index, const char *file)
 {
     bool found;
     if (att_hub_cache_has(&s->cache, s->commit, file))
         return ATT_OK;
     if (s->shards++ == MOST_SHARDS)
-        return att_fail(s->context, ATT_ERR_FORMAT, "%s: its %s names more than %d files", s->name->repository, INDEX,
+        return att_fail(s->context, ATT_ERR_FORMAT, "%s: its %s names more than %d files", s->name->repository, index,
                         MOST_SHARDS);
     ATT_TRY(get(s, file, &found));
     return found ? ATT_OK
                  : att_fail(s->context, ATT_ERR_FORMAT, "%s: its %s names %s, which it does not have",
-                            s->name->repository, INDEX, file);
+                            s->name->repository, index, file);
 }
 
 /* Downloads the configuration if there is one, and then the preferred file of weights. */
@@ -239,12 +274,13 @@ static att_status get_weights(search *s, const char **file)
     }
     if (!*file)
         return att_fail(s->context, ATT_ERR_NOT_FOUND,
-                        "%s has no weights; expected model.safetensors, %s or pytorch_model.bin", s->name->repository,
-                        INDEX);
-    if (*file == INDEX)
-        ATT_TRY(each_shard(s, get_shard));
-    return att_hub_is_commit(s->name->revision) ? ATT_OK
-                                                : att_hub_cache_set_commit(&s->cache, s->name->revision, s->commit);
+                        "%s has no weights; expected model.safetensors or pytorch_model.bin, or the index of either",
+                        s->name->repository);
+    if (is_index(*file))
+        ATT_TRY(each_shard(s, *file, get_shard));
+    return att_hub_is_commit(s->name->revision)
+               ? ATT_OK
+               : may_fail(s, att_hub_cache_set_commit(&s->cache, s->name->revision, s->commit));
 }
 
 static att_status download(search *s, const char **file)

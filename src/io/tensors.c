@@ -48,7 +48,7 @@ static bool is_pickle(const beginning *first)
            !begins_header(first);
 }
 
-/* Returns whether the file is an index of safetensors files, which is JSON. As a safetensors header's length its first
+/* Returns whether the file is an index of several files, which is JSON. As a safetensors header's length its first
  * eight bytes would be too large, because the last of them is not 0. */
 static bool is_index(const beginning *first)
 {
@@ -101,10 +101,35 @@ static att_status normalize_names(att_tensors *file)
     return status == ATT_OK && failed ? att_fail_memory(file->context, 256, file->path) : status;
 }
 
-/* read: one file or an index */
-static att_status read_safetensors(att_tensors *file, att_status (*read)(att_tensors *file))
+/* Readers of PyTorch's files normalize names themselves, because averaged weights have a prefix of their own. */
+static att_status read_file(att_tensors *file, const beginning *first)
 {
-    ATT_TRY(read(file));
+    if (first->size == 0)
+        return att_fail(file->context, ATT_ERR_FORMAT,
+                        "%s: an empty file; expected weights, as safetensors or as torch.save() writes them",
+                        file->path);
+    if (is_zip(first))
+        return att_tensors_read_torch_zip(file);
+    if (is_pickle(first))
+        return att_tensors_read_torch_pickles(file);
+    if (is_named_torch(file->path) && !begins_header(first))
+        return att_fail(file->context, ATT_ERR_FORMAT,
+                        "%s: not a PyTorch checkpoint: expected a zip archive or a pickle, as torch.save() writes them",
+                        file->path);
+    ATT_TRY(att_tensors_read_safetensors(file));
+    return file->is_shard ? ATT_OK : normalize_names(file);
+}
+
+att_status att_tensors_read_shard(att_tensors *shard)
+{
+    beginning first;
+    ATT_TRY(read_beginning(shard, &first));
+    return read_file(shard, &first);
+}
+
+static att_status read_index(att_tensors *file)
+{
+    ATT_TRY(att_tensors_read_index(file));
     return normalize_names(file);
 }
 
@@ -116,21 +141,7 @@ static att_status open_file(att_tensors *file, const char *path)
     ATT_TRY(att_file_reader_open(file->context, path, &file->reader));
     beginning first;
     ATT_TRY(read_beginning(file, &first));
-    if (first.size == 0)
-        return att_fail(file->context, ATT_ERR_FORMAT,
-                        "%s: an empty file; expected weights, as safetensors or as torch.save() writes them", path);
-    if (is_zip(&first))
-        ATT_TRY(att_tensors_read_torch_zip(file));
-    else if (is_pickle(&first))
-        ATT_TRY(att_tensors_read_torch_pickles(file));
-    else if (is_index(&first))
-        ATT_TRY(read_safetensors(file, att_tensors_read_index));
-    else if (is_named_torch(path) && !begins_header(&first))
-        return att_fail(file->context, ATT_ERR_FORMAT,
-                        "%s: not a PyTorch checkpoint: expected a zip archive or a pickle, as torch.save() writes them",
-                        path);
-    else
-        ATT_TRY(read_safetensors(file, att_tensors_read_safetensors));
+    ATT_TRY(is_index(&first) ? read_index(file) : read_file(file, &first));
     return sort_names(file);
 }
 

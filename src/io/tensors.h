@@ -31,6 +31,7 @@ struct att_tensors {
     bool has_average;
     struct att_tensors **shards; /* [shard_count], the files that an index names; their items are in `items`, too */
     int shard_count;
+    bool is_shard; /* an index names the file, by the names that its tensors have in the file */
 };
 
 /* Readers, one per format. They set items, metadata, origin and has_average of an open file: arrays come from
@@ -40,8 +41,10 @@ att_status att_tensors_read_safetensors(att_tensors *file);
 /* For a zip archive and for a sequence of pickles. */
 att_status att_tensors_read_torch_zip(att_tensors *file);
 att_status att_tensors_read_torch_pickles(att_tensors *file);
-/* For the index of several safetensors files. Sets file->shards. */
+/* For the index of several files. Sets file->shards. */
 att_status att_tensors_read_index(att_tensors *file);
+/* For an open file that an index names: safetensors, a zip archive or pickles. */
+att_status att_tensors_read_shard(att_tensors *shard);
 
 /* Makes *file of tensors in the caller's memory, which are then read like those of a safetensors file. Names are
  * copied. The caller keeps the contents, until att_tensors_forget() is called: from then on only names, types and

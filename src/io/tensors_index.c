@@ -1,11 +1,11 @@
-/* Weights in several safetensors files, and the index that names them: {"metadata": {...}, "weight_map": {"<tensor>":
+/* Weights in several files, safetensors or PyTorch's, and the index that names them: {"metadata": {...}, "weight_map":
+ * {"<tensor>":
  * "<file>", ...}}. */
 #include <limits.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "io/json.h"
-#include "io/safetensors.h"
 #include "io/tensors.h"
 
 enum { MOST_INDEX_BYTES = 16 << 20, MOST_SHARDS = 1000 };
@@ -17,10 +17,9 @@ static att_status check_name(const att_tensors *file, const json_t *name)
     if (text && *text && *text != '.' && strlen(text) < 256 &&
         strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(text))
         return ATT_OK;
-    return att_fail(
-        file->context, ATT_ERR_FORMAT,
-        "%s: its \"weight_map\" names \"%.80s\"; expected the name of a safetensors file in the same folder",
-        file->path, text ? text : "");
+    return att_fail(file->context, ATT_ERR_FORMAT,
+                    "%s: its \"weight_map\" names \"%.80s\"; expected the name of a file of weights in the same folder",
+                    file->path, text ? text : "");
 }
 
 static const char *shard_name(const att_tensors *file, int shard)
@@ -41,13 +40,14 @@ static att_status open_shard(att_tensors *file, att_tensors *shard, const char *
     char folder[PATH_MAX], path[PATH_MAX];
     shard->context = shard->arena.context = file->context;
     shard->origin = shard->skipped = "";
+    shard->is_shard = true;
     ATT_TRY(att_path_folder(file->context, file->path, folder, sizeof folder));
     ATT_TRY(att_path_join(file->context, folder, name, path, sizeof path));
     shard->path = att_arena_string(&shard->arena, path);
     if (!shard->path)
         return att_fail_memory(file->context, strlen(path), path);
     ATT_TRY(att_file_reader_open(file->context, path, &shard->reader));
-    return att_tensors_read_safetensors(shard);
+    return att_tensors_read_shard(shard);
 }
 
 static att_status add_shard(att_tensors *file, const char *name)
@@ -101,7 +101,7 @@ static att_status read_map(att_tensors *file, const json_t *map)
     json_t *name;
     if (!json_is_object(map) || json_object_size(map) == 0)
         return att_fail(file->context, ATT_ERR_FORMAT,
-                        "%s: not an index of safetensors files; expected an object \"weight_map\"", file->path);
+                        "%s: not an index of files of weights; expected an object \"weight_map\"", file->path);
     file->shards = att_allocate_array(file->context, MOST_SHARDS, sizeof *file->shards);
     if (!file->shards)
         return att_fail_memory(file->context, MOST_SHARDS * sizeof *file->shards, file->path);

@@ -460,7 +460,7 @@ att_status att_torch_state_collect(att_tensors *file, const att_pickle *pickle, 
     att_text_append(&t.origin, "PyTorch's ");
     att_status status = collect_metadata(file, pickle, root);
     if (status == ATT_OK)
-        status = collect_all(&t, root);
+        status = file->is_shard ? collect(&t, root, 0) : collect_all(&t, root);
     if (status == ATT_OK)
         status = finish(&t);
     att_text_free(&t.name);

@@ -108,18 +108,34 @@ static att_status add_known(names *n, const att_known_classes *known)
     return status;
 }
 
+const char *att_network_trained_names(const att_network *network)
+{
+    const char *own = network->file ? att_checkpoint_classes(network->file) : NULL;
+    return own ? own : network->config_names;
+}
+
+const att_known_classes *att_network_known_order(const att_network *network)
+{
+    return network->file && !network->config_names
+               ? att_checkpoint_known_classes(network->file, att_model_classes(network->model))
+               : NULL;
+}
+
 att_status att_network_take_class_names(att_network *network)
 {
     names n;
+    char *shown = NULL;
     if (att_model_classes(network->model) == 0 || !network->file)
         return ATT_OK;
-    const att_known_classes *known = att_checkpoint_known_classes(network->file, att_model_classes(network->model));
-    const char *lines = att_checkpoint_classes(network->file);
+    ATT_TRY(att_network_read_config_names(network, att_network_known_order(network), &shown));
+    const att_known_classes *known = att_network_known_order(network);
+    const char *lines = shown ? shown : att_network_trained_names(network);
     att_status status = begin(network, &n);
     if (status == ATT_OK && known)
         status = add_known(&n, known);
     else if (status == ATT_OK && lines)
         status = add_trained(&n, lines);
+    att_free(network->context, shown);
     return finish(&n, status, known ? known->name : NULL);
 }
 

@@ -12,7 +12,7 @@
 static att_status number_by_training(const att_network *network, att_arena *arena, att_dataset_options *options)
 {
     const int classes = att_model_classes(network->model);
-    const char *lines = network->file ? att_checkpoint_classes(network->file) : NULL;
+    const char *lines = att_network_trained_names(network);
     if (!lines)
         return ATT_OK;
     const char **names = att_arena_allocate(arena, ((size_t)classes + 1) * sizeof *names);
@@ -41,8 +41,7 @@ static att_status number_by_synsets(const att_network *network, const att_known_
 /* Sets the class names that number class folders, unless the caller gave some. */
 static att_status choose_numbering(const att_network *network, att_arena *arena, att_dataset_options *options)
 {
-    const att_known_classes *known =
-        network->file ? att_checkpoint_known_classes(network->file, att_model_classes(network->model)) : NULL;
+    const att_known_classes *known = att_network_known_order(network);
     if (options->classes == 0)
         options->classes = att_model_classes(network->model);
     if (options->trained_count > 0)
@@ -205,12 +204,12 @@ att_status att_network_compare_classes(const att_network *network, const att_dat
         ATT_TRY(att_dataset_check_classes(dataset, network->context, classes));
     if (att_dataset_numbering(dataset) == ATT_NUMBERED_BY_TRAINING)
         return ATT_OK;
-    const att_known_classes *known = network->file ? att_checkpoint_known_classes(network->file, classes) : NULL;
+    const att_known_classes *known = att_network_known_order(network);
     if (classes != found)
         log_other_count(network, classes, found);
     else if (known)
         compare_known(network, known, dataset);
-    else if (network->file)
-        compare_trained(network, att_checkpoint_classes(network->file), dataset);
+    else
+        compare_trained(network, att_network_trained_names(network), dataset);
     return ATT_OK;
 }

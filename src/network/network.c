@@ -208,6 +208,7 @@ void att_network_close(att_network **out)
     att_free(context, network->pixels);
     att_free(context, network->outputs);
     att_free(context, network->backend);
+    att_free(context, network->config_names);
     att_free(context, network);
     *out = NULL;
 }

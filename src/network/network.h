@@ -45,14 +45,24 @@ struct att_network {
     const char **class_names;
     int class_count;
     const char *known_classes; /* the built-in data set whose names these are; NULL: none, or chosen by the caller */
+    char *config_names;        /* class names in the config.json beside the file, one per line; NULL: none */
     att_network_view views[ATT_NETWORK_VIEWS];
     uint64_t runs;
     float *pixels; /* transformed images */
     size_t pixel_room;
 };
 
-/* class_names.c: sets the class names that the file gives. They are freed with the network. */
+/* class_names.c: sets the class names that the file or the config.json beside it gives. They are freed with the
+ * network. */
 att_status att_network_take_class_names(att_network *network);
+/* The names with which the network was trained, one per line; NULL: not known. */
+const char *att_network_trained_names(const att_network *network);
+/* The data set whose built-in names belong to the network's outputs; NULL: none, or others are stated. */
+const att_known_classes *att_network_known_order(const att_network *network);
+/* config_names.c: sets network->config_names, and *shown to the names for people, one per line, which the caller frees.
+ * Changes neither if there are no names for all classes, if they are those of `known`, or if the file itself has names.
+ */
+att_status att_network_read_config_names(att_network *network, const att_known_classes *known, char **shown);
 /* Splits `text` into lines in place, without carriage returns at their ends, and writes at most `room` of them. Returns
  * the number of lines. */
 int att_network_split_lines(char *text, const char **lines, int room);

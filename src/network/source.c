@@ -9,8 +9,9 @@
 /* Finds the first of the usual checkpoint files in a folder. */
 static att_status find_in(att_context *context, const char *folder, char *path, size_t size)
 {
-    static const char *const names[] = {"model_best.safetensors", "last.safetensors", "model.safetensors",
-                                        "model.safetensors.index.json", "pytorch_model.bin"};
+    static const char *const names[] = {"model_best.safetensors", "last.safetensors",
+                                        "model.safetensors",      "model.safetensors.index.json",
+                                        "pytorch_model.bin",      "pytorch_model.bin.index.json"};
     struct stat found;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         ATT_TRY(att_path_join(context, folder, names[i], path, size));
@@ -19,7 +20,7 @@ static att_status find_in(att_context *context, const char *folder, char *path, 
     }
     return att_fail(context, ATT_ERR_NOT_FOUND,
                     "%s is a folder without weights; expected model_best.safetensors, last.safetensors, "
-                    "model.safetensors, model.safetensors.index.json or pytorch_model.bin in it",
+                    "model.safetensors or pytorch_model.bin in it, or the index of one of the latter",
                     folder);
 }
 

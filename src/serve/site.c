@@ -51,7 +51,8 @@ static bool is_checkpoint(const char *folder)
 {
     return att_file_exists_in(folder, "model.safetensors") ||
            att_file_exists_in(folder, "model.safetensors.index.json") ||
-           att_file_exists_in(folder, "pytorch_model.bin");
+           att_file_exists_in(folder, "pytorch_model.bin") ||
+           att_file_exists_in(folder, "pytorch_model.bin.index.json");
 }
 
 static bool is_listed(const names *list, const char *path)

@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || { echo 'skipped: no python3'; exit 77; }
 unset HF_TOKEN HF_TOKEN_PATH HF_HUB_CACHE HF_HUB_OFFLINE XDG_CACHE_HOME
+unset SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE
 export HOME=$work HF_HOME=$work/hf TORCH_HOME=$work/torch no_proxy=127.0.0.1,localhost
 
 # More than 1 MB of weights, so that downloads show their progress.
@@ -92,7 +93,7 @@ if openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -ke
     exec 5>also_ends
     while [ ! -s secure_port ]; do sleep 0.02; done
     HF_ENDPOINT=https://localhost:$(cat secure_port)
-    SSL_CERT_FILE='' run 1 inspect hf-hub:noconfig/secure
+    run 1 inspect hf-hub:noconfig/secure
     err_has 'config.json of noconfig/secure: localhost: '
     err_has certificate
     export SSL_CERT_FILE=certificate
@@ -102,6 +103,12 @@ if openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -ke
     HF_ENDPOINT=https://127.0.0.1:$(cat secure_port) run 1 inspect hf-hub:good/secure # not the certificate's name
     err_has 'config.json of good/secure: 127.0.0.1: '
     unset SSL_CERT_FILE
+    CURL_CA_BUNDLE=certificate run 0 inspect hf-hub:noconfig/curl
+    mkdir folder_of_certificates
+    cp certificate "folder_of_certificates/$(openssl x509 -in certificate -noout -hash).0"
+    REQUESTS_CA_BUNDLE=folder_of_certificates run 0 inspect hf-hub:noconfig/requests
+    SSL_CERT_FILE=absent run 1 inspect hf-hub:noconfig/absent
+    err_has 'install the system'
     exec 5>&-
 else
     echo 'skipped: HTTPS, because there is no openssl'

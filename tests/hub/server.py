@@ -29,12 +29,15 @@ def read(number, otherwise):
 
 
 WEIGHTS = read(1, hashlib.sha256(b"weights").digest() * 10000)
+PICKLE_INDEX = json.dumps({"weight_map": {"a": "pytorch_model-1.bin"}}).encode()
 INDEX = json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}).encode()
 FILES = {
     "config.json": read(2, b'{"architecture": "vit_tiny_patch16_224"}\n'),
     "model.safetensors": WEIGHTS,
     "pytorch_model.bin": WEIGHTS[::-1],
     "model.safetensors.index.json": INDEX,
+    "pytorch_model.bin.index.json": PICKLE_INDEX,
+    "pytorch_model-1.bin": WEIGHTS[:5000],
     "model-1.safetensors": WEIGHTS[:1000],
     "model-2.safetensors": WEIGHTS[1000:3000],
 }
@@ -49,7 +52,8 @@ LACKS = {
     "absolute": ["model.safetensors"],
     "nojson": ["model.safetensors"],
     "huge": ["model.safetensors"],
-    "empty": ["model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"],
+    "pickles": ["model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"],
+    "empty": ["model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"],
 }
 INDEXES = {
     "evil": b'{"weight_map": {"a": "../../../evil.safetensors"}}',
@@ -178,7 +182,7 @@ class Handler(BaseHTTPRequestHandler):
             begin = int(asked.removeprefix("bytes=").removesuffix("-"))
             headers["Content-Range"] = f"bytes {begin}-{len(body) - 1}/{len(body)}"
         code = 206 if begin else 200
-        if organisation in ("broken", "norange", "wrongrange", "stall", "damagedpart") and not asked:
+        if organisation in ("broken", "norange", "wrongrange", "stall", "damagedpart", "seesaw") and not asked:
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -188,6 +192,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.connection.settimeout(20)
                 self.connection.recv(1)  # until the client gives up
             self.break_off()
+        elif organisation == "seesaw":
+            self.reply(416, {})
         elif organisation == "wrongrange":
             headers["Content-Range"] = f"bytes 5-{len(body) - 1}/{len(body)}"
             self.reply(206, headers, body[5:])

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "io/scratch.h"
 
@@ -208,6 +209,8 @@ static void other_kinds_of_repositories_are_found(void **state)
     assert_true(size_of(below(self, "models--pickle--vit/snapshots/" COMMIT "/pytorch_model.bin")) == SIZE);
     assert_finds(self, "hf-hub:sharded/vit");
     assert_true(size_of(below(self, "models--sharded--vit/snapshots/" COMMIT "/model-2.safetensors")) == 2000);
+    assert_finds(self, "hf-hub:pickles/vit");
+    assert_true(size_of(below(self, "models--pickles--vit/snapshots/" COMMIT "/pytorch_model-1.bin")) == 5000);
     assert_finds(self, "hf-hub:noconfig/vit");
     assert_int_equal(size_of(below(self, "models--noconfig--vit/.no_exist/" COMMIT "/config.json")), 0);
     requests();
@@ -258,6 +261,7 @@ static void a_part_of_an_earlier_call_is_continued(void **state)
 typedef struct shown {
     int files, calls;
     int64_t last, whole;
+    double speed; /* MB/s, at the end */
 } shown;
 
 static bool show(void *user, const att_progress *progress)
@@ -270,6 +274,7 @@ static bool show(void *user, const att_progress *progress)
     assert_true(progress->batch == 0 || progress->batch >= s->last);
     s->last = progress->batch;
     s->whole = progress->batches;
+    s->speed = progress->images_per_second;
     return true;
 }
 
@@ -277,9 +282,14 @@ static void progress_goes_from_nothing_to_all_bytes(void **state)
 {
     scratch *self = *state;
     shown s = {.files = 0};
+    struct timespec begin, end;
     att_hub_show_progress(self->context, show, &s);
+    clock_gettime(CLOCK_MONOTONIC, &begin);
     assert_finds(self, "hf-hub:broken/progress");
-    assert_int_equal(s.files, 2); /* config.json and the weights */
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    const double seconds = (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+    assert_true(s.speed * seconds > SIZE / 1e6); /* the transfer took no longer than the call */
+    assert_int_equal(s.files, 2);                /* config.json and the weights */
     assert_true(s.calls > 4);
     assert_int_equal(s.last, SIZE);
     assert_int_equal(s.whole, SIZE);
@@ -380,6 +390,7 @@ static void hostile_replies_end_in_one_sentence(void **state)
         {"hf-hub:toolarge/vit", ATT_ERR_IO, "does not fit on the disk"},
         {"hf-hub:huge/vit", ATT_ERR_FORMAT, "expected at most 16777216"},
         {"hf-hub:dead/vit", ATT_ERR_IO, "model.safetensors of dead/vit: localhost: "},
+        {"hf-hub:seesaw/vit", ATT_ERR_IO, "model.safetensors of seesaw/vit: localhost: "},
         {"hf-hub:short/vit", ATT_ERR_FORMAT, "the server sends 160000 bytes; expected 320000"},
         {"hf-hub:long/vit", ATT_ERR_FORMAT, "the server sends 320004 bytes; expected 320000"},
         {"hf-hub:endless/vit", ATT_ERR_FORMAT, "the server sends more than 320000 bytes"},
@@ -404,6 +415,7 @@ static void hostile_replies_end_in_one_sentence(void **state)
         if (status != cases[i].status || !strstr(att_context_message(self->context), cases[i].message))
             fail_msg("%s: status %d, \"%s\"", cases[i].name, status, att_context_message(self->context));
         assert_null(strchr(att_context_message(self->context), '\n'));
+        assert_null(strstr(att_context_message(self->context), "model \"\""));
         assert_string_equal(path, "unchanged");
         assert_int_equal(att_context_allocations(self->context).bytes_now, before);
         snprintf(blob, sizeof blob, "models--%.*s--vit/blobs/" WEIGHTS, (int)strcspn(cases[i].name + 7, "/"),
@@ -449,6 +461,40 @@ static void write_ref(const scratch *self, const char *text)
     assert_non_null(ref);
     fputs(text, ref);
     fclose(ref);
+}
+
+/* Runs as a user whom the modes of files bind: `allowed` may be found, `refused` may not be downloaded. */
+static int use_read_only(scratch *self, const char *allowed, const char *refused, const char *message)
+{
+    char path[ATT_HUB_PATH];
+    const int warnings = self->warnings;
+    if (getuid() == 0 && setuid(65534) != 0)
+        return 2;
+    if (find(self, allowed, path) != ATT_OK || access(path, R_OK) != 0 || self->warnings != warnings)
+        return 3;
+    if (find(self, "hf-hub:good/vit@v2", path) != ATT_OK) /* another name of the same commit, which is not recorded */
+        return 4;
+    if (find(self, refused, path) != ATT_ERR_IO || !strstr(att_context_message(self->context), message))
+        return 5;
+    return 0;
+}
+
+static void a_cache_without_write_permission_is_used(void **state)
+{
+    scratch *self = *state;
+    char command[1024];
+    assert_finds(self, "hf-hub:good/vit");
+    snprintf(command, sizeof command, "chmod -R a+rX,a-w '%s'", self->folder);
+    assert_int_equal(system(command), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(use_read_only(self, "hf-hub:good/vit", "hf-hub:good/other",
+                            "config.json of good/other cannot be downloaded into the cache: "));
+    int code;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    snprintf(command, sizeof command, "chmod -R u+w '%s'", self->folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(WEXITSTATUS(code), 0);
 }
 
 static void a_damaged_cache_is_mended(void **state)
@@ -517,7 +563,8 @@ static void torchvisions_files_are_found_in_the_cache_of_torch(void **state)
         const char *name, *message;
         att_status status;
     } refused[] = {
-        {"torchvision/resnet50.IMAGENET1K_V3", "it has IMAGENET1K_V2 and IMAGENET1K_V1", ATT_ERR_NOT_FOUND},
+        {"torchvision/resnet50.IMAGENET1K_V3", "no weights \"IMAGENET1K_V3\"; it has IMAGENET1K_V2 and IMAGENET1K_V1",
+         ATT_ERR_NOT_FOUND},
         {"torchvision/resnet18.IMAGENET1K_V2", "it has IMAGENET1K_V1", ATT_ERR_NOT_FOUND},
         {"torchvision/resnt50", "did you mean \"resnet50\"?", ATT_ERR_NOT_FOUND},
         {"torchvision/vit_b_16", "these are resnet18, resnet34, ", ATT_ERR_NOT_FOUND},
@@ -586,6 +633,7 @@ int main(void)
         scratch_test(of_two_processes_one_downloads),
         scratch_test(hostile_replies_end_in_one_sentence),
         scratch_test(offline_only_the_cache_is_used),
+        scratch_test(a_cache_without_write_permission_is_used),
         scratch_test(a_damaged_cache_is_mended),
         scratch_test(a_ref_that_leads_out_of_the_cache_is_not_followed),
         scratch_test(lack_of_memory_is_survived),

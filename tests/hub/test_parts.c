@@ -1,6 +1,7 @@
 /* Hashes, addresses, names and settings of downloads. */
 #include "io/scratch.h"
 
+#include "hub/certificates.h"
 #include "hub/digest.h"
 #include "hub/name.h"
 #include "hub/settings.h"
@@ -156,6 +157,14 @@ static void headers_are_read_or_left_out(void **state)
     memset(line + 15, 'a', 200);
     assert_string_equal(reply_of(line).commit, "");
     assert_string_equal(reply_of("X-Repo-Commit").commit, "");
+    const size_t most = sizeof reply_of("").etag - 1;
+    memset(line, 'a', sizeof line);
+    memcpy(line, "ETag: ", 6);
+    line[6 + most] = '\0';
+    assert_int_equal(strlen(reply_of(line).etag), most);
+    line[6 + most] = 'a';
+    line[7 + most] = '\0';
+    assert_string_equal(reply_of(line).etag, "");
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
@@ -297,6 +306,16 @@ static void the_token_is_one_word(void **state)
     setenv("HF_HUB_DISABLE_IMPLICIT_TOKEN", "yes", 1);
     assert_string_equal(settings_of(self).token, "");
     unsetenv("HF_HUB_DISABLE_IMPLICIT_TOKEN");
+    char word[sizeof settings.token + 1];
+    memset(word, 'x', sizeof word);
+    word[sizeof word - 2] = '\0';
+    setenv("HF_TOKEN", word, 1);
+    assert_string_equal(settings_of(self).token, word);
+    word[sizeof word - 2] = 'x';
+    word[sizeof word - 1] = '\0';
+    setenv("HF_TOKEN", word, 1);
+    assert_int_equal(att_hub_settings_read(self->context, &settings), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "too long");
     setenv("HF_TOKEN", "hf\r\nHost: evil", 1);
     assert_int_equal(att_hub_settings_read(self->context, &settings), ATT_ERR_ARGUMENT);
     assert_message_has(self, "HF_TOKEN holds no access token");
@@ -326,6 +345,37 @@ static void endpoints_are_encrypted(void **state)
     assert_int_equal(att_hub_settings_read(self->context, &settings), ATT_ERR_ARGUMENT);
 }
 
+/* --- certificates ------------------------------------------------------------------------------------------------- */
+
+static void certificates_are_those_of_the_user_or_of_the_system(void **state)
+{
+    scratch *self = *state;
+    static const char *const variables_of_certificates[] = {"SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
+                                                            "SSL_CERT_FILE"};
+    const char *const files[] = {"/absent/1", self->path, "/absent/2", NULL}, *const none[] = {"/absent/1", NULL};
+    for (int i = 0; i < 4; i++)
+        unsetenv(variables_of_certificates[i]);
+    scratch_write(self, "x", 1);
+    assert_null(att_certificates_find(self->path, files).file); /* libcurl's own file is there */
+    assert_ptr_equal(att_certificates_find("/absent", files).file, self->path);
+    assert_ptr_equal(att_certificates_find(NULL, files).file, self->path);
+    assert_null(att_certificates_find("/absent", none).file);
+    assert_null(att_certificates_find("/absent", none).folder);
+    for (int i = 0; i < 4; i++) { /* each has precedence over those before it, also if the file does not exist */
+        char path[32];
+        snprintf(path, sizeof path, "/mine/%d", i);
+        setenv(variables_of_certificates[i], path, 1);
+        assert_string_equal(att_certificates_find(self->path, files).file, path);
+        assert_null(att_certificates_find(self->path, files).folder);
+    }
+    setenv("SSL_CERT_FILE", "", 1);
+    setenv("REQUESTS_CA_BUNDLE", self->folder, 1);
+    assert_string_equal(att_certificates_find(self->path, files).folder, self->folder);
+    assert_null(att_certificates_find(self->path, files).file);
+    for (int i = 0; i < 4; i++)
+        unsetenv(variables_of_certificates[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +390,7 @@ int main(void)
         scratch_test(caches_are_where_python_has_them),
         scratch_test(the_token_is_one_word),
         scratch_test(endpoints_are_encrypted),
+        scratch_test(certificates_are_those_of_the_user_or_of_the_system),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,49 @@ static void classes_are_called_as_a_list_says(void **state)
     att_network_close(&network);
 }
 
+static void classes_are_called_as_config_json_says(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *config, *first, *third; /* names of classes 0 and 2; NULL: none */
+    } cases[] = {
+        {"{\"label_names\": [\"one\", \"two\", \"n01440764\", \"four\"]}", "one", "n01440764 tench"},
+        {"{\"label_names\": {\"0\": \"one\", \"1\": \"two\", \"2\": \"three\", \"3\": \"four\"}}", "one", "three"},
+        {"{\"pretrained_cfg\": {\"label_names\": [\"one\", \"two\", \"three\", \"four\"]}}", "one", "three"},
+        {"{\"id2label\": {\"3\": \"four\", \"2\": \"three\", \"1\": \"two\", \"0\": \"one\"}}", "one", "three"},
+        {"{\"id2label\": {\"0\": \"LABEL_0\", \"1\": \"LABEL_1\", \"2\": \"LABEL_2\", \"3\": \"LABEL_3\"}}", NULL,
+         NULL},
+        {"{\"label_names\": [\"a\", \"b\", \"c\", \"d\"], \"label_descriptions\": {\"c\": \"a cat\", \"a\": 1}}", "a",
+         "a cat"},
+        {"{\"label_names\": [\"one\", \"two\", \"three\"]}", NULL, NULL},
+        {"{\"label_names\": [\"one\", \"two\", \"three\", \"four\", \"five\"]}", NULL, NULL},
+        {"{\"label_names\": [\"one\", \"two\", \"three\", 4]}", NULL, NULL},
+        {"{\"label_names\": [\"one\", \"two\", \"three\", \"\"]}", NULL, NULL},
+        {"{\"label_names\": [\"one\", \"two\", \"three\", \"4\\n5\"]}", NULL, NULL},
+        {"{\"label_names\": [\"one\", \"two\", \"three\", \"\\u001b[31m\"]}", NULL, NULL},
+        {"{\"label_names\": {\"0\": \"one\", \"1\": \"two\", \"2\": \"three\", \"4\": \"four\"}}", NULL, NULL},
+        {"{\"label_names\": \"one\", \"label_descriptions\": []}", NULL, NULL},
+        {"{\"architecture\": \"resnet18\", \"label_names\": [\"one\", \"two\", \"three\", \"four\"]}", NULL, NULL},
+    };
+    char path[160], config[160];
+    export(f, path);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_text(path_to(f, "config.json", config), cases[i].config);
+        att_network *network = NULL;
+        const att_network_options options = {.model = att_model_name(f->model), .backend = "cpu"};
+        if (att_network_open(f->context, path, &options, &network) != ATT_OK)
+            fail_msg("%s: %s", cases[i].config, att_context_message(f->context));
+        const char *first = att_network_class_name(network, 0), *third = att_network_class_name(network, 2);
+        if (!cases[i].first
+                ? first || third
+                : !first || !third || strcmp(first, cases[i].first) != 0 || strcmp(third, cases[i].third) != 0)
+            fail_msg("%s: \"%s\", \"%s\"", cases[i].config, first ? first : "none", third ? third : "none");
+        assert_null(att_network_known_classes(network));
+        att_network_close(&network);
+    }
+    unlink(config);
+}
+
 static void a_data_set_is_opened_for_a_network(void **state)
 {
     fixture *f = *state;
@@ -201,9 +244,13 @@ static void non_finite_weights_are_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(classes_are_called_as_a_list_says), TEST(a_data_set_is_opened_for_a_network),
-        TEST(a_class_map_needs_classes),         TEST(class_folders_are_numbered_by_the_training),
-        TEST(a_missing_head_is_reported),        TEST(weights_have_a_digest),
+        TEST(classes_are_called_as_a_list_says),
+        TEST(classes_are_called_as_config_json_says),
+        TEST(a_data_set_is_opened_for_a_network),
+        TEST(a_class_map_needs_classes),
+        TEST(class_folders_are_numbered_by_the_training),
+        TEST(a_missing_head_is_reported),
+        TEST(weights_have_a_digest),
         TEST(non_finite_weights_are_reported),
     };
     return cmocka_run_group_tests_name("network/network_data", tests, NULL, NULL);

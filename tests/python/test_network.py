@@ -2,11 +2,14 @@
 
 import gc
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
 import threading
 import types
 import warnings
+from unittest import mock
 
 import attscope
 import numpy as np
@@ -70,6 +73,13 @@ class Inputs(Case):
                 floats * 1.0,
             ):
                 np.testing.assert_allclose(network.predict(form).logits, wanted, atol=1e-3)
+            for form in (
+                floats.astype(">f4"),
+                np.asfortranarray(floats),
+                floats[::-1, :, ::-1].copy()[::-1, :, ::-1],
+                iter(floats),
+            ):
+                np.testing.assert_array_equal(network.predict(form).logits, wanted)
             np.testing.assert_array_equal(network.predict(floats.astype(np.float64)).logits, wanted)
             # The order of channels and axes matters.
             self.assertGreater(np.abs(network.predict(floats[:, ::-1]).logits - wanted).max(), 1e-4)
@@ -88,9 +98,60 @@ class Inputs(Case):
                 ("a\0b", "contains a zero byte"),
             ]:
                 self.fails(part, network.predict, images)
+            self.fails("no image is given", network.measure, np.zeros((0, 16, 16, 3), np.uint8))
+            self.fails("image of 0 x 16", network.predict, np.zeros((0, 16, 3), np.uint8))
+            self.fails("images of 0 x 0", network.predict, np.zeros((3, 0, 0), np.float32))
             self.fails("the network takes 16 x 16", network.attention, np.zeros((3, 8, 8), np.float32), 0)
             self.fails("3 images are given; expected one", network.attention, pictures(3), 0)
-            self.fails("batch_size is 0", network.predict, pictures(1), batch_size=0)
+
+    def test_paths_are_texts_bytes_or_objects(self):
+        os.makedirs("ünï", exist_ok=True)
+        write_png("ünï/é.png", pictures(1)[0])
+        with tiny() as network:
+            wanted = network.predict(pictures(1)).logits
+            name = "ünï/é.png"
+            for path in (name, name.encode(), pathlib.Path(name), [name.encode()]):
+                np.testing.assert_array_equal(network.predict(path).logits, wanted)
+            self.assertEqual(network.measure("ünï".encode(), "entropy", frame=False).images, 1)
+            self.fails("could not be opened", network.predict, "\udcff.png")
+
+    def test_numbers_that_the_library_cannot_take_are_refused(self):
+        images = pictures(2)
+        with tiny() as network:
+            for value in (0, -1, 2.5, "2", None, 2**32 + 1):
+                self.fails("top is", network.predict, images, top=value)
+            for value in (0, -1, 2.5, "2", 2**32 + 1):
+                self.fails("batch_size is", network.predict, images, batch_size=value)
+                self.fails("batch_size is", network.measure, images, batch_size=value)
+                self.fails("batch_size is", network.measure, ["a.png"], batch_size=value)
+            for name in ("samples", "maps", "workers"):
+                self.fails(f"{name} is -1", network.measure, ["a.png"], **{name: -1})
+            self.fails("samples is -1", network.measure, images, samples=-1)
+            for value in (1.5, None, [0]):
+                self.assertRaises(TypeError, network.attention, images[0], value)
+            self.assertEqual(network.predict(images, top=2.0), network.predict(images, top=np.int8(2)))
+        self.fails("threads is -1", tiny, threads=-1)
+        self.fails("seed is -1", tiny, seed=-1)
+        self.fails("seed is 1", tiny, seed=2**64)
+        self.fails("a side of img_size is", tiny, img_size=(2**32 + 16, 16))
+
+    def test_labels(self):
+        images = pictures(3)
+        with tiny() as network:
+
+            def top1(labels):
+                return network.measure(images, "accuracy", labels=labels, frame=False)["mean"][0]
+
+            answers = network.predict(images).logits.argmax(1)
+            self.assertEqual(top1(answers), 100)
+            self.assertEqual(top1(list(answers)), 100)
+            self.assertEqual(top1(answers.astype(">i8")), 100)
+            self.assertEqual(top1((answers + 1) % 4), 0)
+            self.fails("the label of image 2 is 4, and the network has 4 classes", top1, [0, 1, 4])
+            self.fails("the label of image 2 is -1", top1, [0, 1, -1])
+            self.fails("expected the numbers of classes", top1, answers + 2**32)
+            self.fails("labels are float64", top1, [0.5, 1, 2])
+            self.fails("labels of shape [2]", top1, [0, 1])
 
 
 class Answers(Case):
@@ -102,7 +163,7 @@ class Answers(Case):
                 self.assertEqual(answer["top"][0]["class"], int(np.argmax(logits)))
                 softmax = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
                 self.assertAlmostEqual(answer["top"][0]["probability"], softmax.max(), places=6)
-            self.fails("top is 0; expected at least 1", network.predict, pictures(1), top=0)
+            self.fails("top is 0; expected a whole number from 1", network.predict, pictures(1), top=0)
 
     def test_features_give_the_logits(self):
         with tiny() as network:
@@ -229,6 +290,32 @@ class Measuring(Case):
             again = network.measure([*images[:8], *images[8:]], "entropy", frame=False)
             np.testing.assert_array_equal(files["mean"], again["mean"])
 
+    def test_pretrained_weights_are_opened_by_name(self):
+        write_data("named")
+        train = attscope.train(
+            "named", model="vit_tiny_patch16_224", epochs=0, experiment="named", **TINY, threads=2
+        )
+        commit = "0123456789abcdef0123456789abcdef01234567"
+        snapshot = pathlib.Path("hub/models--org--net/snapshots", commit)
+        snapshot.mkdir(parents=True)
+        shutil.copy(f"{train.folder}/last.safetensors", snapshot / "model.safetensors")
+        (snapshot / "config.json").write_text("{}")
+        refs = snapshot.parents[1] / "refs"
+        refs.mkdir()
+        (refs / "main").write_text(commit)
+        here = os.getcwd()
+        settings = {"HF_HUB_CACHE": f"{here}/hub", "HF_HUB_OFFLINE": "1", "TORCH_HOME": f"{here}/none"}
+        with mock.patch.dict(os.environ, settings), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with train.open() as wanted, attscope.open("hf-hub:org/net@main", threads=1) as network:
+                self.assertEqual(network.path, os.path.abspath(snapshot / "model.safetensors"))
+                self.assertFalse(network.is_random)
+                np.testing.assert_array_equal(network.features(pictures(2)), wanted.features(pictures(2)))
+            for name in ("hf-hub:org/other", "hf-hub:org/net@v2", "torchvision/resnet18"):
+                self.fails("HF_HUB_OFFLINE forbids to download it", attscope.open, name, status="ERR_NOT_FOUND")
+            self.fails("did you mean", attscope.open, "timm/vit_tiny_patch16_225", status="ERR_NOT_FOUND")
+            self.fails("no name of pretrained weights", attscope.open, "hf-hub:../../x", status="ERR_ARGUMENT")
+
     def test_a_live_model_is_measured(self):
         write_data("live")
         train = attscope.train(
@@ -261,9 +348,16 @@ class Measuring(Case):
             self.assertEqual(attscope.report([frame]).html, page)
             unrecorded = network.measure(pictures(2), "entropy", frame=False)
             self.fails("the figures are not recorded in a folder", attscope.report, unrecorded)
+        compiled = types.SimpleNamespace(_orig_mod=Model(config), state_dict=Model(config).state_dict)
+        parallel = types.SimpleNamespace(module=compiled, state_dict=Model(config).state_dict)
+        with attscope.from_torch(parallel, **options) as network:
+            np.testing.assert_array_equal(network.predict(pictures(4)).logits, wanted)
         with attscope.from_torch(Model(dict(config, crop_pct=0.5)), **options) as network:
             self.assertGreater(np.abs(network.predict(pictures(4)).logits - wanted).max(), 1e-5)
         self.fails("give the name of the network", attscope.from_torch, Model(None))
+        odd = Model(config)
+        odd.state_dict = lambda: {"blocks._extra_state": {"step": 3}}
+        self.fails("blocks._extra_state of the state_dict is a dict", attscope.from_torch, odd)
         complex_model = Model(config)
         complex_model.state_dict = lambda: {"x": Tensor(np.zeros(2), "torch.complex64")}
         self.fails("the tensor x is complex64", attscope.from_torch, complex_model)
@@ -274,7 +368,7 @@ class Life(Case):
         network = tiny()
         network.close()
         network.close()
-        self.assertEqual(repr(network), "<attscope.Network ?, closed>")
+        self.assertEqual(repr(network), "<attscope.Network vit_tiny_patch16_224, closed>")
         self.fails("the network is closed", network.predict, pictures(1))
 
     def test_two_networks_in_two_threads(self):

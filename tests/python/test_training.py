@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 
 import attscope
 import numpy as np
@@ -82,6 +83,52 @@ class Stopping(Case):
         self.assertEqual(caught.exception.__context__.status, "ERR_STOPPED")  # it says where a training continues
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
         return len(seen)
+
+    def test_every_call_of_a_network(self):
+        """A thread sends the signal while the library runs: Python's own exception would be lost in a callback."""
+        images = np.zeros((16, 3, 64, 64), np.float32)
+        with tiny(img_size=64, depth=6, embed_dim=64) as network:
+            for call in (
+                lambda: network.predict(images),
+                lambda: network.features(images),
+                lambda: network.measure(images, "entropy", frame=False),
+                lambda: network.attention(images[0], 0),
+            ):
+                call()
+                main_thread = threading.main_thread().ident
+                running = threading.Event()
+                sent = threading.Thread(
+                    target=lambda: running.wait() and signal.pthread_kill(main_thread, signal.SIGINT)
+                )
+                sent.start()
+                with self.assertRaises(KeyboardInterrupt):
+                    running.set()
+                    for _ in range(1000):
+                        call()
+                sent.join()
+                self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+
+    def test_exceptions_of_other_handlers_are_passed_on(self):
+        def end(_number, _frame):
+            raise TimeoutError("too long")
+
+        images = np.zeros((64, 3, 64, 64), np.float32)
+        former = signal.signal(signal.SIGALRM, end)
+        try:
+            with tiny(img_size=64, depth=6, embed_dim=64) as network:
+                for call in [
+                    lambda: network.measure(images, "entropy", batch_size=64, frame=False),
+                    lambda: network.predict(images, batch_size=64),
+                ] * 3:
+                    call()
+                    signal.setitimer(signal.ITIMER_REAL, 0.02)
+                    with self.assertRaises(TimeoutError):
+                        for _ in range(1000):
+                            call()
+                    self.assertIs(signal.getsignal(signal.SIGALRM), end)
+                    self.assertEqual(len(network.predict(images)), 64)
+        finally:
+            signal.signal(signal.SIGALRM, former)
 
     def test_a_measurement(self):
         write_network("network")
