@@ -45,8 +45,8 @@ typedef struct att_settings {
     /* Polled from any thread while a data set is opened, while checkpoints and records are read, and in
      * att_network_time(), att_network_measure(), att_explorer_run(), att_explorer_sum() and att_explorer_rollout(). If
      * it returns true, the call ends with ERR_STOPPED. Training and evaluation do not call it while the network runs;
-     * their progress callback (attscope/progress.h) stops them. The steps of a sweep that run in this process (attscope/lab/sweep_plan.h) call
-     * this function as well as the progress callback. NULL: never stop. */
+     * their progress callback (attscope/progress.h) stops them. The steps of a sweep that run in this process
+     * (attscope/lab/sweep_plan.h) call this function as well as the progress callback. NULL: never stop. */
     bool (*stop)(void *user);
     void *stop_user;
     size_t memory_limit; /* most bytes that may be allocated at the same time; an allocation that would exceed it fails

@@ -1,6 +1,6 @@
-/* kernels/cpu/tier/vmath.h - exponential, logarithm, GELU and hyperbolic tangent of a vector. Coefficients are minimax fits by
- * iteratively reweighted least squares, computed for this file. tests/kernels/test_cpu_extremes.c checks the errors
- * stated here for GELU and tanh. NaN stays NaN. */
+/* kernels/cpu/tier/vmath.h - exponential, logarithm, GELU and hyperbolic tangent of a vector. Coefficients are minimax
+ * fits by iteratively reweighted least squares, computed for this file. tests/kernels/test_cpu_extremes.c checks the
+ * errors stated here for GELU and tanh. NaN stays NaN. */
 #ifndef ATT_KERNELS_CPU_TIER_VMATH_H
 #define ATT_KERNELS_CPU_TIER_VMATH_H
 
