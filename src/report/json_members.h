@@ -4,6 +4,7 @@
 
 #include <attscope/lab/json.h>
 
+/* text: NULL is written as null */
 static inline void write_text(att_json_writer *json, const char *key, const char *text)
 {
     att_json_key(json, key);
@@ -20,6 +21,12 @@ static inline void write_integer(att_json_writer *json, const char *key, int64_t
 {
     att_json_key(json, key);
     att_json_integer(json, value);
+}
+
+static inline void write_bool(att_json_writer *json, const char *key, bool value)
+{
+    att_json_key(json, key);
+    att_json_bool(json, value);
 }
 
 #endif

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/json_members.h"
 #include "serve/engine_parts.h"
-#include "serve/members.h"
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
 
@@ -233,27 +233,27 @@ att_status att_engine_find(att_engine *engine, const char *path, att_opened **fo
 static void write_layer(att_json_writer *writer, const att_explorer_layer *layer)
 {
     att_json_begin_object(writer);
-    att_member_text(writer, "node", layer->scope);
-    att_member_integer(writer, "heads", layer->heads);
-    att_member_integer(writer, "queries", layer->queries);
-    att_member_integer(writer, "tokens", layer->tokens);
-    att_member_integer(writer, "prefix", layer->prefix);
-    att_member_integer(writer, "grid_h", layer->grid_h);
-    att_member_integer(writer, "grid_w", layer->grid_w);
-    att_member_integer(writer, "window_h", layer->window_h);
-    att_member_integer(writer, "window_w", layer->window_w);
-    att_member_integer(writer, "shift_h", layer->shift_h);
-    att_member_integer(writer, "shift_w", layer->shift_w);
-    att_member_bool(writer, "content", layer->content);
-    att_member_bool(writer, "positions", layer->positions);
+    write_text(writer, "node", layer->scope);
+    write_integer(writer, "heads", layer->heads);
+    write_integer(writer, "queries", layer->queries);
+    write_integer(writer, "tokens", layer->tokens);
+    write_integer(writer, "prefix", layer->prefix);
+    write_integer(writer, "grid_h", layer->grid_h);
+    write_integer(writer, "grid_w", layer->grid_w);
+    write_integer(writer, "window_h", layer->window_h);
+    write_integer(writer, "window_w", layer->window_w);
+    write_integer(writer, "shift_h", layer->shift_h);
+    write_integer(writer, "shift_w", layer->shift_w);
+    write_bool(writer, "content", layer->content);
+    write_bool(writer, "positions", layer->positions);
     att_json_end_object(writer);
 }
 
 static void write_branch(att_json_writer *writer, att_explorer_branch branch)
 {
     att_json_begin_object(writer);
-    att_member_text(writer, "scope", branch.scope);
-    att_member_text(writer, "content", branch.content);
+    write_text(writer, "scope", branch.scope);
+    write_text(writer, "content", branch.content);
     att_json_end_object(writer);
 }
 
@@ -267,8 +267,8 @@ static void write_instruments(const att_context *context, att_json_writer *write
         if (info.needs_labels || info.costly)
             continue;
         att_json_begin_object(writer);
-        att_member_text(writer, "name", info.name);
-        att_member_text(writer, "title", info.title ? info.title : info.name);
+        write_text(writer, "name", info.name);
+        write_text(writer, "title", info.title ? info.title : info.name);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);
@@ -277,7 +277,7 @@ static void write_instruments(const att_context *context, att_json_writer *write
 static void write_network(const att_opened *o, att_json_writer *writer)
 {
     const att_explorer *explorer = o->seats[0].explorer;
-    att_member_text(writer, "network", att_model_name(att_network_model(o->network)));
+    write_text(writer, "network", att_model_name(att_network_model(o->network)));
     att_json_key(writer, "layers");
     att_json_begin_array(writer);
     for (int l = 0; l < att_explorer_layer_count(explorer); l++) {
@@ -290,9 +290,9 @@ static void write_network(const att_opened *o, att_json_writer *writer)
     for (int b = 0; b < att_explorer_branch_count(explorer); b++)
         write_branch(writer, att_explorer_branch_at(explorer, b));
     att_json_end_array(writer);
-    att_member_integer(writer, "tokens",
-                       att_explorer_has_removable_tokens(explorer) ? att_explorer_layer_at(explorer, 0).tokens : 0);
-    att_member_integer(writer, "classes", att_model_classes(att_network_model(o->network)));
+    write_integer(writer, "tokens",
+                  att_explorer_has_removable_tokens(explorer) ? att_explorer_layer_at(explorer, 0).tokens : 0);
+    write_integer(writer, "classes", att_model_classes(att_network_model(o->network)));
 }
 
 att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer)

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "graph/graph.h"
+#include "report/json_members.h"
 #include "serve/engine_parts.h"
-#include "serve/members.h"
 
 enum { RUNS = 10 }; /* of which times are means */
 
@@ -73,17 +73,17 @@ static void write_node(const marks *m, int index, att_json_writer *writer)
     for (int j = 0; j < node->in_count; j++)
         parameters += node->in[j] == ATT_NONE ? 0 : count_parameters(m, node->in[j]);
     att_json_begin_object(writer);
-    att_member_integer(writer, "id", index);
-    att_member_text(writer, "op", node->op->name);
-    att_member_text(writer, "scope", node->scope);
+    write_integer(writer, "id", index);
+    write_text(writer, "op", node->op->name);
+    write_text(writer, "scope", node->scope);
     write_inputs(m, node, writer);
     att_json_key(writer, "shape");
     att_json_begin_array(writer);
     for (int d = 0; d < shape.rank; d++)
         att_json_integer(writer, shape.dims[d]);
     att_json_end_array(writer);
-    att_member_integer(writer, "parameters", parameters);
-    att_member_number(writer, "macs", att_node_cost(m->graph, node).macs);
+    write_integer(writer, "parameters", parameters);
+    write_number(writer, "macs", att_node_cost(m->graph, node).macs);
     att_json_end_object(writer);
 }
 
@@ -123,10 +123,10 @@ static void write_time(void *user, const char *scope, const char *op, const char
 {
     att_json_writer *writer = user;
     att_json_begin_object(writer);
-    att_member_text(writer, "scope", scope);
-    att_member_text(writer, "op", op);
-    att_member_text(writer, "kernel", kernel);
-    att_member_number(writer, "seconds", seconds);
+    write_text(writer, "scope", scope);
+    write_text(writer, "op", op);
+    write_text(writer, "kernel", kernel);
+    write_number(writer, "seconds", seconds);
     att_json_end_object(writer);
 }
 
@@ -152,12 +152,12 @@ static void write_measured(const att_measure *measure, att_json_writer *writer)
     for (int i = 0; i < att_measure_count(measure); i++) {
         const att_measurement m = att_measure_at(measure, i);
         att_json_begin_object(writer);
-        att_member_text(writer, "instrument", m.instrument);
-        att_member_text(writer, "node", m.node);
-        att_member_integer(writer, "head", m.head);
-        att_member_text(writer, "statistic", m.statistic);
-        att_member_number(writer, "mean", m.mean);
-        att_member_text(writer, "unit", m.unit);
+        write_text(writer, "instrument", m.instrument);
+        write_text(writer, "node", m.node);
+        write_integer(writer, "head", m.head);
+        write_text(writer, "statistic", m.statistic);
+        write_number(writer, "mean", m.mean);
+        write_text(writer, "unit", m.unit);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/file.h"
+#include "report/json_members.h"
 #include "serve/list.h"
 #include "serve/summary.h"
 
@@ -108,16 +109,10 @@ static const char *state_of(const known_run *run, const att_locked_files *locked
                                                                    : "failed";
 }
 
-static void write_text(att_json_writer *json, const char *key, const char *text)
+/* An empty text is written as null. */
+static void write_known(att_json_writer *json, const char *key, const char *text)
 {
-    att_json_key(json, key);
-    att_json_string(json, text[0] != '\0' ? text : NULL);
-}
-
-static void write_number(att_json_writer *json, const char *key, double value)
-{
-    att_json_key(json, key);
-    att_json_number(json, value);
+    write_text(json, key, text[0] != '\0' ? text : NULL);
 }
 
 static void write_best(att_json_writer *json, const att_run_summary *s)
@@ -128,8 +123,8 @@ static void write_best(att_json_writer *json, const att_run_summary *s)
         return;
     }
     att_json_begin_object(json);
-    write_text(json, "metric", s->metric);
-    write_text(json, "unit", s->unit);
+    write_known(json, "metric", s->metric);
+    write_known(json, "unit", s->unit);
     write_number(json, "value", s->best);
     att_json_end_object(json);
 }
@@ -168,7 +163,7 @@ static void write_settings(att_json_writer *json, const json_t *settings, const 
     json_object_foreach((json_t *)settings, key, value)
     {
         if (json_object_get(varied, key) != NULL)
-            write_text(json, key, json_string_value(value));
+            write_known(json, key, json_string_value(value));
     }
     att_json_end_object(json);
 }
@@ -178,24 +173,20 @@ static void write_run(att_json_writer *json, int number, const char *folder, con
 {
     const att_run_summary *s = &run->summary;
     att_json_begin_object(json);
-    att_json_key(json, "run");
-    att_json_integer(json, number);
-    write_text(json, "name", att_path_last(folder));
-    write_text(json, "state", state_of(run, locked));
-    write_text(json, "model", s->model);
+    write_integer(json, "run", number);
+    write_known(json, "name", att_path_last(folder));
+    write_known(json, "state", state_of(run, locked));
+    write_known(json, "model", s->model);
     write_number(json, "epochs", s->trained ? (double)s->epochs : NAN);
     write_number(json, "epochs_wanted", s->epochs_wanted >= 0 ? (double)s->epochs_wanted : NAN);
     write_number(json, "step", s->trained ? (double)s->step : NAN);
     write_number(json, "seconds", s->seconds);
     write_best(json, s);
     write_settings(json, s->settings, varied);
-    att_json_key(json, "trained");
-    att_json_bool(json, s->trained);
-    att_json_key(json, "measured");
-    att_json_bool(json, s->measured);
-    att_json_key(json, "checkpoint");
-    att_json_bool(json, has_checkpoint(folder));
-    write_text(json, "problem", s->problem);
+    write_bool(json, "trained", s->trained);
+    write_bool(json, "measured", s->measured);
+    write_bool(json, "checkpoint", has_checkpoint(folder));
+    write_known(json, "problem", s->problem);
     att_json_end_object(json);
 }
 
@@ -239,7 +230,7 @@ static void write_models(const att_site *site, att_json_writer *json)
         att_json_begin_object(json);
         att_json_key(json, "model");
         att_json_integer(json, i);
-        write_text(json, "name", att_path_last(att_site_model(site, i)));
+        write_known(json, "name", att_path_last(att_site_model(site, i)));
         att_json_end_object(json);
     }
     att_json_end_array(json);
@@ -250,7 +241,7 @@ static att_status write_list(const att_request *request, att_json_writer *json)
     known_runs *known = request->state;
     att_locked_files locked = {.inodes = NULL};
     att_json_begin_object(json);
-    write_text(json, "attscope", att_version());
+    write_known(json, "attscope", att_version());
     att_status status = att_locked_files_read(request->context, &locked);
     pthread_mutex_lock(&known->lock);
     if (status == ATT_OK)

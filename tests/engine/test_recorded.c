@@ -15,6 +15,7 @@
 #include "graph/registry.h"
 #include "kernels/cpu/list.h"
 #include "ops/list.h"
+#include "session/session.h"
 
 enum { SIZE = 8, BATCH = 3 };
 
@@ -134,6 +135,19 @@ static void the_second_of_two_equal_runs_is_recorded(void **state)
     expect(2, 3, 2);
 }
 
+/* A replay asks nobody whether to stop. */
+static void runs_that_may_stop_are_not_recorded(void **state)
+{
+    (void)state;
+    recorded r = {0};
+    create(&r, ATT_INFER);
+    r.session->stops = true;
+    for (int i = 0; i < 3; i++)
+        run(&r, BATCH);
+    expect(0, 0, 0);
+    destroy(&r);
+}
+
 /* The network has dropout. */
 static void runs_with_random_draws_are_not_recorded(void **state)
 {
@@ -152,6 +166,7 @@ static void runs_with_random_draws_are_not_recorded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_second_of_two_equal_runs_is_recorded),
+                                       cmocka_unit_test(runs_that_may_stop_are_not_recorded),
                                        cmocka_unit_test(runs_with_random_draws_are_not_recorded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

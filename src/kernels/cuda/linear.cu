@@ -171,23 +171,6 @@ static const void *operand_of(const att_call *call, const weight_grad *state, in
     return wide;
 }
 
-template <int V, class T> struct sums_of {
-    const T *x;
-    __device__ void begin(int64_t sample, int64_t column)
-    {
-        (void)sample;
-        (void)column;
-    }
-    __device__ void row(int64_t e, float (&sums)[1][V])
-    {
-        float value[V];
-        load_pack<V>(x, e, value);
-#pragma unroll
-        for (int k = 0; k < V; k++)
-            sums[0][k] += value[k];
-    }
-};
-
 struct add_to {
     float *sum;
     __device__ void operator()(int64_t sample, int64_t column, const float *sums) const
@@ -211,7 +194,7 @@ static att_status run_weight_grad(const att_call *call)
                 columns,
                 [&](auto width) {
                     constexpr int V = width;
-                    att_cuda_sums<1, V>(1, rows, columns, call->scratch, sums_of<V, T>{dy},
+                    att_cuda_sums<1, V>(1, rows, columns, call->scratch, plain_sums<V, T>{dy},
                                         add_to{(float *)call->out[1]});
                 },
                 dy);

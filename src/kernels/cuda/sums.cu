@@ -11,23 +11,6 @@ namespace
 
 /* --- sum_samples -------------------------------------------------------------------------------------------------- */
 
-template <int V, class X> struct plain_sums {
-    const X *x;
-    __device__ void begin(int64_t sample, int64_t column)
-    {
-        (void)sample;
-        (void)column;
-    }
-    __device__ void row(int64_t e, float (&sums)[1][V])
-    {
-        float value[V];
-        load_pack<V>(x, e, value);
-#pragma unroll
-        for (int k = 0; k < V; k++)
-            sums[0][k] += value[k];
-    }
-};
-
 struct add_sums {
     float *sum;
     float times;
