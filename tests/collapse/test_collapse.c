@@ -442,6 +442,37 @@ static void the_papers_bound_with_skips_is_its_largest_term(void **state)
     }
 }
 
+static void assert_near(double found, double expected)
+{
+    if (!(fabs(found - expected) <= 1e-12 * fmax(1, fabs(expected))))
+        fail_msg("%.17g, expected %.17g", found, expected);
+}
+
+static const att_stack_weights *blind_layer(void *user, int index)
+{
+    silent *s = user;
+    silent_layer(s, index);
+    s->weights.q = s->matrix[2];
+    s->weights.v = s->matrix[0];
+    return &s->weights;
+}
+
+/* W_QK = 0: attention adds the same row to all tokens, and only the term k = 0 of the paper's bound is left. */
+static void without_scores_the_papers_bound_with_skips_is_that_of_the_skips(void **state)
+{
+    silent s;
+    att_stack_options o = small(6);
+    o.skip = true;
+    o.layer = blind_layer;
+    o.user = &s;
+    att_stack_layer layers[7];
+    run(*state, &o, layers, NULL);
+    for (int l = 1; l <= 6; l++) {
+        assert_true(isnan(layers[l].gamma) && layers[l].residual.log == layers[0].residual.log);
+        assert_near(layers[l].bound.paper.log, l * log(4) + layers[0].residual.log);
+    }
+}
+
 /* With a skip the paper's bound alone has no MLP; the safe one multiplies by 1 + 2 lambda. */
 static void the_safe_bound_with_skip_and_mlp_has_its_closed_form(void **state)
 {
@@ -476,12 +507,6 @@ static void a_larger_mlp_loosens_the_bound_by_its_lipschitz_constant(void **stat
  */
 
 /* The largest error is 3e-16. */
-static void assert_near(double found, double expected)
-{
-    if (!(fabs(found - expected) <= 1e-12 * fmax(1, fabs(expected))))
-        fail_msg("%.17g, expected %.17g", found, expected);
-}
-
 /* A layer with two heads and an MLP, and what its bounds are made of, computed without logarithms. */
 enum { OWN_TOKENS = 5, OWN_WIDTH = 4, OWN_HEADS = 2, OWN_HEAD = 2, OWN_HIDDEN = 7 };
 typedef struct own_layer {
@@ -648,6 +673,34 @@ static void the_residual_of_sharp_attention_is_not_0(void **state)
     double expected = -2 * d * s * s * (m - d), found = run_channel(*state, s, 2, tokens);
     if (!(fabs(found - expected) < 1e-6 * fabs(expected)))
         fail_msg("ln r %.17g, expected %.17g", found, expected);
+}
+
+/* Layer 0 moves the tokens by 1e20, layer 1 attends. */
+static const att_stack_weights *far_layer(void *user, int index)
+{
+    static const double zero = 0, one = 1, far = 1e20;
+    att_stack_weights *w = user;
+    const double *x = index == 0 ? &zero : &one;
+    *w = (att_stack_weights){.q = x, .k = x, .v = x, .o = x, .o_bias = index == 0 ? &far : NULL};
+    return w;
+}
+
+/* Two tokens m + d and m - d as above, where the scores that the queries share are beyond the digits of the others. */
+static void shared_scores_do_not_swallow_those_of_a_query(void **state)
+{
+    const double tokens[] = {20, -20}, expected = -2 * 20 * 1e20;
+    att_stack_weights w;
+    att_stack_layer layers[3];
+    att_stack_options o = small(2);
+    o.tokens = 2;
+    o.width = o.heads = 1;
+    o.skip = true;
+    o.tokens_data = tokens;
+    o.layer = far_layer;
+    o.user = &w;
+    run(*state, &o, layers, NULL);
+    if (!(fabs(layers[2].branch.log - expected) < 4e-15 * fabs(expected))) /* 1.1e-15 */
+        fail_msg("ln r %.17g, expected %.17g", layers[2].branch.log, expected);
 }
 
 /* Each query shares its weight between the keys of its own sign: the tokens stay, times s^2. */
@@ -1065,6 +1118,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_papers_bound_with_skips_fails_where_the_safe_one_holds, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(bounds_of_one_head_have_their_closed_form, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(without_scores_the_papers_bound_with_skips_is_that_of_the_skips, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(the_papers_bound_with_skips_is_its_largest_term, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(the_safe_bound_with_skip_and_mlp_has_its_closed_form, scratch_setup,
@@ -1074,6 +1129,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(equal_keys_share_the_weight_of_sharp_attention, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(the_residual_of_sharp_attention_is_not_0, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(shared_scores_do_not_swallow_those_of_a_query, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(bounds_of_several_heads_and_an_mlp_have_their_closed_form, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(lambda_is_not_below_the_slope_of_gelu, scratch_setup, scratch_teardown),
