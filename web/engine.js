@@ -24,6 +24,15 @@ async function askJson(path, query, options) {
   return (await ask(path, query, options)).json();
 }
 
+/* The figures of an instrument for an image; throws a Refusal with the reason if it has nothing to measure in the
+   network. instruments: of the answer of api/model. A request whose answer is known to be a refusal is not made, because
+   browsers log it as an error. */
+async function askFigures(instruments, { model, image }, name) {
+  const reason = instruments.find((one) => one.name === name)?.reason;
+  if (reason) throw new Refusal(reason);
+  return (await askJson("figures", { model, image, with: name })).figures;
+}
+
 const PAGES = [["explore", "Explore"], ["network", "Network"], ["lessons", "Lessons"]];
 
 /* Shows the page's title, and links to the other pages, which take the checkpoint and the image along. */

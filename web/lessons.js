@@ -65,10 +65,10 @@ function byOrder(rows, order = rows.map(({ node }) => node)) {
 
 /* --- what lessons ask ---------------------------------------------------------------------------------------------- */
 
-/* Figures of an instrument over all heads, by statistic. */
+/* Figures of an instrument, of single heads and of all heads together. */
 async function figuresOf(lesson, instrument) {
-  const { figures } = await askJson("figures", { model: lesson.model, image: lesson.image, with: instrument });
-  return figures;
+  const { instruments } = await askJson("model", { model: lesson.model });
+  return askFigures(instruments, lesson, instrument);
 }
 function only(figures, statistic) {
   return figures.filter((row) => row.statistic === statistic && row.head < 0 && row.node);

@@ -152,6 +152,11 @@ function drawGraph(folded, text, act) {
 
 /* --- the page ------------------------------------------------------------------------------------------------------ */
 
+/* Options of a dropdown; instruments with nothing to measure in the network come last and cannot be chosen. */
+function instrumentOptions(instruments) {
+  return d3.sort(instruments, ({ reason }) => Boolean(reason)).map(({ name, title, reason }) => [name, title, reason]);
+}
+
 function makePage(models, images) {
   const state = readHash(), place = element("div"), detail = element("div", { class: "panel", hidden: true });
   const tools = element("div", { class: "tools" }), summary = element("p", { class: "reading", "aria-live": "polite" });
@@ -163,14 +168,17 @@ function makePage(models, images) {
       .filter(([name, value]) => name === "open" || value !== DEFAULTS[name]);
     history.replaceState(null, "", `#${new URLSearchParams(pairs)}`);
   }
+  /* Does the work and shows why it was refused, if so. Returns whether it was done. */
   async function guarded(work) {
     try {
       await work();
       problem.hidden = true;
+      return true;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       problem.textContent = error.message;
       problem.hidden = false;
+      return false;
     }
   }
 
@@ -233,12 +241,12 @@ function makePage(models, images) {
         Object.assign(state, { model: id, node: "", open: null });
         load();
       }),
-      images.length ? dropdown("Figures", [["", "none"], ...model.instruments.map(({ name, title }) => [name, title])],
-        state.with, (name) => {
+      model && images.length ? dropdown("Figures", [["", "none"], ...instrumentOptions(model.instruments)], state.with,
+        (name) => {
           state.with = name;
           loadFigures();
         }) : null,
-      images.length && state.with ? dropdown("of image", images.map(({ id, name }) => [id, name]), state.image, (id) => {
+      model && images.length && state.with ? dropdown("of image", images.map(({ id, name }) => [id, name]), state.image, (id) => {
         state.image = id;
         loadFigures();
       }) : null,
@@ -250,6 +258,16 @@ function makePage(models, images) {
         } }, `▾ ${name}`))].filter(Boolean));
   }
 
+  /* After a checkpoint that cannot be opened: nothing but the choice of another one. */
+  function showChoice() {
+    model = null;
+    nodes = [];
+    place.replaceChildren();
+    detail.hidden = true;
+    summary.textContent = "";
+    showTools();
+  }
+
   /* --- loading --- */
 
   async function loadFigures() {
@@ -257,30 +275,31 @@ function makePage(models, images) {
     changed();
     figures = [];
     await guarded(async () => {
-      const answer = state.with ? await askJson("figures", { model: state.model, image: state.image, with: state.with })
-        : { figures: [] };
-      if (mine === figuresAsked) ({ figures } = answer);
+      const answer = state.with ? await askFigures(model.instruments, state, state.with) : [];
+      if (mine === figuresAsked) figures = answer;
     });
     show();
   }
+  async function loadNetwork(mine) {
+    const [description, graph] = await Promise.all([askJson("model", { model: state.model }),
+      askJson("graph", { model: state.model })]);
+    if (mine !== asked) return;
+    model = description;
+    ({ nodes } = graph);
+    parts = partsOf(nodes);
+    open = new Set(state.open === null ? openAtFirst(parts) : state.open.split(",").filter((name) => parts.has(name)));
+    times = figures = [];
+    changed();
+    show();
+    const timed = await askJson("times", { model: state.model });
+    if (mine !== asked) return;
+    ({ times } = timed);
+    show();
+  }
   async function load() {
-    const mine = ++asked;
-    await guarded(async () => {
-      const [description, graph] = await Promise.all([askJson("model", { model: state.model }),
-        askJson("graph", { model: state.model })]);
-      if (mine !== asked) return;
-      model = description;
-      ({ nodes } = graph);
-      parts = partsOf(nodes);
-      open = new Set(state.open === null ? openAtFirst(parts) : state.open.split(",").filter((name) => parts.has(name)));
-      times = figures = [];
-      changed();
-      show();
-      ({ times } = await askJson("times", { model: state.model }));
-      if (mine !== asked) return;
-      if (state.with) await loadFigures();
-      else show();
-    });
+    const mine = ++asked, loaded = await guarded(() => loadNetwork(mine));
+    if (mine === asked && !loaded) showChoice();
+    else if (mine === asked && state.with) await loadFigures();
     document.documentElement.dataset.times = String(times.length);
   }
 

@@ -94,11 +94,11 @@ function choice(title, options, chosen, change) {
       element("input", { type: "radio", name, checked: value === chosen, onchange: () => change(value) }), label)));
 }
 
-/* A list that opens, for many options: [value, label] each. */
+/* A list that opens, for many options: [value, label, reason] each. reason: why the user cannot choose the option, if so. */
 function dropdown(title, options, chosen, change) {
   return element("label", { class: "slider" }, title, element("select", { "aria-label": title,
-    onchange: (event) => change(event.target.value) }, ...options.map(([value, text]) =>
-    element("option", { value, selected: value === chosen }, text))));
+    onchange: (event) => change(event.target.value) }, ...options.map(([value, text, reason]) =>
+    element("option", { value, selected: value === chosen, disabled: Boolean(reason), title: reason }, text))));
 }
 
 function scaleChoice(log, change) {

@@ -257,23 +257,6 @@ static void write_branch(att_json_writer *writer, att_explorer_branch branch)
     att_json_end_object(writer);
 }
 
-/* Those that need no classes and are quick. */
-static void write_instruments(const att_context *context, att_json_writer *writer)
-{
-    att_json_key(writer, "instruments");
-    att_json_begin_array(writer);
-    for (int i = 0; i < att_instrument_count(context); i++) {
-        const att_instrument_info info = att_instrument_at(context, i);
-        if (info.needs_labels || info.costly)
-            continue;
-        att_json_begin_object(writer);
-        write_text(writer, "name", info.name);
-        write_text(writer, "title", info.title ? info.title : info.name);
-        att_json_end_object(writer);
-    }
-    att_json_end_array(writer);
-}
-
 static void write_network(const att_opened *o, att_json_writer *writer)
 {
     const att_explorer *explorer = o->seats[0].explorer;
@@ -303,6 +286,6 @@ att_status att_engine_write_model(att_engine *engine, att_context *context, cons
     if (status == ATT_OK)
         write_network(o, writer);
     if (status == ATT_OK)
-        write_instruments(engine->context, writer);
+        status = att_engine_write_instruments(engine, o, writer);
     return att_engine_leave(engine, status);
 }

@@ -48,8 +48,10 @@ att_status att_engine_upload(att_engine *engine, att_context *context, const voi
 att_status att_engine_thumbnail(att_engine *engine, att_context *context, const char *image, att_text *out);
 
 /* Writes what the network has: "network" (its name), "layers" (att_explorer_layer), "branches" (of {scope, content}),
- * "tokens" (how many can be removed), "classes", and "instruments", of {name, title}, for att_engine_write_figures().
- * path: of the checkpoint. Errors: those of att_network_open() and att_explorer_create(). */
+ * "tokens" (how many can be removed), "classes", and "instruments", of {name, title, reason}, for
+ * att_engine_write_figures(): those that need no classes and are quick enough for a page. reason: a sentence that says
+ * why the instrument has nothing to measure in this network; null if it has. path: of the checkpoint. Errors: those of
+ * att_network_open(), att_explorer_create() and att_measure_create(). */
 att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
 
 /* What a request asks about: a checkpoint, an image, changes. */

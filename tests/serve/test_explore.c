@@ -83,7 +83,10 @@ static void models_and_images_have_numbers(void **state)
         expect(s, target, 404, *missing[i] == 'm' ? part : "there is no run 0");
     }
     expect(s, "/api/model?model=m0", 200, "\"tokens\":197,\"classes\":1000");
-    assert_non_null(strstr(body(), "\"name\":\"entropy\""));
+    assert_non_null(strstr(body(), "{\"name\":\"entropy\",\"title\":\"Attention entropy\",\"reason\":null}"));
+    assert_non_null(strstr(body(), "{\"name\":\"collapse\",\"title\":\"Rank collapse\",\"reason\":null}"));
+    assert_non_null(
+        strstr(body(), "\"reason\":\"instrument \\\"gate\\\" has nothing to observe: the network has no gate\""));
     assert_null(strstr(body(), "\"name\":\"density\"")); /* costly */
 }
 

@@ -348,6 +348,28 @@ def test_lessons(server, browser):
     check(not page.complaints(), f"lessons: {page.complaints()}")
 
 
+def test_residual(server, browser):
+    """The menu of instruments and the lessons say what a residual network lacks, without a request that fails."""
+    page = server.open(browser, "/network", "#model=m1&image=d0&with=entropy")
+    wait(page, "Number(document.documentElement.dataset.times) > 0 && !document.querySelector('.problem').hidden")
+    options = page.evaluate("""[...document.querySelector('select[aria-label="Figures"]').options].map(
+        option => [option.value, option.disabled, option.title])""")
+    offered = [name for name, disabled, _ in options if not disabled]
+    check(offered == ["", "nsi", "tns", "tns_blocks"], f"instruments for a residual network: {offered}")
+    check([name for name, _, _ in options[: len(offered)]] == offered, f"instruments without use come first: {options}")
+    reasons = [reason for _, disabled, reason in options if disabled]
+    check(reasons and all("nothing to observe" in reason for reason in reasons), f"reasons: {reasons}")
+    check("no attention" in page.evaluate("document.querySelector('.problem').textContent"), "figures without a reason")
+    check(not page.complaints(), f"network of a residual network: {page.complaints()}")
+    page = server.open(browser, "/lessons", "#model=m1&image=d0")
+    for i, lesson in enumerate(LESSONS):
+        choose(page, f"{i + 1} {LESSONS[lesson]}")
+        wait(page, f"document.querySelector('.lesson-figures').dataset.ready === '{lesson}'")
+        refused = not page.evaluate("document.querySelector('.problem').hidden")
+        check(refused == (lesson != "stiffness"), f"{lesson} of a residual network: refused is {refused}")
+    check(not page.complaints(), f"lessons of a residual network: {page.complaints()}")
+
+
 def test_widths(server, browser):
     """No page scrolls sideways on a phone, and all controls have names."""
     for path in PAGES:
@@ -365,7 +387,7 @@ def test_widths(server, browser):
             check(not page.complaints(), f"{path} on a phone: {page.complaints()}")
 
 
-with Server(attscope, [CHECKPOINT, "--images", images]) as running, Browser() as chromium:
+with Server(attscope, [CHECKPOINT, "resnet20", "--images", images]) as running, Browser() as chromium:
     explore = running.open(chromium, "/explore")
     answered(explore, "")
     drawn(explore)
@@ -381,5 +403,6 @@ with Server(attscope, [CHECKPOINT, "--images", images]) as running, Browser() as
     test_comparison(running, chromium)
     test_network(running, chromium)
     test_lessons(running, chromium)
+    test_residual(running, chromium)
     test_widths(running, chromium)
 finish()

@@ -47,7 +47,8 @@
  *   GET /api/models         JSON: {models: [{id, name, path}]}; path: null for random weights
  *   GET /api/model?model=   JSON: {network, layers: [{node, heads, queries, tokens, prefix, grid_h, grid_w, window_h,
  *                           window_w, shift_h, shift_w, content, positions}], branches: [{scope, content}],
- *                           tokens, classes, instruments}
+ *                           tokens, classes, instruments: [{name, title, reason}]}; reason: why the instrument has
+ *                           nothing to measure in this network, else null
  *   GET /api/images?first=&count=
  *                           JSON: {images: [{id, name}], count, uploads: [{id, name}]}
  *   POST /api/upload        the body is a JPEG, PNG or WebP file; JSON: {image}
