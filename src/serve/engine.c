@@ -230,6 +230,13 @@ att_status att_engine_find(att_engine *engine, const char *path, att_opened **fo
     return ATT_OK;
 }
 
+att_status att_engine_open(att_engine *engine, att_context *context, const char *path)
+{
+    att_opened *o;
+    ATT_TRY(att_engine_enter(engine, context));
+    return att_engine_leave(engine, att_engine_find(engine, path, &o));
+}
+
 static void write_layer(att_json_writer *writer, const att_explorer_layer *layer)
 {
     att_json_begin_object(writer);

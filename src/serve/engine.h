@@ -47,6 +47,9 @@ att_status att_engine_upload(att_engine *engine, att_context *context, const voi
 /* Appends a PNG of at most 96 x 96 pixels. Errors: ERR_NOT_FOUND, those of att_dataset_read(). */
 att_status att_engine_thumbnail(att_engine *engine, att_context *context, const char *image, att_text *out);
 
+/* Opens a checkpoint, unless it is open. Errors: those of att_network_open() and att_explorer_create(). */
+att_status att_engine_open(att_engine *engine, att_context *context, const char *path);
+
 /* Writes what the network has: "network" (its name), "layers" (att_explorer_layer), "branches" (of {scope, content}),
  * "tokens" (how many can be removed), "classes", and "instruments", of {name, title, reason}, for
  * att_engine_write_figures(): those that need no classes and are quick enough for a page. reason: a sentence that says

@@ -12,14 +12,35 @@
 /* A model is a checkpoint that was named itself, "m0", or the best checkpoint of a run, "r0". */
 enum { ID = 24, MOST_LAYERS = 1024 };
 
+/* Opens each checkpoint that was named itself, and warns of those that cannot be opened: they may be replaced while the
+ * server runs. Fails with the last one's message, which is then no warning, if nothing else is there to be served. */
+static att_status try_models(att_context *context, const att_site *site, att_engine *engine)
+{
+    const int count = att_site_model_count(site);
+    bool useful = count == 0 || att_site_has_runs(site);
+    for (int i = 0; i < count; i++) {
+        const att_status status = att_engine_open(engine, context, att_site_model(site, i));
+        useful |= status == ATT_OK;
+        if (status == ATT_ERR_STOPPED || (!useful && i == count - 1))
+            return status;
+        if (status != ATT_OK)
+            att_log(context, ATT_LOG_WARNING, "%s", att_context_message(context));
+    }
+    return ATT_OK;
+}
+
 static att_status open_explore(att_context *context, att_site *site, void **state)
 {
     att_engine *engine = NULL;
     const att_engine_options options = {
         .images = att_site_images(site), .network = att_site_network(site), .labels = att_site_labels(site)};
     ATT_TRY(att_engine_create(context, &options, &engine));
-    *state = engine;
-    return ATT_OK;
+    const att_status status = try_models(context, site, engine);
+    if (status == ATT_OK)
+        *state = engine;
+    else
+        att_engine_destroy(&engine);
+    return status;
 }
 
 static void close_explore(void *state)

@@ -370,6 +370,21 @@ def test_residual(server, browser):
     check(not page.complaints(), f"lessons of a residual network: {page.complaints()}")
 
 
+def test_damaged(browser):
+    """A damaged checkpoint shows its sentence on all pages, and the choice of another one."""
+    damaged = os.path.join(folder, "damaged.safetensors")
+    with open(damaged, "wb") as file:
+        file.write(b"hello")
+    with Server(attscope, [damaged, "resnet20", "--images", images]) as server:
+        for path in PAGES:
+            page = server.open(browser, path, "#model=m0&image=d0")
+            wait(page, "document.body.innerText.includes('a safetensors file begins with')")
+            choices = page.evaluate(
+                "[...document.querySelectorAll('select[aria-label=Checkpoint] option')].map(option => option.value)"
+            )
+            check(choices == ["m0", "m1"], f"{path}: the choice beside a damaged checkpoint: {choices}")
+
+
 def test_widths(server, browser):
     """No page scrolls sideways on a phone, and all controls have names."""
     for path in PAGES:
@@ -405,4 +420,5 @@ with Server(attscope, [CHECKPOINT, "resnet20", "--images", images]) as running, 
     test_lessons(running, chromium)
     test_residual(running, chromium)
     test_widths(running, chromium)
+    test_damaged(chromium)
 finish()
