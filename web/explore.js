@@ -439,9 +439,7 @@ function makePage(models, { images, count, uploads }) {
   }
   async function upload(file) {
     try {
-      const { image } = await askJson("upload", {}, { method: "POST", body: file }).catch((error) => {
-        throw error instanceof Refusal ? new Refusal(`${file.name}: ${error.message}`) : error;
-      });
+      const { image } = await askJson("upload", { name: file.name }, { method: "POST", body: file });
       uploads.unshift({ id: image, name: file.name });
       problem.hidden = true;
       chooseImage(image);

@@ -11,6 +11,7 @@
 
 typedef struct att_upload {
     int64_t number; /* from 0 */
+    char name[ATT_ENGINE_NAME];
     att_image image;
 } att_upload;
 

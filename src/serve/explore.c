@@ -190,9 +190,10 @@ static att_status write_images(const att_request *request, att_json_writer *writ
 
 static att_status write_upload(const att_request *request, att_json_writer *writer)
 {
-    char id[ATT_ENGINE_ID];
+    char id[ATT_ENGINE_ID], name[ATT_ENGINE_NAME];
+    ATT_TRY(att_request_text(request, "name", name, sizeof name));
     const att_status status =
-        att_engine_upload(request->state, request->context, request->body, request->body_size, id);
+        att_engine_upload(request->state, request->context, name, request->body, request->body_size, id);
     if (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED)
         return ATT_ERR_ARGUMENT; /* with the message: the file is the client's */
     ATT_TRY(status);

@@ -211,7 +211,8 @@ def test_upload(server, page):
         file.write("no image")
     page.call("DOM.setFileInputFiles", nodeId=node, files=[bad])
     wait(page, "!document.querySelector('.problem').hidden")
-    check("JPEG" in page.evaluate("document.querySelector('.problem').textContent"), "a bad upload has no sentence")
+    problem = page.evaluate("document.querySelector('.problem').textContent")
+    check(problem == "bad.jpg: not a JPEG, PNG or WebP image", f"the sentence for a bad upload: {problem}")
 
 
 def test_links(page):

@@ -51,7 +51,8 @@
  *                           nothing to measure in this network, else null
  *   GET /api/images?first=&count=
  *                           JSON: {images: [{id, name}], count, uploads: [{id, name}]}
- *   POST /api/upload        the body is a JPEG, PNG or WebP file; JSON: {image}
+ *   POST /api/upload?name=  the body is a JPEG, PNG or WebP file, name (at most 1023 bytes) that of the file for lists
+ *                           and messages; JSON: {image}
  *   GET /api/thumbnail?image=
  *                           a PNG
  *   GET /api/run?model=&image=&changes=
