@@ -213,8 +213,7 @@ function watchCursor(svg, stops) {
     tip.hide();
   }
   function point(event) {
-    const box = node.getBoundingClientRect(), scale = box.width / node.viewBox.baseVal.width;
-    const px = (event.clientX - box.left) / scale, py = (event.clientY - box.top) / scale;
+    const [px, py] = placeIn(node, event);
     /* Horizontal distance has a larger weight, so that the cursor stays in a column of marks. */
     const near = minBy(shown(), (s) => Math.hypot((s.x - px) * 1.6, s.y - py));
     if (near) select(near);
@@ -276,13 +275,57 @@ function fittingInterval([from, to], spec) {
   return [low, low + 2 * half];
 }
 
-/* The interval is selected with mouse or pen; a finger scrolls the page. now(): {spec, x}, the chart as last drawn. */
-function watchZoom(svg, now) {
+/* The place of a pointer in the units of an SVG element. */
+function placeIn(node, event) {
+  const box = node.getBoundingClientRect(), scale = box.width / node.viewBox.baseVal.width;
+  return [(event.clientX - box.left) / scale, (event.clientY - box.top) / scale];
+}
+
+/* The interval after two fingers have moved: the point of the x axis in their middle stays there. x: the scale at the
+   start; before, after: the two places. */
+function pinched(x, before, after) {
+  const distance = ([a, b]) => Math.max(1, Math.hypot(a[0] - b[0], a[1] - b[1]));
+  const middle = ([a, b]) => (a[0] + b[0]) / 2, factor = distance(before) / distance(after);
+  return x.range().map((end) => x.invert(middle(before) + (end - middle(after)) * factor));
+}
+/* Two fingers zoom. While they move, preview(interval) draws this chart; when one is lifted, choose() takes the interval
+   that is shown. One finger scrolls the page. now(): as in watchZoom(). */
+function watchPinch(node, now, preview, choose) {
+  const fingers = new Map();
+  let pinch = null;
+  node.addEventListener("pointerdown", (event) => {
+    if (event.pointerType !== "touch" || !now().spec.zoom) return;
+    if (event.isPrimary) fingers.clear();
+    fingers.set(event.pointerId, placeIn(node, event));
+    if (fingers.size !== 2) return;
+    pinch = { x: now().x, before: [...fingers.values()] };
+    for (const id of fingers.keys()) node.setPointerCapture(id);
+    event.stopImmediatePropagation(); /* no tooltip meanwhile */
+    if (watched?.node === node) watched.leave();
+  });
+  node.addEventListener("pointermove", (event) => {
+    if (!fingers.has(event.pointerId)) return;
+    fingers.set(event.pointerId, placeIn(node, event));
+    if (!pinch) return;
+    event.stopImmediatePropagation();
+    preview(fittingInterval(pinched(pinch.x, pinch.before, [...fingers.values()]), now().spec));
+  });
+  for (const end of ["pointerup", "pointercancel"])
+    node.addEventListener(end, (event) => {
+      if (!fingers.delete(event.pointerId) || !pinch) return;
+      pinch = null;
+      choose();
+    });
+}
+
+/* The interval is selected with mouse or pen, or with two fingers; one finger scrolls the page. now(): {spec, x}, the
+   chart as last drawn. preview(interval): draws this chart alone with another interval. */
+function watchZoom(svg, now, preview) {
   const node = svg.node();
   let from = null, dragged = false;
   const place = (event) => {
-    const box = node.getBoundingClientRect(), [left, right] = now().x.range();
-    return Math.max(left, Math.min(right, (event.clientX - box.left) * node.viewBox.baseVal.width / box.width));
+    const [left, right] = now().x.range();
+    return Math.max(left, Math.min(right, placeIn(node, event)[0]));
   };
   const change = (interval) => now().spec.zoom.change(interval && fittingInterval(interval, now().spec));
   function end() {
@@ -301,6 +344,7 @@ function watchZoom(svg, now) {
     const middle = spot.empty() ? (low + high) / 2 : x.invert(Number(spot.attr("cx")));
     spec.zoom.change(fittingInterval([middle - (middle - low) * factor, middle + (high - middle) * factor], spec));
   }
+  watchPinch(node, now, preview, () => now().spec.zoom.change(now().spec.zoom.interval));
   node.addEventListener("pointerdown", (event) => {
     if (event.pointerType !== "touch" && event.button === 0 && now().spec.zoom) from = place(event);
   });
@@ -376,7 +420,8 @@ function chart(given) {
       (spec.zoom ? " Plus and minus zoom." : "")).classed("zoomable", Boolean(spec.zoom));
   const figure = element("figure", {}, element("div", { class: "figure-head" }, element("h3", {}, spec.title),
     exportButton("SVG", spec.title, () => svgOf(figure, spec))), svg.node());
-  const zoomBy = watchZoom(svg, () => ({ spec, x: scales.x }));
+  const zoomBy = watchZoom(svg, () => ({ spec, x: scales.x }),
+    (interval) => show({ ...spec, zoom: { ...spec.zoom, interval } }));
   const restore = watchCursor(svg, () => { /* found only if the cursor is used: they are many */
     stops ??= scales ? stopsOf(zoomed(spec), scales) : [];
     return stops;

@@ -184,12 +184,17 @@ function metricChart(among, metric, { axis, smooth }) {
 }
 
 /* The learning rate over logged steps, or over epochs if the training was too short to log steps. */
+function hasRateOfSteps(run) {
+  return run.steps.step.length > 1 || !hasEpochs(run, "lr");
+}
 function rateSeries(run, axis) {
-  return run.steps.step.length > 1 || !hasEpochs(run, "lr") ? stepSeries(run, "lr", "learning rate", false, axis)
+  return hasRateOfSteps(run) ? stepSeries(run, "lr", "learning rate", false, axis)
     : epochSeries(run, "lr", "learning rate", axis);
 }
 function rateChart(among, { axis }) {
-  return { title: "Learning rate", zero: true, key: lineKey(["", "at each update"]),
+  const texts = new Set(among.map((run) => (hasRateOfSteps(run) ? "at each logged update" : "after each epoch")));
+  return { title: "Learning rate", zero: true, key: lineKey(...[...texts].map((text) => ["", text])),
+    caption: "The factor of each update of the weights. It follows the schedule (--sched).",
     series: among.map((run) => rateSeries(run, axis)) };
 }
 
@@ -243,8 +248,8 @@ function trainingView(specs) {
   const view = { changeZoom: (zoom) => change({ zoom: rounded(zoom) }) };
   const tools = element("div", { class: "tools" }), place = element("div", { class: "charts" });
   const reset = element("button", { type: "button", class: "quiet", onclick: () => change({ zoom: null }) }, "Reset zoom");
-  const note = element("p", { class: "note-below" }, "Drag over an interval of the x axis to zoom; double click, or " +
-    `“Reset zoom”, shows all. Keys in a chart: + and −. ${SMOOTHING}`);
+  const note = element("p", { class: "note-below" }, "Drag over an interval of the x axis, or spread two fingers, to " +
+    `zoom; double click, or “Reset zoom”, shows all. Keys in a chart: + and −. ${SMOOTHING}`);
   function redraw() {
     showCharts(place, specs(view));
     reset.disabled = !view.zoom;
