@@ -132,8 +132,8 @@ function drawSeries(svg, series, { x, y }, log) {
     .defined((p) => usable(p) && isNumber(p.deviation)).x(at)
     .y0((p) => clamp(lowest(p))).y1((p) => clamp(p.y + p.deviation))(series.points));
   const marked = seen.filter((p) => !p.edge && (!series.bare || p.hollow));
-  g.selectAll(".whisker").data(series.band ? [] : marked.filter((p) => isNumber(p.deviation))).join("line").attr("class", "whisker")
-    .attr("x1", at).attr("x2", at)
+  g.selectAll(".whisker").data(series.band ? [] : marked.filter((p) => isNumber(p.deviation))).join("line")
+    .attr("class", "whisker").attr("x1", at).attr("x2", at)
     .attr("y1", (p) => clamp(lowest(p))).attr("y2", (p) => clamp(p.y + p.deviation));
   g.selectAll(".mark").data(marked).join("path").attr("class", (p) => `mark${p.hollow ? " hollow" : ""}`)
     .attr("d", symbolOf(series.run)).attr("transform", (p) => `translate(${at(p)},${y(p.y)})`)
@@ -142,7 +142,8 @@ function drawSeries(svg, series, { x, y }, log) {
 
 /* Boxes between the quartiles with the median, and lines to the extremes. */
 function drawBoxes(svg, series, { x, y }) {
-  const WIDTH = 9, g = svg.append("g").attr("class", `series ${classOf(series.run)}`).attr("data-run", series.run.index);
+  const WIDTH = 9;
+  const g = svg.append("g").attr("class", `series ${classOf(series.run)}`).attr("data-run", series.run.index);
   const place = (v) => y(Math.max(y.domain()[0], Math.min(v, y.domain()[1])));
   for (const { x: at, box } of series.points) {
     const [low, lower, median, upper, high] = box.map(place), middle = x(at) + (series.shift ?? 0);
@@ -240,7 +241,7 @@ function watchCursor(svg, stops) {
   };
 }
 
-/* --- zoom --------------------------------------------------------------------------------------------------------- */
+/* --- zoom -------------------------------------------------------------------------------------------------------- */
 
 const DRAGGED = 5; /* pixels from which on a movement of the pressed pointer is no click */
 
@@ -288,8 +289,8 @@ function pinched(x, before, after) {
   const middle = ([a, b]) => (a[0] + b[0]) / 2, factor = distance(before) / distance(after);
   return x.range().map((end) => x.invert(middle(before) + (end - middle(after)) * factor));
 }
-/* Two fingers zoom. While they move, preview(interval) draws this chart; when one is lifted, choose() takes the interval
-   that is shown. One finger scrolls the page. now(): as in watchZoom(). */
+/* Two fingers zoom. While they move, preview(interval) draws this chart; when one is lifted, choose() takes the
+   interval that is shown. One finger scrolls the page. now(): as in watchZoom(). */
 function watchPinch(node, now, preview, choose) {
   const fingers = new Map();
   let pinch = null;
@@ -375,7 +376,7 @@ function watchZoom(svg, now, preview) {
   return zoomBy;
 }
 
-/* --- charts ------------------------------------------------------------------------------------------------------- */
+/* --- charts ------------------------------------------------------------------------------------------------------ */
 
 /* What a figure made by chart() offers: {show(spec), zoomBy(factor)}. */
 const drawings = new WeakMap();
@@ -401,8 +402,8 @@ function showCharts(place, specs) {
  *   max          largest possible y
  *   measured     x is a measured value, not a count
  *   xTime        x is a time in seconds
- *   zoom         {interval, change(interval)}: the part of the x axis that is shown, or null, and what to do if the user
- *                chooses another one; only for charts with lines
+ *   zoom         {interval, change(interval)}: the part of the x axis that is shown, or null, and what to do if the
+ *                user chooses another one; only for charts with lines
  *   references   horizontal lines [{y, label, from, to}]; from and to, if given, are places on the x axis
  *   verticals    vertical lines [{x, label}]
  *   counts       y are counts
@@ -470,7 +471,7 @@ function chart(given) {
   return figure;
 }
 
-/* --- showing and hiding runs -------------------------------------------------------------------------------------- */
+/* --- showing and hiding runs ------------------------------------------------------------------------------------- */
 
 const hidden = new Set();
 /* The spec without hidden runs, for scaling the axes. Unchanged if all runs are hidden. */

@@ -6,7 +6,7 @@ function settingGroups() {
   return groupsOf(runs.filter((run) => run.setting !== null));
 }
 
-/* --- settings ----------------------------------------------------------------------------------------------------- */
+/* --- settings ---------------------------------------------------------------------------------------------------- */
 
 /* A cell with a setting's measurement of the whole network. */
 function settingFigure(setting, instrument, statistic) {
@@ -108,7 +108,7 @@ function settingsSection() {
   return part;
 }
 
-/* --- along the network -------------------------------------------------------------------------------------------- */
+/* --- along the network ------------------------------------------------------------------------------------------- */
 
 const MOST_LINES = 32;
 
@@ -177,7 +177,8 @@ function envelopeSeries(runsOf, axis) {
     return figures.map((f) => ({ x: place.get(f.node), y: value(f), figure: f, hollow: f.excluded }));
   };
   const first = runsOf[0], of = d3.group(runsOf.flatMap(({ figures }) => figures), (f) => f.node);
-  const extreme = (least, words) => ({ run: first.run, bare: true, dash: ENVELOPE_DASH, tooltip: tooltip(first.run, words),
+  const extreme = (least, words) => ({ run: first.run, bare: true, dash: ENVELOPE_DASH,
+    tooltip: tooltip(first.run, words),
     points: pointsOf(first.figures, (f) => least(of.get(f.node).flatMap(({ samples }) => [...samples]))) });
   return [...runsOf.map(({ run, figures }) => ({ run, bare: true, solid: true,
     tooltip: tooltip(run, "mean over images"), points: pointsOf(figures, (f) => f.mean) })),
@@ -229,7 +230,7 @@ function trajectorySection(instrument, index) {
   return part;
 }
 
-/* --- rank correlations -------------------------------------------------------------------------------------------- */
+/* --- rank correlations ------------------------------------------------------------------------------------------- */
 
 const LEVEL = 0.05;
 

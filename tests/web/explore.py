@@ -334,7 +334,7 @@ def test_lessons(server, browser):
         check(page.evaluate("document.querySelector('.problem').hidden"), f"{lesson} has a problem")
         text = page.evaluate("document.getElementById('lessons').innerText")
         check("undefined" not in text and "NaN" not in text, f"{lesson} has no words for a value: {text}")
-        check(("does not refute" in text) == (lesson == "rank"), f"{lesson}: the reason why MLPs can speed up the collapse")
+        check(("does not refute" in text) == (lesson == "rank"), f"{lesson}: why MLPs can speed up the collapse")
         if lesson == "convolution":
             press(page, "Play")
             wait(page, "document.querySelector('.shift-sum').dataset.step === '2'")
