@@ -112,14 +112,15 @@ function settingsSection() {
 
 const MOST_LINES = 32;
 
+/* The figures of nodes that have values of single images; one of the whole network is no trajectory. */
 function samplesOf(run, instrument, statistic) {
-  return meansOf(run, instrument, statistic).filter((f) => f.samples?.length);
+  return meansOf(run, instrument, statistic).filter((f) => f.node !== "" && f.samples?.length);
 }
 function sampledRuns(instrument) {
   return runs.filter((run) => run.has_measure_file &&
     statisticsOf(instrument).some((s) => samplesOf(run, instrument, s).length));
 }
-/* Instruments for which values of single images were recorded. */
+/* Instruments for which values of single images were recorded along the network. */
 function sampledInstruments() {
   return measuredInstruments().filter((name) => !EXPERIMENTS.includes(name) && sampledRuns(name).length);
 }

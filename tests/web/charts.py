@@ -447,6 +447,8 @@ def read_histograms(browser):
         os.makedirs(os.path.join(folder, "samples", name))
         figures = [{"instrument": "nsi", "node": node, "statistic": "attention", "mean": 0.4, "deviation": 0.1, "n": 50,
                     "samples": values} for node, values in nodes.items()]
+        figures.append({"instrument": "tns", "node": "", "statistic": "tns attention", "mean": 1.5, "deviation": 0.1,
+                        "n": 3, "samples": [1.5, 1.25, 1.75]})
         with open(os.path.join(folder, "samples", name, "measure.jsonl"), "w", encoding="utf-8") as file:
             file.write(json.dumps({"event": "measure", "measurements": figures}) + "\n")
     path = report([f"samples/{name}" for name in SAMPLES], "samples.html")
@@ -484,6 +486,17 @@ def read_histograms(browser):
     wait(page, "document.querySelector('#histograms tbody') !== null")
     told = page.evaluate("[...document.querySelectorAll('#histograms tbody tr')].map(r => Number(r.cells[2].dataset.value))")
     check(told == 5 * [2.0], f"the table of values has {told}")
+    page.evaluate("""(select => {
+        select.selectedIndex = [...select.options].findIndex(o => o.textContent.includes("Total neural stiffness"));
+        select.dispatchEvent(new Event("change"));
+        return new Promise(done => setTimeout(done, 100));
+    })(document.querySelector('#histograms select[aria-label="Figure"]'))""")
+    node = page.evaluate("document.querySelector('#histograms select[aria-label=\"Node\"]').selectedOptions[0].textContent")
+    counted = [sum(bar[1] for bar in chart["bars"]) for chart in page.evaluate(READ_BARS)]
+    check((node, counted) == ("whole network", [3, 3]), f"values of whole networks: {counted} at {node}")
+    titles = page.evaluate("[...document.querySelectorAll('h2')].map(title => title.textContent)")
+    along = [title for title in titles if title.endswith("along the network")]
+    check(along == ["Neural stiffness index along the network"], f"trajectories of whole networks: {along}")
     check(not page.complaints(), f"histograms: {page.complaints()}")
     phone = browser.open(path, 390, 844)
     check(phone.evaluate("document.documentElement.scrollWidth") <= 390, "histograms scroll sideways on a phone")
