@@ -296,7 +296,7 @@ function watchPinch(node, now, preview, choose) {
   let pinch = null;
   node.addEventListener("pointerdown", (event) => {
     if (event.pointerType !== "touch" || !now().spec.zoom) return;
-    if (event.isPrimary) fingers.clear();
+    if (event.isPrimary) fingers.clear(); /* the first finger: others are forgotten if their end was missed */
     fingers.set(event.pointerId, placeIn(node, event));
     if (fingers.size !== 2) return;
     pinch = { x: now().x, before: [...fingers.values()] };
