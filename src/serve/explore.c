@@ -12,14 +12,22 @@
 /* A model is a checkpoint that was named itself, "m0", or the best checkpoint of a run, "r0". */
 enum { ID = 24, MOST_LAYERS = 1024 };
 
+/* Whether a model is a network's name, for random weights, in place of a checkpoint. */
+static bool is_random(const char *model)
+{
+    return !att_file_exists(model) && !att_hub_is_name(model);
+}
+
 /* Opens each checkpoint that was named itself, and warns of those that cannot be opened: they may be replaced while the
- * server runs. Fails with the last one's message, which is then no warning, if nothing else is there to be served. */
+ * server runs. Fails with the last one's message, which is then no warning, if nothing else is there to be served.
+ * Networks with random weights have no file that can be damaged, and their weights take long to draw. */
 static att_status try_models(att_context *context, const att_site *site, att_engine *engine)
 {
     const int count = att_site_model_count(site);
     bool useful = count == 0 || att_site_has_runs(site);
     for (int i = 0; i < count; i++) {
-        const att_status status = att_engine_open(engine, context, att_site_model(site, i));
+        const char *model = att_site_model(site, i);
+        const att_status status = is_random(model) ? ATT_OK : att_engine_open(engine, context, model);
         useful |= status == ATT_OK;
         if (status == ATT_ERR_STOPPED || (!useful && i == count - 1))
             return status;
@@ -162,7 +170,7 @@ static att_status write_models(const att_request *request, att_json_writer *writ
     att_json_begin_array(writer);
     for (int i = 0; i < att_site_model_count(request->site); i++) {
         const char *model = att_site_model(request->site, i);
-        write_listed(writer, 'm', i, model, !att_file_exists(model) && !att_hub_is_name(model));
+        write_listed(writer, 'm', i, model, is_random(model));
     }
     for (int i = 0; i < runs; i++) {
         ATT_TRY(att_site_run(request->site, request->context, i, folder));
