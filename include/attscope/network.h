@@ -186,7 +186,8 @@ ATT_API ATT_MUST_CHECK att_status att_network_observe(att_network *network, cons
                                                       att_measure **measure);
 /* Runs the network on images of its own size, as att_network_run() takes them, and adds them to the figures of
  * `measure`, which must be the measure of the last att_network_observe() (else ERR_ARGUMENT). labels: their classes,
- * 0..att_model_classes()-1 (else ERR_ARGUMENT, and no image is added); NULL: none. A plan is compiled at each call;
+ * 0..att_model_classes()-1 (else ERR_ARGUMENT, and no image is added). NULL: none; instruments that need them then skip
+ * the images, and ERR_ARGUMENT if the list names such an instrument, without '?'. A plan is compiled at each call;
  * att_network_evaluate() suits many images. Errors: those of att_network_run() and of att_measure_observe();
  * ERR_STOPPED (att_settings.stop, between two operations). */
 ATT_API att_status att_network_measure(att_network *network, att_measure *measure, const float *pixels, int count,
