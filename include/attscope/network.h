@@ -105,6 +105,10 @@ ATT_API bool att_network_is_averaged(const att_network *network); /* the file's 
 ATT_API const char *att_network_class_name(const att_network *network, int number);
 /* Returns all class names, by number, and their count (count may be NULL); NULL and *count 0 if they are unknown. */
 ATT_API const char *const *att_network_class_names(const att_network *network, int *count);
+/* Returns the names by which the training called the classes, one per line from class 0: those in the file
+ * (att_checkpoint_classes()), else those in the config.json beside it, without its descriptions. Class folders are
+ * numbered by them. NULL: neither has names. They live as long as the network. */
+ATT_API const char *att_network_trained_names(const att_network *network);
 /* Returns the data set from whose built-in names the class names come ("imagenet-1k"); NULL if they have another
  * source. */
 ATT_API const char *att_network_known_classes(const att_network *network);
