@@ -35,6 +35,7 @@ typedef struct requested_row {
 /* An instrument in use. Its rows and series are ranges of the measure's lists. */
 typedef struct active_instrument {
     const att_instrument *instrument;
+    bool named; /* by its own name, without a '?' */
     double options[ATT_INSTRUMENT_OPTIONS];
     int first_row, row_count, first_series, series_count;
     att_states states; /* if the instrument keeps state */
@@ -334,7 +335,10 @@ static att_status add_selected(att_requests *requests, const att_selection *sele
         if (!selections[i].selected)
             continue;
         requests->options = selections[i].options;
+        const int before = requests->measure->active.count;
         ATT_TRY((selections[i].by_all ? add_if_applicable : add_instrument)(requests, instrument));
+        if (requests->measure->active.count > before)
+            requests->measure->active.items[before].named = !selections[i].by_all;
     }
     return ATT_OK;
 }
@@ -558,6 +562,18 @@ att_status att_measure_preview(att_measure *measure, att_session *session, int c
         if (previews_of(&measure->active.items[i]) > 0)
             ATT_TRY(run_study(measure, &measure->active.items[i], session, count, labels, true));
     measure->previewed += count;
+    return ATT_OK;
+}
+
+att_status att_measure_check_unlabelled(const att_measure *measure)
+{
+    for (int i = 0; i < measure->active.count; i++) {
+        const active_instrument *active = &measure->active.items[i];
+        if (active->named && active->instrument->info.needs_labels)
+            return att_fail(measure->context, ATT_ERR_ARGUMENT,
+                            "%s needs the classes of the images: give them as labels, one for each image",
+                            active->instrument->info.name);
+    }
     return ATT_OK;
 }
 
