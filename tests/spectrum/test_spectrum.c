@@ -6,6 +6,7 @@
 
 #include "formula.h"
 #include "io/scratch.h"
+#include "spectrum/singular.h"
 
 enum { MOST = 400 };
 static const double pi = 3.14159265358979323846;
@@ -72,6 +73,42 @@ static void symmetric_matrices_have_orthonormal_vectors(void **state)
                 image += a[i * 3 + j] * vectors[k * 3 + j];
             assert_true(fabs(image - values[k] * vectors[k * 3 + i]) < 1e-14);
         }
+    }
+}
+
+/* Of [3 0 0; 4 5 0] and of its transpose: the eigenvalues of A A' = [9 12; 12 41] are 25 +- 20. */
+static void singular_values_of_both_orientations(void **state)
+{
+    scratch *s = *state;
+    static const double lying[] = {3, 0, 0, 4, 5, 0}, standing[] = {3, 4, 0, 5, 0, 0};
+    for (int i = 0; i < 2; i++) {
+        double entries[6], values[2];
+        size_t bytes;
+        memcpy(entries, i ? standing : lying, sizeof entries);
+        assert_int_equal(att_spectrum_singular_work(s->context, i ? 3 : 2, i ? 2 : 3, &bytes), ATT_OK);
+        void *work = malloc(bytes);
+        assert_non_null(work);
+        assert_int_equal(att_spectrum_singular(s->context, i ? 3 : 2, i ? 2 : 3, entries, values, work), ATT_OK);
+        free(work);
+        assert_true(fabs(values[0] - sqrt(45)) < 1e-14 && fabs(values[1] - sqrt(5)) < 1e-14); /* measured: 9e-16 */
+    }
+}
+
+static void sizes_without_singular_values_are_refused(void **state)
+{
+    scratch *s = *state;
+    static const struct {
+        int64_t rows, columns;
+        att_status status;
+    } cases[] = {{1, 1, ATT_OK},           {1, 65536, ATT_OK},
+                 {65536, 1, ATT_OK},       {0, 1, ATT_ERR_ARGUMENT},
+                 {1, 0, ATT_ERR_ARGUMENT}, {46341, 46341, ATT_ERR_ARGUMENT},
+                 {46340, 46340, ATT_OK},   {1, 1LL << 31, ATT_ERR_ARGUMENT},
+                 {65536, 32767, ATT_OK},   {65536, 32768, ATT_ERR_ARGUMENT}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t bytes;
+        assert_int_equal(att_spectrum_singular_work(s->context, cases[i].rows, cases[i].columns, &bytes),
+                         cases[i].status);
     }
 }
 
@@ -412,6 +449,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(a_rotation_has_a_complex_pair),
         scratch_test(symmetric_matrices_have_orthonormal_vectors),
+        scratch_test(singular_values_of_both_orientations),
+        scratch_test(sizes_without_singular_values_are_refused),
         scratch_test(arnoldi_finds_both_ends_of_a_known_spectrum),
         scratch_test(an_end_at_0_is_found),
         scratch_test(arnoldi_agrees_with_the_dense_decomposition),
