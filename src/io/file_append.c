@@ -94,11 +94,6 @@ att_status att_file_appender_sync(att_file_appender *appender)
     return code == 0 ? ATT_OK : att_system_fail(appender->context, code, appender->path, "flushed to the disk");
 }
 
-size_t att_file_appender_size(const att_file_appender *appender)
-{
-    return appender->size;
-}
-
 void att_file_appender_close(att_file_appender **appender)
 {
     if (appender == NULL || *appender == NULL)
