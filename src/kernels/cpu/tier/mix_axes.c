@@ -105,22 +105,41 @@ static void mix_rows(const axes *a, const slab *s, int64_t head, bool transposed
          (gemm_c){to, row, 1, false});
 }
 
+/* The same, into the output of a head: `to` is the first token's first channel of the slab there. */
+static void mix_rows_apart(const axes *a, const slab *s, int64_t head, const float *from, float *to)
+{
+    int64_t token = a->heads * a->width;
+    for (int64_t x = 0; x < a->w; x++)
+        gemm(GEMM_F32, a->h, s->padded, a->h, map_of(a->row_map, head, a->h, false),
+             (gemm_b){from + x * s->padded, a->w * s->padded}, (gemm_c){to + x * token, a->w * token, 1, false});
+}
+
+/* Writes a head's output for a slab of its values. scratch: two slabs. */
+static void mix_head(const axes *a, const slab *s, int64_t sample, int64_t head, const float *v, float *scratch)
+{
+    float *mixed = scratch, *y = mixed + slab_elements(a);
+    mix_columns(a, s, head, false, v, mixed, false);
+    if (!att_is_bf16(&a->call->problem->out[0]) && s->begin + s->padded <= a->width) {
+        mix_rows_apart(a, s, head, mixed, (float *)a->call->out[0] + slab_at(a, s, sample, 0, a->heads, head));
+    } else {
+        mix_rows(a, s, head, false, mixed, y);
+        write_slab(a, s, sample, a->heads, head, y);
+    }
+}
+
 /* Parts share the heads of values of all samples. */
 static att_status axes_run(const att_call *call)
 {
     axes a = axes_at(call, 0);
     int64_t sharing = a.heads / a.values;
-    float *v = call->scratch, *mixed = v + slab_elements(&a), *y = mixed + slab_elements(&a);
+    float *v = call->scratch, *others = v + slab_elements(&a);
     att_range part = att_part_of(call, call->problem->group * a.values, 1);
     for (int64_t i = part.begin; i < part.end; i++)
         for (slab s = slab_from(&a, 0); s.begin < a.width; s = slab_from(&a, s.begin + s.padded)) {
             int64_t sample = i / a.values, value = i % a.values;
             read_slab(&a, &s, 0, sample, a.values, value, v);
-            for (int64_t head = value * sharing; head < (value + 1) * sharing; head++) {
-                mix_columns(&a, &s, head, false, v, mixed, false);
-                mix_rows(&a, &s, head, false, mixed, y);
-                write_slab(&a, &s, sample, a.heads, head, y);
-            }
+            for (int64_t head = value * sharing; head < (value + 1) * sharing; head++)
+                mix_head(&a, &s, sample, head, v, others);
         }
     return ATT_OK;
 }
