@@ -416,11 +416,16 @@ static att_status describe_attention(const recognition *s, const att_option_valu
                     att_tensors_path(s->file), ATT_OPTION_TEXT_BYTES - 1);
 }
 
+/* Leaves the option out if the names are too long and the file's metadata has it: there a pattern may be short. */
 static att_status read_attention(const recognition *s, att_option_values *found)
 {
     char text[ATT_OPTION_TEXT_BYTES] = "none";
-    if (has_attention(s))
-        ATT_TRY(describe_attention(s, found, text));
+    if (has_attention(s)) {
+        att_status status = describe_attention(s, found, text);
+        if (status == ATT_ERR_UNSUPPORTED && att_tensors_metadata(s->file, ATT_IDENTITY_KEY))
+            return ATT_OK;
+        ATT_TRY(status);
+    }
     att_options_set_text(found, "attention_layers", text);
     return ATT_OK;
 }
