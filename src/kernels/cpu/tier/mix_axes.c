@@ -3,9 +3,10 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/attention.h"
 
-/* Some channels of all tokens of a head are computed at once: a slab [h, w, padded], which the products along the columns
- * and along the rows read from cache. Forward, a slab is as wide as the second-level cache allows, so that each token of
- * the output is written in long runs. The gradient reads its slabs more often, and takes three vectors of channels. */
+/* Some channels of all tokens of a head are computed at once: a slab [h, w, padded], which the products along the
+ * columns and along the rows read from cache. Forward, a slab is as wide as the second-level cache allows, so that each
+ * token of the output is written in long runs. The gradient reads its slabs more often, and takes three vectors of
+ * channels. */
 enum { FORWARD_SLAB = 1 << 17 /* elements */, GRADIENT_SLAB = GEMM_VECTORS * VW /* channels */ };
 
 typedef struct axes {
