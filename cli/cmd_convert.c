@@ -43,10 +43,8 @@ typedef struct job {
     const char *checkpoint, *out; /* out may be NULL with --to-convolution */
     char path[CLI_PATH];          /* path of the input file; `checkpoint` may be its folder */
     att_tensors *file;
-    bool identified;
+    att_network *network; /* the identified network; NULL: not identified */
     att_identity identity;
-    att_model *model; /* the identified network */
-    att_weights *weights;
     /* The network that is written in its place, if there are flags for one. */
     cli_attention_result attention;
     cli_pruned pruned;
@@ -108,6 +106,17 @@ static void add_metadata(job *j, const char *key, const char *value)
     j->metadata[j->metadata_count++] = (att_safetensors_pair){key, value};
 }
 
+/* Adds the class names that the file itself lacks: those of the config.json beside it, which does not belong to the
+ * output, or the name of the data set whose names are built in. */
+static void add_class_names(job *j)
+{
+    const char *names = att_network_trained_names(j->network), *known = att_network_known_classes(j->network);
+    if (names && !att_checkpoint_classes(j->file))
+        add_metadata(j, classes_key, names);
+    else if (known)
+        add_metadata(j, ATT_CLASSES_KEY, known);
+}
+
 /* Keeps the metadata of other programs. Of attscope's own metadata, keeps the entries that describe the weights, not
  * those that describe the training. */
 static int choose_metadata(job *j, const char *origin, const char *identity)
@@ -125,27 +134,11 @@ static int choose_metadata(job *j, const char *origin, const char *identity)
     if (!att_tensors_metadata(j->file, "format"))
         add_metadata(j, "format", "pt");
     add_metadata(j, origin_key, origin);
-    if (j->identified)
+    if (j->network) {
         add_metadata(j, ATT_IDENTITY_KEY, identity);
-    const att_known_classes *known =
-        j->identified ? att_checkpoint_known_classes(j->file, cli_identity_classes(&j->identity)) : NULL;
-    if (known)
-        add_metadata(j, ATT_CLASSES_KEY, known->name);
+        add_class_names(j);
+    }
     return CLI_OK;
-}
-
-/* Loads the weights into the identified network, which checks that they fit. */
-static att_status load_network(job *j)
-{
-    att_status status = att_model_create(j->cli->context, j->identity.name, &j->identity.options, ATT_F32, &j->model);
-    if (status == ATT_OK)
-        status = att_weights_create(att_model_graph(j->model), "cpu", &j->weights);
-    if (status == ATT_OK)
-        status = j->settings->choice.use_ema ? att_checkpoint_load_ema(j->model, j->file, j->weights)
-                                             : att_model_load(j->model, j->file, j->weights);
-    if (status == ATT_OK)
-        att_model_set_preprocess(j->model, &j->identity.preprocess);
-    return status;
 }
 
 static bool needs_network(const settings *s)
@@ -153,17 +146,20 @@ static bool needs_network(const settings *s)
     return s->attention.layers || s->heads.prune || s->heads.to_convolution;
 }
 
-/* Identifies the network. It may remain unknown, unless --model is given or another network is made from it. */
+/* Identifies the network and loads its weights, which checks that they fit. It may remain unknown, unless --model is
+ * given or another network is made from it. */
 static int identify(job *j)
 {
-    const att_recipe_network *network = &j->settings->network;
-    att_status status =
-        att_model_identify(j->cli->context, j->file, j->path, network->model, &network->options, &j->identity);
+    const att_recipe_network *flags = &j->settings->network;
+    att_network_options options = att_network_options_defaults();
+    options.model = flags->model;
+    options.options = &flags->options;
+    options.averaged = j->settings->choice.use_ema;
+    att_status status = att_network_open(j->cli->context, j->path, &options, &j->network);
     if (status == ATT_OK)
-        status = load_network(j);
-    j->identified = status == ATT_OK;
-    if (network->model || j->identified || needs_network(j->settings))
-        return cli_identity_check(j->cli, network->model, status);
+        j->identity = *att_network_identity(j->network);
+    if (flags->model || status == ATT_OK || needs_network(j->settings))
+        return cli_identity_check(j->cli, flags->model, status);
     cli_note(j->cli, "%s will not contain the name of its network: %s", j->out, att_context_message(j->cli->context));
     return CLI_OK;
 }
@@ -209,9 +205,10 @@ static int convert_network(job *j)
 {
     int code = CLI_OK;
     if (j->settings->attention.layers)
-        code = cli_attention_convert(j->cli, &j->settings->attention, j->model, j->weights, &j->attention);
+        code = cli_attention_convert(j->cli, &j->settings->attention, att_network_model(j->network),
+                                     att_network_weights(j->network), &j->attention);
     else if (j->settings->heads.prune)
-        code = cli_heads_prune(j->cli, j->model, j->weights, &j->pruned);
+        code = cli_heads_prune(j->cli, att_network_model(j->network), att_network_weights(j->network), &j->pruned);
     else
         return CLI_OK;
     if (code == CLI_OK)
@@ -229,7 +226,7 @@ static void print_result(const job *j, const char *origin)
     cli_print("tensors      %d, %d skipped%s\n", j->count, j->dropped, j->dropped > 0 ? skipped : "");
     cli_print("elements     %lld\n", (long long)j->elements);
     cli_print("bytes        %lld\n", (long long)j->bytes);
-    cli_print("network      %s\n", j->identified ? j->identity.name : "unknown");
+    cli_print("network      %s\n", j->network ? j->identity.name : "unknown");
     if (j->attention.made.model)
         cli_attention_print(&j->attention);
     if (j->pruned.model)
@@ -250,7 +247,7 @@ static int write_json(const job *j, const char *origin)
     cli_json_integer(w, "tensors_left_out", j->dropped);
     cli_json_integer(w, "elements", j->elements);
     cli_json_integer(w, "bytes", j->bytes);
-    if (j->identified)
+    if (j->network)
         cli_json_text(w, "model", j->identity.name);
     if (j->attention.made.model)
         cli_attention_write(&j->attention, w);
@@ -267,7 +264,7 @@ static int write_file(job *j)
     snprintf(origin, sizeof origin, "%.255s%s%.1500s%s", slash ? slash + 1 : j->path, *source ? ": " : "", source,
              j->settings->choice.use_ema ? "; the averaged weights" : "");
     int code = CLI_OK;
-    if (j->identified)
+    if (j->network)
         code = cli_check(j->cli, att_model_identity_text(j->cli->context, &j->identity, identity, sizeof identity));
     if (code == CLI_OK)
         code = choose_metadata(j, origin, identity);
@@ -295,8 +292,8 @@ static int convert(job *j)
     if (code == CLI_OK)
         code = identify(j);
     if (code == CLI_OK && j->settings->heads.to_convolution)
-        return cli_heads_to_convolution(j->cli, &j->settings->heads, j->model, j->weights, j->out,
-                                        j->settings->output.json);
+        return cli_heads_to_convolution(j->cli, &j->settings->heads, att_network_model(j->network),
+                                        att_network_weights(j->network), j->out, j->settings->output.json);
     if (code == CLI_OK)
         code = convert_network(j);
     return code == CLI_OK ? write_file(j) : code;
@@ -306,8 +303,7 @@ static void free_job(job *j)
 {
     cli_pruned_free(&j->pruned);
     att_attention_conversion_free(&j->attention.made);
-    att_weights_destroy(&j->weights);
-    att_model_destroy(&j->model);
+    att_network_close(&j->network);
     att_tensors_close(&j->file);
     free(j->tensors);
     free(j->indices);

@@ -1,14 +1,8 @@
-# What `attscope ode` can use: SUNDIALS for RKF45 and BDF, muParser for systems from files. ATT_ODE: ON requires both,
-# OFF uses neither, AUTO uses those that are found. In place of a missing one, a file is compiled whose functions say
-# what is missing. Sets ATT_ODE_LIBRARIES, and for the packages ATT_ODE_FLAGS and ATT_ODE_PACKAGES.
-set(ATT_ODE_LIBRARIES "")
-set(ATT_ODE_FLAGS "")
-set(ATT_ODE_PACKAGES "")
-
-# SUNDIALS has no pkg-config file. Its libraries arkode and cvode contain the vectors and the dense solver. Version 7 has
-# another interface.
+# RKF45 and BDF of `attscope ode`, with SUNDIALS, which has no pkg-config file. ATT_ODE: ON requires it, OFF leaves it
+# out, AUTO uses it if it is found. Without it, a file is compiled whose functions say what is missing. Sets ATT_SUNDIALS
+# and appends to ATT_ODE_LIBRARIES, and for the packages to ATT_ODE_FLAGS and ATT_ODE_PACKAGES. The libraries arkode and
+# cvode contain the vectors and the dense solver. Version 7 has another interface.
 set(ATT_SUNDIALS OFF)
-set(ATT_MUPARSER OFF)
 if(NOT ATT_ODE STREQUAL "OFF")
   find_library(ATT_ARKODE sundials_arkode)
   find_library(ATT_CVODE sundials_cvode)
@@ -19,13 +13,9 @@ if(NOT ATT_ODE STREQUAL "OFF")
       set(ATT_SUNDIALS ON)
     endif()
   endif()
-  pkg_check_modules(MUPARSER QUIET IMPORTED_TARGET muparser)
-  if(MUPARSER_FOUND)
-    set(ATT_MUPARSER ON)
-  endif()
 endif()
-if(ATT_ODE STREQUAL "ON" AND NOT (ATT_SUNDIALS AND ATT_MUPARSER))
-  message(FATAL_ERROR "ATT_ODE=ON needs SUNDIALS 6 (ARKODE and CVODE, libsundials-dev) and muParser (libmuparser-dev).")
+if(ATT_ODE STREQUAL "ON" AND NOT ATT_SUNDIALS)
+  message(FATAL_ERROR "ATT_ODE=ON needs SUNDIALS 6 (ARKODE and CVODE, libsundials-dev).")
 endif()
 
 if(ATT_SUNDIALS)
@@ -35,15 +25,6 @@ if(ATT_SUNDIALS)
   string(APPEND ATT_ODE_PACKAGES ", libsundials-dev")
   include_directories(SYSTEM ${ATT_SUNDIALS_INCLUDE})
 else()
-  message(STATUS "attscope ode without RKF45 and BDF: SUNDIALS 6 was not found or is off (ATT_ODE).")
+  message(STATUS "Left out: RKF45 and BDF of attscope ode (SUNDIALS 6 was not found, or ATT_ODE is OFF).")
   list(APPEND ATT_LEFT_OUT src/ode/sundials.c)
-endif()
-if(ATT_MUPARSER)
-  list(APPEND ATT_LEFT_OUT src/ode/without_muparser.c)
-  list(APPEND ATT_ODE_LIBRARIES PkgConfig::MUPARSER)
-  string(APPEND ATT_ODE_FLAGS " -lmuparser")
-  string(APPEND ATT_ODE_PACKAGES ", libmuparser-dev")
-else()
-  message(STATUS "attscope ode without systems from files: muParser was not found or is off (ATT_ODE).")
-  list(APPEND ATT_LEFT_OUT src/ode/expression.c)
 endif()

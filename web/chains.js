@@ -10,7 +10,8 @@ const CHAIN_ORDERS = { formula: "P_hk … P_h1, as in the formula", code: "P_h1 
 /* The box plots of a run: {x: length, y: median, box: values of CHAIN_QUANTILES, figures}. */
 function chainBoxes(run, order) {
   const of = CHAIN_QUANTILES.map((name) => meansOf(run, CHAINS, statisticIn(name, order)));
-  return of[0].map((_, i) => of.map((figures) => figures[i])).filter((figures) => figures.every((f) => isNumber(f?.mean)))
+  return of[0].map((_, i) => of.map((figures) => figures[i]))
+    .filter((figures) => figures.every((f) => isNumber(f?.mean)))
     .map((figures) => {
       const box = figures.map((f) => f.mean);
       return { x: pathAt(figures[0].node).length, y: box[2], box, figures };

@@ -132,8 +132,8 @@ function drawSeries(svg, series, { x, y }, log) {
     .defined((p) => usable(p) && isNumber(p.deviation)).x(at)
     .y0((p) => clamp(lowest(p))).y1((p) => clamp(p.y + p.deviation))(series.points));
   const marked = seen.filter((p) => !p.edge && (!series.bare || p.hollow));
-  g.selectAll(".whisker").data(series.band ? [] : marked.filter((p) => isNumber(p.deviation))).join("line").attr("class", "whisker")
-    .attr("x1", at).attr("x2", at)
+  g.selectAll(".whisker").data(series.band ? [] : marked.filter((p) => isNumber(p.deviation))).join("line")
+    .attr("class", "whisker").attr("x1", at).attr("x2", at)
     .attr("y1", (p) => clamp(lowest(p))).attr("y2", (p) => clamp(p.y + p.deviation));
   g.selectAll(".mark").data(marked).join("path").attr("class", (p) => `mark${p.hollow ? " hollow" : ""}`)
     .attr("d", symbolOf(series.run)).attr("transform", (p) => `translate(${at(p)},${y(p.y)})`)
@@ -142,7 +142,8 @@ function drawSeries(svg, series, { x, y }, log) {
 
 /* Boxes between the quartiles with the median, and lines to the extremes. */
 function drawBoxes(svg, series, { x, y }) {
-  const WIDTH = 9, g = svg.append("g").attr("class", `series ${classOf(series.run)}`).attr("data-run", series.run.index);
+  const WIDTH = 9;
+  const g = svg.append("g").attr("class", `series ${classOf(series.run)}`).attr("data-run", series.run.index);
   const place = (v) => y(Math.max(y.domain()[0], Math.min(v, y.domain()[1])));
   for (const { x: at, box } of series.points) {
     const [low, lower, median, upper, high] = box.map(place), middle = x(at) + (series.shift ?? 0);
@@ -213,8 +214,7 @@ function watchCursor(svg, stops) {
     tip.hide();
   }
   function point(event) {
-    const box = node.getBoundingClientRect(), scale = box.width / node.viewBox.baseVal.width;
-    const px = (event.clientX - box.left) / scale, py = (event.clientY - box.top) / scale;
+    const [px, py] = placeIn(node, event);
     /* Horizontal distance has a larger weight, so that the cursor stays in a column of marks. */
     const near = minBy(shown(), (s) => Math.hypot((s.x - px) * 1.6, s.y - py));
     if (near) select(near);
@@ -241,7 +241,7 @@ function watchCursor(svg, stops) {
   };
 }
 
-/* --- zoom --------------------------------------------------------------------------------------------------------- */
+/* --- zoom -------------------------------------------------------------------------------------------------------- */
 
 const DRAGGED = 5; /* pixels from which on a movement of the pressed pointer is no click */
 
@@ -276,13 +276,57 @@ function fittingInterval([from, to], spec) {
   return [low, low + 2 * half];
 }
 
-/* The interval is selected with mouse or pen; a finger scrolls the page. now(): {spec, x}, the chart as last drawn. */
-function watchZoom(svg, now) {
+/* The place of a pointer in the units of an SVG element. */
+function placeIn(node, event) {
+  const box = node.getBoundingClientRect(), scale = box.width / node.viewBox.baseVal.width;
+  return [(event.clientX - box.left) / scale, (event.clientY - box.top) / scale];
+}
+
+/* The interval after two fingers have moved: the point of the x axis in their middle stays there. x: the scale at the
+   start; before, after: the two places. */
+function pinched(x, before, after) {
+  const distance = ([a, b]) => Math.max(1, Math.hypot(a[0] - b[0], a[1] - b[1]));
+  const middle = ([a, b]) => (a[0] + b[0]) / 2, factor = distance(before) / distance(after);
+  return x.range().map((end) => x.invert(middle(before) + (end - middle(after)) * factor));
+}
+/* Two fingers zoom. While they move, preview(interval) draws this chart; when one is lifted, choose() takes the
+   interval that is shown. One finger scrolls the page. now(): as in watchZoom(). */
+function watchPinch(node, now, preview, choose) {
+  const fingers = new Map();
+  let pinch = null;
+  node.addEventListener("pointerdown", (event) => {
+    if (event.pointerType !== "touch" || !now().spec.zoom) return;
+    if (event.isPrimary) fingers.clear(); /* the first finger: others are forgotten if their end was missed */
+    fingers.set(event.pointerId, placeIn(node, event));
+    if (fingers.size !== 2) return;
+    pinch = { x: now().x, before: [...fingers.values()] };
+    for (const id of fingers.keys()) node.setPointerCapture(id);
+    event.stopImmediatePropagation(); /* no tooltip meanwhile */
+    if (watched?.node === node) watched.leave();
+  });
+  node.addEventListener("pointermove", (event) => {
+    if (!fingers.has(event.pointerId)) return;
+    fingers.set(event.pointerId, placeIn(node, event));
+    if (!pinch) return;
+    event.stopImmediatePropagation();
+    preview(fittingInterval(pinched(pinch.x, pinch.before, [...fingers.values()]), now().spec));
+  });
+  for (const end of ["pointerup", "pointercancel"])
+    node.addEventListener(end, (event) => {
+      if (!fingers.delete(event.pointerId) || !pinch) return;
+      pinch = null;
+      choose();
+    });
+}
+
+/* The interval is selected with mouse or pen, or with two fingers; one finger scrolls the page. now(): {spec, x}, the
+   chart as last drawn. preview(interval): draws this chart alone with another interval. */
+function watchZoom(svg, now, preview) {
   const node = svg.node();
   let from = null, dragged = false;
   const place = (event) => {
-    const box = node.getBoundingClientRect(), [left, right] = now().x.range();
-    return Math.max(left, Math.min(right, (event.clientX - box.left) * node.viewBox.baseVal.width / box.width));
+    const [left, right] = now().x.range();
+    return Math.max(left, Math.min(right, placeIn(node, event)[0]));
   };
   const change = (interval) => now().spec.zoom.change(interval && fittingInterval(interval, now().spec));
   function end() {
@@ -301,6 +345,7 @@ function watchZoom(svg, now) {
     const middle = spot.empty() ? (low + high) / 2 : x.invert(Number(spot.attr("cx")));
     spec.zoom.change(fittingInterval([middle - (middle - low) * factor, middle + (high - middle) * factor], spec));
   }
+  watchPinch(node, now, preview, () => now().spec.zoom.change(now().spec.zoom.interval));
   node.addEventListener("pointerdown", (event) => {
     if (event.pointerType !== "touch" && event.button === 0 && now().spec.zoom) from = place(event);
   });
@@ -331,7 +376,7 @@ function watchZoom(svg, now) {
   return zoomBy;
 }
 
-/* --- charts ------------------------------------------------------------------------------------------------------- */
+/* --- charts ------------------------------------------------------------------------------------------------------ */
 
 /* What a figure made by chart() offers: {show(spec), zoomBy(factor)}. */
 const drawings = new WeakMap();
@@ -357,8 +402,8 @@ function showCharts(place, specs) {
  *   max          largest possible y
  *   measured     x is a measured value, not a count
  *   xTime        x is a time in seconds
- *   zoom         {interval, change(interval)}: the part of the x axis that is shown, or null, and what to do if the user
- *                chooses another one; only for charts with lines
+ *   zoom         {interval, change(interval)}: the part of the x axis that is shown, or null, and what to do if the
+ *                user chooses another one; only for charts with lines
  *   references   horizontal lines [{y, label, from, to}]; from and to, if given, are places on the x axis
  *   verticals    vertical lines [{x, label}]
  *   counts       y are counts
@@ -376,7 +421,8 @@ function chart(given) {
       (spec.zoom ? " Plus and minus zoom." : "")).classed("zoomable", Boolean(spec.zoom));
   const figure = element("figure", {}, element("div", { class: "figure-head" }, element("h3", {}, spec.title),
     exportButton("SVG", spec.title, () => svgOf(figure, spec))), svg.node());
-  const zoomBy = watchZoom(svg, () => ({ spec, x: scales.x }));
+  const zoomBy = watchZoom(svg, () => ({ spec, x: scales.x }),
+    (interval) => show({ ...spec, zoom: { ...spec.zoom, interval } }));
   const restore = watchCursor(svg, () => { /* found only if the cursor is used: they are many */
     stops ??= scales ? stopsOf(zoomed(spec), scales) : [];
     return stops;
@@ -425,7 +471,7 @@ function chart(given) {
   return figure;
 }
 
-/* --- showing and hiding runs -------------------------------------------------------------------------------------- */
+/* --- showing and hiding runs ------------------------------------------------------------------------------------- */
 
 const hidden = new Set();
 /* The spec without hidden runs, for scaling the axes. Unchanged if all runs are hidden. */

@@ -20,7 +20,8 @@ function switchLabel(statistic) {
 
 function switchLines(run, spec, name, axis) {
   const unit = infoOf(spec.instrument).unit;
-  return infoOf(spec.instrument).readings.map((reading) => [reading, meansOf(run, spec.instrument, statisticIn(name, reading))])
+  return infoOf(spec.instrument).readings
+    .map((reading) => [reading, meansOf(run, spec.instrument, statisticIn(name, reading))])
     .filter(([, means]) => means.length)
     .map(([reading, means]) => {
       const place = placesOn(axis, means.map((f) => f.node)), look = switchLook(reading);
@@ -55,7 +56,8 @@ function switchCharts(spec, among, log) {
     const axis = axisOf([...new Set(nodes)]), series = switchLines(run, spec, name, axis);
     return chart({
       title: runs.length > 1 ? `${run.name}: ${spec.labels[name]}` : spec.labels[name],
-      xLabel: "block", xTicks: ticksOf(axis), pad: 0.5, log, caption: captionOf(run, spec), key: keyOfLines(series), series,
+      xLabel: "block", xTicks: ticksOf(axis), pad: 0.5, log, caption: captionOf(run, spec), key: keyOfLines(series),
+      series,
     });
   }));
 }

@@ -154,8 +154,8 @@ function statisticsOf(instrument) {
     run.figures.filter((f) => f.instrument === instrument).map((f) => f.statistic)))];
 }
 
-/* The number of keys of a query in the largest attention, or null if unknown. Trainings by version 0.1 recorded only the network's
-   options; images and patches were square. */
+/* The number of keys of a query in the largest attention, or null if unknown. Trainings by version 0.1 recorded only
+   the network's options; images and patches were square. */
 function keysOf(run) {
   if (run.maps) return run.maps.keys;
   const { tokens, img_size, patch_size, class_token } = run.facts;
@@ -232,7 +232,7 @@ function kindsOf(among) {
     .filter((kind) => kind.among.length);
 }
 
-/* --- numbers ------------------------------------------------------------------------------------------------------ */
+/* --- numbers ----------------------------------------------------------------------------------------------------- */
 
 /* Returns the item with the least score, or undefined if there are no items. */
 function minBy(items, score) {
@@ -283,7 +283,7 @@ function plural(size, noun) {
   return `${count(size)} ${noun}${size === 1 ? "" : "s"}`;
 }
 
-/* --- scores and seeds --------------------------------------------------------------------------------------------- */
+/* --- scores and seeds -------------------------------------------------------------------------------------------- */
 
 /* The description of a run's task: {name, best, metrics: [{name, label, unit}]}. For an unknown task, `best` is
    undefined and the metrics have the names in the records. */

@@ -13,7 +13,8 @@ const DEPTHS = [
   { instrument: "jacobian", heads: true,
     labels: { nuclear: "Nuclear norm", frobenius: "Frobenius norm" } },
   { instrument: "nsi",
-    labels: { attention: "NSI, reading attention", gated: "NSI, reading gated", unit: "NSI, reading unit", block: "NSI of whole blocks" } },
+    labels: { attention: "NSI, reading attention", gated: "NSI, reading gated", unit: "NSI, reading unit",
+      block: "NSI of whole blocks" } },
   { instrument: "gate", max: 1, labels: { mean: "Mean gate", deviation: "Deviation over channels",
     minimum: "Minimum", maximum: "Maximum", median: "Median", "quantile 0.1": "Quantile 0.1",
     "quantile 0.9": "Quantile 0.9", "share < 0.5": "Share < 0.5", "share < 1": "Share < 1",
@@ -84,8 +85,8 @@ function tooltipOf(run, figure, unit) {
 }
 
 /* The axis of a chart: all blocks in which anything was measured, so that all charts of a network have the same axis,
-   and the nodes of this chart that are not in a block. Instruments with sections of their own do not count: the nodes of
-   some are lengths of paths, not blocks. */
+   and the nodes of this chart that are not in a block. Instruments with sections of their own do not count: the nodes
+   of some are lengths of paths, not blocks. */
 function depthAxis(spec, statistic, among) {
   const blocks = among.flatMap((run) => run.figures.filter((f) => !hasOwnSection(f.instrument)).map((f) => f.node)
     .filter((node) => stepAt(node).stage));
@@ -195,20 +196,23 @@ function depthChart(spec, statistic, title, among, lines, log) {
 
 function depthTable(spec, statistics) {
   const marks = infoOf(spec.instrument).excluded;
-  const bounded = runs.some((run) => run.figures.some((f) => f.instrument === spec.instrument && boundOf(run, f) > 0));
-  const scaled = !bounded && runs.some((run) => run.figures.some((f) => f.instrument === spec.instrument && f.uniform > 0));
+  const hasAny = (test) => runs.some((run) =>
+    run.figures.some((f) => f.instrument === spec.instrument && test(run, f)));
+  const bounded = hasAny((run, f) => boundOf(run, f) > 0), scaled = !bounded && hasAny((run, f) => f.uniform > 0);
   const units = statistics.map((statistic) => unitOf(spec.instrument, statistic));
   const several = new Set(units).size > 1, unit = several ? "" : units[0];
   const rows = runs.flatMap((run) => statistics.flatMap((statistic, i) =>
     run.figures.filter((f) => f.instrument === spec.instrument && f.statistic === statistic).map((f) => [
-      element("td", {}, run.name), element("td", { class: "text" }, several ? withUnit(statistic, units[i]) : statistic),
+      element("td", {}, run.name),
+      element("td", { class: "text" }, several ? withUnit(statistic, units[i]) : statistic),
       element("td", { class: "text" }, f.node),
       element("td", {}, f.head < 0 ? "all" : String(f.head)), numberCell(f.mean), numberCell(f.deviation),
       countCell(f.n), ...(bounded ? [numberCell(boundOf(run, f) || null)] : []),
       ...(scaled ? [numberCell(f.uniform || null)] : []),
       ...(marks ? [element("td", { class: "text" }, f.excluded ? "yes *" : "no")] : [])])));
   return table(["run", "statistic", "node", "head", withUnit("mean", unit), withUnit("deviation", unit), "n",
-    ...(bounded ? [withUnit("bound", unit)] : []), ...(scaled ? [withUnit("uniform", unit)] : []), ...(marks ? ["excluded"] : [])], rows);
+    ...(bounded ? [withUnit("bound", unit)] : []), ...(scaled ? [withUnit("uniform", unit)] : []),
+    ...(marks ? ["excluded"] : [])], rows);
 }
 
 /* A table of measurements of whole networks, with one row per run. */

@@ -35,7 +35,8 @@ function offeredDevelopments(among) {
 }
 
 function seriesOf(run, instrument, statistic) {
-  return run.development.series.filter((s) => s.instrument === instrument && s.statistic === statistic && !(s.head >= 0));
+  return run.development.series.filter((s) =>
+    s.instrument === instrument && s.statistic === statistic && !(s.head >= 0));
 }
 
 function linesOf(run, instrument, statistic) {

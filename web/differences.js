@@ -51,7 +51,8 @@ function differenceTable(differences, settings) {
   const rows = [...d3.group(whole, (d) => JSON.stringify([d.instrument, d.statistic])).values()].map((own) => {
     const { instrument, statistic } = own[0], { name, reading } = splitStatistic(instrument, statistic);
     const { title, unit } = statisticInfo(instrument, name);
-    return [element("td", {}, instrument), element("td", { class: "text" }, statisticIn(withUnit(title, unit), reading)),
+    return [element("td", {}, instrument),
+      element("td", { class: "text" }, statisticIn(withUnit(title, unit), reading)),
       ...settings.map((setting) => differenceCell(own.find((d) => d.setting === setting)))];
   });
   return rows.length ? scrolling(table(["instrument", "figure",
@@ -92,8 +93,8 @@ function differenceSection() {
   const place = element("div", { class: "charts" });
   const show = (instrument) => place.replaceChildren(...differenceCharts(instrument, differences, settings));
   const part = section("differences", `Differences from ${differences[0].from}`,
-    "Each setting minus the first one, paired by seed. Marks are means over the seeds that both settings have; bars are " +
-    "95 % intervals.",
+    "Each setting minus the first one, paired by seed. Marks are means over the seeds that both settings have; bars " +
+    "are 95 % intervals.",
     instrumentsOf.length > 1 ? choice("Instrument", instrumentsOf.map((name) => [name, name]), instrumentsOf[0], show)
       : null);
   if (instrumentsOf.length) show(instrumentsOf[0]);

@@ -24,6 +24,15 @@ async function askJson(path, query, options) {
   return (await ask(path, query, options)).json();
 }
 
+/* The figures of an instrument for an image; throws a Refusal with the reason if it has nothing to measure in the
+   network. instruments: of the answer of api/model. A request whose answer is known to be a refusal is not made,
+   because browsers log it as an error. */
+async function askFigures(instruments, { model, image }, name) {
+  const reason = instruments.find((one) => one.name === name)?.reason;
+  if (reason) throw new Refusal(reason);
+  return (await askJson("figures", { model, image, with: name })).figures;
+}
+
 const PAGES = [["explore", "Explore"], ["network", "Network"], ["lessons", "Lessons"]];
 
 /* Shows the page's title, and links to the other pages, which take the checkpoint and the image along. */
@@ -31,7 +40,7 @@ function showTitle(current, title, about) {
   const kept = () => new URLSearchParams([...new URLSearchParams(location.hash.slice(1))]
     .filter(([name]) => name === "model" || name === "image"));
   const links = PAGES.map(([page, text]) => {
-    const link = element("a", { href: `/${page}#${kept()}`, ...(page === current ? { "aria-current": "page" } : {}) }, text);
+    const link = element("a", { href: `/${page}#${kept()}`, "aria-current": page === current ? "page" : null }, text);
     for (const event of ["pointerenter", "focus"])
       link.addEventListener(event, () => link.setAttribute("href", `/${page}#${kept()}`));
     return link;
@@ -40,7 +49,8 @@ function showTitle(current, title, about) {
   document.getElementById("title").textContent = title;
   const subtitle = document.getElementById("subtitle");
   subtitle.textContent = about;
-  subtitle.after(element("nav", { class: "pages", "aria-label": "Pages" }, element("a", { href: "/" }, "Runs"), ...links));
+  subtitle.after(element("nav", { class: "pages", "aria-label": "Pages" }, element("a", { href: "/" }, "Runs"),
+    ...links));
 }
 
 /* All images that can be chosen, {id, name}: uploads, the newest first, then those of the folder, 1024 at most. */
@@ -99,8 +109,8 @@ function placeAt(token, { prefix, grid_h, grid_w }) {
   return `${middle(Math.floor(patch / grid_w), grid_h)},${middle(patch % grid_w, grid_w)}`;
 }
 
-/* The numbers of an answer of api/weights: [heads, tokens] for each layer, or [tokens] for a rollout; NaN where the query
-   does not see a key. Head -1 is the mean of the heads. */
+/* The numbers of an answer of api/weights: [heads, tokens] for each layer, or [tokens] for a rollout; NaN where the
+   query does not see a key. Head -1 is the mean of the heads. */
 function weightsOf(layers, way, numbers) {
   const heads = (layer) => (way === "rollout" ? 1 : layer.heads), first = [];
   let at = 0;
@@ -133,7 +143,7 @@ function softmax(logits) {
   return all.map((value) => value / sum);
 }
 
-/* --- changes of a network ------------------------------------------------------------------------------------------ */
+/* --- changes of a network ----------------------------------------------------------------------------------------- */
 
 /* Changes are words joined by dashes, as the server reads them: "h3.1r" (head 1 of layer 3 removed), "h3.1u" (made
    uniform), "b5" (branch 5 removed), "t17" (token 17 removed). */

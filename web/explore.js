@@ -21,7 +21,7 @@ function writeHash({ shared, sides }) {
   history.replaceState(null, "", text ? `#${text}` : location.pathname);
 }
 
-/* --- drawing ------------------------------------------------------------------------------------------------------- */
+/* --- drawing ----------------------------------------------------------------------------------------------------- */
 
 const WAYS = [["row", "this query"], ["mean", "mean over queries"], ["rollout", "rollout"]];
 const WEIGHT_WORDS = { row: "of this query's attention", mean: "of the queries' attention", rollout: "of the rollout" };
@@ -64,7 +64,7 @@ function rampOf(colours) {
   return `linear-gradient(to right, ${d3.range(0, 256, 17).map((i) => colours[i].toString()).join(",")})`;
 }
 
-/* --- the prediction ------------------------------------------------------------------------------------------------ */
+/* --- the prediction ---------------------------------------------------------------------------------------------- */
 
 /* A class with its probability; before: that of the network without changes. */
 function answerBar({ class: id, label, probability }, before) {
@@ -89,7 +89,7 @@ function answerList(answer, plain) {
   plain ? element("figcaption", {}, "The marks show the probabilities without changes.") : null].filter(Boolean);
 }
 
-/* --- one checkpoint ------------------------------------------------------------------------------------------------ */
+/* --- one checkpoint ---------------------------------------------------------------------------------------------- */
 
 /* page: {shared, models, changed(rerun), hover(place), place(), other(side)}. side: its values in the URL. Returns
    {panel, run, follow, ...}. */
@@ -160,29 +160,29 @@ function makeSide(page, side, index) {
     const title = [element("b", {}, from), ` · ${node().node}, ${name}.`, element("br")];
     const best = d3.greatestIndex(values), place = placeOf(node(), node().prefix + best).replace("the patch in ", "");
     const keys = weights.keys(shownLayer(), head());
-    if (signed)
-      return [...title, `Difference: from ${number(d3.min(values), 3)} to ${number(d3.max(values), 3)}; largest at ${place}.`];
-    if (raw())
-      return [...title, `Scores from ${number(d3.min(keys), 3)} to ${number(d3.max(keys), 3)} nats; highest patch: ${place}.`];
+    const range = (numbers) => `from ${number(d3.min(numbers), 3)} to ${number(d3.max(numbers), 3)}`;
+    if (signed) return [...title, `Difference: ${range(values)}; largest at ${place}.`];
+    if (raw()) return [...title, `Scores ${range(keys)} nats; highest patch: ${place}.`];
     const { prefix } = node(), seen = keys.filter((a) => !Number.isNaN(a)).length;
     return [...title, `Strongest patch: ${place} (${percent(values[best])}). `,
       prefix ? `On ${prefix === 1 ? "the class token" : "the prefix tokens"}: ` +
         `${percent(d3.sum(keys.subarray(0, prefix)))}. ` : "",
-      `Entropy${head() < 0 && page.shared.way !== "rollout" ? " of the mean map" : ""}: ${number(entropyOf(keys), 3)} of at most ` +
-        `${number(Math.log(seen), 3)} nats.`];
+      `Entropy${head() < 0 && page.shared.way !== "rollout" ? " of the mean map" : ""}: ` +
+        `${number(entropyOf(keys), 3)} of at most ${number(Math.log(seen), 3)} nats.`];
   }
   function draw(query) {
     const shown = valuesOf(shownLayer(), head());
     const atlas = { maps: { image: photo.image }, pixels: photo.pixels, nodes: model.layers };
-    drawView(at.view, atlas, { image: 0, layer: shownLayer(), strength: shown.signed ? 0 : page.strength }, shown.values,
-      query);
+    drawView(at.view, atlas, { image: 0, layer: shownLayer(), strength: shown.signed ? 0 : page.strength },
+      shown.values, query);
     if (shown.signed && page.strength > 0) coverView(shown.values);
     drawWindows(at.view, node());
     at.words.replaceChildren(...describe(query, shown));
     at.ramp.style.background = rampOf(shown.signed ? opposite : heat);
     const largest = d3.max(shown.values, Math.abs) ?? 0;
     at.ends.replaceChildren(...(shown.signed ? [`−${number(largest, 3)}`, `+${number(largest, 3)}`]
-      : raw() ? ["lowest score", "highest score"] : ["0", `${percent(largest)} ${WEIGHT_WORDS[page.shared.way]} on one patch`])
+      : raw() ? ["lowest score", "highest score"]
+        : ["0", `${percent(largest)} ${WEIGHT_WORDS[page.shared.way]} on one patch`])
       .map((text) => element("span", {}, text)));
     for (const thumb of thumbs) {
       drawThumb(thumb);
@@ -225,7 +225,8 @@ function makeSide(page, side, index) {
     photo = { of: view().image, image: { h, w, c }, pixels: new Uint8Array(await input.arrayBuffer()) };
     at.panel.style.setProperty("--aspect", w / h);
     if (!side.changes) plain = { ...answer, image: page.shared.image };
-    else if (plain?.image !== page.shared.image) plain = { ...await askJson("run", view("")), image: page.shared.image };
+    else if (plain?.image !== page.shared.image)
+      plain = { ...await askJson("run", view("")), image: page.shared.image };
     at.answer.replaceChildren(...answerList(answer, side.changes ? plain : null));
     at.answer.dataset.changes = side.changes;
     at.title.textContent = `${model.network} · ${w} × ${h} pixels · ${number(answer.milliseconds, 3)} ms`;
@@ -236,11 +237,13 @@ function makeSide(page, side, index) {
   /* --- tools --- */
 
   function button(text, pressed, click, more = {}) {
-    return element("button", { type: "button", class: "quiet", "aria-pressed": String(pressed), onclick: click, ...more },
-      text);
+    return element("button", { type: "button", class: "quiet", "aria-pressed": String(pressed), onclick: click,
+      ...more }, text);
   }
   function headTools() {
-    if (head() < 0) return [element("span", { class: "reading" }, "Click a map of one head to remove the head or to make it uniform.")];
+    if (head() < 0)
+      return [element("span", { class: "reading" },
+        "Click a map of one head to remove the head or to make it uniform.")];
     const has = (how) => wordsOf(side.changes).includes(`h${shownLayer()}.${head()}${how}`);
     const set = (how) => change({ changes: toggledHead(side.changes, shownLayer(), head(), how) }, true);
     return [button(`Remove head ${head()} of ${node().node}`, has("r"), () => set("r")),
@@ -250,7 +253,8 @@ function makeSide(page, side, index) {
     const query = tokenAt(page.shared.at, node()), word = `t${query}`;
     return model.tokens && node().tokens === model.tokens
       ? [button(`Remove ${placeOf(node(), query)}`, wordsOf(side.changes).includes(word),
-        () => change({ changes: toggled(side.changes, word) }, true), { title: "No token attends to it, in any layer" })]
+        () => change({ changes: toggled(side.changes, word) }, true),
+        { title: "No token attends to it, in any layer" })]
       : [];
   }
   function differenceTool() {
@@ -266,7 +270,8 @@ function makeSide(page, side, index) {
     at.branches.hidden = !model.branches.length;
     at.branches.replaceChildren(element("summary", {}, "Residual branches"), element("div", { class: "tools" },
       ...model.branches.map((branch, i) => button(branchName(branch), words.includes(`b${i}`),
-        () => change({ changes: toggled(side.changes, `b${i}`) }, true), { title: `Remove the branch that ${branch.scope} adds` }))));
+        () => change({ changes: toggled(side.changes, `b${i}`) }, true),
+        { title: `Remove the branch that ${branch.scope} adds` }))));
     at.branches.open = open || !hasMaps() || words.some((word) => word.startsWith("b"));
   }
   function showTools() {
@@ -357,11 +362,12 @@ function makeSide(page, side, index) {
       .map((row) => `${row.map(csvField).join(",")}\r\n`).join("");
   }
   at.maps = element("div", {}, element("h3", {}, "All layers and heads"),
-    element("figcaption", {}, "Columns are layers and rows are heads, both numbered from 0 as in the checkpoint. Rows " +
-      "and columns of patches are numbered from 1. Each map is scaled to its own largest value. Click a map to enlarge it."),
+    element("figcaption", {}, "Columns are layers and rows are heads, both numbered from 0 as in the checkpoint. " +
+      "Rows and columns of patches are numbered from 1. Each map is scaled to its own largest value. Click a map to " +
+      "enlarge it."),
     at.grid, at.words, at.ramp, at.ends, element("div", { class: "tools" }, exportButton("CSV", "weights", csv)));
-  at.none = element("p", { class: "reading", hidden: true }, "This network has no attention among tokens. Its residual " +
-    "branches can be removed.");
+  at.none = element("p", { class: "reading", hidden: true }, "This network has no attention among tokens. Its " +
+    "residual branches can be removed.");
   at.panel = element("div", { class: "panel maps", "data-side": index },
     element("div", {}, modelChoice(), at.title, at.problem, element("div", { class: "view" }, at.view),
       element("div", { class: "tools" }, exportButton("PNG", "map", () => new Promise((done) => at.view.toBlob(done)))),
@@ -381,7 +387,7 @@ function makeSide(page, side, index) {
     redraw: () => weights && photo && draw(tokenAt(page.place(), node())) };
 }
 
-/* --- the page ------------------------------------------------------------------------------------------------------ */
+/* --- the page ---------------------------------------------------------------------------------------------------- */
 
 function makePage(models, { images, count, uploads }) {
   const state = readHash(), sides = [];
@@ -427,7 +433,8 @@ function makePage(models, { images, count, uploads }) {
   }
   function showStrip() {
     strip.replaceChildren(...[...uploads, ...images].map(({ id, name }) => element("button", { type: "button",
-      "aria-pressed": String(id === page.shared.image), title: name, "aria-label": name, onclick: () => chooseImage(id) },
+      "aria-pressed": String(id === page.shared.image), title: name, "aria-label": name,
+      onclick: () => chooseImage(id) },
     element("img", { src: `api/thumbnail?image=${encodeURIComponent(id)}`, alt: "", width: 58, height: 58,
       loading: "lazy" }))), ...(images.length < count ? [element("button", { type: "button", class: "quiet more-images",
       onclick: more }, `More (${images.length} of ${count} shown)`)] : []));
@@ -439,9 +446,7 @@ function makePage(models, { images, count, uploads }) {
   }
   async function upload(file) {
     try {
-      const { image } = await askJson("upload", {}, { method: "POST", body: file }).catch((error) => {
-        throw error instanceof Refusal ? new Refusal(`${file.name}: ${error.message}`) : error;
-      });
+      const { image } = await askJson("upload", { name: file.name }, { method: "POST", body: file });
       uploads.unshift({ id: image, name: file.name });
       problem.hidden = true;
       chooseImage(image);
@@ -477,7 +482,8 @@ function makePage(models, { images, count, uploads }) {
         ? [choice("Scores by", TERMS, terms, (value) => change({ terms: value }))] : []),
         choice("Softmax", [["", "on"], ["1", "off"]], raw, (value) => change({ raw: value }))] : []),
       ...d3.range(d3.max(sides, (side) => side.prefix()) ?? 0).map((i, _, all) => element("button", { type: "button",
-        class: "quiet", onclick: () => page.keep(`p${i}`) }, all.length === 1 ? "Query: class token" : `Query: prefix token ${i}`)),
+        class: "quiet", onclick: () => page.keep(`p${i}`) },
+      all.length === 1 ? "Query: class token" : `Query: prefix token ${i}`)),
       element("label", { class: "slider" }, "Image", element("input", { type: "range", min: 0, max: 100,
         value: 100 * page.strength, "aria-label": "Opacity of the attention map, per cent", oninput: (event) => {
           page.strength = event.target.value / 100;
@@ -527,13 +533,14 @@ function scaleOfWeights() {
     ["Mean over queries", "1/N sum_i a_ij"],
     ["Rollout", "e_i B_l … B_0 with B = (mean over heads of A + identity) / 2 (Abnar and Zuidema, ACL 2020)"],
     ["Removed head", "its output is 0"], ["Uniform head", "a_ij is the same for all keys that query i may see"],
-    ["Removed branch", "x_{t+1} = x_t"], ["Removed token", "no token attends to it in any layer; it is still processed itself"]]
+    ["Removed branch", "x_{t+1} = x_t"],
+    ["Removed token", "no token attends to it in any layer; it is still processed itself"]]
     .flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
 }
 
 (async () => {
-  const about = "Hover over the image to see where a patch attends to, in every layer and head; click to keep the query. " +
-    "Below the maps, parts of the network can be left out.";
+  const about = "Hover over the image to see where a patch attends to, in every layer and head; click to keep the " +
+    "query. Below the maps, parts of the network can be left out.";
   const part = element("section", { id: "explore", "aria-labelledby": "title" });
   showTitle("explore", "Explore attention", about);
   document.getElementById("sections").replaceChildren(part);

@@ -15,8 +15,8 @@ function save(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-/* A button that saves what make() returns: a text, or for PNG a promise of a blob. what: name of the exported object, for
-   labels and file names. */
+/* A button that saves what make() returns: a text, or for PNG a promise of a blob. what: name of the exported object,
+   for labels and file names. */
 function exportButton(format, what, make) {
   const { type, suffix } = { CSV: { type: "text/csv;charset=utf-8", suffix: "csv" },
     SVG: { type: "image/svg+xml", suffix: "svg" }, PNG: { type: "image/png", suffix: "png" } }[format];
@@ -27,12 +27,13 @@ function exportButton(format, what, make) {
     const same = [...section?.querySelectorAll(".export") ?? [button]]
       .filter((other) => other.getAttribute("aria-label") === button.getAttribute("aria-label"));
     const number = same.length > 1 ? String(same.indexOf(button) + 1) : "";
-    save(`${fileName(document.querySelector("h1").textContent, section?.id, what, number)}.${suffix}`, type, await make());
+    const name = fileName(document.querySelector("h1").textContent, section?.id, what, number);
+    save(`${name}.${suffix}`, type, await make());
   });
   return button;
 }
 
-/* --- CSV ---------------------------------------------------------------------------------------------------------- */
+/* --- CSV --------------------------------------------------------------------------------------------------------- */
 
 /* Quotes a value as in RFC 4180. A text that a spreadsheet would run as a formula (the name of a run's folder is
    untrusted) gets a leading apostrophe. Numbers do not. */
@@ -69,7 +70,7 @@ function csvOf(table) {
   return lines.map((line) => `${line.map(csvField).join(",")}\r\n`).join("");
 }
 
-/* --- SVG ---------------------------------------------------------------------------------------------------------- */
+/* --- SVG --------------------------------------------------------------------------------------------------------- */
 
 const SVG = "http://www.w3.org/2000/svg";
 const INHERITED = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray",

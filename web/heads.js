@@ -5,7 +5,7 @@
 /* The shares of a head's attention that contours hold. */
 const HELD = [0.9, 0.5, 0.1];
 
-/* --- contours ----------------------------------------------------------------------------------------------------- */
+/* --- contours ---------------------------------------------------------------------------------------------------- */
 
 /* Decodes the mean weights of a node's central query on the patches of its grid or window, one array for each head. */
 function centralMaps({ centre, heads, window_h, window_w }) {
@@ -82,14 +82,15 @@ function contourFigure(node) {
         .attr("d", outlineOf(smallestSet(weights, share), window_w));
     group.append("title").text(`head ${head}: centre ${shiftWords(centre)}`);
   }
-  return picture(node.node, svg.node(), headKey(heads, ({ head, centre }) => `head ${head}: ${shiftWords(centre)}`), null);
+  const key = headKey(heads, ({ head, centre }) => `head ${head}: ${shiftWords(centre)}`);
+  return picture(node.node, svg.node(), key, null);
 }
 
 function contourPlace(run) {
   return element("div", { class: "charts close" }, ...run.maps.nodes.map(contourFigure));
 }
 
-/* --- centres and spreads over a training --------------------------------------------------------------------------- */
+/* --- centres and spreads over a training -------------------------------------------------------------------------- */
 
 const MOMENTS = ["row", "column", "row spread", "column spread", "correlation"];
 
@@ -178,7 +179,7 @@ function movingPlace(run) {
   return element("div", {}, element("label", { class: "slider" }, slider, at), figures);
 }
 
-/* --- sections ----------------------------------------------------------------------------------------------------- */
+/* --- sections ---------------------------------------------------------------------------------------------------- */
 
 /* A section with one picture per layer of one run. */
 function headSection(id, title, about, among, place) {
@@ -198,8 +199,8 @@ function contourSection() {
   return headSection("contours", "Contours of heads",
     "The smallest sets of patches that hold 90 % (thin line), 50 % and 10 % (thick) of each head's attention on " +
       "patches, for the query in the middle of the grid (dark), or of the first window. The attention is the " +
-      "mean over all images whose maps were written. Heads are sorted by their centre here, the mean shift from the query in rows and " +
-      "columns. (Cordonnier et al., ICLR 2020)", runsWithContours(), contourPlace);
+      "mean over all images whose maps were written. Heads are sorted by their centre here, the mean shift from the " +
+      "query in rows and columns. (Cordonnier et al., ICLR 2020)", runsWithContours(), contourPlace);
 }
 
 function runsWithPaths() {
@@ -208,11 +209,11 @@ function runsWithPaths() {
 function pathSection() {
   const part = headSection("centres", "Centres and contours of heads over the training",
     "The mean shift from query to key of each head, over all queries of the images of single updates: rows " +
-      "downwards, columns to the right. The faint line is the path of the centre up to the chosen update, where its dot " +
-      "is. The ellipses hold 90 % (thin), 50 % and 10 % (thick) of a normal distribution with the centre, the spreads " +
-      "and the correlation of the head. They are its contours if its scores are quadratic in the shift and the border " +
-      "of the grid cuts off nothing, else an approximation. Heads are sorted by their last centre. (Cordonnier et al., " +
-      "ICLR 2020)",
+      "downwards, columns to the right. The faint line is the path of the centre up to the chosen update, where its " +
+      "dot is. The ellipses hold 90 % (thin), 50 % and 10 % (thick) of a normal distribution with the centre, the " +
+      "spreads and the correlation of the head. They are its contours if its scores are quadratic in the shift and " +
+      "the border of the grid cuts off nothing, else an approximation. Heads are sorted by their last centre. " +
+      "(Cordonnier et al., ICLR 2020)",
     runsWithPaths(), movingPlace);
   part.append(...[method("head_shape")].filter(Boolean));
   return part;

@@ -1,8 +1,9 @@
 "use strict";
 /* Histograms of the values that an instrument has for single images. */
 
-/* Bounds of bins of equal width, at round numbers, for all lists of values: about log2(n) + 1 bins (Sturges), n being the
-   length of the longest list. Bin i holds values from bound i up to, without, bound i + 1; the last one holds both. */
+/* Bounds of bins of equal width, at round numbers, for all lists of values: about log2(n) + 1 bins (Sturges), n being
+   the length of the longest list. Bin i holds values from bound i up to, without, bound i + 1; the last one holds both.
+*/
 function binBounds(lists) {
   const [low, high] = d3.extent(lists.flat());
   if (low === high) {
@@ -45,7 +46,7 @@ function histogramSpecs(kind, title) {
   });
 }
 
-/* --- the section -------------------------------------------------------------------------------------------------- */
+/* --- the section ------------------------------------------------------------------------------------------------- */
 
 /* All figures of a run that have values of single images. */
 function sampleFigures(run) {
@@ -87,7 +88,8 @@ function histogramSection() {
   function showStatistic(statistic) {
     shown.statistic = statistic;
     const nodes = nodesOf(statistic), node = nodes.includes(shown.node) ? shown.node : nodes[nodes.length - 1];
-    places.nodes.replaceChildren(dropdown("Node", nodes.map((name) => [name, name || "whole network"]), node, showNode));
+    const options = nodes.map((name) => [name, name || "whole network"]);
+    places.nodes.replaceChildren(dropdown("Node", options, node, showNode));
     showNode(node);
   }
   const part = section("histograms", "Distribution over images",

@@ -2,7 +2,7 @@
 /* The page "Lessons": four papers, each with what it claims, what the user's checkpoint shows on one image, and the
    command that prints it. All numbers come from the engine. */
 
-/* --- pictures ------------------------------------------------------------------------------------------------------ */
+/* --- pictures ---------------------------------------------------------------------------------------------------- */
 
 const PLOT = { width: 560, height: 250, left: 58, right: 14, top: 12, bottom: 38 };
 const LINES = [null, "7 5", "2 4.5", "11 4 2 4"];
@@ -13,14 +13,17 @@ function plot({ title, series, xLabel, yLabel, log, caption, references = [], ba
   const usable = (p) => isNumber(p.y) && (!log || p.y > 0);
   const points = series.flatMap((s) => s.points.filter(usable));
   const [low, high] = d3.extent([...points.map(({ y }) => y), ...references.map(({ y }) => y)]);
-  const x = d3.scaleLinear(d3.extent(points, (p) => p.x), [PLOT.left + (bars ? 14 : 4), PLOT.width - PLOT.right - (bars ? 14 : 0)]);
-  const y = (log ? d3.scaleLog().domain([low / 1.5, high * 1.5]) : d3.scaleLinear().domain([Math.min(0, low), high * 1.05 || 1]).nice(5))
+  const x = d3.scaleLinear(d3.extent(points, (p) => p.x),
+    [PLOT.left + (bars ? 14 : 4), PLOT.width - PLOT.right - (bars ? 14 : 0)]);
+  const y = (log ? d3.scaleLog().domain([low / 1.5, high * 1.5])
+    : d3.scaleLinear().domain([Math.min(0, low), high * 1.05 || 1]).nice(5))
     .range([PLOT.height - PLOT.bottom, PLOT.top]);
-  const svg = d3.create("svg").attr("viewBox", `0 0 ${PLOT.width} ${PLOT.height}`).attr("class", "plot").attr("role", "img")
-    .attr("aria-label", `${title}. ${caption ?? ""}`);
+  const svg = d3.create("svg").attr("viewBox", `0 0 ${PLOT.width} ${PLOT.height}`).attr("class", "plot")
+    .attr("role", "img").attr("aria-label", `${title}. ${caption ?? ""}`);
   const ticks = log ? logTicks(y) : y.ticks(5);
-  svg.append("g").attr("class", "axis y").attr("transform", `translate(${PLOT.left},0)`).call(d3.axisLeft(y).tickValues(ticks)
-    .tickSize(-(PLOT.width - PLOT.left - PLOT.right)).tickPadding(8).tickFormat((v) => number(v, 3)))
+  svg.append("g").attr("class", "axis y").attr("transform", `translate(${PLOT.left},0)`)
+    .call(d3.axisLeft(y).tickValues(ticks).tickSize(-(PLOT.width - PLOT.left - PLOT.right)).tickPadding(8)
+      .tickFormat((v) => number(v, 3)))
     .call((g) => g.select(".domain").remove());
   svg.append("g").attr("class", "axis x").attr("transform", `translate(0,${PLOT.height - PLOT.bottom})`)
     .call(d3.axisBottom(x).ticks(8).tickFormat((v) => (Number.isInteger(v) ? v : "")).tickSizeOuter(0));
@@ -33,13 +36,15 @@ function plot({ title, series, xLabel, yLabel, log, caption, references = [], ba
       const zero = y(log ? y.domain()[0] : 0);
       g.selectAll("rect").data(own.filter(usable)).join("rect").attr("class", "bar").attr("width", 10)
         .attr("x", (p) => x(p.x) - 5).attr("y", (p) => Math.min(zero, y(p.y)))
-        .attr("height", (p) => Math.abs(zero - y(p.y))).attr("data-value", (p) => p.y).append("title").text((p) => p.label);
+        .attr("height", (p) => Math.abs(zero - y(p.y))).attr("data-value", (p) => p.y)
+        .append("title").text((p) => p.label);
       continue;
     }
     g.append("path").attr("class", "line").attr("stroke-dasharray", LINES[i % LINES.length])
       .attr("d", d3.line().defined(usable).x((p) => x(p.x)).y((p) => y(p.y))(own));
     g.selectAll("circle").data(own.filter(usable)).join("circle").attr("class", "mark").attr("r", 3.2)
-      .attr("cx", (p) => x(p.x)).attr("cy", (p) => y(p.y)).attr("data-value", (p) => p.y).append("title").text((p) => p.label);
+      .attr("cx", (p) => x(p.x)).attr("cy", (p) => y(p.y)).attr("data-value", (p) => p.y)
+      .append("title").text((p) => p.label);
   }
   // Above the bars, so that the label of a reference can be read.
   for (const reference of references) {
@@ -63,12 +68,12 @@ function byOrder(rows, order = rows.map(({ node }) => node)) {
   return rows.map(({ node, mean }) => ({ x: order.indexOf(node), y: mean, label: `${node}: ${number(mean)}` }));
 }
 
-/* --- what lessons ask ---------------------------------------------------------------------------------------------- */
+/* --- what lessons ask -------------------------------------------------------------------------------------------- */
 
-/* Figures of an instrument over all heads, by statistic. */
+/* Figures of an instrument, of single heads and of all heads together. */
 async function figuresOf(lesson, instrument) {
-  const { figures } = await askJson("figures", { model: lesson.model, image: lesson.image, with: instrument });
-  return figures;
+  const { instruments } = await askJson("model", { model: lesson.model });
+  return askFigures(instruments, lesson, instrument);
 }
 function only(figures, statistic) {
   return figures.filter((row) => row.statistic === statistic && row.head < 0 && row.node);
@@ -82,7 +87,7 @@ async function probabilityOf(lesson, changes, best) {
     probability: softmax(answer.logits)[wanted] };
 }
 
-/* --- lesson 1: a convolution as a sum of shifts -------------------------------------------------------------------- */
+/* --- lesson 1: a convolution as a sum of shifts ------------------------------------------------------------------ */
 
 const KERNELS = {
   edges: [0, -1, 0, -1, 4, -1, 0, -1, 0],
@@ -94,7 +99,8 @@ const SMALL = 56;
 /* Grey values of the image, SMALL x SMALL, 0 to 1. */
 function greyOf({ h, w, c }, pixels) {
   return Float32Array.from(d3.range(SMALL * SMALL), (i) => {
-    const y = Math.floor(((Math.floor(i / SMALL) + 0.5) / SMALL) * h), x = Math.floor((((i % SMALL) + 0.5) / SMALL) * w);
+    const y = Math.floor(((Math.floor(i / SMALL) + 0.5) / SMALL) * h);
+    const x = Math.floor((((i % SMALL) + 0.5) / SMALL) * w);
     return d3.mean(pixels.subarray((y * w + x) * c, (y * w + x) * c + c)) / 255;
   });
 }
@@ -127,10 +133,12 @@ function drawHead(canvas, which) {
   context.strokeRect(10.5, 10.5, 8, 8);
 }
 function shiftAnimation(photo) {
-  const grey = greyOf(photo.image, photo.pixels), shifts = d3.range(9).map((i) => shifted(grey, Math.floor(i / 3) - 1, (i % 3) - 1));
+  const grey = greyOf(photo.image, photo.pixels);
+  const shifts = d3.range(9).map((i) => shifted(grey, Math.floor(i / 3) - 1, (i % 3) - 1));
   const heads = d3.range(9).map(() => element("canvas", { class: "shift-head" }));
   const parts = d3.range(9).map(() => element("canvas", { class: "shift-part" }));
-  const sum = element("canvas", { class: "shift-sum", role: "img", "aria-label": "The sum of the shifted images so far" });
+  const sum = element("canvas", { class: "shift-sum", role: "img",
+    "aria-label": "The sum of the shifted images so far" });
   const words = element("p", { class: "reading", "aria-live": "polite" });
   let name = "edges", step = 9, timer = null;
   function draw() {
@@ -144,14 +152,16 @@ function shiftAnimation(photo) {
     });
     drawGrey(sum, total, signed && name === "edges");
     sum.dataset.step = step;
-    words.textContent = step === 0 ? "No head yet." : `Head ${step - 1} attends to the pixel ${shiftText(step - 1)}; its value ` +
-      `matrix multiplies by ${number(kernel[step - 1], 3)}. Sum of ${plural(step, "head")}${step === 9 ? ": the convolution." : "."}`;
+    words.textContent = step === 0 ? "No head yet."
+      : `Head ${step - 1} attends to the pixel ${shiftText(step - 1)}; its value matrix multiplies by ` +
+        `${number(kernel[step - 1], 3)}. Sum of ${plural(step, "head")}${step === 9 ? ": the convolution." : "."}`;
     slider.value = step;
   }
   function shiftText(i) {
     const [dy, dx] = [Math.floor(i / 3) - 1, (i % 3) - 1];
-    const parts_ = [dy < 0 ? "above" : dy > 0 ? "below" : "", dx < 0 ? "to the left" : dx > 0 ? "to the right" : ""].filter(Boolean);
-    return parts_.length ? parts_.join(" and ") : "itself";
+    const vertical = dy < 0 ? "above" : dy > 0 ? "below" : "";
+    const horizontal = dx < 0 ? "to the left" : dx > 0 ? "to the right" : "";
+    return [vertical, horizontal].filter(Boolean).join(" and ") || "itself";
   }
   function play() {
     clearInterval(timer);
@@ -169,16 +179,20 @@ function shiftAnimation(photo) {
       step = Number(event.target.value);
       draw();
     } });
+  const kernels = choice("Kernel", Object.keys(KERNELS).map((key) => [key, key]), name, (value) => {
+    name = value;
+    draw();
+  });
   const grid = (canvases) => element("div", { class: "shift-grid" }, ...canvases);
+  const captioned = (node, caption) => element("div", {}, node, element("figcaption", {}, caption));
   draw();
   return element("figure", { class: "lesson-figure" }, element("h3", {}, "A 3 × 3 convolution as a sum of nine heads"),
-    element("div", { class: "tools" }, choice("Kernel", Object.keys(KERNELS).map((key) => [key, key]), name, (value) => {
-      name = value;
-      draw();
-    }), element("button", { type: "button", class: "quiet", onclick: play }, "Play"), element("label", { class: "slider" }, "Heads", slider)),
-    element("div", { class: "shift-row" }, element("div", {}, grid(heads), element("figcaption", {}, "Nine heads: the key that each attends to, around the query")),
-      element("div", {}, grid(parts), element("figcaption", {}, "The image shifted by each head, times its weight")),
-      element("div", {}, sum, element("figcaption", {}, "Their sum"))), words);
+    element("div", { class: "tools" }, kernels,
+      element("button", { type: "button", class: "quiet", onclick: play }, "Play"),
+      element("label", { class: "slider" }, "Heads", slider)),
+    element("div", { class: "shift-row" },
+      captioned(grid(heads), "Nine heads: the key that each attends to, around the query"),
+      captioned(grid(parts), "The image shifted by each head, times its weight"), captioned(sum, "Their sum")), words);
 }
 /* Centres of the heads: the mean shift from query to key, in patches. */
 function centresPicture(figures) {
@@ -186,7 +200,8 @@ function centresPicture(figures) {
   const of = (statistic) => new Map(heads.filter((row) => row.statistic === statistic)
     .map((row) => [`${row.node} ${row.head}`, row]));
   const rows = of("row"), columns = of("column"), layers = [...new Set(heads.map(({ node }) => node))];
-  const points = [...rows].map(([key, row]) => ({ key, y: row.mean, x: columns.get(key)?.mean, layer: layers.indexOf(row.node),
+  const points = [...rows].map(([key, row]) => ({ key, y: row.mean, x: columns.get(key)?.mean,
+    layer: layers.indexOf(row.node),
     label: `${row.node} head ${row.head}: ${number(row.mean, 3)} rows, ${number(columns.get(key)?.mean, 3)} columns` }))
     .filter(({ x, y }) => isNumber(x) && isNumber(y));
   const reach = d3.max(points, ({ x, y }) => Math.max(Math.abs(x), Math.abs(y))) || 1;
@@ -195,22 +210,28 @@ function centresPicture(figures) {
     .attr("aria-label", "Centres of all heads");
   svg.append("path").attr("class", "cross").attr("d", "M130,0V260M0,130H260");
   svg.append("g").selectAll("circle").data(points).join("circle").attr("r", 4).attr("cx", ({ x }) => scale(x))
-    .attr("cy", ({ y }) => scale(y)).attr("fill", ({ layer }) => d3.interpolateViridis(layer / Math.max(1, layers.length - 1)))
+    .attr("cy", ({ y }) => scale(y))
+    .attr("fill", ({ layer }) => d3.interpolateViridis(layer / Math.max(1, layers.length - 1)))
     .attr("data-value", ({ x, y }) => `${x} ${y}`).append("title").text(({ label }) => label);
-  return picture("Where heads look, relative to the query", svg.node(), null, `Mean shift from query to key of each head, ` +
-    `in patches; the edges are at ${number(reach * 1.1, 3)}. Colours go from the first layer (dark) to the last (light). ` +
-    "A head that acts like one tap of a convolution always looks at one shift: its spread is near 0.", "lesson-figure");
+  const caption = "Mean shift from query to key of each head, in patches; the edges are at " +
+    `${number(reach * 1.1, 3)}. Colours go from the first layer (dark) to the last (light). A head that acts like ` +
+    "one tap of a convolution always looks at one shift: its spread is near 0.";
+  return picture("Where heads look, relative to the query", svg.node(), null, caption, "lesson-figure");
 }
 
-/* --- the lessons --------------------------------------------------------------------------------------------------- */
+/* --- the lessons ------------------------------------------------------------------------------------------------- */
 
 const LESSONS = [
   { id: "convolution", short: "1 convolution", title: "Attention can express convolution",
-    paper: "Cordonnier, Loukas and Jaggi: On the Relationship between Self-Attention and Convolutional Layers, ICLR 2020",
-    claims: ["A layer of self-attention with K² heads and relative positions can compute every K × K convolution: each head " +
-      "attends to the pixel at one fixed shift, and its value matrix holds the kernel's weights for that shift.",
-    "In their networks, heads of the first layers learned such shifts by themselves; later layers attend more by content."],
-    scale: "The paper trained its networks on CIFAR-10. The charts show how your checkpoint attends. They do not test the theorem.",
+    paper: "Cordonnier, Loukas and Jaggi: On the Relationship between Self-Attention and Convolutional Layers, " +
+      "ICLR 2020",
+    claims: ["A layer of self-attention with K² heads and relative positions can compute every K × K convolution: " +
+      "each head attends to the pixel at one fixed shift, and its value matrix holds the kernel's weights for that " +
+      "shift.",
+    "In their networks, heads of the first layers learned such shifts by themselves; later layers attend more by " +
+      "content."],
+    scale: "The paper trained its networks on CIFAR-10. The charts show how your checkpoint attends. They do not " +
+      "test the theorem.",
     command: "head_shape",
     async show(lesson) {
       const answer = await askJson("run", { model: lesson.model, image: lesson.image, changes: "" });
@@ -221,35 +242,47 @@ const LESSONS = [
     } },
   { id: "rank", short: "2 rank", title: "Pure attention loses rank",
     paper: "Dong, Cordonnier and Loukas: Attention Is Not All You Need, ICML 2021",
-    claims: ["Without skip connections and MLPs, the tokens become equal to each other: their residual, the distance from " +
-      "one common row, shrinks doubly exponentially with depth.",
-    "Skip connections prevent it; MLPs slow it down."],
-    scale: "The paper shows BERT, ALBERT and XLNet, at initialisation and trained. Here: your checkpoint, with its weights, one image.",
+    claims: ["Without skip connections and MLPs, the tokens become equal to each other: their residual, the distance " +
+      "from one common row, shrinks doubly exponentially with depth.",
+    "Skip connections prevent it. MLPs slow it down: their Lipschitz constant makes the bound of the residual larger."],
+    scale: "The paper shows BERT, ALBERT and XLNet, at initialisation and trained. Here: your checkpoint, with its " +
+      "weights, one image.",
+    reading: "The line with MLPs can fall before the line of attention only, as it does for DeiT-Tiny. This does not " +
+      "refute the paper: its claim about MLPs is about an upper bound of the residual, and a larger bound allows a " +
+      "slower fall but does not force one. The weights were trained with skips. Without them, each of the first two " +
+      "MLPs of DeiT-Tiny takes more than a third of the residual away, and the fall to the third power, which begins " +
+      "once the residual is small, begins some layers earlier.",
     command: "collapse",
     async show(lesson) {
       const figures = await figuresOf(lesson, "collapse");
       const names = { attention: "attention only", skip: "with skips", mlp: "with MLPs", both: "with both" };
       const order = only(figures, "composite both").map(({ node }) => node);
-      const series = Object.entries(names).map(([key, name]) => ({ name, points: byOrder(only(figures, `composite ${key}`), order) }))
+      const series = Object.entries(names)
+        .map(([key, name]) => ({ name, points: byOrder(only(figures, `composite ${key}`), order) }))
         .filter(({ points }) => points.length);
       const falls = series.map(({ name, points }) => [name, points.find(({ y }) => y < 0.1)?.x]);
       const words = falls.map(([name, x]) => `${name}: ${x === undefined ? "never" : `at addition ${x}`}`).join("; ");
-      return [plot({ title: "Residual of the tokens by depth", series, log: true, xLabel: "residual addition", yLabel: "‖res(X)‖ / ‖X‖",
-        caption: `First below 0.1 – ${words}. ` + "res(X) = X − 1·mean(X), ‖·‖ = √(‖·‖₁ ‖·‖∞). The same weights, with parts left out. Computed in f32, so values near 1e-6 are rounding; the command with --f64 shows smaller ones." })];
+      return [plot({ title: "Residual of the tokens by depth", series, log: true, xLabel: "residual addition",
+        yLabel: "‖res(X)‖ / ‖X‖",
+        caption: `First below 0.1 – ${words}. res(X) = X − 1·mean(X), ‖·‖ = √(‖·‖₁ ‖·‖∞). The same weights, with ` +
+          "parts left out. Computed in f32, so values near 1e-6 are rounding; the command with --f64 shows smaller " +
+          "ones." })];
     } },
   { id: "uniform", short: "3 uniform", title: "Uniform attention helps",
-    paper: "Hyeon-Woo, Yu-Ji, Heo, Han, Oh and Oh: Scratching Visual Transformer's Back with Uniform Attention, ICCV 2023",
-    claims: ["Attention of vision transformers is dense: the entropy of its rows is high, close to that of uniform attention. " +
-      "Uniform attention is hard for softmax to learn: its gradient is steepest there.",
-    "Adding the mean token to every token (context broadcasting) gives the network uniform attention at almost no cost, and " +
-      "improves accuracy."],
-    scale: "The paper trains ViTs with and without context broadcasting on ImageNet-1k. Here: how dense your checkpoint attends, and " +
-      "what one uniform layer does to one prediction.",
+    paper: "Hyeon-Woo, Yu-Ji, Heo, Han, Oh and Oh: Scratching Visual Transformer's Back with Uniform Attention, " +
+      "ICCV 2023",
+    claims: ["Attention of vision transformers is dense: the entropy of its rows is high, close to that of uniform " +
+      "attention. Uniform attention is hard for softmax to learn: its gradient is steepest there.",
+    "Adding the mean token to every token (context broadcasting) gives the network uniform attention at almost no " +
+      "cost, and improves accuracy."],
+    scale: "The paper trains ViTs with and without context broadcasting on ImageNet-1k. Here: how dense your " +
+      "checkpoint attends, and what one uniform layer does to one prediction.",
     command: "entropy,density",
     async show(lesson) {
       const { layers } = await askJson("model", { model: lesson.model });
       const entropy = only(await figuresOf(lesson, "entropy"), "mean");
-      const most = Math.log(d3.max(layers, ({ tokens, window_h, window_w }) => (window_h ? window_h * window_w : tokens)));
+      const most = Math.log(d3.max(layers, ({ tokens, window_h, window_w }) =>
+        (window_h ? window_h * window_w : tokens)));
       const plain = await probabilityOf(lesson, "");
       const points = [];
       for (const [l, { node, heads }] of layers.entries()) {
@@ -257,20 +290,21 @@ const LESSONS = [
         const { probability } = await probabilityOf(lesson, changes, plain.best);
         points.push({ x: l, y: probability, label: `${node} uniform: ${percent(probability)}` });
       }
-      return [plot({ title: "Entropy of attention by layer", series: [{ name: "entropy", points: byOrder(entropy) }], xLabel: "layer",
-        yLabel: "nats", references: [{ y: most, label: `uniform: ${number(most, 3)}` }], bars: true,
+      return [plot({ title: "Entropy of attention by layer", series: [{ name: "entropy", points: byOrder(entropy) }],
+        xLabel: "layer", yLabel: "nats", references: [{ y: most, label: `uniform: ${number(most, 3)}` }], bars: true,
         caption: "−Σ_j a_ij ln a_ij, mean over queries and heads." }),
-      plot({ title: `Probability of ${plain.label} with one uniform layer`, series: [{ name: "probability", points }], xLabel: "uniform layer",
-        yLabel: "probability", references: [{ y: plain.probability, label: `unchanged: ${percent(plain.probability)}` }], bars: true,
+      plot({ title: `Probability of ${plain.label} with one uniform layer`, series: [{ name: "probability", points }],
+        xLabel: "uniform layer", yLabel: "probability", bars: true,
+        references: [{ y: plain.probability, label: `unchanged: ${percent(plain.probability)}` }],
         caption: "All heads of one layer attend to all keys equally; nothing is trained again." })];
     } },
   { id: "stiffness", short: "4 step size", title: "Attention adapts the step size",
     paper: "Understanding Self-attention Mechanism via Dynamical System Perspective, ICCV 2023 (StepNet)",
-    claims: ["A residual network x_{t+1} = x_t + f(x_t) is Euler's method; where the trajectory of the features is stiff, its steps " +
-      "must be small. NSI, ‖x_{t+1} − x_t‖ / ‖x_t‖ per unit step, measures how stiff a block is.",
+    claims: ["A residual network x_{t+1} = x_t + f(x_t) is Euler's method; where the trajectory of the features is " +
+      "stiff, its steps must be small. NSI, ‖x_{t+1} − x_t‖ / ‖x_t‖ per unit step, measures how stiff a block is.",
     "Channel attention (SE, ECA, FCA, SRM) multiplies the step by a gate, which acts as an adaptive step size."],
-    scale: "The paper trains ResNets on CIFAR and ImageNet with such modules. Here: the NSI of every residual addition of your " +
-      "checkpoint, and what skipping it does to one prediction.",
+    scale: "The paper trains ResNets on CIFAR and ImageNet with such modules. Here: the NSI of every residual " +
+      "addition of your checkpoint, and what skipping it does to one prediction.",
     command: "nsi",
     async show(lesson) {
       const { branches } = await askJson("model", { model: lesson.model });
@@ -281,8 +315,9 @@ const LESSONS = [
         const { probability } = await probabilityOf(lesson, `b${b}`, plain.best);
         points.push({ x: b, y: probability, label: `without ${branchName(branch)}: ${percent(probability)}` });
       }
-      return [plot({ title: "NSI of each residual addition", series: [{ name: "NSI", points: byOrder(nsi) }], xLabel: "residual addition",
-        yLabel: "NSI", bars: true, caption: "ζ_t = ‖f(x_t)‖ / ‖x_t‖ before the gate of an attention module (the reading \"attention\")." }),
+      return [plot({ title: "NSI of each residual addition", series: [{ name: "NSI", points: byOrder(nsi) }],
+        xLabel: "residual addition", yLabel: "NSI", bars: true,
+        caption: "ζ_t = ‖f(x_t)‖ / ‖x_t‖ before the gate of an attention module (the reading \"attention\")." }),
       plot({ title: `Probability of ${plain.label} without one branch`, series: [{ name: "probability", points }],
         xLabel: "removed branch", yLabel: "probability", bars: true,
         references: [{ y: plain.probability, label: `unchanged: ${percent(plain.probability)}` }],
@@ -290,7 +325,7 @@ const LESSONS = [
     } },
 ];
 
-/* --- the page ------------------------------------------------------------------------------------------------------ */
+/* --- the page ---------------------------------------------------------------------------------------------------- */
 
 function makePage(models, images) {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -304,7 +339,9 @@ function makePage(models, images) {
 
   function command(lesson) {
     const { path } = models.find(({ id }) => id === state.model);
-    if (!path) return element("p", { class: "reading" }, "These weights are random and in no file, so attscope measure cannot repeat the figures.");
+    if (!path)
+      return element("p", { class: "reading" },
+        "These weights are random and in no file, so attscope measure cannot repeat the figures.");
     return element("p", { class: "command" }, "The command that prints these figures, over all images of a folder: ",
       element("code", {}, `attscope measure ${path} IMAGES --with ${lesson.command}`),
       " (with --model NAME if the file does not name its network)");
@@ -314,9 +351,10 @@ function makePage(models, images) {
     history.replaceState(null, "", `#${new URLSearchParams(state)}`);
     const name = models.find(({ id }) => id === state.model).name;
     text.replaceChildren(element("h2", {}, lesson.title), element("p", { class: "reading" }, lesson.paper),
-      element("h3", {}, "What the paper claims"), element("ul", {}, ...lesson.claims.map((claim) => element("li", {}, claim))),
+      element("h3", {}, "What the paper claims"),
+      element("ul", {}, ...lesson.claims.map((claim) => element("li", {}, claim))),
       element("h3", {}, `What ${name} shows`), element("p", { class: "note" }, lesson.scale),
-      command(lesson));
+      ...(lesson.reading ? [element("p", { class: "note" }, lesson.reading)] : []), command(lesson));
     shown.replaceChildren(element("p", { class: "reading", role: "status" }, "Computing …"));
     shown.dataset.ready = "";
     problem.hidden = true;
@@ -338,12 +376,16 @@ function makePage(models, images) {
     Object.assign(state, values);
     show();
   }
-  tools.append(choice("Lesson", LESSONS.map(({ id, short }) => [id, short]), state.lesson, (lesson) => change({ lesson })),
-    dropdown("Checkpoint", models.map(({ id, name }) => [id, name]), state.model, (model) => change({ model })),
-    ...(images.length ? [dropdown("Image", images.map(({ id, name }) => [id, name]), state.image, (image) => change({ image }))] : []));
+  const options = (list) => list.map(({ id, name }) => [id, name]);
+  tools.append(...[
+    choice("Lesson", LESSONS.map(({ id, short }) => [id, short]), state.lesson, (lesson) => change({ lesson })),
+    dropdown("Checkpoint", options(models), state.model, (model) => change({ model })),
+    images.length ? dropdown("Image", options(images), state.image, (image) => change({ image })) : null]
+    .filter(Boolean));
   show();
-  return images.length ? [tools, text, problem, shown]
-    : [tools, text, element("p", { class: "note" }, "These lessons need images: attscope serve CHECKPOINT --images FOLDER, or an upload on the page \"explore\""), problem, shown];
+  const missing = images.length ? null : element("p", { class: "note" }, "These lessons need images: attscope serve " +
+    "CHECKPOINT --images FOLDER, or an upload on the page \"explore\"");
+  return [tools, text, missing, problem, shown].filter(Boolean);
 }
 
 (async () => {

@@ -6,7 +6,7 @@ const MOST_STEPS = 2000, MOST_MEASURES = 200; /* a chart has no more pixels */
 const live = runs[0];
 const seen = { speed: null, left: null, updates: null, epochs: null, ended: null, problem: null, step: null };
 
-/* --- records ------------------------------------------------------------------------------------------------------ */
+/* --- records ----------------------------------------------------------------------------------------------------- */
 
 function forget() {
   live.epochs = [];
@@ -69,7 +69,7 @@ function addRecord({ record, images_per_second: speed, seconds_left: left, updat
   if (record.event === "run_end") seen.ended = record;
 }
 
-/* --- the page ----------------------------------------------------------------------------------------------------- */
+/* --- the page ---------------------------------------------------------------------------------------------------- */
 
 function updatesDone() {
   if (!isNumber(seen.step)) return "no records yet";
@@ -107,7 +107,8 @@ function drawMeasured(changes) {
   if (names !== measured.offered) {
     measured.offered = names;
     measured.choices.replaceChildren(...(kind ? [element("h3", {}, "Measurements"),
-      choice("Measurement", offered.map((entry, i) => [i, entry[2]]), offered.indexOf(kind), (i) => drawMeasured({ kind: i })),
+      choice("Measurement", offered.map((entry, i) => [i, entry[2]]), offered.indexOf(kind),
+        (i) => drawMeasured({ kind: i })),
       scaleChoice(measured.log, (log) => drawMeasured({ log }))] : []));
   }
   showCharts(measured.place, kind ? developmentSpecs([live], kind, measured.log) : []);

@@ -85,8 +85,9 @@ function sections() {
   document.getElementById("sections").replaceChildren(...parts);
   document.getElementById("contents").append(...parts.map((part) =>
     element("a", { href: `#${part.id}` }, part.querySelector("h2").textContent)));
-  document.getElementById("made").textContent = report.ode ? `attscope ${report.attscope}.` :
-    `attscope ${report.attscope}. Mean ± standard deviation (n − 1) over n ${EXPERIMENTS.some(hasInstrument) ? "samples" : "images"}, unless stated otherwise.`;
+  document.getElementById("made").textContent = `attscope ${report.attscope}.` + (report.ode ? ""
+    : ` Mean ± standard deviation (n − 1) over n ${EXPERIMENTS.some(hasInstrument) ? "samples" : "images"}, ` +
+      "unless stated otherwise.");
   watchBar();
   fragment.show();
   document.documentElement.dataset.ready = "true";

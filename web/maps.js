@@ -91,8 +91,8 @@ function drawWeights(canvas, { grid_h, grid_w }, row, strength) {
 }
 
 function drawView(canvas, atlas, state, row, query) {
-  const { image } = atlas.maps, node = atlas.nodes[state.layer], { grid_h, grid_w, prefix } = node, longer = Math.max(image.w, image.h);
-  const scale = Math.max(1, Math.floor(672 / longer));
+  const { image } = atlas.maps, node = atlas.nodes[state.layer], { grid_h, grid_w, prefix } = node;
+  const longer = Math.max(image.w, image.h), scale = Math.max(1, Math.floor(672 / longer));
   canvas.width = image.w * scale;
   canvas.height = image.h * scale;
   const context = canvas.getContext("2d");
@@ -117,7 +117,7 @@ function drawView(canvas, atlas, state, row, query) {
   }
 }
 
-/* --- words -------------------------------------------------------------------------------------------------------- */
+/* --- words ------------------------------------------------------------------------------------------------------- */
 
 function placeOf(node, token) {
   if (token < node.prefix) return node.prefix === 1 ? "the class token" : `prefix token ${token}`;
@@ -154,7 +154,7 @@ function rowByEntropy(atlas, image, fraction) {
   return rows.sort((a, b) => a.share - b.share)[Math.round(fraction * (rows.length - 1))];
 }
 
-/* --- the explorer of one run -------------------------------------------------------------------------------------- */
+/* --- the explorer of one run ------------------------------------------------------------------------------------- */
 
 /* Whether images with the same name in both runs are the same image. */
 function haveSameImages(a, b) {

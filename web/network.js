@@ -1,6 +1,6 @@
 "use strict";
-/* The page "Network": the operations of a checkpoint as a graph. Blocks fold; nodes show shapes, parameters, operations,
-   measured times and figures of instruments. */
+/* The page "Network": the operations of a checkpoint as a graph. Blocks fold; nodes show shapes, parameters,
+   operations, measured times and figures of instruments. */
 
 const DEFAULTS = { model: "", image: "", with: "", open: null, node: "" };
 function readHash() {
@@ -8,7 +8,7 @@ function readHash() {
   return Object.fromEntries(Object.entries(DEFAULTS).map(([name, value]) => [name, given.get(name) ?? value]));
 }
 
-/* --- folding ------------------------------------------------------------------------------------------------------- */
+/* --- folding ----------------------------------------------------------------------------------------------------- */
 
 /* The parts of the scopes of all nodes: "blocks", "blocks.3", "blocks.3.attn" with the nodes in them, in their order. A
    part with one node only is that node. */
@@ -48,8 +48,8 @@ function foldedGraph(nodes, parts, open) {
   const of = new Map(nodes.map((node) => [node.id, shownFor(node, parts, open)]));
   for (const node of nodes) {
     const name = of.get(node.id);
-    if (!boxes.has(name))
-      boxes.set(name, { name, title: name.startsWith("#") ? node.scope : name, part: !name.startsWith("#"), nodes: [] });
+    const part = !name.startsWith("#");
+    if (!boxes.has(name)) boxes.set(name, { name, title: part ? name : node.scope, part, nodes: [] });
     boxes.get(name).nodes.push(node);
     for (const input of node.in) {
       const from = input < 0 ? "image" : of.get(input);
@@ -59,13 +59,13 @@ function foldedGraph(nodes, parts, open) {
   return { boxes: [...boxes.values()], edges: [...edges.values()] };
 }
 
-/* --- what a box says ----------------------------------------------------------------------------------------------- */
+/* --- what a box says --------------------------------------------------------------------------------------------- */
 
 function isIn(scope, part) {
   return scope === part || scope.startsWith(`${part}.`);
 }
-/* The seconds of a box: of its part, or of the operation with its scope and name. An operation that the compiled network
-   has joined with another has none of its own. */
+/* The seconds of a box: of its part, or of the operation with its scope and name. An operation that the compiled
+   network has joined with another has none of its own. */
 function secondsOf(box, times) {
   const own = box.part ? times.filter(({ scope }) => isIn(scope, box.name))
     : times.filter(({ scope, op }) => scope === box.nodes[0]?.scope && op === box.nodes[0]?.op);
@@ -82,7 +82,8 @@ function linesOf(box, times, figures) {
   const parameters = d3.sum(box.nodes, (node) => node.parameters), macs = d3.sum(box.nodes, (node) => node.macs);
   const seconds = secondsOf(box, times);
   return [box.part ? plural(box.nodes.length, "operation") : box.nodes[0].op, `→ ${shapeOf(box.nodes.at(-1))}`,
-    [parameters ? `${short(parameters)} parameters` : null, macs ? `${short(macs)} MACs` : null].filter(Boolean).join(", "),
+    [parameters ? `${short(parameters)} parameters` : null, macs ? `${short(macs)} MACs` : null].filter(Boolean)
+      .join(", "),
     seconds === null ? "" : milliseconds(seconds), ...figuresOf(box, figures).slice(0, 2)].filter(Boolean);
 }
 /* "1.2 k", "5.7 M" */
@@ -96,14 +97,15 @@ function figuresOf(box, figures) {
     (box.part ? isIn(node, box.name) : isFigureOf(box.nodes[0], node)));
   return d3.groups(inside, ({ instrument, statistic }) => [instrument, statistic].filter(Boolean).join(" "))
     .map(([name, rows]) => `${name} ${number(d3.mean(rows, ({ mean }) => mean), 3)}` +
-      (rows[0].unit && rows[0].unit !== "1" ? ` ${rows[0].unit}` : "") + (rows.length > 1 ? ` (mean of ${rows.length})` : ""));
+      (rows[0].unit && rows[0].unit !== "1" ? ` ${rows[0].unit}` : "") +
+      (rows.length > 1 ? ` (mean of ${rows.length})` : ""));
 }
 /* Figures name attention layers and residual additions by their scopes. */
 function isFigureOf(node, name) {
   return node.scope === name && (node.op === "add" || /attention|^mix_/.test(node.op));
 }
 
-/* --- drawing ------------------------------------------------------------------------------------------------------- */
+/* --- drawing ----------------------------------------------------------------------------------------------------- */
 
 const BOX = { width: 216, line: 15, head: 24 };
 
@@ -111,7 +113,8 @@ function layout({ boxes, edges }, text) {
   const graph = new dagre.graphlib.Graph().setGraph({ ranksep: 26, nodesep: 22, marginx: 8, marginy: 8 })
     .setDefaultEdgeLabel(() => ({}));
   for (const box of boxes)
-    graph.setNode(box.name, { width: box.nodes.length ? BOX.width : 80, height: BOX.head + BOX.line * text.get(box).length + 4 });
+    graph.setNode(box.name, { width: box.nodes.length ? BOX.width : 80,
+      height: BOX.head + BOX.line * text.get(box).length + 4 });
   for (const { from, to } of edges) graph.setEdge(from, to);
   dagre.layout(graph);
   return graph;
@@ -120,24 +123,26 @@ function layout({ boxes, edges }, text) {
 function drawGraph(folded, text, act) {
   const graph = layout(folded, text), { width, height } = graph.graph();
   const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${height}`).style("width", `${width}px`)
-    .style("height", `${height}px`).attr("class", "network").attr("role", "group").attr("aria-label", "The operations of the network");
+    .style("height", `${height}px`).attr("class", "network").attr("role", "group")
+    .attr("aria-label", "The operations of the network");
   const line = d3.line().x(({ x }) => x).y(({ y }) => y).curve(d3.curveBasis);
   svg.append("g").selectAll("path").data(graph.edges()).join("path").attr("class", "edge")
     .attr("d", (edge) => line(graph.edge(edge).points));
   const box = svg.append("g").selectAll("g").data(folded.boxes).join("g").attr("tabindex", 0).attr("role", "button")
-    .attr("data-box", ({ name }) => name).attr("class", ({ part, nodes }) => ["operation", part && "part", nodes.length ? "" : "input"].filter(Boolean).join(" "))
+    .attr("data-box", ({ name }) => name)
+    .attr("class", ({ part, nodes }) => `operation${part ? " part" : ""}${nodes.length ? "" : " input"}`)
     .attr("aria-label", (one) => [one.title, ...text.get(one)].join(", "))
     .attr("transform", ({ name }) => {
       const at = graph.node(name);
       return `translate(${at.x - at.width / 2},${at.y - at.height / 2})`;
     });
-  box.append("rect").attr("width", ({ name }) => graph.node(name).width).attr("height", ({ name }) => graph.node(name).height)
-    .attr("rx", 8);
+  box.append("rect").attr("width", ({ name }) => graph.node(name).width)
+    .attr("height", ({ name }) => graph.node(name).height).attr("rx", 8);
   box.append("text").attr("class", "box-title").attr("x", 10).attr("y", 17)
     .text(({ title, part }) => `${part ? "▸ " : ""}${title}`);
   box.each(function lines(one) {
-    text.get(one).forEach((words, i) => d3.select(this).append("text").attr("x", 10).attr("y", BOX.head + 9 + BOX.line * i)
-      .text(words));
+    text.get(one).forEach((words, i) => d3.select(this).append("text").attr("x", 10)
+      .attr("y", BOX.head + 9 + BOX.line * i).text(words));
   });
   box.each(function listen(one) {
     this.addEventListener("click", () => act(one));
@@ -150,27 +155,36 @@ function drawGraph(folded, text, act) {
   return svg.node();
 }
 
-/* --- the page ------------------------------------------------------------------------------------------------------ */
+/* --- the page ---------------------------------------------------------------------------------------------------- */
+
+/* Options of a dropdown; instruments with nothing to measure in the network come last and cannot be chosen. */
+function instrumentOptions(instruments) {
+  return d3.sort(instruments, ({ reason }) => Boolean(reason)).map(({ name, title, reason }) => [name, title, reason]);
+}
 
 function makePage(models, images) {
   const state = readHash(), place = element("div"), detail = element("div", { class: "panel", hidden: true });
   const tools = element("div", { class: "tools" }), summary = element("p", { class: "reading", "aria-live": "polite" });
   const problem = element("p", { class: "note problem", role: "alert", hidden: true });
-  let nodes = [], times = [], figures = [], model = null, parts = new Map(), open = new Set(), asked = 0, figuresAsked = 0;
+  let nodes = [], times = [], figures = [], model = null, parts = new Map(), open = new Set();
+  let asked = 0, figuresAsked = 0;
 
   function changed() {
     const pairs = Object.entries({ ...state, open: [...open].join(",") })
       .filter(([name, value]) => name === "open" || value !== DEFAULTS[name]);
     history.replaceState(null, "", `#${new URLSearchParams(pairs)}`);
   }
+  /* Does the work and shows why it was refused, if so. Returns whether it was done. */
   async function guarded(work) {
     try {
       await work();
       problem.hidden = true;
+      return true;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       problem.textContent = error.message;
       problem.hidden = false;
+      return false;
     }
   }
 
@@ -183,9 +197,11 @@ function makePage(models, images) {
     const [node] = box.nodes, layer = model.layers.findIndex((one) => one.node === node?.scope);
     detail.hidden = !node;
     if (!node) return;
-    const seconds = secondsOf(box, times), own = times.filter(({ scope, op }) => scope === node.scope && op === node.op);
+    const seconds = secondsOf(box, times);
+    const own = times.filter(({ scope, op }) => scope === node.scope && op === node.op);
     detail.replaceChildren(element("h3", {}, node.scope), element("dl", { class: "method" }, ...[["Operation", node.op],
-      ["Result", shapeOf(node)], ["Parameters", count(node.parameters)], ["Multiply-adds", count(Math.round(node.macs))],
+      ["Result", shapeOf(node)], ["Parameters", count(node.parameters)],
+      ["Multiply-adds", count(Math.round(node.macs))],
       ["Time", seconds === null ? "none of its own: it is fused into another operation"
         : `${milliseconds(seconds)} (${own.map(({ kernel }) => kernel).join(", ")}; one image, mean of 10 runs)`],
       ...figuresOf(box, figures).map((text) => ["Figure", text])]
@@ -215,7 +231,7 @@ function makePage(models, images) {
       `${short(all.macs)} multiply-adds` + (times.length ? `, ${milliseconds(all.seconds)} for an image` : "") +
       ". Times are those of the compiled network on this machine, mean of 10 runs of one image.";
     const whole = figures.filter(({ node, head }) => !node && head < 0).map(({ instrument, statistic, mean, unit }) =>
-      `${[instrument, statistic].filter(Boolean).join(" ")} ${number(mean, 4)}${unit && unit !== "1" ? ` ${unit}` : ""}`);
+      [instrument, statistic, number(mean, 4), unit !== "1" && unit].filter(Boolean).join(" "));
     summary.textContent = whole.length ? `Of the whole network: ${whole.join("; ")}.` : "";
     const figure = picture(model.network, drawGraph(folded, text, act), null, caption, "network-figure");
     place.replaceChildren(figure);
@@ -233,21 +249,32 @@ function makePage(models, images) {
         Object.assign(state, { model: id, node: "", open: null });
         load();
       }),
-      images.length ? dropdown("Figures", [["", "none"], ...model.instruments.map(({ name, title }) => [name, title])],
-        state.with, (name) => {
+      model && images.length ? dropdown("Figures", [["", "none"], ...instrumentOptions(model.instruments)], state.with,
+        (name) => {
           state.with = name;
           loadFigures();
         }) : null,
-      images.length && state.with ? dropdown("of image", images.map(({ id, name }) => [id, name]), state.image, (id) => {
-        state.image = id;
-        loadFigures();
-      }) : null,
+      model && images.length && state.with ? dropdown("of image", images.map(({ id, name }) => [id, name]), state.image,
+        (id) => {
+          state.image = id;
+          loadFigures();
+        }) : null,
       ...closable().map((name) => element("button", { type: "button", class: "chip", "aria-label": `Fold ${name}`,
         onclick: () => {
           for (const one of [...open]) if (isIn(one, name)) open.delete(one);
           changed();
           show();
         } }, `▾ ${name}`))].filter(Boolean));
+  }
+
+  /* After a checkpoint that cannot be opened: nothing but the choice of another one. */
+  function showChoice() {
+    model = null;
+    nodes = [];
+    place.replaceChildren();
+    detail.hidden = true;
+    summary.textContent = "";
+    showTools();
   }
 
   /* --- loading --- */
@@ -257,30 +284,31 @@ function makePage(models, images) {
     changed();
     figures = [];
     await guarded(async () => {
-      const answer = state.with ? await askJson("figures", { model: state.model, image: state.image, with: state.with })
-        : { figures: [] };
-      if (mine === figuresAsked) ({ figures } = answer);
+      const answer = state.with ? await askFigures(model.instruments, state, state.with) : [];
+      if (mine === figuresAsked) figures = answer;
     });
     show();
   }
+  async function loadNetwork(mine) {
+    const [description, graph] = await Promise.all([askJson("model", { model: state.model }),
+      askJson("graph", { model: state.model })]);
+    if (mine !== asked) return;
+    model = description;
+    ({ nodes } = graph);
+    parts = partsOf(nodes);
+    open = new Set(state.open === null ? openAtFirst(parts) : state.open.split(",").filter((name) => parts.has(name)));
+    times = figures = [];
+    changed();
+    show();
+    const timed = await askJson("times", { model: state.model });
+    if (mine !== asked) return;
+    ({ times } = timed);
+    show();
+  }
   async function load() {
-    const mine = ++asked;
-    await guarded(async () => {
-      const [description, graph] = await Promise.all([askJson("model", { model: state.model }),
-        askJson("graph", { model: state.model })]);
-      if (mine !== asked) return;
-      model = description;
-      ({ nodes } = graph);
-      parts = partsOf(nodes);
-      open = new Set(state.open === null ? openAtFirst(parts) : state.open.split(",").filter((name) => parts.has(name)));
-      times = figures = [];
-      changed();
-      show();
-      ({ times } = await askJson("times", { model: state.model }));
-      if (mine !== asked) return;
-      if (state.with) await loadFigures();
-      else show();
-    });
+    const mine = ++asked, loaded = await guarded(() => loadNetwork(mine));
+    if (mine === asked && !loaded) showChoice();
+    else if (mine === asked && state.with) await loadFigures();
     document.documentElement.dataset.times = String(times.length);
   }
 

@@ -13,7 +13,7 @@ function element(tag, attributes = {}, ...children) {
   return node;
 }
 
-/* --- colours and markers of runs ---------------------------------------------------------------------------------- */
+/* --- colours and markers of runs --------------------------------------------------------------------------------- */
 
 const SHAPES = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolDiamond, d3.symbolStar, d3.symbolCross,
   d3.symbolWye];
@@ -64,7 +64,7 @@ function nameOf(run) {
   return element("span", { class: "name" }, markerOf(run), run.name);
 }
 
-/* --- the tooltip -------------------------------------------------------------------------------------------------- */
+/* --- the tooltip ------------------------------------------------------------------------------------------------- */
 
 const tip = (() => {
   const node = document.getElementById("tip");
@@ -82,7 +82,7 @@ const tip = (() => {
   return { show, hide };
 })();
 
-/* --- choices ------------------------------------------------------------------------------------------------------ */
+/* --- choices ----------------------------------------------------------------------------------------------------- */
 
 let choices = 0;
 /* Radio buttons. options: [value, label] each. Calls change(value) when the user chooses another option. */
@@ -94,18 +94,19 @@ function choice(title, options, chosen, change) {
       element("input", { type: "radio", name, checked: value === chosen, onchange: () => change(value) }), label)));
 }
 
-/* A list that opens, for many options: [value, label] each. */
+/* A list that opens, for many options: [value, label, reason] each. reason: why the user cannot choose the option, if
+   so. */
 function dropdown(title, options, chosen, change) {
   return element("label", { class: "slider" }, title, element("select", { "aria-label": title,
-    onchange: (event) => change(event.target.value) }, ...options.map(([value, text]) =>
-    element("option", { value, selected: value === chosen }, text))));
+    onchange: (event) => change(event.target.value) }, ...options.map(([value, text, reason]) =>
+    element("option", { value, selected: value === chosen, disabled: Boolean(reason), title: reason }, text))));
 }
 
 function scaleChoice(log, change) {
   return choice("Scale", [[false, "linear"], [true, "log"]], log, change);
 }
 
-/* --- tables ------------------------------------------------------------------------------------------------------- */
+/* --- tables ------------------------------------------------------------------------------------------------------ */
 
 function whole(value) {
   return isNumber(value) ? String(value) : "";

@@ -57,7 +57,7 @@ function pathChart(kind) {
     caption: instrument === "path_samples" ? "Dots: single paths, means over images." : null });
 }
 
-/* --- the picture -------------------------------------------------------------------------------------------------- */
+/* --- the picture ------------------------------------------------------------------------------------------------- */
 
 /* The single paths of a run: {length, heads, words} each. kind: [instrument, statistic, its name]. */
 function sampledPaths(run, [instrument, statistic, name]) {
@@ -103,9 +103,9 @@ function pathPicture(run, paths) {
     .style("max-width", `${1.5 * width}px`);
   drawNodes(svg, layers, heads);
   paths.forEach((path, i) => drawPath(svg, path, i, paths, heads));
-  return picture(`${run.name}: sampled paths`, svg.node(), null, "Columns are attention layers, from the input to the " +
-    "output; a line takes one head or the skip in each. Faint: short paths; strong: long paths. Only heads up to the " +
-    "highest that a path takes are drawn. Names of nodes write the skip as 0 and head 0 as 1.", "paths-figure");
+  return picture(`${run.name}: sampled paths`, svg.node(), null, "Columns are attention layers, from the input to " +
+    "the output; a line takes one head or the skip in each. Faint: short paths; strong: long paths. Only heads up to " +
+    "the highest that a path takes are drawn. Names of nodes write the skip as 0 and head 0 as 1.", "paths-figure");
 }
 
 /* The first path drawn of each length, or all. */
@@ -127,7 +127,7 @@ function picturesWithChoice(kind) {
   return pictures.childElementCount ? [tools, pictures] : [];
 }
 
-/* --- the section -------------------------------------------------------------------------------------------------- */
+/* --- the section ------------------------------------------------------------------------------------------------- */
 
 /* Contributions of sources other than paths, and what no contribution explains. */
 function restTable() {

@@ -1,5 +1,6 @@
 "use strict";
-/* Tables whose rows the user sorts, by the headings of columns, and filters, by words. The URL's fragment keeps both. */
+/* Tables whose rows the user sorts, by the headings of columns, and filters, by words. The URL's fragment keeps both.
+*/
 
 /* The value by which a cell is sorted: a number, a text, or null if it is missing. */
 function sortValue(cell) {

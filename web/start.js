@@ -42,7 +42,8 @@ function runsTable(list, varied) {
   return made;
 }
 
-/* The table stays when the list changes, so that the focus and what the user types stay, unless it gets other columns. */
+/* The table stays when the list changes, so that the focus and what the user types stay, unless it gets other columns.
+*/
 let listed = null, columns = "";
 function runsPart(list) {
   if (!list.length) return element("p", {}, "There are no runs yet. A run that starts appears here.");
@@ -54,7 +55,8 @@ function runsPart(list) {
 }
 function modelsSection(list) {
   const part = section("models", "Checkpoints", null);
-  part.append(element("ul", {}, ...list.map((model) => element("li", {}, model.name, ": ", ...modelLinks(`m${model.model}`)))));
+  part.append(element("ul", {}, ...list.map((model) =>
+    element("li", {}, model.name, ": ", ...modelLinks(`m${model.model}`)))));
   return part;
 }
 

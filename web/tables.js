@@ -161,11 +161,12 @@ function overviewSection() {
   const cards = element("div", { class: "cards" }, ...(runs.length > MOST_CARDS ? [] : runs.map(runCard)));
   (runs.length === 1 ? cards : part).append(element("p", { class: "note", id: "verdict" }, seedSentence()));
   part.prepend(part.firstChild, cards);
-  part.append(...[runs.length > 1 ? runTable() : null, seedTable(), repeatedNote(), settingTable(), warningTable()].filter(Boolean));
+  part.append(...[runs.length > 1 ? runTable() : null, seedTable(), repeatedNote(), settingTable(), warningTable()]
+    .filter(Boolean));
   return part;
 }
 
-/* --- measurements of whole networks ------------------------------------------------------------------------------- */
+/* --- measurements of whole networks ------------------------------------------------------------------------------ */
 
 function networkInstruments() {
   return measuredInstruments().filter((name) => isOfNetworks(name) &&

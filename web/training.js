@@ -1,7 +1,7 @@
 "use strict";
 /* Charts of a training: loss, evaluation metrics and learning rate over updates. */
 
-/* --- the x axis --------------------------------------------------------------------------------------------------- */
+/* --- the x axis -------------------------------------------------------------------------------------------------- */
 
 const AXES = { update: { xLabel: "update" }, epoch: { xLabel: "epoch", measured: true },
   time: { xLabel: "training time", xTime: true } };
@@ -56,11 +56,11 @@ function placesOf(run, axis) {
   return { steps: run.steps.step.map(at), epochs: run.epochs.map(({ step }) => at(step)), at };
 }
 
-/* --- smoothing ---------------------------------------------------------------------------------------------------- */
+/* --- smoothing --------------------------------------------------------------------------------------------------- */
 
 const MOST_SMOOTH = 0.99;
-const SMOOTHING = "Smoothing β: sₜ = β sₜ₋₁ + (1 − β) yₜ, s₀ = 0; the line shows sₜ / (1 − βᵗ) at the t-th point, as in " +
-  "TensorBoard. It lags behind the values yₜ, which are faint. The learning rate is not smoothed.";
+const SMOOTHING = "Smoothing β: sₜ = β sₜ₋₁ + (1 − β) yₜ, s₀ = 0; the line shows sₜ / (1 − βᵗ) at the t-th point, as " +
+  "in TensorBoard. It lags behind the values yₜ, which are faint. The learning rate is not smoothed.";
 
 function smoothed(points, weight) {
   let sum = 0, seen = 0;
@@ -74,14 +74,15 @@ function smoothed(points, weight) {
 /* The values of a series, faint, and their smoothed line; without smoothing only the series. */
 function withSmoothing(series, weight) {
   return weight > 0 ? [{ ...series, faint: true }, { ...series, faint: false, bare: true,
-    points: smoothed(series.points, weight), tooltip: (p) => `${series.tooltip(p.raw)}\nsmoothed ${number(p.y)}` }] : [series];
+    points: smoothed(series.points, weight),
+    tooltip: (p) => `${series.tooltip(p.raw)}\nsmoothed ${number(p.y)}` }] : [series];
 }
 /* Faint lines lie behind the others. */
 function faintFirst(series) {
   return [...series.filter(({ faint }) => faint), ...series.filter(({ faint }) => !faint)];
 }
 
-/* --- series ------------------------------------------------------------------------------------------------------- */
+/* --- series ------------------------------------------------------------------------------------------------------ */
 
 function tooltipOfValue(run, what, at, p) {
   return [run.name, `${what} ${number(p.y)}`, at, isNumber(p.time) ? `after ${duration(p.time)}` : null]
@@ -151,7 +152,7 @@ function trainingTable(among) {
       numberCell(e.lr)])));
 }
 
-/* --- charts ------------------------------------------------------------------------------------------------------- */
+/* --- charts ------------------------------------------------------------------------------------------------------ */
 
 /* The training loss: of each step and the mean of each epoch; with smoothing, of each step and smoothed. */
 function lossSeries(run, { axis, smooth }) {
@@ -184,12 +185,17 @@ function metricChart(among, metric, { axis, smooth }) {
 }
 
 /* The learning rate over logged steps, or over epochs if the training was too short to log steps. */
+function hasRateOfSteps(run) {
+  return run.steps.step.length > 1 || !hasEpochs(run, "lr");
+}
 function rateSeries(run, axis) {
-  return run.steps.step.length > 1 || !hasEpochs(run, "lr") ? stepSeries(run, "lr", "learning rate", false, axis)
+  return hasRateOfSteps(run) ? stepSeries(run, "lr", "learning rate", false, axis)
     : epochSeries(run, "lr", "learning rate", axis);
 }
 function rateChart(among, { axis }) {
-  return { title: "Learning rate", zero: true, key: lineKey(["", "at each update"]),
+  const texts = new Set(among.map((run) => (hasRateOfSteps(run) ? "at each logged update" : "after each epoch")));
+  return { title: "Learning rate", zero: true, key: lineKey(...[...texts].map((text) => ["", text])),
+    caption: "The factor of each update of the weights. It follows the schedule (--sched).",
     series: among.map((run) => rateSeries(run, axis)) };
 }
 
@@ -203,7 +209,7 @@ function trainingCharts(among, view, ...more) {
       caption: isEmpty(spec) ? PLACELESS[view.axis] : spec.caption }));
 }
 
-/* --- what the user chooses ---------------------------------------------------------------------------------------- */
+/* --- what the user chooses --------------------------------------------------------------------------------------- */
 
 function chosenView() {
   const axis = fragment.get("x"), smooth = Number(fragment.get("smooth"));
@@ -242,9 +248,10 @@ function trainingView(specs) {
   const rounded = (zoom) => zoom && zoom.map((x) => Number(x.toPrecision(8)));
   const view = { changeZoom: (zoom) => change({ zoom: rounded(zoom) }) };
   const tools = element("div", { class: "tools" }), place = element("div", { class: "charts" });
-  const reset = element("button", { type: "button", class: "quiet", onclick: () => change({ zoom: null }) }, "Reset zoom");
-  const note = element("p", { class: "note-below" }, "Drag over an interval of the x axis to zoom; double click, or " +
-    `“Reset zoom”, shows all. Keys in a chart: + and −. ${SMOOTHING}`);
+  const reset = element("button", { type: "button", class: "quiet", onclick: () => change({ zoom: null }) },
+    "Reset zoom");
+  const note = element("p", { class: "note-below" }, "Drag over an interval of the x axis, or spread two fingers, to " +
+    `zoom; double click, or “Reset zoom”, shows all. Keys in a chart: + and −. ${SMOOTHING}`);
   function redraw() {
     showCharts(place, specs(view));
     reset.disabled = !view.zoom;

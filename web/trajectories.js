@@ -6,7 +6,7 @@ function settingGroups() {
   return groupsOf(runs.filter((run) => run.setting !== null));
 }
 
-/* --- settings ----------------------------------------------------------------------------------------------------- */
+/* --- settings ---------------------------------------------------------------------------------------------------- */
 
 /* A cell with a setting's measurement of the whole network. */
 function settingFigure(setting, instrument, statistic) {
@@ -108,18 +108,19 @@ function settingsSection() {
   return part;
 }
 
-/* --- along the network -------------------------------------------------------------------------------------------- */
+/* --- along the network ------------------------------------------------------------------------------------------- */
 
 const MOST_LINES = 32;
 
+/* The figures of nodes that have values of single images; one of the whole network is no trajectory. */
 function samplesOf(run, instrument, statistic) {
-  return meansOf(run, instrument, statistic).filter((f) => f.samples?.length);
+  return meansOf(run, instrument, statistic).filter((f) => f.node !== "" && f.samples?.length);
 }
 function sampledRuns(instrument) {
   return runs.filter((run) => run.has_measure_file &&
     statisticsOf(instrument).some((s) => samplesOf(run, instrument, s).length));
 }
-/* Instruments for which values of single images were recorded. */
+/* Instruments for which values of single images were recorded along the network. */
 function sampledInstruments() {
   return measuredInstruments().filter((name) => !EXPERIMENTS.includes(name) && sampledRuns(name).length);
 }
@@ -177,7 +178,8 @@ function envelopeSeries(runsOf, axis) {
     return figures.map((f) => ({ x: place.get(f.node), y: value(f), figure: f, hollow: f.excluded }));
   };
   const first = runsOf[0], of = d3.group(runsOf.flatMap(({ figures }) => figures), (f) => f.node);
-  const extreme = (least, words) => ({ run: first.run, bare: true, dash: ENVELOPE_DASH, tooltip: tooltip(first.run, words),
+  const extreme = (least, words) => ({ run: first.run, bare: true, dash: ENVELOPE_DASH,
+    tooltip: tooltip(first.run, words),
     points: pointsOf(first.figures, (f) => least(of.get(f.node).flatMap(({ samples }) => [...samples]))) });
   return [...runsOf.map(({ run, figures }) => ({ run, bare: true, solid: true,
     tooltip: tooltip(run, "mean over images"), points: pointsOf(figures, (f) => f.mean) })),
@@ -229,7 +231,7 @@ function trajectorySection(instrument, index) {
   return part;
 }
 
-/* --- rank correlations -------------------------------------------------------------------------------------------- */
+/* --- rank correlations ------------------------------------------------------------------------------------------- */
 
 const LEVEL = 0.05;
 

@@ -33,10 +33,12 @@
  *   HF_ENDPOINT              the Hub's address; default https://huggingface.co
  *   HF_HUB_OFFLINE           1, ON, YES, TRUE: open no connection
  *   HF_TOKEN, HF_TOKEN_PATH  the access token, or the file that holds it (default HF_HOME/token); not sent if
- *                            HF_HUB_DISABLE_IMPLICIT_TOKEN is 1
+ *                            HF_HUB_DISABLE_IMPLICIT_TOKEN is 1. A file that cannot be read counts as missing, and
+ *                            the message of a Hub's refusal says why it cannot be read
  *   HF_HUB_DOWNLOAD_TIMEOUT  seconds without a byte after which a transfer counts as broken off; default 10
  *   TORCH_HOME               torch.hub's folder: TORCH_HOME/hub/checkpoints; else XDG_CACHE_HOME/torch, else
  *                            ~/.cache/torch
+ *   HOME                     ~; needed only for a cache whose place the variables above leave open
  *   https_proxy, no_proxy    as curl reads them
  *   SSL_CERT_FILE, ...       file of certificates to trust, instead of the system's; also REQUESTS_CA_BUNDLE,
  *                            CURL_CA_BUNDLE and SSL_CERT_DIR, as for Python and curl; the first that is set counts

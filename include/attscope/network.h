@@ -105,6 +105,10 @@ ATT_API bool att_network_is_averaged(const att_network *network); /* the file's 
 ATT_API const char *att_network_class_name(const att_network *network, int number);
 /* Returns all class names, by number, and their count (count may be NULL); NULL and *count 0 if they are unknown. */
 ATT_API const char *const *att_network_class_names(const att_network *network, int *count);
+/* Returns the names by which the training called the classes, one per line from class 0: those in the file
+ * (att_checkpoint_classes()), else those in the config.json beside it, without its descriptions. Class folders are
+ * numbered by them. NULL: neither has names. They live as long as the network. */
+ATT_API const char *att_network_trained_names(const att_network *network);
 /* Returns the data set from whose built-in names the class names come ("imagenet-1k"); NULL if they have another
  * source. */
 ATT_API const char *att_network_known_classes(const att_network *network);
@@ -186,7 +190,8 @@ ATT_API ATT_MUST_CHECK att_status att_network_observe(att_network *network, cons
                                                       att_measure **measure);
 /* Runs the network on images of its own size, as att_network_run() takes them, and adds them to the figures of
  * `measure`, which must be the measure of the last att_network_observe() (else ERR_ARGUMENT). labels: their classes,
- * 0..att_model_classes()-1 (else ERR_ARGUMENT, and no image is added); NULL: none. A plan is compiled at each call;
+ * 0..att_model_classes()-1 (else ERR_ARGUMENT, and no image is added). NULL: none; instruments that need them then skip
+ * the images, and ERR_ARGUMENT if the list names such an instrument, without '?'. A plan is compiled at each call;
  * att_network_evaluate() suits many images. Errors: those of att_network_run() and of att_measure_observe();
  * ERR_STOPPED (att_settings.stop, between two operations). */
 ATT_API att_status att_network_measure(att_network *network, att_measure *measure, const float *pixels, int count,

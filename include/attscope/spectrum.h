@@ -33,8 +33,8 @@ typedef struct att_spectrum_options {
     double tolerance;
     int basis;         /* vectors of the Arnoldi basis, 4..256 */
     int dense;         /* up to this size, J is formed by `size` products and decomposed; at least 3 */
-    int most_products; /* limit for products in one call, half of them for each end; an end takes at least the products
-                          of one basis, and up to two for its residual */
+    int most_products; /* limit for products in one call, half of them for each end; an end takes at least one product
+                          for its start vector, those of one basis, and up to two for its residual */
     uint64_t seed;     /* of the start vector */
 } att_spectrum_options;
 /* Tolerance 1e-6, 48 vectors, dense up to 64, 20,000 products, seed 42. */
@@ -53,8 +53,10 @@ typedef struct att_spectrum_ends {
 
 /* Finds both ends. Power iteration would find max |lambda| instead. Arnoldi iteration runs on J - s I and J + s I with
  * s = |J|, estimated by ten steps of power iteration: ARPACK's tolerance is relative to the eigenvalue, so that it
- * could miss an end near 0. options: NULL means the defaults. Errors: ERR_ARGUMENT (size below 1, options),
- * ERR_NONFINITE (a product that is not finite), ERR_MEMORY, ERR_INTERNAL; the failure of apply(). */
+ * could miss an end near 0. A small residual proves an eigenvalue, but not that no other lies further out: if real
+ * parts are close, the iteration can converge to the second one; a larger basis helps. options: NULL means the
+ * defaults. Errors: ERR_ARGUMENT (size below 1, options), ERR_NONFINITE (a product that is not finite), ERR_MEMORY,
+ * ERR_INTERNAL; the failure of apply(). */
 ATT_API att_status att_spectrum_ends_find(att_context *context, const att_operator *op,
                                           const att_spectrum_options *options, att_spectrum_ends *ends);
 

@@ -7,6 +7,7 @@ import logging
 import math
 import operator
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,8 @@ from contextlib import contextmanager
 from ctypes import byref
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from . import _library as lib
 from ._library import core
@@ -51,7 +54,29 @@ class Progress:
 
 
 ProgressCallback = Callable[[Progress], Any]
-"""Called after every batch, on the thread that made the call. `False` as result stops the call with an `Error`."""
+"""Called after every batch, on the thread that made the call. `False` (also numpy's) as result stops the call with an
+`Error`."""
+
+
+# A flag of the command in a message of the library ("--batch-size N"), but not in a whole command ("attscope convert
+# --use-ema") and not in a quoted text of the user. Some messages add the name of the C member: "(batch_size)".
+_FLAG = re.compile(
+    r"(?P<command>(?:attscope [a-z]+|srun) --[a-z0-9-]+)"
+    r"|(?<![\w/.\"-])--(?P<name>[a-z][a-z0-9]*(?:-[a-z0-9]+)*)"
+    r"(?P<member> \([a-z0-9_]+\)|, [a-z0-9_]+(?=\)))?(?P<value> (?=[A-Z]{2}))?"
+)
+
+
+def with_python_names(message: str) -> str:
+    """The message with the names that options have in Python: "batch_size=N" for "--batch-size N"."""
+
+    def name(found: re.Match[str]) -> str:
+        if found["command"]:
+            return found["command"]
+        own, member = found["name"].replace("-", "_"), found["member"] or ""
+        return own + ("" if member.strip(" (),") == own else member) + ("=" if found["value"] else "")
+
+    return _FLAG.sub(name, message)
 
 
 class _Requests:
@@ -64,7 +89,8 @@ class _Requests:
 
 def _make_log() -> Any:
     def log(_user: Any, level: int, line: bytes) -> None:
-        logger.log(logging.WARNING if level == lib.LOG_WARNING else logging.INFO, "%s", line.decode(errors="replace"))
+        text = with_python_names(line.decode(errors="replace"))
+        logger.log(logging.WARNING if level == lib.LOG_WARNING else logging.INFO, "%s", text)
 
     return lib.LogFn(log)
 
@@ -184,7 +210,7 @@ class Context:
                         p.stage.decode(), p.epoch, p.epochs, p.batch, p.batches, p.images_per_second, p.seconds_left,
                         p.loss, p.lr,
                     )  # fmt: skip
-                    requests.stop = callback(shown) is False or requests.stop
+                    requests.stop = is_stop(callback(shown)) or requests.stop
             except BaseException as error:  # passed on to the caller of the library by check()
                 requests.error = error
                 requests.stop = True
@@ -198,7 +224,7 @@ class Context:
         if error is not None:
             raise error
         if status:
-            message = core.att_context_message(self.pointer).decode(errors="replace")
+            message = with_python_names(core.att_context_message(self.pointer).decode(errors="replace"))
             raise Error(message or lib.status_name(status), lib.status_name(status))
 
     @property
@@ -213,28 +239,63 @@ class Context:
             core.att_context_destroy(byref(self.pointer))
 
 
+# --- arguments of users -----------------------------------------------------------------------------------------------
+
+
+def brief(value: Any) -> str:
+    """The value as messages show it: on one line, and not the whole of a large one."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def as_whole(number: Any) -> int | None:
+    """The number as int; None for what is no whole number, such as 2.5 or True."""
+    if isinstance(number, (bool, np.bool_)):
+        return None
+    is_whole = isinstance(number, (float, np.floating)) and float(number).is_integer()
+    try:
+        return operator.index(int(number) if is_whole else number)
+    except TypeError:
+        return None
+
+
 def whole(what: str, number: Any, least: int, most: int = 2**31 - 1) -> int:
     """A whole number for the library. ctypes would cut off the high bits of one that is too large."""
-    is_whole = isinstance(number, float) and number.is_integer()
-    try:
-        found = operator.index(int(number) if is_whole else number)
-    except TypeError:
-        found = None
+    found = as_whole(number)
     if found is None or not least <= found <= most:
-        raise Error(f"{what} is {number!r}; expected a whole number from {least} to {most}")
+        raise Error(f"{what} is {brief(number)}; expected a whole number from {least} to {most}")
     return found
 
 
-def encode(text: Any) -> bytes | None:
+def truth(what: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise Error(f"{what} is {brief(value)}; expected True or False")
+    return bool(value)
+
+
+def check_callback(callback: Any) -> None:
+    if callback is not None and not callable(callback):
+        raise Error(f"progress is {brief(callback)}; expected a function")
+
+
+def is_stop(result: Any) -> bool:
+    """Whether the result of a progress function is False, also that of numpy."""
+    return isinstance(result, (bool, np.bool_)) and not result
+
+
+def encode(what: str, text: Any) -> bytes | None:
     """A text or path for the library; None stays None."""
     if text is None:
         return None
-    encoded = os.fsencode(text)
+    try:
+        encoded = os.fsencode(text)
+    except TypeError:
+        raise Error(f"{what} is {brief(text)}; expected a text or a path") from None
     if b"\0" in encoded:
-        raise Error(f"{text!r} contains a zero byte")
+        raise Error(f"{what}: {text!r} contains a zero byte")
     return encoded
 
 
-def texts(values: Sequence[Any]) -> Any:
+def texts(what: str, values: Sequence[Any]) -> Any:
     """An array of texts or paths."""
-    return (ctypes.c_char_p * len(values))(*[encode(value) for value in values])
+    return (ctypes.c_char_p * len(values))(*[encode(what, value) for value in values])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ._context import truth
 from ._library import core
 
 
@@ -73,6 +74,12 @@ def read(measure: ctypes.c_void_p, samples: int) -> Figures:
     return figures
 
 
+def check_wish(frame: Any) -> None:
+    """Raises the errors of as_wanted() before figures are measured."""
+    if frame is not None and truth("frame", frame):
+        import pandas  # noqa: F401
+
+
 def as_wanted(figures: Figures, frame: bool | None) -> Any:
     """A DataFrame if `frame` is true, or None and pandas is installed; else the columns."""
     if frame is None:
@@ -80,4 +87,4 @@ def as_wanted(figures: Figures, frame: bool | None) -> Any:
             import pandas  # noqa: F401
         except ImportError:
             return figures
-    return figures if frame is False else figures.frame()
+    return figures.frame() if frame in (None, True) else figures

@@ -20,8 +20,8 @@ Image = Union[str, bytes, "os.PathLike[Any]", np.ndarray, Any]
 - a PIL image;
 - a numpy array of uint8, [height, width] or [height, width, channels], with 1, 3 or 4 channels (alpha is dropped);
 - a torch tensor of uint8, [channels, height, width];
-- an array or tensor of floats, [channels, height, width], already resized and normalised with the network's mean and
-  std.
+- an array or tensor of floats, [channels, height, width], already resized to the network's `image_size` and normalised
+  with its mean and std. For another size, open the network with `img_size`.
 
 Images of the first four kinds can have any size: they are resized, cropped and normalised as for an evaluation.
 """
@@ -64,6 +64,8 @@ def _is_array(value: Any) -> bool:
 
 def _one(image: Any) -> Any:
     if is_path(image):
+        if not os.fspath(image):
+            raise Error("the path of an image is empty")
         return os.fsdecode(image)
     if _is_pil(image):
         return _as_bytes(np.asarray(image.convert("L" if image.getbands() == ("L",) else "RGB")))

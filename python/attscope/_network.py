@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import operator
 import os
 import weakref
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,20 @@ import numpy as np
 
 from . import _figures, _inputs
 from . import _library as lib
-from ._context import Context, Error, Progress, ProgressCallback, encode, texts, whole
+from ._context import (
+    Context,
+    Error,
+    Progress,
+    ProgressCallback,
+    as_whole,
+    brief,
+    check_callback,
+    encode,
+    is_stop,
+    texts,
+    truth,
+    whole,
+)
 from ._inputs import Image, Images
 from ._library import core
 
@@ -67,17 +79,17 @@ class _Handles:
 def set_options(values: lib.att_option_values, options: dict[str, Any]) -> None:
     """Stores options of a network: numbers, truths, texts, and pairs for sides. None: not given."""
     for key, value in options.items():
-        name = encode(key)
+        name = encode("the name of an option", key)
         if value is None:
             continue
         if isinstance(value, str):
-            core.att_options_set_text(byref(values), name, encode(value))
+            core.att_options_set_text(byref(values), name, encode(key, value))
         elif isinstance(value, (tuple, list)) and len(value) == 2:
             core.att_options_set_sides(byref(values), name, *[whole(f"a side of {key}", side, 1) for side in value])
-        elif isinstance(value, (bool, int, float, np.number)):
+        elif isinstance(value, (bool, np.bool_, int, float, np.number)):
             core.att_options_set(byref(values), name, float(value))
         else:
-            raise Error(f"the option {key} is {value!r}; expected a number, a text, or height and width")
+            raise Error(f"the option {key} is {brief(value)}; expected a number, a text, or height and width")
 
 
 class Network:
@@ -101,13 +113,13 @@ class Network:
         options: dict[str, Any] | None = None,
     ) -> None:
         """Programs call `attscope.open()`. open_network(context, options, network) is the function of the library."""
-        if precision not in _PRECISIONS:
-            raise Error(f'the precision is "{precision}"; expected {", ".join(_PRECISIONS)}')
+        if not isinstance(precision, str) or precision not in _PRECISIONS:
+            raise Error(f"the precision is {brief(precision)}; expected {', '.join(_PRECISIONS)}")
         given = lib.att_option_values()
         set_options(given, options or {})
         how = core.att_network_options_defaults()
-        how.model, how.options = encode(model), ctypes.pointer(given)
-        how.averaged, how.test_images = averaged, test_images
+        how.model, how.options = encode("model", model), ctypes.pointer(given)
+        how.averaged, how.test_images = truth("averaged", averaged), truth("test_images", test_images)
         how.seed = whole("seed", seed, 0, 2**64 - 1)
         how.dtype, how.precision = _PRECISIONS[precision]
         self._seed = how.seed
@@ -210,6 +222,7 @@ class Network:
     def predict(self, images: Images, *, top: int = 5, batch_size: int = BATCH) -> Predictions:
         """Predicts images: paths, PIL images, arrays or tensors (see `attscope.Image`).
 
+        Floats must have the network's `image_size`, here and in the methods below.
         top: the number of classes in each prediction.
         """
         top = whole("top", top, 1)
@@ -234,7 +247,7 @@ class Network:
         """
         with self._use() as network:
             inner = self._inner(network)
-            self._context.check(core.att_network_select_outputs(inner, encode(_joined(names))))
+            self._context.check(core.att_network_select_outputs(inner, encode("names", _joined("names", names))))
             return _join([_outputs(batch) for batch in self._run(inner, images, batch_size)])
 
     def attention(
@@ -286,45 +299,42 @@ class Network:
         """Runs the network on images and measures it with instruments.
 
         data: the path of a data set, a list of paths of images, or images in memory (see `attscope.Image`), with their
-        classes in `labels` for instruments that need them.
-        instruments: their names and options, such as `["entropy", "nsi:per=block"]`; None: all that apply.
+        classes in `labels` for instruments that need them, such as "accuracy".
+        instruments: their names and options, such as `["entropy", "nsi:per=block"]`; None: all that apply, without
+        `labels` those that need none.
         nodes: a pattern for the nodes to measure, such as "blocks.1*"; None: all.
         samples: also report the values of the first `samples` images.
         output, experiment: for paths, record the figures in the folder OUTPUT/EXPERIMENT, from which
         `attscope.report()` reads them, with the attention maps of the first `maps` images; None for `experiment`: named
         after the checkpoint. Without `output`, figures of a checkpoint that lies in a run's folder are recorded there,
         as by `attscope measure`.
-        split: of a data set with splits; None: "validation".
+        split: for the path of a data set with splits; None: "validation".
         batch_size: images in one call of the library, after which Ctrl-C is noticed; None: for files 4 for each thread,
         but at least 8, and 32 for images in memory.
 
         Returns a pandas DataFrame if pandas is installed, else `Figures`, a dictionary of numpy arrays with the same
         columns; `frame` True or False chooses.
         """
-        wanted = None if instruments is None else _joined(instruments)
         paths = [data] if _inputs.is_path(data) else data
-        from_files = isinstance(paths, (list, tuple)) and all(_inputs.is_path(path) for path in paths)
+        from_files = isinstance(paths, (list, tuple)) and bool(paths) and all(map(_inputs.is_path, paths))
+        if batch_size is None:
+            batch_size = max(8, 4 * core.att_context_threads(self._context.pointer)) if from_files else BATCH
+        options = _measuring_options(instruments, nodes, split, output, experiment)
+        options.samples, options.maps = whole("samples", samples, 0), whole("maps", maps, 0)
+        options.batch_size, options.workers = whole("batch_size", batch_size, 1), whole("workers", workers, 0)
+        options.skip_corrupt = truth("skip_corrupt", skip_corrupt)
+        _figures.check_wish(frame)
+        check_callback(progress)
+        if split is not None and not _inputs.is_path(data):
+            raise Error("split is for the path of a data set; single images have no splits")
+        if from_files and labels is not None:
+            raise Error("labels are for images in memory; a data set of files has its own")
+        if not from_files and (output is not None or experiment is not None or options.maps):
+            raise Error("figures of images in memory are not recorded: output, experiment and maps need paths")
         if from_files:
-            if labels is not None:
-                raise Error("labels are for images in memory; a data set of files has its own")
-            options = lib.lab.att_measuring_options_defaults()
-            options.with_ = encode(wanted) or options.with_
-            options.nodes = encode(nodes) or options.nodes
-            options.split = encode(split) or options.split
-            options.output, options.experiment = encode(output), encode(experiment)
-            options.samples, options.maps = whole("samples", samples, 0), whole("maps", maps, 0)
-            options.batch_size = (
-                max(8, 4 * core.att_context_threads(self._context.pointer))
-                if batch_size is None
-                else whole("batch_size", batch_size, 1)
-            )
-            options.workers, options.skip_corrupt = whole("workers", workers, 0), skip_corrupt
             figures = self._measure_files(paths, options, progress)
         else:
-            if output is not None or experiment is not None or maps:
-                raise Error("figures of images in memory are not recorded: output, experiment and maps need paths")
-            size = BATCH if batch_size is None else batch_size
-            figures = self._measure_arrays(data, wanted, nodes, labels, samples, size, progress)
+            figures = self._measure_arrays(data, options, labels, progress)
         return _figures.as_wanted(figures, frame)
 
     # --- steps --------------------------------------------------------------------------------------------------------
@@ -363,18 +373,20 @@ class Network:
         """Runs the network on all images; each batch is valid until the next."""
         size = whole("batch_size", size, 1)
         batch = lib.att_batch()
-        channels = core.att_network_transform(network).channels
+        transform = core.att_network_transform(network)
         for group in _inputs.batches(_inputs.split(images), size):
             if _inputs.is_path(group[0]):
-                status = core.att_network_run_files(network, texts(group), len(group), byref(batch))
+                paths = texts("an image", group)
+                status = core.att_network_run_files(network, paths, len(group), byref(batch))
             elif group[0].dtype == np.uint8:
-                decoded, _kept = _decoded(group, channels)
+                decoded, _kept = _decoded(group, transform.channels)
                 status = core.att_network_run_images(network, decoded, len(group), byref(batch))
             else:
-                _check_channels(group[0], channels)
+                _check_shape(group[0], transform)
                 planes = (ctypes.c_void_p * len(group))(*[image.ctypes.data for image in group])
-                _, height, width = group[0].shape
-                status = core.att_network_run_planes(network, planes, len(group), height, width, byref(batch))
+                status = core.att_network_run_planes(
+                    network, planes, len(group), transform.height, transform.width, byref(batch)
+                )
             self._context.check(status)
             yield batch
 
@@ -383,15 +395,13 @@ class Network:
         transform = core.att_network_transform(network)
         shape = (transform.height, transform.width, transform.channels)
         if not _inputs.is_path(image) and image.dtype != np.uint8:
-            _check_channels(image, transform.channels)
-            if image.shape[1:] != shape[:2]:
-                raise Error(f"an image has the shape {list(image.shape)}; the network takes {shape[0]} x {shape[1]}")
+            _check_shape(image, transform)
             return np.ascontiguousarray(np.moveaxis(image, 0, -1))
         pixels = np.empty(shape, np.float32)
         decoded, _kept, read = (lib.att_image * 1)(), None, False
         if _inputs.is_path(image):
             read = True
-            path = encode(image)
+            path = encode("an image", image)
             self._context.check(
                 core.att_image_read(self._context.pointer, path, transform.channels, None, byref(decoded[0]))
             )
@@ -442,7 +452,8 @@ class Network:
         with self._use() as network:
             if not core.att_network_file(network):
                 options.init_seed = self._seed
-            status = lib.lab.att_measure_checkpoint(network, texts(paths), len(paths), byref(options), byref(found))
+            data = texts("data", paths)
+            status = lib.lab.att_measure_checkpoint(network, data, len(paths), byref(options), byref(found))
             try:
                 self._context.check(status)
                 figures = _figures.read(found.measure, options.samples)
@@ -455,14 +466,11 @@ class Network:
     def _measure_arrays(
         self,
         images: Any,
-        wanted: str | None,
-        nodes: str | None,
+        options: Any,
         labels: Any,
-        samples: int,
-        batch_size: int,
         progress: ProgressCallback | None,
     ) -> _figures.Figures:
-        batch_size = whole("batch_size", batch_size, 1)
+        batch_size = options.batch_size
         singles = _inputs.split(images)
         if not singles:
             raise Error(_NO_IMAGE)
@@ -470,26 +478,43 @@ class Network:
         with self._use() as network:
             check = self._context.check
             numbers = None if labels is None else _class_numbers(labels, len(singles))
-            check(core.att_network_observe(network, encode(wanted), encode(nodes), byref(measure)))
+            check(core.att_network_observe(network, options.with_, options.nodes, byref(measure)))
             try:
-                check(core.att_measure_keep_samples(measure, whole("samples", samples, 0)))
+                check(core.att_measure_keep_samples(measure, options.samples))
                 for start in range(0, len(singles), batch_size):
                     pixels = np.stack([self._pixels(network, image) for image in singles[start : start + batch_size]])
                     place = None if numbers is None else numbers[start:].ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
                     check(core.att_network_measure(network, measure, pixels.ctypes.data, len(pixels), place))
                     done = Progress("measure", batch=start // batch_size + 1, batches=-(-len(singles) // batch_size))
-                    if progress is not None and progress(done) is False:
+                    if progress is not None and is_stop(progress(done)):
                         raise Error("stopped before every image was measured; there is no result", "ERR_STOPPED")
-                figures = _figures.read(measure, samples)
+                figures = _figures.read(measure, options.samples)
             finally:
                 core.att_measure_destroy(byref(measure))
         figures.images, figures.split, figures.folder = len(singles), "", ""
         return figures
 
 
+def _measuring_options(
+    instruments: str | Sequence[str] | None, nodes: str | None, split: str | None, output: Any, experiment: Any
+) -> Any:
+    """The defaults of the library, with the texts that are given."""
+    options = lib.lab.att_measuring_options_defaults()
+    if instruments is not None:
+        options.with_ = encode("instruments", _joined("instruments", instruments))
+    if nodes is not None:
+        options.nodes = encode("nodes", nodes)
+    if split is not None:
+        options.split = encode("split", split)
+    options.output, options.experiment = encode("output", output), encode("experiment", experiment)
+    return options
+
+
 def _index(what: str, index: int, count: int) -> int:
     """A number from 0; negative numbers count from the end."""
-    number = operator.index(index)
+    number = as_whole(index)
+    if number is None:
+        raise Error(f"{what} is {brief(index)}; expected a whole number{' or a name' if what == 'layer' else ''}")
     if not count:
         raise Error(f"there is no {what} {number}: the network has none", "ERR_NOT_FOUND")
     if not -count <= number < count:
@@ -499,7 +524,10 @@ def _index(what: str, index: int, count: int) -> int:
 
 def _class_numbers(labels: Any, images: int) -> np.ndarray:
     """The numbers of the images' classes, for the library, which checks that there are such classes."""
-    numbers = np.asarray(labels)
+    try:
+        numbers = np.asarray(labels)
+    except ValueError:
+        raise Error(f"labels is {brief(labels)}; expected one whole number for each image") from None
     if numbers.shape != (images,):
         raise Error(f"there are {images} images and labels of shape {list(numbers.shape)}")
     if numbers.dtype.kind not in "iu":
@@ -510,8 +538,15 @@ def _class_numbers(labels: Any, images: int) -> np.ndarray:
     return fitting
 
 
-def _joined(names: str | Sequence[str]) -> str:
-    return names if isinstance(names, str) else ",".join(names)
+def _joined(what: str, names: str | Sequence[str]) -> str:
+    """The names as a list of the library, which are separated by commas."""
+    try:
+        listed = [names] if isinstance(names, str) else list(names)
+    except TypeError:
+        listed = []
+    if not listed or not all(isinstance(name, str) and name for name in listed):
+        raise Error(f"{what} is {brief(names)}; expected a name or a list of names")
+    return ",".join(listed)
 
 
 def _option(option: Any) -> str | int | float | tuple[int | float, ...]:
@@ -530,11 +565,18 @@ def _single(image: Image) -> Any:
     return singles[0]
 
 
-def _check_channels(image: np.ndarray, channels: int) -> None:
+def _check_shape(image: np.ndarray, transform: Any) -> None:
+    """Floats must have the network's shape."""
+    channels, sides = transform.channels, (transform.height, transform.width)
     if image.shape[0] != channels:
         raise Error(
             f"an image has the shape {list(image.shape)}; expected [channels, height, width] with {channels} "
             f"channel{'s' if channels > 1 else ''} for floats"
+        )
+    if image.shape[1:] != sides:
+        raise Error(
+            f"an image has the shape {list(image.shape)}, and the network takes {sides[0]} x {sides[1]} pixels; resize "
+            f"the image, or open the network with img_size={image.shape[1:]}"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _inputs
 from . import _library as lib
-from ._context import Error, encode
+from ._context import Error, brief, encode
 from ._library import core
 from ._network import Network
 
@@ -39,7 +39,9 @@ def open(  # noqa: A001
     threads: of the engine; 0: one per processor.
     options: options of the network, such as num_classes=10 or img_size=(96, 128).
     """
-    path = encode(os.fspath(what))
+    if not _inputs.is_path(what):
+        raise Error(f"a checkpoint is {brief(what)}; expected a file, a folder, or the name of a network")
+    path = encode("the checkpoint", what)
     network = Network(
         lambda context, how, network: core.att_network_open(context, path, how, network),
         model=model,
@@ -70,6 +72,8 @@ def from_torch(
     options: other options with which the model was made and which its tensors do not show, such as global_pool. The
     image size and the number of heads are those of the model.
     """
+    if not hasattr(model, "state_dict"):
+        raise Error(f"the model is a {type(model).__name__}; expected a module of PyTorch")
     config = getattr(_unwrapped(model), "pretrained_cfg", None) or {}
     name = name or config.get("architecture")
     if not name:
@@ -122,7 +126,7 @@ def _describe(tensor: lib.att_safetensors_tensor, key: str, value: Any) -> None:
         raise Error(f"the tensor {key} is {dtype}; expected one of {', '.join(lib.TORCH_DTYPES)}", "ERR_UNSUPPORTED")
     if value.dim() > lib.MAX_RANK:
         raise Error(f"the tensor {key} has {value.dim()} dimensions; expected at most {lib.MAX_RANK}")
-    tensor.name = encode(key)
+    tensor.name = encode("the name of a tensor", key)
     tensor.dtype = lib.TORCH_DTYPES.index(dtype)
     tensor.shape.rank = value.dim()
     tensor.shape.dims[: value.dim()] = list(value.shape)

@@ -10,7 +10,7 @@ from ctypes import byref
 from pathlib import Path
 from typing import Any
 
-from ._context import Context, Error, encode, texts
+from ._context import Context, Error, encode, texts, whole
 from ._inputs import is_path
 from ._library import lab
 
@@ -63,18 +63,20 @@ def report(
     listed: Sequence[Any] = runs if isinstance(runs, (list, tuple)) else [runs]
     folders = [_folder(run) for run in listed]
     options = lab.att_report_options_defaults()
-    options.title = encode(title)
-    options.reference = None if reference is None else encode(_folder(reference))
+    options.title = encode("title", title)
+    options.reference = None if reference is None else encode("reference", _folder(reference))
     if map_bytes is not None:
-        options.map_bytes = map_bytes
+        options.map_bytes = whole("map_bytes", map_bytes, 0, 2**63 - 1)
+    height = whole("height", height, 1)
     context = Context(threads=1)
     with tempfile.TemporaryDirectory(prefix="attscope-") as scratch:
         path = os.path.join(scratch, "report.html")
         try:
             with context.use():
+                paths = texts("a run", folders)
                 context.check(
                     lab.att_report_write(
-                        context.pointer, texts(folders), len(folders), byref(options), encode(path), None
+                        context.pointer, paths, len(folders), byref(options), encode("the page", path), None
                     )
                 )
         finally:

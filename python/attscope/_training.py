@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from . import _library as lib
-from . import _open, _report
-from ._context import Context, Error, ProgressCallback, encode
+from . import _inputs, _open, _report
+from ._context import Context, Error, ProgressCallback, brief, check_callback, encode, whole
 from ._library import lab
 from ._network import Network
 
@@ -70,13 +70,23 @@ def train(
     Ctrl-C writes a checkpoint, with which `resume` continues, and raises KeyboardInterrupt.
     """
     if data_dir is not None:
+        if not _inputs.is_path(data_dir):
+            raise Error(f"data_dir is {brief(data_dir)}; expected a path")
         options["data_dir"] = data_dir
-    context = Context(int(options.get("threads") or 0))
+    check_callback(progress)
+    context = Context(_threads(options.get("threads")))
     try:
         with context.use():
             return _run(context, config, progress, options)
     finally:
         context.destroy()
+
+
+def _threads(given: Any) -> int:
+    """The option may be a text, as in an args.yaml."""
+    if given is None:
+        return 0
+    return whole("threads", int(given) if isinstance(given, str) and given.isdecimal() else given, 0)
 
 
 def _run(context: Context, config: Any, progress: ProgressCallback | None, options: dict[str, Any]) -> Training:
@@ -105,28 +115,32 @@ def _fill(
     """Stores the settings in the recipe. It points into the texts that are returned, and into the YAML file."""
     lab.att_flags_default(flags, recipe)
     if config is not None:
-        context.check(lab.att_recipe_read(context.pointer, encode(config), recipe, byref(yaml)))
+        context.check(lab.att_recipe_read(context.pointer, encode("config", config), recipe, byref(yaml)))
     kept = []
     for name, value in options.items():
         if value is None:
             continue
-        text = encode(_text(name, value))
+        text = encode(name, _text(name, value))
         kept.append(text)
-        context.check(lab.att_flags_set(flags, encode(name), text, recipe))
+        context.check(lab.att_flags_set(flags, encode("the name of an option", name), text, recipe))
     return kept
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
 def _text(name: str, value: Any) -> str:
     """The value of an option as in an args.yaml."""
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (str, bytes, os.PathLike)):
+    if _inputs.is_path(value):
         return os.fsdecode(value)
-    if isinstance(value, (int, float, np.number)):
-        return repr(value.item() if isinstance(value, np.number) else value)
-    if isinstance(value, Sequence):
-        return " ".join(_text(name, single) for single in value)
-    raise Error(f"the option {name} is {value!r}; expected a number, a text, true or false, or a list of these")
+    plain = value.tolist() if isinstance(value, np.ndarray) else value
+    numbers = [plain] if _is_number(plain) else plain
+    if not isinstance(numbers, Sequence) or not numbers or not all(map(_is_number, numbers)):
+        raise Error(f"{name} is {brief(value)}; expected a number, a text, True or False, or a list of numbers")
+    return " ".join(repr(number.item() if isinstance(number, np.number) else number) for number in numbers)
 
 
 def _collector(epochs: list[dict[str, float]]) -> Any:

@@ -262,14 +262,6 @@ att_status att_comm_collect(att_comm *comm, int channel, void *elements, size_t 
     return is_alone(comm) ? ATT_OK : gather(comm, channel, elements);
 }
 
-att_status att_comm_barrier(att_comm *comm, int channel)
-{
-    if (is_alone(comm))
-        return ATT_OK;
-    double begin = att_seconds_now();
-    return end_call(comm, channel, begin, comm->transport->barrier(comm->state, channel), "a barrier");
-}
-
 /* --- the ordered sum --------------------------------------------------------------------------------------------- */
 
 enum {

@@ -1,4 +1,4 @@
-/* comm/comm.h - what the engine asks of other processes: ordered sums, broadcast, gathering, barriers.
+/* comm/comm.h - what the engine asks of other processes: ordered sums, broadcast, gathering.
  *
  * All processes make the same calls on a channel in the same order. Of comm NULL and of a communicator of one process,
  * calls return at once, except att_comm_reduce(), which is only for several. Errors: ERR_IO, with the failing rank, its
@@ -58,8 +58,6 @@ att_status att_comm_gather(att_comm *comm, int channel, void *bytes, size_t row_
 
 /* One element of `bytes` bytes from each process: element r is that of rank r, and every process receives all. */
 ATT_FOR_LAB att_status att_comm_collect(att_comm *comm, int channel, void *elements, size_t bytes);
-
-att_status att_comm_barrier(att_comm *comm, int channel);
 
 /* Counts time during which computation waited for sums on the background channel. */
 void att_comm_count_wait(att_comm *comm, double seconds);

@@ -29,8 +29,6 @@ struct att_hub {
     int size, members; /* members: joined and not yet left, and the hub's maker */
     bool aborted;
     local_mailbox *mailboxes; /* [channel][from][to] */
-    int waiting[ATT_COMM_CHANNELS];
-    uint64_t generation[ATT_COMM_CHANNELS]; /* of the barrier */
 };
 
 typedef struct local_rank {
@@ -182,24 +180,6 @@ static const char *gather(void *state, int channel, void *bytes, const size_t *o
     return failure;
 }
 
-static const char *barrier(void *state, int channel)
-{
-    const local_rank *member = state;
-    att_hub *hub = member->hub;
-    pthread_mutex_lock(&hub->lock);
-    uint64_t generation = hub->generation[channel];
-    if (++hub->waiting[channel] == hub->size) {
-        hub->waiting[channel] = 0;
-        hub->generation[channel]++;
-        pthread_cond_broadcast(&hub->changed);
-    }
-    while (hub->generation[channel] == generation && !hub->aborted)
-        pthread_cond_wait(&hub->changed, &hub->lock);
-    bool passed = hub->generation[channel] != generation;
-    pthread_mutex_unlock(&hub->lock);
-    return passed ? NULL : aborted_text;
-}
-
 /* --- opening and closing ----------------------------------------------------------------------------------------- */
 
 static size_t mailbox_count(const att_hub *hub)
@@ -261,7 +241,6 @@ static const att_transport local_transport = {.interface = ATT_TRANSPORT_INTERFA
                                               .test = test_for,
                                               .broadcast = broadcast,
                                               .gather = gather,
-                                              .barrier = barrier,
                                               .abort = end_all,
                                               .finish = finish};
 

@@ -20,7 +20,7 @@ typedef struct att_transfer {
     uint64_t pending; /* 1 until wait() or test() found it complete */
 } att_transfer;
 
-enum { ATT_TRANSPORT_INTERFACE = 2, ATT_TRANSFER_BYTES = 1 << 30 };
+enum { ATT_TRANSPORT_INTERFACE = 3, ATT_TRANSFER_BYTES = 1 << 30 };
 
 /* Functions that can fail return NULL on success, or else a text that says what failed, valid until the next call on
  * the same channel. `state` is what start() returned. */
@@ -40,7 +40,6 @@ typedef struct att_transport {
     /* Every process contributes its part of `bytes` and receives those of all others: rank r's part lies at offsets[r]
      * and ends at offsets[r + 1]. */
     const char *(*gather)(void *state, int channel, void *bytes, const size_t *offsets);
-    const char *(*barrier)(void *state, int channel);
     void (*abort)(void *state, int exit_status);
     void (*finish)(void *state);
 } att_transport;

@@ -25,6 +25,7 @@ att_status att_hub_cache_of(att_context *context, const att_hub_settings *settin
 {
     char locks[ATT_HUB_PATH];
     cache->context = context;
+    ATT_TRY(att_hub_settings_require(context, settings->cache, "HF_HUB_CACHE"));
     ATT_TRY(join_repository(context, settings->cache, repository, cache->folder));
     ATT_TRY(att_path_join(context, settings->cache, ".locks", locks, sizeof locks));
     return join_repository(context, locks, repository, cache->locks);

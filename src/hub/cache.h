@@ -21,6 +21,7 @@ typedef struct att_hub_cache {
     char locks[ATT_HUB_PATH];
 } att_hub_cache;
 
+/* Errors: ERR_ARGUMENT (an unknown cache; a path that is too long). */
 att_status att_hub_cache_of(att_context *context, const att_hub_settings *settings, const char *repository,
                             att_hub_cache *cache);
 

@@ -116,21 +116,39 @@ static att_status fail_with_suggestion(const search *s, const char *what)
     return att_fail(s->context, ATT_ERR_NOT_FOUND, "%s: %s%s", s->name->repository, what, why);
 }
 
+enum { TOKEN_TEXT = sizeof((att_hub_settings *)0)->token_fault + 128 };
+
+/* What is said about the access token of a user who seems to need one. */
+static const char *describe_token(const search *s, char text[TOKEN_TEXT])
+{
+    const char *fault = s->settings->token_fault;
+    if (*s->settings->token)
+        return "there is no repository of this name that your access token may read";
+    snprintf(text, TOKEN_TEXT, "there is no public repository of this name; a private one needs %s%s",
+             *fault ? "your access token, which cannot be read: " : "HF_TOKEN", fault);
+    return text;
+}
+
+static att_status fail_gated(const search *s)
+{
+    const char *repository = s->name->repository, *fault = s->settings->token_fault;
+    return att_fail(s->context, ATT_ERR_NOT_FOUND,
+                    "%s is open only to users who accepted its terms: accept them at %s/%s, and set HF_TOKEN to your "
+                    "access token%s%s",
+                    repository, s->settings->endpoint, repository, *fault ? "; the present one cannot be read: " : "",
+                    fault);
+}
+
 static att_status fail_code(const search *s, const char *file, const att_reply *reply)
 {
     const char *repository = s->name->repository;
+    char what[TOKEN_TEXT];
     if (strcmp(reply->error, "GatedRepo") == 0)
-        return att_fail(
-            s->context, ATT_ERR_NOT_FOUND,
-            "%s is open only to users who accepted its terms: accept them at %s/%s, and set HF_TOKEN to your "
-            "access token",
-            repository, s->settings->endpoint, repository);
+        return fail_gated(s);
     if (strcmp(reply->error, "RevisionNotFound") == 0)
         return att_fail(s->context, ATT_ERR_NOT_FOUND, "%s has no revision \"%s\"", repository, s->name->revision);
     if (strcmp(reply->error, "RepoNotFound") == 0 || reply->code == 401 || reply->code == 403 || reply->code == 404)
-        return fail_with_suggestion(
-            s, *s->settings->token ? "there is no repository of this name that your access token may read"
-                                   : "there is no public repository of this name; a private one needs HF_TOKEN");
+        return fail_with_suggestion(s, describe_token(s, what));
     return att_fail(s->context, ATT_ERR_IO, "%s of %s: %s answers with HTTP status %d", file, repository,
                     s->session.endpoint.host, reply->code);
 }

@@ -32,16 +32,30 @@ static bool is_on(const char *name)
     return false;
 }
 
-/* Writes the path, in which a leading "~/" is the home folder. */
+att_status att_hub_settings_require(att_context *context, const char *folder, const char *name)
+{
+    return *folder ? ATT_OK
+                   : att_fail(context, ATT_ERR_ARGUMENT,
+                              "the cache of downloads cannot be found: the environment variable HOME is not set, and "
+                              "%s names no folder outside of it",
+                              name);
+}
+
+/* Writes the path, in which a leading "~/" is the home folder; "" if that is not known. */
 static att_status expand(att_context *context, const char *from, char *path, size_t size)
 {
     const char *home = variable("HOME");
     if (strncmp(from, "~/", 2) != 0)
         return att_path_copy(context, from, path, size);
-    if (!home)
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "the cache of downloads cannot be found: the environment variable HOME is not set");
-    return att_path_join(context, home, from + 2, path, size);
+    *path = '\0';
+    return home ? att_path_join(context, home, from + 2, path, size) : ATT_OK;
+}
+
+/* Writes "FOLDER/BELOW"; "" if the folder is. */
+static att_status join(att_context *context, const char *folder, const char *below, char *path, size_t size)
+{
+    *path = '\0';
+    return *folder ? att_path_join(context, folder, below, path, size) : ATT_OK;
 }
 
 /* Writes the path in the variable `name`; without it, "FOLDER/BELOW", where the folder is that of cached files. */
@@ -52,7 +66,7 @@ static att_status find_home(att_context *context, const char *name, const char *
     if (given)
         return expand(context, given, path, size);
     ATT_TRY(expand(context, caches ? caches : "~/.cache", folder, sizeof folder));
-    return att_path_join(context, folder, below, path, size);
+    return join(context, folder, below, path, size);
 }
 
 static att_status find_caches(att_context *context, const char *home, att_hub_settings *s)
@@ -60,9 +74,9 @@ static att_status find_caches(att_context *context, const char *home, att_hub_se
     const char *given = variable("HF_HUB_CACHE");
     char torch[ATT_HUB_PATH];
     ATT_TRY(given ? expand(context, given, s->cache, sizeof s->cache)
-                  : att_path_join(context, home, "hub", s->cache, sizeof s->cache));
+                  : join(context, home, "hub", s->cache, sizeof s->cache));
     ATT_TRY(find_home(context, "TORCH_HOME", "torch", torch, sizeof torch));
-    return att_path_join(context, torch, "hub/checkpoints", s->torch, sizeof s->torch);
+    return join(context, torch, "hub/checkpoints", s->torch, sizeof s->torch);
 }
 
 static att_status find_endpoint(att_context *context, att_hub_settings *s)
@@ -101,23 +115,34 @@ static att_status take_token(att_context *context, const char *from, const char 
     return ATT_OK;
 }
 
-static att_status find_token(att_context *context, const char *home, att_hub_settings *s)
+static att_status read_token(att_context *context, const char *path, att_hub_settings *s)
 {
-    const char *given = variable("HF_TOKEN"), *place = variable("HF_TOKEN_PATH");
-    char path[ATT_HUB_PATH], *text;
+    char *text;
     size_t size;
-    if (is_on("HF_HUB_DISABLE_IMPLICIT_TOKEN"))
-        return ATT_OK;
-    if (given)
-        return take_token(context, "HF_TOKEN", given, s);
-    ATT_TRY(place ? expand(context, place, path, sizeof path)
-                  : att_path_join(context, home, "token", path, sizeof path));
-    if (!att_file_exists(path))
-        return ATT_OK;
     ATT_TRY(att_file_read(context, path, MOST_TOKEN_FILE, &text, &size));
     att_status status = take_token(context, path, text, s);
     att_free(context, text);
     return status;
+}
+
+/* Files that are public or in the cache need no token, so one that cannot be read only matters to a server that wants
+ * one. */
+static att_status find_token(att_context *context, const char *home, att_hub_settings *s)
+{
+    const char *given = variable("HF_TOKEN"), *place = variable("HF_TOKEN_PATH");
+    char path[ATT_HUB_PATH];
+    if (is_on("HF_HUB_DISABLE_IMPLICIT_TOKEN"))
+        return ATT_OK;
+    if (given)
+        return take_token(context, "HF_TOKEN", given, s);
+    ATT_TRY(place ? expand(context, place, path, sizeof path) : join(context, home, "token", path, sizeof path));
+    if (!att_file_exists(path))
+        return ATT_OK;
+    att_status status = read_token(context, path, s);
+    if (status == ATT_OK || status == ATT_ERR_MEMORY)
+        return status;
+    snprintf(s->token_fault, sizeof s->token_fault, "%s", att_context_message(context));
+    return ATT_OK;
 }
 
 att_status att_hub_settings_read(att_context *context, att_hub_settings *settings)

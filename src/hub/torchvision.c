@@ -124,6 +124,7 @@ att_status att_hub_torchvision_find(att_context *context, const att_hub_settings
     const att_torchvision *entry = NULL;
     char file[ATT_HUB_PATH];
     ATT_TRY(find_entry(context, text, &entry));
+    ATT_TRY(att_hub_settings_require(context, settings->torch, "TORCH_HOME"));
     ATT_TRY(att_path_join(context, settings->torch, entry->file, file, sizeof file));
     if (!att_file_exists(file) && settings->offline)
         return att_fail(context, ATT_ERR_NOT_FOUND,

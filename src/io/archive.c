@@ -1,8 +1,7 @@
-#include "io/archive.h"
+#include "io/archive_members.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,44 +10,16 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <zlib.h>
 
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/archive_source.h"
 #include "io/zip.h"
 
-enum { INFLATE_BLOCK = 1 << 15, MAX_NAME = 4096, RAW_DEFLATE = -15 };
+enum { MAX_NAME = 4096 };
 #define DEFLATED "deflation" /* libarchive's names of the two methods */
 #define STORED "uncompressed"
 static const int64_t max_members = (int64_t)1 << 26;
-
-typedef struct member {
-    const char *name;
-    size_t size;
-    int64_t offset; /* offset of its data (compressed data, if deflated) in the archive */
-    uint8_t *kept;  /* gzipped tar: its data; else NULL */
-    bool deflated;
-    uint32_t checksum; /* zip: CRC-32 of the uncompressed data */
-    uint64_t header;   /* zip: offset of the local header to which `checksum` belongs */
-} member;
-
-struct att_archive {
-    att_context *context;
-    char *path;
-    int descriptor;
-    const char *kind;
-    att_arena names;
-    member *members;
-    int64_t count, capacity, skipped;
-    size_t kept_bytes;
-    int64_t begin, end; /* offsets of the archive in the file: 0 and the file's size, unless it lies in another one */
-};
-
-static bool is_zip(const att_archive *archive)
-{
-    return archive->kind && strcmp(archive->kind, "zip") == 0;
-}
 
 typedef struct archive_walk {
     att_archive *archive;
@@ -70,25 +41,6 @@ static att_status fail_walk(const archive_walk *walk)
     return att_fail(walk->archive->context, code == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_FORMAT,
                     "%s: not a .tar, .tar.gz or .zip that can be read: %s", walk->archive->path,
                     reason ? reason : "it is truncated or damaged");
-}
-
-/* --- the file ----------------------------------------------------------------------------------------------------- */
-
-/* Returns the number of bytes read at the offset, less than `size` only at the end of the file, or -1 on failure. */
-static ssize_t read_at(int descriptor, uint8_t *bytes, size_t size, int64_t offset)
-{
-    size_t done = 0;
-    while (done < size) {
-        ssize_t got = pread(descriptor, bytes + done, size - done, (off_t)(offset + (int64_t)done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        done += (size_t)got;
-    }
-    return (ssize_t)done;
 }
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
@@ -136,7 +88,7 @@ static bool member_is_plain(struct archive_entry *entry)
 /* --- a zip's directory ------------------------------------------------------------------------------------------- */
 
 /* Returns the first member whose data begins after offset `begin`, or NULL. Members of a zip are sorted by offset. */
-static member *member_behind(const att_archive *archive, uint64_t begin)
+static att_archive_member *member_behind(const att_archive *archive, uint64_t begin)
 {
     int64_t low = 0, high = archive->count;
     while (low < high) {
@@ -153,7 +105,7 @@ static member *member_behind(const att_archive *archive, uint64_t begin)
  * last one before its data. */
 static void store_checksum(const att_archive *archive, uint64_t begin, uint32_t checksum)
 {
-    member *found = member_behind(archive, begin);
+    att_archive_member *found = member_behind(archive, begin);
     if (found && begin >= found->header) {
         found->header = begin;
         found->checksum = checksum;
@@ -205,8 +157,8 @@ static att_status grow(att_archive *archive)
         return att_fail(archive->context, ATT_ERR_UNSUPPORTED, "%s: more than %lld files", archive->path,
                         (long long)max_members);
     int64_t capacity = archive->capacity ? 2 * archive->capacity : 256;
-    size_t bytes = (size_t)capacity * sizeof(member);
-    member *members = att_reallocate(archive->context, archive->members, bytes);
+    size_t bytes = (size_t)capacity * sizeof(att_archive_member);
+    att_archive_member *members = att_reallocate(archive->context, archive->members, bytes);
     if (!members)
         return att_fail_memory(archive->context, bytes, archive->path);
     archive->members = members;
@@ -214,7 +166,7 @@ static att_status grow(att_archive *archive)
     return ATT_OK;
 }
 
-static att_status keep_bytes(const archive_walk *walk, member *added)
+static att_status keep_bytes(const archive_walk *walk, att_archive_member *added)
 {
     att_archive *archive = walk->archive;
     if (added->size > walk->cache_bytes - archive->kept_bytes)
@@ -299,10 +251,10 @@ static att_status add_member(archive_walk *walk)
     if (deflated && use == ATT_ARCHIVE_KEEP)
         ATT_TRY(count_unpacked(walk, size));
     ATT_TRY(grow(archive));
-    member added = {.name = att_arena_string(&archive->names, name),
-                    .size = size,
-                    .offset = archive->begin + archive_filter_bytes(walk->reader, 0),
-                    .deflated = deflated};
+    att_archive_member added = {.name = att_arena_string(&archive->names, name),
+                                .size = size,
+                                .offset = archive->begin + archive_filter_bytes(walk->reader, 0),
+                                .deflated = deflated};
     if (!added.name)
         return att_fail_memory(archive->context, strlen(name), archive->path);
     if (archive->descriptor < 0 && use == ATT_ARCHIVE_KEEP)
@@ -348,7 +300,7 @@ static void check_tar_end(const archive_walk *walk, int64_t bytes)
 {
     enum { TAR_END = 2 * 512 };
     const att_archive *archive = walk->archive;
-    if (archive->kind && !is_zip(archive) && bytes < TAR_END)
+    if (archive->kind && !att_archive_is_zip(archive) && bytes < TAR_END)
         att_log(archive->context, ATT_LOG_WARNING,
                 "%s ends without the two blocks of zeros that end a tar: files at its end may be missing; compare its "
                 "size or checksum with the original's",
@@ -476,8 +428,8 @@ static att_status check_begins_as_tar(const att_archive *archive)
 {
     uint8_t header[ATT_TAR_HEADER];
     int64_t size = archive->end - archive->begin;
-    ssize_t got =
-        read_at(archive->descriptor, header, size < ATT_TAR_HEADER ? (size_t)size : ATT_TAR_HEADER, archive->begin);
+    ssize_t got = att_archive_read_at(archive->descriptor, header,
+                                      size < ATT_TAR_HEADER ? (size_t)size : ATT_TAR_HEADER, archive->begin);
     if (got < 0)
         return att_fail(archive->context, ATT_ERR_IO, "%s could not be read: %s", archive->path, strerror(errno));
     if (att_tar_begins(header, (size_t)got))
@@ -490,7 +442,7 @@ static att_status check_begins_as_tar(const att_archive *archive)
 att_status att_archive_open_inner(const att_archive *outer, int64_t index, att_archive **out)
 {
     att_context *context = outer->context;
-    const member *from = &outer->members[index];
+    const att_archive_member *from = &outer->members[index];
     char path[2 * MAX_NAME];
     snprintf(path, sizeof path, "%s/%s", outer->path, from->name);
     att_archive *archive = create(context, path);
@@ -574,89 +526,4 @@ size_t att_archive_size(const att_archive *archive, int64_t index)
 int64_t att_archive_offset(const att_archive *archive, int64_t index)
 {
     return archive->members[index].offset;
-}
-
-/* --- reading ----------------------------------------------------------------------------------------------------- */
-
-static att_status fail_member(const att_archive *archive, att_context *context, const member *from, att_status status,
-                              const char *reason)
-{
-    return att_fail(context, status, "%s in %s: %s", from->name, archive->path, reason);
-}
-
-static att_status read_stored(const att_archive *archive, att_context *context, const member *from, uint8_t *bytes)
-{
-    ssize_t got = read_at(archive->descriptor, bytes, from->size, from->offset);
-    if (got < 0)
-        return fail_member(archive, context, from, ATT_ERR_IO, "could not be read");
-    if ((size_t)got < from->size)
-        return fail_member(archive, context, from, ATT_ERR_FORMAT, "the archive is truncated");
-    return ATT_OK;
-}
-
-/* Decompresses a member. Returns Z_STREAM_END if the output has exactly the member's size, else an error code of zlib
- * (Z_BUF_ERROR: the output is larger). */
-static int inflate_member(const att_archive *archive, const member *from, z_stream *z, uint8_t *block)
-{
-    int64_t offset = from->offset;
-    int code = Z_OK;
-    while (code == Z_OK) {
-        ssize_t got = read_at(archive->descriptor, block, INFLATE_BLOCK, offset);
-        if (got <= 0)
-            return got < 0 ? Z_ERRNO : Z_DATA_ERROR;
-        offset += got;
-        z->next_in = block;
-        z->avail_in = (unsigned)got;
-        code = inflate(z, Z_NO_FLUSH);
-    }
-    return code == Z_STREAM_END && z->avail_out > 0 ? Z_DATA_ERROR : code;
-}
-
-static att_status read_deflated(const att_archive *archive, att_context *context, const member *from, uint8_t *bytes)
-{
-    if (from->size > UINT_MAX)
-        return fail_member(archive, context, from, ATT_ERR_UNSUPPORTED,
-                           "compressed files of 4 GiB or more are not supported");
-    uint8_t *block = att_reallocate(context, NULL, INFLATE_BLOCK);
-    z_stream z = {.next_out = bytes, .avail_out = (unsigned)from->size};
-    if (!block || inflateInit2(&z, RAW_DEFLATE) != Z_OK) {
-        att_free(context, block);
-        return fail_member(archive, context, from, ATT_ERR_MEMORY, "out of memory for unpacking");
-    }
-    int code = inflate_member(archive, from, &z, block);
-    inflateEnd(&z);
-    att_free(context, block);
-    switch (code) {
-    case Z_STREAM_END:
-        return ATT_OK;
-    case Z_ERRNO:
-        return fail_member(archive, context, from, ATT_ERR_IO, "could not be read");
-    case Z_MEM_ERROR:
-        return fail_member(archive, context, from, ATT_ERR_MEMORY, "out of memory for unpacking");
-    default:
-        return fail_member(archive, context, from, ATT_ERR_FORMAT, "truncated or corrupt, or its size is wrong");
-    }
-}
-
-static att_status check_sum(const att_archive *archive, att_context *context, const member *from, const uint8_t *bytes)
-{
-    if (crc32_z(0, bytes, from->size) == from->checksum)
-        return ATT_OK;
-    return fail_member(archive, context, from, ATT_ERR_FORMAT,
-                       "its checksum (CRC-32) differs; the archive is damaged: copy or download it again");
-}
-
-att_status att_archive_read(const att_archive *archive, att_context *context, int64_t index, void *bytes)
-{
-    const member *from = &archive->members[index];
-    if (from->size == 0)
-        return ATT_OK;
-    if (archive->descriptor < 0) {
-        if (!from->kept)
-            return fail_member(archive, context, from, ATT_ERR_UNSUPPORTED, "not kept when the archive was opened");
-        memcpy(bytes, from->kept, from->size);
-        return ATT_OK;
-    }
-    ATT_TRY(from->deflated ? read_deflated(archive, context, from, bytes) : read_stored(archive, context, from, bytes));
-    return is_zip(archive) ? check_sum(archive, context, from, bytes) : ATT_OK;
 }

@@ -117,8 +117,6 @@ att_status att_file_appender_open(att_context *context, const char *path, size_t
 att_status att_file_appender_write(att_file_appender *appender, const void *bytes, size_t size);
 /* Waits until all appended records are on the disk. */
 att_status att_file_appender_sync(att_file_appender *appender);
-/* Size of the file in bytes. */
-size_t att_file_appender_size(const att_file_appender *appender);
 /* Closes the file, frees the appender and sets *appender to NULL. NULL and pointers to NULL are allowed. */
 void att_file_appender_close(att_file_appender **appender);
 

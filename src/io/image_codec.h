@@ -4,6 +4,8 @@
 
 #include <attscope/image.h>
 
+#include "core/export.h"
+
 typedef struct att_box {
     int x, y, width, height;
 } att_box;
@@ -32,8 +34,9 @@ bool att_image_begins(const void *bytes, size_t size);
 
 /* Like att_image_decode(), with the file's name for messages. Pixels outside the needed box may be undefined. `need`
  * changes neither the other pixels nor which files fail. */
-att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size, int channels,
-                                  const att_image_limits *limits, const att_image_need *need, att_image *image);
+ATT_FOR_LAB att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size,
+                                              int channels, const att_image_limits *limits, const att_image_need *need,
+                                              att_image *image);
 /* Like att_image_read(), with `need` as above. */
 att_status att_image_read_needed(att_context *context, const char *path, int channels, const att_image_limits *limits,
                                  const att_image_need *need, att_image *image);

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/file.h"
+#include "io/system.h"
 
 enum { NAME = 64, MOST_BYTES = 4 << 20, FIRST = 1 };
 
@@ -64,19 +65,13 @@ static int open_at(int folder, const char *name, int flags)
 }
 
 /* Writes and flushes the whole text. Returns 0 or an error number. */
-static int write_all(int descriptor, const char *text)
+static int write_text(int descriptor, const char *text)
 {
-    const bool flushes = *text != '\0';
-    for (size_t left = strlen(text); left > 0;) {
-        ssize_t written = write(descriptor, text, left);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return written < 0 ? errno : ENOSPC;
-        text += written;
-        left -= (size_t)written;
-    }
-    return !flushes || fsync(descriptor) == 0 || errno == EINVAL ? 0 : errno;
+    int code = att_system_write(descriptor, text, strlen(text));
+    if (code != 0 || *text == '\0')
+        return code;
+    code = att_system_sync(descriptor);
+    return code == EINVAL ? 0 : code; /* the file system does not flush files */
 }
 
 /* Creates a file, which must not exist. Returns 0 or an error number. */
@@ -85,7 +80,7 @@ static int create_file(int folder, const char *name, const char *text)
     int descriptor = open_at(folder, name, O_WRONLY | O_CREAT | O_EXCL);
     if (descriptor < 0)
         return errno;
-    int code = write_all(descriptor, text);
+    int code = write_text(descriptor, text);
     if (close(descriptor) != 0 && code == 0)
         code = errno;
     if (code != 0)

@@ -15,4 +15,8 @@ typedef struct att_selection {
  * option, value, nothing selected), ERR_MEMORY. */
 att_status att_selections_parse(att_context *context, const char *with, att_selection **selections);
 
+/* Returns ERR_ARGUMENT if an instrument of the measure needs labels and was named. Those that "all" or a '?' selects
+ * skip samples without labels. */
+att_status att_measure_check_unlabelled(const att_measure *measure);
+
 #endif

@@ -55,6 +55,7 @@ const att_instrument att_instrument_tns = {
              "the others averaged",
          .options = options,
          .option_count = sizeof options / sizeof *options,
+         .by_sample = true,
          .statistics = statistics,
          .readings = att_nsi_readings,
          .readings_agree = ATT_NSI_READINGS_AGREE,

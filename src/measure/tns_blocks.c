@@ -44,7 +44,7 @@ typedef struct summary {
 /* One step. */
 typedef struct part {
     int64_t largest;    /* in how many images the step has the largest index */
-    att_spread without; /* TNS of the other steps */
+    att_spread without; /* TNS of the other steps; NaN if there are none */
 } part;
 
 static size_t reading_size(const att_observed *shape)
@@ -79,7 +79,7 @@ static void add_image(summary *of, part *parts, const att_observed *observed, at
     att_spread_add(&of->mean, s.sum / s.count);
     parts[s.where].largest++;
     for (int t = 0; t < observed->count; t++)
-        if (observed->constants[t] != 0 && s.count > 1)
+        if (observed->constants[t] != 0)
             att_spread_add(&parts[t].without, att_tns(t == s.where ? s.second : s.largest,
                                                       (s.sum - att_nsi(observed->rows[t], reading)) / (s.count - 1)));
 }
@@ -112,6 +112,7 @@ static void merge(void *state, const void *later, const att_observed *shape)
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
+/* If the indices of no image are defined, all means are 0 / 0, which is NaN. */
 static att_figure figure_of(const summary *of, double mean, double deviation)
 {
     int64_t count = of->mean.count + of->undefined;
@@ -125,7 +126,7 @@ static att_figure without_of(const summary *of, const part *step)
 
 static att_figure share_of(const summary *of, const part *step)
 {
-    return figure_of(of, (double)step->largest / (of->mean.count > 0 ? (double)of->mean.count : NAN), NAN);
+    return figure_of(of, (double)step->largest / (double)of->mean.count, NAN);
 }
 
 /* The step that has the largest index most often; of several the first. */
@@ -148,7 +149,7 @@ static att_figure common_mu(const summary *of)
         if (bin->count > 0 && bin->mean >= mu)
             sum += (double)bin->count * bin->mean * (bin->mean / mu - 1) + bin->squares / mu;
     }
-    return figure_of(of, of->mean.count > 0 ? sum / (double)of->mean.count : NAN, NAN);
+    return figure_of(of, sum / (double)of->mean.count, NAN);
 }
 
 static void report(const void *state, const att_observed *shape, att_figure *figures)

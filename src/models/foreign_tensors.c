@@ -98,6 +98,7 @@ static const struct foreign_name {
     {"*.attn.inner_attn_ln.*", "EVA under its authors' names; only timm's are read"},
     {"*.mlp.ffn_ln.*", "EVA under its authors' names; only timm's are read"},
     {"*.attn.wq.*", "Sapiens2"},
+    {"features.*.attn.*", "torchvision's names of a Swin transformer; only timm's are read"},
     {"encoder.layers.encoder_layer_*", "torchvision's names of a ViT; only timm's are read"},
     {"vit.embeddings.*", TRANSFORMERS},
     {"vit.encoder.*", TRANSFORMERS},

@@ -1,12 +1,13 @@
 /* Figures of a few images. */
 #include "core/error.h"
+#include "measure/selection.h"
 #include "network/network.h"
 
 /* Instruments use labels as indices of the logits. */
 static att_status check_labels(const att_network *network, int count, const int32_t *labels)
 {
     const int classes = att_model_classes(network->model);
-    for (int i = 0; labels && i < count; i++)
+    for (int i = 0; i < count; i++)
         if (labels[i] < 0 || labels[i] >= classes)
             return att_fail(network->context, ATT_ERR_ARGUMENT,
                             "the label of image %d is %d, and the network has %d classes, numbered from 0", i,
@@ -28,7 +29,7 @@ att_status att_network_measure(att_network *network, att_measure *measure, const
                         "network");
     if (count < 1)
         return att_fail(network->context, ATT_ERR_ARGUMENT, "a measurement of %d images, expected at least 1", count);
-    ATT_TRY(check_labels(network, count, labels));
+    ATT_TRY(labels ? check_labels(network, count, labels) : att_measure_check_unlabelled(measure));
     ATT_TRY(att_inference_create(att_model_graph(network->observed), network->weights, &options, &inference));
     att_status status = att_inference_run(&inference, pixels, count, &answers);
     if (status == ATT_OK)

@@ -55,8 +55,6 @@ struct att_network {
 /* class_names.c: sets the class names that the file or the config.json beside it gives. They are freed with the
  * network. */
 att_status att_network_take_class_names(att_network *network);
-/* The names with which the network was trained, one per line; NULL: not known. */
-const char *att_network_trained_names(const att_network *network);
 /* The data set whose built-in names belong to the network's outputs; NULL: none, or others are stated. */
 const att_known_classes *att_network_known_order(const att_network *network);
 /* config_names.c: sets network->config_names, and *shown to the names for people, one per line, which the caller frees.

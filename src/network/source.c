@@ -42,6 +42,10 @@ static att_status check_name(att_context *context, const char *what)
 static att_status find(att_context *context, const char *what, char *path, size_t size)
 {
     struct stat found;
+    if (!*what)
+        return att_fail(
+            context, ATT_ERR_NOT_FOUND,
+            "the name of the checkpoint is empty; expected a file, a folder, pretrained weights or a network");
     if (stat(what, &found) != 0)
         return att_hub_is_name(what) ? att_hub_find(context, what, path, size) : check_name(context, what);
     return S_ISDIR(found.st_mode) ? find_in(context, what, path, size) : att_path_copy(context, what, path, size);

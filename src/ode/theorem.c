@@ -47,9 +47,10 @@ static double nonlinear_of(const work *w, int size)
     return norm > 0 ? difference / norm : difference > 0 ? INFINITY : 0;
 }
 
-static const char *first_failure(const att_ode_theorem *t)
+static const char *first_failure(const att_ode_theorem *t, const double *u, int size)
 {
-    return !(t->asymmetry <= MOST_ASYMMETRY)   ? "J is not symmetric"
+    return !(att_ode_norm(u, size) > 0)        ? "the initial value is 0"
+           : !(t->asymmetry <= MOST_ASYMMETRY) ? "J is not symmetric"
            : !(t->largest < 0)                 ? "an eigenvalue of J is not negative"
            : !(t->gap > LEAST_GAP)             ? "eigenvalues of J are not distinct"
            : !(t->nonlinear <= MOST_NONLINEAR) ? "f(u) is not J u, so that the formula of c does not apply"
@@ -72,7 +73,7 @@ static void compute_terms(const work *w, const double *u, int size, double step,
     t->sai = att_ode_norm(w->image, size) / norm;
     /* SAI - c SI = (SAI^2 - c^2 SI^2) / (SAI + c SI), in which the largest terms need not be subtracted. */
     double others = att_ode_norm(w->image + 1, size - 1) / norm;
-    t->rest = t->sai > 0 ? others * others / (t->sai + t->c * t->stiffness_index) : 0;
+    t->rest = others * others / (t->sai + t->c * t->stiffness_index);
 }
 
 static att_status check(att_ode *ode, double step, const work *w, att_ode_theorem *t)
@@ -98,7 +99,7 @@ static att_status check(att_ode *ode, double step, const work *w, att_ode_theore
         t->largest = w->values[size - 1];
         t->gap = gap_of(w->values, size) / t->stiffness_index;
     }
-    t->fails = first_failure(t);
+    t->fails = first_failure(t, u, size);
     if (!t->fails)
         compute_terms(w, u, size, step, t);
     return ATT_OK;

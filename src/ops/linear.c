@@ -247,6 +247,7 @@ static const att_op_case weight_grad_cases[] = {
     {.name = "tiny_fc1", .in = {ATT_CASE_SAMPLE(197, 768), ATT_CASE_SAMPLE(197, 192)}, .in_count = 2, .bench = true},
     {.name = "tiny_fc2", .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_SAMPLE(197, 768)}, .in_count = 2, .bench = true},
     {.name = "small_fc1", .in = {ATT_CASE_SAMPLE(197, 1536), ATT_CASE_SAMPLE(197, 384)}, .in_count = 2, .bench = true},
+    {.name = "nine_heads", .in = {ATT_CASE_SAMPLE(768, 400), ATT_CASE_SAMPLE(768, 3600)}, .in_count = 2, .bench = true},
 };
 
 const att_op att_op_linear_weight_grad = {

@@ -230,6 +230,13 @@ att_status att_engine_find(att_engine *engine, const char *path, att_opened **fo
     return ATT_OK;
 }
 
+att_status att_engine_open(att_engine *engine, att_context *context, const char *path)
+{
+    att_opened *o;
+    ATT_TRY(att_engine_enter(engine, context));
+    return att_engine_leave(engine, att_engine_find(engine, path, &o));
+}
+
 static void write_layer(att_json_writer *writer, const att_explorer_layer *layer)
 {
     att_json_begin_object(writer);
@@ -255,23 +262,6 @@ static void write_branch(att_json_writer *writer, att_explorer_branch branch)
     write_text(writer, "scope", branch.scope);
     write_text(writer, "content", branch.content);
     att_json_end_object(writer);
-}
-
-/* Those that need no classes and are quick. */
-static void write_instruments(const att_context *context, att_json_writer *writer)
-{
-    att_json_key(writer, "instruments");
-    att_json_begin_array(writer);
-    for (int i = 0; i < att_instrument_count(context); i++) {
-        const att_instrument_info info = att_instrument_at(context, i);
-        if (info.needs_labels || info.costly)
-            continue;
-        att_json_begin_object(writer);
-        write_text(writer, "name", info.name);
-        write_text(writer, "title", info.title ? info.title : info.name);
-        att_json_end_object(writer);
-    }
-    att_json_end_array(writer);
 }
 
 static void write_network(const att_opened *o, att_json_writer *writer)
@@ -303,6 +293,6 @@ att_status att_engine_write_model(att_engine *engine, att_context *context, cons
     if (status == ATT_OK)
         write_network(o, writer);
     if (status == ATT_OK)
-        write_instruments(engine->context, writer);
+        status = att_engine_write_instruments(engine, o, writer);
     return att_engine_leave(engine, status);
 }

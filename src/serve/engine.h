@@ -21,7 +21,13 @@
 
 typedef struct att_engine att_engine;
 
-enum { ATT_ENGINE_ID = 24, ATT_ENGINE_CHANGES = 2048, ATT_ENGINE_UPLOADS = 16, ATT_ENGINE_NETWORKS = 4 };
+enum {
+    ATT_ENGINE_ID = 24,
+    ATT_ENGINE_NAME = 1024,
+    ATT_ENGINE_CHANGES = 2048,
+    ATT_ENGINE_UPLOADS = 16,
+    ATT_ENGINE_NETWORKS = 4
+};
 /* The most bytes of pixels that all uploads have together. */
 #define ATT_ENGINE_UPLOAD_BYTES ((size_t)256 << 20)
 
@@ -41,15 +47,21 @@ void att_engine_destroy(att_engine **engine);
 att_status att_engine_write_images(att_engine *engine, att_context *context, int64_t first, int64_t count,
                                    att_json_writer *writer);
 /* Decodes and keeps an image. The oldest uploads are forgotten, so that ATT_ENGINE_UPLOADS and ATT_ENGINE_UPLOAD_BYTES
- * hold. id: of the image. Errors: those of att_image_decode(). */
-att_status att_engine_upload(att_engine *engine, att_context *context, const void *bytes, size_t size,
+ * hold. name: of its file, for lists and messages, of which ATT_ENGINE_NAME - 1 bytes are kept. id: of the image.
+ * Errors: those of att_image_decode(). */
+att_status att_engine_upload(att_engine *engine, att_context *context, const char *name, const void *bytes, size_t size,
                              char id[static ATT_ENGINE_ID]);
 /* Appends a PNG of at most 96 x 96 pixels. Errors: ERR_NOT_FOUND, those of att_dataset_read(). */
 att_status att_engine_thumbnail(att_engine *engine, att_context *context, const char *image, att_text *out);
 
+/* Opens a checkpoint, unless it is open. Errors: those of att_network_open() and att_explorer_create(). */
+att_status att_engine_open(att_engine *engine, att_context *context, const char *path);
+
 /* Writes what the network has: "network" (its name), "layers" (att_explorer_layer), "branches" (of {scope, content}),
- * "tokens" (how many can be removed), "classes", and "instruments", of {name, title}, for att_engine_write_figures().
- * path: of the checkpoint. Errors: those of att_network_open() and att_explorer_create(). */
+ * "tokens" (how many can be removed), "classes", and "instruments", of {name, title, reason}, for
+ * att_engine_write_figures(): those that need no classes and are quick enough for a page. reason: a sentence that says
+ * why the instrument has nothing to measure in this network; null if it has. path: of the checkpoint. Errors: those of
+ * att_network_open(), att_explorer_create() and att_measure_create(). */
 att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
 
 /* What a request asks about: a checkpoint, an image, changes. */

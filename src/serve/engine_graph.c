@@ -170,8 +170,13 @@ static void write_measured(const att_measure *measure, att_json_writer *writer)
     att_json_end_array(writer);
 }
 
-/* Instruments that run the network many times would keep other requests waiting. collapse, which a lesson shows, is
- * costly only beside the others. */
+/* Whether an instrument runs the network so many times that other requests would have to wait. collapse, which a lesson
+ * shows, is costly only beside the others. */
+static bool is_slow(const att_instrument_info *info)
+{
+    return info->costly && strcmp(info->name, "collapse") != 0;
+}
+
 static att_status refuse_slow(const att_engine *engine, const char *with)
 {
     for (const char *at = with; *at;) {
@@ -179,12 +184,54 @@ static att_status refuse_slow(const att_engine *engine, const char *with)
         att_instrument_info info;
         const size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ":,"), at);
-        if (att_instrument_find(engine->context, name, &info) && info.costly && strcmp(name, "collapse") != 0)
+        if (att_instrument_find(engine->context, name, &info) && is_slow(&info))
             return att_fail(engine->context, ATT_ERR_ARGUMENT,
                             "%s takes too long for a page: use attscope measure --with %s", name, name);
         at += length + (at[length] == ',');
     }
     return ATT_OK;
+}
+
+/* Sets *reason to NULL if the instrument has something to measure in the graph, else to the sentence that says why not,
+ * which lives until the context's next failure. */
+static att_status find_reason(const att_engine *engine, att_graph *graph, const char *name, const char **reason)
+{
+    att_measure *measure = NULL;
+    const att_status status = att_measure_create(graph, name, "*", &measure);
+    att_measure_destroy(&measure);
+    *reason = status == ATT_OK ? NULL : att_context_message(engine->context);
+    return status == ATT_ERR_NOT_FOUND || status == ATT_ERR_UNSUPPORTED ? ATT_OK : status;
+}
+
+static att_status write_instruments(const att_engine *engine, att_graph *graph, att_json_writer *writer)
+{
+    att_json_key(writer, "instruments");
+    att_json_begin_array(writer);
+    for (int i = 0; i < att_instrument_count(engine->context); i++) {
+        const att_instrument_info info = att_instrument_at(engine->context, i);
+        const char *reason;
+        if (info.needs_labels || is_slow(&info))
+            continue;
+        ATT_TRY(find_reason(engine, graph, info.name, &reason));
+        att_json_begin_object(writer);
+        write_text(writer, "name", info.name);
+        write_text(writer, "title", info.title ? info.title : info.name);
+        write_text(writer, "reason", reason);
+        att_json_end_object(writer);
+    }
+    att_json_end_array(writer);
+    return ATT_OK;
+}
+
+/* Instruments add probes to the graph that they search: it is that of a model of its own. */
+att_status att_engine_write_instruments(const att_engine *engine, const att_opened *o, att_json_writer *writer)
+{
+    const att_model *model = att_network_model(o->network);
+    att_model *searched = NULL;
+    ATT_TRY(att_model_create(engine->context, att_model_name(model), att_model_options(model), ATT_F32, &searched));
+    const att_status status = write_instruments(engine, att_model_graph(searched), writer);
+    att_model_destroy(&searched);
+    return status;
 }
 
 static att_status measure_image(const att_opened *o, const att_seat *seat, const char *with, att_json_writer *writer)

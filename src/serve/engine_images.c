@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/image_codec.h"
 #include "io/png_write.h"
 #include "serve/engine_parts.h"
 
@@ -18,6 +19,7 @@ static void write_image(att_json_writer *writer, const char *id, const char *nam
     att_json_end_object(writer);
 }
 
+/* NULL: there is no such upload, or it was forgotten. */
 static const att_upload *find_upload(const att_engine *engine, int64_t number)
 {
     const att_upload *kept = &engine->uploads[number % ATT_ENGINE_UPLOADS];
@@ -26,13 +28,13 @@ static const att_upload *find_upload(const att_engine *engine, int64_t number)
 
 static void write_uploads(const att_engine *engine, att_json_writer *writer)
 {
-    char id[ATT_ENGINE_ID], name[ATT_ENGINE_ID + 8];
+    char id[ATT_ENGINE_ID];
+    const att_upload *upload;
     att_json_key(writer, "uploads");
     att_json_begin_array(writer);
-    for (int64_t n = engine->upload_count - 1; n >= 0 && find_upload(engine, n); n--) {
+    for (int64_t n = engine->upload_count - 1; n >= 0 && (upload = find_upload(engine, n)); n--) {
         snprintf(id, sizeof id, "u%lld", (long long)n);
-        snprintf(name, sizeof name, "upload %lld", (long long)n + 1);
-        write_image(writer, id, name);
+        write_image(writer, id, upload->name);
     }
     att_json_end_array(writer);
 }
@@ -85,30 +87,30 @@ static void forget_uploads(att_engine *engine, size_t bytes)
 }
 
 /* Keeps a copy in the engine's memory. */
-static att_status keep_upload(att_engine *engine, const att_image *image, char id[static ATT_ENGINE_ID])
+static att_status keep_upload(att_engine *engine, const char *name, const att_image *image,
+                              char id[static ATT_ENGINE_ID])
 {
     att_image copy;
     forget_uploads(engine, bytes_of(image));
     ATT_TRY(copy_image(engine, image, &copy));
     att_upload *kept = &engine->uploads[engine->upload_count % ATT_ENGINE_UPLOADS];
     *kept = (att_upload){.number = engine->upload_count++, .image = copy};
+    snprintf(kept->name, sizeof kept->name, "%s", name);
     snprintf(id, ATT_ENGINE_ID, "u%lld", (long long)kept->number);
     return ATT_OK;
 }
 
 /* Decodes with the context of the request, so that other requests need not wait. */
-att_status att_engine_upload(att_engine *engine, att_context *context, const void *bytes, size_t size,
+att_status att_engine_upload(att_engine *engine, att_context *context, const char *name, const void *bytes, size_t size,
                              char id[static ATT_ENGINE_ID])
 {
     att_image_limits limits = att_image_limits_defaults();
     att_image image = {0};
     limits.pixels = ATT_ENGINE_PIXELS;
-    if (size == 0)
-        return att_fail(context, ATT_ERR_ARGUMENT, "the upload is empty, expected a JPEG, PNG or WebP image");
-    ATT_TRY(att_image_decode(context, bytes, size, 3, &limits, &image));
+    ATT_TRY(att_image_decode_named(context, name, bytes, size, 3, &limits, NULL, &image));
     att_status status = att_engine_enter(engine, context);
     if (status == ATT_OK)
-        status = att_engine_leave(engine, keep_upload(engine, &image, id));
+        status = att_engine_leave(engine, keep_upload(engine, name, &image, id));
     att_image_free(context, &image);
     return status;
 }

@@ -11,6 +11,7 @@
 
 typedef struct att_upload {
     int64_t number; /* from 0 */
+    char name[ATT_ENGINE_NAME];
     att_image image;
 } att_upload;
 
@@ -71,6 +72,9 @@ att_status att_engine_find(att_engine *engine, const char *path, att_opened **fo
 att_status att_engine_prepare_seat(const att_engine *engine, const att_opened *opened, att_seat *seat);
 /* Decodes an image; the caller frees it. */
 att_status att_engine_read_image(const att_engine *engine, const char *id, int channels, att_image *image);
+
+/* Writes the member "instruments" of att_engine_write_model(). */
+att_status att_engine_write_instruments(const att_engine *engine, const att_opened *opened, att_json_writer *writer);
 
 /* Runs the network for the view, unless a seat has it. */
 att_status att_engine_run(att_engine *engine, const att_engine_view *view, att_opened **found, att_seat **taken);

@@ -12,14 +12,43 @@
 /* A model is a checkpoint that was named itself, "m0", or the best checkpoint of a run, "r0". */
 enum { ID = 24, MOST_LAYERS = 1024 };
 
+/* Whether a model is a network's name, for random weights, in place of a checkpoint. */
+static bool is_random(const char *model)
+{
+    return !att_file_exists(model) && !att_hub_is_name(model);
+}
+
+/* Opens each checkpoint that was named itself, and warns of those that cannot be opened: they may be replaced while the
+ * server runs. Fails with the last one's message, which is then no warning, if nothing else is there to be served.
+ * Networks with random weights have no file that can be damaged, and their weights take long to draw. */
+static att_status try_models(att_context *context, const att_site *site, att_engine *engine)
+{
+    const int count = att_site_model_count(site);
+    bool useful = count == 0 || att_site_has_runs(site);
+    for (int i = 0; i < count; i++) {
+        const char *model = att_site_model(site, i);
+        const att_status status = is_random(model) ? ATT_OK : att_engine_open(engine, context, model);
+        useful |= status == ATT_OK;
+        if (status == ATT_ERR_STOPPED || (!useful && i == count - 1))
+            return status;
+        if (status != ATT_OK)
+            att_log(context, ATT_LOG_WARNING, "%s", att_context_message(context));
+    }
+    return ATT_OK;
+}
+
 static att_status open_explore(att_context *context, att_site *site, void **state)
 {
     att_engine *engine = NULL;
     const att_engine_options options = {
         .images = att_site_images(site), .network = att_site_network(site), .labels = att_site_labels(site)};
     ATT_TRY(att_engine_create(context, &options, &engine));
-    *state = engine;
-    return ATT_OK;
+    const att_status status = try_models(context, site, engine);
+    if (status == ATT_OK)
+        *state = engine;
+    else
+        att_engine_destroy(&engine);
+    return status;
 }
 
 static void close_explore(void *state)
@@ -141,7 +170,7 @@ static att_status write_models(const att_request *request, att_json_writer *writ
     att_json_begin_array(writer);
     for (int i = 0; i < att_site_model_count(request->site); i++) {
         const char *model = att_site_model(request->site, i);
-        write_listed(writer, 'm', i, model, !att_file_exists(model) && !att_hub_is_name(model));
+        write_listed(writer, 'm', i, model, is_random(model));
     }
     for (int i = 0; i < runs; i++) {
         ATT_TRY(att_site_run(request->site, request->context, i, folder));
@@ -169,9 +198,10 @@ static att_status write_images(const att_request *request, att_json_writer *writ
 
 static att_status write_upload(const att_request *request, att_json_writer *writer)
 {
-    char id[ATT_ENGINE_ID];
+    char id[ATT_ENGINE_ID], name[ATT_ENGINE_NAME];
+    ATT_TRY(att_request_text(request, "name", name, sizeof name));
     const att_status status =
-        att_engine_upload(request->state, request->context, request->body, request->body_size, id);
+        att_engine_upload(request->state, request->context, name, request->body, request->body_size, id);
     if (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED)
         return ATT_ERR_ARGUMENT; /* with the message: the file is the client's */
     ATT_TRY(status);

@@ -158,6 +158,11 @@ att_status att_site_run(att_site *site, att_context *context, int64_t run, char 
 
 /* --- the site ----------------------------------------------------------------------------------------------------- */
 
+bool att_site_has_runs(const att_site *site)
+{
+    return site->folders.count > 0 || site->runs.count > 0;
+}
+
 int att_site_model_count(const att_site *site)
 {
     return site->models.count;

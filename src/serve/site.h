@@ -19,6 +19,9 @@ att_status att_site_count_runs(att_site *site, att_context *context, int *count)
 /* Writes the folder of run `run`. Errors: ERR_NOT_FOUND (there is no such run); those of att_site_count_runs(). */
 att_status att_site_run(att_site *site, att_context *context, int64_t run, char folder[static ATT_RUN_PATH]);
 
+/* Whether runs or folders of runs were named. */
+bool att_site_has_runs(const att_site *site);
+
 /* The checkpoints that were named themselves, 0..count-1, by their paths as given, and networks by their names. They
  * live as long as the site. */
 int att_site_model_count(const att_site *site);

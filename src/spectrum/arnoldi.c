@@ -97,7 +97,8 @@ static att_status form(search *s, double *columns, double *unit)
     return ATT_OK;
 }
 
-/* The products are the columns of J, so the matrix is transposed, which does not change the eigenvalues. */
+/* The products are the columns of J, so the matrix is transposed, which does not change the eigenvalues. Of a pair,
+ * LAPACK lists the one with the positive imaginary part first, which is taken. */
 static att_status find_dense(search *s, end *left, end *right)
 {
     size_t n = (size_t)s->op->size, bytes = (n * n + n) * sizeof(double) + n * sizeof(att_eigenvalue);
@@ -165,7 +166,8 @@ static att_status estimate_scale(search *s, double *x, double *y)
 /* Where ARPACK leaves the last basis and its projection in the workspace. */
 enum { PROJECTION = 4, RE = 5, IM = 6 };
 
-/* Reads the Ritz value at the end. ARPACK leaves all Ritz values of the last basis in its workspace. */
+/* Reads the Ritz value at the end. ARPACK leaves all Ritz values of the last basis in its workspace, and those of a
+ * pair in any order. */
 static void take_ritz(const workspace *w, const int pointers[14], end *e)
 {
     const double *re = w->projected + pointers[RE] - 1, *im = w->projected + pointers[IM] - 1;
@@ -227,23 +229,23 @@ static att_status check_residual(search *s, const workspace *w, const int pointe
     return ATT_OK;
 }
 
-/* Number of restarts that the products allow: after the first basis, ARPACK keeps half of the vectors. */
+/* Number of restarts that the products allow: after the first basis, ARPACK keeps half of the vectors, rounded down. */
 static int most_restarts(const workspace *w, int products)
 {
-    int kept = w->basis >= 6 ? w->basis / 2 : 2, restarts = (products - w->basis) / (w->basis - kept);
+    int restarts = (products - w->basis) / (w->basis - w->basis / 2);
     return restarts > 1 ? restarts : 1;
 }
 
+/* The limit allows one product for the start vector and those of one basis, so that there are Ritz values. */
 static att_status iterate(search *s, workspace *w, end *e)
 {
     int n = s->op->size, task = 0, info = 1, pointers[14] = {0}, share = s->options->most_products / 2;
-    int settings[11] = {1, 0, most_restarts(w, share), 1, 0, 0, 1}, limit = s->products + share + w->basis;
+    int settings[11] = {1, 0, most_restarts(w, share), 1, 0, 0, 1}, limit = s->products + 1 + w->basis + share;
     draw(s, w->start);
-    memset(w->projected, 0, (size_t)w->projected_size * sizeof *w->projected);
-    while (s->products < limit) {
+    for (;;) {
         dnaupd_c(&task, "I", n, e->which, 1, s->options->tolerance / 2, w->start, w->basis, w->vectors, n, settings,
                  pointers, w->work, w->projected, w->projected_size, &info);
-        if (task != 1 && task != -1)
+        if ((task != 1 && task != -1) || s->products >= limit)
             break;
         const double *x = w->work + pointers[0] - 1;
         double *y = w->work + pointers[1] - 1;
@@ -251,7 +253,7 @@ static att_status iterate(search *s, workspace *w, end *e)
         for (int i = 0; i < n; i++)
             y[i] -= e->shift * x[i];
     }
-    if (info < 0 && info != -9999)
+    if (info < 0)
         return att_fail(s->context, ATT_ERR_INTERNAL, "ARPACK's dnaupd failed for an operator of size %d (info %d)", n,
                         info);
     take_ritz(w, pointers, e);
@@ -288,8 +290,6 @@ att_status att_spectrum_ends_find(att_context *context, const att_operator *op, 
     ATT_TRY(check(context, op, s.options));
     bool dense = op->size <= s.options->dense;
     ATT_TRY(dense ? find_dense(&s, &left, &right) : find_by_arnoldi(&s, &left, &right));
-    left.value.im = fabs(left.value.im);
-    right.value.im = fabs(right.value.im);
     *ends = (att_spectrum_ends){.left = left.value,
                                 .right = right.value,
                                 .stiffness_index = fmax(fabs(left.value.re), fabs(right.value.re)),

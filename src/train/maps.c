@@ -1,74 +1,19 @@
+#include "train/maps.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <attscope/maps.h>
 #include <attscope/ops.h>
 
 #include "core/error.h"
-#include "core/memory.h"
 #include "core/text.h"
-#include "graph/graph.h"
-#include "io/json.h"
 #include "models/family.h"
-#include "ops/attention.h"
 #include "ops/list.h"
 #include "ops/mix_pairs.h"
-#include "tasks/caption.h"
-#include "train/inference.h"
 #include "weights/weights.h"
 
-enum {
-    MAX_IMAGES = 65536,
-    NAME_SIZE = 256,
-    TEXT_SIZE = 8192,
-    OWN_TENSORS = 2,
-    TENSORS_PER_NODE = 4,
-    MAX_LEVEL = 65535
-};
-
-typedef struct map_node {
-    char patches_name[NAME_SIZE], prefix_name[NAME_SIZE], figures_name[NAME_SIZE], place_name[NAME_SIZE];
-    const char *scope;                /* owned by the graph */
-    const att_attention_attrs *attrs; /* owned by the graph */
-    int64_t heads, tokens, prefix_tokens;
-    int64_t keys;           /* of a query: tokens of its window, or all tokens */
-    int64_t ring;           /* tokens around the grid on each side, which are keys, too; they are left out */
-    int32_t *window, *self; /* [tokens]: the query's window, and its own number among the keys */
-    uint16_t *patches;      /* [count][heads][tokens][keys - prefix_tokens] */
-    float *prefix;          /* [count][heads][tokens][prefix_tokens] */
-    float *figures;         /* [count][heads + 1][tokens][ATT_MAPS_FIGURES] */
-    int32_t *place;         /* [count][heads + 1][tokens] */
-} map_node;
-
-/* Values of one network output for all images. */
-typedef struct map_output {
-    const char *name; /* name of the tensor */
-    float *values;    /* [count][shape of the output] */
-} map_output;
-
-typedef struct mapper {
-    att_context *context;
-    const att_maps_options *options;
-    const att_transform_options *transform;
-    const att_model *model;
-    const att_weights *weights;
-    att_graph *graph; /* copy of the model's graph, with probes */
-    att_inference inference;
-    const att_dataset *dataset;
-    att_answer_options names; /* names of the network's classes */
-    att_arena arena;
-    map_node *nodes;
-    int node_count;
-    map_output *outputs; /* [inference.output_count] */
-    int64_t count;       /* images processed so far */
-    int64_t max_images;
-    uint8_t *images;
-    int64_t *indices, *labels; /* per image: index in the data set, class */
-    const char **captions;
-    float *pixels, *rows; /* scratch of one image: the network's input, a node's maps */
-    double *mean;         /* scratch: one row of attention weights, of a head or the mean over heads */
-} mapper;
+enum { MAX_IMAGES = 65536, TEXT_SIZE = 8192, MAX_LEVEL = 65535 };
 
 att_maps_options att_maps_options_defaults(void)
 {
@@ -77,7 +22,7 @@ att_maps_options att_maps_options_defaults(void)
 
 /* --- preparation -------------------------------------------------------------------------------------------------- */
 
-static att_status add_probes(mapper *m)
+static att_status add_probes(att_mapper *m)
 {
     const att_graph *graph = att_model_graph(m->model);
     ATT_TRY(att_graph_status(graph));
@@ -87,27 +32,27 @@ static att_status add_probes(mapper *m)
     return att_graph_probe_attention_map(m->graph, m->options->nodes);
 }
 
-static bool is_requested(const mapper *m, const att_node *node)
+static bool is_requested(const att_mapper *m, const att_node *node)
 {
     return att_is_attention(node) && att_text_matches(m->options->nodes, node->scope);
 }
 
 /* Whether the queries are all pixels of the map. */
-static bool has_all_queries(const mapper *m, const att_node *node)
+static bool has_all_queries(const att_mapper *m, const att_node *node)
 {
     const att_mix_pairs_attrs *attrs = ATT_ATTRS(node, mix_pairs);
     const att_shape map = att_value_shape(m->graph, node->in[0]);
     return attrs->stride == 1 && map.dims[0] == attrs->attention.grid_h && map.dims[1] == attrs->attention.grid_w;
 }
 
-static int64_t tokens_of(const mapper *m, const att_node *node)
+static int64_t tokens_of(const att_mapper *m, const att_node *node)
 {
     const att_shape shape = att_value_shape(m->graph, node->out[0]);
     return att_shape_count(shape) / shape.dims[shape.rank - 1];
 }
 
 /* Whether the node's queries and keys are the same tokens, on a grid; the keys may have a ring around it. */
-static bool is_on_a_grid(const mapper *m, const att_node *node)
+static bool is_on_a_grid(const att_mapper *m, const att_node *node)
 {
     const att_attention_attrs *attrs = ATT_ATTRS(node, attention);
     if (node->op == &att_op_mix_pairs && !has_all_queries(m, node))
@@ -115,12 +60,12 @@ static bool is_on_a_grid(const mapper *m, const att_node *node)
     return tokens_of(m, node) == attrs->prefix + attrs->grid_h * attrs->grid_w && attrs->grid_h > 0;
 }
 
-static void *allocate(mapper *m, size_t count, size_t size)
+static void *allocate(att_mapper *m, size_t count, size_t size)
 {
     return att_arena_allocate(&m->arena, att_size_product(count, size));
 }
 
-static void find_windows(const map_node *node)
+static void find_windows(const att_mapped_node *node)
 {
     int64_t windows = att_attention_windows(node->attrs);
     for (int64_t window = 0; window < windows; window++)
@@ -131,9 +76,9 @@ static void find_windows(const map_node *node)
         }
 }
 
-static att_status add_node(mapper *m, const att_node *node)
+static att_status add_node(att_mapper *m, const att_node *node)
 {
-    map_node *added = &m->nodes[m->node_count++];
+    att_mapped_node *added = &m->nodes[m->node_count++];
     added->scope = node->scope;
     added->attrs = ATT_ATTRS(node, attention);
     added->heads = added->attrs->heads;
@@ -141,10 +86,10 @@ static att_status add_node(mapper *m, const att_node *node)
     added->prefix_tokens = added->attrs->prefix;
     added->keys = added->tokens / att_attention_windows(added->attrs);
     added->ring = node->op == &att_op_mix_pairs ? ATT_ATTRS(node, mix_pairs)->ring : 0;
-    snprintf(added->patches_name, NAME_SIZE, "%s.patches", node->scope);
-    snprintf(added->prefix_name, NAME_SIZE, "%s.prefix", node->scope);
-    snprintf(added->figures_name, NAME_SIZE, "%s.figures", node->scope);
-    snprintf(added->place_name, NAME_SIZE, "%s.place", node->scope);
+    snprintf(added->patches_name, ATT_MAP_NAME, "%s.patches", node->scope);
+    snprintf(added->prefix_name, ATT_MAP_NAME, "%s.prefix", node->scope);
+    snprintf(added->figures_name, ATT_MAP_NAME, "%s.figures", node->scope);
+    snprintf(added->place_name, ATT_MAP_NAME, "%s.place", node->scope);
     size_t rows = att_size_product((size_t)m->max_images, (size_t)(added->heads * added->tokens));
     size_t described = att_size_product((size_t)m->max_images, (size_t)((added->heads + 1) * added->tokens));
     size_t patches = att_size_product(rows, (size_t)(added->keys - added->prefix_tokens));
@@ -163,13 +108,13 @@ static att_status add_node(mapper *m, const att_node *node)
 }
 
 /* Weights of a query in the map that the network computes, with those of the ring. */
-static int64_t computed_keys(const map_node *node)
+static int64_t computed_keys(const att_mapped_node *node)
 {
     const att_attention_attrs *attrs = node->attrs;
     return node->ring > 0 ? (attrs->grid_h + 2 * node->ring) * (attrs->grid_w + 2 * node->ring) : node->keys;
 }
 
-static att_status find_nodes(mapper *m)
+static att_status find_nodes(att_mapper *m)
 {
     const att_graph *graph = m->graph;
     size_t size = (size_t)graph->nodes.count * sizeof *m->nodes;
@@ -188,7 +133,7 @@ static att_status find_nodes(mapper *m)
             continue;
         }
         ATT_TRY(add_node(m, node));
-        const map_node *added = &m->nodes[m->node_count - 1];
+        const att_mapped_node *added = &m->nodes[m->node_count - 1];
         int64_t weights = added->heads * added->tokens * computed_keys(added);
         largest = weights > largest ? weights : largest;
         keys = added->keys > keys ? added->keys : keys;
@@ -202,12 +147,12 @@ static att_status find_nodes(mapper *m)
                               : att_fail_memory(m->context, (size_t)largest * sizeof *m->rows, "an attention map");
 }
 
-static size_t pixels(const mapper *m)
+static size_t pixels(const att_mapper *m)
 {
     return (size_t)m->transform->height * (size_t)m->transform->width * (size_t)m->transform->channels;
 }
 
-static att_status reserve_images(mapper *m)
+static att_status reserve_images(att_mapper *m)
 {
     size_t count = (size_t)m->max_images;
     m->images = allocate(m, count, pixels(m));
@@ -220,7 +165,7 @@ static att_status reserve_images(mapper *m)
               : att_fail_memory(m->context, att_size_product(count, pixels(m)), "the images of attention maps");
 }
 
-static att_status reserve_output(mapper *m, const att_field *field, map_output *output)
+static att_status reserve_output(att_mapper *m, const att_field *field, att_mapped_output *output)
 {
     size_t bytes = att_size_product((size_t)m->max_images, att_field_bytes(field)), length = strlen(field->name);
     if (field->shape.rank == ATT_MAX_RANK)
@@ -236,7 +181,7 @@ static att_status reserve_output(mapper *m, const att_field *field, map_output *
     return ATT_OK;
 }
 
-static att_status reserve(mapper *m)
+static att_status reserve(att_mapper *m)
 {
     int count = m->inference.output_count;
     ATT_TRY(reserve_images(m));
@@ -249,7 +194,7 @@ static att_status reserve(mapper *m)
 }
 
 /* Checks the requested images and sets `max_images`. */
-static att_status count_images(mapper *m)
+static att_status count_images(att_mapper *m)
 {
     const att_maps_options *o = m->options;
     int64_t count = att_dataset_count(m->dataset);
@@ -264,7 +209,7 @@ static att_status count_images(mapper *m)
     return ATT_OK;
 }
 
-static att_answer_options names_of_classes(const mapper *m)
+static att_answer_options names_of_classes(const att_mapper *m)
 {
     const att_maps_options *o = m->options;
     if (o->class_names)
@@ -275,7 +220,7 @@ static att_answer_options names_of_classes(const mapper *m)
                                 .label_count = att_dataset_class_count(m->dataset)};
 }
 
-static att_status prepare(mapper *m, att_weights *weights)
+static att_status prepare(att_mapper *m, att_weights *weights)
 {
     if (att_graph_dtype(att_model_graph(m->model)) != ATT_F32)
         return att_fail(m->context, ATT_ERR_UNSUPPORTED, "attention maps are recorded of networks in F32, not in %s",
@@ -302,7 +247,7 @@ static uint8_t to_byte(double value)
 }
 
 /* Stores the image as the network sees it, with the normalisation undone. */
-static void store_image(mapper *m)
+static void store_image(att_mapper *m)
 {
     const att_transform_options *t = m->transform;
     uint8_t *out = m->images + (size_t)m->count * pixels(m);
@@ -313,8 +258,8 @@ static void store_image(mapper *m)
 }
 
 /* Computes the figures of a query from its attention weights on all keys, in f64. */
-static void compute_figures(const map_node *node, const double *row, int64_t query, float figures[ATT_MAPS_FIGURES],
-                            int32_t *place)
+static void compute_figures(const att_mapped_node *node, const double *row, int64_t query,
+                            float figures[ATT_MAPS_FIGURES], int32_t *place)
 {
     double entropy = 0, prefix = 0;
     int64_t best = node->prefix_tokens;
@@ -333,7 +278,7 @@ static void compute_figures(const map_node *node, const double *row, int64_t que
 }
 
 /* Stores the attention weights of one query of a head; those on patches are quantised relative to the largest. */
-static void store_row(const map_node *node, const float *row, float largest, float *prefix, uint16_t *patches)
+static void store_row(const att_mapped_node *node, const float *row, float largest, float *prefix, uint16_t *patches)
 {
     for (int64_t j = 0; j < node->prefix_tokens; j++)
         prefix[j] = row[j];
@@ -345,7 +290,7 @@ static void store_row(const map_node *node, const float *row, float largest, flo
 
 /* Averages the weights of query i over `count` heads, whose maps begin at `maps`. Returns false if a sum is negative or
  * not finite. */
-static bool mean_row(const map_node *node, const float *maps, int64_t count, int64_t i, double *row)
+static bool mean_row(const att_mapped_node *node, const float *maps, int64_t count, int64_t i, double *row)
 {
     int64_t n = node->tokens, keys = node->keys;
     bool ok = true;
@@ -360,7 +305,7 @@ static bool mean_row(const map_node *node, const float *maps, int64_t count, int
 }
 
 /* Removes the weights of the ring from maps [heads][tokens][computed keys]. */
-static void remove_ring(const map_node *node, float *maps)
+static void remove_ring(const att_mapped_node *node, float *maps)
 {
     const int64_t height = node->attrs->grid_h, width = node->attrs->grid_w, ring = node->ring;
     float *to = maps;
@@ -371,7 +316,7 @@ static void remove_ring(const map_node *node, float *maps)
 }
 
 /* Stores the maps of the current image, [heads][tokens][keys]. Returns false if they are not valid weights. */
-static bool store_maps(const mapper *m, const map_node *node, const float *maps)
+static bool store_maps(const att_mapper *m, const att_mapped_node *node, const float *maps)
 {
     int64_t heads = node->heads, n = node->tokens, keys = node->keys, prefix = node->prefix_tokens, row = 0;
     for (int64_t h = 0; h <= heads; h++)
@@ -389,7 +334,7 @@ static bool store_maps(const mapper *m, const map_node *node, const float *maps)
     return true;
 }
 
-static void store_answer(const mapper *m, const att_batch *answer)
+static void store_answer(const att_mapper *m, const att_batch *answer)
 {
     for (int i = 0; i < answer->field_count; i++) {
         int64_t width = att_shape_count(answer->fields[i].shape);
@@ -397,7 +342,7 @@ static void store_answer(const mapper *m, const att_batch *answer)
     }
 }
 
-static att_status store_caption(mapper *m, const att_batch *answer, int64_t index)
+static att_status store_caption(att_mapper *m, const att_batch *answer, int64_t index)
 {
     const att_task_image image = {.dataset = m->dataset, .index = index, .unlabelled = m->options->unlabelled};
     att_text text = {.context = m->context};
@@ -413,7 +358,7 @@ static att_status store_caption(mapper *m, const att_batch *answer, int64_t inde
 }
 
 /* Reads and transforms image `index` of the data set. */
-static att_status read_image(mapper *m, int64_t index)
+static att_status read_image(att_mapper *m, int64_t index)
 {
     att_image image = {0};
     ATT_TRY(att_dataset_read(m->dataset, m->context, index, m->transform->channels, &image));
@@ -422,18 +367,18 @@ static att_status read_image(mapper *m, int64_t index)
     return status;
 }
 
-static att_status add_image(mapper *m, int64_t index)
+static att_status add_image(att_mapper *m, int64_t index)
 {
     att_batch answer;
     ATT_TRY(att_inference_run(&m->inference, m->pixels, 1, &answer));
     for (int i = 0; i < m->node_count; i++) {
-        const map_node *node = &m->nodes[i];
-        char probe[NAME_SIZE];
+        const att_mapped_node *node = &m->nodes[i];
+        char probe[ATT_MAP_NAME];
         snprintf(probe, sizeof probe, "%s.map", node->scope);
         ATT_TRY(att_session_output(m->inference.session, probe, 0, 1, m->rows));
         remove_ring(node, m->rows);
         if (!store_maps(m, node, m->rows)) {
-            char what[NAME_SIZE + 64];
+            char what[ATT_MAP_NAME + 64];
             snprintf(what, sizeof what, "%s: NaN or infinity in the attention map", node->scope);
             return att_weights_fail_nonfinite(m->weights, what);
         }
@@ -449,7 +394,7 @@ static att_status add_image(mapper *m, int64_t index)
     return ATT_OK;
 }
 
-static att_status report_progress(const mapper *m)
+static att_status report_progress(const att_mapper *m)
 {
     att_progress progress = {.stage = "maps",
                              .batch = m->count,
@@ -466,7 +411,7 @@ static att_status report_progress(const mapper *m)
                     (long long)m->count);
 }
 
-static att_status add_images(mapper *m)
+static att_status add_images(att_mapper *m)
 {
     const att_maps_options *o = m->options;
     int64_t requested = o->images ? o->count : att_dataset_count(m->dataset);
@@ -482,146 +427,7 @@ static att_status add_images(mapper *m)
     return m->count > 0 ? ATT_OK : att_fail(m->context, ATT_ERR_FORMAT, "no image could be decoded for a map");
 }
 
-/* --- the file ----------------------------------------------------------------------------------------------------- */
-
-/* Returns item `index` of a list of texts. buffer: space in which the text may be written. */
-typedef const char *(*text_at)(const mapper *m, int index, char buffer[TEXT_SIZE]);
-
-static const char *name_at(const mapper *m, int index, char buffer[TEXT_SIZE])
-{
-    return att_dataset_short_name(m->dataset, m->indices[index], buffer, TEXT_SIZE);
-}
-
-static const char *caption_at(const mapper *m, int index, char buffer[TEXT_SIZE])
-{
-    (void)buffer;
-    return m->captions[index];
-}
-
-/* Destroys the writer. The arena owns its text, *kept. */
-static att_status keep_text(mapper *m, att_json_writer *json, const char **kept)
-{
-    const char *text = NULL;
-    size_t length = 0;
-    att_status status = att_json_writer_finish(json, &text, &length);
-    if (status == ATT_OK && !(*kept = att_arena_string(&m->arena, text)))
-        status = att_fail_memory(m->context, length, "the metadata of maps");
-    att_json_writer_destroy(&json);
-    return status;
-}
-
-/* Writes `count` texts as a JSON array. The arena owns *list. */
-static att_status write_list(mapper *m, text_at text, int count, const char **list)
-{
-    att_json_writer *json;
-    ATT_TRY(att_json_writer_create(m->context, false, &json));
-    att_json_begin_array(json);
-    for (int i = 0; i < count; i++) {
-        char buffer[TEXT_SIZE];
-        att_json_string(json, text(m, i, buffer));
-    }
-    att_json_end_array(json);
-    return keep_text(m, json, list);
-}
-
-static void write_number(att_json_writer *json, const char *key, int64_t value)
-{
-    att_json_key(json, key);
-    att_json_integer(json, value);
-}
-
-static void write_layout(att_json_writer *json, const map_node *node)
-{
-    const att_attention_attrs *attrs = node->attrs;
-    att_json_begin_object(json);
-    att_json_key(json, "node");
-    att_json_string(json, node->scope);
-    write_number(json, "prefix", attrs->prefix);
-    write_number(json, "grid_h", attrs->grid_h);
-    write_number(json, "grid_w", attrs->grid_w);
-    write_number(json, "window_h", att_attention_height(attrs));
-    write_number(json, "window_w", att_attention_width(attrs));
-    write_number(json, "shift_h", attrs->shift_h);
-    write_number(json, "shift_w", attrs->shift_w);
-    att_json_end_object(json);
-}
-
-/* Writes the nodes as a JSON array. The arena owns *list. */
-static att_status write_nodes(mapper *m, const char **list)
-{
-    att_json_writer *json;
-    ATT_TRY(att_json_writer_create(m->context, false, &json));
-    att_json_begin_array(json);
-    for (int i = 0; i < m->node_count; i++)
-        write_layout(json, &m->nodes[i]);
-    att_json_end_array(json);
-    return keep_text(m, json, list);
-}
-
-static int list_node(const map_node *n, int64_t k, att_safetensors_tensor *tensors)
-{
-    int64_t heads = n->heads, patches = n->keys - n->prefix_tokens;
-    int count = 0;
-    tensors[count++] = (att_safetensors_tensor){n->patches_name, ATT_SAFETENSORS_U16,
-                                                att_shape_of(k, heads, n->tokens, patches), n->patches};
-    tensors[count++] = (att_safetensors_tensor){n->figures_name, ATT_SAFETENSORS_F32,
-                                                att_shape_of(k, heads + 1, n->tokens, ATT_MAPS_FIGURES), n->figures};
-    tensors[count++] =
-        (att_safetensors_tensor){n->place_name, ATT_SAFETENSORS_I32, att_shape_of(k, heads + 1, n->tokens), n->place};
-    if (n->prefix_tokens > 0)
-        tensors[count++] = (att_safetensors_tensor){n->prefix_name, ATT_SAFETENSORS_F32,
-                                                    att_shape_of(k, heads, n->tokens, n->prefix_tokens), n->prefix};
-    return count;
-}
-
-/* The shape [k][shape of a sample]. */
-static att_shape shape_of_images(int64_t k, att_shape sample)
-{
-    att_shape shape = {.rank = sample.rank + 1, .dims = {k}};
-    memcpy(&shape.dims[1], sample.dims, (size_t)sample.rank * sizeof *sample.dims);
-    return shape;
-}
-
-static int list_tensors(const mapper *m, att_safetensors_tensor *tensors)
-{
-    const att_transform_options *t = m->transform;
-    int64_t k = m->count;
-    int count = 0;
-    tensors[count++] = (att_safetensors_tensor){ATT_MAPS_IMAGE, ATT_SAFETENSORS_U8,
-                                                att_shape_of(k, t->height, t->width, t->channels), m->images};
-    tensors[count++] = (att_safetensors_tensor){"label", ATT_SAFETENSORS_I64, att_shape_of(k), m->labels};
-    for (int i = 0; i < m->inference.output_count; i++)
-        tensors[count++] =
-            (att_safetensors_tensor){m->outputs[i].name, ATT_SAFETENSORS_F32,
-                                     shape_of_images(k, m->inference.outputs[i].shape), m->outputs[i].values};
-    for (int i = 0; i < m->node_count; i++)
-        count += list_node(&m->nodes[i], k, &tensors[count]);
-    return count;
-}
-
-static att_status write_file(mapper *m, const char *path)
-{
-    int max_tensors = OWN_TENSORS + m->inference.output_count + TENSORS_PER_NODE * m->node_count;
-    size_t size = (size_t)max_tensors * sizeof(att_safetensors_tensor);
-    att_safetensors_tensor *tensors = att_arena_allocate(&m->arena, size);
-    if (!tensors)
-        return att_fail_memory(m->context, size, "a list of maps");
-    const char *nodes, *names, *captions;
-    ATT_TRY(write_nodes(m, &nodes));
-    ATT_TRY(write_list(m, name_at, (int)m->count, &names));
-    ATT_TRY(write_list(m, caption_at, (int)m->count, &captions));
-    const att_safetensors_pair metadata[] = {{"maps", ATT_MAPS_FORMAT}, {"model", att_model_name(m->model)},
-                                             {"nodes", nodes},          {"names", names},
-                                             {"captions", captions},    {"weights", m->options->weights}};
-    size_t given = sizeof metadata / sizeof *metadata;
-    att_safetensors_content content = {.tensors = tensors,
-                                       .tensor_count = list_tensors(m, tensors),
-                                       .metadata = metadata,
-                                       .metadata_count = m->options->weights ? given : given - 1};
-    return att_safetensors_write(m->context, path, &content);
-}
-
-static void release(mapper *m)
+static void release(att_mapper *m)
 {
     att_inference_free(&m->inference);
     att_graph_destroy(&m->graph);
@@ -633,18 +439,18 @@ att_status att_maps_write(const att_model *model, att_weights *weights, const at
 {
     att_maps_options defaults = att_maps_options_defaults();
     att_context *context = att_graph_context(att_model_graph(model));
-    mapper m = {.context = context,
-                .options = options ? options : &defaults,
-                .transform = transform,
-                .model = model,
-                .weights = weights,
-                .dataset = dataset,
-                .arena = {.context = context}};
+    att_mapper m = {.context = context,
+                    .options = options ? options : &defaults,
+                    .transform = transform,
+                    .model = model,
+                    .weights = weights,
+                    .dataset = dataset,
+                    .arena = {.context = context}};
     att_status status = prepare(&m, weights);
     if (status == ATT_OK)
         status = add_images(&m);
     if (status == ATT_OK)
-        status = write_file(&m, path);
+        status = att_mapper_write(&m, path);
     release(&m);
     return status;
 }

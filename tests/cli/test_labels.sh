@@ -115,6 +115,29 @@ mkdir -p "$(printf 'steering/a\033b')" && cp "$picture" "$(printf 'steering/a\03
 run 0 train steering $small --epochs 1 --batch-size 1 --warmup-epochs 0 --no-aug --threads 1 --output out --experiment steered
 predict 0 out/steered/last.safetensors "$picture"
 grep -q '  0  a?b$' stdout || fail "$command_line: $(cat -v stdout)"
+
+# convert keeps the names of a config.json, which does not go with the file: before the names of ImageNet, and also to
+# number class folders.
+foreign thousand configured/model.safetensors
+seq -f 'kind %.0f' 1000 >kinds
+{
+    printf '{"label_names": ['
+    sed 's/.*/"&"/' kinds | paste -sd,
+    printf ']}'
+} >configured/config.json
+predict 0 configured/model.safetensors "$picture"
+expect kinds
+# shellcheck disable=SC2086
+run 0 convert configured/model.safetensors kept.safetensors $small
+predict 0 kept.safetensors "$picture"
+expect kinds
+run 0 convert kept.safetensors again.safetensors
+predict 0 again.safetensors "$picture"
+expect kinds
+mkdir -p 'kinds_of_folders/kind 5' && cp "$picture" 'kinds_of_folders/kind 5'
+run 0 validate kinds_of_folders --checkpoint kept.safetensors --threads 1
+err_has 'kinds_of_folders: 1 image, 1000 classes, numbered by the class names of the training'
+
 # If a checkpoint has fewer names than classes, the other classes are shown as numbers.
 # shellcheck disable=SC2086
 run 0 train steering $small --num-classes 3 --epochs 1 --batch-size 1 --warmup-epochs 0 --no-aug --threads 1 --output out --experiment few

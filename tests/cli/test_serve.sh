@@ -66,6 +66,24 @@ end INT
 server=$first
 end INT
 
+# A checkpoint that cannot be opened is named at the start, and the others are served.
+printf hello >bad.safetensors
+cp bad.safetensors worse.safetensors
+why='bad.safetensors: 5 bytes; a safetensors file begins with the 8 bytes of its header'\''s length'
+start bad.safetensors resnet20
+port=$(sed 's/.*:\([0-9]*\)\/.*/\1/' <<<"$address") token=${address#*token=}
+[ "$(head -n 1 err)" = "warning: $PWD/$why" ] || fail "serve: a damaged checkpoint: $(cat err)"
+ask '/api/model?model=m1' | grep -qF '"network":"resnet20"' || fail 'serve: no checkpoint beside a damaged one'
+end INT
+start bad.safetensors runs
+grep -qxF "warning: $PWD/$why" err || fail "serve: a damaged checkpoint beside runs: $(cat err)"
+end INT
+run 1 serve bad.safetensors
+err_is <<<"attscope: $PWD/$why"
+run 1 serve worse.safetensors bad.safetensors
+err_is <<<"warning: $PWD/${why/bad/worse}
+attscope: $PWD/$why"
+
 run 1 serve absent
 err_is <<<'attscope: absent is neither a file nor a folder; as a network'\''s name: there is no model "absent"'
 run 1 serve # without operands: output/train, which is missing here

@@ -115,8 +115,8 @@ static const char *check_wait_figures(att_comm *comm)
     double before = att_comm_describe(comm).wait_seconds, begin = att_seconds_now();
     if (rank == 0)
         sleep_briefly();
-    if (att_comm_barrier(comm, ATT_COMM_MAIN) != ATT_OK)
-        return "a barrier failed";
+    if (meet(comm, ATT_COMM_MAIN) != ATT_OK)
+        return "the ranks do not meet";
     double seconds = att_seconds_now() - begin, waited = att_comm_describe(comm).wait_seconds - before;
     if (waited > seconds || (rank == 0 && waited > seconds - 1e-9 * FIGURES_PAUSE))
         return "waiting counts more than the time that passed";
@@ -139,7 +139,7 @@ static const char *check_figures(att_context *context, att_comm *comm, void *use
     att_comm_figures figures = att_comm_describe(comm);
     if (figures.bytes_sent != sent[rank] || figures.bytes_received != received[rank])
         return "the bytes of gathering and of a broadcast differ";
-    const char *wrong = att_comm_barrier(comm, ATT_COMM_BACKGROUND) == ATT_OK ? check_sum_figures(comm) : "a barrier";
+    const char *wrong = meet(comm, ATT_COMM_BACKGROUND) == ATT_OK ? check_sum_figures(comm) : "they do not meet";
     return wrong ? wrong : check_wait_figures(comm);
 }
 
@@ -160,8 +160,7 @@ static const char *wait_for_aborted(att_context *context, att_comm *comm, void *
         return NULL;
     }
     char byte = 0;
-    att_status statuses[] = {att_comm_barrier(comm, ATT_COMM_MAIN),
-                             att_comm_broadcast(comm, ATT_COMM_MAIN, &byte, 1, 1)};
+    att_status statuses[] = {meet(comm, ATT_COMM_MAIN), att_comm_broadcast(comm, ATT_COMM_MAIN, &byte, 1, 1)};
     const char *message = att_context_message(context);
     return statuses[0] == ATT_ERR_IO && statuses[1] == ATT_ERR_IO && strstr(message, "ended") ? NULL : "no call failed";
 }

@@ -425,6 +425,29 @@ static void hostile_replies_end_in_one_sentence(void **state)
     assert_int_equal(size_of(below(self, "models--damaged--vit/blobs/" WEIGHTS ".incomplete")), -1);
 }
 
+/* A token that could not be read matters only if the Hub wants one. */
+static void an_unreadable_token_is_named_by_refusals_only(void **state)
+{
+    scratch *self = *state;
+    char path[ATT_HUB_PATH];
+    att_hub_settings settings = settings_of(self);
+    *settings.token = '\0';
+    snprintf(settings.token_fault, sizeof settings.token_fault, "/x/token could not be opened");
+    requests();
+    assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:good/vit", path, sizeof path), ATT_OK);
+    assert_int_equal(count(requests(), "Bearer"), 0);
+    assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:missing/vit", path, sizeof path),
+                     ATT_ERR_NOT_FOUND);
+    assert_message_has(self, "a private one needs your access token, which cannot be read: /x/token could not be");
+    assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:gated/vit", path, sizeof path),
+                     ATT_ERR_NOT_FOUND);
+    assert_message_has(self, "the present one cannot be read: /x/token could not be opened");
+    *settings.token_fault = '\0';
+    assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:missing/vit", path, sizeof path),
+                     ATT_ERR_NOT_FOUND);
+    assert_message_has(self, "a private one needs HF_TOKEN");
+}
+
 /* --- the cache ---------------------------------------------------------------------------------------------------- */
 
 static void offline_only_the_cache_is_used(void **state)
@@ -632,6 +655,7 @@ int main(void)
         scratch_test(a_full_disk_leaves_a_part),
         scratch_test(of_two_processes_one_downloads),
         scratch_test(hostile_replies_end_in_one_sentence),
+        scratch_test(an_unreadable_token_is_named_by_refusals_only),
         scratch_test(offline_only_the_cache_is_used),
         scratch_test(a_cache_without_write_permission_is_used),
         scratch_test(a_damaged_cache_is_mended),

@@ -1,6 +1,8 @@
 /* Hashes, addresses, names and settings of downloads. */
 #include "io/scratch.h"
 
+#include <attscope/hub.h>
+
 #include "hub/certificates.h"
 #include "hub/digest.h"
 #include "hub/name.h"
@@ -285,12 +287,32 @@ static void caches_are_where_python_has_them(void **state)
     assert_string_equal(settings_of(self).torch, "/t/hub/checkpoints");
     setenv("HF_HUB_CACHE", "/c", 1);
     assert_string_equal(settings_of(self).cache, "/c");
-    unsetenv("HF_HUB_CACHE");
-    unsetenv("HF_HOME");
-    unsetenv("XDG_CACHE_HOME");
+}
+
+/* Only what lies below the home folder needs it. */
+static void a_home_folder_is_not_required(void **state)
+{
+    scratch *self = *state;
+    char path[ATT_HUB_PATH];
+    clear(self);
     unsetenv("HOME");
-    assert_int_equal(att_hub_settings_read(self->context, &settings), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "HOME is not set");
+    setenv("HF_HUB_CACHE", self->folder, 1);
+    setenv("HF_HUB_OFFLINE", "1", 1);
+    assert_string_equal(settings_of(self).cache, self->folder);
+    assert_string_equal(settings_of(self).token, "");
+    assert_int_equal(att_hub_find(self->context, "hf-hub:org/name", path, sizeof path), ATT_ERR_NOT_FOUND);
+    assert_message_has(self, "org/name: not in the cache");
+    assert_int_equal(att_hub_find(self->context, "torchvision/resnet18", path, sizeof path), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "HOME is not set, and TORCH_HOME names no folder");
+    setenv("HF_HUB_CACHE", "~/hub", 1);
+    setenv("TORCH_HOME", self->folder, 1);
+    assert_int_equal(att_hub_find(self->context, "hf-hub:org/name", path, sizeof path), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "HOME is not set, and HF_HUB_CACHE names no folder");
+    assert_int_equal(att_hub_find(self->context, "torchvision/resnet18", path, sizeof path), ATT_ERR_NOT_FOUND);
+    unsetenv("HF_HUB_CACHE");
+    setenv("HF_HOME", "/hf", 1);
+    assert_string_equal(settings_of(self).cache, "/hf/hub");
+    unsetenv("HF_HUB_OFFLINE");
 }
 
 static void the_token_is_one_word(void **state)
@@ -319,6 +341,23 @@ static void the_token_is_one_word(void **state)
     setenv("HF_TOKEN", "hf\r\nHost: evil", 1);
     assert_int_equal(att_hub_settings_read(self->context, &settings), ATT_ERR_ARGUMENT);
     assert_message_has(self, "HF_TOKEN holds no access token");
+}
+
+/* Weights that are cached or public need no token. */
+static void a_token_file_that_cannot_be_read_is_remembered(void **state)
+{
+    scratch *self = *state;
+    clear(self);
+    setenv("HF_TOKEN_PATH", self->folder, 1);
+    assert_string_equal(settings_of(self).token, "");
+    assert_non_null(strstr(settings_of(self).token_fault, self->folder));
+    setenv("HF_TOKEN_PATH", self->path, 1);
+    scratch_write(self, "two words\n", 10);
+    assert_string_equal(settings_of(self).token, "");
+    assert_non_null(strstr(settings_of(self).token_fault, "holds no access token: expected one word"));
+    setenv("HF_TOKEN", "hf_word", 1);
+    assert_string_equal(settings_of(self).token, "hf_word");
+    assert_string_equal(settings_of(self).token_fault, "");
 }
 
 static void endpoints_are_encrypted(void **state)
@@ -388,7 +427,9 @@ int main(void)
         scratch_test(names_that_would_leave_the_cache_are_refused),
         cmocka_unit_test(files_lie_in_one_folder),
         scratch_test(caches_are_where_python_has_them),
+        scratch_test(a_home_folder_is_not_required),
         scratch_test(the_token_is_one_word),
+        scratch_test(a_token_file_that_cannot_be_read_is_remembered),
         scratch_test(endpoints_are_encrypted),
         scratch_test(certificates_are_those_of_the_user_or_of_the_system),
     };

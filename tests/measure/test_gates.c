@@ -380,6 +380,7 @@ static void gates_are_correlated_with_stiffness_over_images(void **state)
     assert_int_equal(constant->undefined, IMAGES);
     /* The gate of block 3 is constant, too. */
     has_figure(b->measure, "gate_stiffness", "", "mean correlation", (expected - 1) / 2, 1e-6);
+    assert_null(find(b->measure, "gate_stiffness", "", "mean pixel correlation")); /* no such gates */
     release(b);
 }
 

@@ -572,6 +572,7 @@ static void relatives_are_refused(void **state)
     } strangers[] = {
         {SWIN, "layers.0.blocks.0.attn.logit_scale", none, nearest},
         {SWIN, "layers.0.downsample.reduction.weight", authors, authors},
+        {SWIN, "features.1.0.attn.qkv.weight", "a sign of torchvision's names of a Swin", nearest},
         {SWIN, "layers.4.blocks.0.norm1.weight", none, nearest},
         {SWIN, "layers.2.downsample.norm.weight", empty, empty},
         {V2, "layers.0.blocks.0.attn.qkv.bias", none, nearest},

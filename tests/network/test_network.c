@@ -65,6 +65,7 @@ static void a_file_a_folder_and_a_name_are_opened(void **state)
     assert_int_equal(att_network_wrap(f->model, f->weights, &averaged, &network), ATT_OK);
     assert_false(att_network_is_averaged(network)); /* of no file */
     att_network_close(&network);
+    is_refused(f, "", "the name of the checkpoint is empty; expected a file");
     is_refused(f, "vit_tiny_patch16_225", "vit_tiny_patch16_225 is neither a file nor a folder; as a network's name:");
 }
 
@@ -505,6 +506,42 @@ static void a_label_without_a_class_is_refused(void **state)
     att_network_close(&network);
 }
 
+/* Without labels, an instrument that needs them is refused if it is named, and skipped if "all" or a '?' selects it. */
+static void a_named_instrument_does_not_go_without_labels(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *with, *message; /* NULL: measured */
+    } cases[] = {
+        {"accuracy", "accuracy needs the classes of the images: give them as labels, one for each image"},
+        {"entropy,accuracy", "accuracy needs"},
+        {"all,block_pruning", "block_pruning needs"},
+        {"entropy,accuracy?", NULL},
+        {NULL, NULL},
+    };
+    att_network *network;
+    assert_int_equal(att_network_wrap(f->model, f->weights, NULL, &network), ATT_OK);
+    const att_preprocess *p = &att_network_identity(network)->preprocess;
+    float *pixels = calloc((size_t)p->in_chans * p->height * p->width, sizeof *pixels);
+    assert_non_null(pixels);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_measure *measure = NULL;
+        int count;
+        assert_int_equal(att_network_observe(network, cases[i].with, NULL, &measure), ATT_OK);
+        assert_int_equal(att_network_measure(network, measure, pixels, 1, NULL),
+                         cases[i].message ? ATT_ERR_ARGUMENT : ATT_OK);
+        if (cases[i].message)
+            assert_message_has(f, cases[i].message);
+        const att_measurement *found = att_measure_observed(measure, &count);
+        assert_int_equal(count > 0, !cases[i].message);
+        for (int k = 0; k < count; k++)
+            assert_string_not_equal(found[k].instrument, "accuracy");
+        att_measure_destroy(&measure);
+    }
+    free(pixels);
+    att_network_close(&network);
+}
+
 /* The probes in the network are those of the last measure. */
 static void a_measure_of_before_the_last_is_refused(void **state)
 {
@@ -628,6 +665,7 @@ int main(void)
         TEST(preprocessing_can_be_set),
         TEST(failures_leave_nothing_behind),
         TEST(a_label_without_a_class_is_refused),
+        TEST(a_named_instrument_does_not_go_without_labels),
         TEST(a_measure_of_before_the_last_is_refused),
         TEST(null_is_refused_or_has_a_meaning),
         TEST(random_weights_are_logged),

@@ -100,9 +100,21 @@ class Inputs(Case):
                 self.fails(part, network.predict, images)
             self.fails("no image is given", network.measure, np.zeros((0, 16, 16, 3), np.uint8))
             self.fails("image of 0 x 16", network.predict, np.zeros((0, 16, 3), np.uint8))
-            self.fails("images of 0 x 0", network.predict, np.zeros((3, 0, 0), np.float32))
-            self.fails("the network takes 16 x 16", network.attention, np.zeros((3, 8, 8), np.float32), 0)
+            self.fails("the path of an image is empty", network.predict, [""])
             self.fails("3 images are given; expected one", network.attention, pictures(3), 0)
+
+    def test_floats_have_the_size_of_the_network(self):
+        sizes = [(0, 0), (8, 8), (16, 20), (32, 32)]
+        with tiny() as network, attscope.open("resnet18", num_classes=4, seed=1, img_size=32, threads=1) as residual:
+            calls = [network.predict, network.features, lambda image: network.outputs(image, "tokens")]
+            calls += [lambda image: network.attention(image, 0), lambda image: network.measure(image, "entropy")]
+            for height, width in sizes:
+                part = f"16 x 16 pixels; resize the image, or open the network with img_size=({height}, {width})"
+                for call in calls:
+                    self.fails(part, call, np.zeros((3, height, width), np.float32))
+            self.fails("the network takes 32 x 32", residual.predict, np.zeros((3, 64, 64), np.float32))
+        with tiny(img_size=(16, 20)) as network:
+            self.assertEqual(len(network.predict(np.zeros((3, 16, 20), np.float32))), 1)
 
     def test_paths_are_texts_bytes_or_objects(self):
         os.makedirs("ünï", exist_ok=True)
@@ -118,22 +130,66 @@ class Inputs(Case):
     def test_numbers_that_the_library_cannot_take_are_refused(self):
         images = pictures(2)
         with tiny() as network:
-            for value in (0, -1, 2.5, "2", None, 2**32 + 1):
+            for value in (0, -1, 2.5, "2", None, True, np.True_, 2**32 + 1):
                 self.fails("top is", network.predict, images, top=value)
-            for value in (0, -1, 2.5, "2", 2**32 + 1):
+            for value in (0, -1, 2.5, "2", True, 2**32 + 1):
                 self.fails("batch_size is", network.predict, images, batch_size=value)
                 self.fails("batch_size is", network.measure, images, batch_size=value)
                 self.fails("batch_size is", network.measure, ["a.png"], batch_size=value)
             for name in ("samples", "maps", "workers"):
                 self.fails(f"{name} is -1", network.measure, ["a.png"], **{name: -1})
             self.fails("samples is -1", network.measure, images, samples=-1)
-            for value in (1.5, None, [0]):
-                self.assertRaises(TypeError, network.attention, images[0], value)
-            self.assertEqual(network.predict(images, top=2.0), network.predict(images, top=np.int8(2)))
+            for value in (1.5, None, [0], True):
+                self.fails("layer is", network.attention, images[0], value)
+                if value is not None:
+                    self.fails("head is", network.attention, images[0], 0, value)
+                    self.fails("query is", network.attention, images[0], 0, 0, value)
+            for value in (2.0, np.float32(2), np.array(2)):
+                self.assertEqual(network.predict(images, top=value), network.predict(images, top=np.int8(2)))
         self.fails("threads is -1", tiny, threads=-1)
         self.fails("seed is -1", tiny, seed=-1)
         self.fails("seed is 1", tiny, seed=2**64)
         self.fails("a side of img_size is", tiny, img_size=(2**32 + 16, 16))
+
+    def test_arguments_of_another_kind_are_refused(self):
+        images = pictures(2)
+        write_png("one.png", images[0])
+        with tiny() as network:
+            for names in (None, 5, [], "", [""], [5], [["logits"]], b"logits", np.array(2)):
+                self.fails("names is", network.outputs, images, names)
+                if names is not None:
+                    self.fails("instruments is", network.measure, images, names)
+                    self.fails("instruments is", network.measure, ["one.png"], names)
+            for data in (images, ["one.png"]):
+                self.fails("nodes is 5; expected a text", network.measure, data, "entropy", nodes=5)
+                self.fails("progress is 5; expected a function", network.measure, data, "entropy", progress=5)
+                self.fails("split is for the path of a data set", network.measure, data, "entropy", split="train")
+                for name in ("frame", "skip_corrupt"):
+                    self.fails(f"{name} is 'no'; expected True", network.measure, data, "entropy", **{name: "no"})
+            self.fails("no image is given", network.measure, [], "entropy")
+            self.assertEqual(network.measure(["one.png"], ("entropy",), frame=np.False_).images, 1)
+        for what in (None, 5, [], ["a"]):
+            self.fails("expected a file, a folder, or the name of a network", attscope.open, what)
+        self.fails("the name of the checkpoint is empty", attscope.open, "")
+        self.fails("model is 5; expected a text", tiny, model=5)
+        self.fails("averaged is 'no'; expected True or False", tiny, averaged="no")
+        self.fails("test_images is 1", tiny, test_images=1)
+        self.fails("the precision is []", tiny, precision=[])
+        self.fails("the model is a str; expected a module", attscope.from_torch, "vit", "vit_tiny_patch16_224")
+        self.fails("title is 5; expected a text", attscope.report, "absent", title=5)
+        self.fails("map_bytes is -1", attscope.report, "absent", map_bytes=-1)
+
+    def test_instruments_that_need_labels(self):
+        images = pictures(2)
+        with tiny() as network:
+            for instruments in ("accuracy", ["entropy", "accuracy"], "tns_classes", "all,block_pruning"):
+                self.fails(
+                    "needs the classes of the images: give them as labels", network.measure, images, instruments
+                )
+            for instruments in (None, ["entropy", "accuracy?"]):
+                found = network.measure(images, instruments, frame=False)
+                self.assertIn("entropy", found["instrument"])
+                self.assertNotIn("accuracy", found["instrument"])
 
     def test_labels(self):
         images = pictures(3)
@@ -152,6 +208,7 @@ class Inputs(Case):
             self.fails("expected the numbers of classes", top1, answers + 2**32)
             self.fails("labels are float64", top1, [0.5, 1, 2])
             self.fails("labels of shape [2]", top1, [0, 1])
+            self.fails("labels is [[0], [1, 2], [0]]", top1, [[0], [1, 2], [0]])
 
 
 class Answers(Case):
@@ -194,7 +251,6 @@ class Answers(Case):
             np.testing.assert_array_equal(network.attention(image, 1, 0, -1), found[0, TOKENS - 1])
             np.testing.assert_allclose(network.attention(normalised(image), 1), found, atol=0.2)
             self.fails("there is no layer 2; expected 0 to 1", network.attention, image, 2)
-            self.assertRaises(TypeError, network.attention, image, 1.5)
             self.fails("there is no head -3", network.attention, image, 0, -3)
             self.fails("there is no query 17", network.attention, image, 0, 0, 17)
             self.fails('no attention layer "x"', network.attention, image, "x")
@@ -229,7 +285,7 @@ class Answers(Case):
 
     def test_refusals(self):
         self.fails("absent is neither a file nor a folder", attscope.open, "absent", status="ERR_NOT_FOUND")
-        self.fails('the precision is "f16"', tiny, precision="f16")
+        self.fails("the precision is 'f16'", tiny, precision="f16")
         self.fails("the option depth is {}", tiny, depth={})
         self.fails("dept", tiny, dept=3)
         self.fails("threads", tiny, threads=-1)

@@ -87,7 +87,7 @@ class Torch(Case):
         ]:
             torch.manual_seed(1)
             model = timm.create_model(name, pretrained=False, **options).eval()
-            with torch.no_grad(), attscope.from_torch(model) as network:
+            with torch.no_grad(), attscope.from_torch(model, img_size=32) as network:
                 self.assertEqual(network.name, name.split(".")[0])
                 wanted = model(images).numpy()
                 np.testing.assert_allclose(network.predict(images).logits, wanted, atol=1e-4)  # measured: 1e-6
@@ -95,7 +95,7 @@ class Torch(Case):
                     network.features(images), model.forward_head(model.forward_features(images), pre_logits=True),
                     atol=1e-4,
                 )  # fmt: skip
-                half = attscope.from_torch(torch.nn.DataParallel(model.bfloat16()), name)
+                half = attscope.from_torch(torch.nn.DataParallel(model.bfloat16()), name, img_size=32)
                 np.testing.assert_allclose(half.predict(images).logits, wanted, atol=0.2)  # weights of 8 bits
                 half.close()
 

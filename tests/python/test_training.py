@@ -6,6 +6,7 @@ import threading
 
 import attscope
 import numpy as np
+from attscope import _context
 from common import CLASSES, TINY, Case, main, pictures, tiny, write_data
 
 OPTIONS = {"model": "vit_tiny_patch16_224", "batch_size": 8, "threads": 2, "workers": 1, **TINY}
@@ -52,14 +53,60 @@ class Trainings(Case):
             ({"epoch": 3}, "epoch"),
             ({"epochs": "many"}, "epochs"),
             ({"opt": "adm"}, "adm"),
-            ({"epochs": {}}, "the option epochs is {}"),
+            ({"epochs": {}}, "epochs is {}"),
+            ({"epochs": []}, "epochs is []"),
+            ({"epochs": [[1]]}, "epochs is [[1]]"),
+            ({"scale": [True, 1.0]}, "scale is [True, 1.0]; expected a number"),
+            ({"experiment": ["a", "b"]}, "experiment is ['a', 'b']; expected a number, a text,"),
+            ({"epochs": True}, 'epochs: "true" is not a whole number'),
+            ({"threads": "x"}, "threads is 'x'; expected a whole number"),
+            ({"threads": True}, "threads is True"),
+            ({"config": 5}, "config is 5; expected a text or a path"),
+            ({"progress": 5}, "progress is 5; expected a function"),
             ({"model": "no_such_network"}, "no_such_network"),
             ({"config": "absent.yaml"}, "absent.yaml"),
         ]:
             self.fails(part, attscope.train, "data", **{**OPTIONS, **options})
+        for data in (5, [], ["data"], True):
+            self.fails("data_dir is", attscope.train, data, **OPTIONS)
         self.fails("absent", attscope.report, "absent", status="ERR_NOT_FOUND")
         self.fails("", attscope.report, [])
         self.fails("a run is a int; expected a folder", attscope.report, 3)
+
+
+    def test_messages_name_options_as_in_python(self):
+        for options, text in [
+            ({"epochs": "many"}, 'epochs: "many" is not a whole number from 0 to 1000000'),
+            ({"epoch": 3}, "unknown option epoch; did you mean epochs?"),
+            ({"batch_szie": 3}, "unknown option batch_szie; did you mean batch_size?"),
+            ({"layer_decay_min_scale": 0.5}, "layer_decay_min_scale and layer_decay_no_opt_scale are settings of "
+             "layer_decay, which is not given"),
+            ({"measure_every": 2}, "measure_every and measure_nodes need measure=LIST (names of instruments, or "
+             "`all`)"),
+            ({"num_classes": 2}, "num_classes 2, but the data has 4 classes, each of which needs an output"),
+            ({"initial_checkpoint": "a--b"}, 'initial_checkpoint: there is no file or folder "a--b"'),
+            ({"qqqqqqqq": 1}, "unknown option qqqqqqqq; see attscope train --help"),
+        ]:  # fmt: skip
+            with self.assertRaises(attscope.Error) as caught:
+                attscope.train("data", **{**OPTIONS, **options})
+            self.assertEqual(str(caught.exception), text)
+        with self.assertLogs("attscope", "INFO") as log:
+            attscope.train("data", epochs=0, **{**OPTIONS, "num_classes": None})
+        self.assertIn("num_classes 4, as many as", " ".join(log.output))
+        for message, text in [
+            ("--batch-size (batch_size) 8: too few", "batch_size 8: too few"),
+            ("fewer than one batch of 8 (--batch-size, batch_size)", "fewer than one batch of 8 (batch_size)"),
+            ("--lr (train.lr): wrong", "lr (train.lr): wrong"),
+            ("attscope convert --use-ema makes a file", "attscope convert --use-ema makes a file"),
+            ("/data/my--set/x and a --no-aug b", "/data/my--set/x and a no_aug b"),
+        ]:
+            self.assertEqual(_context.with_python_names(message), text)
+
+    def test_numbers_of_numpy_are_options(self):
+        training = attscope.train(
+            "data", **{**OPTIONS, "img_size": np.array([16, 16]), "epochs": np.int64(0), "lr": np.float32(0.5)}
+        )
+        self.assertEqual(training.epochs, 0)
 
 
 class Stopping(Case):
@@ -162,10 +209,12 @@ class Stopping(Case):
                 return network.measure("data", "entropy", batch_size=2, progress=progress, frame=False)
 
             self.fails("stopped", measure, lambda state: False, status="ERR_STOPPED")
+            self.fails("stopped", measure, lambda state: np.False_, status="ERR_STOPPED")
             with self.assertRaises(ZeroDivisionError):
                 measure(lambda state: 1 / 0)
             self.fails("whose call is still running", measure, lambda state: network.predict(pictures(1)))
-            self.assertEqual(measure(lambda state: None).images, 16)
+            for going_on in (None, 0, "", np.True_):
+                self.assertEqual(measure(lambda state, result=going_on: result).images, 16)
 
     def test_images_in_memory(self):
         batches = []
@@ -177,6 +226,7 @@ class Stopping(Case):
             measure(lambda state: batches.append((state.batch, state.batches)))
             self.assertEqual(batches, [(1, 3), (2, 3), (3, 3)])
             self.fails("stopped", measure, lambda state: False, status="ERR_STOPPED")
+            self.fails("stopped", measure, lambda state: np.False_, status="ERR_STOPPED")
             with self.assertRaises(KeyboardInterrupt):
                 measure(lambda state: os.kill(os.getpid(), signal.SIGINT))
             self.assertEqual(measure(None).images, 5)

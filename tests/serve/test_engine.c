@@ -247,7 +247,7 @@ static void uploads_are_images(void **state)
     picture_make(100, &picture, &size);
     for (int i = 0; i <= ATT_ENGINE_UPLOADS; i++) {
         char expected[ATT_ENGINE_ID];
-        must(&o, att_engine_upload(o.engine, o.f->context, picture, size, id));
+        must(&o, att_engine_upload(o.engine, o.f->context, "cat.png", picture, size, id));
         snprintf(expected, sizeof expected, "u%d", i);
         assert_string_equal(id, expected);
     }
@@ -261,9 +261,10 @@ static void uploads_are_images(void **state)
         refused(&o, att_engine_write_answer(o.engine, o.f->context, &view, o.writer), ATT_ERR_NOT_FOUND,
                 "there is no image");
     }
-    refused(&o, att_engine_upload(o.engine, o.f->context, picture, size / 2, id), ATT_ERR_FORMAT, "");
-    refused(&o, att_engine_upload(o.engine, o.f->context, "no image", 8, id), ATT_ERR_FORMAT, "");
-    refused(&o, att_engine_upload(o.engine, o.f->context, NULL, 0, id), ATT_ERR_ARGUMENT, "the upload is empty");
+    refused(&o, att_engine_upload(o.engine, o.f->context, "cat.png", picture, size / 2, id), ATT_ERR_FORMAT, "");
+    refused(&o, att_engine_upload(o.engine, o.f->context, "cat.png", "no image", 8, id), ATT_ERR_FORMAT,
+            "cat.png: not a JPEG, PNG or WebP image");
+    refused(&o, att_engine_upload(o.engine, o.f->context, "cat.png", NULL, 0, id), ATT_ERR_FORMAT, "cat.png: empty");
     answer_of(&o, "d0", "");
     free(picture);
     end(&o);
@@ -286,18 +287,18 @@ static void uploads_have_a_limit_of_bytes(void **state)
     size_t size, length;
     const char *json;
     picture_make(100, &picture, &size);
-    must(&o, att_engine_upload(o.engine, o.f->context, picture, size, id));
+    must(&o, att_engine_upload(o.engine, o.f->context, "cat.png", picture, size, id));
     const att_image *image = &o.engine->uploads[0].image;
     o.engine->upload_bytes = (size_t)image->width * (size_t)image->height * 3 * 2;
-    must(&o, att_engine_upload(o.engine, o.f->context, picture, size, id));
+    must(&o, att_engine_upload(o.engine, o.f->context, "cat.png", picture, size, id));
     assert_true(has_image(&o, "u0") && has_image(&o, "u1"));
-    must(&o, att_engine_upload(o.engine, o.f->context, picture, size, id));
+    must(&o, att_engine_upload(o.engine, o.f->context, "cat.png", picture, size, id));
     assert_true(!has_image(&o, "u0") && has_image(&o, "u1") && has_image(&o, "u2"));
     att_json_begin_object(o.writer);
     must(&o, att_engine_write_images(o.engine, o.f->context, 0, 1, o.writer));
     att_json_end_object(o.writer);
     must(&o, att_json_writer_finish(o.writer, &json, &length));
-    assert_non_null(strstr(json, "\"uploads\":[{\"id\":\"u2\",\"name\":\"upload 3\"},{\"id\":\"u1\","));
+    assert_non_null(strstr(json, "\"uploads\":[{\"id\":\"u2\",\"name\":\"cat.png\"},{\"id\":\"u1\","));
     free(picture);
     end(&o);
 }
@@ -411,7 +412,7 @@ static void large_images_are_refused(void **state)
     const att_engine_view view = view_of(&o, "d1", "");
     refused(&o, att_engine_write_answer(o.engine, o.f->context, &view, o.writer), ATT_ERR_UNSUPPORTED,
             "at most 33554432");
-    refused(&o, att_engine_upload(o.engine, o.f->context, header, sizeof header, id), ATT_ERR_UNSUPPORTED,
+    refused(&o, att_engine_upload(o.engine, o.f->context, "cat.png", header, sizeof header, id), ATT_ERR_UNSUPPORTED,
             "at most 33554432");
     take_away(&o, "two.png");
     end(&o);
@@ -430,7 +431,7 @@ static void colours_become_grey_as_in_files(void **state)
     must(&o, att_png_write(o.f->context, &(att_image){COLOURED, COLOURED, 3, pixels}, &png));
     put(&o, "two.png", png.data, png.length);
     open_again(&o, NULL);
-    must(&o, att_engine_upload(o.engine, o.f->context, png.data, png.length, id));
+    must(&o, att_engine_upload(o.engine, o.f->context, "cat.png", png.data, png.length, id));
     snprintf(first, sizeof first, "%s", answer_of(&o, "d1", ""));
     assert_string_equal(strstr(answer_of(&o, id, ""), "logits"), strstr(first, "logits"));
     att_text_free(&png);

@@ -83,7 +83,10 @@ static void models_and_images_have_numbers(void **state)
         expect(s, target, 404, *missing[i] == 'm' ? part : "there is no run 0");
     }
     expect(s, "/api/model?model=m0", 200, "\"tokens\":197,\"classes\":1000");
-    assert_non_null(strstr(body(), "\"name\":\"entropy\""));
+    assert_non_null(strstr(body(), "{\"name\":\"entropy\",\"title\":\"Attention entropy\",\"reason\":null}"));
+    assert_non_null(strstr(body(), "{\"name\":\"collapse\",\"title\":\"Rank collapse\",\"reason\":null}"));
+    assert_non_null(
+        strstr(body(), "\"reason\":\"instrument \\\"gate\\\" has nothing to observe: the network has no gate\""));
     assert_null(strstr(body(), "\"name\":\"density\"")); /* costly */
 }
 
@@ -143,7 +146,7 @@ static void terms_and_scores_are_chosen(void **state)
 
 static int upload(const site *s, const char *bytes)
 {
-    char line[] = "POST /api/upload", headers[64];
+    char line[] = "POST /api/upload?name=my+cat%2ejpg", headers[64];
     char text[1024];
     snprintf(headers, sizeof headers, "Content-Length: %zu\r\n", strlen(bytes));
     snprintf(text, sizeof text,
@@ -160,7 +163,7 @@ static void bad_uploads_are_refused(void **state)
     const site *s = *state;
     assert_int_equal(upload(s, ""), 400);
     assert_int_equal(upload(s, "no image"), 400);
-    assert_non_null(strstr(body(), "not a JPEG, PNG or WebP image"));
+    assert_non_null(strstr(body(), "{\"error\":\"my cat.jpg: not a JPEG, PNG or WebP image\"}"));
 }
 
 int main(void)

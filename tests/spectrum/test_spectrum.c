@@ -6,6 +6,7 @@
 
 #include "formula.h"
 #include "io/scratch.h"
+#include "spectrum/singular.h"
 
 enum { MOST = 400 };
 static const double pi = 3.14159265358979323846;
@@ -75,6 +76,42 @@ static void symmetric_matrices_have_orthonormal_vectors(void **state)
     }
 }
 
+/* Of [3 0 0; 4 5 0] and of its transpose: the eigenvalues of A A' = [9 12; 12 41] are 25 +- 20. */
+static void singular_values_of_both_orientations(void **state)
+{
+    scratch *s = *state;
+    static const double lying[] = {3, 0, 0, 4, 5, 0}, standing[] = {3, 4, 0, 5, 0, 0};
+    for (int i = 0; i < 2; i++) {
+        double entries[6], values[2];
+        size_t bytes;
+        memcpy(entries, i ? standing : lying, sizeof entries);
+        assert_int_equal(att_spectrum_singular_work(s->context, i ? 3 : 2, i ? 2 : 3, &bytes), ATT_OK);
+        void *work = malloc(bytes);
+        assert_non_null(work);
+        assert_int_equal(att_spectrum_singular(s->context, i ? 3 : 2, i ? 2 : 3, entries, values, work), ATT_OK);
+        free(work);
+        assert_true(fabs(values[0] - sqrt(45)) < 1e-14 && fabs(values[1] - sqrt(5)) < 1e-14); /* measured: 9e-16 */
+    }
+}
+
+static void sizes_without_singular_values_are_refused(void **state)
+{
+    scratch *s = *state;
+    static const struct {
+        int64_t rows, columns;
+        att_status status;
+    } cases[] = {{1, 1, ATT_OK},           {1, 65536, ATT_OK},
+                 {65536, 1, ATT_OK},       {0, 1, ATT_ERR_ARGUMENT},
+                 {1, 0, ATT_ERR_ARGUMENT}, {46341, 46341, ATT_ERR_ARGUMENT},
+                 {46340, 46340, ATT_OK},   {1, 1LL << 31, ATT_ERR_ARGUMENT},
+                 {65536, 32767, ATT_OK},   {65536, 32768, ATT_ERR_ARGUMENT}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t bytes;
+        assert_int_equal(att_spectrum_singular_work(s->context, cases[i].rows, cases[i].columns, &bytes),
+                         cases[i].status);
+    }
+}
+
 /* lambda_k = -4 sin^2(k pi / 2(n + 1)); the ends are k = n and k = 1. */
 static void arnoldi_finds_both_ends_of_a_known_spectrum(void **state)
 {
@@ -130,6 +167,82 @@ static void arnoldi_agrees_with_the_dense_decomposition(void **state)
     free(m);
 }
 
+/* ARPACK lists the negative imaginary part of some of these pairs first, of which the other one is reported. */
+static void the_value_of_a_pair_with_a_positive_imaginary_part_is_reported(void **state)
+{
+    scratch *s = *state;
+    int pairs = 0;
+    double worst = 0;
+    for (int size = 20; size < 40; size++) {
+        matrix *m = random_matrix(size);
+        const att_operator op = {size, product, m};
+        att_spectrum_options options = att_spectrum_options_defaults();
+        att_spectrum_ends dense, arnoldi;
+        assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &dense), ATT_OK);
+        options.dense = 3;
+        options.basis = 20;
+        options.tolerance = 1e-10;
+        assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &arnoldi), ATT_OK);
+        assert_true(arnoldi.converged && dense.left.im >= 0 && dense.right.im >= 0);
+        worst = fmax(worst, fmax(fabs(dense.left.im - arnoldi.left.im), fabs(dense.right.im - arnoldi.right.im)));
+        pairs += (dense.left.im > 0) + (dense.right.im > 0);
+        free(m);
+    }
+    printf("%d pairs, largest error of an imaginary part %.2g\n", pairs, worst);
+    assert_true(pairs >= 10 && worst < 1e-8); /* measured: 1.8e-10 */
+}
+
+static void small_operators_are_decomposed(void **state)
+{
+    scratch *s = *state;
+    matrix *m = random_matrix(2);
+    const att_operator op = {2, product, m};
+    static const struct {
+        double a[4], index, im;
+    } cases[] = {{{-1, -5, 5, -1}, 1, 5}, {{3, 0, 0, -1}, 3, 0}, {{1, 0, 0, -3}, 3, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_spectrum_ends ends;
+        memcpy(m->a, cases[i].a, sizeof cases[i].a);
+        assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_OK);
+        assert_true(ends.dense && ends.converged && ends.residual == 0);
+        assert_int_equal(ends.products, 2);
+        assert_true(fabs(ends.stiffness_index - cases[i].index) < 1e-14);
+        assert_true(fabs(ends.left.im - cases[i].im) < 1e-14 && fabs(ends.right.im - cases[i].im) < 1e-14);
+    }
+    free(m);
+}
+
+/* Counts the products that continue a power iteration: their vector is the previous product, normalised. */
+typedef struct power {
+    int size, steps;
+    double next[MOST];
+} power;
+
+static att_status watched_difference(void *user, const double *x, double *y)
+{
+    power *p = user;
+    double norm = 0, distance = 0;
+    (void)second_difference(&p->size, x, y);
+    for (int i = 0; i < p->size; i++) {
+        distance = fmax(distance, fabs(x[i] - p->next[i]));
+        norm += y[i] * y[i];
+    }
+    p->steps += distance < 1e-12;
+    for (int i = 0; i < p->size; i++)
+        p->next[i] = y[i] / sqrt(norm);
+    return ATT_OK;
+}
+
+static void ten_steps_of_power_iteration_estimate_the_scale(void **state)
+{
+    scratch *s = *state;
+    power p = {.size = 100};
+    const att_operator op = {p.size, watched_difference, &p};
+    att_spectrum_ends ends;
+    assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_OK);
+    assert_int_equal(p.steps, 9); /* the first step has no previous one */
+}
+
 static att_status scale(void *user, const double *x, double *y)
 {
     for (int i = 0; i < 80; i++)
@@ -166,6 +279,13 @@ static void a_limit_of_products_ends_the_search(void **state)
     options.tolerance = 1e-6;
     assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &ends), ATT_OK);
     assert_false(ends.converged);
+    /* Ten steps of power iteration; for each end a product for the start vector, those of one basis, two for the
+     * residual. */
+    options.most_products = 1;
+    assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &ends), ATT_OK);
+    assert_int_equal(ends.products, 10 + 2 * (1 + 48 + 1));
+    assert_false(ends.converged);
+    assert_true(ends.left.re < -3.9 && ends.right.re > -0.1);
 }
 
 /* Also where the residual is little above the tolerance. */
@@ -216,22 +336,46 @@ static att_status turn_nan(void *user, const double *x, double *y)
     return ATT_OK;
 }
 
+static void wrong_options_are_refused(void **state)
+{
+    scratch *s = *state;
+    int n = 10;
+    const att_operator op = {n, second_difference, &n};
+    const att_spectrum_options good = att_spectrum_options_defaults();
+    att_spectrum_options cases[10];
+    att_spectrum_ends ends;
+    for (int i = 0; i < 10; i++)
+        cases[i] = good;
+    cases[0].tolerance = 0, cases[1].tolerance = 1, cases[2].tolerance = NAN;
+    cases[3].basis = 3, cases[4].basis = 257, cases[5].dense = 2, cases[6].most_products = 0;
+    cases[7].basis = 4, cases[8].basis = 256, cases[9].dense = 3;
+    for (int i = 0; i < 10; i++) {
+        att_status expected = i < 7 ? ATT_ERR_ARGUMENT : ATT_OK;
+        assert_int_equal(att_spectrum_ends_find(s->context, &op, &cases[i], &ends), expected);
+        if (i < 7)
+            assert_message_has(s, i < 3 ? "of a spectrum, expected a number between 0 and 1"
+                                        : "of a spectrum, expected 4 to 256, at least 3, at least 1");
+    }
+}
+
 static void wrong_input_is_refused(void **state)
 {
     scratch *s = *state;
     int n = 100;
     const double infinite[] = {1, INFINITY, 0, 1};
     att_operator op = {n, turn_nan, &n};
-    att_spectrum_options options = att_spectrum_options_defaults();
     att_spectrum_ends ends;
     att_eigenvalue values[2];
+    double numbers[2], vectors[4];
     assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_ERR_NONFINITE);
     assert_message_has(s, "component 2 of product 1 is nan");
     assert_int_equal(att_spectrum_eigenvalues(s->context, 2, infinite, values), ATT_ERR_NONFINITE);
     assert_message_has(s, "row 0, column 1 is inf");
     assert_int_equal(att_spectrum_eigenvalues(s->context, 0, infinite, values), ATT_ERR_ARGUMENT);
-    options.tolerance = NAN;
-    assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &ends), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_spectrum_eigenvalues(s->context, 4096, infinite, values), ATT_ERR_NONFINITE);
+    assert_int_equal(att_spectrum_eigenvalues(s->context, 4097, infinite, values), ATT_ERR_ARGUMENT);
+    assert_message_has(s, "a matrix of size 4097, expected 1 to 4096");
+    assert_int_equal(att_spectrum_symmetric(s->context, 2, infinite, numbers, vectors), ATT_ERR_NONFINITE);
     op.size = 0;
     assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_ERR_ARGUMENT);
 }
@@ -305,13 +449,19 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(a_rotation_has_a_complex_pair),
         scratch_test(symmetric_matrices_have_orthonormal_vectors),
+        scratch_test(singular_values_of_both_orientations),
+        scratch_test(sizes_without_singular_values_are_refused),
         scratch_test(arnoldi_finds_both_ends_of_a_known_spectrum),
         scratch_test(an_end_at_0_is_found),
         scratch_test(arnoldi_agrees_with_the_dense_decomposition),
+        scratch_test(the_value_of_a_pair_with_a_positive_imaginary_part_is_reported),
+        scratch_test(small_operators_are_decomposed),
+        scratch_test(ten_steps_of_power_iteration_estimate_the_scale),
         scratch_test(multiples_of_the_identity_are_found),
         scratch_test(an_end_has_converged_if_its_residual_is_within_the_tolerance),
         scratch_test(the_residual_includes_the_error_of_products),
         scratch_test(a_limit_of_products_ends_the_search),
+        scratch_test(wrong_options_are_refused),
         scratch_test(wrong_input_is_refused),
         scratch_test(lack_of_memory_leaves_nothing),
         cmocka_unit_test(threads_find_what_one_thread_finds),

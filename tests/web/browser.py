@@ -198,9 +198,10 @@ class Page:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
-    def touch(self, kind, x=None, y=None):
-        """kind: touchStart, touchMove, or touchEnd, which has no position."""
-        self.call("Input.dispatchTouchEvent", type=kind, touchPoints=[] if x is None else [{"x": x, "y": y}])
+    def touch(self, kind, *places):
+        """kind: touchStart, touchMove or touchEnd. places: x and y of each finger that touches the screen then."""
+        points = [{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(zip(places[::2], places[1::2]))]
+        self.call("Input.dispatchTouchEvent", type=kind, touchPoints=points)
         self.wait_for_layout()
 
     def tap(self, x, y):

@@ -299,10 +299,38 @@ def read_exports(page):
     check(len(drawn) == 4 and set(drawn) <= saved, "the saved chart differs from the one shown")
 
 
+def read_pinch(page, x, y):
+    """Two fingers zoom around the point between them; the address changes when they are lifted."""
+    left, width = page.evaluate("""(svg => {
+        const {left, width} = svg.getBoundingClientRect(), scale = width / svg.viewBox.baseVal.width;
+        return [left + 50 * scale, width - 64 * scale];
+    })(document.querySelector('#training svg.chart'))""")
+    middle = x + 20
+    page.touch("touchStart", middle - 20, y)
+    page.touch("touchStart", middle - 20, y, middle + 20, y)
+    for half in range(25, 45, 5):
+        page.touch("touchMove", middle - half, y, middle + half, y)
+    check(interval(page) is None, "the address changes while two fingers move")
+    check(page.evaluate("document.getElementById('tip').hidden"), "a tooltip is shown while two fingers move")
+    page.touch("touchEnd")
+    low, high = interval(page) or (0, 0)
+    # Fingers 40 pixels apart, then 80: half of the axis, and the update between the fingers stays between them.
+    first = (middle - left) / width * EPOCHS * UPDATES / 2
+    wanted = [first, first + EPOCHS * UPDATES / 2]
+    near = close(low, wanted[0], 1e-7) and close(high, wanted[1], 1e-7)  # measured 2.5e-9: the address has 8 digits
+    check(near, f"two fingers zoom to {low} to {high}, wanted {wanted}")
+    page.touch("touchStart", middle - 40, y)
+    page.touch("touchStart", middle - 40, y, middle + 40, y)
+    for half in range(35, 5, -5):
+        page.touch("touchMove", middle - half, y, middle + half, y)
+    page.touch("touchEnd")
+    check(interval(page) is None, f"two fingers that meet show all: {interval(page)}")
+
+
 def read_touch(browser, path):
-    """A finger scrolls the page and does not zoom."""
+    """A finger scrolls the page and does not zoom; two fingers zoom."""
     page = browser.open(path, 390, 844)
-    page.call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=1)
+    page.call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
     middle = """(svg => {
         svg.scrollIntoView({block: "center", behavior: "instant"});
         const {left, top, width, height} = svg.getBoundingClientRect();
@@ -317,6 +345,7 @@ def read_touch(browser, path):
     page.touch("touchEnd")
     check(not page.evaluate("document.getElementById('tip').hidden"), "a finger that moves on a chart shows no tooltip")
     check(interval(page) is None, "a finger zooms")
+    read_pinch(page, x, y)
     before = page.evaluate("scrollY")
     page.touch("touchStart", x, y)
     for distance in range(20, 320, 20):
@@ -418,6 +447,8 @@ def read_histograms(browser):
         os.makedirs(os.path.join(folder, "samples", name))
         figures = [{"instrument": "nsi", "node": node, "statistic": "attention", "mean": 0.4, "deviation": 0.1, "n": 50,
                     "samples": values} for node, values in nodes.items()]
+        figures.append({"instrument": "tns", "node": "", "statistic": "tns attention", "mean": 1.5, "deviation": 0.1,
+                        "n": 3, "samples": [1.5, 1.25, 1.75]})
         with open(os.path.join(folder, "samples", name, "measure.jsonl"), "w", encoding="utf-8") as file:
             file.write(json.dumps({"event": "measure", "measurements": figures}) + "\n")
     path = report([f"samples/{name}" for name in SAMPLES], "samples.html")
@@ -455,6 +486,17 @@ def read_histograms(browser):
     wait(page, "document.querySelector('#histograms tbody') !== null")
     told = page.evaluate("[...document.querySelectorAll('#histograms tbody tr')].map(r => Number(r.cells[2].dataset.value))")
     check(told == 5 * [2.0], f"the table of values has {told}")
+    page.evaluate("""(select => {
+        select.selectedIndex = [...select.options].findIndex(o => o.textContent.includes("Total neural stiffness"));
+        select.dispatchEvent(new Event("change"));
+        return new Promise(done => setTimeout(done, 100));
+    })(document.querySelector('#histograms select[aria-label="Figure"]'))""")
+    node = page.evaluate("document.querySelector('#histograms select[aria-label=\"Node\"]').selectedOptions[0].textContent")
+    counted = [sum(bar[1] for bar in chart["bars"]) for chart in page.evaluate(READ_BARS)]
+    check((node, counted) == ("whole network", [3, 3]), f"values of whole networks: {counted} at {node}")
+    titles = page.evaluate("[...document.querySelectorAll('h2')].map(title => title.textContent)")
+    along = [title for title in titles if title.endswith("along the network")]
+    check(along == ["Neural stiffness index along the network"], f"trajectories of whole networks: {along}")
     check(not page.complaints(), f"histograms: {page.complaints()}")
     phone = browser.open(path, 390, 844)
     check(phone.evaluate("document.documentElement.scrollWidth") <= 390, "histograms scroll sideways on a phone")

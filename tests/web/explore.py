@@ -211,7 +211,8 @@ def test_upload(server, page):
         file.write("no image")
     page.call("DOM.setFileInputFiles", nodeId=node, files=[bad])
     wait(page, "!document.querySelector('.problem').hidden")
-    check("JPEG" in page.evaluate("document.querySelector('.problem').textContent"), "a bad upload has no sentence")
+    problem = page.evaluate("document.querySelector('.problem').textContent")
+    check(problem == "bad.jpg: not a JPEG, PNG or WebP image", f"the sentence for a bad upload: {problem}")
 
 
 def test_links(page):
@@ -331,6 +332,9 @@ def test_lessons(server, browser):
             page.evaluate("document.querySelectorAll('.lesson-figures figure').length") >= 1, f"{lesson} has no figure"
         )
         check(page.evaluate("document.querySelector('.problem').hidden"), f"{lesson} has a problem")
+        text = page.evaluate("document.getElementById('lessons').innerText")
+        check("undefined" not in text and "NaN" not in text, f"{lesson} has no words for a value: {text}")
+        check(("does not refute" in text) == (lesson == "rank"), f"{lesson}: why MLPs can speed up the collapse")
         if lesson == "convolution":
             press(page, "Play")
             wait(page, "document.querySelector('.shift-sum').dataset.step === '2'")
@@ -346,6 +350,43 @@ def test_lessons(server, browser):
             check_list("uniform layers", page.evaluate(VALUES % (1, ".bar")), expected, LAYERS)
     check_list("NSI", page.evaluate(VALUES % (0, ".bar")), measured_means("nsi", "attention"), 2 * LAYERS)
     check(not page.complaints(), f"lessons: {page.complaints()}")
+
+
+def test_residual(server, browser):
+    """The menu of instruments and the lessons say what a residual network lacks, without a request that fails."""
+    page = server.open(browser, "/network", "#model=m1&image=d0&with=entropy")
+    wait(page, "Number(document.documentElement.dataset.times) > 0 && !document.querySelector('.problem').hidden")
+    options = page.evaluate("""[...document.querySelector('select[aria-label="Figures"]').options].map(
+        option => [option.value, option.disabled, option.title])""")
+    offered = [name for name, disabled, _ in options if not disabled]
+    check(offered == ["", "nsi", "tns", "tns_blocks"], f"instruments for a residual network: {offered}")
+    check([name for name, _, _ in options[: len(offered)]] == offered, f"instruments without use come first: {options}")
+    reasons = [reason for _, disabled, reason in options if disabled]
+    check(reasons and all("nothing to observe" in reason for reason in reasons), f"reasons: {reasons}")
+    check("no attention" in page.evaluate("document.querySelector('.problem').textContent"), "figures without a reason")
+    check(not page.complaints(), f"network of a residual network: {page.complaints()}")
+    page = server.open(browser, "/lessons", "#model=m1&image=d0")
+    for i, lesson in enumerate(LESSONS):
+        choose(page, f"{i + 1} {LESSONS[lesson]}")
+        wait(page, f"document.querySelector('.lesson-figures').dataset.ready === '{lesson}'")
+        refused = not page.evaluate("document.querySelector('.problem').hidden")
+        check(refused == (lesson != "stiffness"), f"{lesson} of a residual network: refused is {refused}")
+    check(not page.complaints(), f"lessons of a residual network: {page.complaints()}")
+
+
+def test_damaged(browser):
+    """A damaged checkpoint shows its sentence on all pages, and the choice of another one."""
+    damaged = os.path.join(folder, "damaged.safetensors")
+    with open(damaged, "wb") as file:
+        file.write(b"hello")
+    with Server(attscope, [damaged, "resnet20", "--images", images]) as server:
+        for path in PAGES:
+            page = server.open(browser, path, "#model=m0&image=d0")
+            wait(page, "document.body.innerText.includes('a safetensors file begins with')")
+            choices = page.evaluate(
+                "[...document.querySelectorAll('select[aria-label=Checkpoint] option')].map(option => option.value)"
+            )
+            check(choices == ["m0", "m1"], f"{path}: the choice beside a damaged checkpoint: {choices}")
 
 
 def test_widths(server, browser):
@@ -365,7 +406,7 @@ def test_widths(server, browser):
             check(not page.complaints(), f"{path} on a phone: {page.complaints()}")
 
 
-with Server(attscope, [CHECKPOINT, "--images", images]) as running, Browser() as chromium:
+with Server(attscope, [CHECKPOINT, "resnet20", "--images", images]) as running, Browser() as chromium:
     explore = running.open(chromium, "/explore")
     answered(explore, "")
     drawn(explore)
@@ -381,5 +422,7 @@ with Server(attscope, [CHECKPOINT, "--images", images]) as running, Browser() as
     test_comparison(running, chromium)
     test_network(running, chromium)
     test_lessons(running, chromium)
+    test_residual(running, chromium)
     test_widths(running, chromium)
+    test_damaged(chromium)
 finish()

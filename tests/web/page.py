@@ -281,11 +281,11 @@ def read_few_updates(browser):
     with open(path, "w", encoding="utf-8") as out:
         out.writelines(json.dumps(event) + "\n" for event in kept)
     page = browser.open(report(["few"], "few.html"))
-    marks = page.evaluate(
-        "[...document.querySelectorAll('#training figure')].find(f => f.textContent.startsWith('Learning rate'))"
-        ".querySelector('.line').getAttribute('d')"
-    )
+    marks, key = page.evaluate("""(figure => [figure.querySelector("svg.chart .line").getAttribute("d"),
+        figure.querySelector(".key").textContent])(
+        [...document.querySelectorAll("#training figure")].find(f => f.textContent.startsWith("Learning rate")))""")
     check(marks and marks.count("L") == 2, f"a learning rate of three epochs: {marks}")
+    check(key == "after each epoch", f"the key of a learning rate of three epochs: {key}")
     read_counts(page)
 
 

@@ -160,7 +160,8 @@ typedef struct att_ode_theorem {
     double largest;    /* the largest eigenvalue; negative */
     double gap;        /* least distance of two eigenvalues / SI; distinct: above 1e-14 */
     double nonlinear;  /* |f(u) - J u| / |f(u)|; at most 1e-8. Not in the theorem, but in the formula of c above */
-    const char *fails; /* the first hypothesis that does not hold, or NULL. If not NULL, the rest is NaN, except SI */
+    const char *fails; /* the first hypothesis that does not hold (u = 0 has no SAI), or NULL. If not NULL, the rest is
+                          NaN, except SI */
 
     double stiffness_index, sai; /* SAI in the limit of small steps */
     double c, rest;              /* rest: Q = sai - c SI */

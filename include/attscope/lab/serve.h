@@ -47,10 +47,12 @@
  *   GET /api/models         JSON: {models: [{id, name, path}]}; path: null for random weights
  *   GET /api/model?model=   JSON: {network, layers: [{node, heads, queries, tokens, prefix, grid_h, grid_w, window_h,
  *                           window_w, shift_h, shift_w, content, positions}], branches: [{scope, content}],
- *                           tokens, classes, instruments}
+ *                           tokens, classes, instruments: [{name, title, reason}]}; reason: why the instrument has
+ *                           nothing to measure in this network, else null
  *   GET /api/images?first=&count=
  *                           JSON: {images: [{id, name}], count, uploads: [{id, name}]}
- *   POST /api/upload        the body is a JPEG, PNG or WebP file; JSON: {image}
+ *   POST /api/upload?name=  the body is a JPEG, PNG or WebP file, name (at most 1023 bytes) that of the file for lists
+ *                           and messages; JSON: {image}
  *   GET /api/thumbnail?image=
  *                           a PNG
  *   GET /api/run?model=&image=&changes=
@@ -100,10 +102,13 @@ typedef struct att_server att_server;
 
 /* Starts a server, whose threads answer requests until att_server_close(). options: copied; NULL means the defaults. On
  * success the caller owns *server. The context must outlive the server, whose threads allocate from it; its messages
- * stay the caller's. Errors: ERR_NOT_FOUND (a path does not exist); ERR_ARGUMENT (a port outside 0..65535; a host name
- * with other characters than letters, digits, dots, dashes, colons and brackets; NULL for a path); ERR_IO (the port is
- * in use; the system refuses); ERR_UNSUPPORTED (a library built without libmicrohttpd, -DATT_SERVE=OFF, or without
- * pages, -DATT_REPORT=OFF); ERR_MEMORY. */
+ * stay the caller's. Opens all checkpoints in `paths` once, with a warning in the log for each that cannot be opened;
+ * its pages show the same sentence until its file is replaced. Random weights are drawn when a page needs them. Errors:
+ * ERR_NOT_FOUND (a path does not exist); those of att_network_open() for the last checkpoint, if none can be opened and
+ * `paths` has nothing else; ERR_ARGUMENT (a port outside 0..65535; a host name with other characters than letters,
+ * digits, dots, dashes, colons and brackets; NULL for a path); ERR_IO (the port is in use; the system refuses);
+ * ERR_UNSUPPORTED (a library built without libmicrohttpd, -DATT_SERVE=OFF, or without pages, -DATT_REPORT=OFF);
+ * ERR_STOPPED (att_settings.stop, while checkpoints are opened); ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_server_start(att_context *context, const att_serve_options *options,
                                                    att_server **server);
 /* The port, and the URL with the token, which is a secret. The URL lives as long as the server. */

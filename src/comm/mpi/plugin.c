@@ -273,11 +273,6 @@ static const char *gather(void *user, int index, void *bytes, const size_t *offs
     return failure;
 }
 
-static const char *barrier(void *state, int index)
-{
-    return wait_for_all(channel_of(state, index));
-}
-
 /* The plugin's only symbol: ATT_TRANSPORT_SYMBOL. */
 __attribute__((visibility("default"))) extern const att_transport att_transport_plugin;
 const att_transport att_transport_plugin = {.interface = ATT_TRANSPORT_INTERFACE,
@@ -289,6 +284,5 @@ const att_transport att_transport_plugin = {.interface = ATT_TRANSPORT_INTERFACE
                                             .test = test_for,
                                             .broadcast = broadcast,
                                             .gather = gather,
-                                            .barrier = barrier,
                                             .abort = end_all,
                                             .finish = finish};

@@ -64,6 +64,11 @@ ATT_INLINE void gemm_tile(bool pairs, int rows, int vectors, int64_t inner, gemm
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < vectors; v++)
             sum[r][v] = (vf){0};
+    /* C may be in a distant cache: its lines arrive while the products are computed. */
+    if (add)
+        for (int r = 0; r < rows; r++)
+            for (int v = 0; v < vectors; v++)
+                __builtin_prefetch(c + r * c_stride + v * VW, 1);
     /* Two pointers with four offsets each: one pointer with eight offsets would not fit into registers. */
     const float *upper = a.data, *lower = rows > 4 ? a.data + 4 * a.row : a.data;
     for (int64_t k = 0; k < inner; k++, upper += a.inner, lower += a.inner, b += b_stride) {
@@ -109,11 +114,12 @@ ATT_INLINE void gemm_rows(bool pairs, int64_t rows, int vectors, int64_t inner, 
 
 #undef GEMM_CASE
 
-ATT_INLINE void gemm_column_panel(bool pairs, int vectors, int64_t rows, int64_t inner, gemm_a a, const float *b,
-                                  int64_t b_stride, gemm_c c, int64_t column)
+/* next: from a tile of A's rows to the next one. */
+ATT_INLINE void gemm_column_panel(bool pairs, int vectors, int64_t rows, int64_t inner, gemm_a a, int64_t next,
+                                  const float *b, int64_t b_stride, gemm_c c, int64_t column)
 {
     for (int64_t row = 0; row < rows; row += GEMM_ROWS) {
-        gemm_a tile = {a.data + row * a.row, a.row, a.inner};
+        gemm_a tile = {a.data + row / GEMM_ROWS * next, a.row, a.inner};
         float *to = c.data + row * c.stride + column;
         if (c.add)
             gemm_rows(pairs, rows - row, vectors, inner, tile, b, b_stride, to, c.stride, c.alpha, true);
@@ -122,7 +128,8 @@ ATT_INLINE void gemm_column_panel(bool pairs, int vectors, int64_t rows, int64_t
     }
 }
 
-ATT_INLINE void gemm_as(bool pairs, int64_t rows, int64_t columns, int64_t inner, gemm_a a, gemm_b b, gemm_c c)
+ATT_INLINE void gemm_as(bool pairs, int64_t rows, int64_t columns, int64_t inner, gemm_a a, int64_t next, gemm_b b,
+                        gemm_c c)
 {
     int64_t vectors = columns / VW;
     for (int64_t done = 0, width; done < vectors; done += width) {
@@ -130,11 +137,11 @@ ATT_INLINE void gemm_as(bool pairs, int64_t rows, int64_t columns, int64_t inner
         int64_t column = done * VW, stride = b.stride ? b.stride : width * VW;
         const float *panel = b.data + (b.stride ? column : column * inner);
         if (width == 3)
-            gemm_column_panel(pairs, 3, rows, inner, a, panel, stride, c, column);
+            gemm_column_panel(pairs, 3, rows, inner, a, next, panel, stride, c, column);
         else if (width == 2)
-            gemm_column_panel(pairs, 2, rows, inner, a, panel, stride, c, column);
+            gemm_column_panel(pairs, 2, rows, inner, a, next, panel, stride, c, column);
         else
-            gemm_column_panel(pairs, 1, rows, inner, a, panel, stride, c, column);
+            gemm_column_panel(pairs, 1, rows, inner, a, next, panel, stride, c, column);
     }
 }
 
@@ -143,9 +150,20 @@ static inline void gemm(gemm_elements elements, int64_t rows, int64_t columns, i
                         gemm_c c)
 {
     if (elements == GEMM_PAIRS)
-        gemm_as(true, rows, columns, inner, a, b, c);
+        gemm_as(true, rows, columns, inner, a, GEMM_ROWS * a.row, b, c);
     else
-        gemm_as(false, rows, columns, inner, a, b, c);
+        gemm_as(false, rows, columns, inner, a, GEMM_ROWS * a.row, b, c);
+}
+
+/* The same for an A that gemm_pack_rows() packed: tiles of GEMM_ROWS rows, each [inner, GEMM_ROWS]. */
+static inline void gemm_packed(gemm_elements elements, int64_t rows, int64_t columns, int64_t inner, const float *a,
+                               gemm_b b, gemm_c c)
+{
+    gemm_a tiles = {a, 1, GEMM_ROWS};
+    if (elements == GEMM_PAIRS)
+        gemm_as(true, rows, columns, inner, tiles, GEMM_ROWS * inner, b, c);
+    else
+        gemm_as(false, rows, columns, inner, tiles, GEMM_ROWS * inner, b, c);
 }
 
 /* --- copying matrices to the layout of products------------------------------------------------------------------- */
@@ -222,6 +240,29 @@ static inline void gemm_copy_columns(gemm_elements elements, gemm_source source,
         for (int64_t i = 0; i < width; i += VW)
             v_store(to + i, v_get_two_rows(source.x, from + i, stride, from + width));
     }
+}
+
+ATT_INLINE void gemm_pack_rows_as(gemm_elements elements, const gemm_source *source, int64_t inner, int64_t rows,
+                                  float *to)
+{
+    int64_t step = elements == GEMM_PAIRS ? 2 : 1, tile = gemm_count(elements, inner) * GEMM_ROWS;
+    for (int64_t row = 0; row < rows; row += VW, to += VW / GEMM_ROWS * tile)
+        for (int64_t k = 0; k < inner; k += step) {
+            int64_t from = gemm_row_at(source, k) + row, end = from - row + rows;
+            int64_t pair = k + 1 < inner ? gemm_row_at(source, k + 1) + row - from : 0;
+            vf lanes = elements == GEMM_PAIRS ? v_get_two_rows(source->x, from, pair, end)
+                                              : gemm_get(elements, source->x, from, end);
+            for (int part = 0; part < VW / GEMM_ROWS; part++)
+                memcpy(to + part * tile + k / step * GEMM_ROWS, (const float *)&lanes + part * GEMM_ROWS,
+                       GEMM_ROWS * sizeof *to);
+        }
+}
+
+/* Copies a matrix [inner, rows] to tiles of its transpose, for gemm_packed(); zero in place of missing rows. `to` holds
+ * the inner dimension times whole vectors of rows. */
+static inline void gemm_pack_rows(gemm_elements elements, gemm_source source, int64_t inner, int64_t rows, float *to)
+{
+    GEMM_FOR(elements, gemm_pack_rows_as, &source, inner, rows, to);
 }
 
 /* Transposes a square of vectors: lane i of x[j] moves to lane j of x[i], in log2(VW) rounds, each of which interleaves

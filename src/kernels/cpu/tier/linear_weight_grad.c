@@ -28,57 +28,49 @@ static void pack_rows(gemm_elements elements, const void *x, int64_t from, int64
         gemm_copy_columns(elements, (gemm_source){x, from + vectors * VW, width, NULL}, count, width % VW, to, VW);
 }
 
-/* dw [count, inputs] += dy' packed. */
-static void add_block(gemm_elements elements, int64_t count, int64_t depth, gemm_a dy, const float *packed, float *dw,
+/* dw [count, inputs] += dy' x, both packed. */
+static void add_block(gemm_elements elements, int64_t count, int64_t depth, const float *dy, const float *x, float *dw,
                       int64_t inputs)
 {
     int64_t whole = inputs / VW * VW;
-    gemm(elements, count, whole, depth, dy, (gemm_b){packed, 0}, (gemm_c){dw, inputs, 1, true});
+    gemm_packed(elements, count, whole, depth, dy, (gemm_b){x, 0}, (gemm_c){dw, inputs, 1, true});
     if (whole == inputs)
         return;
     float edge[BLOCK * VW];
-    gemm(elements, count, VW, depth, dy, (gemm_b){packed + depth * whole, 0}, (gemm_c){edge, VW, 1, false});
+    gemm_packed(elements, count, VW, depth, dy, (gemm_b){x + depth * whole, 0}, (gemm_c){edge, VW, 1, false});
     for (int64_t row = 0; row < count; row++)
         for (int64_t c = whole; c < inputs; c++)
             dw[row * inputs + c] += edge[row * VW + c - whole];
 }
 
-/* db [count] += the sums of pairs [depth, BLOCK]. */
+/* db [count] += the sums of pairs, which are packed with `depth` of them per column. */
 static void add_pairs(const float *dy, int64_t depth, int64_t count, float *db)
 {
     vf ones = v_pair(v_set(1), v_set(1));
-    for (int64_t c = 0; c < count; c += VW) {
+    int64_t tile = depth * GEMM_ROWS;
+    for (int64_t first = 0; first < count; first += GEMM_ROWS, dy += tile) {
         vf sum = {0};
-        for (int64_t k = 0; k < depth; k++)
-            sum = v_dot(v_load(dy + k * BLOCK + c), ones, sum);
-        int64_t left = count - c < VW ? count - c : VW;
-        v_store_part(db + c, v_load_part(db + c, left) + sum, left);
+        for (int64_t i = 0; i < tile; i += VW)
+            sum = v_dot(v_get_until(dy, i, tile, false), ones, sum);
+        for (int64_t i = 0; i < VW; i++)
+            if (first + i % GEMM_ROWS < count)
+                db[first + i % GEMM_ROWS] += sum[i];
     }
-}
-
-/* Columns [first, first + count) of dy as a transposed A: in place, or packed. */
-static gemm_a operand_dy(gemm_elements elements, const void *dy, int64_t from, int64_t outputs, int64_t rows,
-                         int64_t count, float *packed)
-{
-    if (elements == GEMM_F32)
-        return (gemm_a){(const float *)dy + from, 1, outputs};
-    gemm_copy_columns(elements, (gemm_source){dy, from, outputs, NULL}, rows, count, packed, BLOCK);
-    return (gemm_a){packed, 1, BLOCK};
 }
 
 /* Adds rows [row, row + count) of x and dy. */
 static void add_pass(const att_call *call, gemm_elements elements, int64_t row, int64_t count, att_range part)
 {
     int64_t outputs = att_columns(&call->problem->in[DY]), inputs = att_columns(&call->problem->in[X]);
-    float *x = call->scratch, *dy_pairs = x + x_elements(call->problem), *dw = call->out[DW], *db = call->out[DB];
+    float *x = call->scratch, *dy = x + x_elements(call->problem), *dw = call->out[DW], *db = call->out[DB];
     int64_t depth = gemm_count(elements, count);
     if (dw)
         pack_rows(elements, call->in[X], row * inputs, count, inputs, x);
     for (int64_t first = part.begin; first < part.end; first += BLOCK) {
         int64_t width = part.end - first < BLOCK ? part.end - first : BLOCK;
-        gemm_a dy = operand_dy(elements, call->in[DY], row * outputs + first, outputs, count, width, dy_pairs);
+        gemm_pack_rows(elements, (gemm_source){call->in[DY], row * outputs + first, outputs, NULL}, count, width, dy);
         if (db && elements == GEMM_PAIRS)
-            add_pairs(dy.data, depth, width, db + first);
+            add_pairs(dy, depth, width, db + first);
         if (dw)
             add_block(elements, width, depth, dy, x, dw + first * inputs, inputs);
     }
@@ -112,8 +104,7 @@ static bool linear_weight_grad_accepts(const att_problem *problem)
 
 static att_status linear_weight_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
-    size_t dy = is_bf16(problem) ? DEPTH * BLOCK : 0;
-    prepared->scratch_bytes = (x_elements(problem) + dy) * sizeof(float);
+    prepared->scratch_bytes = (x_elements(problem) + DEPTH * BLOCK) * sizeof(float);
     return ATT_OK;
 }
 

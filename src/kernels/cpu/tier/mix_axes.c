@@ -3,40 +3,50 @@
 #include "kernels/cpu/tiered.h"
 #include "ops/attention.h"
 
-/* A few vectors of channels of all tokens of a head are computed at once: a slab [h, w, padded], small enough that a
- * product along the columns and one along the rows read it from cache. */
-enum { SLAB = 3 }; /* the most vectors */
+/* Some channels of all tokens of a head are computed at once: a slab [h, w, padded], which the products along the
+ * columns and along the rows read from cache. Forward, a slab is as wide as the second-level cache allows, so that each
+ * token of the output is written in long runs. The gradient reads its slabs more often, and takes three vectors of
+ * channels. */
+enum { FORWARD_SLAB = 1 << 17 /* elements */, GRADIENT_SLAB = GEMM_VECTORS * VW /* channels */ };
 
 typedef struct axes {
     const att_call *call;
     const float *row_map, *column_map;
     int64_t h, w, tokens;
     int64_t heads, values, width; /* width: of a head */
+    int64_t slab;                 /* channels of a slab, whole vectors */
 } axes;
 
-/* v: the node's input v */
-static axes axes_of(const att_problem *problem, int v)
+/* v: the node's input v. channels: of a slab, at most. */
+static axes axes_of(const att_problem *problem, int v, int64_t channels)
 {
     const att_attention_attrs *attrs = problem->attrs;
     const int64_t *dims = problem->in[v].shape.dims;
+    int64_t width = dims[1] / attrs->value_heads;
     return (axes){.h = attrs->grid_h,
                   .w = attrs->grid_w,
                   .tokens = dims[0],
                   .heads = attrs->heads,
                   .values = attrs->value_heads,
-                  .width = dims[1] / attrs->value_heads};
+                  .width = width,
+                  .slab = channels < width ? channels : whole_vectors(width)};
 }
 
-static axes axes_at(const att_call *call, int v)
+static axes axes_forward(const att_problem *problem)
 {
-    axes a = axes_of(call->problem, v);
+    int64_t channels = FORWARD_SLAB / problem->in[0].shape.dims[0] / GRADIENT_SLAB * GRADIENT_SLAB;
+    return axes_of(problem, 0, channels > GRADIENT_SLAB ? channels : GRADIENT_SLAB);
+}
+
+static axes axes_at(axes a, const att_call *call, int v)
+{
     a.call = call, a.row_map = call->in[v + 1], a.column_map = call->in[v + 2];
     return a;
 }
 
 static int64_t slab_elements(const axes *a)
 {
-    return a->tokens * SLAB * VW;
+    return a->tokens * a->slab;
 }
 
 /* Channels [begin, begin + padded) of a head, of which the head has those before `width`. */
@@ -46,7 +56,8 @@ typedef struct slab {
 
 static slab slab_from(const axes *a, int64_t begin)
 {
-    return (slab){begin, gemm_panel(whole_vectors(a->width - begin) / VW) * VW};
+    int64_t left = whole_vectors(a->width - begin);
+    return (slab){begin, left < a->slab ? left : a->slab};
 }
 
 /* Index of the slab's first channel of a token. */
@@ -64,10 +75,10 @@ static void read_slab(const axes *a, const slab *s, int input, int64_t sample, i
     int64_t size = is_bf16 ? 2 : 4, ahead = head + 1 < heads ? a->width : s->padded - head * a->width;
     for (int64_t token = 0; token < a->tokens; token++) {
         int64_t at = slab_at(a, s, sample, token, heads, head), end = at + a->width - s->begin;
-        __builtin_prefetch(x + (at + ahead) * size);
-        __builtin_prefetch(x + (at + ahead) * size + 64);
-        for (int64_t i = 0; i < s->padded; i += VW, to += VW)
+        for (int64_t i = 0; i < s->padded; i += VW, to += VW) {
+            __builtin_prefetch(x + (at + i + ahead) * size);
             v_store(to, v_get_until(a->call->in[input], at + i, end, is_bf16));
+        }
     }
 }
 
@@ -92,9 +103,10 @@ static void mix_columns(const axes *a, const slab *s, int64_t head, bool transpo
                         bool add)
 {
     int64_t row = a->w * s->padded;
+    gemm_a map = map_of(a->column_map, head, a->w, transposed);
     for (int64_t y = 0; y < a->h; y++)
-        gemm(GEMM_F32, a->w, s->padded, a->w, map_of(a->column_map, head, a->w, transposed),
-             (gemm_b){from + y * row, s->padded}, (gemm_c){to + y * row, s->padded, 1, add});
+        gemm(GEMM_F32, a->w, s->padded, a->w, map, (gemm_b){from + y * row, s->padded},
+             (gemm_c){to + y * row, s->padded, 1, add});
 }
 
 /* to_yx = sum over y' of r_yy' from_y'x; r transposed in the gradient. */
@@ -105,29 +117,49 @@ static void mix_rows(const axes *a, const slab *s, int64_t head, bool transposed
          (gemm_c){to, row, 1, false});
 }
 
+/* The same, into the output of a head: `to` is the first token's first channel of the slab there. */
+static void mix_rows_apart(const axes *a, const slab *s, int64_t head, const float *from, float *to)
+{
+    int64_t token = a->heads * a->width;
+    gemm_a map = map_of(a->row_map, head, a->h, false);
+    for (int64_t x = 0; x < a->w; x++)
+        gemm(GEMM_F32, a->h, s->padded, a->h, map, (gemm_b){from + x * s->padded, a->w * s->padded},
+             (gemm_c){to + x * token, a->w * token, 1, false});
+}
+
+/* Writes a head's output for a slab of its values. scratch: two slabs. */
+static void mix_head(const axes *a, const slab *s, int64_t sample, int64_t head, const float *v, float *scratch)
+{
+    float *mixed = scratch, *y = mixed + slab_elements(a);
+    mix_columns(a, s, head, false, v, mixed, false);
+    if (!att_is_bf16(&a->call->problem->out[0]) && s->begin + s->padded <= a->width) {
+        mix_rows_apart(a, s, head, mixed, (float *)a->call->out[0] + slab_at(a, s, sample, 0, a->heads, head));
+    } else {
+        mix_rows(a, s, head, false, mixed, y);
+        write_slab(a, s, sample, a->heads, head, y);
+    }
+}
+
 /* Parts share the heads of values of all samples. */
 static att_status axes_run(const att_call *call)
 {
-    axes a = axes_at(call, 0);
+    axes a = axes_at(axes_forward(call->problem), call, 0);
     int64_t sharing = a.heads / a.values;
-    float *v = call->scratch, *mixed = v + slab_elements(&a), *y = mixed + slab_elements(&a);
+    float *v = call->scratch, *others = v + slab_elements(&a);
     att_range part = att_part_of(call, call->problem->group * a.values, 1);
     for (int64_t i = part.begin; i < part.end; i++)
         for (slab s = slab_from(&a, 0); s.begin < a.width; s = slab_from(&a, s.begin + s.padded)) {
             int64_t sample = i / a.values, value = i % a.values;
             read_slab(&a, &s, 0, sample, a.values, value, v);
-            for (int64_t head = value * sharing; head < (value + 1) * sharing; head++) {
-                mix_columns(&a, &s, head, false, v, mixed, false);
-                mix_rows(&a, &s, head, false, mixed, y);
-                write_slab(&a, &s, sample, a.heads, head, y);
-            }
+            for (int64_t head = value * sharing; head < (value + 1) * sharing; head++)
+                mix_head(&a, &s, sample, head, v, others);
         }
     return ATT_OK;
 }
 
 static att_status axes_prepare(const att_problem *problem, att_prepared *prepared)
 {
-    axes a = axes_of(problem, 0);
+    axes a = axes_forward(problem);
     prepared->scratch_bytes = (size_t)(3 * slab_elements(&a)) * sizeof(float);
     return ATT_OK;
 }
@@ -271,7 +303,7 @@ static void value_gradient(const axes *a, int64_t sample, int64_t value, const w
 /* Parts share the heads of values of all samples. */
 static att_status axes_grad_run(const att_call *call)
 {
-    axes a = axes_at(call, GRAD_V);
+    axes a = axes_at(axes_of(call->problem, GRAD_V, GRADIENT_SLAB), call, GRAD_V);
     workspace w = workspace_of(&a, call->scratch);
     att_range part = att_part_of(call, call->problem->group * a.values, 1);
     for (int64_t i = part.begin; i < part.end; i++)
@@ -281,7 +313,7 @@ static att_status axes_grad_run(const att_call *call)
 
 static att_status axes_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
-    axes a = axes_of(problem, GRAD_V);
+    axes a = axes_of(problem, GRAD_V, GRADIENT_SLAB);
     prepared->scratch_bytes = (size_t)workspace_of(&a, NULL).elements * sizeof(float);
     return ATT_OK;
 }

@@ -1,0 +1,72 @@
+#include "io/file.h"
+
+#include <errno.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/context.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "io/system.h"
+
+struct att_file_lock {
+    att_context *context;
+    int descriptor;
+};
+
+/* Waits a tenth of a second at a time, so that a request to stop is noticed. */
+static att_status wait_for_lock(att_context *context, int descriptor, const char *path, const char *what)
+{
+    const struct timespec tenth = {.tv_nsec = 100 * 1000 * 1000};
+    bool told = false;
+    while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return ATT_OK;
+        if (!told)
+            att_log(context, ATT_LOG_INFO, "waiting for another process: %s", what);
+        told = true;
+        ATT_TRY(att_check_stop(context, path));
+        nanosleep(&tenth, NULL);
+    }
+    return ATT_OK;
+}
+
+/* The process that had the lock may have removed the file; then another process could lock a new one. */
+static att_status take_lock(att_file_lock *lock, const char *path, const char *what)
+{
+    for (;;) {
+        lock->descriptor = att_system_create(path, 0);
+        if (lock->descriptor < 0)
+            return att_system_fail(lock->context, errno, path, "opened as a lock");
+        ATT_TRY(wait_for_lock(lock->context, lock->descriptor, path, what));
+        if (att_system_is_named(lock->descriptor, path))
+            return ATT_OK;
+        close(lock->descriptor);
+        lock->descriptor = -1;
+    }
+}
+
+att_status att_file_lock_take(att_context *context, const char *path, const char *what, att_file_lock **lock)
+{
+    att_file_lock *created = att_allocate(context, sizeof *created);
+    if (created == NULL)
+        return att_fail_memory(context, sizeof *created, path);
+    *created = (att_file_lock){.context = context, .descriptor = -1};
+    att_status status = take_lock(created, path, what);
+    if (status == ATT_OK)
+        *lock = created;
+    else
+        att_file_lock_release(&created);
+    return status;
+}
+
+void att_file_lock_release(att_file_lock **lock)
+{
+    if (lock == NULL || *lock == NULL)
+        return;
+    if ((*lock)->descriptor >= 0)
+        close((*lock)->descriptor);
+    att_free((*lock)->context, *lock);
+    *lock = NULL;
+}

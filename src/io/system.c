@@ -1,0 +1,72 @@
+#include "io/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.h"
+
+att_status att_system_fail(att_context *context, int code, const char *path, const char *action)
+{
+    char reason[128];
+    if (strerror_r(code, reason, sizeof(reason)) != 0)
+        snprintf(reason, sizeof(reason), "the system's error %d", code);
+    att_status status = code == ENOENT ? ATT_ERR_NOT_FOUND : code == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO;
+    return att_fail(context, status, "%s could not be %s: %s", path, action, reason);
+}
+
+int att_system_open(const char *path, int flags)
+{
+    int descriptor;
+    do
+        descriptor = open(path, flags | O_CLOEXEC, 0666);
+    while (descriptor < 0 && errno == EINTR);
+    return descriptor;
+}
+
+int att_system_create(const char *path, int flags)
+{
+    return att_system_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flags);
+}
+
+int att_system_write(int descriptor, const void *bytes, size_t size)
+{
+    const char *left = bytes;
+    while (size > 0) {
+        ssize_t written = write(descriptor, left, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return written < 0 ? errno : ENOSPC;
+        left += written;
+        size -= (size_t)written;
+    }
+    return 0;
+}
+
+int att_system_sync(int descriptor)
+{
+    int result;
+    do
+        result = fsync(descriptor);
+    while (result != 0 && errno == EINTR);
+    return result == 0 ? 0 : errno;
+}
+
+bool att_system_is_named(int descriptor, const char *path)
+{
+    struct stat opened, named;
+    return fstat(descriptor, &opened) == 0 && lstat(path, &named) == 0 && opened.st_ino == named.st_ino &&
+           opened.st_dev == named.st_dev;
+}
+
+att_status att_system_lock(att_context *context, int descriptor, const char *path)
+{
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return att_fail(context, ATT_ERR_IO, "%s is being written by another process or thread", path);
+    return ATT_OK;
+}

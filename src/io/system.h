@@ -1,0 +1,29 @@
+/* io/system.h - calls of the system that the files of io/file.h share. */
+#ifndef ATT_IO_SYSTEM_H
+#define ATT_IO_SYSTEM_H
+
+#include <attscope/context.h>
+
+/* Fails with the system's description of error number `code`: ERR_NOT_FOUND, ERR_MEMORY or ERR_IO. action: past
+ * participle for the message, such as "read". */
+att_status att_system_fail(att_context *context, int code, const char *path, const char *action);
+
+/* open(), repeated while signals interrupt it. Returns the descriptor, which child processes do not inherit, or -1. */
+int att_system_open(const char *path, int flags);
+/* Opens a file for writing, which is created if it is missing, without following a symbolic link at `path`. flags:
+ * further flags of open(). */
+int att_system_create(const char *path, int flags);
+
+/* Writes all bytes. Returns 0 or an error number. */
+int att_system_write(int descriptor, const void *bytes, size_t size);
+/* fsync(). Returns 0 or an error number. */
+int att_system_sync(int descriptor);
+
+/* Returns whether `path` is the open file. */
+bool att_system_is_named(int descriptor, const char *path);
+
+/* Locks the file until the descriptor is closed; ERR_IO if another one has it locked. On a file system without locks,
+ * succeeds without one. */
+att_status att_system_lock(att_context *context, int descriptor, const char *path);
+
+#endif
