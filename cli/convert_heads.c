@@ -385,8 +385,10 @@ int cli_heads_to_convolution(cli_app *cli, const cli_heads_flags *flags, const a
              .kernel = flags->kernel ? flags->kernel : DEFAULT_KERNEL,
              .prints = cli_prints(json)};
     if (att_position_layers(model) == 0)
-        return cli_failure("%s: --to-convolution reads attention_cnn_* networks only, whose heads attend by position",
-                           att_model_name(model));
+        return cli_failure(
+            "%s: --to-convolution reads heads that attend by position only, and this network has none; "
+            "attention_cnn_isotropic, _quadratic and _learned have such heads",
+            att_model_name(model));
     int code = start(&j, model, json);
     if (code == CLI_OK)
         code = show_all(&j, model, weights, json);

@@ -15,7 +15,7 @@ typedef struct att_attention_cnn_options {
     ATT_SHARED_MEMBERS;
     int patch_size[2], embed_dim, depth, num_heads;
     double mlp_ratio, proj_drop_rate, attn_drop_rate;
-    char layer_heads[128], encoding[24], global_pool[8];
+    char layer_heads[ATT_OPTION_TEXT_BYTES], encoding[24], global_pool[8];
 } att_attention_cnn_options;
 
 /* The number of heads of a block. */

@@ -111,13 +111,14 @@ static int head_axis(const char *name, int layer)
 }
 
 /* Equal numbers need no list. */
-static void set_heads(const int *heads, int layers, att_option_values *options)
+static bool set_heads(const int *heads, int layers, att_option_values *options)
 {
     char list[sizeof((att_attention_cnn_options *)0)->layer_heads] = "";
     size_t length = 0;
     bool equal = true;
-    for (int i = 0; i < layers && length < sizeof list; i++) {
-        length += (size_t)snprintf(list + length, sizeof list - length, "%s%d", i ? "," : "", heads[i]);
+    for (int i = 0; i < layers; i++) {
+        if (length < sizeof list)
+            length += (size_t)snprintf(list + length, sizeof list - length, "%s%d", i ? "," : "", heads[i]);
         equal = equal && heads[i] == heads[0];
     }
     att_options_unset(options, "num_heads");
@@ -126,6 +127,7 @@ static void set_heads(const int *heads, int layers, att_option_values *options)
         att_options_set(options, "num_heads", heads[0]);
     else
         att_options_set_text(options, "layer_heads", list);
+    return equal || length < sizeof list;
 }
 
 const att_position_family att_attention_cnn_positions = {

@@ -31,8 +31,9 @@ typedef struct att_position_family {
                        att_position_heads *heads);
     /* Returns the axis along which the heads of `layer` lie side by side in the parameter, -1 if it has none. */
     int (*head_axis)(const char *name, int layer);
-    /* Changes the options to those of a network with so many heads in each layer. */
-    void (*set_heads)(const int *heads, int layers, att_option_values *options);
+    /* Changes the options to those of a network with so many heads in each layer; false if an option cannot hold the
+     * numbers. */
+    bool (*set_heads)(const int *heads, int layers, att_option_values *options);
 } att_position_family;
 
 /* Reads the parameter "<heads->scope>.<name>" of `count` elements into memory that the caller frees with att_free().

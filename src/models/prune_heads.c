@@ -133,7 +133,12 @@ static att_status make(pruning *p, const att_head_place *removed, int count, att
     if (!p->removed || !p->kept)
         return att_fail_memory(p->context, (size_t)p->layers * sizeof *p->kept, "a list of heads");
     ATT_TRY(mark(p, removed, count));
-    p->positions->set_heads(p->kept, p->layers, &options);
+    if (!p->positions->set_heads(p->kept, p->layers, &options))
+        return att_fail(
+            p->context, ATT_ERR_UNSUPPORTED,
+            "the %d blocks would have different numbers of heads, and the list of these numbers is too long "
+            "for an option",
+            p->layers);
     ATT_TRY(att_model_create(p->context, att_model_name(p->model), &options, att_graph_dtype(att_model_graph(p->model)),
                              model));
     att_model_set_preprocess(*model, &preprocess);

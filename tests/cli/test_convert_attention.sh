@@ -61,7 +61,7 @@ refused_file 0.safetensors 'all outputs of the networks are 0 on 4 random images
 refused_file nan.safetensors '"fc.weight" has'
 usage '--to-attention: no layers are named; expected names of convolutions, or all' convert "$plain" no.safetensors --to-attention ''
 run 1 convert all.safetensors no.safetensors --to-convolution all
-err_has '--to-convolution reads attention_cnn_* networks only'
+err_has '--to-convolution reads heads that attend by position only, and this network has none'
 usage '--alpha belongs to --to-attention' convert "$plain" no.safetensors --alpha 20
 run 1 convert "$here/../goldens/checkpoints/vit_old.pth" no.safetensors --model vit_tiny_patch16_224 --num-heads 2 --to-attention all
 err_has 'vit_tiny_patch16_224 has no convolution that can become attention'

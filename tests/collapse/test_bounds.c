@@ -1,5 +1,6 @@
 /* The bounds of residuals: that they hold, and their closed forms. */
 #include "collapse/stacks.h"
+#include "formula.h"
 #include "sanitized.h"
 
 static att_stack_options any(unsigned seed)
@@ -143,6 +144,38 @@ static void the_papers_bound_with_skips_is_its_largest_term(void **state)
     }
 }
 
+typedef struct blind {
+    double none[64], matrix[64];
+    att_stack_weights weights;
+} blind;
+
+static const att_stack_weights *blind_layer(void *user, int index)
+{
+    blind *s = user;
+    for (int i = 0; i < 64; i++) {
+        s->matrix[i] = formula("o", (uint32_t)(i + 64 * index));
+        s->none[i] = 0;
+    }
+    s->weights = (att_stack_weights){.q = s->none, .k = s->matrix, .v = s->matrix, .o = s->matrix};
+    return &s->weights;
+}
+
+/* W_QK = 0: attention adds the same row to all tokens, and only the term k = 0 of the paper's bound is left. */
+static void without_scores_the_papers_bound_with_skips_is_that_of_the_skips(void **state)
+{
+    blind s;
+    att_stack_options o = small(6);
+    o.skip = true;
+    o.layer = blind_layer;
+    o.user = &s;
+    att_stack_layer layers[7];
+    run(*state, &o, layers, NULL);
+    for (int l = 1; l <= 6; l++) {
+        assert_true(isnan(layers[l].gamma) && layers[l].residual.log == layers[0].residual.log);
+        assert_near(layers[l].bound.paper.log, l * log(4) + layers[0].residual.log);
+    }
+}
+
 /* With a skip the paper's bound alone has no MLP; the safe one multiplies by 1 + 2 lambda. */
 static void the_safe_bound_with_skip_and_mlp_has_its_closed_form(void **state)
 {
@@ -188,6 +221,7 @@ int main(void)
         scratch_test(the_papers_bound_with_skips_fails_where_the_safe_one_holds),
         scratch_test(bounds_of_one_head_have_their_closed_form),
         scratch_test(the_papers_bound_with_skips_is_its_largest_term),
+        scratch_test(without_scores_the_papers_bound_with_skips_is_that_of_the_skips),
         scratch_test(the_safe_bound_with_skip_and_mlp_has_its_closed_form),
         scratch_test(a_larger_mlp_loosens_the_bound_by_its_lipschitz_constant),
         scratch_test(lambda_is_not_below_the_slope_of_gelu),

@@ -170,6 +170,49 @@ static void the_residual_of_sharp_attention_is_not_0(void **state)
         fail_msg("ln r %.17g, expected %.17g", found, expected);
 }
 
+typedef struct far_stack {
+    double form[4], shift[2]; /* W_QK sqrt(2) of layer 1; what layer 0 adds to the tokens */
+    att_stack_weights weights;
+} far_stack;
+
+static const att_stack_weights *far_layer(void *user, int index)
+{
+    static const double zeros[4] = {0}, unit[4] = {1, 0, 0, 1};
+    far_stack *s = user;
+    s->weights = index == 0 ? (att_stack_weights){.q = zeros, .k = zeros, .v = zeros, .o = zeros, .o_bias = s->shift}
+                            : (att_stack_weights){.q = s->form, .k = unit, .v = unit, .o = unit};
+    return &s->weights;
+}
+
+/* Three tokens r_j at 0, 120 and 240 degrees around a mean m of norm 1e20. The form F is such that F (r_2 - r_1) = a
+ * and F (r_3 - r_1) = b have the norm 2000 and point to 60 and 210 degrees. So each query's own scores prefer another
+ * key than the first by 600 and more, but the shared ones prefer the first key to the second by -m.a = 6.8e22, and to
+ * the third by -m.b = 3.5e22. */
+static void shared_scores_do_not_swallow_those_of_a_query(void **state)
+{
+    const double r = M_PI / 180, h = sqrt(0.75), a[] = {2000 * cos(60 * r), 2000 * sin(60 * r)},
+                 b[] = {2000 * cos(210 * r), 2000 * sin(210 * r)};
+    const double tokens[] = {1, 0, -0.5, h, -0.5, -h};
+    far_stack s = {.shift = {1e20 * cos(310 * r), 1e20 * sin(310 * r)}};
+    att_stack_layer layers[3];
+    att_stack_options o = small(2);
+    for (int i = 0; i < 2; i++) {
+        s.form[2 * i] = -M_SQRT2 * (a[i] + b[i]) / 3;
+        s.form[2 * i + 1] = M_SQRT2 * (a[i] - b[i]) / (2 * h);
+    }
+    o.tokens = 3;
+    o.width = 2;
+    o.heads = 1;
+    o.skip = true;
+    o.tokens_data = tokens;
+    o.layer = far_layer;
+    o.user = &s;
+    run(*state, &o, layers, NULL);
+    const double expected = s.shift[0] * b[0] + s.shift[1] * b[1];
+    if (!(fabs(layers[2].branch.log - expected) < 2e-14 * fabs(expected))) /* 8.5e-15 */
+        fail_msg("ln r %.17g, expected %.17g", layers[2].branch.log, expected);
+}
+
 /* Each query shares its weight between the keys of its own sign: the tokens stay, times s^2. */
 static void equal_keys_share_the_weight_of_sharp_attention(void **state)
 {
@@ -221,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(equal_keys_share_the_weight_of_sharp_attention),
         scratch_test(the_residual_of_sharp_attention_is_not_0),
+        scratch_test(shared_scores_do_not_swallow_those_of_a_query),
         scratch_test(bounds_of_several_heads_and_an_mlp_have_their_closed_form),
         scratch_test(scores_that_differ_by_more_than_1_256_do_not_meet_the_condition),
     };

@@ -377,6 +377,36 @@ static void without_values_the_skip_keeps_the_residual(void **state)
     net_close(&n);
 }
 
+static void scale_parameter(net *n, const char *name, double factor, int64_t count)
+{
+    double values[48 * 48];
+    int index = att_weights_find(n->weights, name);
+    assert_true(index >= 0 && count <= 48 * 48);
+    CHECK(n->context, att_weights_get(n->weights, -1, index, values, count));
+    for (int64_t i = 0; i < count; i++)
+        values[i] *= factor;
+    CHECK(n->context, att_weights_set(n->weights, -1, index, values, count));
+}
+
+/* Without norms and skips, tokens have any scale. Figures pass through F32, whose largest number is 3e38. */
+static void tokens_of_any_scale_have_a_residual(void **state)
+{
+    enum { WIDTH = 48, LAST = 3 };
+    double plain[MOST_FIGURES], scaled[MOST_FIGURES];
+    net n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F64, "collapse:norms=off");
+    net_run(&n, NULL);
+    assert_int_equal(figures_of(&n, "collapse", "composite attention_no_norm", plain), 1 + LAST);
+    net_close(&n);
+    n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F64, "collapse:norms=off");
+    scale_parameter(&n, "blocks.2.attn.proj.weight", 1e45, WIDTH * WIDTH);
+    scale_parameter(&n, "blocks.2.attn.proj.bias", 1e45, WIDTH);
+    net_run(&n, NULL);
+    assert_int_equal(figures_of(&n, "collapse", "composite attention_no_norm", scaled), 1 + LAST);
+    net_close(&n);
+    if (!(plain[LAST] > 0 && fabs(scaled[LAST] - plain[LAST]) <= 1e-6 * plain[LAST])) /* measured: 0 */
+        fail_msg("%.9g with weights times 1e45, %.9g without", scaled[LAST], plain[LAST]);
+}
+
 static void equal_tokens_have_no_residual(void **state)
 {
     static const char *const statistics[] = {"composite attention", "composite skip", "composite mlp",
@@ -476,6 +506,7 @@ int main(void)
         cmocka_unit_test(both_is_the_instrument_residual),
         cmocka_unit_test(results_keep_their_bits),
         cmocka_unit_test(without_values_the_skip_keeps_the_residual),
+        cmocka_unit_test(tokens_of_any_scale_have_a_residual),
         cmocka_unit_test(equal_tokens_have_no_residual),
         cmocka_unit_test(the_rate_is_a_slope),
         cmocka_unit_test(rounding_noise_is_not_fitted),

@@ -281,6 +281,24 @@ static void heads_without_projection_can_be_removed(void **state)
         check_pruning(*state, encodings[i]);
 }
 
+/* The numbers of heads of 127 blocks fit into an option, those of 129 do not. */
+static void a_list_of_heads_that_is_too_long_is_refused(void **state)
+{
+    static const att_head_place first[] = {{0, 0}};
+    for (int depth = 127; depth <= 129; depth += 2) {
+        att_option_values options = small("isotropic", depth);
+        net n = net_create(*state, "attention_cnn_isotropic", &options), pruned = {.context = *state};
+        att_status status = att_model_prune_heads(n.model, n.weights, first, 1, &pruned.model, &pruned.weights);
+        assert_int_equal(status, depth == 127 ? ATT_OK : ATT_ERR_UNSUPPORTED);
+        if (status == ATT_OK)
+            net_destroy(&pruned);
+        else
+            assert_non_null(
+                strstr(att_context_message(*state), "the 129 blocks would have different numbers of heads"));
+        net_destroy(&n);
+    }
+}
+
 static void one_head_of_a_layer_stays(void **state)
 {
     static const att_head_place all[] = {{0, 0}, {0, 1}, {0, 2}, {1, 2}, {1, 0}}, twice[] = {{0, 0}, {0, 0}},
@@ -357,6 +375,7 @@ int main(void)
         cmocka_unit_test(sharp_heads_are_a_convolution),
         cmocka_unit_test(degenerate_heads_follow_the_rule),
         cmocka_unit_test(heads_without_projection_can_be_removed),
+        cmocka_unit_test(a_list_of_heads_that_is_too_long_is_refused),
         cmocka_unit_test(one_head_of_a_layer_stays),
         cmocka_unit_test(lists_of_heads_are_checked),
     };

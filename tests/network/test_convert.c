@@ -119,6 +119,32 @@ static void conversions_add_up(void **state)
     close_network(&n);
 }
 
+static void alpha_and_preprocessing_are_those_that_were_asked_for(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"conv1.row_sharpness", "conv1.column_sharpness"};
+    network n = open_random("resnet20", 16, NULL);
+    att_preprocess images = att_model_preprocess(n.model);
+    images.mean[0] = 0.125;
+    images.std[2] = 0.75;
+    att_model_set_preprocess(n.model, &images);
+    att_attention_conversion made = {0};
+    CHECK(context, att_model_to_attention(n.model, n.weights, "conv1", 32, &made));
+    assert_true(made.alpha == 32);
+    for (int i = 0; i < 2; i++) {
+        float sharpness[3];
+        int index = att_weights_find(made.weights, names[i]);
+        assert_true(index >= 0);
+        CHECK(context, att_weights_get(made.weights, -1, index, sharpness, 3));
+        for (int k = 0; k < 3; k++)
+            assert_true(sharpness[k] == 8); /* alpha = sharpness^2 / 2 */
+    }
+    images = att_model_preprocess(made.model);
+    assert_true(images.mean[0] == 0.125 && images.std[2] == 0.75);
+    att_attention_conversion_free(&made);
+    close_network(&n);
+}
+
 static void a_comparison_notices_another_weight(void **state)
 {
     (void)state;
@@ -371,6 +397,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(converted_networks_have_the_same_outputs),
         cmocka_unit_test(conversions_add_up),
+        cmocka_unit_test(alpha_and_preprocessing_are_those_that_were_asked_for),
         cmocka_unit_test(a_comparison_notices_another_weight),
         cmocka_unit_test(files_tell_which_layers_are_attention),
         cmocka_unit_test(weights_of_convolutions_start_a_training),
