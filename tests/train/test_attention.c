@@ -177,7 +177,7 @@ static void attention_and_steps_are_as_pytorchs(void **state)
     fclose(weights);
     if (is_sanitized()) {
         print_message(
-            "skipped: 200 photographs take too long under sanitizers; measure/test_instruments runs the same "
+            "skipped: 200 photographs take too long under sanitizers; the tests of measure/ run the same "
             "instruments on small maps\n");
         skip();
     }
