@@ -24,9 +24,9 @@
  * Each step has a relative error of about 1e-15 of the residual (docs/rank-collapse.md has measured figures). What the
  * error becomes later is a property of the stack: if each layer cubes the residual, the relative error of r triples
  * with every layer, as does ln r; so ln r is accurate to about 1e-15 of itself at any depth. If ln r itself leaves the
- * range of a double (after about 640 layers), ln(-ln r) is carried instead. An exception: norm of tokens of width 2 with
- * eps far below the variance makes all tokens equal up to a sign, and the residual is then what rounding leaves: with
- * eps 1e-12, ln r is accurate to about 6e-4 of itself.
+ * range of a double (after about 640 layers), ln(-ln r) is carried instead. An exception: norm of tokens of width 2
+ * with eps far below the variance makes all tokens equal up to a sign, and the residual is then what rounding leaves:
+ * with eps 1e-12, ln r is accurate to about 6e-4 of itself.
  *
  * res(X) = X - 1 x' with the mean of the tokens as x. The norm is |X|_{1,inf} = sqrt(|X|_1 |X|_inf): |X|_1 is the
  * largest sum of a column, |X|_inf that of a row, of absolute values. It is not a norm: the triangle inequality fails.
