@@ -61,8 +61,7 @@ static const att_flag instrument_options[] = {
      ATT_FLAG_AT(instruments, map_images)},
     {"samples", .kind = ATT_FLAG_INT, .value = "K",
      .help = "also record the figures of each of the first K images (nsi, tns); the report draws histograms of them, "
-             "and of "
-             "nsi one line per image along the network",
+             "and of nsi one line per image along the network",
      ATT_FLAG_AT(instruments, samples), .low = 0, .high = ATT_MEASURE_MOST_SAMPLES},
     {"raw", .kind = ATT_FLAG_TEXT, .value = "PATH",
      .help = "also write values of each image: NAME.safetensors, NAME.npy (one array), or a folder of .npy files with "

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/archive_source.h"
+#include "io/system.h"
 #include "io/zip.h"
 
 enum { MAX_NAME = 4096 };
@@ -428,8 +429,8 @@ static att_status check_begins_as_tar(const att_archive *archive)
 {
     uint8_t header[ATT_TAR_HEADER];
     int64_t size = archive->end - archive->begin;
-    ssize_t got = att_archive_read_at(archive->descriptor, header,
-                                      size < ATT_TAR_HEADER ? (size_t)size : ATT_TAR_HEADER, archive->begin);
+    ssize_t got = att_system_read_at(archive->descriptor, header, size < ATT_TAR_HEADER ? (size_t)size : ATT_TAR_HEADER,
+                                     archive->begin);
     if (got < 0)
         return att_fail(archive->context, ATT_ERR_IO, "%s could not be read: %s", archive->path, strerror(errno));
     if (att_tar_begins(header, (size_t)got))

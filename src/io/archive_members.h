@@ -36,7 +36,4 @@ static inline bool att_archive_is_zip(const att_archive *archive)
     return archive->kind && strcmp(archive->kind, "zip") == 0;
 }
 
-/* Returns the number of bytes read at the offset, less than `size` only at the end of the file, or -1 on failure. */
-ssize_t att_archive_read_at(int descriptor, uint8_t *bytes, size_t size, int64_t offset);
-
 #endif

@@ -1,32 +1,15 @@
 /* Reads members of an archive. */
 #include "io/archive_members.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <zlib.h>
 
 #include "core/error.h"
+#include "io/system.h"
 
 enum { INFLATE_BLOCK = 1 << 15, RAW_DEFLATE = -15 };
-
-ssize_t att_archive_read_at(int descriptor, uint8_t *bytes, size_t size, int64_t offset)
-{
-    size_t done = 0;
-    while (done < size) {
-        ssize_t got = pread(descriptor, bytes + done, size - done, (off_t)(offset + (int64_t)done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        done += (size_t)got;
-    }
-    return (ssize_t)done;
-}
 
 static att_status fail_member(const att_archive *archive, att_context *context, const att_archive_member *from,
                               att_status status, const char *reason)
@@ -37,7 +20,7 @@ static att_status fail_member(const att_archive *archive, att_context *context, 
 static att_status read_stored(const att_archive *archive, att_context *context, const att_archive_member *from,
                               uint8_t *bytes)
 {
-    ssize_t got = att_archive_read_at(archive->descriptor, bytes, from->size, from->offset);
+    ssize_t got = att_system_read_at(archive->descriptor, bytes, from->size, from->offset);
     if (got < 0)
         return fail_member(archive, context, from, ATT_ERR_IO, "could not be read");
     if ((size_t)got < from->size)
@@ -52,7 +35,7 @@ static int inflate_member(const att_archive *archive, const att_archive_member *
     int64_t offset = from->offset;
     int code = Z_OK;
     while (code == Z_OK) {
-        ssize_t got = att_archive_read_at(archive->descriptor, block, INFLATE_BLOCK, offset);
+        ssize_t got = att_system_read_at(archive->descriptor, block, INFLATE_BLOCK, offset);
         if (got <= 0)
             return got < 0 ? Z_ERRNO : Z_DATA_ERROR;
         offset += got;

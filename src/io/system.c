@@ -33,6 +33,22 @@ int att_system_create(const char *path, int flags)
     return att_system_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flags);
 }
 
+ssize_t att_system_read_at(int descriptor, void *bytes, size_t size, int64_t offset)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(descriptor, (char *)bytes + done, size - done, (off_t)(offset + (int64_t)done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
 int att_system_write(int descriptor, const void *bytes, size_t size)
 {
     const char *left = bytes;

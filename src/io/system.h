@@ -1,8 +1,14 @@
-/* io/system.h - calls of the system that the files of io/file.h share. */
+/* io/system.h - calls of the system, repeated while signals interrupt them. */
 #ifndef ATT_IO_SYSTEM_H
 #define ATT_IO_SYSTEM_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
 #include <attscope/context.h>
+
+#include "core/export.h"
 
 /* Fails with the system's description of error number `code`: ERR_NOT_FOUND, ERR_MEMORY or ERR_IO. action: past
  * participle for the message, such as "read". */
@@ -14,6 +20,8 @@ int att_system_open(const char *path, int flags);
  * further flags of open(). */
 int att_system_create(const char *path, int flags);
 
+/* Returns the number of bytes read at the offset, less than `size` only at the end of the file, or -1 on failure. */
+ATT_FOR_LAB ssize_t att_system_read_at(int descriptor, void *bytes, size_t size, int64_t offset);
 /* Writes all bytes. Returns 0 or an error number. */
 int att_system_write(int descriptor, const void *bytes, size_t size);
 /* fsync(). Returns 0 or an error number. */

@@ -8,25 +8,9 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "io/system.h"
 
 enum { CHUNK = 1 << 20, LONGEST_LINE = 16 << 20 };
-
-/* Reads up to `size` bytes. Returns how many, -1 after a failure. */
-static ssize_t read_at(int file, char *bytes, size_t size, off_t offset)
-{
-    size_t count = 0;
-    while (count < size) {
-        const ssize_t got = pread(file, bytes + count, size - count, offset + (off_t)count);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        count += (size_t)got;
-    }
-    return (ssize_t)count;
-}
 
 /* Whether the file still begins with what was read. A training that continues cuts the file and writes other records
  * there; those differ in their times. */
@@ -36,7 +20,7 @@ static bool is_continued(const att_tail *tail, int file, const struct stat *info
     const off_t begin = tail->offset - (off_t)tail->checked_size;
     return tail->begun && info->st_dev == tail->device && info->st_ino == tail->inode &&
            info->st_size >= tail->offset &&
-           read_at(file, bytes, tail->checked_size, begin) == (ssize_t)tail->checked_size &&
+           att_system_read_at(file, bytes, tail->checked_size, begin) == (ssize_t)tail->checked_size &&
            memcmp(bytes, tail->checked, tail->checked_size) == 0;
 }
 
@@ -67,7 +51,7 @@ static att_status read_block(att_tail *tail, int file, size_t size, att_text *li
     if (block == NULL)
         return att_fail_memory(tail->context, size, tail->path);
     att_status status = ATT_OK;
-    const ssize_t count = read_at(file, block, size, tail->offset);
+    const ssize_t count = att_system_read_at(file, block, size, tail->offset);
     const size_t whole = whole_lines(block, count);
     *full = whole == 0 && count == (ssize_t)size;
     if (count < 0)
