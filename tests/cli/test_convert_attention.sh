@@ -23,6 +23,9 @@ out_has 'attention_layers all'
 out_has 'layer1.0.conv2.row_centers '
 run 0 measure all.safetensors data --threads 1 --with entropy,distance --json measured.json
 grep -q '"layer1.0.conv2"' measured.json || fail 'a layer of attention was not measured'
+# A pixel is an eighth of the image in layer2.0.conv2, which has a stride, and a quarter in layer3.0.conv2.
+out_has ' 0.1768 0.1250 0.1768 0.1250 0.0000 0.1250 0.1768 0.1250 0.1768'
+out_has ' 0.3536 0.2500 0.3536 0.2500 0.0000 0.2500 0.3536 0.2500 0.3536'
 run 0 predict all.safetensors data --threads 1
 
 # Some layers, another alpha; then the rest.
