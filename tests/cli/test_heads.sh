@@ -35,6 +35,12 @@ run 0 validate data --checkpoint pruned.safetensors
 # shellcheck disable=SC2086
 run 0 train data $net --layer-heads 3,1 --initial-checkpoint pruned.safetensors --mean 0.5 --std 0.5 $recipe --epochs 1 \
     --output out --experiment b
+# The recipe takes the network from the checkpoint.
+run 0 train data -c "$here/../../recipes/attention-cnn-pruned.yaml" --initial-checkpoint pruned.safetensors \
+    --num-classes 4 --mean 0.5 --std 0.5 --batch-size 32 --epochs 1 --warmup-epochs 0 --output out \
+    --experiment pruned
+run 0 inspect out/pruned/last.safetensors
+out_has 'layer_heads    3,1'
 
 # Weights with NaN have no degenerate heads, but can be inspected.
 fill_tensors alone.safetensors nan.safetensors nan blocks.1.attn.centers
