@@ -73,8 +73,9 @@ typedef struct att_family {
     /* Handles an argument of timm's constructor that has another form than the option here, such as two ratios in one
      * list: sets the corresponding options unless they are set. Returns false for other arguments. */
     bool (*take_argument)(const char *key, const att_fact *fact, att_option_values *options);
-    /* Returns ERR_UNSUPPORTED if no network has both the given options and the file's tensors, or if an option that the
-     * tensors do not determine must be given because the variant's value cannot be assumed. */
+    /* Returns ERR_UNSUPPORTED or ERR_MISMATCH if no network has both the given options and the file's tensors,
+     * ERR_UNSUPPORTED if an option that the tensors do not determine must be given because the variant's value cannot
+     * be assumed. */
     att_status (*check_undetermined)(att_context *context, const att_tensors *file, const att_option_sources *sources);
     /* Returns whether the file's tensor `name`, which has a float type, differs from the network's parameter only in
      * the grid of patches; *grid then describes the resampling. Grids of equally many patches, such as 2 x 8 and 4 x 4,

@@ -459,7 +459,7 @@ att_status att_resnet_check_undetermined(att_context *context, const att_tensors
         return att_options_find(sources->found, "attention_layers") ? ATT_OK : fail_unnamed(&s, &net);
     for (int i = 0; att_resnet_conv(&net, i, conv, sizeof conv); i++)
         if (is_attention(&s, conv) && !att_resnet_attends(&net, conv))
-            return att_fail(context, ATT_ERR_UNSUPPORTED,
+            return att_fail(context, ATT_ERR_MISMATCH,
                             "%s: \"%s\" is attention in this file, but not by attention_layers, \"%s\"; attscope "
                             "convert --to-convolution makes it a convolution",
                             att_tensors_path(file), conv, given);
