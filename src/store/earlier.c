@@ -91,11 +91,11 @@ static bool is_old_field(const char *name)
     return strcmp(name, "entropy_bound") == 0;
 }
 
-/* Whether the field follows from settings that have fields of their own: another image size changes the weights, too.
- */
+/* Whether the field follows from settings that have fields of their own: another image size changes the weights, too,
+ * and more epochs the number of updates. */
 static bool is_consequence(const char *name)
 {
-    static const char *const names[] = {"weights", "parameters", "tokens"};
+    static const char *const names[] = {"weights", "parameters", "tokens", "updates", "training_samples"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)
             return true;
@@ -123,11 +123,10 @@ static const char *difference(const att_line_event *event, const att_event *begi
 {
     const char *key, *consequence = NULL;
     json_t *value;
-    bool without_digest = !has_field(begin, "weights");
-    if (without_digest && event->epoch != begin->epoch)
-        return "epoch";
-    if (without_digest && event->step != begin->step)
-        return "step";
+    if (!has_field(begin, "weights") && event->epoch != begin->epoch)
+        consequence = "epoch";
+    else if (!has_field(begin, "weights") && event->step != begin->step)
+        consequence = "step";
     for (int i = 0; i < begin->field_count; i++) {
         const att_event_field *field = &begin->fields[i];
         if (!is_different(event->object, begin, field))

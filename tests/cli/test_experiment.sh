@@ -63,6 +63,12 @@ run 0 experiment circle --epochs 1 --seed 4 --json -
 out_has '"deviation": null'
 ! grep -q '"mean": null' stdout || fail 'a figure of circle is missing'
 
+# The note on the replaced record names the setting that differs.
+run 0 experiment circle --epochs 2 --seed 4 --quirk pairs
+err_has 'the earlier measurements are replaced, because their "epochs" differs'
+run 0 experiment circle --epochs 2 --seed 4
+err_has 'the earlier measurements are replaced, because their "quirks" differs'
+
 # Few texts, so that memorisation is quick.
 printf 'The cat sat on the mat.\n\nA dog, too!\n' >texts.txt
 run 0 experiment memorize --texts texts.txt --epochs 1 --repeats 1 --mlp
