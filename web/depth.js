@@ -27,7 +27,7 @@ const DEPTHS = [
   { instrument: "collapse", log: true, charts: switchCharts, labelOf: switchLabel,
     labels: { composite: "Residual, composite norm", frobenius: "Residual, Frobenius norm" },
     caption: "Smaller values: tokens are more alike." },
-  { instrument: "similarity", labels: {}, readingOf: (reading) => switchLook(reading).text },
+  { instrument: "similarity", max: 1, labels: {}, readingOf: (reading) => switchLook(reading).text },
   { instrument: "rank", labels: {}, readingOf: (reading) => switchLook(reading).text },
 ];
 

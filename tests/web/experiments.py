@@ -119,6 +119,8 @@ with Browser() as browser:
     found = page.evaluate(READ)
     check(found["sections"] == ["overview", "path_accuracy", "circle"], f"sections: {found['sections']}")
     check_circle(found, circle)
+    settings = page.evaluate("document.querySelector('#overview details').textContent")
+    check("published_whole" in settings and "null" not in settings, f"a setting without a value: {settings}")
     # Lines at the same height have labels that can be read.
     page.evaluate(f"""{{
         runs[0].figures.find(f => f.statistic === "whole").mean = {sort["", "baseline"]["mean"]};
