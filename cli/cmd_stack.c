@@ -211,8 +211,7 @@ static int check_network(const cli_app *cli, const settings *s, int operands)
     if (operands == 2 && has_other_norms(s))
         return cli_usage(
             "with CHECKPOINT, the norms are those of a ViT: give --norm token --pre-norm, or neither for blocks "
-            "without "
-            "norms");
+            "without norms");
     if (operands == 2 && has_random_flags(s, att_flags_defaults(cli->flags)))
         return cli_usage(
             "sizes, weights and tokens are those of CHECKPOINT: leave out the flags for random stacks "
