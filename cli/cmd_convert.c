@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "convert_attention.h"
+#include "convert_convolution.h"
 #include "convert_heads.h"
 #include "flags.h"
 #include "network.h"
@@ -47,6 +48,7 @@ typedef struct job {
     att_identity identity;
     /* The network that is written in its place, if there are flags for one. */
     cli_attention_result attention;
+    cli_convolution_result convolution;
     cli_pruned pruned;
     att_safetensors_tensor *tensors;
     int *indices; /* index of each tensor in `file` */
@@ -141,13 +143,15 @@ static int choose_metadata(job *j, const char *origin, const char *identity)
     return CLI_OK;
 }
 
+/* Options describe the network, so they need one, too. */
 static bool needs_network(const settings *s)
 {
-    return s->attention.layers || s->heads.prune || s->heads.to_convolution;
+    return s->attention.layers || s->heads.prune || s->heads.to_convolution || s->network.model ||
+           s->network.options.count > 0;
 }
 
-/* Identifies the network and loads its weights, which checks that they fit. It may remain unknown, unless --model is
- * given or another network is made from it. */
+/* Identifies the network and loads its weights, which checks that they fit. It may remain unknown, unless --model or
+ * options are given or another network is made from it. */
 static int identify(job *j)
 {
     const att_recipe_network *flags = &j->settings->network;
@@ -158,7 +162,7 @@ static int identify(job *j)
     att_status status = att_network_open(j->cli->context, j->path, &options, &j->network);
     if (status == ATT_OK)
         j->identity = *att_network_identity(j->network);
-    if (flags->model || status == ATT_OK || needs_network(j->settings))
+    if (status == ATT_OK || needs_network(j->settings))
         return cli_identity_check(j->cli, flags->model, status);
     cli_note(j->cli, "%s will not contain the name of its network: %s", j->out, att_context_message(j->cli->context));
     return CLI_OK;
@@ -166,22 +170,33 @@ static int identify(job *j)
 
 /* --- another network ---------------------------------------------------------------------------------------------- */
 
-/* NULL if the file's own tensors are written. */
-static const att_weights *made_weights(const job *j)
+/* A network that is written in place of the file's own; NULL members: there is none. */
+typedef struct made {
+    const att_model *model;
+    const att_weights *weights;
+} made;
+
+static made made_network(const job *j)
 {
-    return j->pruned.weights ? j->pruned.weights : j->attention.made.weights;
+    const made all[] = {{j->attention.made.model, j->attention.made.weights},
+                        {j->convolution.made.model, j->convolution.made.weights},
+                        {j->pruned.model, j->pruned.weights}};
+    made found = {0};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        found = all[i].model ? all[i] : found;
+    return found;
 }
 
 static att_status fill_from_weights(void *user, int index, void *out, size_t bytes)
 {
     const job *j = user;
-    return att_weights_get(made_weights(j), -1, j->indices[index], out, (int64_t)(bytes / sizeof(float)));
+    return att_weights_get(made_network(j).weights, -1, j->indices[index], out, (int64_t)(bytes / sizeof(float)));
 }
 
 /* Replaces the list of tensors by the parameters of the converted network. */
 static int list_parameters(job *j)
 {
-    const att_weights *weights = made_weights(j);
+    const att_weights *weights = made_network(j).weights;
     int count = att_weights_count(weights);
     free(j->tensors);
     free(j->indices);
@@ -207,12 +222,15 @@ static int convert_network(job *j)
     if (j->settings->attention.layers)
         code = cli_attention_convert(j->cli, &j->settings->attention, att_network_model(j->network),
                                      att_network_weights(j->network), &j->attention);
+    else if (j->settings->heads.to_convolution)
+        code = cli_convolution_convert(j->cli, j->settings->heads.to_convolution, att_network_model(j->network),
+                                       att_network_weights(j->network), &j->convolution);
     else if (j->settings->heads.prune)
         code = cli_heads_prune(j->cli, att_network_model(j->network), att_network_weights(j->network), &j->pruned);
     else
         return CLI_OK;
     if (code == CLI_OK)
-        j->identity = att_model_identity(j->pruned.model ? j->pruned.model : j->attention.made.model);
+        j->identity = att_model_identity(made_network(j).model);
     return code == CLI_OK ? list_parameters(j) : code;
 }
 
@@ -229,9 +247,12 @@ static void print_result(const job *j, const char *origin)
     cli_print("network      %s\n", j->network ? j->identity.name : "unknown");
     if (j->attention.made.model)
         cli_attention_print(&j->attention);
+    if (j->convolution.made.model)
+        cli_convolution_print(&j->convolution);
     if (j->pruned.model)
         cli_pruned_print(&j->pruned);
-    cli_print("written      %s\n", j->out);
+    if (j->out)
+        cli_print("written      %s\n", j->out);
 }
 
 static int write_json(const job *j, const char *origin)
@@ -241,7 +262,8 @@ static int write_json(const job *j, const char *origin)
     if (code != CLI_OK)
         return code;
     att_json_begin_object(w);
-    cli_json_text(w, "file", j->out);
+    if (j->out)
+        cli_json_text(w, "file", j->out);
     cli_json_text(w, "origin", origin);
     cli_json_integer(w, "tensors", j->count);
     cli_json_integer(w, "tensors_left_out", j->dropped);
@@ -251,6 +273,8 @@ static int write_json(const job *j, const char *origin)
         cli_json_text(w, "model", j->identity.name);
     if (j->attention.made.model)
         cli_attention_write(&j->attention, w);
+    if (j->convolution.made.model)
+        cli_convolution_write(&j->convolution, w);
     if (j->pruned.model)
         cli_pruned_write(&j->pruned, w);
     att_json_end_object(w);
@@ -272,14 +296,21 @@ static int write_file(job *j)
                                        .tensor_count = j->count,
                                        .metadata = j->metadata,
                                        .metadata_count = j->metadata_count,
-                                       .fill = made_weights(j) ? fill_from_weights : fill,
+                                       .fill = made_network(j).weights ? fill_from_weights : fill,
                                        .fill_user = j};
     char target[CLI_PATH];
-    if (code == CLI_OK)
+    if (code == CLI_OK && j->out)
         code = cli_check(j->cli, att_safetensors_write(j->cli->context, cli_file_target(j->out, target), &content));
     if (code == CLI_OK && cli_prints(j->settings->output.json))
         print_result(j, origin);
     return code == CLI_OK && j->settings->output.json ? write_json(j, origin) : code;
+}
+
+/* Whether --to-convolution reads heads by position. In other networks it makes attention convolutions again. */
+static bool reads_heads(const job *j)
+{
+    return j->settings->heads.to_convolution &&
+           att_model_attention_convolutions(att_network_model(j->network), att_network_weights(j->network)) == 0;
 }
 
 static int convert(job *j)
@@ -291,9 +322,14 @@ static int convert(job *j)
         code = choose_tensors(j);
     if (code == CLI_OK)
         code = identify(j);
-    if (code == CLI_OK && j->settings->heads.to_convolution)
+    if (code == CLI_OK && reads_heads(j))
         return cli_heads_to_convolution(j->cli, &j->settings->heads, att_network_model(j->network),
                                         att_network_weights(j->network), j->out, j->settings->output.json);
+    if (code == CLI_OK && j->settings->heads.kernel)
+        return cli_usage(
+            "--kernel-size: the convolutions of %s have the kernels that they had before they became "
+            "attention",
+            j->path);
     if (code == CLI_OK)
         code = convert_network(j);
     return code == CLI_OK ? write_file(j) : code;
@@ -303,6 +339,7 @@ static void free_job(job *j)
 {
     cli_pruned_free(&j->pruned);
     att_attention_conversion_free(&j->attention.made);
+    att_convolution_conversion_free(&j->convolution.made);
     att_network_close(&j->network);
     att_tensors_close(&j->file);
     free(j->tensors);
@@ -361,15 +398,19 @@ const cli_command cli_command_convert = {
     "one pixel by the score -alpha |shift - center|^2 and projects it with the kernel's\n"
     "matrix (Cordonnier et al., ICLR 2020). Both networks are run on random images; the\n"
     "file is written if their outputs differ by at most 1e-5 of the largest output.\n\n"
-    "--to-convolution LAYERS reads heads that attend by position (attention_cnn_*) as a\n"
-    "convolution: the shift and spread of each head, and the nearest convolutions of 1 x 1\n"
-    "to 7 x 7 with their errors. OUT, which may be left out, gets their weights.\n"
+    "--to-convolution LAYERS is the way back: layers of attention that took the place of\n"
+    "convolutions become convolutions again. OUT, which may be left out, gets the network.\n"
+    "If heads were trained and moved, these are the nearest convolutions, and the printed\n"
+    "error is larger. In networks of attention by position (attention_cnn_*) it reads heads\n"
+    "as a convolution: the shift and spread of each head, and the nearest convolutions of\n"
+    "1 x 1 to 7 x 7 with their errors. OUT then gets the weights of the convolutions.\n"
     "--prune-heads leaves out degenerate heads of attention_cnn_isotropic and _quadratic.",
     .example =
         "  attscope convert deit_tiny_patch16_224-a1311bcf.pth deit_tiny.safetensors \\\n"
         "      --model deit_tiny_patch16_224\n"
         "  attscope convert resnet20-12fca82f.th resnet20_attention.safetensors \\\n"
         "      --model resnet20 --to-attention all\n"
+        "  attscope convert resnet20_attention.safetensors resnet20.safetensors --to-convolution all\n"
         "  attscope convert run/best.safetensors --to-convolution all\n"
         "  attscope convert run/best.safetensors pruned.safetensors --prune-heads",
     .uses = uses,

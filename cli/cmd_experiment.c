@@ -37,7 +37,9 @@ static const att_flag options[] = {
              "networks",
      EXPERIMENT(seeds), .low = 1, .high = 1000},
     {"texts", .kind = ATT_FLAG_TEXT, .value = "FILE",
-     .help = "memorize: a file with one text per line (default: texts are made)", EXPERIMENT(texts)},
+     .help = "memorize: a file in UTF-8 with one text per line, of which the first 500 are taken (default: texts are "
+             "made)",
+     EXPERIMENT(texts)},
     {"mlp", .kind = ATT_FLAG_SWITCH,
      .help = "an MLP in every layer, as in the public code's memorisation (circle trains both)", EXPERIMENT(mlp)},
     {"quirk", .kind = ATT_FLAG_TEXTS, .value = "NAME",
@@ -135,7 +137,7 @@ const cli_command cli_command_experiment = {
         "NAME is one of\n"
         "  sort      sorts 8 digits\n"
         "  hull      finds the vertices of the convex hull of 10 points\n"
-        "  memorize  memorises random classes of the tokens of 500 texts\n"
+        "  memorize  memorises random classes of the tokens of up to 500 texts\n"
         "  circle    moves two points along a circle, 300 steps from its own output\n"
         "The first three train a self-attention network of 6 layers without MLPs, and\n"
         "show how well single paths through it do: a path of length k uses k of the\n"

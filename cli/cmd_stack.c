@@ -19,16 +19,14 @@ typedef struct settings {
     cli_output output;
 } settings;
 
-static const char *const norms[] = {
-#define NORM_NAME(name, text) text,
-    ATT_STACK_NORM_LIST(NORM_NAME)
-#undef NORM_NAME
-};
-enum { NORM_COUNT = sizeof norms / sizeof *norms };
-
-static const char *choose_norm(int index)
+const char *stack_norm_name(int norm)
 {
-    return index < NORM_COUNT ? norms[index] : NULL;
+    static const char *const names[] = {
+#define NORM_NAME(name, text) text,
+        ATT_STACK_NORM_LIST(NORM_NAME)
+#undef NORM_NAME
+    };
+    return norm < (int)(sizeof names / sizeof *names) ? names[norm] : NULL;
 }
 
 static const att_flag stack_rows[] = {
@@ -48,7 +46,7 @@ static const att_flag stack_rows[] = {
     {"norm", .kind = ATT_FLAG_TEXT, .value = "KIND",
      .help = "layer norm: of each token, or column-wise: by the mean and standard deviation of each channel over the "
              "tokens",
-     .choice = choose_norm, ATT_FLAG_AT(settings, norm)},
+     .choice = stack_norm_name, ATT_FLAG_AT(settings, norm)},
     {"pre-norm", .kind = ATT_FLAG_SWITCH,
      .help = "norm in front of each branch, as in ViT; otherwise after the addition", ATT_FLAG_AT(settings, pre_norm)},
     {"model", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "name of CHECKPOINT's network, if its file does not tell",
@@ -91,7 +89,7 @@ static void defaults(att_context *context, void *values)
                     .tokens = o.tokens,
                     .repeats = 1,
                     .samples = 16,
-                    .norm = norms[o.norm],
+                    .norm = stack_norm_name(o.norm),
                     .mlp_ratio = 4,
                     .norm_eps = o.norm_eps,
                     .init_std = o.init_std,
@@ -153,8 +151,8 @@ static att_stack_options options_of(job *j)
     o.seed = s->seed;
     o.progress = show_layer;
     o.progress_user = j;
-    for (int i = 0; i < NORM_COUNT; i++)
-        if (strcmp(s->norm, norms[i]) == 0)
+    for (int i = 0; stack_norm_name(i); i++)
+        if (strcmp(s->norm, stack_norm_name(i)) == 0)
             o.norm = (att_stack_norm)i;
     return o;
 }
@@ -186,6 +184,11 @@ static int load(job *j, const char *checkpoint, const char *image)
     return CLI_OK;
 }
 
+static bool has_norm(const settings *s, att_stack_norm norm)
+{
+    return strcmp(s->norm, stack_norm_name(norm)) == 0;
+}
+
 /* Whether a flag differs from its default that has no effect on the stack of CHECKPOINT. */
 static bool has_random_flags(const settings *s, const settings *d)
 {
@@ -195,10 +198,20 @@ static bool has_random_flags(const settings *s, const settings *d)
     return sizes || weights || s->input_std != d->input_std || s->repeats > 1 || s->gains.count > 0;
 }
 
+/* CHECKPOINT is a ViT: layer norm of each token, in front of the branches. */
+static bool has_other_norms(const settings *s)
+{
+    return !has_norm(s, ATT_STACK_NORM_NONE) && !(has_norm(s, ATT_STACK_NORM_TOKEN) && s->pre_norm);
+}
+
 static int check_network(const cli_app *cli, const settings *s, int operands)
 {
     if (operands == 1)
         return cli_usage("stack needs an image after CHECKPOINT, whose tokens are X_0");
+    if (operands == 2 && has_other_norms(s))
+        return cli_usage(
+            "with CHECKPOINT, the norms are those of a ViT: give --norm token --pre-norm, or neither for blocks "
+            "without norms");
     if (operands == 2 && has_random_flags(s, att_flags_defaults(cli->flags)))
         return cli_usage(
             "sizes, weights and tokens are those of CHECKPOINT: leave out the flags for random stacks "
@@ -208,15 +221,22 @@ static int check_network(const cli_app *cli, const settings *s, int operands)
     return CLI_OK;
 }
 
-static int check(const settings *s)
+/* d: the defaults */
+static int check(const settings *s, const settings *d)
 {
     if (s->heads > s->width || s->width % s->heads)
         return cli_usage("--num-heads %d does not divide --embed-dim %d", s->heads, s->width);
-    if (s->pre_norm && strcmp(s->norm, norms[ATT_STACK_NORM_NONE]) == 0)
+    if (s->pre_norm && has_norm(s, ATT_STACK_NORM_NONE))
         return cli_usage("--pre-norm says where the norm is, and needs --norm token or --norm column");
+    if (!s->mlp && (s->mlp_ratio != d->mlp_ratio || s->mlp_gain != d->mlp_gain))
+        return cli_usage("--mlp-ratio and --mlp-gain are of the MLPs, and need --mlp");
+    if (s->norm_eps != d->norm_eps && !has_norm(s, ATT_STACK_NORM_TOKEN))
+        return cli_usage("--norm-eps is of the norm of each token, and needs --norm token");
+    if (s->gains.count == 0 && s->samples != d->samples)
+        return cli_usage("--samples is of --mlp-gains, which is missing");
     if (s->gains.count == 0)
         return CLI_OK;
-    if (!s->mlp || strcmp(s->norm, norms[ATT_STACK_NORM_NONE]) != 0)
+    if (!s->mlp || !has_norm(s, ATT_STACK_NORM_NONE))
         return cli_usage("--mlp-gains needs --mlp and --norm none: it is the price of an MLP without norm");
     if (s->depth > ATT_STACK_PRICE_DEPTH)
         return cli_usage("--mlp-gains needs a --depth of at most %d, not %d", ATT_STACK_PRICE_DEPTH, s->depth);
@@ -267,9 +287,9 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     const settings *s = user;
     job j = {.cli = cli, .settings = s};
-    int code = check(s);
+    int code = check_network(cli, s, count);
     if (code == CLI_OK)
-        code = check_network(cli, s, count);
+        code = check(s, att_flags_defaults(cli->flags));
     if (code == CLI_OK)
         code = cli_open(cli, 1);
     if (code == CLI_OK)
@@ -307,6 +327,7 @@ const cli_command cli_command_stack = {
     .summary = "shows how deep self-attention collapses to rank one, and its bounds",
     .operands = "[CHECKPOINT IMAGE]",
     .most_operands = 2,
+    .excess = "stack takes one CHECKPOINT and one IMAGE",
     .about =
         "Runs a random stack of self-attention layers in f64 and prints the residual\n"
         "res(X) = X - 1 mean(X)' of the tokens after each layer, on a logarithmic scale,\n"

@@ -2,6 +2,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char formula[] = "score = -alpha |shift - center|^2, a center for each pixel of the kernel",
@@ -12,9 +13,11 @@ enum { IMAGES = 4, SEED = 1 };
 
 static const att_flag options[] = {
     {"to-attention", .kind = ATT_FLAG_TEXT, .value = "LAYERS",
-     .help = "make these convolutions attention: names, which may contain * and ?, or all", .empty = true,
-     ATT_FLAG_AT(cli_attention_flags, layers)},
-    {"alpha", .kind = ATT_FLAG_REAL, .value = "X", .help = "sharpness of the heads, 13 to 1e6 (default: 20)",
+     .help = "make these convolutions attention: names, which may contain * and ?, as conv1,layer1.*.conv2, or all",
+     .empty = true, ATT_FLAG_AT(cli_attention_flags, layers)},
+    {"alpha", .kind = ATT_FLAG_REAL, .value = "X",
+     .help = "sharpness of the heads, 13 to 1e6 (default: 20); refused "
+             "if the outputs then differ by more than 1e-5",
      ATT_FLAG_AT(cli_attention_flags, alpha), .open = true},
 };
 const att_flag_group cli_attention_group = {"Attention in place of convolutions", .rows = options,
@@ -42,6 +45,19 @@ static int check_finite(cli_app *cli, const att_weights *weights)
     return code;
 }
 
+/* The error falls as exp(-alpha), down to rounding errors, which the default alpha reaches. */
+static int refuse_error(const cli_attention_result *result)
+{
+    const double alpha = result->made.alpha, enough = ceil(alpha + log(result->error / ATT_CONVERSION_ERROR));
+    char advice[64] = "";
+    if (alpha < ATT_ATTENTION_ALPHA)
+        snprintf(advice, sizeof advice, "; --alpha %g should suffice", fmin(enough, ATT_ATTENTION_ALPHA));
+    return cli_failure(
+        "the outputs of the converted network differ by %.2g of the largest output; %g is promised, so "
+        "nothing was written%s",
+        result->error, ATT_CONVERSION_ERROR, advice);
+}
+
 int cli_attention_convert(cli_app *cli, const cli_attention_flags *flags, const att_model *model, att_weights *weights,
                           cli_attention_result *result)
 {
@@ -51,13 +67,7 @@ int cli_attention_convert(cli_app *cli, const cli_attention_flags *flags, const 
     if (code == CLI_OK)
         code = cli_check(cli, att_models_compare(model, weights, result->made.model, result->made.weights, IMAGES, SEED,
                                                  &result->error));
-    if (code == CLI_OK && !(result->error <= ATT_CONVERSION_ERROR))
-        code = cli_failure(
-            "the outputs of the converted network differ by %.2g of the largest output; %g is promised, "
-            "so nothing was written%s",
-            result->error, ATT_CONVERSION_ERROR,
-            result->made.alpha < ATT_ATTENTION_ALPHA ? "; a larger --alpha gives a smaller error" : "");
-    return code;
+    return code == CLI_OK && !(result->error <= ATT_CONVERSION_ERROR) ? refuse_error(result) : code;
 }
 
 void cli_attention_print(const cli_attention_result *result)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <attscope/convert.h>
+
 static const char rule[] =
     "largest eigenvalue of P below 1e-05, or condition number of P above 1000; "
     "score = -1/2 (d - Delta)' P (d - Delta); isotropic: P = s^2",
@@ -11,8 +13,9 @@ static const char rule[] =
 static const char formula[] = "Y = sum_h A_h X W_h with W_h = W_V,h W_O; M(q, k) = sum_h A_h(q, k) W_h",
                   formula_source[] = "Cordonnier et al., ICLR 2020",
                   reading[] =
-                      "q is the query in the middle of the grid; shift and spread are mean and standard deviation "
-                      "of k - q under A_h(q, .), in tokens, rows first";
+                      "q is the query in the middle of the grid; shift: mean of k - q under A_h(q, .), in tokens, rows "
+                      "first; spread: square root of the sum of the variances of its rows and columns; eigenvalues: "
+                      "of P in the score -1/2 (d - center)' P (d - center) of a quadratic head";
 static const char error_reading[] =
     "error = |M(q, .) - T(q, .)| / |M(q, .)| of the K x K convolution T that makes it "
     "smallest; all queries: with those at the border, where T reads zeros";
@@ -23,10 +26,12 @@ static const att_flag options[] = {
     {"prune-heads", .kind = ATT_FLAG_SWITCH, .help = "leave out degenerate heads, which attscope inspect lists",
      ATT_FLAG_AT(cli_heads_flags, prune)},
     {"to-convolution", .kind = ATT_FLAG_TEXT, .value = "LAYERS",
-     .help = "show what these layers of heads are as convolutions: names, which may contain * and ?, or all; OUT gets "
-             "the weights of the convolutions",
+     .help = "make these layers of attention convolutions again; of attention_cnn_*, show what they are as "
+             "convolutions: names, which may contain * and ?, or all",
      .empty = true, ATT_FLAG_AT(cli_heads_flags, to_convolution)},
-    {"kernel-size", .kind = ATT_FLAG_INT, .value = "K", .help = "side of the convolutions in OUT, odd (default: 3)",
+    {"kernel-size", .kind = ATT_FLAG_INT, .value = "K",
+     .help = "side of the convolutions in OUT, odd, below twice the side of the grid (default: 3); of "
+             "attention_cnn_* only",
      ATT_FLAG_AT(cli_heads_flags, kernel), .low = 1, .high = 255, .open = true},
 };
 const att_flag_group cli_heads_group = {"Heads that attend by position", .rows = options,
@@ -122,9 +127,34 @@ void cli_pruned_print(const cli_pruned *pruned)
                   pruned->kept.heads[i].layer, pruned->kept.heads[i].head);
 }
 
+/* Degenerate heads are defined for scores that are a quadratic form. */
+static int check_forms(cli_app *cli, const att_model *model, const att_weights *weights)
+{
+    static const char refusal[] =
+        "%s: --prune-heads leaves out degenerate heads of attention_cnn_isotropic and attention_cnn_quadratic; %s";
+    att_position_heads *heads = NULL;
+    att_position_head first;
+    if (att_model_attention_convolutions(model, weights) > 0)
+        return cli_failure(
+            refusal, att_model_name(model),
+            "the heads of this network are in the place of convolutions, one for each pixel of a kernel");
+    if (att_position_layers(model) == 0)
+        return cli_failure(refusal, att_model_name(model), "this network has no heads that attend by position only");
+    int code = cli_check(cli, att_position_heads_read(model, weights, 0, &heads));
+    if (code == CLI_OK)
+        code = cli_check(cli, att_position_heads_at(heads, 0, &first));
+    att_position_heads_destroy(&heads);
+    return code == CLI_OK && !first.quadratic
+               ? cli_failure(refusal, att_model_name(model),
+                             "the scores of this network are learned vectors, for which no head counts as degenerate")
+               : code;
+}
+
 int cli_heads_prune(cli_app *cli, const att_model *model, const att_weights *weights, cli_pruned *result)
 {
-    int code = cli_degenerate_find(cli, model, weights, &result->removed);
+    int code = check_forms(cli, model, weights);
+    if (code == CLI_OK)
+        code = cli_degenerate_find(cli, model, weights, &result->removed);
     if (code == CLI_OK)
         code = cli_check(cli, att_model_prune_heads(model, weights, result->removed.heads, result->removed.count,
                                                     &result->model, &result->weights));
@@ -377,6 +407,23 @@ static int show_all(job *j, const att_model *model, const att_weights *weights, 
     return cli_json_write(j->cli, j->writer, json);
 }
 
+/* The shifts on an axis of n tokens are 1 - n .. n - 1. All layers have the same grid. */
+static int check_kernel(cli_app *cli, int kernel, const att_model *model, const att_weights *weights)
+{
+    att_position_heads *heads = NULL;
+    int code = cli_check(cli, att_position_heads_read(model, weights, 0, &heads));
+    if (code != CLI_OK)
+        return code;
+    const att_position_heads_info info = att_position_heads_describe(heads);
+    const int most = 2 * (info.grid_h > info.grid_w ? info.grid_h : info.grid_w) - 1;
+    att_position_heads_destroy(&heads);
+    return kernel > most ? cli_usage(
+                               "--kernel-size: a grid of %d x %d has no shifts for a kernel of %d x %d; expected "
+                               "at most %d",
+                               info.grid_h, info.grid_w, kernel, kernel, most)
+                         : CLI_OK;
+}
+
 int cli_heads_to_convolution(cli_app *cli, const cli_heads_flags *flags, const att_model *model,
                              const att_weights *weights, const char *out, const char *json)
 {
@@ -386,10 +433,12 @@ int cli_heads_to_convolution(cli_app *cli, const cli_heads_flags *flags, const a
              .prints = cli_prints(json)};
     if (att_position_layers(model) == 0)
         return cli_failure(
-            "%s: --to-convolution reads heads that attend by position only, and this network has none; "
-            "attention_cnn_isotropic, _quadratic and _learned have such heads",
+            "%s: --to-convolution needs attention in the place of convolutions (--to-attention), or heads that attend "
+            "by position only (attention_cnn_isotropic, _quadratic and _learned); this network has neither",
             att_model_name(model));
-    int code = start(&j, model, json);
+    int code = check_kernel(cli, flags->kernel, model, weights);
+    if (code == CLI_OK)
+        code = start(&j, model, json);
     if (code == CLI_OK)
         code = show_all(&j, model, weights, json);
     if (code == CLI_OK && out)

@@ -102,6 +102,8 @@ void experiment_print(const att_experiment_info *info, const att_experiment_opti
         info->depth, cli_plural(info->depth), info->heads, cli_plural(info->heads), info->width,
         o->mlp ? ", MLP in every layer" : "", info->optimizer, r->lr, info->batch_size, r->epochs,
         cli_plural(r->epochs), (long long)r->updates, cli_plural(r->updates), (unsigned long long)o->seed);
+    if (info->texts)
+        cli_print("%d %s%s\n", r->training_samples, o->texts ? "texts of " : "made texts", o->texts ? o->texts : "");
     for (int i = 0; i < o->quirk_count; i++)
         cli_print("%s%s%s", i == 0 ? "quirks of the public code: " : ", ", o->quirks[i],
                   i + 1 == o->quirk_count ? "\n" : "");

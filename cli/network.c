@@ -113,6 +113,8 @@ int cli_identity_check(cli_app *cli, const char *name, att_status status)
 {
     att_network_name found;
     int code = cli_check(cli, status);
+    if (status == ATT_ERR_NOT_FOUND && !name)
+        cli_say("name the network with --model NAME; attscope models lists the names");
     return code != CLI_OK && name && att_model_resolve(cli->context, name, &found) != ATT_OK ? CLI_USAGE : code;
 }
 
@@ -180,8 +182,6 @@ static int open_network(cli_app *cli, const char *path, const cli_load_options *
     network_options.precision = att_recipe_precision(options->engine);
     att_status status = att_network_open(cli->context, path, &network_options, network);
     int code = cli_identity_check(cli, network_options.model, status);
-    if (status == ATT_ERR_NOT_FOUND && !network_options.model)
-        cli_say("name the network with --model NAME; attscope models lists the names");
     if (status == ATT_ERR_UNSUPPORTED && network_options.test_images)
         cli_note(cli, "--use-train-size uses the image size that the weights were trained with");
     return code;

@@ -34,8 +34,8 @@ int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file);
 /* Checks that --model names a network. If the name is deprecated, notes the current name. Returns CLI_OK or an exit
  * code. */
 int cli_model_check(cli_app *cli, const char *name);
-/* As cli_check(), for the status of att_model_identify(). name: the value of --model; NULL: not given. Returns
- * CLI_USAGE if --model names no network. */
+/* As cli_check(), for the status of att_model_identify(). name: the value of --model; NULL: not given, and the
+ * message suggests it if nothing else names the network. Returns CLI_USAGE if --model names no network. */
 int cli_identity_check(cli_app *cli, const char *name, att_status status);
 
 /* As cli_file_check(), for a file, a folder or a name of pretrained weights (attscope/hub.h), which passes. */

@@ -5,6 +5,11 @@
 #include "cli.h"
 
 enum { STACK_REPEATS = 256 }; /* most repeats */
+/* Residuals below e^-700 are beyond the range of a double. */
+#define STACK_LEAST_LOG (-700.0)
+
+/* The name of a norm, as --norm takes it; NULL: there is none with this number. */
+const char *stack_norm_name(int norm);
 
 /* The results of all repeats of a stack. */
 typedef struct stack_results {

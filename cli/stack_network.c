@@ -335,6 +335,30 @@ static int refuse(const reading *r, const char *missing, att_value instead)
                        missing, instead == ATT_NONE ? "" : ", but ", instead == ATT_NONE ? "" : source);
 }
 
+/* Whether the operation is attention by position alone, whose maps no query changes. */
+static bool attends_by_position(const char *op)
+{
+    return strcmp(op, "mix_tokens") == 0 || strcmp(op, "mix_axes") == 0 || strcmp(op, "mix_pairs") == 0;
+}
+
+/* Refuses a network none of whose layers is one of a ViT, and names the attention that it has instead. */
+static int refuse_network(const reading *r)
+{
+    const char *name = att_model_name(att_network_model(r->opened));
+    for (int i = 0; i < att_graph_node_count(r->graph); i++) {
+        const att_node_info node = att_graph_node_at(r->graph, i);
+        if (attends_by_position(node.op))
+            return cli_failure(
+                "%s: attscope stack needs the blocks of a ViT, whose attention compares queries with keys; %s attends "
+                "by position alone",
+                name, node.scope);
+        if (strcmp(node.op, "attention") == 0)
+            return cli_failure("%s: attscope stack needs the blocks of a ViT, which all have the same number of heads",
+                               name);
+    }
+    return cli_failure("%s: attscope stack needs the blocks of a ViT; this network has no attention", name);
+}
+
 static int read_blocks(reading *r, const char *image)
 {
     stack_network *to = r->to;
@@ -362,7 +386,7 @@ static int read_blocks(reading *r, const char *image)
         if (r->failed)
             return CLI_FAILURE;
     }
-    return to->depth > 0 ? read_tokens(r, first, image) : cli_failure("the network has no attention");
+    return to->depth > 0 ? read_tokens(r, first, image) : refuse_network(r);
 }
 
 int stack_network_load(cli_app *cli, const char *checkpoint, const char *model, const char *image,
@@ -382,9 +406,7 @@ int stack_network_load(cli_app *cli, const char *checkpoint, const char *model, 
     r.graph = att_model_graph(m);
     network->norm_eps = att_options_number(att_model_options(m), "norm_eps", 0);
     network->heads = (int)att_options_number(att_model_options(m), "num_heads", 0);
-    code = network->heads > 0
-               ? read_blocks(&r, image)
-               : cli_failure("%s: attscope stack needs a ViT; this network has no --num-heads", att_model_name(m));
+    code = network->heads > 0 ? read_blocks(&r, image) : refuse_network(&r);
     att_network_close(&r.opened);
     return code;
 }

@@ -102,12 +102,31 @@ function drawAxes(svg, spec, { x, y }, width) {
     .attr("text-anchor", "end").text(spec.xLabel);
 }
 
-function drawReference(svg, reference, { x, y }, width) {
-  const g = svg.append("g").attr("class", "reference").attr("transform", `translate(0,${y(reference.y)})`);
-  const left = reference.from === undefined ? MARGIN.left : Math.max(MARGIN.left, x(reference.from));
-  const right = reference.to === undefined ? width - MARGIN.right : Math.min(width - MARGIN.right, x(reference.to));
-  g.append("line").attr("x1", left).attr("x2", right);
-  g.append("text").attr("x", right).attr("y", -5).attr("text-anchor", "end").text(reference.label);
+/* The baselines of the references' labels, from the top of the chart: above the own line, below it if another label is
+   there, else below that label. spans: {left, right, y} in pixels of each. */
+const ABOVE = -5, BELOW = 13, LABEL_HEIGHT = 14;
+function labelPlaces(spans) {
+  const placed = [];
+  for (const span of [...spans].sort((a, b) => a.y - b.y)) {
+    const near = placed.filter(({ left, right }) => left < span.right && span.left < right);
+    const free = (at) => near.every((other) => Math.abs(other.at - at) >= LABEL_HEIGHT);
+    const after = d3.max(near, (other) => other.at + LABEL_HEIGHT);
+    placed.push({ ...span, at: [span.y + ABOVE, span.y + BELOW].find(free) ?? after });
+  }
+  return new Map(placed.map(({ of, at }) => [of, at]));
+}
+
+function drawReferences(svg, references, { x, y }, width) {
+  const spans = references.map((of) => ({ of, y: y(of.y),
+    left: of.from === undefined ? MARGIN.left : Math.max(MARGIN.left, x(of.from)),
+    right: of.to === undefined ? width - MARGIN.right : Math.min(width - MARGIN.right, x(of.to)) }));
+  const places = labelPlaces(spans);
+  for (const span of spans) {
+    const g = svg.append("g").attr("class", "reference").attr("transform", `translate(0,${span.y})`);
+    g.append("line").attr("x1", span.left).attr("x2", span.right);
+    g.append("text").attr("x", span.right).attr("y", places.get(span.of) - span.y).attr("text-anchor", "end")
+      .text(span.of.label);
+  }
 }
 
 function drawSeries(svg, series, { x, y }, log) {
@@ -439,11 +458,12 @@ function chart(given) {
     svg.selectAll("*").remove();
     svg.attr("viewBox", `0 0 ${width} ${HEIGHT}`);
     drawAxes(svg, spec, scales, width);
-    for (const reference of spec.references ?? []) drawReference(svg, reference, scales, width);
     for (const series of shown.series)
       if (series.boxes) drawBoxes(svg, series, scales);
       else if (series.bars) drawBars(svg, series, scales);
       else drawSeries(svg, series, scales, spec.log);
+    /* Above the series, so that labels can be read. */
+    drawReferences(svg, spec.references ?? [], scales, width);
     for (const vertical of spec.verticals ?? []) drawVertical(svg, vertical, scales, width);
     stops = null;
     applyHidden(svg.node());

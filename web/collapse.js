@@ -2,7 +2,8 @@
 /* Charts of rank collapse: for each run the residual by depth, with one line for each set of switches. */
 
 const NO_NORM = "_no_norm";
-const SWITCH_NAMES = { attention: "attention only", skip: "+ skip", mlp: "+ MLP", both: "both" };
+const SWITCH_NAMES = { attention: "attention only", skip: "attention + skip", mlp: "attention + MLP",
+  both: "attention + skip + MLP" };
 
 /* The colour stands for skip and MLP; dashed lines are without norms. */
 function switchLook(reading) {
@@ -12,7 +13,7 @@ function switchLook(reading) {
     text: `${SWITCH_NAMES[name] ?? name}${bare ? ", without norms" : ""}` };
 }
 
-/* The title of a statistic of whole networks: "Rate, + MLP" of "rate mlp"; undefined for others. */
+/* The title of a statistic of whole networks: "Rate, attention + MLP" of "rate mlp"; undefined for others. */
 function switchLabel(statistic) {
   const { name, reading } = splitStatistic("collapse", statistic);
   return name === "rate" && reading ? `Rate, ${switchLook(reading).text}` : undefined;

@@ -2,8 +2,8 @@
 /* Charts of measurements by depth: one chart per statistic, with all runs on an axis of blocks. */
 
 /* Appearance of the charts of some instruments. OTHERS applies to all others. heads: also draw values of single heads.
-   labels: titles of statistics. max: largest
-   possible value. charts: function that draws all charts of an instrument, in place of one for each statistic. */
+   labels: titles of statistics. readingOf: a reading's name in titles. max: largest possible value. charts: function that
+   draws all charts of an instrument, in place of one for each statistic. */
 
 const DEPTHS = [
   { instrument: "entropy", heads: true,
@@ -27,6 +27,8 @@ const DEPTHS = [
   { instrument: "collapse", log: true, charts: switchCharts, labelOf: switchLabel,
     labels: { composite: "Residual, composite norm", frobenius: "Residual, Frobenius norm" },
     caption: "Smaller values: tokens are more alike." },
+  { instrument: "similarity", max: 1, labels: {}, readingOf: (reading) => switchLook(reading).text },
+  { instrument: "rank", labels: {}, readingOf: (reading) => switchLook(reading).text },
 ];
 
 const OTHERS = { heads: true, labels: {} };
@@ -146,7 +148,7 @@ function labelOf(spec, statistic) {
   const { name, reading } = splitStatistic(spec.instrument, statistic);
   const { title } = statisticInfo(spec.instrument, name);
   return spec.labelOf?.(statistic) ?? spec.labels[statistic] ??
-    (name ? [title, reading].filter(Boolean).join(", ") : statistic);
+    (name ? [title, reading && (spec.readingOf?.(reading) ?? reading)].filter(Boolean).join(", ") : statistic);
 }
 /* The charts to draw, [statistic, title] each. Readings that agree on all runs share a chart. */
 function drawnOf(spec, statistics, among) {

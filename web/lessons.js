@@ -255,7 +255,8 @@ const LESSONS = [
     command: "collapse",
     async show(lesson) {
       const figures = await figuresOf(lesson, "collapse");
-      const names = { attention: "attention only", skip: "with skips", mlp: "with MLPs", both: "with both" };
+      const names = { attention: "attention only", skip: "attention + skip", mlp: "attention + MLP",
+        both: "attention + skip + MLP" };
       const order = only(figures, "composite both").map(({ node }) => node);
       const series = Object.entries(names)
         .map(([key, name]) => ({ name, points: byOrder(only(figures, `composite ${key}`), order) }))

@@ -164,6 +164,16 @@ function valueTable(make, note) {
 function readingList(reading) {
   return element("ul", {}, ...(reading ?? "").split(/; (?![^(]*\))/).map((rule) => element("li", {}, rule)));
 }
+/* The scales of an instrument for the precisions in which the page's runs were measured. */
+function scaleRows(info) {
+  const rows = (term, scales) => (scales ?? []).map(({ statistic, text, source }) =>
+    [term, `${statistic ? `${statistic}: ` : ""}${text} (${source})`]);
+  if (!info.scales_f64) return rows("Scale", info.scales);
+  const precisions = new Set(runs.map((run) =>
+    (({ ...run.facts, ...measuredFacts(run) }).precision === "f64" ? "f64" : "f32")));
+  return [...precisions].sort().flatMap((precision) =>
+    rows(precisions.size > 1 ? `Scale in ${precision}` : "Scale", precision === "f64" ? info.scales_f64 : info.scales));
+}
 /* Formula, reading, source and unit of an instrument. */
 function method(name) {
   const info = instruments.get(name);
@@ -171,8 +181,7 @@ function method(name) {
   return element("dl", { class: "method", "data-instrument": name },
     ...[["Formula", element("code", {}, info.formula)], ["Reading", readingList(info.reading)], ["Source", info.source],
       ["Unit", info.unit === "1" ? "none (a ratio)" : info.unit],
-      ...(info.scales ?? []).map(({ statistic, text, source }) =>
-        ["Scale", `${statistic ? `${statistic}: ` : ""}${text} (${source})`])]
+      ...scaleRows(info)]
       .flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
 }
 

@@ -128,7 +128,7 @@ function seedTable() {
 }
 
 function valuesIn(group, values) {
-  const parts = group.map((run) => values[run.index]).map((v) => (v === undefined || v === "" ? "–" : String(v)));
+  const parts = group.map((run) => values[run.index]).map((v) => ((v ?? "") === "" ? "–" : String(v)));
   return [...new Set(parts)].join(", ");
 }
 

@@ -1,4 +1,4 @@
-/* attscope/convert.h - makes networks whose convolutions are attention. */
+/* attscope/convert.h - makes networks whose convolutions are attention, and convolutions of such attention again. */
 #ifndef ATTSCOPE_CONVERT_H
 #define ATTSCOPE_CONVERT_H
 
@@ -37,6 +37,36 @@ ATT_API ATT_MUST_CHECK att_status att_model_to_attention(const att_model *model,
                                                          const char *layers, double alpha,
                                                          att_attention_conversion *conversion);
 ATT_API void att_attention_conversion_free(att_attention_conversion *conversion);
+
+/* A conversion back. */
+typedef struct att_convolution_conversion {
+    att_model *model; /* the converted network; its option "attention_layers" names the layers that stay attention */
+    att_weights *weights; /* its weights */
+    int layers, heads;    /* layers that became convolutions, and the heads that they had */
+    double error;         /* the largest of the layers' errors, see below */
+    char worst[128];      /* the layer that has it */
+} att_convolution_conversion;
+
+/* Makes the network in which layers of attention that are in the place of convolutions are convolutions again, with the
+ * kernel, stride, groups and bias that the attention has. The output pixel q of a layer receives x_k M(q, k) from input
+ * pixel k, M(q, k) = sum_h a_h(q, k) W_h, with the weight a_h(q, k) that head h gives to k and its projection W_h. For
+ * the query q in the middle of the map, the convolution is T(q, k) = M(q, k) if its kernel reaches k, else 0. That is
+ * the one which minimises the error |M(q, .) - T(q, .)| / |M(q, .)| (Frobenius norms over all keys and channels). Heads
+ * as att_model_to_attention() makes them give the weights of its convolutions back, but for an error of the order of
+ * exp(-alpha). If heads were trained and moved, this is the nearest convolution.
+ *
+ * layers: as for att_model_to_attention(). A layer that is a convolution already may only be meant by a pattern, and
+ * stays as it is. On success the caller owns the model and the weights of *conversion, and frees them with
+ * att_convolution_conversion_free(). After a failure *conversion is unchanged. Errors: ERR_NOT_FOUND (a name that no
+ * layer has), ERR_UNSUPPORTED (no attention in the place of convolutions; a layer of another kind; the names of the
+ * layers that stay attention are too long for the option), ERR_ARGUMENT (no names), ERR_NONFINITE (a parameter is not
+ * finite), ERR_MISMATCH (weights of another network), ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_model_to_convolution(const att_model *model, const att_weights *weights,
+                                                           const char *layers, att_convolution_conversion *conversion);
+ATT_API void att_convolution_conversion_free(att_convolution_conversion *conversion);
+
+/* Returns the number of layers of attention that are in the place of convolutions. */
+ATT_API int att_model_attention_convolutions(const att_model *model, const att_weights *weights);
 
 /* Runs two networks with the same inputs and outputs on `count` images of normally distributed numbers, drawn from
  * `seed`. Sets *error to the largest absolute difference of their outputs, divided by the largest absolute output of

@@ -65,8 +65,10 @@ typedef struct att_instrument_info {
      * statistic is then called "tns unit" (statistic and reading), or only "unit" (the reading). NULL-terminated; NULL:
      * none. */
     const char *const *readings;
-    const att_statistic_scale *scales; /* the last has no text. NULL: none */
-    const char *readings_agree;        /* meaning of equal figures in all readings: "no gates here" */
+    const att_statistic_scale *scales;     /* the last has no text. NULL: none */
+    const att_statistic_scale *scales_f64; /* take the place of `scales` for figures of a network in f64. NULL: `scales`
+                                              hold for them, too */
+    const char *readings_agree;            /* meaning of equal figures in all readings: "no gates here" */
     /* Statistics that the report follows through a training for each head. NULL-terminated; NULL: none. */
     const char *const *by_head;
     const char *brief; /* the statistic shown in tables of sweeps; NULL: all */
@@ -84,7 +86,7 @@ ATT_API att_instrument_info att_instrument_at(const att_context *context, int in
 ATT_API bool att_instrument_find(const att_context *context, const char *name, att_instrument_info *info);
 /* Writes the description as a JSON object, for records: texts under their member names if not NULL, flags if true,
  * "options" as an array of what att_detail_write_json() writes, "statistics" as an array of {statistic, title, unit},
- * "scales" as an array of {statistic, text, source}, "readings" and "by_head" as arrays of texts. */
+ * "scales" and "scales_f64" as arrays of {statistic, text, source}, "readings" and "by_head" as arrays of texts. */
 ATT_API void att_instrument_write_json(const att_instrument_info *info, att_json_writer *writer);
 
 /* Returns whether `name` is the name of the figure: "tns/tns unit" for the whole network, "entropy/blocks.3.attn/mean"
@@ -140,7 +142,8 @@ ATT_API const att_measurement *att_measure_all(att_measure *measure);
 /* Returns the figures that have samples, as an event needs them, and their number in *count; valid until the next call
  * for this `measure`. */
 ATT_API const att_measurement *att_measure_observed(att_measure *measure, int *count);
-/* The instruments of the measure, and their descriptions; all zero for an index outside 0..count-1. */
+/* The instruments of the measure, and their descriptions, whose `scales` are those of the graph's precision and whose
+ * `scales_f64` is NULL; all zero for an index outside 0..count-1. */
 ATT_API int att_measure_instrument_count(const att_measure *measure);
 ATT_API att_instrument_info att_measure_instrument_at(const att_measure *measure, int index);
 /* The values of its options, in the order of info.options: numbers, and indices of choices. They live as long as

@@ -80,8 +80,9 @@ typedef struct att_head_place {
     int layer, head;
 } att_head_place;
 
-/* Lists the degenerate heads of all layers, by layer: writes the first `most` of them to places[] (NULL: none) and sets
- * *count to the number of all. Errors: those of att_position_heads_read(). */
+/* Lists the degenerate heads of all layers, by layer; there are none if the scores are no quadratic forms. Writes the
+ * first `most` of them to places[] (NULL: none) and sets *count to the number of all. Errors: those of
+ * att_position_heads_read(). */
 ATT_API ATT_MUST_CHECK att_status att_model_degenerate_heads(const att_model *model, const att_weights *weights,
                                                              att_head_place *places, int most, int *count);
 

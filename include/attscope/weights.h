@@ -64,7 +64,7 @@ ATT_API att_status att_weights_set(att_weights *weights, int slot, int index, co
 ATT_API att_status att_weights_get(const att_weights *weights, int slot, int index, void *host, int64_t count);
 
 /* Writes a hash of all parameters without the slots, as 16 hexadecimal digits. The same network with the same weights
- * has the same digest. Errors: ERR_MEMORY. */
+ * has the same digest, in a graph in f64 too if all its weights are exact in f32. Errors: ERR_MEMORY. */
 enum { ATT_WEIGHTS_DIGEST = 17 };
 ATT_API ATT_MUST_CHECK att_status att_weights_digest(const att_weights *weights, char text[ATT_WEIGHTS_DIGEST]);
 

@@ -18,6 +18,7 @@ F32, F64 = 0, 1  # att_dtype
 FULL, MIXED = 0, 1  # att_precision
 LOG_WARNING = 1  # att_log_level
 EVENT_EPOCH = 3  # att_event_kind
+SWITCH = 3  # ATT_OPTION_SWITCH
 # att_safetensors_dtype, by the names that torch uses
 TORCH_DTYPES = "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
 
@@ -88,6 +89,17 @@ att_option_value = _struct(
     """
     char key[24]; int count; double numbers[2]; char text[256]
     """,
+)
+att_option = _struct(
+    "att_option",
+    """
+    text key, alias, flag, value, help; double low, high; address choice, choice_in;
+    text implied_by, instead_of, differs_as, not_in_tensors; int kind; bool detailed, not_compared, compare_presence;
+    bool training, internal; size_t offset, size
+    """,
+)
+att_family_info = _struct(
+    "att_family_info", "text name; att_option* options; int option_count; address hooks; int hook_count"
 )
 att_option_values = _struct("att_option_values", "int count; bool overflowed; att_option_value items[64]")
 att_identity = _struct(
@@ -195,6 +207,8 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_options_set": (None, [POINTER(att_option_values), c_char_p, c_double]),
     "att_options_set_sides": (None, [POINTER(att_option_values), c_char_p, c_int, c_int]),
     "att_options_set_text": (None, [POINTER(att_option_values), c_char_p, c_char_p]),
+    "att_model_family_count": (c_int, []),
+    "att_model_family_at": (att_family_info, [c_int]),
     "att_image_read": (c_int, [c_void_p, c_char_p, c_int, c_void_p, POINTER(att_image)]),
     "att_image_free": (None, [c_void_p, POINTER(att_image)]),
     "att_transform_image": (

@@ -76,12 +76,27 @@ class _Handles:
         self.context.destroy()
 
 
+def _takes_truth(key: str) -> bool:
+    """Whether an option is True or False, in a family of networks that has it. True for unknown keys, which the library
+    refuses."""
+    families = map(core.att_model_family_at, range(core.att_model_family_count()))
+    kinds = {
+        option.kind
+        for family in families
+        for option in family.options[: family.option_count]
+        if key.encode() in (option.key, option.alias)
+    }
+    return not kinds or lib.SWITCH in kinds
+
+
 def set_options(values: lib.att_option_values, options: dict[str, Any]) -> None:
     """Stores options of a network: numbers, truths, texts, and pairs for sides. None: not given."""
     for key, value in options.items():
         name = encode("the name of an option", key)
         if value is None:
             continue
+        if isinstance(value, (bool, np.bool_)) and not _takes_truth(key):
+            raise Error(f"the option {key} is {brief(value)}; expected a number, a text, or height and width")
         if isinstance(value, str):
             core.att_options_set_text(byref(values), name, encode(key, value))
         elif isinstance(value, (tuple, list)) and len(value) == 2:

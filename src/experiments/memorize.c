@@ -50,12 +50,13 @@ static att_status make(const att_experiment_job *job, att_san_spec *spec, att_sa
 
 const att_experiment att_experiment_memorize = {
     .info = {.name = "memorize",
-             .summary = "memorises random classes of the tokens of 500 texts",
+             .summary = "memorises random classes of the tokens of texts",
              .reading =
-                 "Every token of up to 500 texts, cut after 128 tokens, has a random class of two; the same texts "
+                 "Every token of a text, which is cut after 128 tokens, has a random class of two; the same texts "
                  "are evaluated. The paper takes its texts from RTE and divides them by BERT's WordPiece. Here "
-                 "--texts FILE has one text per line, and tokens are words in small letters and single other "
-                 "characters; without it, texts are made: 20 to 128 tokens from Zipf's law over 5,000 words. The "
+                 "--texts FILE has one text per line, of which the first 500 are taken, and tokens are words in small "
+                 "letters and single other characters; without it, 500 texts are made: 20 to 128 tokens from Zipf's "
+                 "law over 5,000 words. The "
                  "learning rate falls linearly to 0; gradients are clipped to norm 1.",
              .depth = 6,
              .heads = 2,

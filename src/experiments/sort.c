@@ -26,8 +26,8 @@ const att_experiment att_experiment_sort = {
              .summary = "sorts 8 digits",
              .reading =
                  "Samples are 8 digits of 10, drawn independently; the class of token n is the n-th digit of the "
-                 "sorted sequence. 1,000 samples for training, 200 for evaluation. The learning rate is 1e-4: at "
-                 "the public code's 1e-5 its 2,210 updates are too few (docs/experiments.md).",
+                 "sorted sequence. 1,000 samples for training, 200 for evaluation. The default learning rate is "
+                 "1e-4: at the public code's 1e-5, the default 2,210 updates are too few (docs/experiments.md).",
              .depth = 6,
              .heads = 2,
              .width = 48,

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "io/file.h"
+#include "io/json.h"
 
 enum { SHORTEST_MADE = 20, MOST_BYTES = 64 << 20 };
 
@@ -54,6 +55,20 @@ static int compare_words(const void *a, const void *b)
     return order ? order : (p->length > q->length) - (p->length < q->length);
 }
 
+/* bytes: as from att_file_read(), which appends a NUL */
+static att_status check_text(att_context *context, const char *path, const char *bytes, size_t size)
+{
+    size_t at = 0, length = 1;
+    while (at < size && length > 0) {
+        length = bytes[at] == '\0' ? 0 : att_utf8_length(bytes + at);
+        at += length;
+    }
+    return at == size ? ATT_OK
+                      : att_fail(context, ATT_ERR_FORMAT,
+                                 "\"%s\" is no text in UTF-8: byte 0x%02x at offset %zu; expected one text per line",
+                                 path, (unsigned)(unsigned char)bytes[at], at);
+}
+
 static void lower(char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -95,7 +110,8 @@ att_status att_texts_read(att_arena *arena, const char *path, int count, int tok
     ATT_TRY(allocate(arena, count, tokens, texts));
     ATT_TRY(att_file_read(arena->context, path, MOST_BYTES, &bytes, &size));
     word *words = att_allocate(arena->context, room);
-    att_status status = words ? ATT_OK : att_fail_memory(arena->context, room, "texts");
+    att_status status =
+        words ? check_text(arena->context, path, bytes, size) : att_fail_memory(arena->context, room, "texts");
     if (status == ATT_OK) {
         lower(bytes, size);
         int64_t found = divide(bytes, size, count, texts, words);

@@ -16,7 +16,7 @@ typedef struct att_texts_table {
 /* Reads at most `count` texts from a file: one for each line that has a token, cut after `tokens` tokens. Tokens are
  * words, which consist of ASCII letters, digits and bytes outside ASCII, and single other visible characters; letters
  * A-Z count as small ones. All different tokens have a number. Allocates in the arena. Errors: those of
- * att_file_read(); ERR_FORMAT (no token in the file); ERR_MEMORY. */
+ * att_file_read(); ERR_FORMAT (the file is not UTF-8, holds a byte 0, or has no token); ERR_MEMORY. */
 att_status att_texts_read(att_arena *arena, const char *path, int count, int tokens, att_texts_table *texts);
 
 /* Makes `count` texts of 20 to `tokens` tokens (uniform). The tokens are drawn independently from Zipf's law: number r

@@ -348,6 +348,8 @@ att_status att_flags_store(const att_flags *flags, const att_named_flag *named, 
 {
     const att_flag *flag = named->flag;
     char expected[ATT_FLAG_VALUE_BYTES], wrong[ATT_FLAG_TEXT_BYTES];
+    if (count == 0 && att_flag_is_text(flag) && flag->help)
+        return att_fail(flags->context, ATT_ERR_ARGUMENT, "%s needs a value: %s (%s)", where, flag->value, flag->help);
     if (count == 0)
         return att_fail(flags->context, ATT_ERR_ARGUMENT, "%s needs a value: %s", where,
                         att_flag_is_text(flag) ? flag->value : att_flag_describe(flag, expected));

@@ -46,7 +46,7 @@ att_status att_json_member_string(const att_json_members *members, const att_jso
 
 /* Returns the length in bytes of the UTF-8 character at the start of the NUL-terminated `text`, or 0 if it is
  * malformed. */
-size_t att_utf8_length(const char *text);
+ATT_FOR_LAB size_t att_utf8_length(const char *text);
 bool att_utf8_valid(const char *text);
 
 #endif

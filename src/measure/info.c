@@ -37,9 +37,12 @@ static void write_statistics(att_json_writer *writer, const att_statistic_info *
     att_json_end_array(writer);
 }
 
-static void write_scales(att_json_writer *writer, const att_statistic_scale *scales)
+/* scales: NULL: none */
+static void write_scales(att_json_writer *writer, const char *key, const att_statistic_scale *scales)
 {
-    att_json_key(writer, "scales");
+    if (!scales)
+        return;
+    att_json_key(writer, key);
     att_json_begin_array(writer);
     for (; scales->text; scales++) {
         att_json_begin_object(writer);
@@ -92,8 +95,8 @@ void att_instrument_write_json(const att_instrument_info *info, att_json_writer 
     write_flag(writer, "by_block", info->by_block);
     if (info->statistics)
         write_statistics(writer, info->statistics);
-    if (info->scales)
-        write_scales(writer, info->scales);
+    write_scales(writer, "scales", info->scales);
+    write_scales(writer, "scales_f64", info->scales_f64);
     write_texts(writer, "readings", info->readings);
     write_text(writer, "readings_agree", info->readings_agree);
     write_texts(writer, "by_head", info->by_head);

@@ -452,8 +452,13 @@ int att_measure_instrument_count(const att_measure *measure)
 
 att_instrument_info att_measure_instrument_at(const att_measure *measure, int index)
 {
-    return index >= 0 && index < measure->active.count ? measure->active.items[index].instrument->info
-                                                       : (att_instrument_info){0};
+    att_instrument_info info = {0};
+    if (index >= 0 && index < measure->active.count)
+        info = measure->active.items[index].instrument->info;
+    if (measure->wide && info.scales_f64)
+        info.scales = info.scales_f64;
+    info.scales_f64 = NULL;
+    return info;
 }
 
 const double *att_measure_options_at(const att_measure *measure, int index)

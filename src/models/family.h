@@ -73,8 +73,9 @@ typedef struct att_family {
     /* Handles an argument of timm's constructor that has another form than the option here, such as two ratios in one
      * list: sets the corresponding options unless they are set. Returns false for other arguments. */
     bool (*take_argument)(const char *key, const att_fact *fact, att_option_values *options);
-    /* Returns ERR_UNSUPPORTED if no network has both the given options and the file's tensors, or if an option that the
-     * tensors do not determine must be given because the variant's value cannot be assumed. */
+    /* Returns ERR_UNSUPPORTED or ERR_MISMATCH if no network has both the given options and the file's tensors,
+     * ERR_UNSUPPORTED if an option that the tensors do not determine must be given because the variant's value cannot
+     * be assumed. */
     att_status (*check_undetermined)(att_context *context, const att_tensors *file, const att_option_sources *sources);
     /* Returns whether the file's tensor `name`, which has a float type, differs from the network's parameter only in
      * the grid of patches; *grid then describes the resampling. Grids of equally many patches, such as 2 x 8 and 4 x 4,
@@ -96,6 +97,11 @@ typedef struct att_family {
     /* Writes the scope of convolution `index` of the network, as "layer1.0.conv2"; returns false past the last. The
      * option "attention_layers" chooses among them. NULL: the family has no such option. */
     bool (*convolution)(att_context *context, const void *options, int index, char *name, size_t size);
+    /* Writes the value of "attention_layers" with which the convolutions for which attends(user, name) is true are
+     * attention; returns false if it is too long. NULL: as convolution() is. */
+    bool (*attention_layers)(att_context *context, const void *options,
+                             bool (*attends)(const void *user, const char *conv), const void *user, char *text,
+                             size_t size);
 } att_family;
 enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
 
@@ -187,6 +193,9 @@ extern const att_option_table att_old_options;
 const att_family *att_model_family(const att_model *model);
 /* The complete options, in the family's struct. */
 const void *att_model_settings(const att_model *model);
+/* Reads all `count` elements of parameter `index` as f64. Errors: those of att_weights_get(). */
+att_status att_model_parameter(const att_model *model, const att_weights *weights, int index, int64_t count,
+                               double *values);
 /* The features of the model's network; ATT_NONE for features that it lacks. */
 const att_features *att_model_features(const att_model *model);
 const att_task *att_model_task_of(const att_model *model);

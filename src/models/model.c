@@ -423,6 +423,22 @@ const att_family *att_model_family(const att_model *model)
     return model->family;
 }
 
+/* Values in f32 are read into the second half of `values`, then widened from the front. */
+att_status att_model_parameter(const att_model *model, const att_weights *weights, int index, int64_t count,
+                               double *values)
+{
+    if (att_graph_dtype(att_model_graph(model)) == ATT_F64)
+        return att_weights_get(weights, -1, index, values, count);
+    float *narrow = (float *)values + count;
+    ATT_TRY(att_weights_get(weights, -1, index, narrow, count));
+    for (int64_t i = 0; i < count; i++) {
+        float value;
+        memcpy(&value, (const char *)values + sizeof value * (size_t)(count + i), sizeof value);
+        values[i] = (double)value;
+    }
+    return ATT_OK;
+}
+
 const void *att_model_settings(const att_model *model)
 {
     return &model->settings;

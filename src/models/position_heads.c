@@ -17,22 +17,6 @@ int att_position_layers(const att_model *model)
     return positions ? positions->layers(att_model_settings(model)) : 0;
 }
 
-/* Values in f32 are read into the second half of `values`, then widened from the front. */
-static att_status read_values(const att_model *model, const att_weights *weights, int index, int64_t count,
-                              double *values)
-{
-    if (att_graph_dtype(att_model_graph(model)) == ATT_F64)
-        return att_weights_get(weights, -1, index, values, count);
-    float *narrow = (float *)values + count;
-    ATT_TRY(att_weights_get(weights, -1, index, narrow, count));
-    for (int64_t i = 0; i < count; i++) {
-        float value;
-        memcpy(&value, (const char *)values + sizeof value * (size_t)(count + i), sizeof value);
-        values[i] = (double)value;
-    }
-    return ATT_OK;
-}
-
 att_status att_position_parameter(const att_position_heads *heads, const att_model *model, const att_weights *weights,
                                   const char *name, int64_t count, double **values)
 {
@@ -47,7 +31,7 @@ att_status att_position_parameter(const att_position_heads *heads, const att_mod
     double *read = att_allocate_array(heads->context, (size_t)count, sizeof *read);
     if (!read)
         return att_fail_memory(heads->context, (size_t)count * sizeof *read, "the parameters of heads");
-    att_status status = read_values(model, weights, index, count, read);
+    att_status status = att_model_parameter(model, weights, index, count, read);
     for (int64_t i = 0; i < count && status == ATT_OK; i++)
         if (!isfinite(read[i]))
             status = att_fail(heads->context, ATT_ERR_NONFINITE, "parameter \"%s\": element %lld is not finite", full,

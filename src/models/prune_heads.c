@@ -158,8 +158,7 @@ att_status att_model_prune_heads(const att_model *model, const att_weights *weig
     att_weights *made_weights = NULL;
     if (p.layers == 0)
         return att_fail(p.context, ATT_ERR_UNSUPPORTED,
-                        "%s has no heads that attend by position only, so that none can "
-                        "be removed",
+                        "%s: heads can be removed from attention_cnn_isotropic, _quadratic and _learned only",
                         att_model_name(model));
     for (int layer = 0; layer < p.layers; layer++)
         p.most = count_heads(&p, layer) > p.most ? count_heads(&p, layer) : p.most;

@@ -223,8 +223,10 @@ const att_family att_family_resnet = {
     .foreign = att_resnet_foreign,
     .recognise = att_resnet_recognise,
     .fit = att_resnet_fit,
+    .check_undetermined = att_resnet_check_undetermined,
     .is_added = att_resnet_is_added,
     .layer = att_resnet_layer,
     .alias = att_resnet_alias,
     .convolution = att_resnet_convolution,
+    .attention_layers = att_resnet_attention_layers,
 };

@@ -167,3 +167,12 @@ bool att_resnet_describe_attention(const att_resnet *net, bool (*attends)(const 
             length += (size_t)snprintf(text + length, size - length, "%s%s", length ? "," : "", entry);
     return length < size;
 }
+
+bool att_resnet_attention_layers(att_context *context, const void *options,
+                                 bool (*attends)(const void *user, const char *conv), const void *user, char *text,
+                                 size_t size)
+{
+    att_resnet net;
+    return att_resnet_read(context, options, &net) == ATT_OK &&
+           att_resnet_describe_attention(&net, attends, user, text, size);
+}

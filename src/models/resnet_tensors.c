@@ -399,34 +399,70 @@ static bool has_attention(const recognition *s)
     return has_any;
 }
 
-/* The other options are known already. */
-static att_status describe_attention(const recognition *s, const att_option_values *found,
-                                     char text[ATT_OPTION_TEXT_BYTES])
+/* Parses the options that the tensors show, with which layers are attention. options: what *net points to */
+static att_status parse_network(const recognition *s, const att_option_values *found, const char *attention_layers,
+                                att_resnet_options *options, att_resnet *net)
 {
-    att_resnet_options options;
-    att_resnet net;
-    att_options_clear(&att_resnet_table, &options);
-    ATT_TRY(att_options_read(s->context, &att_resnet_table, found, &options));
-    options.img_size[0] = options.img_size[1] = 1 << 10; /* enough for every network */
-    options.zero_init_last = 0;
-    ATT_TRY(att_resnet_read(s->context, &options, &net));
-    if (att_resnet_describe_attention(&net, is_attention, s, text, ATT_OPTION_TEXT_BYTES))
-        return ATT_OK;
-    return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: the names of its layers of attention take more than %d bytes",
-                    att_tensors_path(s->file), ATT_OPTION_TEXT_BYTES - 1);
+    att_options_clear(&att_resnet_table, options);
+    ATT_TRY(att_options_read(s->context, &att_resnet_table, found, options));
+    options->img_size[0] = options->img_size[1] = 1 << 10; /* enough for every network */
+    options->zero_init_last = 0;
+    snprintf(options->attention_layers, sizeof options->attention_layers, "%s", attention_layers);
+    return att_resnet_read(s->context, options, net);
 }
 
-/* Leaves the option out if the names are too long and the file's metadata has it: there a pattern may be short. */
+/* Leaves the option out if the names are too long: then it must be given, where a pattern may be short. The other
+ * options are known already. */
 static att_status read_attention(const recognition *s, att_option_values *found)
 {
     char text[ATT_OPTION_TEXT_BYTES] = "none";
+    att_resnet_options options;
+    att_resnet net;
     if (has_attention(s)) {
-        att_status status = describe_attention(s, found, text);
-        if (status == ATT_ERR_UNSUPPORTED && att_tensors_metadata(s->file, ATT_IDENTITY_KEY))
+        ATT_TRY(parse_network(s, found, "", &options, &net));
+        if (!att_resnet_describe_attention(&net, is_attention, s, text, sizeof text))
             return ATT_OK;
-        ATT_TRY(status);
     }
     att_options_set_text(found, "attention_layers", text);
+    return ATT_OK;
+}
+
+/* Lists the first layers of attention. */
+static att_status fail_unnamed(const recognition *s, const att_resnet *net)
+{
+    enum { LISTED = 6 };
+    char conv[64], names[LISTED * sizeof conv] = "";
+    int count = 0;
+    for (int i = 0; att_resnet_conv(net, i, conv, sizeof conv); i++)
+        if (is_attention(s, conv) && count++ < LISTED)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", count > 1 ? ", " : "", conv);
+    return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                    "%s: the names of its %d layers of attention take more than %d bytes; give the option "
+                    "attention_layers, patterns such as layer1.*.conv1 that match them: %s%s",
+                    att_tensors_path(s->file), count, ATT_OPTION_TEXT_BYTES - 1, names, count > LISTED ? ", ..." : "");
+}
+
+/* Refuses to leave out attention that the file has. The reverse, attention for a convolution of the file, is how a
+ * training starts from convolutions. */
+att_status att_resnet_check_undetermined(att_context *context, const att_tensors *file,
+                                         const att_option_sources *sources)
+{
+    const recognition s = {.context = context, .file = file};
+    const char *given = att_options_text(sources->given, "attention_layers");
+    att_resnet_options options;
+    att_resnet net;
+    char conv[64];
+    if (!has_attention(&s))
+        return ATT_OK;
+    ATT_TRY(parse_network(&s, sources->found, given, &options, &net));
+    if (!*given)
+        return att_options_find(sources->found, "attention_layers") ? ATT_OK : fail_unnamed(&s, &net);
+    for (int i = 0; att_resnet_conv(&net, i, conv, sizeof conv); i++)
+        if (is_attention(&s, conv) && !att_resnet_attends(&net, conv))
+            return att_fail(context, ATT_ERR_MISMATCH,
+                            "%s: \"%s\" is attention in this file, but not by attention_layers, \"%s\"; attscope "
+                            "convert --to-convolution makes it a convolution",
+                            att_tensors_path(file), conv, given);
     return ATT_OK;
 }
 

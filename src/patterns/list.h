@@ -6,6 +6,7 @@
 
 /* X(name) */
 #define ATT_PATTERN_LIST(X) \
+    X(absorbed_keys)        \
     X(affine_norm)          \
     X(mean_of_affine)       \
     X(mean_of_norm)         \

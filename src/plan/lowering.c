@@ -19,7 +19,8 @@ static bool same_pack(const att_pack *pack, const att_step *step)
     for (int i = 0; i < a->problem.in_count; i++) {
         bool shared = att_is_shared(&pack->in[i]);
         if (shared != att_is_shared(&step->in[i]) ||
-            (shared && (pack->in[i].place != step->in[i].place || pack->in[i].offset != step->in[i].offset)))
+            (shared && (pack->in[i].place != step->in[i].place || pack->in[i].offset != step->in[i].offset ||
+                        !att_shape_equal(a->problem.in[i].shape, b->problem.in[i].shape))))
             return false;
     }
     return true;

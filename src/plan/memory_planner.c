@@ -98,13 +98,26 @@ static int64_t aligned_bytes(const att_graph *graph, att_value value, int group)
 
 /* --- values that outlive a segment ------------------------------------------------------------------------------- */
 
-/* Places the outputs of a node of the prologue or epilogue, except those that are added to gradients. */
+bool att_node_is_view(const att_node *node, const att_ref *refs)
+{
+    if (strcmp(node->op->name, "reshape") != 0 || !att_is_shared(&refs[node->in[0]]))
+        return false;
+    const att_ref *x = &refs[node->in[0]], *y = &refs[node->out[0]];
+    return y->place == x->place && y->offset == x->offset;
+}
+
+/* Places the outputs of a node of the prologue or epilogue, except those that are added to gradients. Other shapes of
+ * shared values have their places. */
 static void place_derived(att_plan *plan, const att_rewritten *from, const att_node *node, att_ref *refs)
 {
     for (int i = 0; i < node->out_count && node->stage != ATT_BODY; i++) {
         att_value value = node->out[i];
         if (refs[value].place != ATT_AT_ARENA)
             continue;
+        if (strcmp(node->op->name, "reshape") == 0 && att_is_shared(&refs[node->in[0]])) {
+            refs[value] = refs[node->in[0]];
+            continue;
+        }
         refs[value] = (att_ref){.place = ATT_AT_DERIVED, .offset = (int64_t)plan->derived_bytes};
         plan->derived_bytes += (size_t)aligned_bytes(from->graph, value, 1);
     }

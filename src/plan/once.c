@@ -72,12 +72,16 @@ static att_status lower_steps(att_plan *plan, const chaining *c, const att_ref *
     once->chains = att_arena_allocate(&plan->arena, (count + 1) * sizeof *once->chains);
     if (!once->steps || !once->chains)
         return att_fail_memory(plan->context, count * sizeof *once->steps, "a plan");
+    once->count = 0;
     for (int i = 0; i < c->count; i++) {
-        att_step *step = &once->steps[i];
-        once->chains[i] = c->of_node[i];
-        ATT_TRY(att_place_node(plan, &c->from->graph->nodes.items[c->first + i], refs, step));
+        const att_node *node = &c->from->graph->nodes.items[c->first + i];
+        att_step *step = &once->steps[once->count];
+        if (att_node_is_view(node, refs))
+            continue;
+        ATT_TRY(att_place_node(plan, node, refs, step));
         ATT_TRY(att_prepare_step(plan, c->from, c->first + i, 1, 1, step));
         att_grow_scratch(&plan->scratch_bytes, step->unit);
+        once->chains[once->count++] = c->of_node[i];
     }
     return ATT_OK;
 }

@@ -219,6 +219,8 @@ att_status att_place_local(att_plan *plan, const att_rewritten *from, const att_
 /* plan/lanes.c: lists the gradients that each segment adds to, and places their spare lanes. */
 att_status att_place_lanes(att_plan *plan, const att_rewritten *from, att_ref *refs);
 /* Sets the refs of one step. */
+/* Whether the node only gives a shared value another shape, in its place, and needs no step. */
+bool att_node_is_view(const att_node *node, const att_ref *refs);
 att_status att_place_node(att_plan *plan, const att_node *node, const att_ref *refs, att_step *step);
 /* The arena_bytes of the segment without its observers, for groups of `group`. */
 att_status att_measure_arena(const att_plan *plan, const att_rewritten *from, const att_segment *segment,

@@ -91,29 +91,57 @@ static bool is_old_field(const char *name)
     return strcmp(name, "entropy_bound") == 0;
 }
 
-/* Returns the name of a field in which the file's run_begin and the new one differ, or NULL. Earlier versions wrote
- * fewer fields; if the new event has a digest of the weights, a field that the file lacks does not count. */
+/* Whether the field follows from settings that have fields of their own: another image size changes the weights, too,
+ * and more epochs the number of updates. */
+static bool is_consequence(const char *name)
+{
+    static const char *const names[] = {"weights", "parameters", "tokens", "updates", "training_samples"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the field of the new event differs from the file's. Earlier versions wrote fewer fields; if the new event has
+ * a digest of the weights, a field that the file lacks does not count. */
+static bool is_different(const json_t *object, const att_event *begin, const att_event_field *field)
+{
+    return !has_digest(begin, field->name) && !same_field(object, field) &&
+           (!has_field(begin, "weights") || json_object_get(object, field->name));
+}
+
+/* Whether the file has a member that the new event lacks, and that no earlier version wrote. */
+static bool is_dropped(const json_t *object, const att_event *begin, const char *key)
+{
+    return !att_line_is_own_member(key) && !has_field(begin, key) && !is_old_field(key) &&
+           !(is_old_option(key) && has_same_modules(object, begin));
+}
+
+/* Returns the name of a field in which the file's run_begin and the new one differ, or NULL: a setting before what
+ * follows from it. */
 static const char *difference(const att_line_event *event, const att_event *begin)
 {
-    const char *key;
+    const char *key, *consequence = NULL;
     json_t *value;
-    bool without_digest = !has_field(begin, "weights");
-    if (without_digest && event->epoch != begin->epoch)
-        return "epoch";
-    if (without_digest && event->step != begin->step)
-        return "step";
-    for (int i = 0; i < begin->field_count; i++)
-        if (!has_digest(begin, begin->fields[i].name) && !same_field(event->object, &begin->fields[i]) &&
-            (without_digest || json_object_get(event->object, begin->fields[i].name)))
-            return begin->fields[i].name;
+    if (!has_field(begin, "weights") && event->epoch != begin->epoch)
+        consequence = "epoch";
+    else if (!has_field(begin, "weights") && event->step != begin->step)
+        consequence = "step";
+    for (int i = 0; i < begin->field_count; i++) {
+        const att_event_field *field = &begin->fields[i];
+        if (!is_different(event->object, begin, field))
+            continue;
+        if (!is_consequence(field->name))
+            return field->name;
+        consequence = consequence ? consequence : field->name;
+    }
     json_object_foreach(event->object, key, value)
     {
         (void)value;
-        if (!att_line_is_own_member(key) && !has_field(begin, key) && !is_old_field(key) &&
-            !(is_old_option(key) && has_same_modules(event->object, begin)))
+        if (is_dropped(event->object, begin, key))
             return key;
     }
-    return NULL;
+    return consequence;
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */

@@ -1,5 +1,7 @@
 /* A digest of the weights' values, independent of their layout. */
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +18,17 @@ static uint64_t digest_words(uint64_t digest, const void *values, size_t bytes)
     for (size_t at = 0; at < bytes; at += sizeof word) {
         memcpy(&word, (const char *)values + at, sizeof word);
         digest = (digest ^ word) * prime;
+    }
+    return digest;
+}
+
+/* Takes a value that is exact in f32 as f32, so that a network opened in f64 has the digest of its file in f32. */
+static uint64_t digest_wide(uint64_t digest, const double *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const float narrow = fabs(values[i]) <= (double)FLT_MAX ? (float)values[i] : NAN;
+        digest = (double)narrow == values[i] ? digest_words(digest, &narrow, sizeof narrow)
+                                             : digest_words(digest, &values[i], sizeof values[i]);
     }
     return digest;
 }
@@ -37,8 +50,10 @@ static size_t most_bytes(const att_weights *weights)
 static att_status digest_all(const att_weights *weights, void *values, uint64_t *digest)
 {
     for (int i = 0; i < weights->count; i++) {
-        ATT_TRY(att_weights_get(weights, -1, i, values, att_shape_count(weights->parameters[i].shape)));
-        *digest = digest_words(*digest, values, bytes_of(weights, i));
+        const int64_t count = att_shape_count(weights->parameters[i].shape);
+        ATT_TRY(att_weights_get(weights, -1, i, values, count));
+        *digest = weights->dtype == ATT_F64 ? digest_wide(*digest, values, count)
+                                            : digest_words(*digest, values, bytes_of(weights, i));
     }
     return ATT_OK;
 }

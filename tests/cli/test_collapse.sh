@@ -20,6 +20,8 @@ run 0 measure out/plain data --with collapse:norms=all --f64
 for name in 'composite attention ' 'composite skip ' 'frobenius mlp ' 'frobenius both_no_norm ' 'rate attention '; do
     out_has "$name"
 done
+out_has '3e-15, that is rounding'
+grep -q '1e-6, that is rounding' stdout && fail 'the scale of f32 beside figures in f64'
 for field in '"precision":"f64"' '"backend":"f64"' '"statistic":"composite mlp_no_norm"'; do
     grep -q "$field" out/plain/measure.jsonl || fail "measure.jsonl lacks $field"
 done
@@ -28,7 +30,9 @@ grep -q 'composite attention' page.html || fail 'the report lacks the residuals'
 
 # In single precision, f64 agrees where the residual is far from rounding: the network as it is.
 run 0 measure out/plain data --with collapse --f64 --json wide.json
+grep -q '3e-15, that is rounding' wide.json || fail 'the JSON lacks the scale of f64'
 run 0 measure out/plain data --with collapse --json narrow.json
+grep -q '1e-6, that is rounding' narrow.json || fail 'the JSON lacks the scale of f32'
 python3 - wide.json narrow.json <<'END' || fail 'single and double precision differ'
 import json, sys
 wide, narrow = ([m for m in json.load(open(name))["measurements"] if m["statistic"] == "composite both"]

@@ -5,6 +5,7 @@
 run 0 experiment sort --epochs 1 --lr 1e-3 --repeats 2 --json sort.json
 out_has 'adam, learning rate 0.001, batches of 30, 1 epoch, 34 updates; seed 0'
 out_has 'path length   5 paths       20 paths'
+out_has 'The default learning rate is 1e-4'
 out_has 'public code: 0.98'
 out_has 'Mean ± standard deviation over 2 draws of paths through one trained network.'
 out_has 'output/experiment/sort'
@@ -62,15 +63,26 @@ run 0 experiment circle --epochs 1 --seed 4 --json -
 out_has '"deviation": null'
 ! grep -q '"mean": null' stdout || fail 'a figure of circle is missing'
 
+# The note on the replaced record names the setting that differs.
+run 0 experiment circle --epochs 2 --seed 4 --quirk pairs
+err_has 'the earlier measurements are replaced, because their "epochs" differs'
+run 0 experiment circle --epochs 2 --seed 4
+err_has 'the earlier measurements are replaced, because their "quirks" differs'
+
 # Few texts, so that memorisation is quick.
 printf 'The cat sat on the mat.\n\nA dog, too!\n' >texts.txt
 run 0 experiment memorize --texts texts.txt --epochs 1 --repeats 1 --mlp
 out_has 'Share of the 12 tokens of 2 samples'
 out_has 'MLP in every layer'
+out_has 'memorises random classes of the tokens of texts'
+out_has '2 texts of texts.txt'
 cp output/experiment/memorize/measure.jsonl before
 printf '\n \n' >empty.txt
 run 1 experiment memorize --texts empty.txt --epochs 1
 err_is <<<'attscope: "empty.txt" has no text; expected one text per line'
+printf 'one\n\xff\xd8\n' >binary.txt
+run 1 experiment memorize --texts binary.txt --epochs 1
+err_is <<<'attscope: "binary.txt" is no text in UTF-8: byte 0xff at offset 4; expected one text per line'
 printf 'one two three\n' >single.txt
 run 1 experiment memorize --texts single.txt --epochs 1
 err_is <<<'attscope: "single.txt" has one text; expected at least 2, one per line'

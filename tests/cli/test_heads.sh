@@ -35,6 +35,12 @@ run 0 validate data --checkpoint pruned.safetensors
 # shellcheck disable=SC2086
 run 0 train data $net --layer-heads 3,1 --initial-checkpoint pruned.safetensors --mean 0.5 --std 0.5 $recipe --epochs 1 \
     --output out --experiment b
+# The recipe takes the network from the checkpoint.
+run 0 train data -c "$here/../../recipes/attention-cnn-pruned.yaml" --initial-checkpoint pruned.safetensors \
+    --num-classes 4 --mean 0.5 --std 0.5 --batch-size 32 --epochs 1 --warmup-epochs 0 --output out \
+    --experiment pruned
+run 0 inspect out/pruned/last.safetensors
+out_has 'layer_heads    3,1'
 
 # Weights with NaN have no degenerate heads, but can be inspected.
 fill_tensors alone.safetensors nan.safetensors nan blocks.1.attn.centers
@@ -52,6 +58,14 @@ err_has 'convert writes a file'
 run 2 convert alone.safetensors x.safetensors --to-convolution all --kernel-size 4
 err_has '--kernel-size: expected an odd number, got 4'
 usage '--to-convolution: no layers are named; expected names of layers, or all' convert alone.safetensors x.safetensors --to-convolution ''
+usage '--kernel-size: a grid of 4 x 4 has no shifts for a kernel of 9 x 9; expected at most 7' \
+    convert alone.safetensors x.safetensors --to-convolution all --kernel-size 9
+run 0 convert alone.safetensors --to-convolution all --kernel-size 7
+# shellcheck disable=SC2086
+run 0 train data ${net/quadratic/learned} --num-heads 3 --mean 0.5 --std 0.5 $recipe --epochs 1 --output out --experiment c
+run 1 convert out/c/last.safetensors x.safetensors --prune-heads
+err_has 'attention_cnn_learned: --prune-heads leaves out degenerate heads of attention_cnn_isotropic and'
+err_has 'the scores of this network are learned vectors, for which no head counts as degenerate'
 run 2 convert alone.safetensors x.safetensors --to-convolution all --prune-heads
 err_has 'give only one of them'
 [ ! -e x.safetensors ] || fail 'a file was written'

@@ -192,6 +192,18 @@ err_has 'the earlier measurements are replaced, because their "precision" differ
 err_has 'they are kept in out/plain/measure.previous.jsonl'
 [ "$(instruments)" = 'nsi ' ] || fail "figures of two precisions were mixed: $(instruments)"
 grep -q '"instrument":"entropy"' out/plain/measure.previous.jsonl || fail 'replaced figures are lost'
+# The weights have one digest in f32 and f64. Another image size changes them; the setting is named, not the weights.
+run 0 measure out/plain/last.safetensors data --with nsi
+run 0 measure out/plain/last.safetensors data --with tns --f64
+err_has 'the earlier measurements are replaced, because their "precision" differs'
+run 0 measure out/plain/last.safetensors data --with nsi
+run 0 measure out/plain/last.safetensors data --with tns --img-size 16
+err_has 'the earlier measurements are replaced, because their "img_size" differs'
+run 0 measure out/plain/last.safetensors data --with nsi
+run 0 measure out/plain/model_best.safetensors data --with tns
+cmp -s out/plain/last.safetensors out/plain/model_best.safetensors ||
+    err_has 'the earlier measurements are replaced, because their "weights" differs'
+run 0 measure out/plain/last.safetensors data --with nsi --amp --amp-force
 run 0 measure out/plain/model_best.safetensors data --with tns --amp --amp-force
 [ "$(instruments)" = 'tns ' ] || fail "figures of two checkpoints were mixed: $(instruments)"
 run 0 measure out/plain data --with tns --amp --amp-force
@@ -222,6 +234,8 @@ err_has 'because their "contents" differs'
 
 # A note reports that the maps belong to other weights than the figures.
 run 0 measure moved/last.safetensors data --with entropy --maps 1
+run 0 measure moved/last.safetensors data --with entropy --f64
+grep -q 'other weights' stderr && fail 'figures in f64 seem to be of other weights than the maps'
 run 0 measure moved/checkpoint-0.safetensors data --with entropy
 err_has 'moved/maps.safetensors shows other weights: a report leaves it out; new maps replace it'
 if cmp -s moved/checkpoint-0.safetensors moved/last.safetensors; then fail 'the test needs two checkpoints'; fi

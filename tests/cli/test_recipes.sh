@@ -20,6 +20,7 @@ small='--patch-size 4 --embed-dim 16 --depth 1 --num-heads 2'
 for file in "$recipes"/*.yaml; do
     name=$(basename "$file" .yaml)
     case $name in
+    attention-cnn-pruned) start "$name" --model attention_cnn_quadratic $small ;; # the checkpoint names its network
     cifar10-quick) start "$name" --layers 1,1,1 ;;
     *) start "$name" $small ;; # words
     esac

@@ -11,7 +11,7 @@ grep -qE '^attscope [0-9]+\.[0-9]+\.[0-9]+$' stdout || fail '--version'
 
 run 0 help train
 out_has 'Usage: attscope train DATA [options]'
-usage '--model needs a value: NAME' train data --model
+usage "--model needs a value: NAME (timm's name, with or without a pretrained tag; attscope models lists them)" train data --model
 usage 'unknown command "trian"; did you mean train?' trian
 usage 'unknown command "xyzzyxyzzy"; see attscope --help' xyzzyxyzzy
 

@@ -213,6 +213,26 @@ static void shared_scores_do_not_swallow_those_of_a_query(void **state)
         fail_msg("ln r %.17g, expected %.17g", layers[2].branch.log, expected);
 }
 
+/* The shared scores of 1e23 are the same for the first two tokens of (1, 1), (-1, 1), (0, -2), whose mean is (0, 1e20):
+ * a query's own ones, which differ by 2000, decide between them. The first two tokens keep themselves, and the third
+ * takes their mean (0, 1), so the residual has the rows (1, 0), (-1, 0), (0, 0). */
+static void own_scores_decide_between_equal_shared_ones(void **state)
+{
+    static const double tokens[] = {1, 1, -1, 1, 0, -2};
+    far_stack s = {.form = {1000 * M_SQRT2, 0, 0, 1000 * M_SQRT2}, .shift = {0, 1e20}};
+    att_stack_layer layers[3];
+    att_stack_options o = small(2);
+    o.tokens = 3;
+    o.width = 2;
+    o.heads = 1;
+    o.skip = true;
+    o.tokens_data = tokens;
+    o.layer = far_layer;
+    o.user = &s;
+    run(*state, &o, layers, NULL);
+    assert_near(layers[2].branch.log, log(M_SQRT2));
+}
+
 /* Each query shares its weight between the keys of its own sign: the tokens stay, times s^2. */
 static void equal_keys_share_the_weight_of_sharp_attention(void **state)
 {
@@ -265,6 +285,7 @@ int main(void)
         scratch_test(equal_keys_share_the_weight_of_sharp_attention),
         scratch_test(the_residual_of_sharp_attention_is_not_0),
         scratch_test(shared_scores_do_not_swallow_those_of_a_query),
+        scratch_test(own_scores_decide_between_equal_shared_ones),
         scratch_test(bounds_of_several_heads_and_an_mlp_have_their_closed_form),
         scratch_test(scores_that_differ_by_more_than_1_256_do_not_meet_the_condition),
     };

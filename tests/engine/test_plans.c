@@ -1,4 +1,5 @@
 /* What compiling removes from a graph, and how it chooses group sizes. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <cmocka.h>
 
 #include "engine/network.h"
+#include "plan/plan.h"
 
 static att_plan_facts compile(att_graph *graph, att_purpose purpose)
 {
@@ -38,6 +40,53 @@ static void nothing_dead_is_left(void **state)
     assert_int_equal(compile(graph, ATT_INFER).steps, 1);
     att_graph_destroy(&graph);
     att_context_destroy(&context);
+}
+
+enum { ROWS = 1, WIDE = 20, NARROW = 12 };
+
+/* Runs x W' V' with weights W [20, 12], of which V is [12, 20]. */
+static void run_views(const char *backend, float y[ROWS * NARROW])
+{
+    att_context *context;
+    att_graph *graph;
+    att_plan *plan;
+    att_weights *weights;
+    att_session *session;
+    att_plan_options options = att_plan_options_defaults();
+    float x[ROWS * NARROW];
+    options.backend = backend;
+    for (int i = 0; i < ROWS * NARROW; i++)
+        x[i] = (float)(i % 7) - 3;
+    make(&context, &graph);
+    att_value in = att_graph_input(graph, "x", ATT_F32, att_shape_of(ROWS, NARROW));
+    att_value w = att_graph_parameter(graph, "w", att_shape_of(WIDE, NARROW), (att_init){ATT_INIT_NORMAL, 1}, true);
+    att_value v = att_reshape(graph, w, att_shape_of(NARROW, WIDE));
+    att_graph_output(graph, "y", att_linear(graph, att_linear(graph, in, w, ATT_NONE), v, ATT_NONE));
+    assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
+    assert_int_equal(plan->prologue.count, 0);
+    assert_int_equal(plan->derived_bytes, 0);
+    assert_int_equal(att_weights_create(graph, backend, &weights), ATT_OK);
+    assert_int_equal(att_weights_initialise(weights, 1), ATT_OK);
+    assert_int_equal(att_session_create(plan, weights, 1, &session), ATT_OK);
+    assert_int_equal(att_session_bind(session, "x", x), ATT_OK);
+    assert_int_equal(att_session_run(session, 1), ATT_OK);
+    assert_int_equal(att_session_output(session, "y", 0, 1, y), ATT_OK);
+    att_session_destroy(&session);
+    att_weights_destroy(&weights);
+    att_plan_destroy(&plan);
+    att_graph_destroy(&graph);
+    att_context_destroy(&context);
+}
+
+/* Another shape of a shared value takes no step and no memory. Layers that read both shapes pack them separately. */
+static void a_shared_value_of_another_shape_is_a_view(void **state)
+{
+    (void)state;
+    float ref[ROWS * NARROW], cpu[ROWS * NARROW];
+    run_views("ref", ref);
+    run_views("cpu", cpu);
+    for (int i = 0; i < ROWS * NARROW; i++)
+        assert_true(fabsf(ref[i] - cpu[i]) <= 3e-5F); /* measured: 4.8e-6, of values up to 60 */
 }
 
 /* Returns the number of training steps of a norm that `readers` linear layers read. */
@@ -163,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_dead_is_left),
+        cmocka_unit_test(a_shared_value_of_another_shape_is_a_view),
         cmocka_unit_test(a_value_is_recomputed_once),
         cmocka_unit_test(large_activations_make_groups_small),
         cmocka_unit_test(probes_do_not_make_groups_small),

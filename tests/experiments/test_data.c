@@ -205,7 +205,7 @@ static void write_file(const char *path, const char *text, size_t size)
 static void texts_are_words_and_single_characters(void **state)
 {
     (void)state;
-    static const char text[] = "The cat, the DOG.\n\n  \t\r\nthe\0cat 9x\n\xc3\xa4h; too long a line";
+    static const char text[] = "The cat, the DOG.\n\n  \t\r\nthe cat 9x\n\xc3\xa4h; too long a line";
     char path[64];
     att_arena arena = {.context = context};
     att_texts_table texts;
@@ -226,6 +226,13 @@ static void texts_are_words_and_single_characters(void **state)
     OK(att_texts_read(&arena, path, 1, 2, &texts));
     assert_int_equal(texts.count, 1);
     assert_int_equal(texts.vocabulary, 2);
+    static const char cut[] = "a\n\xc3\xa4\xc3", zero[] = "a\nb\0c";
+    write_file(path, cut, sizeof cut - 1);
+    assert_int_equal(att_texts_read(&arena, path, 500, 6, &texts), ATT_ERR_FORMAT);
+    assert_non_null(strstr(att_context_message(context), "is no text in UTF-8: byte 0xc3 at offset 4; expected"));
+    write_file(path, zero, sizeof zero - 1);
+    assert_int_equal(att_texts_read(&arena, path, 500, 6, &texts), ATT_ERR_FORMAT);
+    assert_non_null(strstr(att_context_message(context), "byte 0x00 at offset 3"));
     write_file(path, " \n\n", 3);
     assert_int_equal(att_texts_read(&arena, path, 500, 6, &texts), ATT_ERR_FORMAT);
     remove(path);

@@ -67,6 +67,58 @@ static const char *layers_of(const att_model *model)
     return att_options_text(att_model_options(model), "attention_layers");
 }
 
+/* The largest difference of a convolution's weights in two networks. */
+static double weight_difference(const att_weights *first, const att_weights *second, const char *name, bool flipped)
+{
+    int of[] = {att_weights_find(first, name), att_weights_find(second, name)};
+    assert_true(of[0] >= 0 && of[1] >= 0);
+    att_shape shape = att_weights_at(first, of[0]).shape;
+    int64_t count = att_shape_count(shape), kernel = shape.dims[2], taps = kernel * kernel;
+    float *values[2];
+    double most = 0;
+    assert_true(att_shape_equal(shape, att_weights_at(second, of[1]).shape));
+    for (int i = 0; i < 2; i++) {
+        values[i] = calloc((size_t)count, sizeof **values);
+        assert_non_null(values[i]);
+        CHECK(context, att_weights_get(i ? second : first, -1, of[i], values[i], count));
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int64_t row = i % taps / kernel, to = flipped ? i + (kernel - 1 - 2 * row) * kernel : i;
+        double difference = fabs((double)values[0][i] - (double)values[1][to]);
+        most = isnan(difference) ? INFINITY : fmax(most, difference);
+    }
+    free(values[0]);
+    free(values[1]);
+    return most;
+}
+
+static att_convolution_conversion convert_back(const att_attention_conversion *of, const char *layers)
+{
+    att_convolution_conversion back = {0};
+    CHECK(context, att_model_to_convolution(of->model, of->weights, layers, &back));
+    return back;
+}
+
+/* Converts back, and compares with the network that had convolutions. */
+static void check_way_back(const network *n, const att_attention_conversion *made, const char *layers, const char *left)
+{
+    double error, most = 0;
+    att_convolution_conversion back = convert_back(made, layers);
+    assert_string_equal(layers_of(back.model), left);
+    assert_int_equal(att_model_attention_convolutions(back.model, back.weights),
+                     att_model_attention_convolutions(made->model, made->weights) - back.layers);
+    CHECK(context, att_models_compare(n->model, n->weights, back.model, back.weights, IMAGES, SEED, &error));
+    for (int i = 0; i < att_weights_count(n->weights); i++)
+        if (att_weights_at(n->weights, i).shape.rank == 4)
+            most = fmax(most, weight_difference(n->weights, back.weights, att_weights_at(n->weights, i).name, false));
+    print_message("back to %s: error of layers %.2g, weights differ by %.2g, outputs by %.2g\n", left, back.error, most,
+                  error);
+    assert_true(error <= ATT_CONVERSION_ERROR);
+    assert_true(most <= 1e-7);                         /* 4e-9 */
+    assert_true(back.error > 0 && back.error <= 1e-8); /* 4e-9 */
+    att_convolution_conversion_free(&back);
+}
+
 /* --- outputs ------------------------------------------------------------------------------------------------------ */
 
 static void converted_networks_have_the_same_outputs(void **state)
@@ -96,12 +148,13 @@ static void converted_networks_have_the_same_outputs(void **state)
         assert_true(made.heads == cases[i].heads);
         if (!(error > 0 && error <= ATT_CONVERSION_ERROR)) /* 2e-6 */
             fail_msg("%s, %s: the outputs differ by %g of the largest", cases[i].name, cases[i].layers, error);
+        check_way_back(&n, &made, "all", "none");
         att_attention_conversion_free(&made);
         close_network(&n);
     }
 }
 
-/* A later conversion leaves layers of attention as they are. */
+/* A later conversion leaves layers of attention as they are, and so does one back. */
 static void conversions_add_up(void **state)
 {
     (void)state;
@@ -114,6 +167,7 @@ static void conversions_add_up(void **state)
     assert_int_equal(all.layers, 16);
     CHECK(context, att_models_compare(n.model, n.weights, all.model, all.weights, IMAGES, SEED, &error));
     assert_true(error <= ATT_CONVERSION_ERROR);
+    check_way_back(&n, &all, "*.conv1,conv1", "layer1.*.conv2,layer2.*.conv2,layer3.*.conv2");
     att_attention_conversion_free(&all);
     att_attention_conversion_free(&stem);
     close_network(&n);
@@ -166,6 +220,171 @@ static void a_comparison_notices_another_weight(void **state)
     close_network(&n);
 }
 
+/* --- the way back ------------------------------------------------------------------------------------------------- */
+
+static void set_vector(att_weights *weights, const char *name, const float *values, int64_t count)
+{
+    int index = att_weights_find(weights, name);
+    assert_true(index >= 0);
+    CHECK(context, att_weights_set(weights, -1, index, values, count));
+}
+
+/* Rows of heads in the reverse order are the convolution with reversed rows, with stride and without. */
+static void moved_heads_move_the_weights(void **state)
+{
+    (void)state;
+    static const float reversed[] = {1, 0, -1};
+    network n = open_random("resnet20", 16, NULL);
+    att_attention_conversion made = convert(&n, "layer1.1.conv2,layer2.0.conv1");
+    set_vector(made.weights, "layer1.1.conv2.row_centers", reversed, 3);
+    set_vector(made.weights, "layer2.0.conv1.row_centers", reversed, 3);
+    att_convolution_conversion back = convert_back(&made, "all");
+    double error;
+    CHECK(context, att_models_compare(made.model, made.weights, back.model, back.weights, IMAGES, SEED, &error));
+    assert_true(error <= ATT_CONVERSION_ERROR);
+    assert_true(back.error <= 1e-8);
+    assert_true(weight_difference(n.weights, back.weights, "layer1.1.conv2.weight", true) <= 1e-7);
+    assert_true(weight_difference(n.weights, back.weights, "layer2.0.conv1.weight", true) <= 1e-7);
+    assert_true(weight_difference(n.weights, back.weights, "layer2.0.conv1.weight", false) > 1e-2);
+    att_convolution_conversion_free(&back);
+    att_attention_conversion_free(&made);
+    close_network(&n);
+}
+
+/* Squares of the weights of the kernel's row 0, and of all. */
+static double share_of_first_row(const att_weights *weights, const char *name)
+{
+    int index = att_weights_find(weights, name);
+    int64_t count = att_shape_count(att_weights_at(weights, index).shape);
+    float *values = calloc((size_t)count, sizeof *values);
+    double first = 0, all = 0;
+    assert_non_null(values);
+    CHECK(context, att_weights_get(weights, -1, index, values, count));
+    for (int64_t i = 0; i < count; i++) {
+        all += (double)values[i] * (double)values[i];
+        first += i % 9 < 3 ? (double)values[i] * (double)values[i] : 0;
+    }
+    free(values);
+    return sqrt(first / all);
+}
+
+/* Heads that look beyond the kernel are missed: |W_0|, of the row that moved, over |W|. */
+static void what_the_kernel_does_not_reach_is_the_error(void **state)
+{
+    (void)state;
+    static const float away[] = {3, 0, 1};
+    double error;
+    network n = open_random("resnet20", 32, NULL);
+    att_attention_conversion made = convert(&n, "layer1.0.conv1,layer2.0.conv1");
+    set_vector(made.weights, "layer2.0.conv1.row_centers", away, 3);
+    att_convolution_conversion back = convert_back(&made, "layer?.0.conv1");
+    double expected = share_of_first_row(n.weights, "layer2.0.conv1.weight");
+    assert_string_equal(back.worst, "layer2.0.conv1");
+    print_message("error %.9g, expected within %.2g\n", back.error, fabs(back.error - expected));
+    if (!(fabs(back.error - expected) <= 1e-7)) /* 1e-9 */
+        fail_msg("error %.9g, expected %.9g", back.error, expected);
+    CHECK(context, att_models_compare(made.model, made.weights, back.model, back.weights, IMAGES, SEED, &error));
+    assert_true(error > 1e-3);
+    att_convolution_conversion_free(&back);
+    att_attention_conversion_free(&made);
+    close_network(&n);
+}
+
+/* The weight of the query in the middle for the keys of one axis, from the formula. */
+static void soft_map(const float *centers, const float *sharpness, int shift_least, int keys, double *map)
+{
+    for (int i = 0; i < 3; i++) {
+        double sum = 0;
+        for (int k = 0; k < keys; k++) {
+            double from = (double)sharpness[i] * (shift_least + k - (double)centers[i]);
+            sum += map[i * keys + k] = exp(-from * from / 2);
+        }
+        for (int k = 0; k < keys; k++)
+            map[i * keys + k] /= sum;
+    }
+}
+
+/* Soft heads, by the sums of the definition: layer2.0.conv1 has 16 x 16 pixels, a ring of 1, and queries at even
+ * pixels, of which (8, 8) is in the middle. */
+static void soft_heads_become_the_nearest_convolution(void **state)
+{
+    (void)state;
+    enum { KEYS = 18, FIRST = -9, TAP = 8, SIZE = 32 * 16 }; /* key 8 has the shift -1 */
+    static const float centers[2][3] = {{-0.8F, 0.3F, 1.4F}, {-1.2F, 0.1F, 0.7F}},
+                       sharpness[2][3] = {{1.1F, 0.6F, 1.7F}, {0.9F, 2.1F, 1.3F}};
+    static float weight[SIZE * 9], found[SIZE * 9];
+    double rows[3 * KEYS], columns[3 * KEYS], missed = 0, all = 0, most = 0;
+    network n = open_random("resnet20", 16, NULL);
+    att_attention_conversion made = convert(&n, "layer2.0.conv1");
+    set_vector(made.weights, "layer2.0.conv1.row_centers", centers[0], 3);
+    set_vector(made.weights, "layer2.0.conv1.column_centers", centers[1], 3);
+    set_vector(made.weights, "layer2.0.conv1.row_sharpness", sharpness[0], 3);
+    set_vector(made.weights, "layer2.0.conv1.column_sharpness", sharpness[1], 3);
+    att_convolution_conversion back = convert_back(&made, "all");
+    CHECK(context,
+          att_weights_get(made.weights, -1, att_weights_find(made.weights, "layer2.0.conv1.weight"), weight, SIZE * 9));
+    CHECK(context,
+          att_weights_get(back.weights, -1, att_weights_find(back.weights, "layer2.0.conv1.weight"), found, SIZE * 9));
+    soft_map(centers[0], sharpness[0], FIRST, KEYS, rows);
+    soft_map(centers[1], sharpness[1], FIRST, KEYS, columns);
+    for (int i = 0; i < SIZE; i++)
+        for (int key = 0; key < KEYS * KEYS; key++) {
+            const int y = key / KEYS - TAP, x = key % KEYS - TAP;
+            double m = 0;
+            for (int head = 0; head < 9; head++)
+                m += rows[head / 3 * KEYS + key / KEYS] * columns[head % 3 * KEYS + key % KEYS] *
+                     (double)weight[i * 9 + head];
+            all += m * m;
+            if (y < 0 || y > 2 || x < 0 || x > 2)
+                missed += m * m;
+            else
+                most = fmax(most, fabs(m - (double)found[i * 9 + y * 3 + x]));
+        }
+    print_message("error %.6g, expected within %.2g; weights differ by %.2g\n", back.error,
+                  fabs(back.error - sqrt(missed / all)), most);
+    assert_true(most <= 1e-7);                                   /* 3e-9 */
+    assert_true(fabs(back.error - sqrt(missed / all)) <= 1e-12); /* 2e-16 */
+    assert_true(back.error > 0.1);
+    att_convolution_conversion_free(&back);
+    att_attention_conversion_free(&made);
+    close_network(&n);
+}
+
+static void assert_not_converted_back(const network *n, const char *layers, att_status status, const char *message)
+{
+    att_convolution_conversion made = {0};
+    att_status got = att_model_to_convolution(n->model, n->weights, layers, &made);
+    assert_null(made.model);
+    if (got != status || !strstr(att_context_message(context), message))
+        fail_msg("\"%s\" does not contain \"%s\"", att_context_message(context), message);
+}
+
+static void what_cannot_become_a_convolution_is_refused(void **state)
+{
+    (void)state;
+    static const float bad[] = {-1, NAN, 1};
+    network n = open_random("resnet20", 16, NULL), vit = open_random("vit_tiny_patch16_224", 32, NULL);
+    assert_not_converted_back(&n, "all", ATT_ERR_UNSUPPORTED, "resnet20 has no attention in the place of convolutions");
+    assert_not_converted_back(&vit, "all", ATT_ERR_UNSUPPORTED, "has no attention in the place of convolutions");
+    att_attention_conversion made = convert(&n, "conv1,layer1.*");
+    network attending = {made.model, made.weights};
+    assert_not_converted_back(&attending, "", ATT_ERR_ARGUMENT, "no layers are named");
+    assert_not_converted_back(&attending, "layer2.0.conv1", ATT_ERR_UNSUPPORTED,
+                              "\"layer2.0.conv1\" is a convolution already");
+    assert_not_converted_back(&attending, "layer2.*", ATT_ERR_UNSUPPORTED,
+                              "all convolutions that match \"layer2.*\" are convolutions already");
+    assert_not_converted_back(&attending, "linear", ATT_ERR_UNSUPPORTED,
+                              "\"linear\" cannot become a convolution: it is a linear layer, and only attention in the "
+                              "place of convolutions can");
+    assert_not_converted_back(&attending, "conv2", ATT_ERR_NOT_FOUND, "did you mean \"conv1\"?");
+    set_vector(made.weights, "layer1.2.conv1.column_centers", bad, 3);
+    assert_not_converted_back(&attending, "all", ATT_ERR_NONFINITE,
+                              "parameter \"layer1.2.conv1.column_centers\": element 1 is not finite");
+    att_attention_conversion_free(&made);
+    close_network(&vit);
+    close_network(&n);
+}
+
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
 /* Writes the same tensors without metadata. */
@@ -210,15 +429,38 @@ static void assert_reopens(const char *path, const char *name, const att_attenti
     att_network_close(&opened);
 }
 
-/* Without metadata only the tensors tell which layers are attention. */
-static void assert_too_long(const char *path, const char *name)
+/* Without metadata only the tensors tell which layers are attention. patterns: shorter than their names */
+static void assert_too_long(const char *path, const char *name, const char *patterns)
 {
     att_network *opened = NULL;
     att_network_options options = att_network_options_defaults();
+    att_option_values given = att_options_none();
     options.model = name;
     assert_int_equal(att_network_open(context, path, &options, &opened), ATT_ERR_UNSUPPORTED);
-    assert_non_null(
-        strstr(att_context_message(context), "the names of its layers of attention take more than 255 bytes"));
+    assert_non_null(strstr(att_context_message(context),
+                           "the names of its 24 layers of attention take more than 255 bytes; give the option "
+                           "attention_layers, patterns such as layer1.*.conv1 that match them: layer1.1.conv1, "
+                           "layer1.1.conv2, layer1.3.conv1, "));
+    att_options_set_text(&given, "attention_layers", patterns);
+    options.options = &given;
+    CHECK(context, att_network_open(context, path, &options, &opened));
+    assert_string_equal(layers_of(att_network_model(opened)), patterns);
+    att_network_close(&opened);
+}
+
+/* Attention cannot be left out when a file is opened. */
+static void assert_attention_stays(const char *path)
+{
+    static const char *const lists[] = {"none", "conv1"};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        att_network *opened = NULL;
+        att_network_options options = att_network_options_defaults();
+        att_option_values given = att_options_none();
+        att_options_set_text(&given, "attention_layers", lists[i]);
+        options.options = &given;
+        assert_int_equal(att_network_open(context, path, &options, &opened), ATT_ERR_MISMATCH);
+        assert_non_null(strstr(att_context_message(context), "is attention in this file, but not by attention_layers"));
+    }
 }
 
 /* By the metadata, and by the tensors alone. read: NULL if the tensors tell too many names. */
@@ -251,7 +493,8 @@ static void files_tell_which_layers_are_attention(void **state)
         if (cases[i].read)
             assert_reopens(bare, cases[i].name, &made, cases[i].read);
         else
-            assert_too_long(bare, cases[i].name);
+            assert_too_long(bare, cases[i].name, cases[i].layers);
+        assert_attention_stays(path);
         att_attention_conversion_free(&made);
         close_network(&n);
     }
@@ -399,6 +642,10 @@ int main(void)
         cmocka_unit_test(conversions_add_up),
         cmocka_unit_test(alpha_and_preprocessing_are_those_that_were_asked_for),
         cmocka_unit_test(a_comparison_notices_another_weight),
+        cmocka_unit_test(moved_heads_move_the_weights),
+        cmocka_unit_test(what_the_kernel_does_not_reach_is_the_error),
+        cmocka_unit_test(soft_heads_become_the_nearest_convolution),
+        cmocka_unit_test(what_cannot_become_a_convolution_is_refused),
         cmocka_unit_test(files_tell_which_layers_are_attention),
         cmocka_unit_test(weights_of_convolutions_start_a_training),
         cmocka_unit_test(what_cannot_be_converted_is_refused),

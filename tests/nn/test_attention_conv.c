@@ -7,6 +7,7 @@
 #include <attscope/plan.h>
 
 #include "models/fixture.h"
+#include "ops/attention.h"
 
 enum { MOST = 4096 };
 
@@ -300,11 +301,57 @@ static void sharp_heads_compute_a_convolution(void **state)
     att_context_destroy(&context);
 }
 
+/* Distances are in the unit of the steps: 3 for a row and 5 for a column of the map. */
+static void distances_have_the_unit_of_the_steps(void **state)
+{
+    (void)state;
+    enum { HEADS = 9, QUERIES = 3 * 3 };
+    static float stats[HEADS * QUERIES * ATT_ATTENTION_STATS];
+    static const float x[6 * 6] = {0};
+    att_context *context;
+    att_graph *graph = NULL;
+    att_weights *weights = NULL;
+    att_plan *plan = NULL;
+    att_session *session = NULL;
+    assert_int_equal(att_context_create(NULL, &context), ATT_OK);
+    CHECK(context, att_graph_create(context, ATT_F32, &graph));
+    att_scope root = att_scope_root(graph), scope = att_scope_in(&root, "heads");
+    att_value input = att_graph_input(graph, "x", ATT_F32, att_shape_of(6, 6, 1));
+    att_value y = att_nn_attention_conv(
+        &scope, input, 1, &(att_nn_attention_conv_options){.kernel = 3, .stride = 2, .step_h = 3, .step_w = 5});
+    att_graph_output(graph, "y", y);
+    CHECK(context, att_graph_probe_attention_stats(graph, "heads"));
+    CHECK(context, att_weights_create(graph, "cpu", &weights));
+    CHECK(context, att_weights_initialise(weights, 3));
+    att_plan_options options = att_plan_options_defaults();
+    CHECK(context, att_plan_compile(graph, &options, &plan));
+    CHECK(context, att_session_create(plan, weights, 1, &session));
+    CHECK(context, att_session_bind(session, "x", x));
+    CHECK(context, att_session_run(session, 1));
+    CHECK(context, att_session_output(session, "heads.stats", 0, 1, stats));
+    for (int head = 0; head < HEADS; head++)
+        for (int query = 0; query < QUERIES; query++) {
+            const double expected = hypot(3 * (head / 3 - 1), 5 * (head % 3 - 1));
+            const float *row = stats + (head * QUERIES + query) * ATT_ATTENTION_STATS;
+            if (!(fabs((double)row[ATT_STAT_DISTANCE] - expected) <= 1e-6)) /* 2.7e-7 */
+                fail_msg("head %d, query %d: distance %g, expected %g", head, query, (double)row[ATT_STAT_DISTANCE],
+                         expected);
+            worst = fmax(head + query > 0 ? worst : 0, fabs((double)row[ATT_STAT_DISTANCE] - expected));
+        }
+    print_message("distances differ by %.2g\n", worst);
+    att_session_destroy(&session);
+    att_plan_destroy(&plan);
+    att_weights_destroy(&weights);
+    att_graph_destroy(&graph);
+    att_context_destroy(&context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(soft_heads_are_those_of_pytorch),
         cmocka_unit_test(sharp_heads_compute_a_convolution),
+        cmocka_unit_test(distances_have_the_unit_of_the_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

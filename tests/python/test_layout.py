@@ -46,6 +46,7 @@ class Layout(Case):
             "ATT_MIXED": lib.MIXED,
             "ATT_LOG_WARNING": lib.LOG_WARNING,
             "ATT_EVENT_EPOCH": lib.EVENT_EPOCH,
+            "ATT_OPTION_SWITCH": lib.SWITCH,
             "ATT_MAX_RANK": lib.MAX_RANK,
         }
         for i, name in enumerate(lib.TORCH_DTYPES):

@@ -103,6 +103,12 @@ class Inputs(Case):
             self.fails("the path of an image is empty", network.predict, [""])
             self.fails("3 images are given; expected one", network.attention, pictures(3), 0)
 
+    def test_truth_values_are_no_numbers(self):
+        for key in ("num_classes", "drop_rate", "img_size"):
+            self.fails(f"the option {key} is True; expected a number", tiny, **{key: True})
+        with tiny(class_token=False, global_pool="avg") as network:
+            self.assertEqual(network.predict(np.zeros((3, 16, 16), np.float32)).logits.shape, (1, 4))
+
     def test_floats_have_the_size_of_the_network(self):
         sizes = [(0, 0), (8, 8), (16, 20), (32, 32)]
         with tiny() as network, attscope.open("resnet18", num_classes=4, seed=1, img_size=32, threads=1) as residual:

@@ -1,11 +1,11 @@
 #!/bin/bash
-# A training that is killed at random moments, ATT_KILLS (8) times, and resumed from its checkpoint ends with the
-# weights and logs of an undisturbed one; at every moment its files can be read.
+# A training that is killed at random moments, ATT_KILLS times (8, under sanitizers 4), and resumed from its checkpoint
+# ends with the weights and logs of an undisturbed one; at every moment its files can be read.
 . "$(dirname "$0")/../cli/lib.sh"
-kills=${ATT_KILLS:-8}
+kills=${ATT_KILLS:-$(sanitized && echo 4 || echo 8)}
 idx data
 
-epochs=40
+epochs=$(sanitized && echo 15 || echo 40)
 # shellcheck disable=SC2086
 train() { "$ATTSCOPE" train "$@" >stdout 2>stderr; }
 start=(data $network $recipe --model-ema --epochs $epochs --recovery-interval 3 --log-interval 2 --output out)

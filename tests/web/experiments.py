@@ -32,6 +32,8 @@ READ = """
             dots: [...series.querySelectorAll(".head-dot")].map(d => Number(d.dataset.value)),
         })),
         references: [...svg.querySelectorAll(".reference text")].map(text => text.textContent),
+        labels: [...svg.querySelectorAll(".reference text")].map(text => text.getBoundingClientRect())
+            .map(({left, top, right, bottom}) => ({left, top, right, bottom})),
     })),
     key: [...document.querySelectorAll("#path_accuracy .key span")].map(span => span.textContent),
     caption: document.querySelector("#path_accuracy figcaption")?.textContent,
@@ -117,6 +119,16 @@ with Browser() as browser:
     found = page.evaluate(READ)
     check(found["sections"] == ["overview", "path_accuracy", "circle"], f"sections: {found['sections']}")
     check_circle(found, circle)
+    settings = page.evaluate("document.querySelector('#overview details').textContent")
+    check("published_whole" in settings and "null" not in settings, f"a setting without a value: {settings}")
+    # Lines at the same height have labels that can be read.
+    page.evaluate(f"""{{
+        runs[0].figures.find(f => f.statistic === "whole").mean = {sort["", "baseline"]["mean"]};
+        document.querySelector("#path_accuracy figure").replaceWith(accuracyChart(runs[0]));
+    }}""")
+    page.wait_for_layout()
+    one, other = sorted(page.evaluate(READ)["charts"][0]["labels"], key=lambda label: label["top"])
+    check(one["bottom"] <= other["top"] + 1, f"labels overlap: {one}, {other}")  # a pixel of leading
     complaints = page.complaints()
     check(not complaints, str(complaints))
 finish()

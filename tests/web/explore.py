@@ -339,7 +339,7 @@ def test_lessons(server, browser):
             press(page, "Play")
             wait(page, "document.querySelector('.shift-sum').dataset.step === '2'")
         if lesson == "rank":
-            for key, series in (("attention", "attention only"), ("both", "with both")):
+            for key, series in (("attention", "attention only"), ("both", "attention + skip + MLP")):
                 expected = measured_means("collapse", f"composite {key}")
                 shown = page.evaluate(VALUES % (0, f"[data-series=\"{series}\"] .mark"))
                 check_list(f"residuals {series}", shown, expected, len(expected))

@@ -522,7 +522,8 @@ def read_switches(browser):
     }))""")
     check([c["title"] for c in charts] == ["Residual, composite norm", "Residual, Frobenius norm"], f"charts {charts}")
     for chart, kind in zip(charts, ("composite", "frobenius")):
-        check(chart["key"] == ["attention only", "+ skip", "both", "+ MLP, without norms"], f"key {chart['key']}")
+        check(chart["key"] == ["attention only", "attention + skip", "attention + skip + MLP",
+                               "attention + MLP, without norms"], f"key {chart['key']}")
         drawn = [[value for value, _ in line] for line in chart["values"]]
         lines = [wanted[kind, switch] for switch in ("attention", "skip", "both", "mlp_no_norm")]
         check(drawn == lines, f"{kind}: {drawn}, wanted {lines}")

@@ -6,9 +6,10 @@
 
 enum { DO, O, LSE, Q };
 
-/* Loops over tiles of TILE keys and, for each tile, over blocks of ROWS queries. A tile's data stays in the
- * second-level cache. Larger ROWS means fewer additions to the tile's dk and dv. */
-enum { ROWS = 64, TILE = 512 };
+/* Loops over tiles of at most TILE keys and, for each tile, over blocks of ROWS queries. Larger ROWS means fewer
+ * additions to the tile's dk and dv. The keys and values of a tile, and their gradients, have at most TILE_FLOATS
+ * elements, so that they stay in the second-level cache. */
+enum { ROWS = 64, TILE = 512, TILE_FLOATS = 1 << 18 };
 enum { DOUBLE = sizeof(double) / sizeof(float) };
 
 /* Scratch. Keys are stored as rows (for dq) and as panels of their transpose (for scores); values as panels only. */
@@ -31,7 +32,11 @@ typedef struct workspace {
 /* Products are of pairs only if all their operands are bf16. */
 static head_shape shape_of(const att_problem *problem)
 {
-    return head_shape_of(problem, Q, V_MULTIPLIES_PAIRS && att_is_bf16(&problem->in[DO]), TILE);
+    head_shape h = head_shape_of(problem, Q, V_MULTIPLIES_PAIRS && att_is_bf16(&problem->in[DO]), TILE);
+    int64_t fits = TILE_FLOATS / (3 * h.padded + 2 * h.value_padded) / VW * VW;
+    if (h.tile > fits)
+        h.tile = fits > VW ? fits : VW;
+    return h;
 }
 
 static int64_t greatest_divisor(int64_t a, int64_t b)
