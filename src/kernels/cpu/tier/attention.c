@@ -146,8 +146,8 @@ static int64_t index_of_largest(const float *x, int64_t begin, int64_t count)
     return rest > x[largest] || begin == middle ? middle + index_of(x + middle, length - middle, rest) : largest;
 }
 
-/* Makes a place the origin of the shifts of a row. */
-static void move_origin(row_sums *sums, int64_t row, float to_y, float to_x)
+/* Makes sums of shifts from the origin those of shifts from another place. */
+static void move_shifts(row_sums *sums, int64_t row, float to_y, float to_x)
 {
     float(*shift)[ROWS] = sums->sum + SUM_SHIFT, grid = sums->sum[SUM_GRID][row];
     float y = sums->origin_y[row] - to_y, x = sums->origin_x[row] - to_x;
@@ -156,7 +156,6 @@ static void move_origin(row_sums *sums, int64_t row, float to_y, float to_x)
     shift[4][row] += y * shift[1][row] + x * (shift[0][row] + y * grid);
     shift[0][row] += y * grid;
     shift[1][row] += x * grid;
-    sums->origin_y[row] = to_y, sums->origin_x[row] = to_x;
 }
 
 /* Index in its sample of the token of query `row` of the block. */
@@ -197,7 +196,9 @@ static void find_places(block *b, int64_t row, int64_t first, int64_t count, flo
     if (at < prefix)
         at = index_of_largest(scores, prefix, count);
     sums->strongest[row] = scores[at];
-    move_origin(sums, row, d->rows[first + at], d->columns[first + at]);
+    if (prefix < 0) /* else the sums are 0 */
+        move_shifts(sums, row, d->rows[first + at], d->columns[first + at]);
+    sums->origin_y[row] = d->rows[first + at], sums->origin_x[row] = d->columns[first + at];
 }
 
 static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf padding)
@@ -373,12 +374,10 @@ static void compute_shifts(const block *b, int64_t first, vf share, vf stats[ATT
     const row_sums *sums = &b->sums;
     const grid_distances *d = b->distances;
     vf grid = v_load(sums->sum[SUM_GRID] + first), y = {0}, x = {0}, on_grid = {0};
-    for (int64_t i = 0; i < VW; i++) {
-        int64_t query = b->first + first + i;
-        on_grid[i] = query >= d->prefix && d->width > 0;
-        y[i] = query < b->h.queries && d->width > 0 ? d->rows[query] : 0;
-        x[i] = query < b->h.queries && d->width > 0 ? d->columns[query] : 0;
-    }
+    for (int64_t i = 0; d->width > 0 && i < VW; i++)
+        on_grid[i] = b->first + first + i >= d->prefix;
+    if (d->width > 0)
+        y = v_load(d->rows + b->first + first), x = v_load(d->columns + b->first + first);
     vf sum[SHIFTS], each = on_grid * share;
     for (int i = 0; i < SHIFTS; i++)
         sum[i] = v_load(sums->sum[SUM_SHIFT + i] + first);
