@@ -13,8 +13,9 @@ static const char rule[] =
 static const char formula[] = "Y = sum_h A_h X W_h with W_h = W_V,h W_O; M(q, k) = sum_h A_h(q, k) W_h",
                   formula_source[] = "Cordonnier et al., ICLR 2020",
                   reading[] =
-                      "q is the query in the middle of the grid; shift and spread are mean and standard deviation "
-                      "of k - q under A_h(q, .), in tokens, rows first";
+                      "q is the query in the middle of the grid; shift: mean of k - q under A_h(q, .), in tokens, rows "
+                      "first; spread: square root of the sum of the variances of its rows and columns; eigenvalues: "
+                      "of P in the score -1/2 (d - center)' P (d - center) of a quadratic head";
 static const char error_reading[] =
     "error = |M(q, .) - T(q, .)| / |M(q, .)| of the K x K convolution T that makes it "
     "smallest; all queries: with those at the border, where T reads zeros";

@@ -346,8 +346,11 @@ static void print_absorption(const stack_results *r)
         grown++;
     cli_print("\nColumn-wise norm absorbed into W_O and a bias: |X - X'| / |X|\n");
     cli_print("  one layer from the same tokens: at most %.2g\n", layer);
-    cli_print("  the stack from X_0: %.2g after layer 1, %.2g after layer %d", r->absorption[0].stack,
-              r->absorption[depth - 1].stack, depth);
+    cli_print("  the stack from X_0: %.2g after layer 1, ", r->absorption[0].stack);
+    if (isinf(r->absorption[depth - 1].stack))
+        cli_print("beyond 1e308 after layer %d", depth);
+    else
+        cli_print("%.2g after layer %d", r->absorption[depth - 1].stack, depth);
     if (grown < depth)
         cli_print("; above 1e-3 from layer %d", grown + 1);
     cli_print("\n  Without norm each layer cubes the residual, which triples relative rounding errors.\n");
@@ -360,8 +363,7 @@ static void print_prices(const stack_results *r)
     bool zero = false;
     cli_print(
         "\nWhat a larger Lipschitz constant of the MLP costs: %d sample%s of X_0; X_0 perturbed by D, |D| = 1e-3 "
-        "|X_0|; g: "
-        "gradient\n"
+        "|X_0|; g: gradient\n"
         "of <G, X_L>, |G| = 1 random, with respect to all weights; variance: mean of |g - mean g|^2\n%8s",
         r->samples, cli_plural(r->samples), "gain");
     for (int k = 0; k < FIGURES; k++)

@@ -236,8 +236,9 @@ ATT_API att_value att_shift_scores(att_graph *graph, att_value table, int prefix
  * and a^3 over all keys except the first that has the largest a (they keep their digits in a sharp row); expected
  * distance sum_{j != i} a_j |p_i - p_j| over the tokens of the grid, in the unit of step_h and step_w (0 if the query
  * is a prefix token); sum of a over the prefix tokens; a_ii (0 if N differs from M); the largest a_j; the first j that
- * has it; sums over the grid's tokens j of a_j y, a_j x, a_j y^2, a_j x^2 and a_j y x with the shift (y, x) from i to j
- * in rows and columns of the grid, or of the window (0 if the query is a prefix token). */
+ * has it; sums over the grid's tokens j of a_j y and a_j x, with the shift (y, x) from i to j in rows and columns of
+ * the grid, or of the window, and of a_j (y - m)^2, a_j (x - n)^2 and a_j (y - m) (x - n), with the row's own mean
+ * shift (m, n) = sum a_j (y, x) / sum a_j (0 if the query is a prefix token). */
 enum { ATT_ATTENTION_STATS = 14 };
 ATT_API att_status att_graph_probe_attention_stats(att_graph *graph, const char *pattern);
 ATT_API att_status att_graph_probe_attention_map(att_graph *graph, const char *pattern);
@@ -251,9 +252,10 @@ ATT_API att_status att_graph_probe_attention_summary(att_graph *graph, const cha
  * softmax's Jacobian diag(a) - a a'; expected distance; expected distance divided by the weight on other tokens of the
  * grid (0 for a row where that weight is less than 1e-6); weight on prefix tokens; weight on the query itself; largest
  * weight; the five moments of the shift, each divided by the weight on the grid (0 for a row where that weight is less
- * than 1e-6); y^2 + x^2 of the row's own mean shift (y, x). The two distances and the figures of shifts are means over
- * the tokens prefix..N-1, all others over all tokens. */
-enum { ATT_ATTENTION_SUMMARY = 14 };
+ * than 1e-6): the mean shift (m, n) of a row, and variances and covariance about it; then the variances of m and of n,
+ * and their covariance, over rows. The two distances and the figures of shifts are over the tokens prefix..N-1, all
+ * others over all tokens. */
+enum { ATT_ATTENTION_SUMMARY = 16 };
 ATT_API att_value att_attention_summary(att_graph *graph, att_value stats, int prefix);
 
 /* Figures of a row a of an attention map, whose weights add up to 1. A weight below 0 counts as 0. */

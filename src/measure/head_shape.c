@@ -28,24 +28,26 @@ static att_status request(att_requests *requests)
     return att_summaries_request(requests, columns, STATISTICS, true);
 }
 
-/* From a head's row of the summary. The variance is at least 0 except for rounding. */
+/* From a head's row of the summary. A variance is the mean of those of queries plus that of their means. */
 static double statistic_of(const float *summary, int statistic)
 {
-    double y = summary[ATT_SUMMARY_Y], x = summary[ATT_SUMMARY_X];
-    double yy = fmax(0, summary[ATT_SUMMARY_YY] - y * y), xx = fmax(0, summary[ATT_SUMMARY_XX] - x * x);
+    double between = (double)summary[ATT_SUMMARY_BETWEEN_YY] + (double)summary[ATT_SUMMARY_BETWEEN_XX];
+    double yy = (double)summary[ATT_SUMMARY_YY] + (double)summary[ATT_SUMMARY_BETWEEN_YY];
+    double xx = (double)summary[ATT_SUMMARY_XX] + (double)summary[ATT_SUMMARY_BETWEEN_XX];
+    double yx = (double)summary[ATT_SUMMARY_YX] + (double)summary[ATT_SUMMARY_BETWEEN_YX];
     switch (statistic) {
     case ROW:
-        return y;
+        return summary[ATT_SUMMARY_Y];
     case COLUMN:
-        return x;
+        return summary[ATT_SUMMARY_X];
     case ROW_SPREAD:
         return sqrt(yy);
     case COLUMN_SPREAD:
         return sqrt(xx);
     case CORRELATION:
-        return yy > 0 && xx > 0 ? (summary[ATT_SUMMARY_YX] - y * x) / sqrt(yy * xx) : NAN;
+        return yy > 0 && xx > 0 ? yx / sqrt(yy * xx) : NAN;
     case BETWEEN:
-        return yy + xx > 0 ? fmax(0, summary[ATT_SUMMARY_ROW_MEANS] - y * y - x * x) / (yy + xx) : NAN;
+        return yy + xx > 0 ? between / (yy + xx) : NAN;
     default:
         return 1 - (double)summary[ATT_SUMMARY_PREFIX];
     }
@@ -78,7 +80,7 @@ const att_instrument att_instrument_head_shape = {
              .title = "Head shape",
              .summary = "centre and spread of each head's attention, as a function of the shift from query to key",
              .unit = "tokens",
-             .formula = "centre = E[d], spread = sqrt(E[d^2] - E[d]^2) along rows and columns, and their correlation; "
+             .formula = "centre = E[d], spread = sqrt(E[(d - E[d])^2]) along rows and columns, and their correlation; "
                         "E = (1/N) sum_i sum_j a_ij / (sum_j' a_ij'), d = p_j - p_i, i and j over the N grid tokens",
              .source = "Cordonnier et al., ICLR 2020 (centre and spread are parameters there; here they are measured)",
              .scales = scales,
@@ -87,9 +89,7 @@ const att_instrument att_instrument_head_shape = {
                  "windows; times the patch size, it is in pixels; between queries: share of the variance of d that "
                  "lies between the mean shifts of queries, 0 if all queries attend at the same shifts as a "
                  "convolution does, 1 if each attends to one token; on grid: attention not on the class token or "
-                 "registers, mean over all queries; at the border of the grid shifts are cut off; "
-                 "a spread below a hundredth of the centre is inaccurate, because E[d^2] - E[d]^2 is a difference "
-                 "of numbers in single precision",
+                 "registers, mean over all queries; at the border of the grid shifts are cut off",
              .statistics = statistics,
              .by_head = by_head},
     .request = request,

@@ -79,8 +79,11 @@ static att_status request(att_requests *requests)
 /* The first type that fits; TYPES: the figures are not finite. */
 static int type_of(const float *summary, double most_entropy, double reach, const double *option)
 {
-    const double squares = (double)summary[ATT_SUMMARY_YY] + (double)summary[ATT_SUMMARY_XX];
-    const double from_previous = squares + 2 * (double)summary[ATT_SUMMARY_X] + 1;
+    const double y = (double)summary[ATT_SUMMARY_Y], x = (double)summary[ATT_SUMMARY_X];
+    const double variance = (double)summary[ATT_SUMMARY_YY] + (double)summary[ATT_SUMMARY_BETWEEN_YY] +
+                            (double)summary[ATT_SUMMARY_XX] + (double)summary[ATT_SUMMARY_BETWEEN_XX];
+    const double squares = variance + y * y + x * x;
+    const double from_previous = variance + y * y + (x + 1) * (x + 1);
     const double entropy = (double)summary[ATT_SUMMARY_ENTROPY], local = option[OPTION_LOCAL] * reach;
     if (!isfinite(squares) || !isfinite(entropy))
         return TYPES;

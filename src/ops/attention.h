@@ -21,8 +21,10 @@ typedef enum att_attention_stat {
     ATT_STAT_SELF,     /* a_i */
     ATT_STAT_MAX,      /* max_j a_j */
     ATT_STAT_ARGMAX,   /* the smallest j with the maximum */
-    /* Moments of the shift d = p_j - p_i, counted in rows (y) and columns (x) of the grid or window: sums over spatial
-       j of a_j times the named product. 0 for prefix queries, and without a grid. */
+    /* Moments of the shift d = p_j - p_i, counted in rows (y) and columns (x) of the grid or window. Y and X: sums over
+       spatial j of a_j d. YY, XX and YX: sums over spatial j of a_j times the named product of d - m, with the query's
+       own mean shift m = (sum a_j d) / (sum a_j). They keep their digits in a sharp row, which sums of a_j d^2 lose. 0
+       for prefix queries, without a grid, and if no spatial key has a weight. */
     ATT_STAT_Y,
     ATT_STAT_X,
     ATT_STAT_YY,

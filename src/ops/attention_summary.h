@@ -16,13 +16,18 @@ typedef enum att_attention_summary_column {
     ATT_SUMMARY_PREFIX,
     ATT_SUMMARY_SELF,
     ATT_SUMMARY_MAX,
-    /* Moments of the shift, ATT_STAT_Y to ATT_STAT_YX, divided by the mass on the grid; 0 if there is no such mass. */
+    /* Moments of the shift, ATT_STAT_Y to ATT_STAT_YX, divided by the mass on the grid; 0 if there is no such mass. Y
+       and X are of a query's mean shift, YY, XX and YX of the shifts about it. */
     ATT_SUMMARY_Y,
     ATT_SUMMARY_X,
     ATT_SUMMARY_YY,
     ATT_SUMMARY_XX,
     ATT_SUMMARY_YX,
-    ATT_SUMMARY_ROW_MEANS, /* the squared length of a row's own mean shift (y, x) */
+    /* Variances and covariance, over the queries, of a query's mean shift. With YY, XX and YX they add up to those of
+       all shifts of a head. */
+    ATT_SUMMARY_BETWEEN_YY,
+    ATT_SUMMARY_BETWEEN_XX,
+    ATT_SUMMARY_BETWEEN_YX,
     ATT_SUMMARY_COUNT
 } att_attention_summary_column;
 
@@ -30,7 +35,7 @@ typedef enum att_attention_summary_column {
 static inline bool att_summary_is_spatial(int column)
 {
     return column == ATT_SUMMARY_DISTANCE || column == ATT_SUMMARY_DISTANCE_OTHERS ||
-           (column >= ATT_SUMMARY_Y && column <= ATT_SUMMARY_ROW_MEANS);
+           (column >= ATT_SUMMARY_Y && column <= ATT_SUMMARY_BETWEEN_YX);
 }
 
 /* A smaller mass on other tokens, or on the grid, counts as 0: it is below the accuracy of 1 - prefix - self in f32. */

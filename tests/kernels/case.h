@@ -29,6 +29,7 @@
 #include "backend/kernel.h"
 #include "core/random.h"
 #include "kernels/ref/element.h"
+#include "ops/attention.h"
 #include "sanitized.h"
 
 typedef struct case_setup {
@@ -367,6 +368,31 @@ static inline double case_difference_bf16(const case_result *a, const case_resul
 static inline double case_difference_column(const case_result *a, const case_result *b, int out, int column)
 {
     return case_difference_strided(a, b, out, column, a->desc[out].shape.dims[a->desc[out].shape.rank - 1]);
+}
+
+/* As case_difference_column() for the covariances of the statistics of attention, which may all be 0: relative to the
+ * largest product of both standard deviations. */
+static inline double case_covariance_difference(const case_result *a, const case_result *b, int out)
+{
+    double largest = 0, difference = 0;
+    assert_int_equal(a->count[out], b->count[out]);
+    for (int64_t row = 0; row < b->count[out]; row += ATT_STAT_COUNT) {
+        double x = case_value(a, out, row + ATT_STAT_YX), y = case_value(b, out, row + ATT_STAT_YX);
+        if (isnan(x) != isnan(y))
+            return INFINITY;
+        difference = isnan(x) ? difference : fmax(difference, fabs(x - y));
+        largest = fmax(largest, sqrt(case_value(b, out, row + ATT_STAT_YY) * case_value(b, out, row + ATT_STAT_XX)));
+    }
+    return difference == 0 ? 0 : difference / fmax(largest, 1e-30);
+}
+
+/* The largest difference of a column of the statistics of attention. */
+static inline double case_statistics_difference(const case_result *a, const case_result *b, int out)
+{
+    double worst = case_covariance_difference(a, b, out);
+    for (int column = 0; column < ATT_STAT_YX; column++)
+        worst = fmax(worst, case_difference_column(a, b, out, column));
+    return worst;
 }
 
 #endif

@@ -61,11 +61,11 @@ static void compare_tiles(const case_drawn *drawn, bool is_bf16)
     assert_near(&ours, &truth, 0, is_rounded_inside(is_bf16) ? 5e-3 : 4e-6); /* 1.8e-3, 1.3e-6 */
     assert_near(&ours, &truth, 1, 1e-6);                                     /* 1.0e-7 */
     assert_near(&ours, &truth, 3, 6e-6);                                     /* 2.0e-6 */
-    for (int column = 0; column < ATT_STAT_COUNT; column++) {
-        double difference = case_difference_column(&ours, &truth, 2, column);
-        if (!(difference <= 6e-6)) /* 1.8e-6 */
-            fail_msg("statistic %d differs by %g", column, difference);
-    }
+    double difference = case_statistics_difference(&ours, &truth, 2);
+    if (getenv("ATT_SHOW_ERRORS"))
+        print_message("statistics differ by %.2g\n", difference);
+    if (!(difference <= 6e-6)) /* 3.1e-6 */
+        fail_msg("a statistic differs by %g", difference);
     case_result_free(&truth);
     case_result_free(&ours);
 }

@@ -80,14 +80,6 @@ static bool is_statistics(const att_op *op, int out)
     return !strcmp(op->name, "attention") && out == 2;
 }
 
-static double statistics_difference(const case_result *ours, const case_result *truth)
-{
-    double worst = 0;
-    for (int column = 0; column < ATT_STAT_COUNT; column++)
-        worst = fmax(worst, case_difference_column(ours, truth, 2, column));
-    return worst;
-}
-
 static double worst_measured, worst_rounded_inside, worst_flipped;
 /* The share of elements of a bf16 output that may be rounded to the other neighbour when the exact value lies near the
  * middle of two numbers. An output of few elements has a limit of its own: a rounding error shows in half of them. */
@@ -107,7 +99,7 @@ static double bf16_difference(const case_setup *setup, const case_result *ours, 
 static double output_difference(const case_setup *setup, const case_result *ours, const case_result *truth, int out)
 {
     if (is_statistics(setup->op, out))
-        return statistics_difference(ours, truth);
+        return case_statistics_difference(ours, truth, out);
     return truth->desc[out].dtype == ATT_BF16 ? bf16_difference(setup, ours, truth, out)
                                               : case_difference(ours, truth, out);
 }

@@ -72,7 +72,7 @@ static void distance_in_steps(double step_h, double step_w, double sum)
         double distance = i == 0 ? 0 : sum / 5, on_grid = i > 0;
         double y = i <= 2 ? on_grid : -1, x = i % 2 ? on_grid : -on_grid; /* to the other row and column */
         CLOSE(stats + ATT_STAT_COUNT * i, tight, log(5), 0.8, 0.16, 0.032, distance, 0.2, 0.2, 0.2, 0, 0.4 * y, 0.4 * x,
-              0.4 * on_grid, 0.4 * on_grid, 0.2 * y * x);
+              0.2 * on_grid, 0.2 * on_grid, 0);
     }
 }
 

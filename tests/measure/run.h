@@ -46,21 +46,32 @@ typedef struct run {
     att_session *session;
 } run;
 
-static inline run begin(void)
+static inline run begin_in(att_dtype dtype)
 {
     run r = {0};
-    must(att_graph_create(context, ATT_F32, &r.graph));
+    must(att_graph_create(context, dtype, &r.graph));
     att_graph_scope(r.graph, "attn");
     return r;
 }
 
-static inline void compile(run *r, const char *with)
+static inline run begin(void)
+{
+    return begin_in(ATT_F32);
+}
+
+static inline void compile_for(run *r, const char *backend, const char *with)
 {
     must(att_measure_create(r->graph, with, "*", &r->measure));
     att_plan_options options = att_plan_options_defaults();
+    options.backend = backend;
     must(att_plan_compile(r->graph, &options, &r->plan));
-    must(att_weights_create(r->graph, "cpu", &r->weights));
+    must(att_weights_create(r->graph, backend, &r->weights));
     must(att_session_create(r->plan, r->weights, 1, &r->session));
+}
+
+static inline void compile(run *r, const char *with)
+{
+    compile_for(r, "cpu", with);
 }
 
 static inline void observe(run *r)

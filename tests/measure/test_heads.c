@@ -125,6 +125,97 @@ static void scores_of_one_term_are_refused(void **state)
     end(&r);
 }
 
+/* --- a convolution as attention ------------------------------------------------------------------------------------
+ */
+
+/* The kernel has 3 x 3 pixels, and a ring of one zero token is around the map. */
+enum { KERNEL = 3, RING = 1 };
+static const double kernel_shifts[KERNEL] = {-1, 0, 1};
+
+/* Along one axis of `length` queries: the mean over queries of the variance of the shift, and the variance of their
+ * mean shifts. The shift d has a weight proportional to exp(-alpha (d - center)^2). */
+typedef struct axis_variance {
+    double within, between;
+} axis_variance;
+
+/* Sums are of d - center, so that they keep their digits. */
+static axis_variance variance_of(int length, double alpha, double center)
+{
+    axis_variance v = {0, 0};
+    double sum = 0, squares = 0;
+    for (int query = 0; query < length; query++) {
+        double weight = 0, first = 0, second = 0;
+        for (int key = -RING; key < length + RING; key++) {
+            double d = key - query - center, a = exp(-alpha * d * d);
+            weight += a, first += a * d, second += a * d * d;
+        }
+        double mean = first / weight;
+        v.within += (second / weight - mean * mean) / length;
+        sum += mean, squares += mean * mean;
+    }
+    v.between = squares / length - sum / length * sum / length;
+    return v;
+}
+
+static double share_between(const axis_variance *rows, const axis_variance *columns)
+{
+    double between = rows->between + columns->between;
+    return between / (between + rows->within + columns->within);
+}
+
+static void expect_convolution(run *r, double alpha)
+{
+    for (int head = 0; head < KERNEL * KERNEL; head++) {
+        double row = kernel_shifts[head / KERNEL], column = kernel_shifts[head % KERNEL];
+        axis_variance rows = variance_of(HEIGHT, alpha, row), columns = variance_of(WIDTH, alpha, column);
+        double row_spread = sqrt(rows.within + rows.between), column_spread = sqrt(columns.within + columns.between);
+        expect(r, "head_shape", "row", head, row, 1e-6);                                        /* 2.4e-7 */
+        expect(r, "head_shape", "column", head, column, 1e-6);                                  /* 1.8e-7 */
+        expect(r, "head_shape", "row spread", head, row_spread, 1e-5 * row_spread);             /* 3.8e-6 */
+        expect(r, "head_shape", "column spread", head, column_spread, 1e-5 * column_spread);    /* 3.8e-6 */
+        expect(r, "head_shape", "correlation", head, 0, 1e-12);                                 /* 2e-17 */
+        expect(r, "head_shape", "between queries", head, share_between(&rows, &columns), 1e-8); /* 5.4e-10 */
+    }
+}
+
+static att_value constant(const run *r, att_dtype dtype, const double numbers[KERNEL])
+{
+    float rounded[KERNEL];
+    for (int i = 0; i < KERNEL; i++)
+        rounded[i] = (float)numbers[i];
+    return att_graph_constant(r->graph, dtype, att_shape_of(KERNEL),
+                              dtype == ATT_F64 ? (const void *)numbers : (const void *)rounded);
+}
+
+static void measure_convolution(att_dtype dtype, double alpha)
+{
+    static double pixels[HEIGHT * WIDTH];
+    const double sharpness[KERNEL] = {sqrt(2 * alpha), sqrt(2 * alpha), sqrt(2 * alpha)};
+    run r = begin_in(dtype);
+    att_value x = att_graph_input(r.graph, "x", dtype, att_shape_of(HEIGHT, WIDTH, 1));
+    att_value centers = constant(&r, dtype, kernel_shifts), sharp = constant(&r, dtype, sharpness);
+    att_value rows = att_axis_scores(r.graph, HEIGHT, HEIGHT, RING, 1, centers, sharp);
+    att_value columns = att_axis_scores(r.graph, WIDTH, WIDTH, RING, 1, centers, sharp);
+    const att_pair_attention_options options = {.ring = RING};
+    att_graph_output(r.graph, "o", att_pair_attention(r.graph, x, rows, columns, &options));
+    compile_for(&r, dtype == ATT_F64 ? "ref" : "cpu", "head_shape");
+    must(att_session_bind(r.session, "x", pixels));
+    observe(&r);
+    expect_convolution(&r, alpha);
+    end(&r);
+}
+
+/* Spreads are those of the formula, however small they are. */
+static void heads_of_a_convolution_keep_their_spread(void **state)
+{
+    (void)state;
+    static const double alphas[] = {14, 20, 40, 70};
+    for (size_t i = 0; i < sizeof alphas / sizeof *alphas; i++) {
+        measure_convolution(ATT_F32, alphas[i]);
+        measure_convolution(ATT_F64, alphas[i]);
+    }
+}
+
 /* --- small networks against PyTorch ------------------------------------------------------------------------------- */
 
 enum { SIDE = 28, BATCH = 2 };
@@ -290,6 +381,7 @@ int main(void)
         cmocka_unit_test(a_sharp_head_attends_at_its_shift),
         cmocka_unit_test(zero_queries_leave_the_variance_to_positions),
         cmocka_unit_test(scores_of_one_term_are_refused),
+        cmocka_unit_test(heads_of_a_convolution_keep_their_spread),
         cmocka_unit_test(instruments_ignore_each_others_operations),
         cmocka_unit_test(figures_are_those_of_pytorch),
         cmocka_unit_test(measuring_changes_no_logit),

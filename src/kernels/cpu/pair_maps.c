@@ -43,17 +43,45 @@ static query query_of(const maps *m, int64_t i)
                    .x = x};
 }
 
-static void add_shift(const att_mix_pairs_attrs *attrs, const query *q, int64_t y, int64_t x, double a, double *stat)
+/* Shift from the query to a key in row or column `key` of all keys, counted in rows or columns of the queries. */
+static double shift(const att_mix_pairs_attrs *attrs, int64_t from, int64_t key)
 {
-    double dy = (double)(y - attrs->ring) / attrs->stride - (double)q->y;
-    double dx = (double)(x - attrs->ring) / attrs->stride - (double)q->x;
-    double step_y = dy * attrs->attention.step_h, step_x = dx * attrs->attention.step_w;
-    stat[ATT_STAT_DISTANCE] += a * sqrt(step_y * step_y + step_x * step_x);
-    stat[ATT_STAT_Y] += a * dy;
-    stat[ATT_STAT_X] += a * dx;
-    stat[ATT_STAT_YY] += a * dy * dy;
-    stat[ATT_STAT_XX] += a * dx * dx;
-    stat[ATT_STAT_YX] += a * dy * dx;
+    return (double)(key - attrs->ring) / attrs->stride - (double)from;
+}
+
+/* Of the weights of a query along one axis: their sum, the mean shift, and the sum of squares of shifts about it. */
+typedef struct axis_moments {
+    double weight, mean, squares;
+} axis_moments;
+
+/* from: the place of the query on the axis. Sums are about the strongest key, so that they keep the digits of the other
+ * weights, however small they are. */
+static axis_moments moments_of(const att_mix_pairs_attrs *attrs, const float *weights, int64_t count, int64_t from)
+{
+    int64_t strongest = 0;
+    for (int64_t key = 0; key < count; key++)
+        strongest = weights[key] > weights[strongest] ? key : strongest;
+    double weight = 0, first = 0, second = 0;
+    for (int64_t key = 0; key < count; key++) {
+        double a = (double)weights[key], d = (double)(key - strongest) / attrs->stride;
+        weight += a;
+        first += a * d;
+        second += a * d * d;
+    }
+    double mean = weight > 0 ? first / weight : 0;
+    return (axis_moments){weight, mean + shift(attrs, from, strongest), second - first * mean};
+}
+
+/* Rows and columns are independent, so their covariance is 0 unless a weight is NaN. */
+static void put_shifts(const maps *m, const query *q, double *stat)
+{
+    axis_moments y = moments_of(m->attrs, q->row, m->rows, q->y);
+    axis_moments x = moments_of(m->attrs, q->column, m->columns, q->x);
+    stat[ATT_STAT_Y] = x.weight * y.weight * y.mean;
+    stat[ATT_STAT_X] = y.weight * x.weight * x.mean;
+    stat[ATT_STAT_YY] = x.weight * y.squares;
+    stat[ATT_STAT_XX] = y.weight * x.squares;
+    stat[ATT_STAT_YX] = 0 * (y.squares + x.squares);
 }
 
 static void add_weight(const maps *m, const query *q, int64_t y, int64_t x, double *stat)
@@ -62,8 +90,10 @@ static void add_weight(const maps *m, const query *q, int64_t y, int64_t x, doub
     double a = (double)q->row[y] * (double)q->column[x];
     if (a == 0)
         return;
+    double step_y = shift(attrs, q->y, y) * attrs->attention.step_h;
+    double step_x = shift(attrs, q->x, x) * attrs->attention.step_w;
     stat[ATT_STAT_ENTROPY] -= a > 0 ? a * log(a) : 0;
-    add_shift(attrs, q, y, x, a, stat);
+    stat[ATT_STAT_DISTANCE] += a * sqrt(step_y * step_y + step_x * step_x);
     if (y == attrs->stride * q->y + attrs->ring && x == attrs->stride * q->x + attrs->ring)
         stat[ATT_STAT_SELF] = a;
     if (att_stat_add_weight(stat, a))
@@ -76,6 +106,7 @@ static void put_statistics(const maps *m, const query *q, float *to)
     for (int64_t y = 0; y < m->rows; y++)
         for (int64_t x = 0; q->row[y] != 0 && x < m->columns; x++)
             add_weight(m, q, y, x, stat);
+    put_shifts(m, q, stat);
     for (int s = 0; s < ATT_STAT_COUNT; s++)
         to[s] = (float)stat[s];
 }

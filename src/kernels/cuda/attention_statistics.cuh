@@ -91,6 +91,19 @@ __device__ __forceinline__ void add_key(const attention_problem &problem, row_st
     s->shift[4] = fmaf(py, x, s->shift[4]);
 }
 
+/* Writes the moments of the shifts, from sums of p times the moments about the query. grid: the weight on the grid. The
+ * variances are differences of f32 numbers: their error is about 1e-7 times the square of the mean shift. */
+__device__ __forceinline__ void write_shifts(const float shift[SHIFTS], float share, float grid, float *stats)
+{
+    float y = shift[0] * share, x = shift[1] * share, inverse = grid > 0 ? 1 / grid : 0;
+    float yy = shift[2] * share - y * y * inverse, xx = shift[3] * share - x * x * inverse;
+    stats[ATT_STAT_Y] = y;
+    stats[ATT_STAT_X] = x;
+    stats[ATT_STAT_YY] = yy < 0 ? 0 : yy;
+    stats[ATT_STAT_XX] = xx < 0 ? 0 : xx;
+    stats[ATT_STAT_YX] = shift[4] * share - y * x * inverse;
+}
+
 /* Writes the statistics of a query from the sums over all its keys. share: 1 / the sum of p, 0: the query has no key;
  * self: the weight of the query's own key relative to the largest */
 __device__ __forceinline__ void write_statistics(const row_statistics &sum, float self, float share, float *stats)
@@ -106,9 +119,7 @@ __device__ __forceinline__ void write_statistics(const row_statistics &sum, floa
     stats[ATT_STAT_SELF] = has_key ? self * share : 0;
     stats[ATT_STAT_MAX] = share;
     stats[ATT_STAT_ARGMAX] = has_key && sum.argmax != INT_MAX ? (float)sum.argmax : 0;
-#pragma unroll
-    for (int i = 0; i < SHIFTS; i++)
-        stats[ATT_STAT_Y + i] = sum.shift[i] * share;
+    write_shifts(sum.shift, share, 1 - sum.prefix * share, stats);
 }
 
 /* The block's queries: a tile of `rows` queries of a window of a head of a sample. */

@@ -616,24 +616,55 @@ struct pair_query {
         float most = team.max(largest);
         int64_t argmax = (int64_t)-team.max(largest == most && most > 0 ? -(float)first : -INFINITY);
         argmax = most > 0 ? argmax : keys;
+        int64_t strongest = argmax < keys ? argmax : 0;
         double stat[ATT_STAT_COUNT] = {};
-        for (int64_t j = team.first(); j < keys; j += team.step)
-            add_key(j / columns, j % columns, y, x, (double)row[j / columns] * column[j % columns], j == argmax, stat);
-#pragma unroll
-        for (int s = 0; s < ATT_STAT_COUNT; s++) {
-            double sum = team.sum(stat[s]);
-            if (team.first() == 0)
-                stats[number * ATT_STAT_COUNT + s] = (float)sum;
+        for (int64_t j = team.first(); j < keys; j += team.step) {
+            double a = (double)row[j / columns] * column[j % columns];
+            add_key(j / columns, j % columns, y, x, a, j == argmax, stat);
+            add_shift(j / columns - strongest / columns, j % columns - strongest % columns, a, stat);
         }
-        if (team.first() == 0)
-            stats[number * ATT_STAT_COUNT + ATT_STAT_ARGMAX] = argmax < keys ? (float)argmax : 0;
+#pragma unroll
+        for (int s = 0; s < ATT_STAT_COUNT; s++)
+            stat[s] = team.sum(stat[s]);
+        if (team.first() != 0)
+            return;
+        finish_shifts(shift(strongest / columns, y), shift(strongest % columns, x), stat);
+        stat[ATT_STAT_ARGMAX] = (double)strongest;
+#pragma unroll
+        for (int s = 0; s < ATT_STAT_COUNT; s++)
+            stats[number * ATT_STAT_COUNT + s] = (float)stat[s];
+    }
+    /* The shift, in rows or columns of queries, from a query to a row or column of keys. */
+    __device__ double shift(int64_t key, int64_t from) const
+    {
+        return (double)(key - attrs.ring) / attrs.stride - (double)from;
+    }
+    /* Adds a key to the sums of moments about the strongest key, from which it is so many rows and columns of keys
+       away. */
+    __device__ void add_shift(int64_t down, int64_t right, double a, double *stat) const
+    {
+        double dy = (double)down / attrs.stride, dx = (double)right / attrs.stride;
+        stat[ATT_STAT_Y] += a * dy;
+        stat[ATT_STAT_X] += a * dx;
+        stat[ATT_STAT_YY] += a * dy * dy;
+        stat[ATT_STAT_XX] += a * dx * dx;
+        stat[ATT_STAT_YX] += a * dy * dx;
+    }
+    /* Makes moments about the query and its mean shift of those about the strongest key, which has the shift (y, x). */
+    __device__ static void finish_shifts(double y, double x, double *stat)
+    {
+        double weight = stat[ATT_STAT_MAX] + stat[ATT_STAT_OTHERS], inverse = weight > 0 ? 1 / weight : 0;
+        stat[ATT_STAT_YY] -= stat[ATT_STAT_Y] * stat[ATT_STAT_Y] * inverse;
+        stat[ATT_STAT_XX] -= stat[ATT_STAT_X] * stat[ATT_STAT_X] * inverse;
+        stat[ATT_STAT_YX] -= stat[ATT_STAT_Y] * stat[ATT_STAT_X] * inverse;
+        stat[ATT_STAT_Y] += weight * y;
+        stat[ATT_STAT_X] += weight * x;
     }
     /* Adds the key in row `row` and column `column` of all keys to a thread's sums. */
     __device__ void add_key(int64_t row, int64_t column, int64_t y, int64_t x, double a, bool is_largest,
                             double *stat) const
     {
-        double dy = (double)(row - attrs.ring) / attrs.stride - (double)y;
-        double dx = (double)(column - attrs.ring) / attrs.stride - (double)x, other = is_largest ? 0 : a;
+        double dy = shift(row, y), dx = shift(column, x), other = is_largest ? 0 : a;
         stat[ATT_STAT_ENTROPY] -= a > 0 ? a * log(a) : 0;
         stat[ATT_STAT_MAX] += is_largest ? a : 0;
         stat[ATT_STAT_OTHERS] += other;
@@ -641,11 +672,6 @@ struct pair_query {
         stat[ATT_STAT_OTHERS3] += other * other * other;
         stat[ATT_STAT_DISTANCE] += a * hypot(dy * attrs.attention.step_h, dx * attrs.attention.step_w);
         stat[ATT_STAT_SELF] += row == attrs.stride * y + attrs.ring && column == attrs.stride * x + attrs.ring ? a : 0;
-        stat[ATT_STAT_Y] += a * dy;
-        stat[ATT_STAT_X] += a * dx;
-        stat[ATT_STAT_YY] += a * dy * dy;
-        stat[ATT_STAT_XX] += a * dx * dx;
-        stat[ATT_STAT_YX] += a * dy * dx;
     }
 };
 

@@ -12,12 +12,19 @@ extern "C" {
 
 /* --- attention_summary -------------------------------------------------------------------------------------------- */
 
+/* 1 / the mass on the grid; 0 if there is no such mass. */
+__device__ static float share_of(const float *stat)
+{
+    float mass = 1 - stat[ATT_STAT_PREFIX];
+    return mass > (float)ATT_SUMMARY_LEAST_MASS ? 1 / mass : 0;
+}
+
 /* As in the reference: norms of diag(a) - a a' from the largest weight and sums over the others. */
 __device__ static void add_query(const float *stat, bool spatial, float *sum)
 {
     float largest = stat[ATT_STAT_MAX], distance = stat[ATT_STAT_DISTANCE];
     float others = stat[ATT_STAT_OTHERS], others2 = stat[ATT_STAT_OTHERS2], others3 = stat[ATT_STAT_OTHERS3];
-    float prefix = stat[ATT_STAT_PREFIX], self = stat[ATT_STAT_SELF], mass = 1 - prefix;
+    float prefix = stat[ATT_STAT_PREFIX], self = stat[ATT_STAT_SELF];
     sum[ATT_SUMMARY_ENTROPY] += stat[ATT_STAT_ENTROPY];
     sum[ATT_SUMMARY_NUCLEAR] += 2 * largest * others + (others * others - others2);
     sum[ATT_SUMMARY_FROBENIUS] +=
@@ -30,12 +37,22 @@ __device__ static void add_query(const float *stat, bool spatial, float *sum)
     float rest = 1 - prefix - self;
     sum[ATT_SUMMARY_DISTANCE] += distance;
     sum[ATT_SUMMARY_DISTANCE_OTHERS] += rest > (float)ATT_SUMMARY_LEAST_MASS ? distance / rest : 0;
-    if (!(mass > (float)ATT_SUMMARY_LEAST_MASS))
-        return;
+    float share = share_of(stat);
     for (int moment = 0; moment <= ATT_STAT_YX - ATT_STAT_Y; moment++)
-        sum[ATT_SUMMARY_Y + moment] += stat[ATT_STAT_Y + moment] / mass;
-    float y = stat[ATT_STAT_Y] / mass, x = stat[ATT_STAT_X] / mass;
-    sum[ATT_SUMMARY_ROW_MEANS] += y * y + x * x;
+        sum[ATT_SUMMARY_Y + moment] += share * stat[ATT_STAT_Y + moment];
+}
+
+/* Adds the differences of a query's mean shift from the mean (y, x) of all, and their products. */
+enum { DIFFERENCE_Y, DIFFERENCE_X, DIFFERENCE_YY, DIFFERENCE_XX, DIFFERENCE_YX, DIFFERENCES };
+
+__device__ static void add_differences(const float *stat, float mean_y, float mean_x, float *sum)
+{
+    float share = share_of(stat), y = share * stat[ATT_STAT_Y] - mean_y, x = share * stat[ATT_STAT_X] - mean_x;
+    sum[DIFFERENCE_Y] += y;
+    sum[DIFFERENCE_X] += x;
+    sum[DIFFERENCE_YY] += y * y;
+    sum[DIFFERENCE_XX] += x * x;
+    sum[DIFFERENCE_YX] += y * x;
 }
 
 /* Rows are heads. */
@@ -45,23 +62,47 @@ struct summary_row {
     int tokens, prefix;
     template <class Team> __device__ void operator()(int64_t head, Team team) const
     {
-        float sum[ATT_SUMMARY_COUNT] = {};
+        float sum[ATT_SUMMARY_COUNT] = {}, mean_y = 0, mean_x = 0;
         for (int i = team.first(); i < tokens; i += team.step)
             add_query(stats + (head * tokens + i) * ATT_STAT_COUNT, i >= prefix, sum);
 #pragma unroll
-        for (int s = 0; s < ATT_SUMMARY_COUNT; s++) {
+        for (int s = 0; s < ATT_SUMMARY_BETWEEN_YY; s++) {
             float total = team.sum(sum[s]);
             int count = att_summary_is_spatial_on_device(s) ? tokens - prefix : tokens;
+            float mean = count > 0 ? total / count : 0;
+            mean_y = s == ATT_SUMMARY_Y ? mean : mean_y;
+            mean_x = s == ATT_SUMMARY_X ? mean : mean_x;
             if (team.first() == 0)
-                summary[head * ATT_SUMMARY_COUNT + s] = count > 0 ? total / count : 0;
+                summary[head * ATT_SUMMARY_COUNT + s] = mean;
         }
+        put_between(head, team, mean_y, mean_x);
+    }
+    /* Sets the variances and the covariance of the mean shifts. The rounding errors of their means are the means of the
+       differences. */
+    template <class Team> __device__ void put_between(int64_t head, Team team, float mean_y, float mean_x) const
+    {
+        float sum[DIFFERENCES] = {}, mean[DIFFERENCES];
+        for (int i = team.first(); i < tokens; i += team.step)
+            if (i >= prefix)
+                add_differences(stats + (head * tokens + i) * ATT_STAT_COUNT, mean_y, mean_x, sum);
+#pragma unroll
+        for (int s = 0; s < DIFFERENCES; s++)
+            mean[s] = tokens > prefix ? team.sum(sum[s]) / (tokens - prefix) : 0;
+        if (team.first() != 0)
+            return;
+        float *between = summary + head * ATT_SUMMARY_COUNT + ATT_SUMMARY_BETWEEN_YY;
+        float yy = mean[DIFFERENCE_YY] - mean[DIFFERENCE_Y] * mean[DIFFERENCE_Y];
+        float xx = mean[DIFFERENCE_XX] - mean[DIFFERENCE_X] * mean[DIFFERENCE_X];
+        between[0] = yy < 0 ? 0 : yy;
+        between[1] = xx < 0 ? 0 : xx;
+        between[2] = mean[DIFFERENCE_YX] - mean[DIFFERENCE_Y] * mean[DIFFERENCE_X];
     }
     __device__ static bool att_summary_is_spatial_on_device(int column)
     {
         return column == ATT_SUMMARY_DISTANCE || column == ATT_SUMMARY_DISTANCE_OTHERS || column >= ATT_SUMMARY_Y;
     }
 };
-static_assert(ATT_SUMMARY_ROW_MEANS + 1 == ATT_SUMMARY_COUNT, "the columns from ATT_SUMMARY_Y on are spatial");
+static_assert(ATT_SUMMARY_BETWEEN_YX + 1 == ATT_SUMMARY_COUNT, "the columns from ATT_SUMMARY_Y on are spatial");
 
 static att_status run_summary(const att_call *call)
 {

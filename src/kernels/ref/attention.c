@@ -1,6 +1,7 @@
 #include "ops/attention.h"
 #include "kernels/ref/drop.h"
 #include "kernels/ref/list.h"
+#include "kernels/ref/shifts.h"
 
 enum { Q = ATT_ATTENTION_Q, K = ATT_ATTENTION_K, V = ATT_ATTENTION_V, OPERANDS = ATT_ATTENTION_OPERANDS };
 enum { RELATIVE = ATT_ATTENTION_RELATIVE, ROWS = ATT_ATTENTION_ROWS, COLUMNS = ATT_ATTENTION_COLUMNS };
@@ -141,19 +142,23 @@ static double grid_distance(const att_attention_attrs *attrs, int64_t i, int64_t
     return hypot((double)rows * attrs->step_h, (double)columns * attrs->step_w);
 }
 
-/* Adds key j with weight a to the moments of the shift from query i. */
-static void add_shift(const att_attention_attrs *attrs, int64_t i, int64_t j, double a, double *stat)
+/* Sets the moments of the shifts from query i, whose keys have the weights exp(score - lse). */
+static void put_shifts(const head *h, int64_t i, const double *scores, double lse, double stat[ATT_STAT_COUNT])
 {
-    if (i < attrs->prefix || j < attrs->prefix || attrs->grid_w == 0)
+    const att_attention_attrs *attrs = attrs_of(h);
+    const int64_t prefix = attrs->prefix, width = att_attention_width(attrs), place = i - prefix;
+    if (place < 0 || attrs->grid_w == 0)
         return;
-    int64_t width = att_attention_width(attrs);
-    i -= attrs->prefix, j -= attrs->prefix;
-    double y = (double)(j / width - i / width), x = (double)(j % width - i % width);
-    stat[ATT_STAT_Y] += a * y;
-    stat[ATT_STAT_X] += a * x;
-    stat[ATT_STAT_YY] += a * y * y;
-    stat[ATT_STAT_XX] += a * x * x;
-    stat[ATT_STAT_YX] += a * y * x;
+    int64_t strongest = 0;
+    for (int64_t key = 0; key < h->keys - prefix; key++)
+        if (scores[prefix + key] > scores[prefix + strongest])
+            strongest = key;
+    ref_shift_sums sums = {.origin_y = (double)(strongest / width - place / width),
+                           .origin_x = (double)(strongest % width - place % width)};
+    for (int64_t key = 0; key < h->keys - prefix; key++)
+        ref_add_shift(&sums, (double)(key / width - place / width), (double)(key % width - place % width),
+                      exp(scores[prefix + key] - lse));
+    ref_put_shifts(&sums, stat);
 }
 
 /* Writes the statistics of query i from its scores. */
@@ -168,10 +173,10 @@ static void put_statistics(const head *h, int64_t i, const double *scores, doubl
         stat[ATT_STAT_ENTROPY] -= a > 0 ? a * (scores[j] - lse) : 0;
         stat[ATT_STAT_DISTANCE] += a * grid_distance(attrs, i, j);
         stat[ATT_STAT_PREFIX] += j < attrs->prefix ? a : 0;
-        add_shift(attrs, i, j, a, stat);
         if (att_stat_add_weight(stat, a))
             stat[ATT_STAT_ARGMAX] = (double)token_of(h, j);
     }
+    put_shifts(h, i, scores, lse, stat);
     stat[ATT_STAT_SELF] = h->queries == keys ? exp(scores[i] - lse) : 0;
     for (int s = 0; s < ATT_STAT_COUNT; s++)
         ref_out(h->call, STATS, row_index(h, i) * ATT_STAT_COUNT + s, stat[s]);

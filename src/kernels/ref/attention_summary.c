@@ -23,15 +23,26 @@ static double frobenius(double p, double others, double others2, double others3)
     return sqrt(p * p * (others * others + 2 * others2) + (others2 - 2 * others3) + others2 * others2);
 }
 
-/* Adds the shifts of a query on the grid, with `mass` on the grid. */
-static void add_shifts(const att_call *call, int64_t row, double mass, double *sum)
+/* 1 / the mass on the grid; 0 if there is no such mass. */
+static double share_of(const att_call *call, int64_t row)
 {
-    if (!(mass > ATT_SUMMARY_LEAST_MASS))
-        return;
-    for (int moment = 0; moment <= ATT_STAT_YX - ATT_STAT_Y; moment++)
-        sum[ATT_SUMMARY_Y + moment] += stat_of(call, row, ATT_STAT_Y + moment) / mass;
-    double y = stat_of(call, row, ATT_STAT_Y) / mass, x = stat_of(call, row, ATT_STAT_X) / mass;
-    sum[ATT_SUMMARY_ROW_MEANS] += y * y + x * x;
+    double mass = 1 - stat_of(call, row, ATT_STAT_PREFIX);
+    return mass > ATT_SUMMARY_LEAST_MASS ? 1 / mass : 0;
+}
+
+/* Sets the variances and the covariance of the mean shifts of the queries in rows [begin, end) of the statistics. */
+static void put_between(const att_call *call, int64_t begin, int64_t end, const double *mean, double *between)
+{
+    double yy = 0, xx = 0, yx = 0, count = (double)(end - begin);
+    for (int64_t row = begin; row < end; row++) {
+        double share = share_of(call, row);
+        double y = share * stat_of(call, row, ATT_STAT_Y) - mean[ATT_SUMMARY_Y];
+        double x = share * stat_of(call, row, ATT_STAT_X) - mean[ATT_SUMMARY_X];
+        yy += y * y, xx += x * x, yx += y * x;
+    }
+    between[0] = count > 0 ? yy / count : 0;
+    between[1] = count > 0 ? xx / count : 0;
+    between[2] = count > 0 ? yx / count : 0;
 }
 
 /* Adds one query's row to the sums. */
@@ -50,7 +61,8 @@ static void add_row(const att_call *call, int64_t row, bool spatial, double *sum
     if (spatial) {
         sum[ATT_SUMMARY_DISTANCE] += distance;
         sum[ATT_SUMMARY_DISTANCE_OTHERS] += others > ATT_SUMMARY_LEAST_MASS ? distance / others : 0;
-        add_shifts(call, row, 1 - prefix, sum);
+        for (int moment = 0; moment <= ATT_STAT_YX - ATT_STAT_Y; moment++)
+            sum[ATT_SUMMARY_Y + moment] += share_of(call, row) * stat_of(call, row, ATT_STAT_Y + moment);
     }
 }
 
@@ -60,13 +72,16 @@ static att_status run_summary(const att_call *call)
     int64_t prefix = ATT_ATTRS(call->problem, attention_summary)->prefix;
     ref_range share = ref_share(call, heads * call->problem->group);
     for (int64_t head = share.begin; head < share.end; head++) {
-        double sum[ATT_SUMMARY_COUNT] = {0};
+        double mean[ATT_SUMMARY_COUNT] = {0};
         for (int64_t i = 0; i < tokens; i++)
-            add_row(call, head * tokens + i, i >= prefix, sum);
+            add_row(call, head * tokens + i, i >= prefix, mean);
         for (int s = 0; s < ATT_SUMMARY_COUNT; s++) {
             int64_t count = att_summary_is_spatial(s) ? tokens - prefix : tokens;
-            ref_out(call, 0, head * ATT_SUMMARY_COUNT + s, count > 0 ? sum[s] / (double)count : 0);
+            mean[s] = count > 0 ? mean[s] / (double)count : 0;
         }
+        put_between(call, head * tokens + prefix, (head + 1) * tokens, mean, mean + ATT_SUMMARY_BETWEEN_YY);
+        for (int s = 0; s < ATT_SUMMARY_COUNT; s++)
+            ref_out(call, 0, head * ATT_SUMMARY_COUNT + s, mean[s]);
     }
     return ATT_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
+#include "kernels/ref/shifts.h"
 #include "ops/mix_pairs.h"
 
 /* A query of a pair of maps, by their indices in the inputs. */
@@ -20,18 +21,29 @@ static query query_of(const att_call *call, int64_t i)
     return (query){.head = i, .row = row_map * h + y, .column = column_map * w + x, .y = y, .x = x};
 }
 
-/* Adds the key in row y and column x of all keys, which has the weight a: moments of the shift from the query, counted
- * in rows and columns of the queries, and the distance. */
-static void add_shift(const att_mix_pairs_attrs *attrs, const query *q, int64_t y, int64_t x, double a, double *stat)
+/* Shift from the query to a key in row y or column x of all keys, counted in rows or columns of the queries. */
+static double shift(const att_mix_pairs_attrs *attrs, int64_t from, int64_t key)
 {
-    double dy = (double)(y - attrs->ring) / attrs->stride - (double)q->y;
-    double dx = (double)(x - attrs->ring) / attrs->stride - (double)q->x;
-    stat[ATT_STAT_DISTANCE] += a * hypot(dy * attrs->attention.step_h, dx * attrs->attention.step_w);
-    stat[ATT_STAT_Y] += a * dy;
-    stat[ATT_STAT_X] += a * dx;
-    stat[ATT_STAT_YY] += a * dy * dy;
-    stat[ATT_STAT_XX] += a * dx * dx;
-    stat[ATT_STAT_YX] += a * dy * dx;
+    return (double)(key - attrs->ring) / attrs->stride - (double)from;
+}
+
+/* The weight of the key in row y and column x. */
+static double weight(const att_call *call, const query *q, int64_t y, int64_t x)
+{
+    return ref_in(call, 0, q->row * ref_dim(call, 0, 2) + y) * ref_in(call, 1, q->column * ref_dim(call, 1, 2) + x);
+}
+
+/* Sets the moments of the shifts. strongest: the key with the largest weight */
+static void put_shifts(const att_call *call, const query *q, int64_t strongest, double stat[ATT_STAT_COUNT])
+{
+    const att_mix_pairs_attrs *attrs = call->problem->attrs;
+    int64_t rows = ref_dim(call, 0, 2), columns = ref_dim(call, 1, 2);
+    ref_shift_sums sums = {.origin_y = shift(attrs, q->y, strongest / columns),
+                           .origin_x = shift(attrs, q->x, strongest % columns)};
+    for (int64_t y = 0; y < rows; y++)
+        for (int64_t x = 0; x < columns; x++)
+            ref_add_shift(&sums, shift(attrs, q->y, y), shift(attrs, q->x, x), weight(call, q, y, x));
+    ref_put_shifts(&sums, stat);
 }
 
 static void put_query(const att_call *call, const query *q)
@@ -41,15 +53,17 @@ static void put_query(const att_call *call, const query *q)
     double stat[ATT_STAT_COUNT] = {0};
     for (int64_t j = 0; j < rows * columns; j++) {
         int64_t y = j / columns, x = j % columns;
-        double a = ref_in(call, 0, q->row * rows + y) * ref_in(call, 1, q->column * columns + x);
+        double a = weight(call, q, y, x);
         ref_out(call, ATT_PAIR_MAPS_MAP, q->head * rows * columns + j, a);
         stat[ATT_STAT_ENTROPY] -= a > 0 ? a * log(a) : 0;
-        add_shift(attrs, q, y, x, a, stat);
+        stat[ATT_STAT_DISTANCE] +=
+            a * hypot(shift(attrs, q->y, y) * attrs->attention.step_h, shift(attrs, q->x, x) * attrs->attention.step_w);
         if (y == attrs->stride * q->y + attrs->ring && x == attrs->stride * q->x + attrs->ring)
             stat[ATT_STAT_SELF] = a;
         if (att_stat_add_weight(stat, a))
             stat[ATT_STAT_ARGMAX] = (double)j;
     }
+    put_shifts(call, q, (int64_t)stat[ATT_STAT_ARGMAX], stat);
     for (int s = 0; s < ATT_STAT_COUNT; s++)
         ref_out(call, ATT_PAIR_MAPS_STATS, q->head * ATT_STAT_COUNT + s, stat[s]);
 }

@@ -26,7 +26,8 @@ enum {
     SUM_SMALLER3,
     SUM_DISTANCE,
     SUM_PREFIX,
-    SUM_SHIFT, /* y, x, y^2, x^2 and y x of the shift to keys on the grid */
+    SUM_GRID,
+    SUM_SHIFT, /* y, x, y^2, x^2 and y x of the shift to keys on the grid from `origin` */
     SUMS = SUM_SHIFT + SHIFTS
 };
 
@@ -34,7 +35,10 @@ enum {
 typedef struct row_sums {
     float largest[ROWS], self[ROWS]; /* the largest score, and the query's own */
     float equal[ROWS];               /* how many scores are equal to the largest */
-    int32_t argmax[ROWS];            /* below 0: the maximum is in this tile, index not known yet */
+    int32_t argmax[ROWS];
+    /* The score and the place of the strongest key on the grid, the first of equal ones. It adds nothing to the sums of
+       shifts, which keep the digits of other keys if it has almost all of the weight. */
+    float strongest[ROWS], origin_y[ROWS], origin_x[ROWS];
     float sum[SUMS][ROWS];
 } row_sums;
 
@@ -113,6 +117,48 @@ ATT_INLINE float largest_of(const float *x, int64_t length)
     return v_largest(v_max(v_max(most[0], most[1]), v_max(most[2], most[3])));
 }
 
+/* Index of the first element of whole vectors that is equal to `value`; 0 if there is none. */
+ATT_INLINE int64_t index_of(const float *x, int64_t length, float value)
+{
+    vf wanted = v_set(value);
+    int64_t i = 0;
+    while (i + 4 * VW <= length && !v_bits((v_load(x + i) == wanted) | (v_load(x + i + VW) == wanted) |
+                                           (v_load(x + i + 2 * VW) == wanted) | (v_load(x + i + 3 * VW) == wanted)))
+        i += 4 * VW;
+    for (; i < length; i += VW) {
+        unsigned equal = v_bits(v_load(x + i) == wanted);
+        if (equal)
+            return i + __builtin_ctz(equal);
+    }
+    return 0;
+}
+
+/* Index of the largest of `count` elements from `begin` on, the first of equal ones. x: whole vectors, with elements
+ * after `count` that are not larger */
+static int64_t index_of_largest(const float *x, int64_t begin, int64_t count)
+{
+    int64_t largest = begin, middle = whole_vectors(begin), length = whole_vectors(count);
+    for (int64_t i = begin; i < middle && i < count; i++)
+        largest = x[i] > x[largest] ? i : largest;
+    if (middle >= length)
+        return largest;
+    float rest = largest_of(x + middle, length - middle);
+    return rest > x[largest] || begin == middle ? middle + index_of(x + middle, length - middle, rest) : largest;
+}
+
+/* Makes a place the origin of the shifts of a row. */
+static void move_origin(row_sums *sums, int64_t row, float to_y, float to_x)
+{
+    float(*shift)[ROWS] = sums->sum + SUM_SHIFT, grid = sums->sum[SUM_GRID][row];
+    float y = sums->origin_y[row] - to_y, x = sums->origin_x[row] - to_x;
+    shift[2][row] += y * (2 * shift[0][row] + y * grid);
+    shift[3][row] += x * (2 * shift[1][row] + x * grid);
+    shift[4][row] += y * shift[1][row] + x * (shift[0][row] + y * grid);
+    shift[0][row] += y * grid;
+    shift[1][row] += x * grid;
+    sums->origin_y[row] = to_y, sums->origin_x[row] = to_x;
+}
+
 /* Index in its sample of the token of query `row` of the block. */
 static int64_t token_of(const block *b, int64_t row)
 {
@@ -132,6 +178,28 @@ static float *map_row(const block *b, int64_t row)
     return map ? map + row_of(b, row) * b->h.keys : NULL;
 }
 
+/* Finds the places that statistics need: of the largest score, and of the strongest key on the grid. largest: of the
+ * tile's scores; is_largest: it is the largest so far */
+static void find_places(block *b, int64_t row, int64_t first, int64_t count, float largest, bool is_largest)
+{
+    const grid_distances *d = b->distances;
+    const float *scores = b->scores + row * b->h.tile;
+    row_sums *sums = &b->sums;
+    int64_t prefix = d->prefix - first; /* of the tile */
+    bool moves = d->width > 0 && prefix < count && (prefix >= 0 || largest > sums->strongest[row]);
+    if (!is_largest && !moves)
+        return;
+    int64_t at = index_of(scores, whole_vectors(count), largest);
+    if (is_largest)
+        sums->argmax[row] = (int32_t)(first + at);
+    if (!moves)
+        return;
+    if (at < prefix)
+        at = index_of_largest(scores, prefix, count);
+    sums->strongest[row] = scores[at];
+    move_origin(sums, row, d->rows[first + at], d->columns[first + at]);
+}
+
 static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf padding)
 {
     row_sums *sums = &b->sums;
@@ -148,20 +216,21 @@ static void find_largest(block *b, int64_t row, int64_t first, int64_t count, vf
     int64_t self = b->first + row - first;
     if (self >= 0 && self < count) /* has no meaning if there are not as many queries as keys */
         sums->self[row] = scores[self];
-    if (first > 0 && !(largest > sums->largest[row]))
-        return;
-    if (first > 0)
+    bool is_largest = first == 0 || largest > sums->largest[row];
+    if (is_largest && first > 0)
         rescale(b, row, largest);
-    sums->largest[row] = largest;
-    sums->argmax[row] = -1;
+    if (is_largest)
+        sums->largest[row] = largest;
+    if (b->distances)
+        find_places(b, row, first, count, largest, is_largest);
 }
 
 /* Data for the statistics of a row, besides its scores. */
 typedef struct row_statistics_input {
     const float *distances, *ones;
     const float *rows, *columns; /* of the keys on the grid */
-    float row, column;           /* of the query */
-    int64_t first, prefix;       /* first: the tile's first key; prefix: number of prefix tokens among its keys */
+    float row, column;           /* the origin of shifts */
+    int64_t prefix;              /* number of prefix tokens among the tile's keys */
 } row_statistics_input;
 
 /* Adds keys at the shifts (y, x) with weights p. */
@@ -181,9 +250,7 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, int6
                              const row_statistics_input *places, const float *factors, bool pairs)
 {
     enum { WHOLE = (SUMS + VW - 1) / VW * VW };
-    vf largest = v_set(sums->largest[row]), sum[WHOLE] = {{0}}, to_end, nearest = {0};
-    for (int64_t i = 0; i < VW; i++)
-        to_end[i] = (float)(length - i);
+    vf largest = v_set(sums->largest[row]), sum[WHOLE] = {{0}};
     for (int64_t i = 0; i < length; i += VW) {
         vf t = v_load(scores + i) - largest, p = v_exp(t), kept = factors ? p * v_load(factors + i) : p;
         if (pairs)
@@ -192,8 +259,7 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, int6
             v_store(scores + i, kept);
         sum[SUM_P] += p;
         if (places) {
-            vi is_largest = t == 0;
-            vf other = v_where(~is_largest, p), square = other * other;
+            vf other = v_where(t != 0, p), square = other * other;
             vf distance = v_load(places->distances + i), on_grid = p;
             if (i < places->prefix) {
                 int64_t count = places->prefix - i < VW ? places->prefix - i : VW;
@@ -202,6 +268,7 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, int6
                 distance -= of_prefix * distance;
                 on_grid -= of_prefix * p;
             }
+            sum[SUM_GRID] += on_grid;
             add_shifts(on_grid, v_load(places->rows + i) - places->row, v_load(places->columns + i) - places->column,
                        sum + SUM_SHIFT);
             sum[SUM_P_LOG_P] = v_fma(p, v_max(v_set(-FLT_MAX), t), sum[SUM_P_LOG_P]);
@@ -209,8 +276,6 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, int6
             sum[SUM_SMALLER2] += square;
             sum[SUM_SMALLER3] = v_fma(square, other, sum[SUM_SMALLER3]);
             sum[SUM_DISTANCE] = v_fma(distance, p, sum[SUM_DISTANCE]);
-            nearest = v_max(nearest, v_where(is_largest, to_end));
-            to_end -= (float)VW;
         }
     }
     if (!places) {
@@ -224,10 +289,6 @@ ATT_INLINE void exponentials(float *scores, int64_t length, row_sums *sums, int6
         sums->sum[s][row] += of_tile[s];
     /* A whole number, up to the rounding of the two sums. */
     sums->equal[row] += rintf(of_tile[SUM_P] - of_tile[SUM_SMALLER]);
-    if (sums->argmax[row] < 0) {
-        int64_t left = (int64_t)v_largest(nearest); /* 0 if scores are NaN */
-        sums->argmax[row] = left > 0 ? (int32_t)(places->first + length - left) : 0;
-    }
 }
 
 /* The factors of a query of the block; NULL without dropout. */
@@ -245,14 +306,12 @@ static void measured_exponentials(block *b, int64_t first, int64_t count)
     row_statistics_input places = {.ones = b->ones,
                                    .rows = has_grid ? d->rows + first : d->none,
                                    .columns = has_grid ? d->columns + first : d->none,
-                                   .first = first,
                                    .prefix = d->prefix - first};
     for (int64_t row = 0; row < b->rows; row++) {
         float *scores = b->scores + row * b->h.tile;
         const float *factors = factors_of(b, row, first, count);
         places.distances = distances_from(d, b->first + row, first, count, b->joined);
-        places.row = has_grid ? d->rows[b->first + row] : 0;
-        places.column = has_grid ? d->columns[b->first + row] : 0;
+        places.row = b->sums.origin_y[row], places.column = b->sums.origin_x[row];
         if (b->h.elements == GEMM_PAIRS)
             exponentials(scores, whole_vectors(count), &b->sums, row, &places, factors, true);
         else
@@ -308,15 +367,36 @@ static bool has_no_key(const row_sums *sums, int64_t row)
     return sums->largest[row] <= (float)ATT_ATTENTION_NO_SCORE && !isnan(sums->sum[SUM_P][row]);
 }
 
+/* The moments of the shifts of VW queries from `first` on; 0 for queries that are not on the grid. */
+static void compute_shifts(const block *b, int64_t first, vf share, vf stats[ATT_STAT_COUNT])
+{
+    const row_sums *sums = &b->sums;
+    const grid_distances *d = b->distances;
+    vf grid = v_load(sums->sum[SUM_GRID] + first), y = {0}, x = {0}, on_grid = {0};
+    for (int64_t i = 0; i < VW; i++) {
+        int64_t query = b->first + first + i;
+        on_grid[i] = query >= d->prefix && d->width > 0;
+        y[i] = query < b->h.queries && d->width > 0 ? d->rows[query] : 0;
+        x[i] = query < b->h.queries && d->width > 0 ? d->columns[query] : 0;
+    }
+    vf sum[SHIFTS], each = on_grid * share;
+    for (int i = 0; i < SHIFTS; i++)
+        sum[i] = v_load(sums->sum[SUM_SHIFT + i] + first);
+    vf inverse = v_where(grid != 0, 1 / grid), mean_y = sum[0] * inverse, mean_x = sum[1] * inverse;
+    stats[ATT_STAT_Y] = each * v_fma(grid, v_load(sums->origin_y + first) - y, sum[0]);
+    stats[ATT_STAT_X] = each * v_fma(grid, v_load(sums->origin_x + first) - x, sum[1]);
+    stats[ATT_STAT_YY] = each * v_max(v_set(0), sum[2] - sum[0] * mean_y);
+    stats[ATT_STAT_XX] = each * v_max(v_set(0), sum[3] - sum[1] * mean_x);
+    stats[ATT_STAT_YX] = each * (sum[4] - sum[0] * mean_x);
+}
+
 /* The statistics of VW queries from `first` on; those of queries that do not exist have no meaning. */
 static void compute_statistics(const block *b, int64_t first, vf stats[ATT_STAT_COUNT])
 {
     const row_sums *sums = &b->sums;
-    vf sum[SUMS], equal_others = v_load(sums->equal + first) - 1, on_grid;
-    for (int s = 0; s < SUMS; s++)
+    vf sum[SUM_SHIFT], equal_others = v_load(sums->equal + first) - 1;
+    for (int s = 0; s < SUM_SHIFT; s++)
         sum[s] = v_load(sums->sum[s] + first);
-    for (int64_t i = 0; i < VW; i++)
-        on_grid[i] = b->first + first + i >= b->distances->prefix;
     vf share = 1 / sum[SUM_P], others = equal_others + sum[SUM_SMALLER];
     vf self = v_exp(v_load(sums->self + first) - v_load(sums->largest + first));
     stats[ATT_STAT_ENTROPY] = v_log1p(others) - sum[SUM_P_LOG_P] * share;
@@ -327,8 +407,7 @@ static void compute_statistics(const block *b, int64_t first, vf stats[ATT_STAT_
     stats[ATT_STAT_PREFIX] = sum[SUM_PREFIX] * share;
     stats[ATT_STAT_SELF] = b->h.queries == b->h.keys ? self * share : v_set(0);
     stats[ATT_STAT_MAX] = share;
-    for (int i = 0; i < SHIFTS; i++)
-        stats[ATT_STAT_Y + i] = on_grid * sum[SUM_SHIFT + i] * share;
+    compute_shifts(b, first, share, stats);
 }
 
 static void write_statistics(const block *b, float *out)
