@@ -169,8 +169,8 @@ static att_status suggest_wildcards(att_requests *requests, const att_instrument
     requests->nodes = wider;
     const bool fits = request(requests, instrument) == ATT_OK;
     requests->nodes = nodes;
-    return att_fail(requests->measure->context, ATT_ERR_NOT_FOUND, fits ? "%s; did you mean \"%s\"?" : "%s", message,
-                    wider);
+    return att_fail(requests->measure->context, ATT_ERR_NOT_FOUND, "%s%s%s%s", message, fits ? "; did you mean \"" : "",
+                    fits ? wider : "", fits ? "\"?" : "");
 }
 
 att_status att_requests_add(att_requests *requests, const att_instrument *instrument)
