@@ -8,6 +8,7 @@
 #include "convert_heads.h"
 #include "flags.h"
 #include "network.h"
+#include "paths.h"
 
 static const char ema_prefix[] = "ema.", suffix[] = ".safetensors";
 static const char own_metadata[] = "attscope", classes_key[] = "attscope.train.classes",
@@ -316,6 +317,9 @@ static bool reads_heads(const job *j)
 static int convert(job *j)
 {
     int code = cli_checkpoint_locate(j->cli, j->checkpoint, j->path);
+    if (code == CLI_OK && j->out && cli_is_same_file(j->out, j->path))
+        return cli_usage("convert would overwrite its input: %s is the file %s; give OUT another name", j->out,
+                         j->path);
     if (code == CLI_OK)
         code = cli_tensors_open(j->cli, j->path, &j->file);
     if (code == CLI_OK)

@@ -1,5 +1,6 @@
 /* attscope experiment: the four tasks of Dong et al. (ICML 2021) on self-attention networks. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 #include "experiment.h"
@@ -102,10 +103,20 @@ static int run_experiment(cli_app *cli, const settings *s, const char *name)
     return code == CLI_OK && s->output.json ? experiment_write(cli, s->output.json, info, &o, &result) : code;
 }
 
+static int refuse_no_name(void)
+{
+    char names[256] = "";
+    for (int i = 0; i < att_experiment_count(); i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
+                 att_experiment_at(i)->name);
+    return cli_usage("experiment needs NAME, one of %s; see attscope experiment --help", names);
+}
+
 static int run(cli_app *cli, void *user, const char *const *names, int count)
 {
-    (void)count;
     const settings *s = user;
+    if (count == 0)
+        return refuse_no_name();
     int code = cli_file_check("--texts", s->experiment.texts);
     if (code == CLI_OK)
         code = cli_output_check(s->output.json);
@@ -130,7 +141,6 @@ const cli_command cli_command_experiment = {
     .name = "experiment",
     .summary = "repeats four published tasks on rank collapse",
     .operands = "NAME",
-    .least_operands = 1,
     .most_operands = 1,
     .about =
         "The tasks of \"Attention is not all you need\" (Dong et al., ICML 2021).\n"

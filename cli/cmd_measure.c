@@ -1,10 +1,12 @@
 /* attscope measure: observes attention and residual steps of a checkpoint on a data set. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <attscope/lab/measuring.h>
 
 #include "evaluation.h"
+#include "paths.h"
 #include "processes.h"
 #include "progress.h"
 #include "show_figures.h"
@@ -49,8 +51,10 @@ static const att_flag instrument_options[] = {
              "collapse, paths, path_samples, head_chains, rollout, flow); -NAME: without this one; only -NAME: all "
              "others",
      .choice = att_choose_instrument, .advisory = true, .empty = true, ATT_FLAG_AT(instruments, with)},
-    {"nodes", .kind = ATT_FLAG_TEXT, .value = "PATTERN",
-     .help = "only nodes whose name matches, such as 'blocks.*.attn' or 'blocks.1?*'", ATT_FLAG_AT(instruments, nodes)},
+    {"nodes", .kind = ATT_FLAG_TEXT, .value = "LIST",
+     .help = "only nodes whose names match: names, which may contain * and ?, separated by commas, such as "
+             "'blocks.*.attn' or 'blocks.1.*,blocks.2.*'",
+     ATT_FLAG_AT(instruments, nodes)},
     {"maps", .kind = ATT_FLAG_INT, .value = "K",
      .help = "record the attention maps of the first K images; cannot be combined with --map-images",
      ATT_FLAG_AT(instruments, maps), .low = 0, .high = 65536},
@@ -216,6 +220,27 @@ static int measure(job *j)
     return j->found.measure ? show(j, code) : code;
 }
 
+static bool has_ending(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), end = strlen(ending);
+    return length > end && strcmp(path + length - end, ending) == 0;
+}
+
+/* Whether the path is a checkpoint by its ending. Images may be in a .bin, too, but not in one that is a zip. */
+static bool is_checkpoint(const char *path)
+{
+    static const char *const endings[] = {".safetensors", ".pth", ".pt", ".th", ".pth.tar"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (has_ending(path, endings[i]))
+            return !cli_is_folder(path);
+    char start[4] = "";
+    FILE *file = has_ending(path, ".bin") && !cli_is_folder(path) ? fopen(path, "rb") : NULL;
+    const bool is_zip = file && fread(start, 1, 4, file) == 4 && memcmp(start, "PK\3\4", 4) == 0;
+    if (file)
+        fclose(file);
+    return is_zip;
+}
+
 /* Reads the operands: CHECKPOINT and DATA, unless flags gave them, then more paths of images. */
 static int read_operands(settings *s, const char *const *operands, int count)
 {
@@ -230,6 +255,9 @@ static int read_operands(settings *s, const char *const *operands, int count)
         return cli_usage("measure needs CHECKPOINT and DATA; see attscope measure --help");
     if (used < count && data_given)
         return cli_usage("measure: \"%s\" is one operand too many; see attscope measure --help", operands[used]);
+    if (is_checkpoint(d->data_dir))
+        return cli_usage("measure takes one checkpoint at a time, and the operand after it, %s, is a checkpoint, too",
+                         d->data_dir);
     s->more = operands + used;
     s->more_count = count - used;
     return CLI_OK;

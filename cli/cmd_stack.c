@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "flags.h"
+#include "paths.h"
 #include "progress.h"
 #include "stack.h"
 #include "stack_network.h"
@@ -167,6 +168,8 @@ static int load(job *j, const char *checkpoint, const char *image)
 {
     stack_network *n = &j->network;
     att_stack_options *o = &j->results.options;
+    if (cli_is_folder(image))
+        return cli_usage("%s is a folder, and stack needs one image, whose tokens are X_0", image);
     int code = stack_network_load(j->cli, checkpoint, j->settings->model, image, n);
     if (code != CLI_OK)
         return code;

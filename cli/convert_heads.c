@@ -52,15 +52,17 @@ int cli_degenerate_find(cli_app *cli, const att_model *model, const att_weights 
 
 void cli_degenerate_print(const char *title, const cli_degenerate *found)
 {
+    const att_head_place *heads = found->heads;
     int layer = -1;
     cli_print("%-12s %d head%s\n             rule: %s\n             (%s)", title, found->count,
               cli_plural(found->count), rule, rule_source);
     for (int i = 0; i < found->count; i++) {
-        if (found->heads[i].layer != layer)
-            cli_print("\n             layer %d, heads %d", found->heads[i].layer, found->heads[i].head);
+        const bool more = i + 1 < found->count && heads[i + 1].layer == heads[i].layer;
+        if (heads[i].layer != layer)
+            cli_print("\n             layer %d, head%s %d", heads[i].layer, more ? "s" : "", heads[i].head);
         else
-            cli_print(", %d", found->heads[i].head);
-        layer = found->heads[i].layer;
+            cli_print(", %d", heads[i].head);
+        layer = heads[i].layer;
     }
     cli_print("\n");
 }
@@ -348,10 +350,24 @@ static int show_layers(job *j, const att_model *model, const att_weights *weight
             code = show_layer(j, heads);
         att_position_heads_destroy(&heads);
     }
-    if (code == CLI_OK && j->count == 0)
-        code = cli_usage("--to-convolution: no layer is called \"%s\"; the %d layers of %s are blocks.0.attn and so on",
-                         j->flags->to_convolution, layers, att_model_name(model));
     return code;
+}
+
+static int check_layers(const job *j, const att_model *model, const att_weights *weights)
+{
+    const int layers = att_position_layers(model);
+    for (int layer = 0; layer < layers; layer++) {
+        att_position_heads *heads = NULL;
+        const int code = cli_check(j->cli, att_position_heads_read(model, weights, layer, &heads));
+        if (code != CLI_OK)
+            return code;
+        const bool chosen = is_chosen(j->flags->to_convolution, att_position_heads_describe(heads).scope);
+        att_position_heads_destroy(&heads);
+        if (chosen)
+            return CLI_OK;
+    }
+    return cli_usage("--to-convolution: no layer is called \"%s\"; the %d layers of %s are blocks.0.attn and so on",
+                     j->flags->to_convolution, layers, att_model_name(model));
 }
 
 static int write_convolutions(const job *j, const char *out)
@@ -437,6 +453,8 @@ int cli_heads_to_convolution(cli_app *cli, const cli_heads_flags *flags, const a
             "by position only (attention_cnn_isotropic, _quadratic and _learned); this network has neither",
             att_model_name(model));
     int code = check_kernel(cli, flags->kernel, model, weights);
+    if (code == CLI_OK)
+        code = check_layers(&j, model, weights);
     if (code == CLI_OK)
         code = start(&j, model, json);
     if (code == CLI_OK)

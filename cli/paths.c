@@ -18,6 +18,18 @@ bool cli_exists(const char *path)
     return stat(path, &found) == 0;
 }
 
+bool cli_is_folder(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+bool cli_is_same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
 char *cli_folder_of(const char *path, char *folder, size_t size)
 {
     const char *slash = strrchr(path, '/');

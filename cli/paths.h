@@ -9,5 +9,8 @@ char *cli_join(const char *folder, const char *name, char *path, size_t size);
 /* Writes the folder of a file; "." if its path has none. Returns `folder`. */
 char *cli_folder_of(const char *path, char *folder, size_t size);
 bool cli_exists(const char *path);
+bool cli_is_folder(const char *path);
+/* Whether both paths lead to the same file, also by a link. False if one of them does not exist. */
+bool cli_is_same_file(const char *a, const char *b);
 
 #endif

@@ -95,10 +95,6 @@ typedef struct block {
 /* Finds the layers that make queries, keys and values. Returns the name of the first part that is missing. */
 static const char *follow_projections(const reading *r, block *b)
 {
-    const int first_term = 3;
-    for (int i = first_term; i < b->attention.in_count; i++)
-        if ((b->instead = b->attention.in[i]) != ATT_NONE)
-            return "scores without terms of positions or masks";
     b->apart = input_of(&b->attention, 1) != ATT_NONE;
     for (int i = 0; i < (b->apart ? 3 : 1); i++) {
         b->instead = input_of(&b->attention, i);
@@ -359,6 +355,16 @@ static int refuse_network(const reading *r)
     return cli_failure("%s: attscope stack needs the blocks of a ViT; this network has no attention", name);
 }
 
+/* The first inputs of attention are queries, keys and values; the others are terms that are added to the scores. */
+static bool has_terms(const att_node_info *attention)
+{
+    const int first_term = 3;
+    for (int i = first_term; i < attention->in_count; i++)
+        if (attention->in[i] != ATT_NONE)
+            return true;
+    return false;
+}
+
 static int read_blocks(reading *r, const char *image)
 {
     stack_network *to = r->to;
@@ -369,6 +375,11 @@ static int read_blocks(reading *r, const char *image)
         if (strcmp(node.op, "attention") != 0)
             continue;
         r->scope = node.scope;
+        if (has_terms(&node))
+            return cli_failure(
+                "%s: attscope stack computes attention whose scores are products of queries and keys alone, and the "
+                "scores of %s also have terms of positions or masks",
+                att_model_name(att_network_model(r->opened)), node.scope);
         const char *missing = follow(r, node, &b);
         if (missing)
             return refuse(r, missing, b.instead);

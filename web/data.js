@@ -347,6 +347,15 @@ const configurations = [...runs.reduce((groups, run) => {
   return groups.set(key, [...(groups.get(key) ?? []), run]);
 }, new Map()).values()];
 
+/* The number of networks, each with its own seed, that the run itself covers: an experiment's may be several. */
+function networksOf(run) {
+  return Number(run.facts.networks ?? 1);
+}
+/* The seed of a run, or "0 to 4" if it covers several networks; undefined: unknown. */
+function seedTextOf(run) {
+  const { seed } = run.facts, networks = networksOf(run);
+  return seed === undefined || networks < 2 ? seed : `${seed} to ${Number(seed) + networks - 1}`;
+}
 /* The seed of a run. If it is unknown, the digest of the weights stands for it. */
 function seedOf(run) {
   return String(run.facts.seed ?? run.facts.weights ?? `run ${run.index}`);

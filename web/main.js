@@ -10,8 +10,8 @@ function title() {
 function subtitle() {
   if (report.ode) return `${plural(report.ode.size, "equation")} · ${plural(runs.length, "method")}`;
   const models = [...new Set(runs.map((run) => run.facts.model).filter(Boolean))];
-  const seeds = [...new Set(runs.map((run) => run.facts.seed).filter((seed) => seed !== undefined))];
-  const seedWords = seeds.length ? `seed${seeds.length > 1 ? "s" : ""} ${seeds.join(", ")}` : "";
+  const seeds = [...new Set(runs.map(seedTextOf).filter((seed) => seed !== undefined))];
+  const seedWords = seeds.length ? `seed${seeds.length > 1 || runs.some((run) => networksOf(run) > 1) ? "s" : ""} ${seeds.join(", ")}` : "";
   return [plural(runs.length, "run"), models.join(", "), seedWords].filter(Boolean).join(" · ");
 }
 
@@ -38,7 +38,7 @@ function legend() {
   if (!bySetting) return runs.map((run) => legendChip(run));
   return [...groupsOf(runs).map(({ name, group }) => element("div", { class: "setting" },
     group[0].setting === null ? null : element("span", { class: "setting-name" }, name),
-    ...group.map((run) => legendChip(run, run.setting === null ? run.name : `seed ${run.facts.seed ?? "–"}`)))),
+    ...group.map((run) => legendChip(run, run.setting === null ? run.name : `seed ${seedTextOf(run) ?? "–"}`)))),
   element("span", { class: "reading" }, "Colour shows the setting; marker and dashes show the seed.")];
 }
 

@@ -6,7 +6,7 @@ function runCard(run) {
   const done = run.epochs.at(-1)?.epoch;
   const facts = [["model", run.facts.model],
     ["parameters", run.facts.parameters > 0 ? millions(run.facts.parameters) : undefined],
-    ["seed", run.facts.seed],
+    [networksOf(run) > 1 ? "seeds" : "seed", seedTextOf(run)],
     ["epochs", run.begin ? `${isNumber(done) ? done + 1 : 0} of ${run.facts.epochs ?? "–"}` : undefined],
     ["measured on", originOf(run) || undefined],
     ["maps", run.maps_left_out ? `not shown: ${run.maps_left_out}` : undefined],
@@ -34,7 +34,7 @@ function runColumns() {
   const scores = [...new Set(runs.filter(scoreMetric).map(scoreTitle))].map((title) => [title, scored(title)]);
   return [["run", (run) => element("td", { class: classOf(run) }, nameOf(run))], ...scores,
     ["scored", (run) => text(scoreOf(run).where)], ["model", (run) => text(run.facts.model)],
-    ["parameters", (run) => countCell(run.facts.parameters, millions)], ["seed", (run) => text(run.facts.seed)],
+    ["parameters", (run) => countCell(run.facts.parameters, millions)], ["seed", (run) => text(seedTextOf(run))],
     [{ text: "epochs", csv: ["epochs", "epochs planned"] }, (run) => {
       const done = run.begin ? (run.epochs.at(-1)?.epoch ?? -1) + 1 : NaN, planned = Number(run.facts.epochs);
       return element("td", { "data-value": whole(done), "data-more": JSON.stringify([whole(planned)]) },
@@ -64,14 +64,19 @@ function seedSentence() {
   if (runs.length === 1)
     return "One run: the measurements describe this network only, not its architecture. n is the number of images.";
   const what = `${plural(runs.length, "run")} of ${plural(configurations.length, "configuration")}`;
-  const alone = configurations.filter((group) => distinctSeeds(group).length < 2).length;
+  const several = configurations.filter((group) => networksOf(group[0]) > 1).length;
+  const alone = configurations.filter((group) => networksOf(group[0]) < 2 && distinctSeeds(group).length < 2).length;
+  const within = several ? ` ${several === configurations.length ? "Each is an experiment"
+    : `${plural(several, "configuration")} ${several === 1 ? "is an experiment" : "are experiments"}`} with several ` +
+    "seeds of its own; the deviations in its charts are over these." : "";
   if (alone === configurations.length)
     return `${what}, ${configurations.some((group) => group.length > 1) ? "none with more than one seed"
       : "one seed each"}. With one seed, a difference cannot be distinguished from chance: this page shows the runs ` +
       "side by side and gives no verdict.";
   const rest = alone ? ` ${plural(alone, "configuration")} ${alone === 1 ? "has" : "have"} only one seed: no verdict ` +
     `on ${alone === 1 ? "it" : "them"}.` : "";
-  return `${what}; the table below gives mean and deviation over seeds.${rest} ` +
+  const tabled = configurations.some((group) => distinctSeeds(group).length > 1);
+  return `${what}${tabled ? "; the table below gives mean and deviation over seeds" : ""}.${within}${rest} ` +
     "Differences within one or two deviations may be chance, especially with few seeds.";
 }
 
@@ -118,7 +123,7 @@ function seedTable() {
     const { of, scores } = comparableScores(group);
     const { mean, deviation } = meanAndDeviation(scores);
     return [element("td", { class: "words" }, nameOfGroup(group)),
-      element("td", { class: "text" }, distinctSeeds(group).map((run) => run.facts.seed ?? "–").join(", ")),
+      element("td", { class: "text" }, distinctSeeds(group).map((run) => seedTextOf(run) ?? "–").join(", ")),
       numberCell(mean ?? null, deviation), countCell(scores.length),
       element("td", { class: "text words" }, titles.length > 1 ? `${scoreTitle(group[0])}: ${of}` : of),
       element("td", { class: "text words" }, configurationName(group) || "–")];

@@ -71,7 +71,7 @@ typedef enum att_maps_figure {
 } att_maps_figure;
 
 typedef struct att_maps_options {
-    const char *nodes;     /* names of attention nodes, '*' and '?' allowed */
+    const char *nodes;     /* names of attention nodes, separated by commas, '*' and '?' allowed */
     const int64_t *images; /* `count` indices in the data set; NULL: its first images */
     int count;             /* 1..65536; if `images` is NULL, at most the size of the data set */
     bool unlabelled; /* the classes of the data set are not those of the network: labels become -1, and captions do not

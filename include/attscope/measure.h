@@ -108,13 +108,14 @@ typedef struct att_measure att_measure;
 /* Adds the probes of instruments to the graph. with: names of instruments, separated by commas, with options
  * ("entropy,path_samples:count=8,seed=3,nsi:per=block": an item with a '=' before any ':' is one more option of the
  * instrument before it); "NAME?" means NAME if it applies to this network; "all" (also for NULL) means all instruments
- * that apply and are not costly, and "all,-accuracy", or "-accuracy" alone, all but accuracy. nodes: pattern for the
- * scopes of nodes, '*' and '?' allowed; NULL means "*". Results of plans compiled from the graph keep all their bits,
- * with one exception: if a probed branch of a residual network would have been fused with its addition, results may
- * differ by rounding. On success the caller owns *measure; the graph may be freed before it. Errors: ERR_NOT_FOUND for
- * an unknown instrument (with the nearest name), and if an instrument finds no node; ERR_ARGUMENT for a name given
- * twice, an unknown option or an invalid value, and if no instrument is left; ERR_UNSUPPORTED for a part of the network
- * that cannot be copied; ERR_MEMORY. After a failure the graph may have some of the probes; it still compiles. */
+ * that apply and are not costly, and "all,-accuracy", or "-accuracy" alone, all but accuracy. nodes: patterns
+ * for the scopes of nodes, separated by commas, '*' and '?' allowed; NULL means "*". Results of plans compiled from the
+ * graph keep all their bits, with one exception: if a probed branch of a residual network would have been fused with
+ * its addition, results may differ by rounding. On success the caller owns *measure; the graph may be freed before it.
+ * Errors: ERR_NOT_FOUND for an unknown instrument (with the nearest name), and if an instrument finds no node;
+ * ERR_ARGUMENT for a name given twice, an unknown option or an invalid value, and if no instrument is left;
+ * ERR_UNSUPPORTED for a part of the network that cannot be copied; ERR_MEMORY. After a failure the graph may have some
+ * of the probes; it still compiles. */
 ATT_API ATT_MUST_CHECK att_status att_measure_create(att_graph *graph, const char *with, const char *nodes,
                                                      att_measure **measure);
 ATT_API void att_measure_destroy(att_measure **measure);

@@ -225,7 +225,8 @@ ATT_API att_value att_axis_scores(att_graph *graph, int queries, int keys, int r
  * has none of their numbers. N = prefix + height width. */
 ATT_API att_value att_shift_scores(att_graph *graph, att_value table, int prefix, int height, int width);
 
-/* Add probes to the attention nodes whose scope matches `pattern` ('*' and '?' allowed: "blocks.*.attn"):
+/* Add probes to the attention nodes whose scope matches one of the patterns in `pattern`, separated by commas ('*' and
+ * '?' allowed: "blocks.*.attn"):
  * "<scope>.stats" [H, N, ATT_ATTENTION_STATS], "<scope>.map" [H, N, M] or "<scope>.summary" [H, ATT_ATTENTION_SUMMARY],
  * in the graph's type. With windows a map is [H, N, window_h window_w]: the keys of the query's window, row by row. A
  * probe that exists already is not added again. Scores without content have the same probes, computed once for all

@@ -84,14 +84,14 @@ bool att_path_is_hidden(const char *path)
     return *att_path_last(path) == '.';
 }
 
-bool att_text_matches(const char *pattern, const char *text)
+static bool matches(const char *pattern, size_t length, const char *text)
 {
-    const char *star = NULL, *resume = NULL;
+    const char *end = pattern + length, *star = NULL, *resume = NULL;
     while (*text) {
-        if (*pattern == '*') {
+        if (pattern < end && *pattern == '*') {
             star = ++pattern;
             resume = text;
-        } else if (*pattern == '?' || *pattern == *text) {
+        } else if (pattern < end && (*pattern == '?' || *pattern == *text)) {
             pattern++;
             text++;
         } else if (star) {
@@ -101,9 +101,30 @@ bool att_text_matches(const char *pattern, const char *text)
             return false;
         }
     }
-    while (*pattern == '*')
+    while (pattern < end && *pattern == '*')
         pattern++;
-    return *pattern == '\0';
+    return pattern == end;
+}
+
+bool att_text_matches(const char *pattern, const char *text)
+{
+    return matches(pattern, strlen(pattern), text);
+}
+
+bool att_text_matches_any(const char *patterns, const char *text)
+{
+    for (const char *at = patterns;; at++) {
+        at += strspn(at, " ");
+        const size_t whole = strcspn(at, ",");
+        size_t length = whole;
+        while (length > 0 && at[length - 1] == ' ')
+            length--;
+        if (matches(at, length, text))
+            return true;
+        at += whole;
+        if (!*at)
+            return false;
+    }
 }
 
 static int min3(int a, int b, int c)

@@ -20,6 +20,9 @@ ATT_FOR_LAB void att_text_free(att_text *text);
 
 /* Returns whether the whole text matches the pattern. '*' matches any number of characters, '?' matches one. */
 ATT_FOR_LAB bool att_text_matches(const char *pattern, const char *text);
+/* Returns whether the whole text matches one of the patterns, which commas separate. Blanks around a pattern do not
+ * count. */
+ATT_FOR_LAB bool att_text_matches_any(const char *patterns, const char *text);
 /* Returns the Damerau-Levenshtein distance, in which swapping two adjacent characters counts as one edit. Returns 128
  * if a text is longer than 127 bytes. */
 int att_text_distance(const char *a, const char *b);

@@ -160,8 +160,13 @@ static att_status check_quirk(att_context *context, const att_experiment_info *i
         if (strcmp(name, quirk_at(info, i)) == 0)
             return ATT_OK;
     const char *nearest = att_text_nearest(name, quirk_at, info, count);
-    return att_fail(context, ATT_ERR_ARGUMENT, "experiment %s has no quirk \"%s\"%s%s%s", info->name, name,
-                    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    if (nearest)
+        return att_fail(context, ATT_ERR_ARGUMENT, "experiment %s has no quirk \"%s\"; did you mean %s?", info->name,
+                        name, nearest);
+    char names[256] = "";
+    for (int i = 0; i < count; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", quirk_at(info, i));
+    return att_fail(context, ATT_ERR_ARGUMENT, "experiment %s has no quirk \"%s\"; it has %s", info->name, name, names);
 }
 
 static att_status check(att_context *context, const att_experiment_info *info, const att_experiment_options *options)

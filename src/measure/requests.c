@@ -30,7 +30,7 @@ int att_requests_node(const att_requests *requests, const char *op, int after)
 {
     for (int i = after + 1; i < requests->graph->nodes.count; i++) {
         const att_node *node = &requests->graph->nodes.items[i];
-        if (is_node_of(node, op) && att_text_matches(requests->nodes, node->scope))
+        if (is_node_of(node, op) && att_text_matches_any(requests->nodes, node->scope))
             return i;
     }
     return -1;
@@ -157,6 +157,22 @@ static att_status request(att_requests *requests, const att_instrument *instrume
     return status;
 }
 
+/* After ERR_NOT_FOUND for a name without wildcards: adds to the message the pattern "*NAME*" if the instrument observes
+ * nodes that match it. Returns ERR_NOT_FOUND. */
+static att_status suggest_wildcards(att_requests *requests, const att_instrument *instrument)
+{
+    const char *nodes = requests->nodes;
+    char message[1024], wider[256];
+    snprintf(message, sizeof message, "%s", att_context_message(requests->measure->context));
+    if (strpbrk(nodes, "*?,") || snprintf(wider, sizeof wider, "*%s*", nodes) >= (int)sizeof wider)
+        return ATT_ERR_NOT_FOUND;
+    requests->nodes = wider;
+    const bool fits = request(requests, instrument) == ATT_OK;
+    requests->nodes = nodes;
+    return att_fail(requests->measure->context, ATT_ERR_NOT_FOUND, "%s%s%s%s", message, fits ? "; did you mean \"" : "",
+                    fits ? wider : "", fits ? "\"?" : "");
+}
+
 att_status att_requests_add(att_requests *requests, const att_instrument *instrument)
 {
     att_measure *measure = requests->measure;
@@ -170,7 +186,10 @@ att_status att_requests_add(att_requests *requests, const att_instrument *instru
     att_active_instrument active = {
         .instrument = instrument, .first_row = measure->rows.count, .first_series = measure->series.count};
     memcpy(active.options, requests->options, sizeof active.options);
-    ATT_TRY(request(requests, instrument));
+    const att_status status = request(requests, instrument);
+    if (status == ATT_ERR_NOT_FOUND)
+        return suggest_wildcards(requests, instrument);
+    ATT_TRY(status);
     ATT_TRY(requests->status);
     ATT_TRY(requests->graph->status);
     active.row_count = measure->rows.count - active.first_row;

@@ -47,7 +47,7 @@ static bool has_scores(const att_node *node)
 static int next_layer(const att_graph *graph, const char *nodes, int after)
 {
     for (int i = after + 1; i < graph->nodes.count; i++)
-        if (has_scores(&graph->nodes.items[i]) && att_text_matches(nodes, graph->nodes.items[i].scope))
+        if (has_scores(&graph->nodes.items[i]) && att_text_matches_any(nodes, graph->nodes.items[i].scope))
             return i;
     return -1;
 }

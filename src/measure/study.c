@@ -46,5 +46,5 @@ att_plan_options att_study_plan_options(const att_study_job *job)
 
 bool att_study_selects(const att_study_job *job, const att_residual_step *step)
 {
-    return att_text_matches(job->nodes, job->graph->nodes.items[step->node].scope);
+    return att_text_matches_any(job->nodes, job->graph->nodes.items[step->node].scope);
 }

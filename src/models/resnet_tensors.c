@@ -459,10 +459,12 @@ att_status att_resnet_check_undetermined(att_context *context, const att_tensors
         return att_options_find(sources->found, "attention_layers") ? ATT_OK : fail_unnamed(&s, &net);
     for (int i = 0; att_resnet_conv(&net, i, conv, sizeof conv); i++)
         if (is_attention(&s, conv) && !att_resnet_attends(&net, conv))
-            return att_fail(context, ATT_ERR_MISMATCH,
-                            "%s: \"%s\" is attention in this file, but not by attention_layers, \"%s\"; attscope "
-                            "convert --to-convolution makes it a convolution",
-                            att_tensors_path(file), conv, given);
+            return att_fail(
+                context, ATT_ERR_MISMATCH,
+                "%s: the layer \"%s\" is attention in this file, and attention_layers, \"%s\", does not name it; "
+                "leave out the option, or first make the layer a convolution with attscope convert "
+                "--to-convolution",
+                att_tensors_path(file), conv, given);
     return ATT_OK;
 }
 

@@ -151,7 +151,7 @@ static att_status add_probes(att_graph *graph, const char *pattern, const attent
     int count = graph->nodes.count;
     for (int i = 0; i < count; i++) {
         att_node node = graph->nodes.items[i];
-        if (!att_is_attention(&node) || !att_text_matches(pattern, node.scope))
+        if (!att_is_attention(&node) || !att_text_matches_any(pattern, node.scope))
             continue;
         found = true;
         add_probe(graph, node, probe);

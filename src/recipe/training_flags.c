@@ -488,8 +488,10 @@ static const att_flag measure_options[] = {
     {"measure", .kind = ATT_FLAG_TEXT, .value = "LIST",
      .help = "instruments to measure with, separated by commas, or all; attscope measure --help describes them",
      .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(att_recipe_measure, with)},
-    {"measure-nodes", .kind = ATT_FLAG_TEXT, .value = "PATTERN",
-     .help = "only nodes whose name matches, as in 'blocks.*.attn'", ATT_FLAG_AT(att_recipe_measure, nodes)},
+    {"measure-nodes", .kind = ATT_FLAG_TEXT, .value = "LIST",
+     .help = "only nodes whose names match: names, which may contain * and ?, separated by commas, as in "
+             "'blocks.0.attn,blocks.1*.attn'",
+     ATT_FLAG_AT(att_recipe_measure, nodes)},
 };
 
 static void measure_defaults(att_context *context, void *values)

@@ -34,23 +34,29 @@ static bool has_records(const char *folder)
     return att_file_exists_in(folder, "metrics.jsonl") || att_file_exists_in(folder, "measure.jsonl");
 }
 
-static void log_run(att_context *context, const char *folder, const char *name)
+/* Returns whether the entry is a run. */
+static bool log_run(att_context *context, const char *folder, const char *name)
 {
     att_text path = {.context = context};
     att_text_append(&path, "%s/%s", folder, name);
-    if (!path.failed && name[0] != '.' && has_records(path.data))
+    const bool is_run = !path.failed && name[0] != '.' && has_records(path.data);
+    if (is_run)
         att_log(context, ATT_LOG_INFO, "it contains the run %s", path.data);
     att_text_free(&path);
+    return is_run;
 }
 
 void att_report_log_runs_in(att_context *context, const char *folder)
 {
     struct dirent **entries;
     const int found = has_records(folder) ? 0 : scandir(folder, &entries, NULL, alphasort);
+    int runs = 0;
     for (int i = 0; i < found; i++) {
-        log_run(context, folder, entries[i]->d_name);
+        runs += log_run(context, folder, entries[i]->d_name);
         free(entries[i]);
     }
     if (found > 0)
         free(entries);
+    if (runs > 1)
+        att_log(context, ATT_LOG_INFO, "for all of them, give %s/*", folder);
 }

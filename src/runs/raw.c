@@ -82,7 +82,7 @@ static att_status request_steps(att_raw *raw)
         return fail_memory(raw);
     for (step.node = -1; att_residual_step_next(raw->graph, step.node, &step);) {
         char name[256];
-        if (!att_text_matches(raw->nodes, step.scope))
+        if (!att_text_matches_any(raw->nodes, step.scope))
             continue;
         snprintf(name, sizeof name, "%s.raw_norms", step.scope);
         raw->steps[raw->step_count] = att_arena_string(&raw->arena, step.scope);
@@ -131,7 +131,7 @@ static size_t node_of(const att_raw *raw, const char *output, const char *suffix
     if (length <= end || length >= sizeof node || strcmp(output + length - end, suffix) != 0)
         return 0;
     snprintf(node, sizeof node, "%.*s", (int)(length - end), output);
-    return att_text_matches(raw->nodes, node) ? length - end : 0;
+    return att_text_matches_any(raw->nodes, node) ? length - end : 0;
 }
 
 /* [1, shape]: the first axis is that of the images, which are not known yet. */

@@ -34,7 +34,7 @@ static att_status add_probes(att_mapper *m)
 
 static bool is_requested(const att_mapper *m, const att_node *node)
 {
-    return att_is_attention(node) && att_text_matches(m->options->nodes, node->scope);
+    return att_is_attention(node) && att_text_matches_any(m->options->nodes, node->scope);
 }
 
 /* Whether the queries are all pixels of the map. */

@@ -23,6 +23,16 @@ out_has '"elements": 6'
 run 0 convert kinds.safetensors again.safetensors
 out_has 'tensors      21, 0 skipped'
 
+# The input is not overwritten, by whichever path.
+cp kinds.safetensors before.safetensors
+ln -s kinds.safetensors link.safetensors
+ln kinds.safetensors hard.safetensors
+for out in kinds.safetensors ./kinds.safetensors link.safetensors hard.safetensors; do
+    usage "convert would overwrite its input: $out is the file kinds.safetensors; give OUT another name" \
+        convert kinds.safetensors $out
+done
+cmp -s kinds.safetensors before.safetensors || fail 'a refused conversion changed its input'
+
 mkdir held && cp kinds.safetensors held/model.safetensors
 run 0 convert held of_folder.safetensors
 err_has 'held is a folder; using its model.safetensors'

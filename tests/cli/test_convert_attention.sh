@@ -115,7 +115,7 @@ refused_attending() { # CODE MESSAGE ARGUMENT...
 refused_attending 1 'the heads of this network are in the place of convolutions, one for each pixel' --prune-heads
 refused_attending 2 '--kernel-size: the convolutions of all.safetensors have the kernels' --to-convolution all --kernel-size 3
 refused_attending 1 '"fc" cannot become a convolution: it is a linear layer' --to-convolution fc
-refused_attending 1 '"conv1" is attention in this file, but not by attention_layers, "none"; attscope convert --to-convolution' \
+refused_attending 1 'the layer "conv1" is attention in this file, and attention_layers, "none", does not name it; leave out the option' \
     --attention-layers none
 usage '--alpha belongs to --to-attention' convert "$plain" no.safetensors --alpha 20
 run 1 convert "$here/../goldens/checkpoints/vit_old.pth" no.safetensors --model vit_tiny_patch16_224 --num-heads 2 --to-attention all

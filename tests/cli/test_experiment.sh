@@ -94,11 +94,12 @@ run 1 experiment sort --output file
 err_has 'file is a file, but must be a folder'
 
 usage 'there is no experiment "srot"; did you mean sort?' experiment srot
-usage 'experiment needs NAME; see attscope experiment --help' experiment
+usage 'experiment needs NAME, one of sort, hull, memorize, circle; see attscope experiment --help' experiment
 usage 'experiment circle draws no paths, so that --repeats has no effect' experiment circle --repeats 5
 usage 'experiment sort reads no texts' experiment sort --texts texts.txt
 usage 'experiment circle trains with and without an MLP in any case' experiment circle --mlp
 usage 'experiment circle has no quirk "suns"; did you mean sums?' experiment circle --quirk suns
+usage 'experiment sort has no quirk "sums"; it has unshuffled, padding, all' experiment sort --quirk sums
 usage 'experiment memorize has no quirks' experiment memorize --quirk all
 usage '--lr: "-1" is not a number from 1e-12 to 1000' experiment sort --lr=-1
 usage '--repeats: "0" is not a whole number from 1 to 1000' experiment sort --repeats 0

@@ -31,6 +31,7 @@ out_has 'layer 1, heads 1, 2'
 out_has 'kept         layer 1, head 0: all heads of this layer are degenerate, and a layer needs one'
 run 0 inspect pruned.safetensors
 out_has 'layer_heads    3,1'
+out_has 'layer 1, head 0'
 run 0 validate data --checkpoint pruned.safetensors
 # shellcheck disable=SC2086
 run 0 train data $net --layer-heads 3,1 --initial-checkpoint pruned.safetensors --mean 0.5 --std 0.5 $recipe --epochs 1 \
@@ -51,8 +52,8 @@ grep -q '^degenerate' stdout && fail "degenerate heads of weights with NaN"
 run 1 convert nan.safetensors pruned.safetensors --prune-heads
 err_has 'parameter "blocks.1.attn.centers": element 0 is not finite'
 
-run 2 convert alone.safetensors --to-convolution nosuch
-err_has 'no layer is called "nosuch"'
+usage '--to-convolution: no layer is called "nosuch"; the 2 layers of attention_cnn_quadratic are blocks.0.attn and so on' \
+    convert alone.safetensors --to-convolution nosuch
 run 2 convert alone.safetensors
 err_has 'convert writes a file'
 run 2 convert alone.safetensors x.safetensors --to-convolution all --kernel-size 4

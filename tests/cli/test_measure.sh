@@ -227,6 +227,8 @@ err_has 'kept from the earlier measurements: '
 run 0 measure moved/last.safetensors data --with nsi --nodes 'blocks.0.add1'
 [ "$(grep -o '"instrument":"nsi","node":"[a-z0-9.]*"' moved/measure.jsonl | sort -u | wc -l)" = 2 ] ||
     fail '--nodes with fewer nodes removed other figures'
+run 0 measure moved/last.safetensors data --with nsi --nodes 'blocks.0.add1, *.add2' --json nodes.json
+[ "$(grep -o '"node": "blocks.0.add[12]"' nodes.json | sort -u | wc -l)" = 2 ] || fail "--nodes with two patterns: $(cat nodes.json)"
 head -c 16 data/t10k-images-idx3-ubyte >copied/t10k-images-idx3-ubyte
 tail -c +17 data/t10k-images-idx3-ubyte | tr '\0-\376' '\1-\377' >>copied/t10k-images-idx3-ubyte
 run 0 measure moved/last.safetensors copied --with entropy
@@ -456,6 +458,10 @@ run 2 measure absent.safetensors data --with nsi:block
 err_has 'attscope: instrument nsi: "block" is not option=value; did you mean "per=block"?'
 run 2 measure alone/some.safetensors data --nodes 'blocks.7.*'
 err_has 'matches "blocks.7.*"'
+run 2 measure alone/some.safetensors data --with entropy --nodes attn
+err_has 'the network has no attention that matches "attn"; did you mean "*attn*"?'
+usage 'measure takes one checkpoint at a time, and the operand after it, out/plain/last.safetensors, is a checkpoint, too' \
+    measure alone/some.safetensors out/plain/last.safetensors data
 run 1 measure absent.safetensors data --json nowhere/x.json
 err_is <<'TEXT'
 attscope: nowhere/x.json: No such file or directory

@@ -32,6 +32,7 @@ run 1 report out
 err_is <<'TEXT'
 it contains the run out/broadcast
 it contains the run out/plain
+for all of them, give out/*
 attscope: out holds neither metrics.jsonl nor measure.jsonl: it is not a run's folder
 TEXT
 cp report.html before.html

@@ -23,6 +23,14 @@ static void wildcards_match_whole_names(void **state)
     assert_true(att_text_matches("a*b*c", "aXbYbZc"));
     assert_false(att_text_matches("blocks.*.attn", "blocks.11.attn.qkv"));
     assert_false(att_text_matches("?", ""));
+    assert_true(att_text_matches_any("blocks.0.attn, blocks.1*.attn", "blocks.11.attn"));
+    assert_true(att_text_matches_any("blocks.0.attn ,blocks.1*.attn", "blocks.0.attn"));
+    assert_false(att_text_matches_any("blocks.0.attn,blocks.1*.attn", "blocks.2.attn"));
+    assert_false(att_text_matches_any("blocks.0,attn", "blocks.0,attn"));
+    assert_false(att_text_matches_any("*.attn,*.mlp", "blocks.0.norm"));
+    assert_true(att_text_matches_any("*", "a"));
+    assert_false(att_text_matches_any("", "a"));
+    assert_false(att_text_matches_any("a,", "b"));
 }
 
 static void distances_count_edits_and_transpositions(void **state)

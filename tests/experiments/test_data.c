@@ -365,7 +365,7 @@ static void unknown_quirks_are_refused_with_a_suggestion(void **state)
         const char *experiment, *quirk, *message;
     } cases[] = {
         {"sort", "paddin", "experiment sort has no quirk \"paddin\"; did you mean padding?"},
-        {"hull", "padding", "experiment hull has no quirk \"padding\""},
+        {"hull", "padding", "experiment hull has no quirk \"padding\"; it has unshuffled, all"},
         {"circle", "al", "experiment circle has no quirk \"al\"; did you mean all?"},
         {"memorize", "all", "experiment memorize has no quirks"},
     };

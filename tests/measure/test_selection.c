@@ -32,6 +32,7 @@ static void wrong_names_are_refused(void **state)
     refused("all:count=2", "*", ATT_ERR_ARGUMENT, "\"all\" has no options");
     refused("nsi:per=block,nsi", "*", ATT_ERR_ARGUMENT, "named twice");
     refused("entropy", "layers.*", ATT_ERR_NOT_FOUND, "no attention that matches \"layers.*\"");
+    refused("entropy", "attn", ATT_ERR_NOT_FOUND, "no attention that matches \"attn\"; did you mean \"*attn*\"?");
     refused("nsi", "blocks.9.*", ATT_ERR_NOT_FOUND, "no residual addition that matches");
 }
 

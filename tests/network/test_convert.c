@@ -459,7 +459,7 @@ static void assert_attention_stays(const char *path)
         att_options_set_text(&given, "attention_layers", lists[i]);
         options.options = &given;
         assert_int_equal(att_network_open(context, path, &options, &opened), ATT_ERR_MISMATCH);
-        assert_non_null(strstr(att_context_message(context), "is attention in this file, but not by attention_layers"));
+        assert_non_null(strstr(att_context_message(context), "is attention in this file, and attention_layers"));
     }
 }
 

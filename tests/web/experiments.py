@@ -105,6 +105,14 @@ subprocess.run([attscope, "report", os.path.join(folder, "sort"), "-o", path], c
 both = os.path.join(folder, "both.html")
 subprocess.run([attscope, "report", os.path.join(folder, "sort"), os.path.join(folder, "circle"), "-o", both],
                check=True, stdout=subprocess.DEVNULL)
+for first, record in (("0", "c0"), ("3", "c3")):
+    quirks = [] if first == "0" else ["--quirk", "pairs"]
+    subprocess.run([attscope, "experiment", "circle", "--epochs", "1", "--seeds", "2", "--seed", first, *quirks,
+                    "--output", folder, "--experiment", record], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+seeds = os.path.join(folder, "seeds.html")
+subprocess.run([attscope, "report", os.path.join(folder, "c0"), os.path.join(folder, "c3"), "-o", seeds], check=True,
+               stdout=subprocess.DEVNULL)
 with Browser() as browser:
     page = browser.open(path)
     found = page.evaluate(READ)
@@ -121,6 +129,7 @@ with Browser() as browser:
     check_circle(found, circle)
     settings = page.evaluate("document.querySelector('#overview details').textContent")
     check("published_whole" in settings and "null" not in settings, f"a setting without a value: {settings}")
+    check("2 runs of 2 configurations, one seed each" in found["verdict"], f"one network each: {found['verdict']}")
     # Lines at the same height have labels that can be read.
     page.evaluate(f"""{{
         runs[0].figures.find(f => f.statistic === "whole").mean = {sort["", "baseline"]["mean"]};
@@ -129,6 +138,12 @@ with Browser() as browser:
     page.wait_for_layout()
     one, other = sorted(page.evaluate(READ)["charts"][0]["labels"], key=lambda label: label["top"])
     check(one["bottom"] <= other["top"] + 1, f"labels overlap: {one}, {other}")  # a pixel of leading
+    page = browser.open(seeds)
+    found = page.evaluate(READ)
+    check("Each is an experiment with several seeds of its own" in found["verdict"] and "one seed" not in
+          found["verdict"].lower(), f"several networks each: {found['verdict']}")
+    cards = page.evaluate("[...document.querySelectorAll('.card dl')].map(card => card.textContent)")
+    check(["seeds0 to 1" in cards[0], "seeds3 to 4" in cards[1]] == [True, True], f"seeds of networks: {cards}")
     complaints = page.complaints()
     check(not complaints, str(complaints))
 finish()

@@ -31,7 +31,7 @@ extern "C" {
 /* The options are only read during the call. */
 typedef struct att_measuring_options {
     const char *with;  /* instruments, as in att_measure_create(); NULL: "all" */
-    const char *nodes; /* pattern for the names of nodes; '*' and '?' allowed; NULL: "*" */
+    const char *nodes; /* patterns of names of nodes, separated by commas; '*' and '?' allowed; NULL: "*" */
     int samples;       /* also record the values of each of the first `samples` images: att_measure_keep_samples() */
 
     int maps;               /* write the attention maps of the first `maps` images; 0: none */

@@ -72,7 +72,7 @@ typedef struct att_recipe_images {
 /* Instruments that observe the training. train.measure_every says how often they observe an update. */
 typedef struct att_recipe_measure {
     const char *with;  /* instruments, separated by commas; NULL: none */
-    const char *nodes; /* pattern of the names of nodes; default "*" */
+    const char *nodes; /* patterns of the names of nodes, separated by commas; default "*" */
 } att_recipe_measure;
 
 typedef struct att_recipe_files {
