@@ -18,7 +18,7 @@
 
 enum { LINEAR_X, LINEAR_WEIGHT, LINEAR_BIAS, LINEAR_RESIDUAL };
 enum { TERMS_Q, TERMS_ROW_TABLE, TERMS_COLUMN_TABLE, TERMS_INPUTS };
-enum { TERMS_ROWS, TERMS_COLUMNS, AXES };
+enum { AXES = 2 };
 
 /* A batch, in samples, for which products of weights must pay. */
 enum { FEW_SAMPLES = 8 };

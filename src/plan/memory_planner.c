@@ -98,12 +98,16 @@ static int64_t aligned_bytes(const att_graph *graph, att_value value, int group)
 
 /* --- values that outlive a segment ------------------------------------------------------------------------------- */
 
+/* Whether the node gives a shared value another shape. */
+static bool reshapes_shared(const att_node *node, const att_ref *refs)
+{
+    return strcmp(node->op->name, "reshape") == 0 && att_is_shared(&refs[node->in[0]]);
+}
+
 bool att_node_is_view(const att_node *node, const att_ref *refs)
 {
-    if (strcmp(node->op->name, "reshape") != 0 || !att_is_shared(&refs[node->in[0]]))
-        return false;
     const att_ref *x = &refs[node->in[0]], *y = &refs[node->out[0]];
-    return y->place == x->place && y->offset == x->offset;
+    return reshapes_shared(node, refs) && y->place == x->place && y->offset == x->offset;
 }
 
 /* Places the outputs of a node of the prologue or epilogue, except those that are added to gradients. Other shapes of
@@ -114,7 +118,7 @@ static void place_derived(att_plan *plan, const att_rewritten *from, const att_n
         att_value value = node->out[i];
         if (refs[value].place != ATT_AT_ARENA)
             continue;
-        if (strcmp(node->op->name, "reshape") == 0 && att_is_shared(&refs[node->in[0]])) {
+        if (reshapes_shared(node, refs)) {
             refs[value] = refs[node->in[0]];
             continue;
         }

@@ -184,6 +184,22 @@ static const att_stack_weights *far_layer(void *user, int index)
     return &s->weights;
 }
 
+/* Runs both layers, with a skip, on three tokens of width 2. Returns ln r of the second layer's branch. */
+static double run_far(void *self, far_stack *s, const double tokens[6])
+{
+    att_stack_layer layers[3];
+    att_stack_options o = small(2);
+    o.tokens = 3;
+    o.width = 2;
+    o.heads = 1;
+    o.skip = true;
+    o.tokens_data = tokens;
+    o.layer = far_layer;
+    o.user = s;
+    run(self, &o, layers, NULL);
+    return layers[2].branch.log;
+}
+
 /* Three tokens r_j at 0, 120 and 240 degrees around a mean m of norm 1e20. The form F is such that F (r_2 - r_1) = a
  * and F (r_3 - r_1) = b have the norm 2000 and point to 60 and 210 degrees. So each query's own scores prefer another
  * key than the first by 600 and more, but the shared ones prefer the first key to the second by -m.a = 6.8e22, and to
@@ -194,23 +210,13 @@ static void shared_scores_do_not_swallow_those_of_a_query(void **state)
                  b[] = {2000 * cos(210 * r), 2000 * sin(210 * r)};
     const double tokens[] = {1, 0, -0.5, h, -0.5, -h};
     far_stack s = {.shift = {1e20 * cos(310 * r), 1e20 * sin(310 * r)}};
-    att_stack_layer layers[3];
-    att_stack_options o = small(2);
     for (int i = 0; i < 2; i++) {
         s.form[2 * i] = -M_SQRT2 * (a[i] + b[i]) / 3;
         s.form[2 * i + 1] = M_SQRT2 * (a[i] - b[i]) / (2 * h);
     }
-    o.tokens = 3;
-    o.width = 2;
-    o.heads = 1;
-    o.skip = true;
-    o.tokens_data = tokens;
-    o.layer = far_layer;
-    o.user = &s;
-    run(*state, &o, layers, NULL);
-    const double expected = s.shift[0] * b[0] + s.shift[1] * b[1];
-    if (!(fabs(layers[2].branch.log - expected) < 2e-14 * fabs(expected))) /* 8.5e-15 */
-        fail_msg("ln r %.17g, expected %.17g", layers[2].branch.log, expected);
+    const double expected = s.shift[0] * b[0] + s.shift[1] * b[1], found = run_far(*state, &s, tokens);
+    if (!(fabs(found - expected) < 2e-14 * fabs(expected))) /* 8.5e-15 */
+        fail_msg("ln r %.17g, expected %.17g", found, expected);
 }
 
 /* The shared scores of 1e23 are the same for the first two tokens of (1, 1), (-1, 1), (0, -2), whose mean is (0, 1e20):
@@ -220,17 +226,7 @@ static void own_scores_decide_between_equal_shared_ones(void **state)
 {
     static const double tokens[] = {1, 1, -1, 1, 0, -2};
     far_stack s = {.form = {1000 * M_SQRT2, 0, 0, 1000 * M_SQRT2}, .shift = {0, 1e20}};
-    att_stack_layer layers[3];
-    att_stack_options o = small(2);
-    o.tokens = 3;
-    o.width = 2;
-    o.heads = 1;
-    o.skip = true;
-    o.tokens_data = tokens;
-    o.layer = far_layer;
-    o.user = &s;
-    run(*state, &o, layers, NULL);
-    assert_near(layers[2].branch.log, log(M_SQRT2));
+    assert_near(run_far(*state, &s, tokens), log(M_SQRT2));
 }
 
 /* Each query shares its weight between the keys of its own sign: the tokens stay, times s^2. */
