@@ -11,38 +11,61 @@
 #include "measure/list.h"
 #include "measure/skips.h"
 
-enum { BY, FIRST, PER, SEED }; /* options */
-enum { BY_TNS, BY_ZETA, BY_CHANCE };
-static const char *const by_choices[] = {"tns", "zeta", "random", NULL};
+enum { BY, FIRST, ORDERS, PER, SEED }; /* options */
+enum { BY_TNS, BY_ZETA };
+static const char *const by_choices[] = {"tns", "zeta", NULL};
 static const att_detail options[] = {
-    {.name = "by", .meaning = "what ranks the blocks", .high = BY_CHANCE, .choices = by_choices},
+    {.name = "by", .meaning = "what ranks the blocks", .high = BY_ZETA, .choices = by_choices},
     {.name = "first", .meaning = "how many images rank the blocks", .start = 256, .low = 1, .high = 1e6, .whole = true},
+    {.name = "orders", .meaning = "how many random orders to compare with", .high = 99, .whole = true},
     {.name = "per",
      .meaning = "what is a block: a residual addition or a block of the network",
      .high = ATT_PER_BLOCK,
      .choices = att_per_choices},
-    {.name = "seed", .meaning = "seed of by=random", .start = 1, .high = 1e9, .whole = true}};
+    {.name = "seed", .meaning = "seed of the random orders", .start = 1, .high = 1e9, .whole = true}};
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
 /* Rows: the norms of all steps; then one with the number of images that ranked the blocks (0: the sample is not
- * measured), the right answers with the lowest 0 to `candidates` blocks skipped, the candidates' scores, and their
- * ranks. */
-enum { RANKED, HITS, PER_CANDIDATE = 3 };
+ * measured), the right answers of each variant, the candidates' scores, and their ranks. Variant 0 skips no block; the
+ * variants 1 + n order, ..., n + n order skip the first 1, ..., n candidates of an order. Order 0 is the ranking, the
+ * others are random. */
+enum { RANKED, HITS };
 
-static int64_t row_of(int candidates)
+static int orders_of(double random_orders)
 {
-    return HITS + 1 + (int64_t)PER_CANDIDATE * candidates;
+    return 1 + (int)random_orders;
 }
 
-static int candidates_of(int64_t row)
+static int variants_of(int candidates, int orders)
 {
-    return (int)(row - HITS - 1) / PER_CANDIDATE;
+    return 1 + candidates * orders;
+}
+
+static int64_t row_of(int candidates, int orders)
+{
+    return HITS + variants_of(candidates, orders) + 2 * (int64_t)candidates;
+}
+
+static int candidates_of(int64_t row, int orders)
+{
+    return (int)(row - HITS - 1) / (orders + 2);
 }
 
 static bool is_candidate(const att_requests *requests, const att_residual_step *step)
 {
     return !step->begins && att_requests_has_step(requests, step);
+}
+
+static const char *const random_statistics[] = {"random", "random low", "random high"};
+
+static void add_accuracies(att_requests *requests, int first, int last, const char *statistic)
+{
+    for (int k = first; k <= last; k++) {
+        char node[32];
+        snprintf(node, sizeof node, "skipped.%d", k);
+        att_requests_series(requests, node, -1, statistic);
+    }
 }
 
 static void add_scores(att_requests *requests, const char *statistic)
@@ -57,6 +80,7 @@ static att_status request(att_requests *requests)
 {
     att_graph *graph = att_requests_graph(requests);
     const bool per = att_requests_option(requests, PER) == ATT_PER_BLOCK;
+    const int orders = orders_of(att_requests_option(requests, ORDERS));
     int candidates = 0, steps = 0;
     if (att_graph_find_output(graph, "logits") == ATT_NONE)
         return att_requests_found_nothing(requests, "output named logits");
@@ -68,12 +92,10 @@ static att_status request(att_requests *requests)
     if (steps > ATT_SKIPS_MOST_BLOCKS)
         return att_requests_fail(requests, "the network has %d residual additions, more than %d", steps,
                                  (int)ATT_SKIPS_MOST_BLOCKS);
-    att_requests_study_row(requests, row_of(candidates), 0);
-    for (int k = 0; k <= candidates; k++) {
-        char node[32];
-        snprintf(node, sizeof node, "skipped.%d", k);
-        att_requests_series(requests, node, -1, "top1");
-    }
+    att_requests_study_row(requests, row_of(candidates, orders), 0);
+    add_accuracies(requests, 0, candidates, "top1");
+    for (size_t i = 0; orders > 1 && i < sizeof random_statistics / sizeof *random_statistics; i++)
+        add_accuracies(requests, 1, candidates, random_statistics[i]);
     add_scores(requests, "score");
     add_scores(requests, "rank");
     return candidates > 0 ? ATT_OK : att_requests_found_nothing(requests, "second residual addition");
@@ -188,15 +210,13 @@ static void sort_blocks(study *s)
     }
 }
 
-static void shuffle_blocks(study *s, uint64_t seed)
+/* Shuffles an order of the candidates. */
+static void shuffle(att_random *random, int *order, int count)
 {
-    att_random random = att_random_from(att_random_key(seed, att_random_hash("block_pruning"), 0));
-    for (int i = 0; i < s->count; i++)
-        s->order[i] = i;
-    for (int last = s->count - 1; last > 0; last--) {
-        int other = (int)att_random_below(&random, last + 1), kept = s->order[last];
-        s->order[last] = s->order[other];
-        s->order[other] = kept;
+    for (int last = count - 1; last > 0; last--) {
+        int other = (int)att_random_below(random, last + 1), kept = order[last];
+        order[last] = order[other];
+        order[other] = kept;
     }
 }
 
@@ -210,29 +230,43 @@ static void log_order(const att_study_job *job, const study *s)
     att_text_free(&text);
 }
 
-/* Ranks the blocks and compiles the network with the lowest 0, 1, 2, ... of them skipped. */
+/* Writes the sets of the variants: [variants][count]. order: the ranking, which is shuffled again and again */
+static void choose_sets(uint64_t seed, int *order, int count, int orders, bool *skipped)
+{
+    att_random random = att_random_from(att_random_key(seed, att_random_hash("block_pruning"), 0));
+    bool *set = skipped + count;
+    for (int o = 0; o < orders; o++) {
+        if (o > 0)
+            shuffle(&random, order, count);
+        for (int k = 1; k <= count; k++, set += count)
+            for (int i = 0; i < k; i++)
+                set[order[i]] = true;
+    }
+}
+
+/* Ranks the blocks and compiles the network with the first 0, 1, 2, ... of them skipped, in every order. */
 static att_status rank_blocks(const att_study_job *job, study *s)
 {
-    const size_t n = (size_t)s->count;
-    if (job->options[BY] == BY_CHANCE)
-        shuffle_blocks(s, (uint64_t)job->options[SEED]);
-    else
-        sort_blocks(s);
-    bool *skipped = att_allocate_array(job->context, (n + 1) * n, sizeof *skipped);
-    if (!skipped)
-        return att_fail_memory(job->context, (n + 1) * n, "an instrument");
-    for (size_t k = 1; k <= n; k++)
-        for (size_t i = 0; i < k; i++)
-            skipped[k * n + (size_t)s->order[i]] = true;
+    const int orders = orders_of(job->options[ORDERS]), variants = variants_of(s->count, orders);
+    const size_t n = (size_t)s->count, cells = (size_t)variants * n;
+    sort_blocks(s);
     log_order(job, s);
-    att_status status = att_skips_open(job, s->blocks, s->count, skipped, s->count + 1, &s->skips);
+    bool *skipped = att_allocate_array(job->context, cells, sizeof *skipped);
+    int *order = att_allocate_array(job->context, n, sizeof *order);
+    att_status status = skipped && order ? ATT_OK : att_fail_memory(job->context, cells, "an instrument");
+    if (status == ATT_OK) {
+        memcpy(order, s->order, n * sizeof *order);
+        choose_sets((uint64_t)job->options[SEED], order, s->count, orders, skipped);
+        status = att_skips_open(job, s->blocks, s->count, skipped, variants, &s->skips);
+    }
     att_free(job->context, skipped);
+    att_free(job->context, order);
     return status;
 }
 
 static void write_ranks(const study *s, float *row)
 {
-    float *scores = row + HITS + s->count + 1, *ranks = scores + s->count;
+    float *scores = row + HITS + s->skips.sets, *ranks = scores + s->count;
     row[RANKED] = (float)s->ranked;
     for (int i = 0; i < s->count; i++) {
         scores[i] = (float)att_spread_mean(&s->scores[i]);
@@ -288,68 +322,105 @@ static const att_study pruning_study = {.run = run, .previews = previews, .close
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
-/* values: the number of right answers with the lowest 0, 1, ... blocks skipped, then scores and ranks */
+/* values: the number of right answers of each variant, then scores and ranks */
 typedef struct state {
     int64_t count, ranked;
     double values[];
 } state;
 
-static int values_of(const att_observed *shape)
+typedef struct layout {
+    int candidates, orders, variants, values;
+} layout;
+
+static layout layout_of(const att_observed *shape)
 {
-    return (int)shape->lengths[shape->count - 1] - HITS;
+    const int64_t row = shape->lengths[shape->count - 1];
+    layout l = {.orders = orders_of(shape->options[ORDERS]), .values = (int)row - HITS};
+    l.candidates = candidates_of(row, l.orders);
+    l.variants = variants_of(l.candidates, l.orders);
+    return l;
 }
 
 static size_t size(const att_observed *shape)
 {
-    return sizeof(state) + (size_t)values_of(shape) * sizeof(double);
+    return sizeof(state) + (size_t)layout_of(shape).values * sizeof(double);
 }
 
 static void observe(void *own, const att_observed *observed)
 {
     state *s = own;
     const float *row = observed->rows[observed->count - 1];
-    const int candidates = candidates_of(observed->lengths[observed->count - 1]);
+    const layout l = layout_of(observed);
     if (row[RANKED] == 0 || isnan(row[HITS]))
         return;
     s->count++;
     s->ranked = (int64_t)row[RANKED];
-    for (int i = 0; i < values_of(observed); i++)
-        s->values[i] = row[HITS + i] + (i <= candidates ? s->values[i] : 0);
+    for (int i = 0; i < l.values; i++)
+        s->values[i] = row[HITS + i] + (i < l.variants ? s->values[i] : 0);
 }
 
 static void merge(void *own, const void *later, const att_observed *shape)
 {
     state *s = own;
     const state *more = later;
-    const int candidates = candidates_of(shape->lengths[shape->count - 1]);
+    const layout l = layout_of(shape);
     if (more->count == 0)
         return;
     s->count += more->count;
     s->ranked = more->ranked;
-    for (int i = 0; i < values_of(shape); i++)
-        s->values[i] = more->values[i] + (i <= candidates ? s->values[i] : 0);
+    for (int i = 0; i < l.values; i++)
+        s->values[i] = more->values[i] + (i < l.variants ? s->values[i] : 0);
+}
+
+/* A figure over `count` images. */
+static att_figure figure(double value, double deviation, int64_t count)
+{
+    if (count == 0)
+        return (att_figure){.mean = NAN, .deviation = NAN};
+    return (att_figure){.mean = value, .deviation = deviation, .count = count, .undefined = isnan(value) ? count : 0};
+}
+
+static double accuracy(const state *s, int variant)
+{
+    return 100 * s->values[variant] / (double)s->count;
+}
+
+/* Writes mean, lowest and highest accuracy with k blocks skipped, over the random orders. */
+static void compare(const state *s, layout l, int k, att_figure *mean, att_figure *low, att_figure *high)
+{
+    double sum = 0, least = INFINITY, most = -INFINITY;
+    for (int o = 1; o < l.orders; o++) {
+        const double value = accuracy(s, o * l.candidates + k);
+        sum += value;
+        least = fmin(least, value);
+        most = fmax(most, value);
+    }
+    *mean = figure(sum / (l.orders - 1), NAN, s->count);
+    *low = figure(least, NAN, s->count);
+    *high = figure(most, NAN, s->count);
 }
 
 static void report(const void *own, const att_observed *shape, att_figure *figures)
 {
     const state *s = own;
-    const int candidates = candidates_of(shape->lengths[shape->count - 1]), accuracies = candidates + 1;
-    for (int i = 0; i < values_of(shape); i++) {
-        double n = (double)s->count, value = s->count > 0 ? s->values[i] : NAN;
-        double mean = i < accuracies ? 100 * value / n : value, p = value / n;
-        bool known = !isnan(value);
-        figures[i] = (att_figure){.mean = mean,
-                                  .deviation = i < accuracies && n > 1 ? 100 * sqrt(p * (1 - p) * n / (n - 1)) : NAN,
-                                  .count = i < accuracies ? s->count : s->ranked,
-                                  .undefined = known            ? 0
-                                               : i < accuracies ? s->count
-                                                                : s->ranked};
-        if (s->count == 0)
-            figures[i] = (att_figure){.mean = NAN, .deviation = NAN};
+    const layout l = layout_of(shape);
+    const double n = (double)s->count;
+    for (int k = 0; k <= l.candidates; k++) {
+        const double p = s->values[k] / n;
+        *figures++ = figure(100 * p, n > 1 ? 100 * sqrt(p * (1 - p) * n / (n - 1)) : NAN, s->count);
     }
+    for (int k = 1; l.orders > 1 && k <= l.candidates; k++, figures++)
+        compare(s, l, k, figures, figures + l.candidates, figures + 2 * l.candidates);
+    if (l.orders > 1)
+        figures += 2 * l.candidates;
+    for (int i = l.variants; i < l.values; i++)
+        *figures++ = figure(s->values[i], NAN, s->count > 0 ? s->ranked : 0);
 }
 
 static const att_statistic_info statistics[] = {{"top1", "top-1", "%"},
+                                                {"random", "top-1, mean over random orders", "%"},
+                                                {"random low", "top-1, lowest of the random orders", "%"},
+                                                {"random high", "top-1, highest of the random orders", "%"},
                                                 {"score", "score of the ranking", "1"},
                                                 {"rank", "place in the ranking, 1: skipped first", "1"},
                                                 {NULL, NULL, NULL}};
@@ -376,7 +447,10 @@ const att_instrument att_instrument_block_pruning = {
                  "first step of each stage is never skipped and has no zeta in TNS. zeta is nsi in its reading "
                  "attention, with "
                  "per=block that of nsi:per=block. Every ranking is by the full network: scores are not computed "
-                 "again after a skip. Compare with by=random and several seeds",
+                 "again after a skip. `orders` random orders are skipped on the same images, for comparison: a ranking "
+                 "that "
+                 "is no better than chance is above the highest of R orders with probability 1/(R + 1), for "
+                 "each K alone",
              .options = options,
              .option_count = sizeof options / sizeof *options,
              .needs_labels = true,

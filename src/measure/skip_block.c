@@ -19,7 +19,8 @@ static const att_detail options[] = {{.name = "per",
 static att_status request(att_requests *requests)
 {
     static const char *const per_block[] = {"lost", "lost low", "lost high", "zeta"};
-    static const char *const whole[] = {"top1", "spearman", "kendall"};
+    static const char *const whole[] = {"top1",    "spearman",    "spearman low", "spearman high",
+                                        "kendall", "kendall low", "kendall high"};
     att_graph *graph = att_requests_graph(requests);
     const bool per = att_requests_option(requests, PER) == ATT_PER_BLOCK;
     int blocks = 0;
@@ -156,10 +157,24 @@ static double interval(const state *s, int block, int side)
     return s->count > 0 ? 100 * (mean + side * 1.959964 * error) : NAN;
 }
 
-/* The rank correlations of accuracy lost and zeta, over blocks that do not begin a stage. Returns their number. */
-static int correlate(const state *s, const att_observed *shape, double *spearman, double *kendall)
+/* A rank correlation with its 95 % interval, NaN where it is undefined. */
+typedef struct correlation {
+    double value, low, high;
+} correlation;
+
+/* Fisher's z with the variance of Bonett and Wright (2000): `numerator` / (n - `lost`). */
+static correlation with_interval(double value, double numerator, int lost, int n)
 {
-    double lost[ATT_SKIPS_MOST_BLOCKS], zeta[ATT_SKIPS_MOST_BLOCKS], ranks[2][ATT_SKIPS_MOST_BLOCKS];
+    if (n <= lost || !(fabs(value) < 1))
+        return (correlation){value, NAN, NAN};
+    const double z = atanh(value), error = 1.959964 * sqrt(numerator / (n - lost));
+    return (correlation){value, tanh(z - error), tanh(z + error)};
+}
+
+/* The rank correlations of accuracy lost and zeta, over blocks that do not begin a stage. Returns their number. */
+static int correlate(const state *s, const att_observed *shape, correlation *spearman, correlation *kendall)
+{
+    double lost[ATT_SKIPS_MOST_BLOCKS] = {0}, zeta[ATT_SKIPS_MOST_BLOCKS], ranks[2][ATT_SKIPS_MOST_BLOCKS];
     int n = 0;
     for (int b = 0; b < blocks_of(shape); b++) {
         if (shape->constants[b] == 0 || s->blocks[b].zeta.count == 0)
@@ -169,8 +184,9 @@ static int correlate(const state *s, const att_observed *shape, double *spearman
     }
     att_rank_twice(lost, n, ranks[0]);
     att_rank_twice(zeta, n, ranks[1]);
-    *spearman = att_spearman(ranks[0], ranks[1], n);
-    *kendall = att_kendall(lost, zeta, n);
+    const double rho = att_spearman(ranks[0], ranks[1], n);
+    *spearman = with_interval(rho, 1 + rho * rho / 2, 3, n);
+    *kendall = with_interval(att_kendall(lost, zeta, n), 0.437, 4, n);
     return s->count > 0 ? n : 0;
 }
 
@@ -179,11 +195,18 @@ static att_figure figure(double value, int64_t count)
     return (att_figure){.mean = value, .deviation = NAN, .count = count, .undefined = isnan(value) ? count : 0};
 }
 
+static void report_correlation(correlation of, int64_t count, att_figure figures[3])
+{
+    figures[0] = figure(of.value, count);
+    figures[1] = figure(of.low, count);
+    figures[2] = figure(of.high, count);
+}
+
 static void report(const void *own, const att_observed *shape, att_figure *figures)
 {
     const state *s = own;
     const int count = blocks_of(shape);
-    double spearman, kendall;
+    correlation spearman, kendall;
     for (int b = 0; b < count; b++) {
         const att_spread *zeta = &s->blocks[b].zeta;
         figures[b] = figure(s->count > 0 ? lost_by(s, b) : NAN, s->count);
@@ -195,8 +218,8 @@ static void report(const void *own, const att_observed *shape, att_figure *figur
     int compared = correlate(s, shape, &spearman, &kendall);
     figures += 4 * count;
     figures[0] = figure(s->count > 0 ? 100 * (double)s->right / (double)s->count : NAN, s->count);
-    figures[1] = figure(spearman, compared);
-    figures[2] = figure(kendall, compared);
+    report_correlation(spearman, compared, figures + 1);
+    report_correlation(kendall, compared, figures + 4);
 }
 
 static const att_statistic_info statistics[] = {{"lost", "top-1 lost", "% points"},
@@ -205,7 +228,11 @@ static const att_statistic_info statistics[] = {{"lost", "top-1 lost", "% points
                                                 {"zeta", "ζ", "1"},
                                                 {"top1", "top-1, nothing skipped", "%"},
                                                 {"spearman", "ρ of top-1 lost and ζ, n: blocks", "1"},
+                                                {"spearman low", "ρ, lower end of the 95 % interval", "1"},
+                                                {"spearman high", "ρ, upper end of the 95 % interval", "1"},
                                                 {"kendall", "τ of top-1 lost and ζ, n: blocks", "1"},
+                                                {"kendall low", "τ, lower end of the 95 % interval", "1"},
+                                                {"kendall high", "τ, upper end of the 95 % interval", "1"},
                                                 {NULL, NULL, NULL}};
 
 static const att_statistic_scale scales[] = {
@@ -226,8 +253,9 @@ const att_instrument att_instrument_skip_block = {
                  "one block is skipped at a time, without training; a ReLU after the addition stays. The interval "
                  "is that of a difference of paired proportions (Agresti and Min 2005), 95 %, for each block alone."
                  " zeta is nsi in its reading attention, with skip_block:per=block that of nsi:per=block. The "
-                 "correlation leaves out the first step of each stage; its n is the number of blocks, which are not "
-                 "independent",
+                 "correlations leave out the first step of each stage; their n is the number of blocks, and their 95 % "
+                 "intervals (Fisher's z; Bonett and Wright 2000) take these blocks for independent, which they are "
+                 "not",
              .options = options,
              .option_count = sizeof options / sizeof *options,
              .needs_labels = true,

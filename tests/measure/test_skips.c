@@ -183,6 +183,23 @@ static double interval(const bool *before, int side)
     return 100 * (mean + side * 1.959964 * sqrt(((lost + won) / n - mean * mean) / n));
 }
 
+/* Bonett and Wright (2000): half the width of the interval of atanh(r) is 1.959964 sqrt(variance). */
+static void check_correlation(const att_measure *measure, const char *name, double variance)
+{
+    char low[32], high[32];
+    snprintf(low, sizeof low, "%s low", name);
+    snprintf(high, sizeof high, "%s high", name);
+    const double value = figure_of(measure, "skip_block", "", name).mean;
+    const double ends[] = {figure_of(measure, "skip_block", "", low).mean,
+                           figure_of(measure, "skip_block", "", high).mean};
+    if (fabs(value) == 1) {
+        assert_true(isnan(ends[0]) && isnan(ends[1]));
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        assert_true(fabs(atanh(ends[i]) - atanh(value) - (2 * i - 1) * 1.959964 * sqrt(variance)) < 1e-6);
+}
+
 static void skipping_a_block_equals_a_branch_of_zeros(void **state)
 {
     att_context *context = *state;
@@ -216,7 +233,15 @@ static void skipping_a_block_equals_a_branch_of_zeros(void **state)
             net_close(&zero);
         }
         assert_true(changes);
-        assert_int_equal(figure_of(measure, "skip_block", "", "spearman").count, of->blocks - of->stages);
+        const int compared = of->blocks - of->stages;
+        const att_measurement rho = figure_of(measure, "skip_block", "", "spearman");
+        assert_int_equal(rho.count, compared);
+        if (compared > 4) {
+            check_correlation(measure, "spearman", (1 + rho.mean * rho.mean / 2) / (compared - 3));
+            check_correlation(measure, "kendall", 0.437 / (compared - 4));
+        } else {
+            assert_true(isnan(figure_of(measure, "skip_block", "", "kendall low").mean));
+        }
         att_measure_destroy(&measure);
     }
 }
@@ -260,6 +285,47 @@ static void pruning_skips_the_lowest_blocks_on_the_other_images(void **state)
             assert_true(fabs(top1 - 100.0 * right_answers(FIRST) / (IMAGES - FIRST)) < 1e-9);
         }
         net_close(&zero);
+        att_measure_destroy(&measure);
+    }
+}
+
+/* The first of 99 random orders is each block in turn, and all blocks are skipped at the end of every order. */
+static void random_orders_are_compared(void **state)
+{
+    att_context *context = *state;
+    for (size_t k = 0; k < sizeof networks / sizeof *networks; k++) {
+        const network *of = &networks[k];
+        const int candidates = of->blocks - of->stages;
+        att_measure *measure = NULL;
+        char with[64], last[32];
+        draw(context, of);
+        snprintf(with, sizeof with, "block_pruning:first=%d,orders=99", FIRST);
+        net n = observe(context, of, with, &measure);
+        net_close(&n);
+        double least = 100, most = 0, sum = 0;
+        for (int b = 0; b < of->blocks; b++) {
+            if (begins_stage(of, b))
+                continue;
+            net zero = net_open(context, of, NULL, NULL);
+            clear_layer(&zero, of->last_layers[b]);
+            net_run(&zero, 0, IMAGES);
+            const double top1 = 100.0 * right_answers(FIRST) / (IMAGES - FIRST);
+            least = fmin(least, top1);
+            most = fmax(most, top1);
+            sum += top1;
+            net_close(&zero);
+        }
+        assert_true(least < most);
+        assert_true(fabs(figure_of(measure, "block_pruning", "skipped.1", "random low").mean - least) < 1e-9);
+        assert_true(fabs(figure_of(measure, "block_pruning", "skipped.1", "random high").mean - most) < 1e-9);
+        /* 99 draws of a block: the mean is within a quarter of the range, five standard errors or more. */
+        const double mean = figure_of(measure, "block_pruning", "skipped.1", "random").mean;
+        assert_true(fabs(mean - sum / candidates) < (most - least) / 4);
+        snprintf(last, sizeof last, "skipped.%d", candidates);
+        const double whole = figure_of(measure, "block_pruning", last, "top1").mean;
+        static const char *const names[] = {"random", "random low", "random high"};
+        for (int i = 0; i < 3; i++)
+            assert_true(fabs(figure_of(measure, "block_pruning", last, names[i]).mean - whole) < 1e-9);
         att_measure_destroy(&measure);
     }
 }
@@ -330,6 +396,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(skipping_a_block_equals_a_branch_of_zeros),
         cmocka_unit_test(pruning_skips_the_lowest_blocks_on_the_other_images),
+        cmocka_unit_test(random_orders_are_compared),
         cmocka_unit_test(scores_are_those_of_the_first_images),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
