@@ -15,15 +15,19 @@
  *      own object: a dictionary, a list, or one tensor, which is named "tensor";
  *   2. the keys of nested containers are joined by dots;
  *   3. prefixes that nearly all names have (module., _orig_mod., model., backbone., ...) are removed. At most 16 names,
- *      and at most a quarter of them, may lack such a prefix (a counter, a loss's weights).
+ *      and at most a quarter of them, may lack such a prefix (a counter).
  *
  * Step 3 also applies to safetensors files and to an index.
  *
- * In both formats, tensors that only self-supervised training uses are skipped: mask_token; MAE's decoder
+ * In both formats, tensors that only training uses are skipped: mask_token; MAE's decoder
  * (decoder_embed., decoder_pos_embed, decoder_blocks., decoder_norm., decoder_pred.); the projection heads of DINO,
  * iBOT and DINOv2 (head.mlp., head.last_layer, dino_head., ibot_head., ...). If the network's names begin with
  * encoder_q. or base_encoder., MoCo's projection (fc. or head. in it), second encoder, predictor and queue are skipped
- * as well. Blocks of a ViT that DINOv2 has split into chunks ("blocks.<chunk>.<block>.") get their usual names.
+ * as well. If the network's names have any prefix of step 3, tensors without it whose names show that they are part of
+ * a loss (criterion., loss_fn.weight, class_weights, ...), a metric (val_acc., metrics., states of torchmetrics such as
+ * auc.preds), a moving average (ema., ema_model., ...) or a teacher (teacher.) are skipped, too: programs with
+ * Lightning store them beside the network. They do not count in step 3. Blocks of a ViT that DINOv2 has split into
+ * chunks ("blocks.<chunk>.<block>.") get their usual names.
  *
  * A moving average of the weights (state_dict_ema, model_ema, ...) is found in the same way. If the file also has
  * weights, the average's tensors are called "ema.<name>" and come after the others; if not, the average is taken as the

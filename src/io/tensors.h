@@ -60,7 +60,7 @@ void att_tensors_forget(att_tensors *file);
 bool att_tensors_are_borrowed(const att_tensors *file);
 
 /* Changes the names of the tensors, starting at item `first`, to those of the network, as described in
- * attscope/tensors.h: removes common prefixes ("module."), removes tensors that only self-supervised training uses and
+ * attscope/tensors.h: removes common prefixes ("module."), removes tensors that only training uses and
  * adds them to file->skipped, and joins chunks of blocks. A prefix is common if at most 16 tensors, and at most a
  * quarter of them, lack it; these keep their names. Appends a description of the changes to `changes`. Error:
  * ERR_MEMORY.

@@ -8,33 +8,65 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* --- tensors that only self-supervised training uses -------------------------------------------------------------- */
+/* --- tensors that only training uses ------------------------------------------------------------------------------ */
 
-/* Names of tensors to skip. The first pattern that matches counts. contrastive: the pattern applies only to files with
- * two encoders, as in MoCo, which are recognised by a prefix of the encoder. In other files a tensor of that name may
- * belong to the network. */
+/* Which files and names a pattern applies to. */
+enum {
+    ANYWHERE = 1,
+    CONTRASTIVE = 2, /* files with two encoders, as in MoCo, which are recognised by a prefix of the encoder. In other
+                        files a tensor of that name may belong to the network */
+    BESIDE = 4,      /* names that lack the prefix of the network: losses, metrics and copies of the network that a
+                        training program keeps beside it, as those of Lightning do */
+};
+
+/* Names of tensors to skip. The first pattern that matches counts. */
 static const struct training_pattern {
     const char *pattern;
-    bool contrastive;
+    int where;
 } training_only[] = {
-    {"mask_token", false},
-    {"decoder_pos_embed", false},
-    {"decoder_embed.*", false},
-    {"decoder_blocks.*", false},
-    {"decoder_norm.*", false},
-    {"decoder_pred.*", false},
-    {"head.mlp.*", false},
-    {"head.last_layer*", false},
-    {"dino_head.*", false},
-    {"ibot_head.*", false},
-    {"dino_loss.*", false},
-    {"ibot_patch_loss.*", false},
-    {"encoder_k.*", true},
-    {"momentum_encoder.*", true},
-    {"predictor.*", true},
-    {"queue*", true},
-    {"fc.*", true},
-    {"head.*", true},
+    {"mask_token", ANYWHERE},
+    {"decoder_pos_embed", ANYWHERE},
+    {"decoder_embed.*", ANYWHERE},
+    {"decoder_blocks.*", ANYWHERE},
+    {"decoder_norm.*", ANYWHERE},
+    {"decoder_pred.*", ANYWHERE},
+    {"head.mlp.*", ANYWHERE},
+    {"head.last_layer*", ANYWHERE},
+    {"dino_head.*", ANYWHERE},
+    {"ibot_head.*", ANYWHERE},
+    {"dino_loss.*", ANYWHERE},
+    {"ibot_patch_loss.*", ANYWHERE},
+    {"encoder_k.*", CONTRASTIVE},
+    {"momentum_encoder.*", CONTRASTIVE},
+    {"predictor.*", CONTRASTIVE},
+    {"queue*", CONTRASTIVE},
+    {"fc.*", CONTRASTIVE},
+    {"head.*", CONTRASTIVE},
+    {"criterion*", BESIDE},
+    {"*_criterion.*", BESIDE},
+    {"loss*", BESIDE},
+    {"*loss.*", BESIDE},
+    {"*_loss_*", BESIDE},
+    {"class_weight*", BESIDE},
+    {"pos_weight", BESIDE},
+    {"*metric*", BESIDE},
+    {"*acc.*", BESIDE},
+    {"*accuracy*", BESIDE},
+    {"*.tp", BESIDE}, /* the states of torchmetrics */
+    {"*.fp", BESIDE},
+    {"*.tn", BESIDE},
+    {"*.fn", BESIDE},
+    {"*.confmat", BESIDE},
+    {"*.preds", BESIDE},
+    {"*.target", BESIDE},
+    {"*.correct", BESIDE},
+    {"*.total", BESIDE},
+    {"*.num_batches", BESIDE},
+    {"*.*_value", BESIDE},
+    {"ema.*", BESIDE},
+    {"ema_*", BESIDE},
+    {"*_ema.*", BESIDE},
+    {"teacher.*", BESIDE},
 };
 
 static const struct prefix {
@@ -43,11 +75,17 @@ static const struct prefix {
 } prefixes[] = {{"module.", false}, {"_orig_mod.", false}, {"model.", false},    {"backbone.", false},
                 {"net.", false},    {"network.", false},   {"encoder_q.", true}, {"base_encoder.", true}};
 
-/* Returns the index of the pattern that matches a tensor to skip, or -1 for other tensors. */
-static int training_pattern_of(const char *name, bool contrastive)
+static bool has_prefix(const char *name, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return strncmp(name, prefix, length) == 0 && name[length] != '\0';
+}
+
+/* Returns the index of the first pattern with one of these places that matches a name, or -1. */
+static int training_pattern_of(const char *name, int where)
 {
     for (size_t i = 0; i < COUNT(training_only); i++)
-        if ((contrastive || !training_only[i].contrastive) && att_text_matches(training_only[i].pattern, name))
+        if ((training_only[i].where & where) && att_text_matches(training_only[i].pattern, name))
             return (int)i;
     return -1;
 }
@@ -72,29 +110,27 @@ static att_status record_skipped(att_tensors *file, const int counts[COUNT(train
     return copy ? ATT_OK : att_fail_memory(file->context, 256, file->path);
 }
 
-static att_status skip_training_only(att_tensors *file, int first, bool contrastive)
+/* Removes the tensors that a pattern with one of these places matches, unless they have the prefix, which is removed
+ * from their names. prefix: NULL means that no name has it. Adds the number of removed tensors to counts. */
+static void remove_training_only(att_tensors *file, int first, const char *prefix, int where,
+                                 int counts[COUNT(training_only)])
 {
-    int counts[COUNT(training_only)] = {0}, kept = first;
+    int kept = first;
     for (int i = first; i < file->count; i++) {
-        int pattern = training_pattern_of(file->items[i].info.name, contrastive);
+        att_tensors_item item = file->items[i];
+        bool has_it = prefix && has_prefix(item.info.name, prefix);
+        int pattern = has_it ? -1 : training_pattern_of(item.info.name, where);
+        if (has_it)
+            item.info.name += strlen(prefix);
         if (pattern < 0)
-            file->items[kept++] = file->items[i];
+            file->items[kept++] = item;
         else
             counts[pattern]++;
     }
-    if (kept == file->count)
-        return ATT_OK;
     file->count = kept;
-    return record_skipped(file, counts);
 }
 
 /* --- prefixes ----------------------------------------------------------------------------------------------------- */
-
-static bool has_prefix(const char *name, const char *prefix)
-{
-    size_t length = strlen(prefix);
-    return strncmp(name, prefix, length) == 0 && name[length] != '\0';
-}
 
 /* Returns whether removing the prefix would give this name to a tensor at or after item `first`. */
 static bool is_taken(const att_tensors *file, int first, const char *prefix, const char *name)
@@ -113,12 +149,13 @@ static bool is_taken(const att_tensors *file, int first, const char *prefix, con
 static int count_without_prefix(const att_tensors *file, int first, const struct prefix *prefix)
 {
     enum { MAX_WITHOUT = 16, SHARE = 4 };
+    const int where = ANYWHERE | BESIDE | (prefix->contrastive ? CONTRASTIVE : 0);
     int without = 0, with = 0;
     for (int i = first; i < file->count; i++) {
         const char *name = file->items[i].info.name;
         if (has_prefix(name, prefix->text))
             with++;
-        else if (training_pattern_of(name, prefix->contrastive) < 0) {
+        else if (training_pattern_of(name, where) < 0) {
             if (++without > MAX_WITHOUT || is_taken(file, first, prefix->text, name))
                 return -1;
         }
@@ -128,8 +165,9 @@ static int count_without_prefix(const att_tensors *file, int first, const struct
 
 enum { MOST_PREFIXES = 8 }; /* limit on prefixes that follow each other */
 
-/* Removes common prefixes. Sets *contrastive if one of them is that of an encoder in a file with two encoders. */
-static void strip(att_tensors *file, int first, att_text *changes, bool *contrastive)
+/* Removes common prefixes, and tensors beside the network that lack them. Sets *contrastive if one of the prefixes is
+ * that of an encoder in a file with two encoders. */
+static void strip(att_tensors *file, int first, att_text *changes, bool *contrastive, int counts[COUNT(training_only)])
 {
     const char *word = " without the prefix ";
     int without = 0, stripped = 0;
@@ -137,9 +175,7 @@ static void strip(att_tensors *file, int first, att_text *changes, bool *contras
         int lacking = count_without_prefix(file, first, &prefixes[p]);
         if (lacking < 0)
             continue;
-        for (int i = first; i < file->count; i++)
-            if (has_prefix(file->items[i].info.name, prefixes[p].text))
-                file->items[i].info.name += strlen(prefixes[p].text);
+        remove_training_only(file, first, prefixes[p].text, BESIDE, counts);
         att_text_append(changes, "%s%s", word, prefixes[p].text);
         word = "";
         without = lacking;
@@ -213,8 +249,11 @@ static att_status join_chunks(att_tensors *file, int first, att_text *changes)
 
 att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes)
 {
+    int counts[COUNT(training_only)] = {0};
+    const int count = file->count;
     bool contrastive = false;
-    strip(file, first, changes, &contrastive);
-    ATT_TRY(skip_training_only(file, first, contrastive));
+    strip(file, first, changes, &contrastive, counts);
+    remove_training_only(file, first, NULL, ANYWHERE | (contrastive ? CONTRASTIVE : 0), counts);
+    ATT_TRY(file->count < count ? record_skipped(file, counts) : ATT_OK);
     return join_chunks(file, first, changes);
 }

@@ -448,14 +448,9 @@ static void a_few_other_tensors_do_not_hide_the_prefix(void **state)
         const char *first, *last, *origin;
     } cases[] = {
         {3, {"counter"}, 1, "a", "counter", "PyTorch's tensors without the prefix module.model. (1 other tensor)"},
-        {6,
-         {"module.loss.w", "n"},
-         2,
-         "a",
-         "n",
-         "PyTorch's tensors without the prefix module.model. (2 other tensors)"},
+        {6, {"module.x.w", "n"}, 2, "a", "n", "PyTorch's tensors without the prefix module.model. (2 other tensors)"},
         {2, {"counter"}, 1, "module.model.a", "counter", "PyTorch's tensors"}, /* more than a quarter of the tensors */
-        {5, {"module.loss.w", "n"}, 2, "model.a", "n", "PyTorch's tensors without the prefix module. (1 other tensor)"},
+        {5, {"module.x.w", "n"}, 2, "model.a", "n", "PyTorch's tensors without the prefix module. (1 other tensor)"},
         {4,
          {"a"},
          1,

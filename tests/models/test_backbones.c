@@ -267,7 +267,16 @@ static void leftovers_of_training_are_skipped(void **state)
                                               "module.encoder_k.conv1.weight",
                                               "module.queue",
                                               "module.queue_ptr",
-                                              NULL};
+                                              NULL},
+                             *const lightning[] = {"criterion.weight", "criterion.pos_weight",  "val_acc.tp",
+                                                   "val_acc.fn",       "train_loss.mean_value", "metrics.top1.correct",
+                                                   "class_weights",    "val_f1_best.max_value", NULL},
+                             *const wrapped[] = {"module.loss_fn.weight",        "module.focal_loss.alpha",
+                                                 "module.val_auc.preds",         "module.val_auc.target",
+                                                 "ema_model.module.norm.weight", NULL},
+                             *const copies[] = {"ema.a", "ema.b", "ema.c", "ema.d",     "ema.e", "ema.f", "ema.g",
+                                                "ema.h", "ema.i", "ema.j", "ema.k",     "ema.l", "ema.m", "ema.n",
+                                                "ema.o", "ema.p", "ema.q", "teacher.r", NULL};
     att_option_values options = small(), residual = att_options_none();
     att_options_set(&options, "num_classes", 0), att_options_set(&residual, "num_classes", 0);
     att_options_set(&residual, "img_size", 8), att_options_set(&residual, "depth", 11),
@@ -280,14 +289,29 @@ static void leftovers_of_training_are_skipped(void **state)
                   "mask_token, dino_head.*, ibot_head.*");
     check_skipped(p, "resnet29", &residual, "module.encoder_q.", false, moco, "encoder_k.*, queue* (2), fc.* (2)");
     check_skipped(p, "resnet29", &residual, "backbone.", false, dino, "head.mlp.* (2), head.last_layer*");
+    check_skipped(p, "vit_tiny_patch16_224", &options, "model.", false, lightning,
+                  "criterion* (2), *loss.*, class_weight*, *metric*, *acc.* (2), *.*_value");
+    check_skipped(p, "resnet29", &residual, "module.net.", false, wrapped, "loss*, *loss.*, *.preds, *.target, ema_*");
+    check_skipped(p, "vit_tiny_patch16_224", &options, "model.", false, copies, "ema.* (17), teacher.*");
 }
 
 /* Tensors that belong to a network's computation are never skipped. */
 static void parts_of_a_network_are_not_skipped(void **state)
 {
     const place *p = *state;
-    static const char *const parts[] = {"register_tokens", "blocks.0.mlp.w12.weight", "fc.0.weight", "queue",
-                                        "predictor.0.weight"};
+    static const struct {
+        const char *prefix, *part, *says;
+    } parts[] = {
+        {"", "register_tokens", "register_tokens"},
+        {"", "blocks.0.mlp.w12.weight", "blocks.0.mlp.w12.weight"},
+        {"", "fc.0.weight", "fc.0.weight"},
+        {"", "queue", "queue"},
+        {"", "predictor.0.weight", "predictor.0.weight"},
+        {"", "criterion.weight", "criterion.weight"},
+        {"model.", "model.criterion.weight", "\"criterion.weight"},
+        {"model.", "model.val_acc.tp", "\"val_acc.tp"},
+        {"model.", "proj.weight", "proj.weight"},
+    };
     static char names[MOST][64];
     att_option_values options = small();
     att_option_values heads = att_options_none();
@@ -296,11 +320,11 @@ static void parts_of_a_network_are_not_skipped(void **state)
     att_options_set(&options, "num_classes", 0);
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        tensors t = backbone(model, "", false, names);
-        add_tensor(&t, parts[i], att_shape_of(3));
+        tensors t = backbone(model, parts[i].prefix, false, names);
+        add_tensor(&t, parts[i].part, att_shape_of(3));
         write_tensors(p, &t, NULL);
         assert_int_equal(identify(p, "vit_tiny_patch16_224", NULL, &identity), ATT_ERR_UNSUPPORTED);
-        says(att_context_message(p->context), parts[i]);
+        says(att_context_message(p->context), parts[i].says);
     }
     tensors t = backbone(model, "", false, names);
     for (int i = 0; i < t.count; i++)
