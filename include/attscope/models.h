@@ -27,7 +27,9 @@ typedef struct att_model att_model;
 /* How images are prepared for the network. */
 typedef struct att_preprocess {
     int height, width, in_chans;
-    double mean[3], std[3]; /* for pixels in 0..1; the first in_chans elements are used */
+    /* For pixels in 0..1; the first in_chans elements are used. Where a source gives three for a network of one
+     * channel, their average is used, as in timm. */
+    double mean[3], std[3];
     double crop_pct;        /* (0, 1]; evaluation resizes to the sides divided by crop_pct */
     char crop_mode[8];      /* "center", "squash", "border": ATT_CROP_CENTER and so on (data.h) */
     char interpolation[16]; /* "bicubic", "bilinear" */
@@ -192,7 +194,8 @@ ATT_API att_status att_model_identity_text(att_context *context, const att_ident
  * another grid of patches (img_size) is resampled as in timm, and the log says so. The grid of the file is taken from
  * its metadata, or from its side files if the model's options come from att_model_identify(). If no source gives it, it
  * is the model's grid if the number of positions is equal, else a square grid, else one with the model's proportions.
- */
+ * For a model of grey images (in_chans 1), a first convolution for three colours is summed over them as in timm, and
+ * the log says so. */
 ATT_API att_status att_model_load(const att_model *model, const att_tensors *file, att_weights *weights);
 
 /* A head that was not loaded. */

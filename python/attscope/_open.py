@@ -139,6 +139,8 @@ def _take_preprocessing(network: Network, config: dict[str, Any]) -> None:
         p = lib.att_preprocess.from_buffer_copy(core.att_network_identity(handle).contents.preprocess)
         for member in ("mean", "std"):
             values = config.get(member)
+            if values is not None and p.in_chans == 1:
+                values = [sum(values) / len(values)]  # as timm, whose pretrained_cfg has three for a grey network, too
             if values is not None and len(values) == p.in_chans:
                 getattr(p, member)[: p.in_chans] = values
         p.crop_pct = config.get("crop_pct") or p.crop_pct

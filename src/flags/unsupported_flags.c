@@ -74,8 +74,10 @@ static const struct {
     {"num-samples", NULL, NULL},
     {"opt-kwargs", NULL, "--momentum, --opt-betas and --opt-eps are options of their own"},
     {"patience-epochs", "*", NULL},
-    {"pretrained", NULL, "weights come from a file"},
-    {"pretrained-path", NULL, "weights come from a file"},
+    {"pretrained", NULL,
+     "a training starts from pretrained weights with --initial-checkpoint timm/NETWORK.TAG, and other commands take "
+     "timm/NETWORK.TAG as their checkpoint"},
+    {"pretrained-path", NULL, "a training starts from a file's weights with --initial-checkpoint FILE"},
     {"reparam", NULL, NULL},
     {"resplit", "*", NULL},
     {"results-format", "csv", NULL},

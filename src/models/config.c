@@ -45,6 +45,20 @@ void att_options_size(const att_option_values *options, att_preprocess *preproce
     preprocess->in_chans = (int)att_options_number(options, "in_chans", preprocess->in_chans);
 }
 
+static void average(double values[3])
+{
+    if (values[0] != values[1] || values[1] != values[2])
+        values[0] = values[1] = values[2] = (values[0] + values[1] + values[2]) / 3;
+}
+
+void att_preprocess_average(att_preprocess *preprocess)
+{
+    if (preprocess->in_chans != 1)
+        return;
+    average(preprocess->mean);
+    average(preprocess->std);
+}
+
 bool att_options_agree(const att_option_values *found, const att_option_values *own)
 {
     for (int i = 0; i < found->count; i++) {

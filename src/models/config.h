@@ -31,6 +31,8 @@ void att_options_fill(att_option_values *to, const att_option_values *from);
 void att_options_drop_training(att_option_values *options);
 /* Sets sides and in_chans of *preprocess to the options img_size and in_chans, if given. */
 void att_options_size(const att_option_values *options, att_preprocess *preprocess);
+/* If images have one channel, replaces mean and std of three channels by their averages, as timm does. */
+void att_preprocess_average(att_preprocess *preprocess);
 
 /* A value from a file. */
 typedef struct att_fact {

@@ -89,6 +89,7 @@ static void resolve_preprocess(const att_identification *s, att_preprocess *prep
 {
     att_options_size(options, preprocess);
     att_config_apply(&s->config, preprocess);
+    att_preprocess_average(preprocess);
 }
 
 /* Returns the file's value of a text option unless the caller gives another; "" if there is none. */

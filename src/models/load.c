@@ -152,7 +152,7 @@ static void log_added(const loading *l)
                 first, count - 1, att_tensors_path(l->file));
 }
 
-/* --- resampling position embeddings ------------------------------------------------------------------------------- */
+/* --- adapting to other images ------------------------------------------------------------------------------------- */
 
 static bool needs_regrid(const loading *l, const att_parameter_info *parameter, const att_tensors_info *info,
                          att_regrid *grid)
@@ -163,8 +163,43 @@ static bool needs_regrid(const loading *l, const att_parameter_info *parameter, 
                            parameter->shape, grid);
 }
 
-/* Reads a tensor and resamples it to the network's grid, as the graph's type. */
-static att_status read_regridded(const loading *l, int index, const att_regrid *grid, int64_t count, void *buffer)
+/* Whether the shapes of a first convolution [width, channels, height, width] differ in the channels. */
+static bool differs_in_channels(const loading *l, const att_parameter_info *parameter, const att_tensors_info *info)
+{
+    att_shape shape = info->shape;
+    if (!is_number(info->dtype) || shape.rank != 4 || parameter->shape.rank != 4 ||
+        shape.dims[1] == parameter->shape.dims[1] || att_model_family(l->model)->layer(parameter->name) != 0)
+        return false;
+    shape.dims[1] = parameter->shape.dims[1];
+    return att_shape_equal(shape, parameter->shape);
+}
+
+/* Whether the tensor is for images of three colours, and the parameter for grey images. */
+static bool needs_sum(const loading *l, const att_parameter_info *parameter, const att_tensors_info *info)
+{
+    return differs_in_channels(l, parameter, info) && info->shape.dims[1] == 3 && parameter->shape.dims[1] == 1;
+}
+
+/* Sums over the colours, as timm does for in_chans 1: a grey image in three equal channels gives the same. */
+static void sum_colours(att_shape shape, const double *in, double *out)
+{
+    int64_t pixels = shape.dims[2] * shape.dims[3];
+    for (int64_t i = 0; i < shape.dims[0]; i++, in += 3 * pixels, out += pixels)
+        for (int64_t p = 0; p < pixels; p++)
+            out[p] = in[p] + in[pixels + p] + in[2 * pixels + p];
+}
+
+static void log_adapted(const loading *l, const char *name, const att_regrid *grid)
+{
+    if (grid)
+        att_log(l->context, ATT_LOG_INFO, "%s: resampled from %d x %d %s to %d x %d", name, grid->from[0],
+                grid->from[1], grid->way == ATT_REGRID_SHIFTS ? "shifts" : "patches", grid->to[0], grid->to[1]);
+    else
+        att_log(l->context, ATT_LOG_INFO, "%s: summed over the three colours, for grey images", name);
+}
+
+/* Reads a tensor as the graph's type, and resamples it to the network's grid. grid: NULL sums over the colours. */
+static att_status read_adapted(const loading *l, int index, const att_regrid *grid, int64_t count, void *buffer)
 {
     att_tensors_info info = att_tensors_at(l->file, index);
     size_t bytes = att_size_product((size_t)info.count, sizeof(double));
@@ -173,16 +208,17 @@ static att_status read_regridded(const loading *l, int index, const att_regrid *
         att_graph_dtype(l->graph) == ATT_F64 ? buffer : att_allocate_array(l->context, (size_t)count, sizeof *made);
     att_status status =
         from && made ? read_as(l, index, ATT_F64, info.count, from) : att_fail_memory(l->context, bytes, info.name);
-    if (status == ATT_OK)
+    if (status == ATT_OK && grid)
         status = att_regrid_table(l->context, grid, from, made);
+    else if (status == ATT_OK)
+        sum_colours(info.shape, from, made);
     for (int64_t i = 0; i < count && status == ATT_OK && made != buffer; i++)
         ((float *)buffer)[i] = (float)made[i];
     att_free(l->context, from);
     if (made != buffer)
         att_free(l->context, made);
     if (status == ATT_OK)
-        att_log(l->context, ATT_LOG_INFO, "%s: resampled from %d x %d %s to %d x %d", info.name, grid->from[0],
-                grid->from[1], grid->way == ATT_REGRID_SHIFTS ? "shifts" : "patches", grid->to[0], grid->to[1]);
+        log_adapted(l, info.name, grid);
     return status;
 }
 
@@ -203,9 +239,10 @@ static void list_name(listing *list, const char *name, const char *detail)
     list->count++;
 }
 
-/* The first tensor whose rows are those of another grid, which cannot be resampled; count: of all such tensors. */
+/* The first tensor that is for other images and cannot be adapted: its rows are those of another grid, or it reads
+ * other channels. count: of all such tensors. */
 typedef struct misfit {
-    const char *name, *options; /* options: those that decide the grid */
+    const char *name, *options; /* options: those that decide the grid; NULL: other channels */
     att_shape has, wants;
     int count;
 } misfit;
@@ -216,10 +253,11 @@ static void note_misfit(const loading *l, const att_parameter_info *parameter, c
     const att_family *family = att_model_family(l->model);
     const char *options = family->grid_options ? family->grid_options(parameter->name) : NULL;
     att_shape rows = info->shape;
-    if (!options || !is_number(info->dtype) || rows.rank < 2)
-        return;
-    rows.dims[rows.rank - 2] = parameter->shape.dims[rows.rank - 2];
-    if (!att_shape_equal(rows, parameter->shape) || grids->count++ > 0)
+    bool has_rows = options && is_number(info->dtype) && rows.rank > 1;
+    if (has_rows)
+        rows.dims[rows.rank - 2] = parameter->shape.dims[rows.rank - 2];
+    bool other_rows = has_rows && att_shape_equal(rows, parameter->shape);
+    if ((!other_rows && !differs_in_channels(l, parameter, info)) || grids->count++ > 0)
         return;
     grids->name = parameter->name, grids->options = options;
     grids->has = info->shape, grids->wants = parameter->shape;
@@ -253,8 +291,8 @@ static void list_parameters(const loading *l, listing *missing, listing *mistype
         }
         att_tensors_info info = att_tensors_at(l->file, index);
         att_regrid grid;
-        if (is_number(info.dtype) &&
-            (att_checkpoint_same_shape(info.shape, parameter.shape) || needs_regrid(l, &parameter, &info, &grid)))
+        if (is_number(info.dtype) && (att_checkpoint_same_shape(info.shape, parameter.shape) ||
+                                      needs_regrid(l, &parameter, &info, &grid) || needs_sum(l, &parameter, &info)))
             continue;
         list_wrong(&parameter, &info, mistyped, misshaped);
         note_misfit(l, &parameter, &info, grids);
@@ -357,6 +395,11 @@ static att_status report(const loading *l, const listing *lists)
 static att_status report_grid(const loading *l, const misfit *grids)
 {
     char has[96], wants[96];
+    if (!grids->options)
+        return att_fail(l->context, ATT_ERR_MISMATCH,
+                        "%s: \"%s\" reads images of %d channel%s, not of %d: leave in_chans out",
+                        att_tensors_path(l->file), grids->name, (int)grids->has.dims[1],
+                        grids->has.dims[1] == 1 ? "" : "s", (int)grids->wants.dims[1]);
     return att_fail(
         l->context, ATT_ERR_MISMATCH,
         "%s: \"%s\" is %s, not %s: it was made for another grid, which is not known, since it is no square; "
@@ -393,8 +436,9 @@ static att_status copy_all(const loading *l, att_weights *weights, void *buffer)
         int index = tensor_of(l, parameter.name);
         att_tensors_info info = att_tensors_at(l->file, index);
         att_regrid grid;
-        if (needs_regrid(l, &parameter, &info, &grid))
-            ATT_TRY(read_regridded(l, index, &grid, count, buffer));
+        bool regrids = needs_regrid(l, &parameter, &info, &grid);
+        if (regrids || needs_sum(l, &parameter, &info))
+            ATT_TRY(read_adapted(l, index, regrids ? &grid : NULL, count, buffer));
         else
             ATT_TRY(read_as(l, index, att_graph_dtype(l->graph), count, buffer));
         ATT_TRY(att_weights_set(weights, -1, att_weights_find(weights, parameter.name), buffer, count));

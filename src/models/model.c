@@ -377,6 +377,7 @@ static att_status resolve_options(att_model *model, const att_variant *variant, 
     ATT_TRY(att_task_choose(model->context, att_options_text(&model->options, "task"), &model->task));
     ATT_TRY(check_task_keys(model));
     att_options_size(&model->options, &model->preprocess);
+    att_preprocess_average(&model->preprocess);
     return ATT_OK;
 }
 

@@ -308,6 +308,26 @@ static void each_image_setting_comes_from_the_first_file_with_it(void **state)
     assert_true(identity.preprocess.crop_pct == 0.5);
 }
 
+/* As timm's loader does; a value for one channel stays as it is. */
+static void mean_and_std_of_grey_images_are_averages(void **state)
+{
+    const place *p = *state;
+    att_option_values options = small(), grey = att_options_none();
+    att_options_set(&options, "num_heads", 4), att_options_set(&grey, "in_chans", 1);
+    write_model(p, "deit_tiny_patch16_224", &options, true);
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"deit_tiny_patch16_224\", \"pretrained_cfg\": {\"mean\": [0.125, 0.25, 0.75]}}");
+    write_beside(p, "args.yaml", "std: 0.1\n");
+    att_identity identity;
+    CHECK(p->context, identify(p, NULL, &grey, &identity));
+    assert_int_equal(identity.preprocess.in_chans, 1);
+    assert_true(identity.preprocess.mean[0] == 0.375 && identity.preprocess.std[0] == 0.1);
+    att_model *model = make(p, "deit_tiny_patch16_224", &grey);
+    att_preprocess own = att_model_preprocess(model); /* ImageNet's 0.485, 0.456, 0.406 and 0.229, 0.224, 0.225 */
+    assert_true(fabs(own.mean[0] - 0.449) < 1e-12 && fabs(own.std[0] - 0.226) < 1e-12);
+    att_model_destroy(&model);
+}
+
 /* If one file gives a setting twice, the first place counts. */
 static void the_first_place_in_a_config_counts(void **state)
 {
@@ -651,6 +671,7 @@ int main(void)
         TEST(options_are_credited_to_their_sources),
         TEST(the_run_folder_takes_precedence_over_config),
         TEST(each_image_setting_comes_from_the_first_file_with_it),
+        TEST(mean_and_std_of_grey_images_are_averages),
         TEST(the_first_place_in_a_config_counts),
         TEST(layer_scale_starts_as_the_variant_s),
         TEST(the_source_that_names_the_network_decides_the_pooling),

@@ -407,6 +407,66 @@ static void another_grid_is_resampled(void **state)
     att_context_destroy(&p.context);
 }
 
+/* The first convolution of a network for colours, [width, 3, P, Q]. */
+static void colours_are_summed_for_grey_images(void **state)
+{
+    place p = listening(*state);
+    att_option_values vit = small(), residual = att_options_none();
+    att_options_set(&residual, "img_size", 32), att_options_set(&residual, "num_classes", 7);
+    const struct {
+        const char *model, *convolution;
+        att_option_values options;
+    } all[] = {{"vit_tiny_patch16_224", "patch_embed.proj.weight", vit},
+               {"resnet20", "conv1.weight", residual},
+               {"resnet18d", "conv1.0.weight", residual}};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        att_option_values options = all[k].options;
+        char words[96];
+        write_model(&p, all[k].model, &options, false);
+        att_options_set(&options, "in_chans", 1);
+        att_model *model = make(&p, all[k].model, &options);
+        att_weights *weights;
+        CHECK(p.context, att_weights_create(att_model_graph(model), "cpu", &weights));
+        heard[0] = '\0';
+        CHECK(p.context, load(&p, model, weights));
+        snprintf(words, sizeof words, "%s: summed over the three colours, for grey images", all[k].convolution);
+        assert_string_equal(heard, words);
+        int index = att_weights_find(weights, all[k].convolution);
+        att_shape shape = att_weights_at(weights, index).shape;
+        uint32_t pixels = (uint32_t)(shape.dims[2] * shape.dims[3]), count = (uint32_t)att_shape_count(shape);
+        assert_int_equal(count, shape.dims[0] * pixels);
+        float *found = malloc(count * sizeof *found);
+        CHECK(p.context, att_weights_get(weights, -1, index, found, count));
+        for (uint32_t i = 0; i < count; i++) {
+            double sum = 0;
+            for (uint32_t c = 0; c < 3; c++)
+                sum += (float)formula(all[k].convolution, (3 * (i / pixels) + c) * pixels + i % pixels);
+            assert_true(found[i] == (float)sum);
+        }
+        free(found);
+        att_weights_destroy(&weights);
+        att_model_destroy(&model);
+    }
+    att_context_destroy(&p.context);
+}
+
+static void grey_weights_read_no_colours(void **state)
+{
+    const place *p = *state;
+    att_option_values options = small();
+    att_options_set(&options, "in_chans", 1);
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    att_options_set(&options, "in_chans", 3);
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    att_weights *weights;
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
+    assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context),
+         "\"patch_embed.proj.weight\" reads images of 1 channel, not of 3: leave in_chans out");
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+}
+
 /* For tables of the same shape, the grid in the file's metadata decides. */
 static void grids_of_as_many_patches_differ(void **state)
 {
@@ -544,6 +604,8 @@ int main(void)
         TEST(a_head_that_differs_otherwise_is_refused),
         TEST(all_but_the_head_must_match),
         TEST(another_grid_is_resampled),
+        TEST(colours_are_summed_for_grey_images),
+        TEST(grey_weights_read_no_colours),
         TEST(grids_of_as_many_patches_differ),
         TEST(the_file_beside_the_weights_says_their_grid),
         TEST(other_tables_are_refused),

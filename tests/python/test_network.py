@@ -416,6 +416,14 @@ class Measuring(Case):
             np.testing.assert_array_equal(network.predict(pictures(4)).logits, wanted)
         with attscope.from_torch(Model(dict(config, crop_pct=0.5)), **options) as network:
             self.assertGreater(np.abs(network.predict(pictures(4)).logits - wanted).max(), 1e-5)
+        # A network of grey images sums the weights of the three colours, and averages mean and std.
+        grey = pictures(4)[:, :, :, 0]
+        three = {"mean": (0.25, 0.25, 1.0), "std": (0.25, 0.5, 0.75)}
+        with attscope.from_torch(Model(config), **options) as network:
+            wanted = network.predict(list(grey)).logits
+        with attscope.from_torch(Model(config | three), in_chans=1, **options) as network:
+            self.assertEqual(network.image_size, (1, 16, 16))
+            np.testing.assert_allclose(network.predict(list(grey)).logits, wanted, rtol=0, atol=1e-6)  # measured: 2e-8
         self.fails("give the name of the network", attscope.from_torch, Model(None))
         odd = Model(config)
         odd.state_dict = lambda: {"blocks._extra_state": {"step": 3}}
