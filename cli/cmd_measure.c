@@ -109,8 +109,7 @@ static const att_flag file_options[] = {
      ATT_FLAG_AT(files, output)},
     {"experiment", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "folder within --output; without it, the name of the checkpoint's file, or of its folder if the file is "
-             "called "
-             "model, pytorch_model or similar",
+             "called model, pytorch_model or similar, or is last or model_best of a run",
      ATT_FLAG_AT(files, experiment)},
 };
 

@@ -149,7 +149,6 @@ static att_status open_raw(att_measuring *m)
     ATT_TRY(att_raw_create(observed, o->raw_arrays, o->nodes, &m->raw));
     if (att_comm_rank(o->comm) != 0)
         return ATT_OK;
-    ATT_TRY(att_weights_digest(att_network_weights(m->network), m->weights));
     const att_raw_fact facts[] = {{"weights", m->weights, true}};
     return att_raw_open(m->raw, o->raw, m->dataset, facts, 1);
 }
@@ -236,8 +235,10 @@ static att_status prepare(att_measuring *m)
     ATT_TRY(log_cost(m));
     if (o->map_images)
         ATT_TRY(att_dataset_choose(m->dataset, m->context, o->map_images, &m->chosen, &m->chosen_count));
-    if (writes(m))
+    if (writes(m)) {
+        ATT_TRY(att_weights_digest(att_network_weights(m->network), m->weights));
         ATT_TRY(att_measuring_open_records(m));
+    }
     return open_raw(m);
 }
 
@@ -266,7 +267,6 @@ static att_status observe_images(att_measuring *m)
 static att_status record(att_measuring *m)
 {
     ATT_TRY(att_dataset_contents(m->dataset, m->context, m->contents));
-    ATT_TRY(att_weights_digest(att_network_weights(m->network), m->weights));
     ATT_TRY(att_measuring_write_records(m));
     ATT_TRY(m->raw ? att_raw_commit(m->raw) : ATT_OK);
     return att_measuring_write_maps(m);

@@ -178,6 +178,17 @@ for name in last model_best checkpoint-0; do
     run 0 measure out/plain/$name.safetensors data --with accuracy --output . --experiment own
 done
 
+# In another output folder, each training has a folder of its own, and figures of other weights are never replaced.
+for run in out/plain out/foreign own; do run 0 measure $run data --with entropy --output several; done
+run 0 measure own/checkpoint-0.safetensors data --with entropy --output several
+[ "$(ls several | tr '\n' ' ')" = 'foreign own own-checkpoint-0 plain runs.sqlite ' ] || fail "folders: $(ls several)"
+run 0 measure out/plain data --with tns --output several
+err_has 'kept from the earlier measurements: entropy'
+cp several/plain/measure.jsonl several.jsonl
+run 1 measure out/foreign data --with entropy --output several --experiment plain
+err_has 'several/plain has figures of other weights (out/plain/model_best.safetensors), which would be replaced; choose another experiment'
+cmp several.jsonl several/plain/measure.jsonl || fail 'figures of other weights are replaced'
+
 # A later measurement keeps the figures of other instruments if weights, data and settings are the same, and otherwise
 # replaces all.
 instruments() { grep -o '"instrument":"[a-z_]*"' out/plain/measure.jsonl | uniq | cut -d'"' -f4 | sort | tr '\n' ' '; }
@@ -279,19 +290,19 @@ done
 # writes its records at the end, so a temporary file stays only if the signal comes at that moment.
 "$ATTSCOPE" measure out/plain/last.safetensors data --with nsi,collapse:norms=all --f64 --output killed >/dev/null 2>&1 &
 child=$!
-until [ -e killed/last ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+until [ -e killed/plain ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
 kill -KILL $child 2>/dev/null
 wait $child 2>/dev/null
-echo '{' >killed/last/measure.jsonl.tmp
+echo '{' >killed/plain/measure.jsonl.tmp
 run 0 measure out/plain/last.safetensors data --with nsi --output killed
 ! find killed -name '*.tmp' | grep . || fail 'the temporary file of a killed measurement stays'
-[ -s killed/last/measure.jsonl ] || fail 'no records after a killed measurement'
+[ -s killed/plain/measure.jsonl ] || fail 'no records after a killed measurement'
 
 # A failed measurement leaves no folder.
 mkdir broken
 echo 'no picture' >broken/a.png
 run 1 measure out/plain/last.safetensors broken --with entropy --output none
-[ -e none/runs.sqlite ] && [ ! -e none/last ] || fail 'an empty folder stays'
+[ -e none/runs.sqlite ] && [ ! -e none/plain ] || fail 'an empty folder stays'
 
 # Instruments that need no classes accept images of any class, or without classes.
 mkdir other
@@ -447,8 +458,8 @@ err_has 'kept from the earlier measurements: nsi'
 run 0 measure out/plain/last.safetensors data --with residual,head_chains:count=2,seed=3 --init-seed 5 --json random.json
 err_has 'no record is kept of random weights'
 run 0 measure out/plain/last.safetensors data --with residual,head_chains:count=2,seed=3 --init-seed 5 --output random
-[ -s random/last-init-5/measure.jsonl ] || fail "no records of random weights: $(find random)"
-grep -q '"init_seed":"5"' random/last-init-5/measure.jsonl || fail 'the records lack the seed of the weights'
+[ -s random/plain-init-5/measure.jsonl ] || fail "no records of random weights: $(find random)"
+grep -q '"init_seed":"5"' random/plain-init-5/measure.jsonl || fail 'the records lack the seed of the weights'
 first=$(grep -c . random.json)
 run 0 measure out/plain/last.safetensors data --with residual,head_chains:count=2,seed=3 --init-seed 6 --json other.json
 [ "$first" -eq "$(grep -c . other.json)" ] && ! cmp -s random.json other.json || fail 'another seed has the same weights'

@@ -71,7 +71,9 @@ typedef struct att_measuring_options {
                            is the folder of a run; otherwise nothing is recorded. "" in this member and in the next
                            means NULL */
     const char *experiment; /* the folder of the records in `output`. NULL: the name of the checkpoint's file, or of its
-                               folder if the file has a common name such as model or pytorch_model */
+                               folder if the file has a common name such as model or pytorch_model, or is last or
+                               model_best in the folder of a run; for another checkpoint of a run both, as
+                               "RUN-checkpoint-3" */
 
     att_progress_fn progress; /* stages "measure" and "maps" */
     void *progress_user;
@@ -104,7 +106,8 @@ ATT_API ATT_MUST_CHECK att_status att_measuring_check(att_context *context, cons
  * classes (att_network_name_classes()).
  *
  * Figures of an earlier call for the same weights, images and settings are kept if this call does not measure them
- * (att_store_open_measured()). Records are written after the last image; maps follow.
+ * (att_store_open_measured()). Figures of other weights are replaced in the folder of a training only; elsewhere they
+ * are ERR_MISMATCH before anything is measured. Records are written after the last image; maps follow.
  *
  * *measured must be empty ({0}) before. The caller frees it with att_measured_free(), also after a failure: it has the
  * figures even if writing records or maps failed. The log lists what was opened and what is left out.
@@ -112,9 +115,9 @@ ATT_API ATT_MUST_CHECK att_status att_measuring_check(att_context *context, cons
  * Errors: ERR_STOPPED; ERR_ARGUMENT (options that contradict each other, or that name instruments, nodes or images that
  * do not exist; maps without a folder or of a network without tokens; a network opened by its name without `init_seed`;
  * NULL for data, one of its paths, or measured); ERR_MISMATCH (the folder has a training to which the checkpoint does
- * not belong; classes, as in att_network_compare_classes()); ERR_UNSUPPORTED (an instrument that needs labels with a
- * network without a head); ERR_NONFINITE; those of opening and evaluating the data set, att_store_open_measured() and
- * att_maps_write().
+ * not belong, or figures of other weights; classes, as in att_network_compare_classes()); ERR_UNSUPPORTED (an
+ * instrument that needs labels with a network without a head); ERR_NONFINITE; those of opening and evaluating the data
+ * set, att_store_open_measured() and att_maps_write().
  */
 ATT_API ATT_MUST_CHECK att_status att_measure_checkpoint(att_network *network, const char *const *data, int data_count,
                                                          const att_measuring_options *options, att_measured *measured);
