@@ -43,8 +43,9 @@ _PRECISIONS = {"f32": (lib.F32, lib.FULL), "bf16": (lib.F32, lib.MIXED), "f64": 
 class Predictions(list[dict[str, Any]]):
     """One dictionary for each image, as `attscope predict --json` writes it.
 
-    For classification: `{"top": [{"class": 207, "label": "golden retriever", "probability": 0.91}, ...]}`, the most
-    probable class first; without "label" if the names of the classes are not known.
+    For classification: `{"image": "dog.jpg", "top": [{"class": 207, "label": "golden retriever", "probability": 0.9},
+    ...]}`, the most probable class first; without "label" if the names of the classes are not known. "image" is the
+    path of the image; None for an image in memory.
     """
 
     outputs: dict[str, np.ndarray]
@@ -239,18 +240,24 @@ class Network:
 
         Floats must have the network's `image_size`, here and in the methods below.
         top: the number of classes in each prediction.
+        batch_size: images in one call of the library, after which Ctrl-C is noticed, here and in the methods below.
         """
         top = whole("top", top, 1)
+        singles = _inputs.split(images)
         answers: list[dict[str, Any]] = []
         outputs: list[dict[str, np.ndarray]] = []
         with self._use() as network, self._json_writer() as writer:
-            for batch in self._run(network, images, batch_size):
+            for batch in self._run(network, singles, batch_size):
                 outputs.append(_outputs(batch))
                 answers += self._answers(network, batch, top, writer)
-        return Predictions(answers, _join(outputs))
+        names = [image if _inputs.is_path(image) else None for image in singles]
+        return Predictions([{"image": name, **answer} for name, answer in zip(names, answers)], _join(outputs))
 
     def features(self, images: Images, *, batch_size: int = BATCH) -> np.ndarray:
-        """The input of the classifier for each image: [images, channels]."""
+        """The input of the classifier for each image: [images, channels].
+
+        images, batch_size: as in `predict()`.
+        """
         return self.outputs(images, ["features"], batch_size=batch_size)["features"]
 
     def outputs(self, images: Images, names: str | Sequence[str], *, batch_size: int = BATCH) -> dict[str, np.ndarray]:
@@ -259,17 +266,20 @@ class Network:
         names: one name or several: "logits", "features" [channels], "tokens" [tokens, channels], "stage1" to "stage4"
         of a convolutional network, and for attention layers "blocks.3.attn.map" [heads, queries, keys]; '*' and '?' are
         allowed in names of layers.
+        images, batch_size: as in `predict()`.
         """
+        singles = _inputs.split(images)
         with self._use() as network:
             inner = self._inner(network)
             self._context.check(core.att_network_select_outputs(inner, encode("names", _joined("names", names))))
-            return _join([_outputs(batch) for batch in self._run(inner, images, batch_size)])
+            return _join([_outputs(batch) for batch in self._run(inner, singles, batch_size)])
 
     def attention(
         self, image: Image, layer: int | str, head: int | None = None, query: int | None = None
     ) -> np.ndarray:
         """The attention weights of one image in one layer: [heads, queries, keys].
 
+        image: one image (see `attscope.Image`).
         layer: its number (from 0; negative numbers count from the end) or name, see `layers`. If `head` or `query` is
         given, the result lacks this dimension, so that both give one row [keys]. Token 0 is the class token, if there
         is one, and the tokens of the patches follow row by row. A key that a query does not see (of another window of a
@@ -326,6 +336,9 @@ class Network:
         split: for the path of a data set with splits; None: "validation".
         batch_size: images in one call of the library, after which Ctrl-C is noticed; None: for files 4 for each thread,
         but at least 8, and 32 for images in memory.
+        workers: threads that read and prepare files.
+        skip_corrupt: leave out files that cannot be decoded, instead of failing.
+        progress: called with a `Progress` after every batch; the measurement stops if it returns False.
 
         Returns a pandas DataFrame if pandas is installed, else `Figures`, a dictionary of numpy arrays with the same
         columns; `frame` True or False chooses.
@@ -384,12 +397,12 @@ class Network:
             raise Error(f'the network has no attention layer "{layer}"; it has {", ".join(names)}', "ERR_NOT_FOUND")
         return names.index(layer)
 
-    def _run(self, network: ctypes.c_void_p, images: Images, size: int) -> Iterator[Any]:
-        """Runs the network on all images; each batch is valid until the next."""
+    def _run(self, network: ctypes.c_void_p, singles: list[Any], size: int) -> Iterator[Any]:
+        """Runs the network on the single images of _inputs.split(); each batch is valid until the next."""
         size = whole("batch_size", size, 1)
         batch = lib.att_batch()
         transform = core.att_network_transform(network)
-        for group in _inputs.batches(_inputs.split(images), size):
+        for group in _inputs.batches(singles, size):
             if _inputs.is_path(group[0]):
                 paths = texts("an image", group)
                 status = core.att_network_run_files(network, paths, len(group), byref(batch))

@@ -71,6 +71,7 @@ def from_torch(
     pretrained_cfg are used, too.
     options: other options with which the model was made and which its tensors do not show, such as global_pool. The
     image size and the number of heads are those of the model.
+    precision, threads: as in `open()`.
     """
     if not hasattr(model, "state_dict"):
         raise Error(f"the model is a {type(model).__name__}; expected a module of PyTorch")

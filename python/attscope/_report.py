@@ -23,7 +23,7 @@ class Report:
         self.height = height
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page to a file, which needs no other file and no network connection."""
+        """Writes the page to the file `path`, which needs no other file and no network connection."""
         Path(path).write_text(self.html, encoding="utf-8")
 
     def _repr_html_(self) -> str:

@@ -44,11 +44,11 @@ class Training:
         self.history = {name: np.array([epoch.get(name, math.nan) for epoch in epochs]) for name in names}
 
     def open(self, **options: Any) -> Network:
-        """Opens the best weights of the training."""
+        """Opens the best weights of the training. options: as in `attscope.open()`."""
         return _open.open(self.folder, **options)
 
     def report(self, **options: Any) -> _report.Report:
-        """The page of this training."""
+        """The page of this training. options: as in `attscope.report()`."""
         return _report.report(self, **options)
 
     def __repr__(self) -> str:

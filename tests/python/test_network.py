@@ -1,19 +1,27 @@
 """Networks: forms of images, predictions, attention, figures, and what is refused."""
 
 import gc
+import inspect
+import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import threading
 import types
+import unittest
 import warnings
 from unittest import mock
 
 import attscope
 import numpy as np
 from common import CLASSES, TINY, TOKENS, Case, Tensor, main, pictures, read_safetensors, tiny, write_data, write_png
+
+
+COMMAND = os.environ.get("ATTSCOPE")
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/python.md")
 
 
 class Pil:
@@ -227,6 +235,11 @@ class Answers(Case):
                 softmax = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
                 self.assertAlmostEqual(answer["top"][0]["probability"], softmax.max(), places=6)
             self.fails("top is 0; expected a whole number from 1", network.predict, pictures(1), top=0)
+            write_png("named.png", pictures(1)[0])
+            mixed = network.predict([pictures(1)[0], "named.png", pathlib.Path("named.png")], batch_size=2)
+            self.assertEqual([answer["image"] for answer in mixed], [None, "named.png", "named.png"])
+            self.assertEqual({tuple(answer) for answer in mixed}, {("image", "top")})
+            self.assertEqual(list(found.outputs), ["logits"])
 
     def test_features_give_the_logits(self):
         with tiny() as network:
@@ -297,6 +310,26 @@ class Answers(Case):
         self.fails("threads", tiny, threads=-1)
 
 
+class Documentation(Case):
+    def test_docstrings_describe_every_argument(self):
+        classes = (attscope.Network, attscope.Training, attscope.Report, attscope.Figures)
+        methods = [method for one in classes for _, method in inspect.getmembers(one, inspect.isfunction)]
+        for function in [attscope.open, attscope.from_torch, attscope.train, attscope.report, *methods]:
+            if function.__name__.startswith("_"):
+                continue
+            text = inspect.getdoc(function) or ""
+            described = {"self", *re.findall(r"`(\w+)`", text), *re.findall(r"\b(\w+)(?=(?:, \w+)*:)", text)}
+            self.assertEqual(set(inspect.signature(function).parameters) - described, set(), function.__qualname__)
+
+    @unittest.skipUnless(os.path.exists(PAGE), "the documentation is not here")
+    def test_the_page_lists_the_columns_of_figures(self):
+        with open(PAGE, encoding="utf-8") as file:
+            columns = re.search(r"The columns are (.*?);", file.read(), re.DOTALL)
+        with tiny() as network:
+            found = network.measure(pictures(1), "entropy", frame=False)
+        self.assertEqual(re.findall(r"`(\w+)`", columns[1]), list(found))
+
+
 class Measuring(Case):
     def test_files_and_arrays_have_the_same_figures(self):
         write_data("data")
@@ -312,6 +345,7 @@ class Measuring(Case):
             self.assertEqual((files.images, files.split, arrays.images, arrays.split), (16, "validation", 16, ""))
             self.assertEqual((files.folder, arrays.folder), (train.folder, ""))
             self.assertEqual(list(files), list(arrays))
+            self.assertEqual(list(files), re.findall(r"`(\w+)`", attscope.Figures.__doc__.replace("`samples`", "", 1)))
             for name in files:
                 if files[name].dtype == object:
                     self.assertEqual(list(files[name]), list(arrays[name]))
@@ -340,6 +374,23 @@ class Measuring(Case):
                 frame = network.measure(images, "entropy")
                 self.assertIsInstance(frame, pandas.DataFrame)
                 self.assertEqual(frame.attrs["images"], 16)
+
+    @unittest.skipUnless(COMMAND, "ATTSCOPE names no command")
+    def test_predictions_are_those_of_the_command(self):
+        write_data("commanded")
+        train = attscope.train(
+            "commanded", model="vit_tiny_patch16_224", epochs=0, experiment="commanded", **TINY, threads=2
+        )
+        paths = ["commanded/validation/ant/000.png", "commanded/validation/dog/003.png"]
+        run = subprocess.run(
+            [COMMAND, "predict", train.folder, *paths, "--topk", "2", "--threads", "1", "--json", "-"],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        with train.open(threads=1) as network:
+            found = network.predict(paths, top=2)
+        self.assertEqual([list(answer) for answer in found], [["image", "top"]] * 2)
+        self.assertEqual(list(found[0]["top"][0]), ["class", "label", "probability"])
+        self.assertEqual(json.loads(run.stdout), list(found))
 
     def test_random_weights_are_measured(self):
         write_data("random")
