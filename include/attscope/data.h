@@ -23,8 +23,9 @@ typedef struct att_dataset_options {
     /* "train", "training", "val", "validation", "valid" or "test"; NULL: the first that exists. Or a text that ends in
      * ".tar": a tar, or a pattern of tars, in the folder that is opened. */
     const char *split;
-    const char *class_map; /* path of a file with one class per line. The first word of a line is the class's name; its
-                              number is the line's index, from 0 */
+    const char *class_map; /* path of a file with one class per line. The whole line is the class's name; its number is
+                              the line's index, from 0. A byte order mark, the carriage returns of Windows' line ends
+                              and blank lines at the end are left out */
     /* Class names of the training that a network comes from, by number. If every class folder has one of these names,
      * they give the folders their numbers, unless there is a class map. NULL: none. */
     const char *const *trained;

@@ -9,7 +9,7 @@
 
 #include <attscope/printable.h>
 
-#include "core/memory.h"
+#include "core/error.h"
 #include "core/names.h"
 
 enum { FIRST_CAPACITY = 256, DISTANCE_MAX = 127 };
@@ -68,9 +68,41 @@ void att_text_free(att_text *text)
     *text = (att_text){.context = text->context};
 }
 
-size_t att_text_bom_size(const char *text)
+static bool is_blank(const char *line)
 {
-    return strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    return line[strspn(line, " \t\r")] == '\0';
+}
+
+static int count_lines(const char *text)
+{
+    int lines = 1;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+att_status att_text_lines(att_arena *arena, const char *origin, char *text, size_t size, const char ***lines,
+                          int *count)
+{
+    static const char mark[] = "\xEF\xBB\xBF";
+    if (strlen(text) != size)
+        return att_fail(arena->context, ATT_ERR_FORMAT,
+                        "%s holds zero bytes; expected a list in UTF-8, with one entry on each line", origin);
+    const size_t bytes = (size_t)count_lines(text) * sizeof **lines;
+    *lines = att_arena_allocate(arena, bytes);
+    if (!*lines)
+        return att_fail_memory(arena->context, bytes, origin);
+    *count = 0;
+    for (char *line = text + (strncmp(text, mark, strlen(mark)) == 0 ? strlen(mark) : 0), *next; line; line = next) {
+        size_t length = strcspn(line, "\n");
+        next = line[length] ? line + length + 1 : NULL;
+        length -= length > 0 && line[length - 1] == '\r';
+        line[length] = '\0';
+        (*lines)[(*count)++] = line;
+    }
+    while (*count > 0 && is_blank((*lines)[*count - 1]))
+        --*count;
+    return ATT_OK;
 }
 
 const char *att_path_last(const char *path)
@@ -81,7 +113,7 @@ const char *att_path_last(const char *path)
 
 bool att_path_is_hidden(const char *path)
 {
-    return *att_path_last(path) == '.';
+    return *path == '.' || strstr(path, "/.");
 }
 
 static bool matches(const char *pattern, size_t length, const char *text)

@@ -4,7 +4,7 @@
 
 #include <attscope/context.h>
 
-#include "core/export.h"
+#include "core/memory.h"
 
 /* A string that grows. Zero-initialise, then set `context`. If an allocation fails, `failed` is set and later appends
  * do nothing, so it is enough to check `failed` once at the end. */
@@ -26,11 +26,16 @@ ATT_FOR_LAB bool att_text_matches_any(const char *patterns, const char *text);
 /* Returns the Damerau-Levenshtein distance, in which swapping two adjacent characters counts as one edit. Returns 128
  * if a text is longer than 127 bytes. */
 int att_text_distance(const char *a, const char *b);
-/* Returns the length in bytes of the UTF-8 byte order mark at the beginning of the text: 3, or 0 if there is none. */
-size_t att_text_bom_size(const char *text);
+/* Splits a list that a user wrote into its lines, in place: without a byte order mark, the carriage returns of Windows'
+ * line ends, and blank lines at the end. The arena holds the array *lines. origin: begins the message. Errors:
+ * ERR_FORMAT (a zero byte within `size`), ERR_MEMORY. */
+att_status att_text_lines(att_arena *arena, const char *origin, char *text, size_t size, const char ***lines,
+                          int *count);
 /* Returns the part of a path after its last slash. */
 ATT_FOR_LAB const char *att_path_last(const char *path);
-/* Whether that part begins with a dot, as the files that macOS puts between those of an archive. */
+/* Whether a file of an archive, or a folder that it lies in, begins with a dot: ".ipynb_checkpoints/1.png", and the
+ * files
+ * "._1.png" that macOS adds. */
 bool att_path_is_hidden(const char *path);
 /* Writes a size such as "640 bytes" or "1.5 MiB" to `text` and returns `text`. */
 char *att_size_format(size_t bytes, char *text, size_t size);

@@ -14,6 +14,7 @@ typedef struct annotation {
 } annotation;
 
 typedef struct annotations {
+    att_arena arena; /* owns `lines` */
     char *text;
     annotation *lines;
     int64_t count;
@@ -57,46 +58,41 @@ static bool is_valid_class(const char *class)
     return !strchr(class, '/') && *class != '.';
 }
 
-static int64_t count_lines(const char *text)
+static att_status parse_line(const att_dataset *dataset, char *line, int number, annotations *parsed)
 {
-    int64_t lines = 1;
-    for (; *text; text++)
-        lines += *text == '\n';
-    return lines;
+    annotation entry = {.name = take_word(&line)};
+    entry.class = take_word(&line);
+    if (!entry.name)
+        return ATT_OK;
+    if (!entry.class)
+        return att_fail(dataset->context, ATT_ERR_FORMAT,
+                        "%s: line %d of %s names no class; expected an image's name and its class", dataset->path,
+                        number, list_name);
+    if (!is_valid_class(entry.class))
+        return att_fail(dataset->context, ATT_ERR_FORMAT,
+                        "%s: line %d of %s: \"%s\" is not a valid class; expected a name without a slash "
+                        "that does not begin with a dot",
+                        dataset->path, number, list_name, entry.class);
+    parsed->lines[parsed->count++] = entry;
+    return ATT_OK;
 }
 
 static att_status parse_lines(const att_dataset *dataset, annotations *parsed)
 {
-    int64_t number = 0;
-    for (char *line = parsed->text + att_text_bom_size(parsed->text), *next; line; line = next) {
-        next = strchr(line, '\n');
-        if (next)
-            *next++ = '\0';
-        number++;
-        annotation entry = {.name = take_word(&line)};
-        entry.class = take_word(&line);
-        if (!entry.name)
-            continue;
-        if (!entry.class)
-            return att_fail(dataset->context, ATT_ERR_FORMAT,
-                            "%s: line %lld of %s names no class; expected an image's name and its class", dataset->path,
-                            (long long)number, list_name);
-        if (!is_valid_class(entry.class))
-            return att_fail(dataset->context, ATT_ERR_FORMAT,
-                            "%s: line %lld of %s: \"%s\" is not a valid class; expected a name without a slash "
-                            "that does not begin with a dot",
-                            dataset->path, (long long)number, list_name, entry.class);
-        parsed->lines[parsed->count++] = entry;
-    }
+    const char **lines;
+    int count;
+    ATT_TRY(att_text_lines(&parsed->arena, list_name, parsed->text, strlen(parsed->text), &lines, &count));
+    const size_t bytes = ((size_t)count + 1) * sizeof *parsed->lines;
+    parsed->lines = att_arena_allocate(&parsed->arena, bytes);
+    if (!parsed->lines)
+        return att_fail_memory(dataset->context, bytes, list_name);
+    for (int i = 0; i < count; i++)
+        ATT_TRY(parse_line(dataset, parsed->text + (lines[i] - parsed->text), i + 1, parsed));
     return ATT_OK;
 }
 
 static att_status parse(const att_dataset *dataset, annotations *parsed)
 {
-    int64_t lines = count_lines(parsed->text);
-    parsed->lines = att_allocate_array(dataset->context, (size_t)lines, sizeof *parsed->lines);
-    if (!parsed->lines)
-        return att_fail_memory(dataset->context, (size_t)lines * sizeof *parsed->lines, list_name);
     ATT_TRY(parse_lines(dataset, parsed));
     qsort(parsed->lines, (size_t)parsed->count, sizeof *parsed->lines, compare);
     for (int64_t i = 1; i < parsed->count; i++)
@@ -212,7 +208,7 @@ static att_status move_others(att_class_tree *tree, const annotations *parsed, c
 att_status att_annotations_apply(att_class_tree *tree, const att_dataset *dataset)
 {
     const att_tree_file *list = find_list(tree);
-    annotations parsed = {.text = NULL};
+    annotations parsed = {.arena = {.context = tree->context}};
     if (!list)
         return ATT_OK;
     const annotation *any_line = NULL;
@@ -224,7 +220,7 @@ att_status att_annotations_apply(att_class_tree *tree, const att_dataset *datase
         status = move_images(tree, dataset, &parsed, list_path, &any_line);
     if (status == ATT_OK)
         status = move_others(tree, &parsed, list_path, any_line);
-    att_free(tree->context, parsed.lines);
+    att_arena_free(&parsed.arena);
     att_free(tree->context, parsed.text);
     return status;
 }

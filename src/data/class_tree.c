@@ -236,7 +236,8 @@ static att_status list_classes(att_dataset *dataset, const char *const *names, i
 static att_status class_missing(const att_dataset *dataset, const char *name, const char *map)
 {
     const char *near = att_class_list_nearest(&dataset->classes, name);
-    return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s: class folder \"%s\" is not in the class map %s%s%s%s",
+    return att_fail(dataset->context, ATT_ERR_MISMATCH,
+                    "%s: class folder \"%s\" is not in the class map %s, whose lines are whole names%s%s%s",
                     dataset->path, name, map, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 

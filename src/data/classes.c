@@ -1,5 +1,6 @@
 #include "data/classes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,11 @@ att_status att_class_list_make(att_context *context, const char *origin, const c
         return att_fail_memory(context, (size_t)count * (sizeof *list->names + sizeof *list->by_name), "class names");
     list->count = count;
     for (int i = 0; i < count; i++) {
+        if (strpbrk(names[i], "\r\n"))
+            return att_fail(context, ATT_ERR_FORMAT,
+                            "%s: the name of class \"%s\" has a line break, but lists of classes have one name a line; "
+                            "rename the class",
+                            origin, names[i]);
         list->names[i] = att_arena_string(&list->arena, names[i]);
         if (!list->names[i])
             return att_fail_memory(context, strlen(names[i]) + 1, "a class name");
@@ -117,59 +123,38 @@ att_status att_class_list_make(att_context *context, const char *origin, const c
     return index_names(context, origin, list);
 }
 
-/* Sets words[] to the first word of each line. Modifies `text`: each word gets a NUL. *bad: the first line without a
- * word, from 1; 0 if there is none. Returns the number of lines, at most `room`. */
-static int first_words(char *text, const char **words, int room, int *bad)
+const char **att_class_numbers(att_arena *arena, int count)
 {
-    int count = 0;
-    *bad = 0;
-    for (char *line = text; line && *line && count < room; count++) {
-        char *end = strchr(line, '\n');
-        if (end)
-            *end = '\0';
-        char *word = line + strspn(line, " \t\r");
-        word[strcspn(word, " \t\r")] = '\0';
-        if (*word == '\0' && *bad == 0)
-            *bad = count + 1;
-        words[count] = word;
-        line = end ? end + 1 : NULL;
+    enum { DIGITS = 12 };
+    const char **names = att_arena_allocate(arena, (size_t)count * (sizeof *names + DIGITS));
+    char *digits = (char *)(names + count);
+    for (int i = 0; names && i < count; i++, digits += DIGITS) {
+        snprintf(digits, DIGITS, "%d", i);
+        names[i] = digits;
     }
-    return count;
+    return names;
 }
 
-static int count_lines(const char *text)
+static att_status parse_map(att_arena *arena, const char *path, char *text, size_t size, att_class_list *list)
 {
-    int lines = 1;
-    for (; *text; text++)
-        lines += *text == '\n';
-    return lines;
-}
-
-static att_status parse_map(att_context *context, const char *path, char *text, att_class_list *list)
-{
-    size_t end = strlen(text);
-    while (end > 0 && strchr(" \t\r\n", text[end - 1]))
-        text[--end] = '\0';
-    int lines = count_lines(text), bad;
-    if (end == 0 || lines > MAX_CLASSES)
-        return att_fail(context, ATT_ERR_FORMAT, "%s: a class map holds 1 to %d lines", path, MAX_CLASSES);
-    const char **words = att_allocate_array(context, (size_t)lines, sizeof *words);
-    if (!words)
-        return att_fail_memory(context, (size_t)lines * sizeof *words, path);
-    int count = first_words(text, words, lines, &bad);
-    att_status status = bad ? att_fail(context, ATT_ERR_FORMAT, "%s: line %d names no class", path, bad)
-                            : att_class_list_make(context, path, words, count, list);
-    att_free(context, words);
-    return status;
+    const char **lines;
+    int count;
+    ATT_TRY(att_text_lines(arena, path, text, size, &lines, &count));
+    if (count < 1 || count > MAX_CLASSES)
+        return att_fail(arena->context, ATT_ERR_FORMAT, "%s: a class map holds 1 to %d lines", path, MAX_CLASSES);
+    for (int i = 0; i < count; i++)
+        if (lines[i][strspn(lines[i], " \t")] == '\0')
+            return att_fail(arena->context, ATT_ERR_FORMAT, "%s: line %d names no class", path, i + 1);
+    return att_class_list_make(arena->context, path, lines, count, list);
 }
 
 att_status att_class_list_parse(att_context *context, const char *origin, char *text, size_t size, att_class_list *list)
 {
+    att_arena arena = {.context = context};
     list->numbering = ATT_NUMBERED_BY_MAP;
-    if (strlen(text) != size)
-        return att_fail(context, ATT_ERR_FORMAT, "%s: a class map must be text, but this file contains zero bytes",
-                        origin);
-    return parse_map(context, origin, text + att_text_bom_size(text), list);
+    att_status status = parse_map(&arena, origin, text, size, list);
+    att_arena_free(&arena);
+    return status;
 }
 
 att_status att_class_list_read(att_context *context, const char *path, att_class_list *list)
@@ -199,6 +184,10 @@ static const char *name_at(const void *list, int index)
 
 const char *att_class_list_nearest(const att_class_list *list, const char *name)
 {
+    const size_t length = strlen(name);
+    for (int i = 0; i < list->count; i++)
+        if (strncmp(list->names[i], name, length) == 0 && strchr(" \t", list->names[i][length]))
+            return list->names[i];
     return att_text_nearest(name, name_at, list, list->count);
 }
 

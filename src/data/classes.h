@@ -25,18 +25,20 @@ typedef struct att_class_list {
 int att_natural_compare(const char *a, const char *b);
 
 /* Makes a list of `count` names, in the given order. The names are copied. The caller frees the list, also after a
- * failure. Errors: ERR_FORMAT (a name appears twice; the message names `origin`), ERR_MEMORY. */
+ * failure. Errors: ERR_FORMAT (a name appears twice, or has a line break; the message names `origin`), ERR_MEMORY. */
 att_status att_class_list_make(att_context *context, const char *origin, const char *const *names, int count,
                                att_class_list *list);
-/* Reads the list from a file with one class per line: the line's first word. Errors: ERR_FORMAT (empty file, a line
- * without a word, a class twice), those of att_file_read(). */
+/* Reads the list from a file with one class per line, as att_text_lines() reads lines: the whole line is the name.
+ * Errors: ERR_FORMAT (empty file, a blank line, a class twice), those of att_file_read(). */
 att_status att_class_list_read(att_context *context, const char *path, att_class_list *list);
 /* Reads the list from the contents of such a file, which end in a NUL. `text` is modified. */
 att_status att_class_list_parse(att_context *context, const char *origin, char *text, size_t size,
                                 att_class_list *list);
+/* Returns the names "0", "1", ..., which lie in the arena; NULL if memory is exhausted. */
+const char **att_class_numbers(att_arena *arena, int count);
 /* Returns the number of a class; -1 if the list lacks the name. */
 int att_class_list_find(const att_class_list *list, const char *name);
-/* Returns the most similar name of the list; NULL if none is similar. */
+/* Returns the name of the list that begins with `name` and a blank, or else the most similar one; NULL if none is. */
 const char *att_class_list_nearest(const att_class_list *list, const char *name);
 void att_class_list_free(att_class_list *list);
 

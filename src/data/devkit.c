@@ -197,21 +197,21 @@ static att_status read_synsets(devkit *kit)
     return status;
 }
 
-static att_status read_truth(devkit *kit)
+static att_status read_truth(devkit *kit, att_class_tree *tree)
 {
     kit->classes = att_allocate_array(kit->context, MAX_IMAGES, sizeof *kit->classes);
     if (!kit->classes)
         return att_fail_memory(kit->context, MAX_IMAGES * sizeof *kit->classes, kit->path);
-    const char *at = kit->files[1];
-    for (at += strspn(at, " \t\r\n"); *at && kit->images < MAX_IMAGES; at += strspn(at, " \t\r\n")) {
-        char *end;
-        long id = strtol(at, &end, 10);
-        if (end == at || id < 1 || id > CLASSES || !*kit->wnids[id])
+    const char **lines;
+    int count;
+    ATT_TRY(att_text_lines(&tree->moved, TRUTH, kit->files[1], kit->sizes[1], &lines, &count));
+    for (; kit->images < count && kit->images < MAX_IMAGES; kit->images++) {
+        int64_t id;
+        if (!att_text_to_i64(lines[kit->images], &id) || id < 1 || id > CLASSES || !*kit->wnids[id])
             return att_fail(kit->context, ATT_ERR_FORMAT,
                             "%s: line %lld of " TRUTH " is not an ILSVRC2012_ID of " META ", 1 to %d", kit->path,
                             (long long)kit->images + 1, CLASSES);
-        kit->classes[kit->images++] = (int32_t)id;
-        at = end;
+        kit->classes[kit->images] = (int32_t)id;
     }
     return ATT_OK;
 }
@@ -238,7 +238,7 @@ static att_status move_images(devkit *kit, att_class_tree *tree)
 {
     ATT_TRY(read_files(kit));
     ATT_TRY(read_synsets(kit));
-    ATT_TRY(read_truth(kit));
+    ATT_TRY(read_truth(kit, tree));
     for (int64_t i = 0; i < tree->images.count; i++) {
         att_tree_file *file = &tree->images.files[i];
         int64_t number = unclassed_number(file->inner);

@@ -36,31 +36,13 @@ static att_status add_name(names *n, const char *name)
     return ATT_OK;
 }
 
-int att_network_split_lines(char *text, const char **lines, int room)
-{
-    int count = 0;
-    for (char *line = text; *line; count++) {
-        size_t length = strcspn(line, "\n");
-        char *next = line + length + (line[length] != '\0');
-        length -= length > 0 && line[length - 1] == '\r';
-        line[length] = '\0';
-        if (count < room)
-            lines[count] = line;
-        line = next;
-    }
-    return count;
-}
-
 /* Adds the lines of `text`, which is modified, as class names. Adds none if there are more lines than classes. *count:
  * number of lines. */
-static att_status add_lines(names *n, char *text, int *count)
+static att_status add_lines(names *n, const char *path, char *text, size_t size, int *count)
 {
-    const char **lines = att_arena_allocate(&n->arena, ((size_t)n->room + 1) * sizeof *lines);
-    if (!lines)
-        return fail_names(n->network);
-    *count = att_network_split_lines(text, lines, n->room);
-    att_status status = ATT_OK;
-    for (int i = 0; i < *count && *count <= n->room && status == ATT_OK; i++)
+    const char **lines;
+    att_status status = att_text_lines(&n->arena, path, text, size, &lines, count);
+    for (int i = 0; status == ATT_OK && i < *count && *count <= n->room; i++)
         status = add_name(n, lines[i]);
     return status;
 }
@@ -97,7 +79,7 @@ static att_status add_trained(names *n, const char *lines)
     char *text = att_arena_string(&n->arena, lines);
     if (!text)
         return fail_names(n->network);
-    return add_lines(n, text, &count);
+    return add_lines(n, n->network->path, text, strlen(text), &count);
 }
 
 static att_status add_known(names *n, const att_known_classes *known)
@@ -166,12 +148,7 @@ static att_status check_count(const names *n, const char *what, int count)
 static att_status add_text(names *n, const char *path, char *text, size_t size)
 {
     int count;
-    if (strlen(text) != size)
-        return att_fail(n->network->context, ATT_ERR_FORMAT,
-                        "%s holds zero bytes; expected a list of class names, one a line", path);
-    while (size > 1 && strchr("\r\n", text[size - 1]) && strchr("\r\n", text[size - 2]))
-        text[--size] = '\0'; /* empty lines at the end, as in CIFAR-10's own file */
-    ATT_TRY(add_lines(n, text + att_text_bom_size(text), &count));
+    ATT_TRY(add_lines(n, path, text, size, &count));
     return check_count(n, path, count);
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/names.h"
+#include "core/text.h"
 #include "network/network.h"
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
@@ -11,17 +12,16 @@
  * network and are ignored. */
 static att_status number_by_training(const att_network *network, att_arena *arena, att_dataset_options *options)
 {
-    const int classes = att_model_classes(network->model);
-    const char *lines = att_network_trained_names(network);
+    const char *lines = att_network_trained_names(network), **names;
+    int count;
     if (!lines)
         return ATT_OK;
-    const char **names = att_arena_allocate(arena, ((size_t)classes + 1) * sizeof *names);
     char *text = att_arena_string(arena, lines);
-    if (!names || !text)
+    if (!text)
         return att_fail_memory(network->context, strlen(lines), "the names of classes");
-    const int count = att_network_split_lines(text, names, classes);
+    ATT_TRY(att_text_lines(arena, network->path, text, strlen(text), &names, &count));
     options->trained = names;
-    options->trained_count = count <= classes ? count : 0;
+    options->trained_count = count <= att_model_classes(network->model) ? count : 0;
     return ATT_OK;
 }
 

@@ -61,9 +61,6 @@ const att_known_classes *att_network_known_order(const att_network *network);
  * Changes neither if there are no names for all classes, if they are those of `known`, or if the file itself has names.
  */
 att_status att_network_read_config_names(att_network *network, const att_known_classes *known, char **shown);
-/* Splits `text` into lines in place, without carriage returns at their ends, and writes at most `room` of them. Returns
- * the number of lines. */
-int att_network_split_lines(char *text, const char **lines, int room);
 
 /* outputs.c: copies the model's graph and adds every output and probe that `outputs` names (NULL: the task's outputs).
  * *names lists their names in the graph, NULL after the last. On success the caller owns *graph and *names. Errors:

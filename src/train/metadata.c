@@ -196,8 +196,8 @@ static void put_line(void *user, const char *what, const char *value, const char
     put_text(user, what, value);
 }
 
-/* Stores the class names, one per line. Stores nothing if a name is not valid UTF-8 or contains a line break, or if the
- * name of every class is its number. */
+/* Stores the class names, one per line. Stores nothing if a name is not valid UTF-8, or if the name of every class is
+ * its number. */
 static void put_classes(att_metadata *metadata, const att_dataset *dataset)
 {
     att_text lines = {.context = metadata->arena.context};
@@ -207,7 +207,7 @@ static void put_classes(att_metadata *metadata, const att_dataset *dataset)
         char number[ATT_NUMBER_TEXT];
         snprintf(number, sizeof number, "%d", c);
         informative = informative || strcmp(name, number) != 0;
-        plain = plain && !strchr(name, '\n') && att_utf8_valid(name);
+        plain = plain && att_utf8_valid(name);
         att_text_append(&lines, "%s\n", name);
     }
     metadata->failed |= lines.failed;

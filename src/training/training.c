@@ -353,8 +353,7 @@ att_weights *att_training_weights(const att_training *t)
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-/* Writes the class names, one per line. The file can be used for class names, and as a class map if every name is a
- * single word. */
+/* Writes the class names, one per line. The file can be used for class names, and as a class map. */
 static att_status write_classes(const att_training *t)
 {
     char path[ATT_RUN_PATH];
