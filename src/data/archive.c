@@ -30,6 +30,10 @@ static att_status choose(void *user, const char *name, size_t size, att_archive_
 {
     const att_dataset *dataset = user;
     archive_source *source = dataset->source;
+    if (att_path_is_hidden(name)) {
+        *use = ATT_ARCHIVE_IGNORE;
+        return ATT_OK;
+    }
     if (!source->images && att_tar_named(name))
         return att_fail(dataset->context, ATT_ERR_UNSUPPORTED,
                         "%s holds tars, such as %s; images in tars inside it can be read only if it is an uncompressed "

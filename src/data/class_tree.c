@@ -43,7 +43,7 @@ static att_status append(att_context *context, att_tree_list *list, att_tree_fil
 
 att_status att_class_tree_add(att_class_tree *tree, const char *path, int64_t member)
 {
-    if (*att_path_last(path) == '.')
+    if (att_path_is_hidden(path))
         return ATT_OK;
     return append(tree->context, att_class_tree_is_image(path) ? &tree->images : &tree->others,
                   (att_tree_file){path, path, member});

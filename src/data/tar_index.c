@@ -7,7 +7,7 @@
 #include "core/text.h"
 #include "io/file.h"
 
-static const char magic[] = "attscope tars 1\n";
+static const char magic[] = "attscope tars 2\n";
 enum { MAGIC = sizeof magic - 1, HEAD = MAGIC + 8 };
 static const int64_t max_entries = (int64_t)1 << 26;
 

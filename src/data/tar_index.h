@@ -3,7 +3,7 @@
  * Listing the tars of ImageNet reads 1.28 million headers. The index file makes this necessary only once. It is bound
  * to the names, sizes and modification times of the tars.
  *
- * The index file begins with 16 bytes, "attscope tars 1\n". Then follow the FNV-1a hash of the rest (8 bytes, least
+ * The index file begins with 16 bytes, "attscope tars 2\n". Then follow the FNV-1a hash of the rest (8 bytes, least
  * significant first) and the rest, a sequence of numbers in LEB128 and of bytes. A text is its length and its bytes:
  *
  *     number of tars; of each: name, size, modification time (seconds, nanoseconds)

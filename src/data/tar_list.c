@@ -81,13 +81,13 @@ typedef struct listing {
     bool decided; /* index->shards is */
 } listing;
 
-/* Whether the archive has images, and all of them lie in no folder. */
+/* Whether the archive has images, and all of them lie in no folder. Hidden files do not count. */
 static bool is_flat(const att_archive *archive)
 {
     bool found = false;
     for (int64_t i = 0; i < att_archive_count(archive); i++) {
         const char *name = att_archive_name(archive, i);
-        bool image = att_class_tree_is_image(name);
+        bool image = !att_path_is_hidden(name) && att_class_tree_is_image(name);
         if (image && strchr(name, '/'))
             return false;
         found |= image;

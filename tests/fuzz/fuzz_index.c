@@ -42,7 +42,7 @@ static void read_again(const att_tar_index *index, const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char magic[] = "attscope tars 1\n";
+    static const char magic[] = "attscope tars 2\n";
     static const uint8_t tars[] = {2, 1, 'a', 0x80, 0x80, 4, 1, 1, 1, 'b', 0x80, 0x80, 4, 1, 1};
     enum { HEAD = sizeof magic - 1 + 8 };
     static uint8_t file[HEAD + sizeof tars + MOST];
