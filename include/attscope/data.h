@@ -20,8 +20,8 @@ extern "C" {
 typedef struct att_dataset att_dataset;
 
 typedef struct att_dataset_options {
-    /* "train", "training", "val", "validation", "valid" or "test"; NULL: the first that exists. Or a text that ends in
-     * ".tar": a tar, or a pattern of tars, in the folder that is opened. */
+    /* "train", "training", "val", "validation", "valid", "test" or "testing"; NULL: the first that exists. Or a text
+     * that ends in ".tar": a tar, or a pattern of tars, in the folder that is opened. */
     const char *split;
     const char *class_map; /* path of a file with one class per line. The whole line is the class's name; its number is
                               the line's index, from 0. A byte order mark, the carriage returns of Windows' line ends
@@ -49,10 +49,13 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * each plain or .gz. Every split except train is t10k. Classes are named by their numbers; those of Fashion-MNIST,
  * which is recognised by its labels, have their names.
  *
- * "folder": a folder of class folders, or of split folders (train, val, validation, test) that hold class folders.
+ * "folder": a folder of class folders, or of split folders that hold class folders. Split folders are named "train",
+ * "training", "val", "validation", "valid", "test" or "testing", in lower or upper case; or, if there are none of
+ * these, by names that differ only in such a word ("seg_train", "seg_test"). If such a folder holds only a folder of
+ * the same name, that one is used ("seg_train/seg_train").
  *
  * "tar", "tar.gz", "zip": an archive of such a folder, which may lie inside other folders of the archive; or a folder
- * with one archive per split, named after it (train.tar.gz, test.tar.gz), of which the requested split is opened.
+ * with one archive per split, named after it (train.tar.gz, Test.zip), of which the requested split is opened.
  *
  * "tar" is also a set of plain tars, which are read in place: a tar for each class, named after it, in a folder or in
  * one tar, such as ImageNet's ILSVRC2012_img_train.tar; or tars of class folders. "shards": WebDataset shards, tars in
@@ -91,13 +94,13 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * "image": a single image file, only with `unlabelled`.
  *
  * Class folders: images are files ending in .jpg, .jpeg, .png or .webp, also in subfolders, in timm's order (lower
- * case, runs of digits compared as numbers). Other files are skipped; the log counts them by ending and names class
- * folders without images. Images beside the class folders have no class: they are skipped, and the log counts them.
- * Symbolic links are followed unless the link lies inside the folder that it points to. Folders nested more than 32
- * deep are skipped. The log counts the skipped links and folders. Unless the options number them, the class folders
- * that hold images are numbered in timm's order. A data set without split folders is opened whole for every split: see
- * att_dataset_split(). If only one of "val" and "test" exists it serves for both; for folders and archives with classes
- * the log then has a warning.
+ * case, runs of digits compared as numbers). Hidden files and folders (".ipynb_checkpoints") do not count. Other files
+ * are skipped; the log counts them by ending and names class folders without images. Images beside the class folders
+ * have no class: they are skipped, and the log counts them. Symbolic links are followed unless the link lies inside the
+ * folder that it points to. Folders nested more than 32 deep are skipped. The log counts the skipped links and folders.
+ * Unless the options number them, the class folders that hold images are numbered in timm's order. A data set without
+ * split folders is opened whole for every split: see att_dataset_split(). If only one of "val" and "test" exists it
+ * serves for both; for folders and archives with classes the log then has a warning.
  *
  * Archives: one layer of gzip is decompressed, to at most 100 times the file's size or 1 GiB, whichever is more
  * (ERR_FORMAT or ERR_UNSUPPORTED beyond). Images in a zip archive must be stored or deflated, and not encrypted
@@ -105,8 +108,10 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  *
  * options: NULL means the defaults; copied. On success the caller owns *dataset and frees it with att_dataset_close().
  *
- * Errors: ERR_NOT_FOUND (no such path or split), ERR_ARGUMENT (`path` is NULL; `split` is not one of the names above;
- * `coarse` for data other than CIFAR-100), ERR_FORMAT (no images; corrupt), ERR_MISMATCH (images and labels differ in
+ * Errors: ERR_NOT_FOUND (no such path or split: the message says if the split's images lie in no class folders),
+ * ERR_ARGUMENT (`path` is NULL; `split` is not one of the names above; `coarse` for data other than CIFAR-100),
+ * ERR_FORMAT (no images; corrupt; two folders for one split; images in folders that are all named as splits; a class
+ * name with a line break), ERR_MISMATCH (images and labels differ in
  * number; the class map lacks a class: the message names the nearest), ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY, ERR_STOPPED
  * (att_settings.stop).
  */
@@ -127,8 +132,8 @@ ATT_API ATT_MUST_CHECK att_status att_dataset_open_images(att_context *context, 
 /* Returns "idx", "cifar10", "cifar100", "stl10", "image", "folder", "tar", "tar.gz", "zip", "shards", or "images" for
  * several paths. */
 ATT_API const char *att_dataset_format(const att_dataset *dataset);
-/* Returns the split that was opened, named as its folder or file ("train", "t10k", "test"); "" if there are no splits.
- * If the split was given as tars: the split that is a word of their names, or "tars". */
+/* Returns the split that was opened, in lower case ("train", "t10k", "test"); "" if there are no splits. If the split
+ * was given as tars: the split that is a word of their names, or "tars". */
 ATT_API const char *att_dataset_split(const att_dataset *dataset);
 ATT_API int64_t att_dataset_count(const att_dataset *dataset);
 ATT_API int att_dataset_class_count(const att_dataset *dataset);

@@ -79,22 +79,10 @@ static bool lies_under(const char *path, const char *folder, size_t length)
     return strncmp(path, folder, length) == 0 && path[length] == '/';
 }
 
-static bool has_split(const att_class_tree *tree, const char *name)
+/* Whether the files have the same top-level folder. */
+static bool same_folder(const att_tree_file *a, const att_tree_file *b)
 {
-    size_t length = strlen(name);
-    for (int64_t i = 0; i < tree->images.count; i++)
-        if (lies_under(tree->images.files[i].inner, name, length) && depth(tree->images.files[i].inner) >= 2)
-            return true;
-    return false;
-}
-
-/* Returns the first of the names (NULL-terminated) that is a split folder of the tree; NULL if none is. */
-static const char *find_split(const att_class_tree *tree, const char *const *names)
-{
-    for (; *names; names++)
-        if (has_split(tree, *names))
-            return *names;
-    return NULL;
+    return lies_under(a->inner, b->inner, first_part(b->inner));
 }
 
 /* Whether all images lie in subfolders of a single folder. */
@@ -139,19 +127,83 @@ static int64_t drop_without_folder(att_tree_list *list)
     return count - kept;
 }
 
+/* Adds the top-level folders: those whose images lie in further folders as splits, the others as flat. */
+static void list_folders(const att_class_tree *tree, att_splits *splits)
+{
+    const att_tree_file *files = tree->images.files;
+    for (int64_t i = 0; i < tree->images.count; i++) {
+        const char *inner = files[i].inner;
+        const bool holds_classes = depth(inner) >= 2;
+        if (i > 0 && same_folder(&files[i], &files[i - 1]) && holds_classes == (depth(files[i - 1].inner) >= 2))
+            continue;
+        if (holds_classes)
+            att_splits_add(splits, inner, first_part(inner));
+        else
+            att_splits_add_flat(splits, inner, first_part(inner));
+    }
+}
+
+void att_class_tree_set_split(att_class_tree *tree, att_dataset *dataset, const att_splits *splits,
+                              const att_split *found, const char *wanted)
+{
+    const char *flat = att_splits_flat(splits, wanted);
+    tree->split = *found;
+    dataset->split = found->split;
+    if (flat)
+        snprintf(dataset->flat_split, sizeof dataset->flat_split, "%s", flat);
+}
+
+/* Says what there is instead of the split. */
+static att_status no_split(const att_class_tree *tree, const att_dataset *dataset, const att_splits *splits,
+                           const char *wanted)
+{
+    const char *any = att_splits_find(splits, att_split_names(NULL))->name, *flat = att_splits_flat(splits, wanted);
+    if (!flat)
+        return att_fail(tree->context, ATT_ERR_NOT_FOUND, "%s has no split \"%s\", only \"%s\"", dataset->path, wanted,
+                        any);
+    int64_t count = 0;
+    for (int64_t i = 0; i < tree->images.count; i++)
+        count += lies_under(tree->images.files[i].inner, flat, strlen(flat));
+    return att_fail(
+        tree->context, ATT_ERR_NOT_FOUND,
+        "%s has no split \"%s\": %s/ exists, but its images (%lld) are not in class folders; only \"%s\" has "
+        "class folders",
+        dataset->path, wanted, flat, (long long)count, any);
+}
+
+/* Finds the folder of the split among the top-level folders. */
+static att_status find_split(att_class_tree *tree, att_dataset *dataset, const char *wanted)
+{
+    att_splits splits = {.flat = {""}};
+    const att_split *found;
+    list_folders(tree, &splits);
+    ATT_TRY(att_splits_choose(&splits, tree->context, dataset->path, wanted, &found));
+    if (found)
+        att_class_tree_set_split(tree, dataset, &splits, found, wanted);
+    else if (att_splits_find(&splits, att_split_names(NULL)))
+        return no_split(tree, dataset, &splits, wanted);
+    return ATT_OK;
+}
+
+/* Makes paths relative to the folder of the split, and to a folder of the same name in it: "seg_train/seg_train". */
+static void enter_split(att_class_tree *tree)
+{
+    const char *name = tree->split.name;
+    const size_t length = strlen(name);
+    enter(tree, name, length);
+    while (tree->images.count > 0 && has_outer_folder(tree) && lies_under(tree->images.files[0].inner, name, length))
+        enter(tree, name, length);
+}
+
 /* Finds the class folders. *loose: number of images outside of class folders, which are dropped. */
 static att_status find_classes(att_class_tree *tree, att_dataset *dataset, const char *wanted, int64_t *loose)
 {
     *loose = drop_without_folder(&tree->images);
     while (tree->images.count > 0) {
-        const char *any = find_split(tree, att_split_names(NULL));
-        if (any) {
-            const char *split = find_split(tree, att_split_names(wanted));
-            if (!split)
-                return att_fail(tree->context, ATT_ERR_NOT_FOUND, "%s has no split \"%s\", only \"%s\"", dataset->path,
-                                wanted, any);
-            dataset->split = split;
-            enter(tree, split, strlen(split));
+        if (!tree->split.split)
+            ATT_TRY(find_split(tree, dataset, wanted));
+        if (tree->split.split) {
+            enter_split(tree);
             *loose += drop_without_folder(&tree->images);
             return ATT_OK;
         }
@@ -192,11 +244,6 @@ static int compare_names(const void *a, const void *b)
     return att_natural_compare(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool same_class(const att_tree_file *a, const att_tree_file *b)
-{
-    return lies_under(a->inner, b->inner, first_part(b->inner));
-}
-
 /* Lists the class of each run of consecutive files with the same class. The names are in the arena; a class with
  * several runs is listed several times. */
 static att_status collect_names(const att_class_tree *tree, att_arena *arena, const char **names, int64_t *runs)
@@ -204,7 +251,7 @@ static att_status collect_names(const att_class_tree *tree, att_arena *arena, co
     *runs = 0;
     for (int64_t i = 0; i < tree->images.count; i++) {
         const att_tree_file *file = &tree->images.files[i];
-        if (i > 0 && same_class(file, file - 1))
+        if (i > 0 && same_folder(file, file - 1))
             continue;
         size_t length = first_part(file->inner);
         char *name = att_arena_allocate(arena, length + 1);
@@ -249,7 +296,7 @@ static att_status label_files(const att_class_tree *tree, att_dataset *dataset, 
     int number = -1;
     for (int64_t i = 0; i < tree->images.count; i++) {
         const att_tree_file *file = &tree->images.files[i];
-        if (i == 0 || !same_class(file, file - 1)) {
+        if (i == 0 || !same_folder(file, file - 1)) {
             run++;
             number = att_class_list_find(&dataset->classes, names[run]);
             if (number < 0)
@@ -306,6 +353,23 @@ static att_status use_numbers(att_dataset *dataset, const att_dataset_options *o
     return ATT_OK;
 }
 
+/* Refuses class folders that are all named as splits, and warns of a single one. */
+static att_status check_no_splits(const att_dataset *dataset)
+{
+    const att_class_list *classes = &dataset->classes;
+    if (att_split_are_all(classes->names, classes->count))
+        return att_fail(dataset->context, ATT_ERR_FORMAT,
+                        "%s: images lie in folders that are named as splits, such as \"%s\", not as classes; expected "
+                        "class folders in them, or --class-map FILE (class_map) if these are the names of classes",
+                        dataset->path, classes->names[0]);
+    for (int c = 0; c < classes->count; c++)
+        if (att_split_is_name(classes->names[c]))
+            att_log(dataset->context, ATT_LOG_WARNING,
+                    "%s: the folder \"%s\" is read as a class, because its images lie in no class folders",
+                    dataset->path, classes->names[c]);
+    return ATT_OK;
+}
+
 static att_status number_classes(const att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options,
                                  att_arena *arena)
 {
@@ -326,6 +390,7 @@ static att_status number_classes(const att_class_tree *tree, att_dataset *datase
         memcpy(sorted, names, (size_t)runs * sizeof *sorted);
         qsort(sorted, (size_t)runs, sizeof *sorted, compare_names);
         ATT_TRY(list_classes(dataset, sorted, drop_repeated(sorted, runs)));
+        ATT_TRY(check_no_splits(dataset));
     }
     return label_files(tree, dataset, names, options->class_map);
 }
@@ -418,7 +483,7 @@ static void warn_empty_folders(const att_class_tree *tree, const att_dataset *da
         const att_tree_file *file = &others->files[i];
         char name[ATT_DATA_MAX_NAME];
         snprintf(name, sizeof name, "%.*s", (int)first_part(file->inner), file->inner);
-        bool again = i > 0 && same_class(file, file - 1);
+        bool again = i > 0 && same_folder(file, file - 1);
         if (!again && att_class_list_find(&dataset->classes, name) < 0 && count++ == 0)
             memcpy(first, name, strlen(name) + 1);
     }
@@ -434,7 +499,7 @@ static void warn_skipped(att_class_tree *tree, const att_dataset *dataset)
 {
     drop_without_folder(&tree->others);
     char where[ATT_DATA_MAX_NAME];
-    snprintf(where, sizeof where, "%s%s%s", dataset->path, *dataset->split ? "/" : "", dataset->split);
+    snprintf(where, sizeof where, "%s%s%s", dataset->path, tree->split.split ? "/" : "", tree->split.name);
     sort_list(&tree->others);
     warn_empty_folders(tree, dataset, where);
     warn_skipped_files(tree, where);

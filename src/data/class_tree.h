@@ -19,6 +19,7 @@ typedef struct att_tree_list {
 /* Zero-initialise, then set `context` and `read`. */
 typedef struct att_class_tree {
     att_context *context;
+    att_split split; /* the top-level folder of the split; split.split is NULL while it is unknown, or there is none */
     att_tree_list images;
     att_tree_list others; /* files that are not images, and folders, whose paths end in a slash */
     /* Reads a file of `others`, of at most `most` bytes, and appends a NUL. The caller owns *text. */
@@ -31,10 +32,13 @@ bool att_class_tree_is_image(const char *path);
 /* Adds the path of a file, or of a folder, which ends in a slash. The string must live as long as the tree. Files are
  * recognised as images by their extension, as in timm. Hidden files and folders are ignored. */
 att_status att_class_tree_add(att_class_tree *tree, const char *path, int64_t member);
+/* Sets the split of the tree and of the data set. found: one of `splits`, for `wanted` (NULL: any). */
+void att_class_tree_set_split(att_class_tree *tree, att_dataset *dataset, const att_splits *splits,
+                              const att_split *found, const char *wanted);
 /* Removes common outer folders, selects the split, drops images outside of class folders, sorts the images, and fills
  * the data set's split, classes, labels and count. Logs warnings about other files in class folders and about class
- * folders without images. Errors: ERR_FORMAT (the same path twice, no images), ERR_NOT_FOUND (no such split),
- * ERR_MISMATCH (a class that the class map lacks), ERR_MEMORY. */
+ * folders without images. Errors: ERR_FORMAT (the same path twice, no images, class folders named as splits), ERR_NOT_FOUND (no such split), ERR_MISMATCH (a class that the class map
+ * lacks), ERR_MEMORY. */
 att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options);
 void att_class_tree_free(att_class_tree *tree);
 

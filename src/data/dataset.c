@@ -3,45 +3,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
+#include "data/splits.h"
 #include "data/tar_set.h"
 #include "io/file.h"
 
 static const att_data_format *const formats[] = {&att_data_idx,    &att_data_cifar10,       &att_data_cifar100,
                                                  &att_data_stl10,  &att_data_split_archive, &att_data_tars,
                                                  &att_data_folder, &att_data_image,         &att_data_archive};
-
-static const char *const any_split[] = {"train", "training", "val", "validation", "valid", "test", NULL};
-static const char *const train_splits[] = {"train", "training", NULL};
-static const char *const val_splits[] = {"val", "validation", "valid", "test", NULL};
-static const char *const test_splits[] = {"test", "val", "validation", "valid", NULL};
-
-static const struct {
-    const char *wanted;
-    const char *const *names;
-} splits[] = {{"train", train_splits},    {"training", train_splits}, {"val", val_splits},
-              {"validation", val_splits}, {"valid", val_splits},      {"test", test_splits}};
-
-const char *const *att_split_names(const char *wanted)
-{
-    if (!wanted)
-        return any_split;
-    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
-        if (strcmp(wanted, splits[i].wanted) == 0)
-            return splits[i].names;
-    return NULL;
-}
-
-att_status att_split_unknown(att_context *context, const char *wanted)
-{
-    return att_fail(context, ATT_ERR_ARGUMENT,
-                    "unknown split \"%s\"; expected train, training, val, valid, validation or test, or a .tar in the "
-                    "data set's folder",
-                    wanted);
-}
 
 att_dataset_options att_dataset_options_defaults(void)
 {
@@ -125,11 +98,14 @@ static bool has_split_folders(const att_dataset *dataset)
 static void warn_of_other_split(const att_dataset *dataset, const char *asked)
 {
     enum { COMMON_LETTERS = 2 }; /* common first letters of a split's names: "val", "valid", "validation" */
-    if (asked && *dataset->split && !att_tar_named(asked) && has_split_folders(dataset) &&
-        strncmp(asked, dataset->split, COMMON_LETTERS) != 0)
-        att_log(dataset->context, ATT_LOG_WARNING,
-                "%s has no labelled images of the split \"%s\"; using \"%s\" instead", dataset->path, asked,
-                dataset->split);
+    char flat[ATT_SPLIT_NAME + 64] = "";
+    if (!asked || !*dataset->split || att_tar_named(asked) || !has_split_folders(dataset) ||
+        strncasecmp(asked, dataset->split, COMMON_LETTERS) == 0)
+        return;
+    if (*dataset->flat_split)
+        snprintf(flat, sizeof flat, " (%s/ exists, but holds no class folders)", dataset->flat_split);
+    att_log(dataset->context, ATT_LOG_WARNING, "%s has no labelled images of the split \"%s\"%s; using \"%s\" instead",
+            dataset->path, asked, flat, dataset->split);
 }
 
 att_status att_dataset_open(att_context *context, const char *path, const att_dataset_options *options,

@@ -6,6 +6,7 @@
 
 #include "core/memory.h"
 #include "data/classes.h"
+#include "data/splits.h"
 #include "io/image_codec.h"
 
 /* One data format. The source file of a format ends in a constant of this type. */
@@ -43,7 +44,8 @@ struct att_dataset {
     att_class_list classes;
     int64_t count;
     int32_t *labels;
-    const char *split; /* static string; "" if the data set has no splits */
+    const char *split;               /* static string; "" if the data set has no splits */
+    char flat_split[ATT_SPLIT_NAME]; /* folder of the requested split without class folders, if another split is used */
 };
 
 extern const att_data_format att_data_idx, att_data_cifar10, att_data_cifar100, att_data_stl10, att_data_split_archive,
@@ -63,11 +65,5 @@ void att_dataset_expect(const att_dataset *dataset, int64_t index);
 bool att_is_folder(const char *path);
 /* Whether the folder `path` contains a folder that is not hidden. False if `path` is not a folder. */
 bool att_holds_folder(const char *path);
-
-/* Folder names that can stand for the split `wanted` (NULL: any split), best first, NULL-terminated. NULL if there is
- * no such split. */
-const char *const *att_split_names(const char *wanted);
-/* Returns ERR_ARGUMENT with a message that lists the valid splits. */
-att_status att_split_unknown(att_context *context, const char *wanted);
 
 #endif

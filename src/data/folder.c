@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "data/annotations.h"
 #include "io/file.h"
 
@@ -70,22 +71,27 @@ bool att_holds_folder(const char *path)
     return found;
 }
 
-/* Whether the images of the split have labels. Those of Tiny-ImageNet's test split have none, so val is used instead.
- */
-static bool has_labels(const char *root, const char *split)
+/* Whether the folder of a split holds folders of classes. Tiny-ImageNet's test split holds a folder, but it has no
+ * labels. */
+static bool holds_classes(const char *path)
 {
-    char path[ATT_DATA_MAX_NAME];
-    return strcmp(split, "test") != 0 || !join(path, sizeof path, root, ATT_ANNOTATIONS_PATH) || !att_file_exists(path);
+    char list[ATT_DATA_MAX_NAME];
+    const char *last = att_path_last(path);
+    bool is_test = strcmp(last, "test") == 0 &&
+                   snprintf(list, sizeof list, "%.*s" ATT_ANNOTATIONS_PATH, (int)(last - path), path) > 0;
+    return att_holds_folder(path) && !(is_test && att_file_exists(list));
 }
 
-/* Returns the first of the names (NULL-terminated) for which `root` has a folder that contains folders. */
-static const char *find_split(const char *root, const char *const *names)
+/* Finds the folder of the split, so that the others need not be read. */
+static att_status find_split(att_dataset *dataset, att_class_tree *tree, const char *wanted)
 {
-    char path[ATT_DATA_MAX_NAME];
-    for (; *names; names++)
-        if (has_labels(root, *names) && join(path, sizeof path, root, *names) && att_holds_folder(path))
-            return *names;
-    return NULL;
+    att_splits splits = {.flat = {""}};
+    const att_split *found;
+    att_splits_scan(&splits, dataset->path, holds_classes);
+    ATT_TRY(att_splits_choose(&splits, dataset->context, dataset->path, wanted, &found));
+    if (found)
+        att_class_tree_set_split(tree, dataset, &splits, found, wanted);
+    return ATT_OK;
 }
 
 static att_status add(const folder_walk *walk, const char *path)
@@ -194,8 +200,10 @@ static att_status open_folder(att_dataset *dataset, const att_dataset_options *o
     dataset->kind = "folder";
     source->tree.context = source->names.context = context;
     source->tree.read = read_text;
-    folder_walk walk = {dataset, source,
-                        options->unlabelled ? NULL : find_split(dataset->path, att_split_names(options->split)), 0, 0};
+    if (!options->unlabelled)
+        ATT_TRY(find_split(dataset, &source->tree, options->split));
+    const att_split *split = &source->tree.split;
+    folder_walk walk = {dataset, source, split->split ? split->name : NULL, 0, 0};
     ATT_TRY(walk_folder(&walk, "", NULL));
     ATT_TRY(att_class_tree_resolve(&source->tree, dataset, options));
     warn_skipped(&walk);

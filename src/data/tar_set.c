@@ -1,6 +1,5 @@
 #include "data/tar_set.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -189,14 +188,6 @@ static bool join(char *path, const char *folder, const char *name)
     return length >= 0 && length < ATT_DATA_MAX_NAME;
 }
 
-static bool is_among(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (strcmp(name, *names) == 0)
-            return true;
-    return false;
-}
-
 /* What a folder holds. */
 typedef struct folder_view {
     bool tars, folders;
@@ -214,7 +205,7 @@ static folder_view view_folder(const char *folder)
         if (*name == '.' || !join(path, folder, name))
             continue;
         bool is_inside = entry->d_type == DT_DIR || (entry->d_type != DT_REG && att_is_folder(path));
-        bool is_known = is_among(name, att_split_names(NULL)) || strncmp(name, kit_name, strlen(kit_name)) == 0;
+        bool is_known = att_split_is_name(name) || strncmp(name, kit_name, strlen(kit_name)) == 0;
         view.tars |= !is_inside && is_listed(name);
         view.folders |= is_inside;
         view.others |= is_inside ? !is_known : att_class_tree_is_image(name);
@@ -224,14 +215,22 @@ static folder_view view_folder(const char *folder)
     return view;
 }
 
-/* Whether "<folder>/<split>" is a folder of tars. */
-static bool has_split_folder(const char *folder, const char *split)
+/* Returns the name of the folder of a split; NULL if there is none. */
+static const char *split_folder(const att_splits *folders, const char *split)
+{
+    const att_split *found = att_splits_find(folders, (const char *const[]){split, NULL});
+    return found ? found->name : NULL;
+}
+
+/* As split_folder(), if the split is a folder of tars. */
+static const char *tars_folder(const att_splits *folders, const char *folder, const char *split)
 {
     char path[ATT_DATA_MAX_NAME];
-    if (!join(path, folder, split))
-        return false;
+    const char *name = split_folder(folders, split);
+    if (!name || !join(path, folder, name))
+        return NULL;
     folder_view view = view_folder(path);
-    return view.tars && !view.folders && !view.others;
+    return view.tars && !view.folders && !view.others ? name : NULL;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -256,25 +255,10 @@ static att_status add_folder(att_tar_set *set, const char *inside)
     return status;
 }
 
-/* Whether the name has the word, between characters that are neither letters nor digits. */
-static bool has_word(const char *name, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = name; *at;) {
-        size_t size = 0;
-        while (isalnum((unsigned char)at[size]))
-            size++;
-        if (size == length && strncasecmp(at, word, length) == 0)
-            return true;
-        at += size > 0 ? size : 1;
-    }
-    return false;
-}
-
 const char *att_tar_set_split(const char *name)
 {
     for (const char *const *split = att_split_names(NULL); *split; split++)
-        if (has_word(name, *split))
+        if (att_split_is_word(name, *split))
             return *split;
     return NULL;
 }
@@ -291,7 +275,7 @@ static void keep_split(att_tar_set *set, const char *split)
 {
     int kept = 0;
     for (int i = 0; i < set->count; i++)
-        if (has_word(set->names[i], split) && !is_other_ilsvrc(set->names[i]))
+        if (att_split_is_word(set->names[i], split) && !is_other_ilsvrc(set->names[i]))
             set->names[kept++] = set->names[i];
     set->count = kept;
 }
@@ -336,6 +320,7 @@ typedef struct search {
     att_tar_set *set;
     json_t *info; /* NULL: none */
     bool direct;  /* the folder's own tars count */
+    att_splits folders;
 } search;
 
 /* Adds the tars of one split in the order of preference of the header. */
@@ -343,9 +328,10 @@ static att_status add_split(const search *it, const char *split)
 {
     att_tar_set *set = it->set;
     set->split = split;
-    set->class_tars = has_split_folder(set->folder, split);
-    if (set->class_tars)
-        return add_folder(set, split);
+    const char *folder = tars_folder(&it->folders, set->folder, split);
+    set->class_tars = folder != NULL;
+    if (folder)
+        return add_folder(set, folder);
     if (!it->direct)
         return ATT_OK;
     ATT_TRY(add_listed(set, it->info, split));
@@ -362,7 +348,8 @@ static att_status add_first_split(const search *it, const char *const *splits, b
 {
     for (*found = false; *splits && !*found; splits++) {
         char path[ATT_DATA_MAX_NAME];
-        *found = join(path, it->set->folder, *splits) && att_holds_folder(path);
+        const char *folder = split_folder(&it->folders, *splits);
+        *found = folder && join(path, it->set->folder, folder) && att_holds_folder(path);
         if (!*found)
             ATT_TRY(add_split(it, *splits));
         *found = *found || it->set->count > 0;
@@ -397,18 +384,23 @@ static att_status find_all(const search *it)
 {
     if (it->direct)
         ATT_TRY(add_folder(it->set, ""));
-    for (const char *const *split = att_split_names(NULL); *split; split++)
-        if (has_split_folder(it->set->folder, *split))
-            ATT_TRY(add_folder(it->set, *split));
+    for (const char *const *split = att_split_names(NULL); *split; split++) {
+        const char *folder = tars_folder(&it->folders, it->set->folder, *split);
+        if (folder)
+            ATT_TRY(add_folder(it->set, folder));
+    }
     return ATT_OK;
 }
 
 static att_status find_in_folder(att_tar_set *set, const char *path, const char *wanted, bool unlabelled)
 {
     search it = {.set = set, .direct = !view_folder(path).others};
+    const att_split *found;
     ATT_TRY(set_folder(set, path));
+    att_splits_scan(&it.folders, path, att_is_folder);
     if (unlabelled)
         return find_all(&it);
+    ATT_TRY(att_splits_choose(&it.folders, set->arena.context, path, wanted, &found));
     ATT_TRY(read_info(set, &it.info));
     att_status status = find_labelled(&it, wanted);
     json_decref(it.info);
@@ -437,8 +429,10 @@ bool att_tar_set_accepts(const char *path)
 {
     if (!att_is_folder(path))
         return att_tar_set_is_pattern(path) || att_tar_is_plain(path);
+    att_splits folders = {.flat = {""}};
+    att_splits_scan(&folders, path, att_is_folder);
     for (const char *const *split = att_split_names(NULL); *split; split++)
-        if (has_split_folder(path, *split))
+        if (tars_folder(&folders, path, *split))
             return true;
     folder_view view = view_folder(path);
     return view.tars && !view.others;

@@ -224,13 +224,9 @@ static void close_tars(att_dataset *dataset)
 /* Whether the data set has a folder of the split. */
 static bool has_folder(const att_dataset *dataset, const char *split)
 {
-    char path[ATT_DATA_MAX_NAME];
-    bool found = false;
-    for (const char *const *names = att_split_names(split); *names && !found; names++) {
-        int length = snprintf(path, sizeof path, "%s/%s", dataset->path, *names);
-        found = length >= 0 && (size_t)length < sizeof path && att_is_folder(path);
-    }
-    return found;
+    att_splits splits = {.flat = {""}};
+    att_splits_scan(&splits, dataset->path, att_is_folder);
+    return att_splits_find(&splits, att_split_names(split)) != NULL;
 }
 
 /* The folder has no tars of the split, but perhaps images. */

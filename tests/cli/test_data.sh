@@ -66,6 +66,24 @@ err_has 'attscope: names, val: class "wolf" is none of those in train, which are
 run 1 validate names --checkpoint out/names/last.safetensors
 err_has 'the network has 2 classes, the data 1, numbered by their sorted names'
 
+# The list of classes that a training writes is a class map, also with blanks in names, and as Windows writes it.
+for class in 'bird of paradise' 'bird cherry'; do
+    mkdir -p "birds/train/$class" && cp data/train/dog/[1-4].jpg "birds/train/$class"
+done
+cp -r birds/train birds/val
+# shellcheck disable=SC2086
+run 0 train birds $small $short --experiment birds
+sed '1s/^/\xEF\xBB\xBF/; s/$/\r/' out/birds/classes.txt >birds.txt
+run 0 validate birds --checkpoint out/birds/last.safetensors --class-map birds.txt
+err_has 'birds, val: 8 images, 2 classes, numbered by the class map'
+
+# A split whose images lie in no class folders is named.
+rm -r birds/val && mkdir birds/val && cp data/train/dog/[12].jpg birds/val
+# shellcheck disable=SC2086
+run 1 train birds $small $short --experiment flat
+err_has 'attscope: birds has no split "validation": val/ exists, but its images (2) are not in class folders; only "train" has class folders'
+err_has "--val-split '' to train without evaluation"
+
 # Files that are not images are counted, and folders without an image are named; in archives too.
 mkdir -p kinds/ant/deep kinds/bee kinds/cow kinds/empty
 cp "$images/420.jpg" kinds/ant/1.jpg && cp "$images/420.jpg" kinds/cow/1.jpg

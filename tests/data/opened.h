@@ -6,6 +6,38 @@
 
 #include "data/pictures.h"
 
+/* The log of a context. */
+typedef struct said {
+    char text[2000];
+    size_t length;
+} said;
+
+static inline void keep_line(void *user, att_log_level level, const char *line)
+{
+    said *log = user;
+    if (level == ATT_LOG_WARNING && log->length < sizeof log->text)
+        log->length += (size_t)snprintf(log->text + log->length, sizeof log->text - log->length, "%s\n", line);
+}
+
+/* Returns a context whose warnings are recorded. */
+static inline att_context *said_context(said *log)
+{
+    att_settings settings = att_settings_defaults();
+    att_context *context = NULL;
+    *log = (said){.length = 0};
+    settings.threads = 1;
+    settings.log = keep_line;
+    settings.log_user = log;
+    assert_int_equal(att_context_create_with(&settings, NULL, &context), ATT_OK);
+    return context;
+}
+
+static inline void assert_said(const said *log, const char *part)
+{
+    if (!strstr(log->text, part))
+        fail_msg("the log \"%s\" lacks \"%s\"", log->text, part);
+}
+
 static inline att_dataset *open_set(scratch *self, const char *path, const char *split, const char *map)
 {
     att_dataset *dataset = NULL;

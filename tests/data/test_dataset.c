@@ -2,44 +2,19 @@
 #include "data/classes.h"
 #include "data/opened.h"
 
-/* The log of a context. */
-typedef struct said {
-    char text[2000];
-    size_t length;
-} said;
-
-static void keep_line(void *user, att_log_level level, const char *line)
-{
-    said *log = user;
-    if (level == ATT_LOG_WARNING && log->length < sizeof log->text)
-        log->length += (size_t)snprintf(log->text + log->length, sizeof log->text - log->length, "%s\n", line);
-}
-
 /* Opens and closes a data set of `count` images and records the warnings. */
 static void open_logged(const char *path, const char *split, bool unlabelled, int64_t count, said *log)
 {
-    att_settings settings = att_settings_defaults();
-    att_context *context = NULL;
+    att_context *context = said_context(log);
     att_dataset *dataset = NULL;
     att_dataset_options options = att_dataset_options_defaults();
-    *log = (said){.length = 0};
-    settings.threads = 1;
-    settings.log = keep_line;
-    settings.log_user = log;
     options.split = split;
     options.unlabelled = unlabelled;
-    assert_int_equal(att_context_create_with(&settings, NULL, &context), ATT_OK);
     if (att_dataset_open(context, path, &options, &dataset) != ATT_OK)
         fail_msg("%s", att_context_message(context));
     assert_int_equal(att_dataset_count(dataset), count);
     att_dataset_close(&dataset);
     att_context_destroy(&context);
-}
-
-static void assert_said(const said *log, const char *part)
-{
-    if (!strstr(log->text, part))
-        fail_msg("the log \"%s\" lacks \"%s\"", log->text, part);
 }
 
 /* Writes the text to <folder>/<name>. */
