@@ -31,7 +31,8 @@ typedef struct att_dataset_options {
     const char *const *trained;
     int trained_count;
     /* Number of classes of a network. If every class folder is named by a number below it, without leading zeros, that
-     * is its number (ImageNet-V2), unless the options above number the folders. 0: unknown. */
+     * is its number (ImageNet-V2), unless the options above number the folders. Without a folder "0", the numbers could
+     * as well begin at 1: ERR_FORMAT. 0: unknown. */
     int classes;
     bool unlabelled;    /* ignore classes: take every image below the path, in any folder and split, with label -1. Data
                            sets whose images are not files of their own (idx, CIFAR, STL-10) are opened as usual */
@@ -111,7 +112,7 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * Errors: ERR_NOT_FOUND (no such path or split: the message says if the split's images lie in no class folders),
  * ERR_ARGUMENT (`path` is NULL; `split` is not one of the names above; `coarse` for data other than CIFAR-100),
  * ERR_FORMAT (no images; corrupt; two folders for one split; images in folders that are all named as splits; a class
- * name with a line break), ERR_MISMATCH (images and labels differ in
+ * name with a line break; numbers of classes that can be read in two ways), ERR_MISMATCH (images and labels differ in
  * number; the class map lacks a class: the message names the nearest), ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY, ERR_STOPPED
  * (att_settings.stop).
  */

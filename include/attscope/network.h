@@ -201,15 +201,18 @@ ATT_API att_status att_network_measure(att_network *network, att_measure *measur
  * next call of att_network_observe(). */
 ATT_API const att_model *att_network_observed(const att_network *network);
 /* Opens a data set for this network: one path as by att_dataset_open(), several as by att_dataset_open_images(). Class
- * folders are numbered by the class names of the file's training or, if the network is known to be for ImageNet-1k, by
- * its synsets, unless `options` give others. With options.unlabelled, images without classes are accepted if the path
- * has none with classes. The log says what was opened, and whether colours are dropped or missing. On success the
- * caller owns *dataset and frees it by att_dataset_close(); it may outlive the network. On failure *dataset is
- * unchanged. Errors: ERR_ARGUMENT (several paths with a class map; count less than 1), those of the two functions. */
+ * folders are numbered by the class names of the file's training ("0", "1", ... if attscope's training recorded none)
+ * or, if the network is known to be for ImageNet-1k, by its synsets, unless `options` give others. With
+ * options.unlabelled, images without classes are accepted if the path has none with classes. The log says what was
+ * opened, and whether colours are dropped or missing. On success the caller owns *dataset and frees it by
+ * att_dataset_close(); it may outlive the network. On failure *dataset is unchanged. Errors: ERR_ARGUMENT (several
+ * paths with a class map; count less than 1), those of the two functions. */
 ATT_API ATT_MUST_CHECK att_status att_network_open_dataset(att_network *network, const char *const *paths, int count,
                                                            const att_dataset_options *options, att_dataset **dataset);
-/* Compares the classes of a data set with the network's. The log says if their numbers differ, and names the first
- * class whose name differs. refuse: return ERR_MISMATCH in the cases of att_dataset_check_classes(). */
+/* Compares the classes of a data set with the network's. The log says if their numbers differ, names the first class
+ * whose name differs, and warns if the file does not tell in which of two usual orders its training numbered the class
+ * folders ("9" before "10", or "10" before "9"). refuse: return ERR_MISMATCH in the cases of
+ * att_dataset_check_classes(). */
 ATT_API att_status att_network_compare_classes(const att_network *network, const att_dataset *dataset, bool refuse);
 /* Returns ERR_UNSUPPORTED if the network has no head. consequence: the end of the message, such as "it cannot be
  * evaluated"; NULL: none. */

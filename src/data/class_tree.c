@@ -330,22 +330,32 @@ static bool is_number_below(const char *name, int end)
     return is_plain && att_text_to_i64(name, &number) && number < end;
 }
 
+/* Numbers that do not begin at 0 can count from 0, with some left out, or from 1. */
+static att_status numbers_ambiguous(const att_dataset *dataset, const char *name, int classes)
+{
+    const long number = strtol(name, NULL, 10);
+    return att_fail(
+        dataset->context, ATT_ERR_FORMAT,
+        "%s: the class folders are named by numbers, but none is \"0\", so \"%ld\" can be class %ld or class "
+        "%ld of the network; say which by --class-map FILE (class_map), one name a line from class 0 on, as "
+        "printed by \"seq 0 %d\" or \"seq 1 %d\"",
+        dataset->path, number, number - 1, number, classes - 1, classes);
+}
+
 /* If the names are numbers of a network's classes, makes the list of all these numbers; otherwise leaves the data set's
  * class list empty. */
 static att_status use_numbers(att_dataset *dataset, const att_dataset_options *options, const char *const *names,
                               int64_t count, att_arena *arena)
 {
-    for (int64_t i = 0; i < count; i++)
+    bool has_zero = false;
+    for (int64_t i = 0; i < count; i++) {
         if (!is_number_below(names[i], options->classes))
             return ATT_OK;
-    const char **numbers = att_arena_allocate(arena, (size_t)options->classes * sizeof *numbers);
-    for (int c = 0; numbers && c < options->classes; c++) {
-        char text[16];
-        snprintf(text, sizeof text, "%d", c);
-        numbers[c] = att_arena_string(arena, text);
-        if (!numbers[c])
-            numbers = NULL;
+        has_zero = has_zero || strcmp(names[i], "0") == 0;
     }
+    if (!has_zero)
+        return numbers_ambiguous(dataset, names[0], options->classes);
+    const char **numbers = att_class_numbers(arena, options->classes);
     if (!numbers)
         return att_fail_memory(dataset->context, (size_t)options->classes * sizeof *numbers, "the numbers of classes");
     ATT_TRY(list_classes(dataset, numbers, options->classes));

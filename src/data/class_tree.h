@@ -37,7 +37,8 @@ void att_class_tree_set_split(att_class_tree *tree, att_dataset *dataset, const 
                               const att_split *found, const char *wanted);
 /* Removes common outer folders, selects the split, drops images outside of class folders, sorts the images, and fills
  * the data set's split, classes, labels and count. Logs warnings about other files in class folders and about class
- * folders without images. Errors: ERR_FORMAT (the same path twice, no images, class folders named as splits), ERR_NOT_FOUND (no such split), ERR_MISMATCH (a class that the class map
+ * folders without images. Errors: ERR_FORMAT (the same path twice, no images, class folders named as splits, numbers of
+ * classes that can be read in two ways), ERR_NOT_FOUND (no such split), ERR_MISMATCH (a class that the class map
  * lacks), ERR_MEMORY. */
 att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options);
 void att_class_tree_free(att_class_tree *tree);

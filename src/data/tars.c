@@ -126,7 +126,6 @@ static att_status open_tars(const att_dataset *dataset, tars_source *source)
 
 static att_status name_classes(att_dataset *dataset, const att_dataset_options *options, int highest)
 {
-    enum { DIGITS = 8 };
     att_context *context = dataset->context;
     if (options->class_map)
         return att_class_list_read(context, options->class_map, &dataset->classes);
@@ -134,15 +133,9 @@ static att_status name_classes(att_dataset *dataset, const att_dataset_options *
     if (highest < options->trained_count)
         return att_class_list_make(context, dataset->path, options->trained, options->trained_count, &dataset->classes);
     att_arena arena = {.context = context};
-    size_t bytes = ((size_t)highest + 1) * (sizeof(char *) + DIGITS);
-    const char **names = att_arena_allocate(&arena, bytes);
+    const char **names = att_class_numbers(&arena, highest + 1);
     if (!names)
-        return att_fail_memory(context, bytes, "class names");
-    char *digits = (char *)(names + highest + 1);
-    for (int i = 0; i <= highest; i++, digits += DIGITS) {
-        snprintf(digits, DIGITS, "%d", i & ATT_TAR_MOST_LABEL);
-        names[i] = digits;
-    }
+        return att_fail_memory(context, ((size_t)highest + 1) * sizeof *names, "class names");
     att_status status = att_class_list_make(context, dataset->path, names, highest + 1, &dataset->classes);
     att_arena_free(&arena);
     return status;

@@ -4,9 +4,30 @@
 #include "core/error.h"
 #include "core/names.h"
 #include "core/text.h"
+#include "data/classes.h"
 #include "network/network.h"
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
+
+/* Whether attscope's own training wrote the file. */
+static bool is_own_training(const att_network *network)
+{
+    att_checkpoint_info info;
+    return network->file && att_checkpoint_describe(network->context, network->file, &info) == ATT_OK && info.training;
+}
+
+/* attscope's trainings record no names if each class is named by its number. */
+static att_status number_by_numbers(const att_network *network, att_arena *arena, att_dataset_options *options)
+{
+    const int classes = att_model_classes(network->model);
+    if (classes == 0 || !is_own_training(network))
+        return ATT_OK;
+    options->trained = att_class_numbers(arena, classes);
+    options->trained_count = classes;
+    return options->trained
+               ? ATT_OK
+               : att_fail_memory(network->context, (size_t)classes * sizeof *options->trained, "the names of classes");
+}
 
 /* Numbers the class folders by the names in the file. If there are more names than classes, they belong to another
  * network and are ignored. */
@@ -15,7 +36,7 @@ static att_status number_by_training(const att_network *network, att_arena *aren
     const char *lines = att_network_trained_names(network), **names;
     int count;
     if (!lines)
-        return ATT_OK;
+        return number_by_numbers(network, arena, options);
     char *text = att_arena_string(arena, lines);
     if (!text)
         return att_fail_memory(network->context, strlen(lines), "the names of classes");
@@ -169,7 +190,7 @@ static void compare_known(const att_network *network, const att_known_classes *k
  * compared. */
 static void compare_trained(const att_network *network, const char *line, const att_dataset *dataset)
 {
-    for (int c = 0; line && *line && c < att_dataset_class_count(dataset); c++) {
+    for (int c = 0; *line && c < att_dataset_class_count(dataset); c++) {
         const char *name = att_dataset_class_name(dataset, c);
         const size_t length = strcspn(line, "\n");
         if (!is_number(name) && (strlen(name) != length || strncmp(name, line, length) != 0)) {
@@ -177,6 +198,27 @@ static void compare_trained(const att_network *network, const char *line, const 
             return;
         }
         line += length + (line[length] != '\0');
+    }
+}
+
+/* Warns if the checkpoint does not say which order its training had, and the sorted folder names have another order in
+ * torchvision. */
+static void compare_orders(const att_network *network, const att_dataset *dataset)
+{
+    const att_numbering numbering = att_dataset_numbering(dataset);
+    if (is_own_training(network) || !network->file ||
+        (numbering != ATT_NUMBERED_BY_FOLDERS && numbering != ATT_NUMBERED_BY_NAMES))
+        return;
+    for (int c = 0; c + 1 < att_dataset_class_count(dataset); c++) {
+        const char *one = att_dataset_class_name(dataset, c), *next = att_dataset_class_name(dataset, c + 1);
+        if (strcmp(one, next) <= 0)
+            continue;
+        att_log(network->context, ATT_LOG_WARNING,
+                "the class folders are numbered in timm's order (\"%s\" before \"%s\"), but torchvision sorts their "
+                "names as text (\"%s\" before \"%s\"), and the checkpoint does not say which order its training had; "
+                "if it was torchvision's, pass a class map (class_map) in that order",
+                one, next, next, one);
+        return;
     }
 }
 
@@ -209,7 +251,9 @@ att_status att_network_compare_classes(const att_network *network, const att_dat
         log_other_count(network, classes, found);
     else if (known)
         compare_known(network, known, dataset);
-    else
+    else if (att_network_trained_names(network))
         compare_trained(network, att_network_trained_names(network), dataset);
+    else
+        compare_orders(network, dataset);
     return ATT_OK;
 }

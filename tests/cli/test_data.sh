@@ -84,6 +84,26 @@ run 1 train birds $small $short --experiment flat
 err_has 'attscope: birds has no split "validation": val/ exists, but its images (2) are not in class folders; only "train" has class folders'
 err_has "--val-split '' to train without evaluation"
 
+# Class folders named by numbers, and a checkpoint that does not name its classes.
+run 0 convert $checkpoint nameless.safetensors
+LC_ALL=C sed -i 's/attscope.train.classes/attscope.train.xxxxxxx/' nameless.safetensors
+mkdir -p one/1 order/9 order/10
+for folder in one/1 order/9 order/10; do cp data/train/dog/1.jpg $folder; done
+run 1 validate one --checkpoint nameless.safetensors
+err_has 'attscope: one: the class folders are named by numbers, but none is "0", so "1" can be class 0 or class 1 of the network; say which by --class-map FILE (class_map), one name a line'
+run 0 measure nameless.safetensors one --with entropy
+err_has 'one: 1 image, without classes'
+run 0 validate order --checkpoint nameless.safetensors
+err_has 'warning: the class folders are numbered in timm'"'"'s order ("9" before "10"), but torchvision sorts their names as text ("10" before "9")'
+# A training records which numbers its classes have.
+cp -r order zero && mv zero/9 zero/0 && mv zero/10 zero/1
+# shellcheck disable=SC2086
+run 0 train zero $small $short --batch-size 2 --experiment zero
+run 0 validate one --checkpoint out/zero/last.safetensors
+err_has 'one: 1 image, 2 classes, numbered by the class names of the training'
+run 0 validate order --checkpoint out/zero/last.safetensors
+! grep -q torchvision stderr || fail "$command_line: a warning about an order that the training recorded"
+
 # Files that are not images are counted, and folders without an image are named; in archives too.
 mkdir -p kinds/ant/deep kinds/bee kinds/cow kinds/empty
 cp "$images/420.jpg" kinds/ant/1.jpg && cp "$images/420.jpg" kinds/cow/1.jpg

@@ -141,14 +141,15 @@ static void numbers_of_folders_are_those_of_the_networks_classes(void **state)
     att_dataset_options options = att_dataset_options_defaults();
     picture_write(self, "2/1.png", 2);
     picture_write(self, "11/1.png", 11);
+    picture_write(self, "0/1.png", 0);
     for (options.classes = 0; options.classes <= 1000;
          options.classes = options.classes ? options.classes * 10 + 1 : 1) {
         bool numbers = options.classes >= 12;
         assert_int_equal(att_dataset_open(self->context, self->folder, &options, &dataset), ATT_OK);
         assert_int_equal(att_dataset_numbering(dataset), numbers ? ATT_NUMBERED_BY_NAMES : ATT_NUMBERED_BY_FOLDERS);
-        assert_int_equal(att_dataset_class_count(dataset), numbers ? options.classes : 2);
-        assert_image(self, dataset, 0, numbers ? 2 : 0, 2);
-        assert_image(self, dataset, 1, numbers ? 11 : 1, 11);
+        assert_int_equal(att_dataset_class_count(dataset), numbers ? options.classes : 3);
+        assert_image(self, dataset, 1, numbers ? 2 : 1, 2);
+        assert_image(self, dataset, 2, numbers ? 11 : 2, 11);
         att_dataset_close(&dataset);
     }
     options.classes = 1000;

@@ -81,6 +81,15 @@ static const layout layouts[] = {
      .status = ATT_ERR_NOT_FOUND,
      .message = "train/ exists, but its images (1) are not in class folders; only \"val\" has class folders"},
     {{"train/cat/1.png"}, .wanted = "val", .status = ATT_ERR_NOT_FOUND, .message = "no split \"val\", only \"train\""},
+    /* Numbers, as those of a network's classes. */
+    {{"1/1.png", "2/2.png"},
+     .network = 3,
+     .status = ATT_ERR_FORMAT,
+     .message = "\"1\" can be class 0 or class 1 of the network; say which by --class-map FILE"},
+    {{"1/1.png", "2/2.png", "3/3.txt"}, .network = 3, .status = ATT_ERR_FORMAT, .message = "none is \"0\""},
+    {{"1/1.png", "2/2.png"}, .network = 2, .split = "", .images = "1/1.png 2/2.png"},
+    {{"1/1.png", "3/2.png"}, .split = "", .images = "1/1.png 3/2.png"}, /* a training, which records these names */
+    {{"0/1.png", "1/2.png", "3/3.png"}, .network = 4, .split = "", .images = "0/1.png 1/2.png 3/3.png"},
     /* Names that no list of classes can hold. */
     {{"cat\ndog/1.png", "cow/2.png"}, .status = ATT_ERR_FORMAT, .message = "has a line break"},
     {{"cat\r/1.png", "cow/2.png"}, .status = ATT_ERR_FORMAT, .message = "rename the class"},
