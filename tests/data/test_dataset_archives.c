@@ -94,7 +94,7 @@ static void an_archive_with_one_file_twice_is_refused(void **state)
     }
 }
 
-/* Of a gzipped archive, only images are kept in memory, and none larger than the limit for images. */
+/* Of a gzipped archive, only images are kept in memory, none that is hidden or larger than the limit for images. */
 static void only_images_within_the_limit_are_kept(void **state)
 {
     scratch *self = *state;
@@ -106,6 +106,7 @@ static void only_images_within_the_limit_are_kept(void **state)
     pack_entry(&made, "cat/notes.txt", AE_IFREG, NULL, large, sizeof large);
     pack_entry(&made, "cat/1.png", AE_IFREG, NULL, bytes, size);
     pack_entry(&made, "cat/2.png", AE_IFREG, NULL, large, sizeof large);
+    pack_entry(&made, ".ipynb_checkpoints/3.png", AE_IFREG, NULL, bytes, size);
     pack_close(&made);
     free(bytes);
     att_dataset *dataset = NULL;
