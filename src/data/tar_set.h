@@ -30,8 +30,8 @@ bool att_tar_set_accepts(const char *path);
  *
  * The last three are not tried if the folder holds images, or folders that are neither those of a split nor ImageNet's
  * devkit. The set is empty if the folder has class folders of the split, or the split is missing. Errors: ERR_ARGUMENT
- * (a pattern that is not valid), ERR_NOT_FOUND (a listed tar is missing), ERR_FORMAT (a damaged _info.json), ERR_IO,
- * ERR_MEMORY. The caller frees the set, also after a failure. */
+ * (a pattern that is not valid), ERR_NOT_FOUND (a listed tar is missing), ERR_FORMAT (a damaged _info.json; two folders
+ * of one split), ERR_IO, ERR_MEMORY. The caller frees the set, also after a failure. */
 att_status att_tar_set_find(att_tar_set *set, const char *path, const char *wanted, bool unlabelled);
 /* Whether the path ends in ".tar", in upper or lower case. */
 bool att_tar_named(const char *path);

@@ -188,7 +188,8 @@ static void splits_are_found_by_their_names_in_any_case(void **state)
     } sets[] = {{"one", "Train.zip", "zip", names},
                 {"two", "TRAINING.tar.gz", "pax.gz", names},
                 {"three", "Train/cat.tar", "ustar", flat},
-                {"four", "x_train/cat.tar", "ustar", flat}};
+                {"four", "x_train/cat.tar", "ustar", flat},
+                {"five", "Train000.tar", "ustar", names}};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         char path[256], data[160];
         snprintf(data, sizeof data, "%s/%s", self->folder, sets[i].folder);
