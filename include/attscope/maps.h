@@ -50,12 +50,8 @@
 extern "C" {
 #endif
 
-/* Version of the format that is written. att_report_write() also reads versions 3 and 2. Version 3 had one grid for all
- * nodes, without windows: `nodes` was an array of names, and prefix, grid_h and grid_w were metadata of their own.
- * Version 2 also had in place of outputs and captions: tensors top, I64 [K, T], the classes of the largest logits, and
- * probability, F32 [K, T]; metadata label_names, the data set's name of each image's class, and classes, the names of
- * the network's classes. Version 1, which had no entry "maps", stored bytes scaled to the largest weight of a row and
- * no figures; it is not read. */
+/* Version of the format that is written. att_report_write() also reads version 3, which had one grid for all nodes,
+ * without windows: `nodes` was an array of names, and prefix, grid_h and grid_w were metadata of their own. */
 #define ATT_MAPS_FORMAT "4"
 /* Name of the tensor of images, and prefix of the names of outputs. */
 #define ATT_MAPS_IMAGE "image"

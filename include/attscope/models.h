@@ -47,11 +47,6 @@ typedef struct att_family_info {
 ATT_API int att_model_family_count(void);
 /* All zero for an index past the last. */
 ATT_API att_family_info att_model_family_at(int index);
-/* Options of version 0.1 that files and flags may still have: "broadcast", "attn", "attn_blocks". They are replaced by
- * "modules". No hooks. */
-ATT_API att_family_info att_model_old_options(void);
-/* Replaces options of version 0.1 in `options` by "modules". Call it for options from outside. */
-ATT_API void att_model_upgrade_options(att_option_values *options);
 /* Returns the family of a network in the list, by name; all zero for other names and NULL. */
 ATT_API att_family_info att_model_family_of(const char *network);
 

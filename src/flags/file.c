@@ -94,7 +94,7 @@ att_status att_flags_write(const att_flags *flags, const void *values, const cha
         status = att_fail_memory(flags->context, (size_t)flags->count * sizeof *lines, path);
     for (int i = 0; status == ATT_OK && i < flags->count; i++) {
         att_flag_place place = att_flags_at(flags, i);
-        if (place.flag->once || place.flag->old)
+        if (place.flag->once)
             continue;
         entries[count] = make_entry(&place, values, &lines[count]);
         count++;

@@ -316,15 +316,6 @@ static att_status note_interpolation(const note *n, att_config *config)
     return note_word(n, config->interpolation, sizeof config->interpolation);
 }
 
-/* In files of version 0.1 "head" 0 means that the network has no classes. */
-static att_status note_head(const note *n, att_config *config)
-{
-    bool none = n->fact->kind == ATT_FACT_NUMBERS && n->fact->count == 1 && n->fact->numbers[0] == 0;
-    if (none && !att_options_find(&config->options, "num_classes"))
-        att_options_set(&config->options, "num_classes", 0);
-    return ATT_OK;
-}
-
 att_status att_config_note(att_context *context, const char *what, const char *key, const att_fact *fact,
                            att_config *config)
 {
@@ -334,8 +325,6 @@ att_status att_config_note(att_context *context, const char *what, const char *k
         return option->training ? ATT_OK : ATT_ERR_NOT_FOUND;
     if (option)
         return note_option(&n, option, &config->options);
-    if (strcmp(key, "head") == 0)
-        return note_head(&n, config);
     if (strcmp(key, "model") == 0 || strcmp(key, "architecture") == 0)
         return note_name(&n, config);
     if (strcmp(key, "input_size") == 0)

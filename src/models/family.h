@@ -188,7 +188,6 @@ const char *att_task_choice_name(int index);
 /* The same, with the modules and tasks that are registered with the context. */
 const char *att_module_choice_in(const att_context *context, int index);
 const char *att_task_choice_in(const att_context *context, int index);
-extern const att_option_table att_old_options;
 
 const att_family *att_model_family(const att_model *model);
 /* The complete options, in the family's struct. */

@@ -150,7 +150,6 @@ static att_status merge_parts(att_identification *s, const char *from, const cha
 {
     att_network_name name;
     att_variant variant;
-    att_model_upgrade_options(&given->options);
     if (!has_preprocess(given))
         preprocess_from = from; /* the settings of the name's tag */
     if (given->name[0]) {

@@ -465,7 +465,6 @@ static att_status read_made_for(loading *l)
     att_config config = att_config_none();
     if (text)
         ATT_TRY(att_config_parse(l->context, att_tensors_path(l->file), text, &config));
-    att_model_upgrade_options(&config.options);
     l->file_options = config.options;
     return ATT_OK;
 }

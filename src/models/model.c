@@ -70,7 +70,7 @@ att_family_info att_model_family_of(const char *network)
 
 const att_option *att_family_option(const char *key)
 {
-    const att_option *option = att_option_find(&att_old_options, key);
+    const att_option *option = NULL;
     for (int f = 0; f < FAMILY_COUNT && !option; f++)
         option = att_option_find(families[f]->options, key);
     return option;
@@ -363,7 +363,6 @@ static att_status resolve_options(att_model *model, const att_variant *variant, 
     att_option_values own;
     att_variant_defaults(variant, options, &own, &model->preprocess);
     model->options = options ? *options : att_options_none();
-    att_model_upgrade_options(&model->options);
     model->name = variant->family->variant(variant->index).name;
     model->family = variant->family;
     att_options_use_keys(model->family->options, &model->options);

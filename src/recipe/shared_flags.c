@@ -127,13 +127,6 @@ static int put_options(att_flag *rows, int most, int made)
     }
     for (int i = 1; i < NAMED; i++)
         att_put_row(&named_options[i], rows, most, &made);
-    att_family_info old = att_model_old_options();
-    for (int i = 0; i < old.option_count; i++) {
-        att_flag row = att_flag_of_option(&old.options[i], offset);
-        row.help = NULL;
-        row.old = true;
-        att_put_row(&row, rows, most, &made);
-    }
     return made;
 }
 
@@ -211,7 +204,6 @@ static att_status merge_input_size(att_context *context, void *values)
 static att_status complete_network(att_context *context, void *values)
 {
     att_recipe_network *network = values;
-    att_model_upgrade_options(&network->options);
     ATT_TRY(move_into_modules(context, network, "adaptor", "adaptor", &network->adaptor));
     return move_into_modules(context, network, "adaptor-input", "input", &network->adaptor_input);
 }

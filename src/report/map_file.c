@@ -6,12 +6,11 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "report/old_maps.h"
 #include "tasks/caption.h"
 
 enum { MAX_SIDE = 4096, MAX_TOKENS = 1 << 16, MAX_HEADS = 1 << 10, MAX_NODES = 1 << 10 };
 
-/* The version of the format whose nodes all had the same grid, without windows; so had those of version 2. */
+/* The version of the format whose nodes all had the same grid, without windows. */
 #define ONE_GRID_FORMAT "3"
 
 static const char patches_suffix[] = ".patches";
@@ -22,7 +21,7 @@ static bool has_suffix(const char *name, const char *suffix)
     return length >= end && strcmp(name + length - end, suffix) == 0;
 }
 
-att_status att_map_file_fail_tensor(const att_map_file *maps, const char *name, const char *expected)
+static att_status fail_tensor(const att_map_file *maps, const char *name, const char *expected)
 {
     return att_fail(maps->context, ATT_ERR_FORMAT, "%s: tensor %s is missing or is not %s",
                     att_tensors_path(maps->file), name, expected);
@@ -51,20 +50,16 @@ static bool is_version(const att_map_file *maps, const char *expected)
     return version != NULL && strcmp(version, expected) == 0;
 }
 
-/* Version 1 has no metadata "maps", but has tensors <scope>.map and <scope>.max. */
 static att_status check_version(const att_map_file *maps)
 {
     const char *version = att_tensors_metadata(maps->file, "maps");
-    if (is_version(maps, ATT_MAPS_FORMAT) || is_version(maps, ONE_GRID_FORMAT) || is_version(maps, ATT_OLD_MAPS_FORMAT))
+    if (is_version(maps, ATT_MAPS_FORMAT) || is_version(maps, ONE_GRID_FORMAT))
         return ATT_OK;
-    for (int i = 0; version == NULL && i < att_tensors_count(maps->file); i++)
-        if (has_suffix(att_tensors_at(maps->file, i).name, ".map"))
-            version = "1";
     if (version == NULL)
         return att_fail(maps->context, ATT_ERR_FORMAT, "%s holds no attention maps", att_tensors_path(maps->file));
     return att_fail(maps->context, ATT_ERR_UNSUPPORTED,
-                    "%s has attention maps in version %.20s of the format; only versions " ATT_OLD_MAPS_FORMAT
-                    " to " ATT_MAPS_FORMAT " are supported (attscope measure --maps writes the last)",
+                    "%s has attention maps in version %.20s of the format; only versions " ONE_GRID_FORMAT
+                    " and " ATT_MAPS_FORMAT " are supported (attscope measure --maps writes the last)",
                     att_tensors_path(maps->file), version);
 }
 
@@ -143,7 +138,7 @@ static att_status read_image(att_map_file *maps)
     const int64_t *dims = info.shape.dims;
     if (info.dtype != ATT_SAFETENSORS_U8 || info.shape.rank != 4 || dims[0] < 1 || dims[1] < 1 || dims[1] > MAX_SIDE ||
         dims[2] < 1 || dims[2] > MAX_SIDE || (dims[3] != 1 && dims[3] != 3))
-        return att_map_file_fail_tensor(maps, ATT_MAPS_IMAGE, "U8 [K, h, w, 1 or 3]");
+        return fail_tensor(maps, ATT_MAPS_IMAGE, "U8 [K, h, w, 1 or 3]");
     maps->images = dims[0];
     maps->image_shape = info.shape;
     maps->bytes_per_image = (size_t)(dims[1] * dims[2] * dims[3]);
@@ -160,8 +155,8 @@ static att_status find_sibling(const att_map_file *maps, const att_map_node *nod
     *index = status == ATT_OK ? att_tensors_find(maps->file, name.data) : -1;
     if (status == ATT_OK && (*index < 0 || att_tensors_at(maps->file, *index).dtype != dtype ||
                              !att_shape_equal(att_tensors_at(maps->file, *index).shape, shape)))
-        status = att_map_file_fail_tensor(
-            maps, name.data, dtype == ATT_SAFETENSORS_F32 ? "F32 [K, heads + 1, N, 4]" : "I32 [K, heads + 1, N]");
+        status = fail_tensor(maps, name.data,
+                             dtype == ATT_SAFETENSORS_F32 ? "F32 [K, heads + 1, N, 4]" : "I32 [K, heads + 1, N]");
     att_text_free(&name);
     return status;
 }
@@ -179,8 +174,8 @@ static att_status read_node(att_map_file *maps, int index)
     int64_t heads = patches.shape.rank == 4 ? patches.shape.dims[1] : 0;
     if (patches.dtype != ATT_SAFETENSORS_U16 || heads < 1 || heads > MAX_HEADS ||
         !att_shape_equal(patches.shape, att_shape_of(maps->images, heads, n, seen)))
-        return att_map_file_fail_tensor(maps, patches.name,
-                                        "U16 [K, heads, N, patches] with the K of image and the N of the metadata");
+        return fail_tensor(maps, patches.name,
+                           "U16 [K, heads, N, patches] with the K of image and the N of the metadata");
     node.heads = heads;
     att_shape place = att_shape_of(maps->images, heads + 1, n);
     att_shape figures = att_shape_of(maps->images, heads + 1, n, ATT_MAPS_FIGURES);
@@ -252,24 +247,24 @@ static att_status parse_metadata(const att_map_file *maps, const char *key, cons
     return status;
 }
 
-att_status att_map_file_texts(const att_map_file *maps, const char *key, int64_t count, json_t **list)
+/* Parses metadata `key`, a JSON array of `count` strings. The caller owns *list, also after a failure. */
+static att_status read_texts(const att_map_file *maps, const char *key, int64_t count, json_t **list)
 {
     const char *text = att_tensors_metadata(maps->file, key);
     if (text != NULL)
         ATT_TRY(parse_metadata(maps, key, text, list));
-    bool valid = json_is_array(*list) && (count < 0 || json_array_size(*list) == (size_t)count);
+    bool valid = json_is_array(*list) && json_array_size(*list) == (size_t)count;
     for (size_t i = 0; valid && i < json_array_size(*list); i++)
         valid = json_is_string(json_array_get(*list, i));
     return valid ? ATT_OK
-                 : att_fail(maps->context, ATT_ERR_FORMAT, "%s: expected metadata %s, a JSON array of %s",
-                            att_tensors_path(maps->file), key, count < 0 ? "strings" : "one string per image");
+                 : att_fail(maps->context, ATT_ERR_FORMAT,
+                            "%s: expected metadata %s, a JSON array of one string per image",
+                            att_tensors_path(maps->file), key);
 }
 
 static att_status read_captions(att_map_file *maps)
 {
-    if (is_version(maps, ATT_OLD_MAPS_FORMAT))
-        return att_old_maps_captions(maps, &maps->captions);
-    ATT_TRY(att_map_file_texts(maps, "captions", maps->images, &maps->captions));
+    ATT_TRY(read_texts(maps, "captions", maps->images, &maps->captions));
     for (int64_t i = 0; i < maps->images; i++)
         if (json_string_length(json_array_get(maps->captions, (size_t)i)) > ATT_CAPTION_BYTES)
             return att_fail(maps->context, ATT_ERR_FORMAT, "%s: the caption of image %lld has more than %d bytes",
@@ -296,7 +291,7 @@ static att_status read_all(att_map_file *maps)
     ATT_TRY(read_layouts(maps));
     ATT_TRY(read_image(maps));
     ATT_TRY(read_nodes(maps));
-    ATT_TRY(att_map_file_texts(maps, "names", maps->images, &maps->names));
+    ATT_TRY(read_texts(maps, "names", maps->images, &maps->names));
     return read_captions(maps);
 }
 

@@ -64,14 +64,7 @@ const char *att_map_file_caption(const att_map_file *maps, int64_t image);
  * reading. */
 att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, const int64_t *shown, int64_t count);
 
-/* --- for readers of a specific version --- */
-
-/* Parses metadata `key`, a JSON array of `count` strings; a negative `count` accepts any number. The caller owns *list,
- * also after a failure. Errors: ERR_FORMAT. */
-att_status att_map_file_texts(const att_map_file *maps, const char *key, int64_t count, json_t **list);
-/* Return ERR_FORMAT with a message: the tensor is missing or is not `expected`; the tensor has a value that is not a
- * valid `expected`. */
-att_status att_map_file_fail_tensor(const att_map_file *maps, const char *name, const char *expected);
+/* Returns ERR_FORMAT with a message: the tensor has a value that is not a valid `expected`. */
 att_status att_map_file_fail_value(const att_map_file *maps, const char *name, const char *expected);
 /* Tolerance of checks. Rounding to bf16 changes each weight, and therefore the sum of the weights, by a relative error
  * of up to 2^-9. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include <attscope/measure.h>
-#include <attscope/models.h>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -57,40 +56,6 @@ static bool has_digest(const att_event *begin, const char *name)
     return false;
 }
 
-/* Returns whether options of version 0.1 in the file describe the same modules as the field "modules" of the new event.
- */
-static bool has_same_modules(const json_t *object, const att_event *begin)
-{
-    static const char key[] = "modules";
-    att_option_values options = att_options_none();
-    att_family_info old = att_model_old_options();
-    for (int i = 0; i < old.option_count; i++) {
-        const char *text = json_string_value(json_object_get(object, old.options[i].key));
-        if (text)
-            att_options_set_text(&options, old.options[i].key, text);
-    }
-    att_model_upgrade_options(&options);
-    for (int i = 0; i < begin->field_count; i++)
-        if (strcmp(begin->fields[i].name, key) == 0)
-            return strcmp(begin->fields[i].text, att_options_text(&options, key)) == 0;
-    return false;
-}
-
-static bool is_old_option(const char *name)
-{
-    att_family_info old = att_model_old_options();
-    for (int i = 0; i < old.option_count; i++)
-        if (strcmp(old.options[i].key, name) == 0)
-            return true;
-    return false;
-}
-
-/* Earlier versions wrote the bound of the entropy here; now each figure has its own. */
-static bool is_old_field(const char *name)
-{
-    return strcmp(name, "entropy_bound") == 0;
-}
-
 /* Whether the field follows from settings that have fields of their own: another image size changes the weights, too,
  * and more epochs the number of updates. */
 static bool is_consequence(const char *name)
@@ -108,13 +73,6 @@ static bool is_different(const json_t *object, const att_event *begin, const att
 {
     return !has_digest(begin, field->name) && !same_field(object, field) &&
            (!has_field(begin, "weights") || json_object_get(object, field->name));
-}
-
-/* Whether the file has a member that the new event lacks, and that no earlier version wrote. */
-static bool is_dropped(const json_t *object, const att_event *begin, const char *key)
-{
-    return !att_line_is_own_member(key) && !has_field(begin, key) && !is_old_field(key) &&
-           !(is_old_option(key) && has_same_modules(object, begin));
 }
 
 /* Returns the name of a field in which the file's run_begin and the new one differ, or NULL: a setting before what
@@ -138,7 +96,7 @@ static const char *difference(const att_line_event *event, const att_event *begi
     json_object_foreach(event->object, key, value)
     {
         (void)value;
-        if (is_dropped(event->object, begin, key))
+        if (!att_line_is_own_member(key) && !has_field(begin, key))
             return key;
     }
     return consequence;

@@ -57,7 +57,7 @@ static void put_settings(att_json_writer *writer, att_text *text, const att_swee
         snprintf(key, sizeof key, "%s", place.flag->name);
         for (char *c = key; *c; c++)
             *c = *c == '-' ? '_' : *c;
-        if (!place.flag->old && !place.flag->once && !att_plan_sets_flag(key) && !att_plan_may_change(key))
+        if (!place.flag->once && !att_plan_sets_flag(key) && !att_plan_may_change(key))
             put_texts(writer, text, key, values, att_flag_format(&place, &plan->recipe, numbers, values));
     }
 }

@@ -34,7 +34,7 @@ static att_status compare_entry(const att_sweep_plan *plan, const att_plan_run *
     const att_flag_place place = att_flags_find(plan->flags, before->key);
     char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];
     const char *values[ATT_MOST_REALS];
-    if (!place.flag || place.flag->old || att_plan_may_change(before->key))
+    if (!place.flag || att_plan_may_change(before->key))
         return ATT_OK;
     int count = att_flag_format(&place, &plan->recipe, numbers, values);
     if (is_same_value(before, values, count))

@@ -4,7 +4,6 @@
 
 #include <attscope/task.h>
 
-#include "core/export.h"
 #include "core/text.h"
 
 /* Largest size of a caption. */
@@ -12,7 +11,7 @@ enum { ATT_CAPTION_BYTES = 4096 };
 
 /* Truncates the text to ATT_CAPTION_BYTES, between two characters. A byte that is not valid UTF-8 counts as three: JSON
  * replaces it by U+FFFD. */
-ATT_FOR_LAB void att_caption_truncate(att_text *text);
+void att_caption_truncate(att_text *text);
 
 /* Appends the class of an image and the most probable classes of a prediction:
  *
@@ -25,7 +24,7 @@ ATT_FOR_LAB void att_caption_truncate(att_text *text);
  * `names` lacks it; NULL or "": unknown. top: `count` classes, the most probable first; count 0 gives the last form. A
  * class without a name is written "class 7", and "n01440764" as "n01440764 tench".
  */
-ATT_FOR_LAB void att_caption_classes(att_text *text, const att_answer_options *names, int label, const char *label_name,
+void att_caption_classes(att_text *text, const att_answer_options *names, int label, const char *label_name,
                                      const att_ranked *top, int count);
 
 #endif

@@ -15,8 +15,8 @@
 
 enum { WHAT_SIZE = 64, KEY_SIZE = WHAT_SIZE + 16, VALUE_SIZE = 512, REASON_SIZE = 3 * VALUE_SIZE };
 /* The oldest version of attscope whose trainings can be resumed. Raise it with every change that alters any bit of the
- * results or the metadata that a resume reads. Files of attscope 0.1 have the version "1". */
-static const char version_key[] = "version", training_version[] = "0.2", version_in_0_1[] = "1";
+ * results or the metadata that a resume reads. */
+static const char version_key[] = "version", training_version[] = "0.2";
 static const char images_line[] = "data.images", listing_line[] = "data.listing", eval_listing_line[] = "eval.listing",
                   sample_line[] = "data.sample", eval_sample_line[] = "eval.sample", teacher_line[] = "teacher.digest",
                   teacher_name_line[] = "teacher.name";
@@ -271,7 +271,7 @@ att_status att_metadata_check_version(att_context *context, const att_tensors *f
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "%s holds a training by attscope %.40s, which attscope %s cannot resume; --initial-checkpoint %s "
                     "starts a new training from its weights",
-                    path, strcmp(version, version_in_0_1) == 0 ? "0.1" : version, training_version, path);
+                    path, version, training_version, path);
 }
 
 typedef struct comparison {

@@ -63,12 +63,12 @@ run 0 bench instruments $small --json sweep.json
 [ "$(count '"seconds_over_alone"' sweep.json)" -eq 6 ] || fail 'instruments: not a figure for each'
 has_keys sweep.json case precision observed_by images_per_second
 # Instruments of attention between tokens find nothing in a network without it.
-run 0 bench instruments --model resnet20 --attn se -b 2 --img-size 8 --repeats 1 --warmup 1 --threads 2 --filter '*/infer'
+run 0 bench instruments --model resnet20 --modules se -b 2 --img-size 8 --repeats 1 --warmup 1 --threads 2 --filter '*/infer'
 [ "$(count '^ +[/a-z0-9_]* +2 (alone|all) +[0-9.]+( +[+-][0-9.]+ %)?$' stdout)" -eq 2 ] || fail "instruments: $(cat stdout)"
 
 # The cost of all modules, or of the requested one. Parameters of SE on three blocks of 64, 128 and 256 channels: C (C /
 # 16) twice, and the biases.
-tiny='--model resnet29 --attn se --attn-blocks all -b 2 --repeats 2 --warmup 1 --threads 2'
+tiny='--model resnet29 --modules se -b 2 --repeats 2 --warmup 1 --threads 2'
 # shellcheck disable=SC2086
 run 0 bench modules $tiny --img-size 8 --json sweep.json
 [ "$(count '^se/(train|infer) +[0-9.]+ +[+-][0-9.]+ % +[+-][0-9.]+ to +[+-][0-9.]+ +[+][0-9]+ +[0-9]+ MiB$' stdout)" -eq 2 ] || fail "modules: $(cat stdout)"

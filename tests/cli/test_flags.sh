@@ -45,7 +45,7 @@ changes --crop-pct 0.7
 changes --mlp-ratio 2
 changes --no-class-token --global-pool avg
 changes --init-values 0.1
-changes --broadcast cb
+changes --modules cb
 
 base --batch-size 16 --opt momentum --lr 3e-2 --no-aug --warmup-epochs 0 --sched step --decay-epochs 1
 changes --momentum 0.5

@@ -14,8 +14,6 @@ run 0 modules --json -
 out_has '"module": "srm"'
 out_has '"choices": ['
 
-run 2 train data --broadcast eca
-err_has 'attscope: --broadcast: there is no "eca"'
 # The first of several modules may have neither options nor a place.
 run 1 train data --model vit_tiny_patch16_224 --modules cb+cb_s@after_attn
 err_is <<<'attscope: data does not exist'

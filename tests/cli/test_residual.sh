@@ -15,7 +15,7 @@ train() { # CODE NAME FLAG...
 
 train 0 plain --epochs 1
 err_has 'trains resnet29, 8 x 8 x 1, 4 classes, 14560 parameters, no modules'
-train 0 some --epochs 2 --attn se:ratio=4 --attn-blocks layer2:all,layer3:0 --measure nsi,tns
+train 0 some --epochs 2 --modules se:ratio=4@after_branch:layer2:all,layer3:0 --measure nsi,tns
 err_has ' parameters, se:ratio=4@after_branch:layer2:all,layer3:0'
 for line in 'modules: se:ratio=4@after_branch:layer2:all,layer3:0'; do
     grep -qxF "$line" out/some/args.yaml || fail "args.yaml has no line $line"
@@ -47,7 +47,7 @@ for fact in '"depth":20' '"layers":"2,2,2"' '"stem_type":"conv3"' '"width":4' \
     '"modules":"se:ratio=4@after_branch:layer2:all,layer3:0"'; do
     head -n 1 measured/alone/measure.jsonl | grep -qF "$fact" || fail "measure.jsonl begins without $fact"
 done
-for fact in patch_size embed_dim num_heads broadcast tokens; do
+for fact in patch_size embed_dim num_heads tokens; do
     ! head -n 1 measured/alone/measure.jsonl | grep -qF "\"$fact\"" || fail "measure.jsonl has $fact of a residual network"
 done
 for maps in '--maps 1' '--map-images 0'; do
@@ -64,7 +64,7 @@ run 0 train data --resume out/plain/last.safetensors
 err_has 'nothing left to train'
 
 # Modules that are added to weights without them are initialised.
-train 0 more --epochs 1 --initial-checkpoint out/plain/last.safetensors --attn eca --attn-blocks every:2
+train 0 more --epochs 1 --initial-checkpoint out/plain/last.safetensors --modules eca@after_branch:every:2
 err_has 'initial values'
 err_has ', eca@after_branch:every:2'
 
@@ -78,8 +78,8 @@ out_has ' modules          se:ratio=4+srm@after_branch:0-1'
 recorded() { # NAME TEXT
     grep -qxF "modules: $2" "out/$1/args.yaml" || fail "$1: modules is not recorded as $2"
 }
-train 0 text --epochs 1 --attn step:adaptor=dct,input=x_t
-train 0 flags --epochs 1 --attn step --adaptor dct --adaptor-input x_t
+train 0 text --epochs 1 --modules step:adaptor=dct,input=x_t
+train 0 flags --epochs 1 --modules step --adaptor dct --adaptor-input x_t
 recorded flags step:adaptor=dct,input=x_t
 for line in 'adaptor: null' 'adaptor_input: null'; do
     grep -qxF "$line" out/flags/args.yaml || fail "args.yaml has no line $line"
@@ -91,7 +91,7 @@ run 0 train data -c out/flags/args.yaml --experiment again
 cmp out/text/last.safetensors out/again/last.safetensors || fail 'args.yaml does not give the same run'
 run 0 train data --resume out/flags/last.safetensors
 recorded flags step:adaptor=dct,input=x_t
-printf 'attn: step:ratio=2\nadaptor: bottleneck\nadaptor_input: both\n' >step.yaml
+printf 'modules: step:ratio=2\nadaptor: bottleneck\nadaptor_input: both\n' >step.yaml
 train 0 recipe --epochs 1 -c step.yaml --adaptor-input difference
 recorded recipe step:ratio=2,adaptor=bottleneck,input=difference
 train 0 recipe --epochs 1 -c step.yaml --adaptor-input difference --resume auto
@@ -104,41 +104,39 @@ step() { # MESSAGE FLAG...: the command must fail with exactly this message
     err_is <<<"attscope: $message"
 }
 step '--adaptor dct is an option of --modules step, but --modules is not given' --adaptor dct
-step '--adaptor-input x_t is an option of --modules step, but --modules is se:ratio=8' --attn se:ratio=8 --adaptor-input x_t
+step '--adaptor-input x_t is an option of --modules step, but --modules is se:ratio=8' --modules se:ratio=8 --adaptor-input x_t
 step '--adaptor-input x_t: --modules already sets input, in step:ratio=2,input=both; leave one of them out' \
-    --attn step:ratio=2,input=both --adaptor-input x_t
+    --modules step:ratio=2,input=both --adaptor-input x_t
 long=step:ratio=1.$(printf '0%.0s' {1..230})
-step "--adaptor affine makes modules too long: $long,adaptor=affine" --attn $long --adaptor affine
-step '--adaptor: there is no "dtc"; did you mean dct?' --attn step --adaptor dtc
-step '--adaptor-input: there is no "nothing", only x_t, x_t1, difference, both' --attn step --adaptor-input nothing
-run 2 validate data --checkpoint out/flags/last.safetensors --attn eca --adaptor dct
+step "--adaptor affine makes modules too long: $long,adaptor=affine" --modules $long --adaptor affine
+step '--adaptor: there is no "dtc"; did you mean dct?' --modules step --adaptor dtc
+step '--adaptor-input: there is no "nothing", only x_t, x_t1, difference, both' --modules step --adaptor-input nothing
+run 2 validate data --checkpoint out/flags/last.safetensors --modules eca --adaptor dct
 err_is <<<'attscope: --adaptor dct is an option of --modules step, but --modules is eca'
 run 0 train --help
 for words in '--adaptor NAME ' 'iebn, bottleneck,' '--adaptor-input NAME ' 'x_t1, difference, both'; do out_has "$words"; done
 
-train 2 none --attn se --attn-blocks layer9:all
+train 2 none --modules se@after_branch:layer9:all
 err_has 'there is no stage 9; the network has layer1 to layer3'
-train 2 none --attn-blocks all
+train 2 none --modules @after_branch:all
 err_has 'modules "@after_branch:all" places a module without naming it, but the network has none; name the module'
-train 2 none --attn se --attn-blocks 0,0,0
+train 2 none --modules se@after_branch:0,0,0
 err_has 'block 0 is named twice'
-train 2 none --attn se --attn-blocks ''
-err_has '--attn-blocks: "" is not a text of 1 to 255 bytes'
-train 2 none --attn se:ratio=8,ratio=4
+train 2 none --modules se:ratio=8,ratio=4
 err_has 'module se: ratio is given twice'
-train 2 none --attn se:bogus=1
+train 2 none --modules se:bogus=1
 err_has 'attscope: module se has no option "bogus", only ratio, bias, divisor, hidden'
-train 2 none --attn fca --width 6
+train 2 none --modules fca --width 6
 err_has 'its 16 frequencies need a multiple of 16 channels, not 24'
-train 2 none --attn srm --img-size 4
+train 2 none --modules srm --img-size 4
 err_has 'the map has a single pixel in layer3.0.srm'
 train 2 none --batch-size 1 --img-size 4
 err_has 'attscope: --batch-size (batch_size) 1: batch norm layer3.0.bn2 has one value per channel of an image'
-train 2 none --batch-size 1 --attn srm
+train 2 none --batch-size 1 --modules srm
 err_has 'attscope: --batch-size (batch_size) 1: batch norm layer1.0.srm.bn has one value per channel of an image'
 train 2 none --layers 1,1,1
 err_has 'depth 20 does not go with layers 1,1,1, which are 11 deep; leave one of them out'
-train 2 none --attn see
+train 2 none --modules see
 err_has 'did you mean se?'
 train 2 none --patch-size 4
 err_has 'patch_size is an option of the families "vit", "eva", "mixer", "swin" and "attention_cnn", not of "resnet"'

@@ -23,7 +23,7 @@ YAML
 # --- a wrong sweep is refused before anything runs
 usage 'sweep needs RECIPE [DATA]; see attscope sweep --help' sweep
 usage 'unknown option --depht; did you mean --depth?' sweep tiny.yaml data --vary depht=1,2
-usage '--broadcast: there is no "cbs"; did you mean cb?' sweep tiny.yaml data --vary broadcast=none,cbs
+usage '--modules: there is no "cbs"; did you mean cb?' sweep tiny.yaml data --vary modules=none,cbs
 usage '--depth: "0" is not a whole number from 1 to 1024' sweep tiny.yaml data --vary depth=1,0
 usage '--vary: "depth" is not of the form FLAG=VALUE' sweep tiny.yaml data --vary depth
 usage '--vary: depth is varied twice; one list holds all its values' sweep tiny.yaml data --vary depth=1 --vary depth=2
@@ -51,7 +51,7 @@ run 1 sweep absent.yaml data
 usage 'experiment: "../x" is a path; expected the name of a folder in output' sweep tiny.yaml data --experiment ../x
 echo 'dept: 3' >wrong.yaml
 usage 'wrong.yaml, line 1: unknown option dept; did you mean depth?' sweep wrong.yaml data
-run 1 sweep tiny.yaml nowhere --vary broadcast=none,cb_s
+run 1 sweep tiny.yaml nowhere --vary modules=none,cb_s
 err_has 'nowhere'
 ! grep -q 'of the setting' stderr || fail "the message names a setting although all settings share the data: $(cat stderr)"
 run 1 sweep tiny.yaml nowhere
@@ -74,28 +74,28 @@ threads: 2
 epochs: 1
 YAML
 # The settings in a list with commas are printed first.
-run 1 sweep short.yaml nowhere --vary 'attn-blocks=all,layer3:0,1,layer3:0\,1' --set attn=se --seeds 4,5
+run 1 sweep short.yaml nowhere --vary 'modules=none,se,se@after_branch:layer3:0,se@after_branch:layer3:0\,1' --seeds 4,5
 head -n 5 stderr >stdout && same stdout <<'TEXT'
 4 settings with 2 seeds each (a comma separates the values of --vary; write \, for a comma within a value):
-  attn-blocks=all
-  attn-blocks=layer3:0
-  attn-blocks=1
-  attn-blocks=layer3:0,1
+  modules=none
+  modules=se
+  modules=se@after_branch:layer3:0
+  modules=se@after_branch:layer3:0,1
 TEXT
 run 2 sweep short.yaml data --measure tns
 err_has 'instrument "tns" has nothing to observe'
-run 2 sweep short.yaml data --vary attn=none,se --measure gate,accuracy,tns
+run 2 sweep short.yaml data --vary modules=none,se --measure gate,accuracy,tns
 err_has 'instrument "tns" has nothing to observe'
-run 2 sweep short.yaml data --vary attn=none,se --measure gate
-err_has 'of the setting attn=none, measured with --measure gate; no run was started'
+run 2 sweep short.yaml data --vary modules=none,se --measure gate
+err_has 'of the setting modules=none, measured with --measure gate; no run was started'
 run 2 sweep tiny.yaml data --measure nsi:per=blok
 ! grep -q '^epoch' stderr || fail 'a refused sweep trained'
 [ ! -e output ] || fail 'a refused sweep made a folder'
 
 # --- StepNet's flags complete each setting's module
-sed 's/^depth: 8/depth: 8\nattn: step/; s/^width: 4/width: 16/' short.yaml >step.yaml
+sed 's/^depth: 8/depth: 8\nmodules: step/; s/^width: 4/width: 16/' short.yaml >step.yaml
 usage '--adaptor dct is an option of --modules step, but --modules is none' \
-    sweep step.yaml data --vary attn=none,step --set adaptor=dct
+    sweep step.yaml data --vary modules=none,step --set adaptor=dct
 usage '--adaptor: there is no "dtc"; did you mean dct?' sweep step.yaml data --vary adaptor=dct,dtc
 run 0 sweep step.yaml data --vary adaptor=affine,dct --set adaptor_input=x_t --seeds 1 --output out --measure accuracy
 for adaptor in affine dct; do
@@ -110,19 +110,19 @@ run 0 sweep step.yaml data --vary adaptor=affine,dct --set adaptor_input=x_t --s
 only_unsanitized 'whole sweeps of the command take a minute under sanitizers; sweep/ tests run the same functions'
 
 # --- two settings with two seeds make a table and a folder
-run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out --json result.json
-out_has '  setting         runs, n  seeds  parameters  seconds of training'
+run 0 sweep tiny.yaml data --vary modules=none,cb_s --seeds 1,2 --output out --json result.json
+out_has '  setting       runs, n  seeds  parameters  seconds of training'
 ! grep -q 'last evaluation' stdout || fail 'the table has accuracy twice'
-out_has '  broadcast=none        2    1,2        7028  '
-out_has '  broadcast=cb_s        2    1,2        7060  '
+out_has '  modules=none        2    1,2        7028  '
+out_has '  modules=cb_s        2    1,2        7060  '
 # Numbers are right-aligned: each ends where its heading ends and the next column begins.
-table=$(awk '/^accuracy: / { on = 1 } / best ¹ |difference from / { on = 0 } on && /broadcast=|^  (top1|top5|loss) /' stdout)
+table=$(awk '/^accuracy: / { on = 1 } / best ¹ |difference from / { on = 0 } on && /modules=|^  (top1|top5|loss) /' stdout)
 [ "$(wc -l <<<"$table")" = 4 ] || fail "accuracy's table: $table"
 [ "$(sed 's/±/+/g; s/¹/1/g; s/²/2/g' <<<"$table" | awk '{ print length }' | sort -u | wc -l)" = 1 ] || fail "columns are not aligned: $table"
 grep -qE '^  top1 +[0-9.]+ ± [0-9.]+ *[¹²]? +[0-9.]+ ± [0-9.]+ *[¹²]?$' <<<"$table" || fail 'no accuracy with its deviation'
-out_has '  difference from broadcast=none, mean [95 % interval] over common seeds:'
+out_has '  difference from modules=none, mean [95 % interval] over common seeds:'
 grep -qE '^  blocks.0.attn +[+-][0-9.]+ \[-?[0-9.]+, -?[0-9.]+\]$' stdout || fail 'no difference of entropy with its interval'
-grep -qE '^  loss: best ¹ broadcast=.*, second ² broadcast=.*, difference -[0-9.]+ \[.*\], n 2: the interval (separates|does not separate) them$' stdout ||
+grep -qE '^  loss: best ¹ modules=.*, second ² modules=.*, difference -[0-9.]+ \[.*\], n 2: the interval (separates|does not separate) them$' stdout ||
     fail 'no sentence about the best setting'
 # A deviation has two digits, and its mean has as many decimals; the report of the same runs shows the same.
 grep -E ' ± ' stdout | grep -oE '[0-9.]+ ± [0-9.]+' | grep -v ' ± 0$' | awk '{
@@ -138,41 +138,41 @@ out_has '  * the first step of its stage, which TNS leaves out'
 for line in 'zeta*/mu attention' 'zeta* unit' 'mu unit' 'tns attention' 'TNS = zeta* (zeta* / mu - 1)' 'ICCV 2023' '(n - 1)' \
     'C are concordant, D discordant' 'Holm' 'means of settings' 'all runs: with 2 settings no order of the figures has p below'; do out_has "$line"; done
 grep -qE '^  all runs +tns/tns attention +4 runs ' stdout || fail 'no correlation over all runs'
-grep -qE '^  broadcast=cb_s +tns/tns unit +2 runs ' stdout || fail 'no correlation within a setting'
-[ "$(ls out/tiny | tr '\n' ' ')" = 'broadcast=cb_s-seed1 broadcast=cb_s-seed2 broadcast=none-seed1 broadcast=none-seed2 runs.sqlite sweep.json ' ] ||
+grep -qE '^  modules=cb_s +tns/tns unit +2 runs ' stdout || fail 'no correlation within a setting'
+[ "$(ls out/tiny | tr '\n' ' ')" = 'modules=cb_s-seed1 modules=cb_s-seed2 modules=none-seed1 modules=none-seed2 runs.sqlite sweep.json ' ] ||
     fail "files of a sweep: $(ls out/tiny | tr '\n' ' ')"
 cmp out/tiny/sweep.json result.json || fail '--json and sweep.json differ'
 [ "$(grep -c '"excluded_from_tns": true' result.json)" = 6 ] || fail 'first steps are not marked in JSON'
 [ "$(grep -c '"status": "measured"' result.json)" = 4 ] || fail 'result.json does not have four measured runs'
-grep -q '"samples":\[' out/tiny/broadcast=cb_s-seed2/measure.jsonl || fail 'no NSI of single samples'
+grep -q '"samples":\[' out/tiny/modules=cb_s-seed2/measure.jsonl || fail 'no NSI of single samples'
 
 # A run gives the same result as attscope train.
-run 0 train data --config tiny.yaml --seed 2 --broadcast cb_s --output out --experiment alone
-cmp out/alone/last.safetensors out/tiny/broadcast=cb_s-seed2/last.safetensors || fail 'a run and attscope train give different weights'
+run 0 train data --config tiny.yaml --seed 2 --modules cb_s --output out --experiment alone
+cmp out/alone/last.safetensors out/tiny/modules=cb_s-seed2/last.safetensors || fail 'a run and attscope train give different weights'
 
 # A finished run is not repeated. More instruments need no training. Another seed is added.
 cp -rp out/tiny before
-run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2 --output out
+run 0 sweep tiny.yaml data --vary modules=none,cb_s --seeds 1,2 --output out
 [ "$(grep -c ': done already$' stderr)" = 4 ] || fail 'runs were repeated'
 diff -r before out/tiny || fail 'repeating a finished sweep changed its folder'
-run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy --json -
+run 0 sweep tiny.yaml data --vary modules=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy --json -
 [ "$(grep -c '^epoch 2/2' stderr)" = 2 ] || fail 'not exactly the two new runs were trained'
 out_has '"instrument": "entropy"'
 [ "$(grep -c '"status": "measured"' stdout)" = 6 ] || fail 'the output does not have six measured runs'
 
 # Any two figures can be correlated without a training; the report of the folder shows the same correlation.
-run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
+run 0 sweep tiny.yaml data --vary modules=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
     --correlate entropy/blocks.1.attn/mean,accuracy/loss --correlate 'tns/zeta*/mu unit,accuracy/loss'
 [ "$(grep -c ': done already$' stderr)" = 6 ] || fail "$command_line: runs were repeated"
 [ "$(grep -c '^  y: ' stdout)" = 1 ] || fail "$command_line: tables of correlations: $(cat stdout)"
 out_has '  y: accuracy/loss'
 grep -oE 'entropy/blocks.1.attn/mean +6 runs .*' stdout >from_sweep
 grep -qE '^  all runs +entropy/blocks.1.attn/mean +6 runs ' stdout || fail 'no correlation of a layer'
-grep -qE '^  broadcast=none +tns/zeta\*/mu unit +3 runs ' stdout || fail 'no correlation of ratios'
+grep -qE '^  modules=none +tns/zeta\*/mu unit +3 runs ' stdout || fail 'no correlation of ratios'
 run 0 report out/tiny -o asked.html
 grep -q '"correlations":\[{"x":"entropy/blocks.1.attn/mean","y":"accuracy/loss","setting":null,"model":null,"n":6' asked.html ||
     fail 'the report correlates other figures'
-run 1 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
+run 1 sweep tiny.yaml data --vary modules=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
     --correlate entropy/blocks.7.attn/mean,accuracy/loss
 err_has 'attscope: --correlate: no run has a figure "entropy/blocks.7.attn/mean", but for example "entropy/blocks.0.attn/mean"; out/tiny/sweep.json lists all names'
 
@@ -193,7 +193,7 @@ run 2 correlate out/tiny --correlate accuraci/top1,tns/tns
 err_has 'did you mean "accuracy"?'
 
 # The table shows only what was measured.
-run 0 sweep tiny.yaml data --vary broadcast=none,cb_s --seeds 1 --set epochs=1 --measure accuracy,entropy --output out \
+run 0 sweep tiny.yaml data --vary modules=none,cb_s --seeds 1 --set epochs=1 --measure accuracy,entropy --output out \
     --experiment entropy
 grep -qE '^  blocks.1.attn +[0-9.]+ +[0-9.]+$' stdout || fail "$command_line: no entropy: $(cat stdout)"
 ! grep -qiE 'tns|not in this table' stdout || fail "$command_line: the table has figures that were not measured: $(cat stdout)"
@@ -203,8 +203,8 @@ run 0 correlate apart/entropy
 out_has 'No run has both tns and accuracy, which are correlated by default: measure with --with tns,accuracy.'
 
 # Modules are compared with one row per block, in the network's order; other figures are in sweep.json only.
-run 0 sweep short.yaml data --vary attn=se:ratio=4,step --vary attn-blocks=layer2:all,all --seeds 1 --measure all \
-    --output out --experiment gates
+run 0 sweep short.yaml data --seeds 1 --measure all --output out --experiment gates \
+    --vary modules=se:ratio=4@after_branch:layer2:all,se:ratio=4,step@after_branch:layer2:all,step
 gates=$(awk '/^[a-z_]+: / { on = /^gate: / } on && /^  layer/' stdout)
 [ "$(awk '{ print $1 }' <<<"$gates" | tr '\n' ' ')" = 'layer1.0 layer2.0 layer3.0 ' ] || fail "rows of gates: $gates"
 grep -qE '^  layer1.0 +- +0\.[0-9]+ +- +0\.[0-9]+ *$' <<<"$gates" || fail "gates of one block: $gates"
@@ -214,15 +214,15 @@ out_has 'not in this table: gate (all but the mean). out/gates/sweep.json has al
 grep -q 'quantile 0.9' out/gates/sweep.json || fail 'sweep.json leaves gates out'
 
 # Without --measure it measures what the columns need, if a network of the sweep has it.
-run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experiment default
-err_has 'attn=none is measured without gate, which has nothing to observe there'
+run 0 sweep short.yaml data --vary modules=none,se --seeds 1 --output out --experiment default
+err_has 'modules=none is measured without gate, which has nothing to observe there'
 ! grep -q 'without.*tns' stderr || fail "a note reports missing tns although no network has it: $(cat stderr)"
 grep -qE '^  layer1.0 +- +0\.[0-9]+' stdout || fail "$command_line: no gates: $(cat stdout)"
 grep -q '"measure": "accuracy,entropy,distance,nsi,tns,gate"' out/default/sweep.json || fail 'sweep.json names other instruments'
-grep -q '"with":"accuracy,nsi,gate"' out/default/attn=se-seed1/measure.jsonl || fail 'other instruments for se'
-grep -q '"with":"accuracy,entropy,distance,nsi,tns"' out/tiny/broadcast=none-seed1/measure.jsonl ||
+grep -q '"with":"accuracy,nsi,gate"' out/default/modules=se-seed1/measure.jsonl || fail 'other instruments for se'
+grep -q '"with":"accuracy,entropy,distance,nsi,tns"' out/tiny/modules=none-seed1/measure.jsonl ||
     fail 'other instruments for a vision transformer'
-run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --experiment default
+run 0 sweep short.yaml data --vary modules=none,se --seeds 1 --output out --experiment default
 [ "$(grep -c ': done already$' stderr)" = 2 ] || fail "$command_line: runs were repeated"
 
 # If the classes of the measured images are not the network's, there is no accuracy, and the sweep is refused before the
@@ -255,24 +255,24 @@ for again in first again; do
 done
 err_has ': done already'
 
-# Equivalent settings run once: without a module, its places mean nothing, and defaults and places can be written in
-# several ways. Names of folders have no colons; tables do.
-run 0 sweep short.yaml data --vary attn=none,se,se:ratio=16 --vary attn-blocks=layer3:all,all,2 --seeds 1 \
+# Equivalent settings run once: defaults and places can be written in several ways. Names of folders have no colons; tables do.
+third=@after_branch:layer3:all
+run 0 sweep short.yaml data --vary modules=none,se$third,se,se@after_branch:2,se:ratio=16,se:ratio=16$third --seeds 1 \
     --measure accuracy --output out --experiment once
-err_has 'attn=none,attn-blocks=all is the same setting as attn=none,attn-blocks=layer3:all; it runs once'
-err_has 'attn=se,attn-blocks=2 is the same setting as attn=se,attn-blocks=layer3:all; it runs once'
-err_has 'attn=se:ratio=16,attn-blocks=all is the same setting as attn=se,attn-blocks=all; it runs once'
-[ "$(grep -c 'it runs once$' stderr)" = 6 ] || fail "other settings taken once: $(cat stderr)"
+err_has "modules=se@after_branch:2 is the same setting as modules=se$third; it runs once"
+err_has "modules=se:ratio=16 is the same setting as modules=se; it runs once"
+err_has "modules=se:ratio=16$third is the same setting as modules=se$third; it runs once"
+[ "$(grep -c 'it runs once$' stderr)" = 3 ] || fail "other settings taken once: $(cat stderr)"
 [ "$(awk '/^$/ { exit } NR > 1 { print $1 == "[" NR - 1 "]" ? $2 : $1 }' stdout | tr '\n' ' ' | sed 's/ $//')" = \
-    'attn=none,attn-blocks=layer3:all attn=se,attn-blocks=layer3:all attn=se,attn-blocks=all' ] ||
+    "modules=none modules=se$third modules=se" ] ||
     fail "$command_line: unexpected settings: $(cat stdout)"
 [ "$(cd out/once && echo *-seed1)" = \
-    'attn=none,attn-blocks=layer3_all-seed1 attn=se,attn-blocks=all-seed1 attn=se,attn-blocks=layer3_all-seed1' ] ||
+    'modules=none-seed1 modules=se-seed1 modules=se_after_branch_layer3_all-seed1' ] ||
     fail "folders of settings taken once: $(ls out/once)"
-run 0 sweep tiny.yaml data --vary broadcast=cb_s,cb_s:init=0.5 --vary lr=0.003,3e-3 --seeds 1 --set epochs=1 \
+run 0 sweep tiny.yaml data --vary modules=cb_s,cb_s:init=0.5 --vary lr=0.003,3e-3 --seeds 1 --set epochs=1 \
     --measure accuracy --output out --experiment written
 [ "$(grep -c 'it runs once$' stderr)" = 2 ] || fail "equivalent settings were not recognised: $(cat stderr)"
-! grep -q '^broadcast=cb_s:init=0.5,lr=0.003 is' stderr || fail 'a module with another initial value counts as the same'
+! grep -q '^modules=cb_s:init=0.5,lr=0.003 is' stderr || fail 'a module with another initial value counts as the same'
 # Settings that differ in a second module, or in its options, are different.
 run 1 sweep tiny.yaml nowhere --seeds 1 \
     --vary modules=cb_s,cb_s+cb@after_attn,cb_s+cb_s:init=1@after_attn,cb_s+cb_s:init=2@after_attn
@@ -287,9 +287,9 @@ usage '--img_size: "8 4 2" is not one or two whole numbers, height and width, fr
     sweep tiny.yaml data --set 'img_size=8 4 2'
 
 # Settings with long names are numbered, so that each fits on a line.
-run 0 sweep short.yaml data --vary attn=none,se:ratio=4 --vary batch-size=16,32 --vary weight-decay-on=all --seeds 1 \
+run 0 sweep short.yaml data --vary modules=none,se:ratio=4 --vary batch-size=16,32 --vary weight-decay-on=all --seeds 1 \
     --set epochs=1 --output out --experiment long
-out_has '  [4] attn=se:ratio=4,batch-size=32,weight-decay-on=all        1      1 '
+out_has '  [4] modules=se:ratio=4,batch-size=32,weight-decay-on=all        1      1 '
 grep -qE '^  mean +\[1\] +\[2\] +\[3\] +\[4\]$' stdout || fail "columns are not numbered: $(cat stdout)"
 [ "$(sed '/^[a-z]\|^      /d; s/±/+/g' stdout | awk 'length > 110')" = '' ] || fail "lines too long: $(cat stdout)"
 
@@ -298,33 +298,33 @@ run 0 report out/tiny -o sweep.html
 out_has 'sweep.html: 6 runs'
 
 # Some instruments find nothing in a baseline: only these are left out for it, and the same command then does nothing.
-run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure accuracy,gate,nsi
-err_has 'attn=none is measured without gate, which has nothing to observe there'
+run 0 sweep short.yaml data --vary modules=none,se --seeds 1 --output out --measure accuracy,gate,nsi
+err_has 'modules=none is measured without gate, which has nothing to observe there'
 grep -qE '^  layer1.0 +- +[0-9.]+' stdout || fail "$command_line: gates are missing because the baseline has none: $(cat stdout)"
-run 0 sweep short.yaml data --vary attn=none,se --seeds 1 --output out --measure accuracy,gate,nsi
+run 0 sweep short.yaml data --vary modules=none,se --seeds 1 --output out --measure accuracy,gate,nsi
 [ "$(grep -c ': done already$' stderr)" = 2 ] || fail 'a run without one of the instruments was repeated'
 
 # A run that was started with other settings is not changed.
-run 1 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set lr=0.01
-err_has 'attscope: out/tiny/broadcast=none-seed1 was begun with lr: 0.003, here it is 0.01; use another --experiment to keep both'
-run 0 sweep tiny.yaml data --vary broadcast=none --seeds 1 --output out --set threads=2 --set workers=1
+run 1 sweep tiny.yaml data --vary modules=none --seeds 1 --output out --set lr=0.01
+err_has 'attscope: out/tiny/modules=none-seed1 was begun with lr: 0.003, here it is 0.01; use another --experiment to keep both'
+run 0 sweep tiny.yaml data --vary modules=none --seeds 1 --output out --set threads=2 --set workers=1
 
 # Nor is a run with other training or test images, measured or not. The same images may lie elsewhere.
 cp -r data moved
-run 0 sweep tiny.yaml moved --vary broadcast=none --seeds 1 --output out
+run 0 sweep tiny.yaml moved --vary modules=none --seeds 1 --output out
 err_has ': done already'
 rm -r before && cp -r out before
 cp -r data tested && idx_pair tested/t10k 28
-run 1 sweep tiny.yaml tested --vary broadcast=none,cb_s --seeds 1 --output out
-err_has 'out/tiny/broadcast=none-seed1 was measured on other images than tested has; use another --experiment to keep both'
+run 1 sweep tiny.yaml tested --vary modules=none,cb_s --seeds 1 --output out
+err_has 'out/tiny/modules=none-seed1 was measured on other images than tested has; use another --experiment to keep both'
 cp -r data trained && idx_pair trained/train 92
-run 1 sweep tiny.yaml trained --vary broadcast=none,cb_s --seeds 1 --output out
-err_has 'out/tiny/broadcast=none-seed1 was begun with other images than trained has; use another --experiment to keep both'
+run 1 sweep tiny.yaml trained --vary modules=none,cb_s --seeds 1 --output out
+err_has 'out/tiny/modules=none-seed1 was begun with other images than trained has; use another --experiment to keep both'
 diff -r before out || fail 'a refused sweep changes its folder'
-rm out/tiny/broadcast=cb_s-seed1/measure.jsonl
-run 1 sweep tiny.yaml trained --vary broadcast=cb_s --seeds 1 --output out
-err_has 'out/tiny/broadcast=cb_s-seed1 was begun with other images than trained has'
-run 0 sweep tiny.yaml data --vary broadcast=cb_s --seeds 1 --output out
+rm out/tiny/modules=cb_s-seed1/measure.jsonl
+run 1 sweep tiny.yaml trained --vary modules=cb_s --seeds 1 --output out
+err_has 'out/tiny/modules=cb_s-seed1 was begun with other images than trained has'
+run 0 sweep tiny.yaml data --vary modules=cb_s --seeds 1 --output out
 
 # --- a damaged file makes only its own run fail
 short='--set epochs=1 --set depth=1 --measure accuracy --output out'

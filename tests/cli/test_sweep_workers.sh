@@ -72,7 +72,7 @@ same_results() {
 }
 
 # --- three processes start at the same time in a folder that does not exist
-four='--vary broadcast=none,cb_s --seeds 1,2 --output'
+four='--vary modules=none,cb_s --seeds 1,2 --output'
 # shellcheck disable=SC2086
 run 0 sweep tiny.yaml data $four alone
 cp stdout alone.out
@@ -87,7 +87,7 @@ for name in a b c; do
         >difference || fail "worker $name prints another table: $(cat difference)"
 done
 [ "$(cat ?.err | grep '^\[[1-4]/4\] ' | grep -vc ': done already$')" = 4 ] || fail "not every run was carried out once: $(grep -h '^\[' ?.err)"
-cat ?.err | grep -qE "^\[1/4\] broadcast=none-seed1, worker [^ ]+:[0-9]+$|^\[1/4\] broadcast=none-seed1$" ||
+cat ?.err | grep -qE "^\[1/4\] modules=none-seed1, worker [^ ]+:[0-9]+$|^\[1/4\] modules=none-seed1$" ||
     fail 'no worker says that it carries out the first run'
 
 # --- a process that is killed in the middle of a run; its run is continued, at once on the same machine
@@ -166,7 +166,7 @@ start a $four held
 until_true grep -q '^\[1/4\]' a.err
 echo "BEGIN IMMEDIATE; SELECT 'locked';" >&8
 until_true grep -q locked answer
-until_true grep -qs '"run_end"' held/tiny/broadcast=none-seed1/measure.jsonl
+until_true grep -qs '"run_end"' held/tiny/modules=none-seed1/measure.jsonl
 sleep 0.2
 [ -z "$(sqlite3 "file:held/tiny/runs.sqlite?mode=ro" 'SELECT folder FROM runs')" ] || fail 'the database was not locked in time'
 kill -KILL "${pids[a]}"

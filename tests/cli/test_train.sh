@@ -360,7 +360,7 @@ out_has 'images       8 x 8 x 1, mean 0.4, std 0.3, crop 0.8 squash, bicubic'
 run 0 train data --initial-checkpoint alone/last.safetensors $recipe --epochs 1 --output out --experiment same
 ! grep -q 'initialised' stderr || fail "$command_line: the head was initialised although the classes are the same"
 # shellcheck disable=SC2086
-run 0 train data --initial-checkpoint alone/last.safetensors --img-size 16 --num-classes 6 --broadcast cb_s $recipe \
+run 0 train data --initial-checkpoint alone/last.safetensors --img-size 16 --num-classes 6 --modules cb_s $recipe \
     --epochs 1 --output out --experiment larger
 err_has 'pos_embed: resampled from 2 x 2 patches to 4 x 4'
 err_has 'blocks.0.mlp.cb.weight keeps its initial values: alone/last.safetensors has no such tensor'

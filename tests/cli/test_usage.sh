@@ -27,7 +27,7 @@ usage '--scale: "0 0" is not two numbers from 1e-06 to 1' train data --scale 0 0
 usage '--scale 0.5 0.2: the first number, the lower limit, is above the second' train data --scale 0.5 0.2
 usage '--ratio: "1" is not two numbers from 0.001 to 1000' train data --ratio 1
 usage '--opt-betas: "0.9" is not two numbers from 0 to 0.999999' train data --opt-betas 0.9
-usage '--attn: "" is not a text of 1 to 255 bytes' train data --attn ''
+usage '--modules: "" is not a text of 1 to 255 bytes' train data --modules ''
 usage 'in_chans must be 1 or 3, not 2' train data --model resnet20 --in-chans 2
 usage '--aa: augmentation "rand-m1000": its magnitudes, mN and mmaxX, must lie in 0..100, X above 0' \
     train data --aa rand-m1000
@@ -144,7 +144,7 @@ usage '--lr: "nan" is not a number from 0 to 1000' train data --lr nan
 usage '--mean: "4" is one too many or out of range: a number from 0 to 1, up to 3 of them' train data --mean 1 1 1 4
 usage '--model-ema: "maybe" is not true or false' train data --model-ema=maybe
 usage '--opt: there is no "adm"; did you mean adam?' train data --opt adm
-usage '--broadcast: there is no "cbs"; did you mean cb?' train data --broadcast cbs
+usage '--modules: there is no "cbs"; did you mean cb?' train data --modules cbs
 usage '--crop-mode: there is no "middle", only center, squash, border' train data --crop-mode middle
 usage '--interpolation: there is no "lanczos", only bicubic, bilinear' train data --interpolation lanczos
 usage 'there is no model "vit_tiny_patch16_244"; did you mean "vit_tiny_patch16_224"?' \

@@ -19,7 +19,7 @@ static inline att_model *make_model(const char *broadcast, double init_values, d
     att_options_set(&options, "depth", 3);
     att_options_set(&options, "init_values", init_values);
     att_options_set(&options, "drop_path_rate", drop_path);
-    att_options_set_text(&options, "broadcast", broadcast);
+    att_options_set_text(&options, "modules", broadcast);
     att_model *model;
     must(att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &model));
     if (loss)

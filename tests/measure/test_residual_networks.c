@@ -34,7 +34,7 @@ static att_model *make_with(const char *name, const char *attn, bool loss)
     att_option_values options = att_options_none();
     att_options_set(&options, "depth", 20), att_options_set(&options, "width", 4),
         att_options_set(&options, "img_size", SIDE), att_options_set(&options, "num_classes", CLASSES);
-    att_options_set_text(&options, "attn", attn);
+    att_options_set_text(&options, "modules", attn);
     att_model *model;
     must(att_model_create(context, name, &options, ATT_F32, &model));
     if (loss)
@@ -428,7 +428,7 @@ static void no_instrument_changes_the_fingerprint(void **state)
     for (size_t i = 0; i < sizeof attns / sizeof *attns; i++) {
         att_option_values options = att_options_none();
         att_options_set(&options, "img_size", 32);
-        att_options_set_text(&options, "attn", attns[i]);
+        att_options_set_text(&options, "modules", attns[i]);
         att_model *model;
         must(att_model_create(context, "resnet29", &options, ATT_F32, &model));
         loss_add(model, 0);

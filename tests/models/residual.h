@@ -4,13 +4,14 @@
 
 #include "models/checkpoints.h"
 
-static inline att_option_values tiny(const char *attn, const char *blocks)
+static inline att_option_values tiny(const char *module, const char *blocks)
 {
+    char modules[ATT_OPTION_TEXT_BYTES];
     att_option_values options = att_options_none();
     att_options_set(&options, "depth", 20), att_options_set(&options, "width", 4),
         att_options_set(&options, "img_size", 8), att_options_set(&options, "num_classes", 7);
-    att_options_set_text(&options, "attn", attn);
-    att_options_set_text(&options, "attn_blocks", blocks);
+    snprintf(modules, sizeof modules, strcmp(blocks, "all") == 0 ? "%s" : "%s@after_branch:%s", module, blocks);
+    att_options_set_text(&options, "modules", modules);
     return options;
 }
 

@@ -42,7 +42,7 @@ static void hidden_widths_are_read_from_tensors(void **state)
     write_widths(p, "se", "3x2,5x2,10x2", "se:ratio=16");
     widths_are_kept(p, NULL, NULL, "se:ratio=16", "3x2,5x2,10x2");
     att_option_values flags = att_options_none(); /* as in args.yaml when a run is resumed */
-    att_options_set_text(&flags, "attn", "se:ratio=16");
+    att_options_set_text(&flags, "modules", "se:ratio=16");
     write_widths(p, "se", "3x2,5x2,10x2", NULL);
     widths_are_kept(p, "resnet164", &flags, "se:ratio=16", "3x2,5x2,10x2");
     write_widths(p, "se", "2x2,5x2,10x2", NULL); /* rounded down: these are the default widths */
@@ -58,7 +58,7 @@ static void hidden_widths_are_read_from_tensors(void **state)
     static const char *const others[] = {"se:ratio=8", "se:hidden=4"};
     for (int i = 0; i < 2; i++) {
         att_identity found;
-        att_options_set_text(&flags, "attn", others[i]);
+        att_options_set_text(&flags, "modules", others[i]);
         write_widths(p, "se", "3x2,5x2,10x2", NULL);
         CHECK(p->context, identify(p, "resnet164", &flags, &found));
         assert_int_equal(load_into(p, "resnet164", &found.options), ATT_ERR_MISMATCH);
@@ -74,7 +74,7 @@ static void hidden_widths_are_refused_for_modules_without_them(void **state)
     att_options_set_text(&options, "modules_hidden", "3x6");
     assert_int_equal(att_model_create(p->context, "resnet164", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
     says(att_context_message(p->context), "the module \"eca\" has no hidden width");
-    att_options_set_text(&options, "attn", "se");
+    att_options_set_text(&options, "modules", "se");
     att_options_set_text(&options, "modules_hidden", "3x5");
     assert_int_equal(att_model_create(p->context, "resnet164", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
     says(att_context_message(p->context), "fewer widths than blocks");

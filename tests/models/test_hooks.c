@@ -114,43 +114,6 @@ static void detected_modules_are_in_order(void **state)
     att_tensors_close(&file);
 }
 
-/* Options as version 0.1 wrote them. */
-static void old_options_mean_the_same(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *broadcast, *attn, *attn_blocks, *modules;
-    } old[] = {{"cb_s", "", "", "cb_s"},
-               {"none", "", "", "none"},
-               {"", "se:ratio=8", "", "se:ratio=8"},
-               {"", "se", "all", "se"},
-               {"", "none", "all", "none"},
-               {"", "se", "layer2:0,1", "se@after_branch:layer2:0,1"},
-               {"", "", "every:2", "@after_branch:every:2"},
-               {"none", "se", "all", "se"},
-               {"", "none", "0-3", "none"},
-               {"cb_s", "none", "0-3", "cb_s+none"},
-               {"", "", "", ""}};
-    for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
-        att_option_values options = att_options_none();
-        if (*old[i].broadcast)
-            att_options_set_text(&options, "broadcast", old[i].broadcast);
-        if (*old[i].attn)
-            att_options_set_text(&options, "attn", old[i].attn);
-        if (*old[i].attn_blocks)
-            att_options_set_text(&options, "attn_blocks", old[i].attn_blocks);
-        att_model_upgrade_options(&options);
-        assert_string_equal(att_options_text(&options, "modules"), old[i].modules);
-        assert_int_equal(options.count, *old[i].modules != '\0');
-    }
-    att_option_values options = att_options_none();
-    att_options_set_text(&options, "modules", "cb");
-    att_options_set_text(&options, "broadcast", "cb_s");
-    att_model_upgrade_options(&options);
-    assert_string_equal(att_options_text(&options, "modules"), "cb");
-    assert_int_equal(options.count, 1);
-}
-
 /* A place without a module applies to the network's own module; options that a module leaves out come from the file. */
 static void open_parts_of_a_placement_are_the_networks_own(void **state)
 {
@@ -230,7 +193,6 @@ int main(void)
         TEST(files_are_identified),
         TEST(all_tensors_of_a_module_are_its_own),
         TEST(detected_modules_are_in_order),
-        TEST(old_options_mean_the_same),
         TEST(open_parts_of_a_placement_are_the_networks_own),
         TEST(the_first_hook_that_fits_is_taken),
         TEST(wrong_placements_are_refused),

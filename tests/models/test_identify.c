@@ -29,7 +29,7 @@ static void a_checkpoint_of_attscope_records_everything(void **state)
     att_options_set(&options, "class_token", 0), att_options_set(&options, "qkv_bias", 0),
         att_options_set(&options, "init_values", 0.25), att_options_set(&options, "mlp_ratio", 2.7);
     att_options_set_text(&options, "global_pool", "avg");
-    att_options_set_text(&options, "broadcast", "cb");
+    att_options_set_text(&options, "modules", "cb");
     write_model(p, "deit_tiny_patch16_224", &options, true);
     att_model *model = make(p, "deit_tiny_patch16_224", &options);
     att_option_values expected = *att_model_options(model);
@@ -60,7 +60,7 @@ static void dimensions_come_from_tensors(void **state)
         att_options_set_text(&kinds[2], "global_pool", "avg");
     att_options_set(&kinds[3], "fc_norm", 0), att_options_set(&kinds[3], "class_token", 0),
         att_options_set_text(&kinds[3], "global_pool", "avg");
-    att_options_set_text(&kinds[3], "broadcast", "cb_s");
+    att_options_set_text(&kinds[3], "modules", "cb_s");
     for (int i = 0; i < 4; i++) {
         write_model(p, "vit_tiny_patch16_224", &kinds[i], false);
         att_model *model = make(p, "vit_tiny_patch16_224", &kinds[i]);
@@ -531,7 +531,7 @@ static void side_files_are_hostile(void **state)
          "qk_norm"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"num_heads\": 5}}", ATT_ERR_UNSUPPORTED,
          "num_heads 5"},
-        {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"broadcast\": \"cc\"}}", ATT_ERR_UNSUPPORTED,
+        {"{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"modules\": \"cc\"}}", ATT_ERR_UNSUPPORTED,
          "cc"},
         {"{\"architecture\": \"vit_tiny_patch16_224\", \"global_pool\": \"map\"}", ATT_ERR_UNSUPPORTED, "map"},
     };
@@ -647,8 +647,7 @@ static void every_failed_allocation_is_survived_with_modules(void **state)
     att_option_values options = att_options_none();
     att_options_set(&options, "img_size", 8), att_options_set(&options, "width", 4);
     att_options_set_text(&options, "layers", "1,1,1"),
-        att_options_set_text(&options, "attn", "step:adaptor=iebn,input=x_t"),
-        att_options_set_text(&options, "attn_blocks", "0");
+        att_options_set_text(&options, "modules", "step:adaptor=iebn,input=x_t@after_branch:0");
     write_model(p, "resnet164", &options, false);
     write_beside(p, "args.yaml", "model: resnet164\n");
     survives(p);

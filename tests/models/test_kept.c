@@ -23,7 +23,7 @@ static void networks_keep_the_expected_bytes_by_default(void **state)
         att_option_values model_options = att_options_none();
         att_options_set(&model_options, "img_size", networks[i].img_size),
             (networks[i].width > 0 ? att_options_set(&model_options, "width", networks[i].width) : (void)0);
-        att_options_set_text(&model_options, "attn", networks[i].attn);
+        att_options_set_text(&model_options, "modules", networks[i].attn);
         att_plan_options options = att_plan_options_defaults();
         options.purpose = ATT_TRAIN, options.backend = "ref";
         att_model *model;
@@ -46,7 +46,7 @@ static att_model *create(att_context *context, const char *name, const char *att
     att_model *model;
     att_option_values options = att_options_none();
     att_options_set(&options, "img_size", 16), att_options_set(&options, "num_classes", 3);
-    att_options_set_text(&options, "attn", attn);
+    att_options_set_text(&options, "modules", attn);
     CHECK(context, att_model_create(context, name, &options, ATT_F32, &model));
     loss_add(model, 0);
     return model;

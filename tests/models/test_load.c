@@ -560,7 +560,7 @@ static void a_module_that_is_new_starts_anew(void **state)
     place p = listening(*state);
     att_option_values options = small();
     write_model(&p, "vit_tiny_patch16_224", &options, false);
-    att_options_set_text(&options, "broadcast", "cb_s:init=0.25");
+    att_options_set_text(&options, "modules", "cb_s:init=0.25");
     att_options_set(&options, "img_size", 24);
     att_options_set(&options, "num_classes", 5);
     att_model *model = make(&p, "vit_tiny_patch16_224", &options);

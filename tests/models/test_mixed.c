@@ -309,7 +309,7 @@ static int convolutions(att_context *context, const char *attn, size_t *kept)
     att_model *model;
     att_plan *plan;
     att_option_values options = att_options_none();
-    att_options_set_text(&options, "attn", attn);
+    att_options_set_text(&options, "modules", attn);
     CHECK(context, att_model_create(context, "resnet29", &options, ATT_F32, &model));
     loss_add(model, 0);
     att_plan_options plan_options = att_plan_options_defaults();

@@ -63,7 +63,7 @@ static const char *make(training *it, att_comm *comm, const setup *with)
     att_option_values values = att_options_none();
     att_options_set(&values, "img_size", SIDE), att_options_set(&values, "num_classes", CLASSES);
     if (with->attn)
-        att_options_set_text(&values, "attn", with->attn);
+        att_options_set_text(&values, "modules", with->attn);
     else
         att_options_set(&values, "patch_size", 4), att_options_set(&values, "depth", 2);
     att_plan_options options = att_plan_options_defaults();

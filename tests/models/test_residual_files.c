@@ -80,7 +80,6 @@ static void several_modules_are_seen(void **state)
     static const char *const texts[] = {"se:ratio=4+srm", "se:ratio=2@after_branch:0-1+srm+cbam@after_branch:2-4"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         att_option_values options = tiny("none", "all");
-        att_options_unset(&options, "attn"), att_options_unset(&options, "attn_blocks");
         att_options_set(&options, "width", 16);
         att_options_set_text(&options, "modules", texts[i]);
         write_model(p, "resnet164", &options, false);
@@ -248,13 +247,13 @@ static void tensors_of_another_network_are_refused(void **state)
     CHECK(p->context, identify(p, "resnet20", &options, &found));
     att_options_unset(&options, "depth"), att_options_set(&options, "img_size", 64);
     CHECK(p->context, identify(p, "resnet32", &options, &found));
-    att_options_set_text(&options, "attn", "se");
+    att_options_set_text(&options, "modules", "se");
     write_model(p, "resnet18", NULL, false);
     CHECK(p->context, identify(p, "resnet18", &options, &found));
     write_model(p, "resnet18", &options, false);
     assert_int_equal(identify(p, "resnet18", NULL, &found), ATT_ERR_MISMATCH);
     CHECK(p->context, identify(p, "resnet18", &options, &found));
-    att_options_set_text(&options, "attn", "step"); /* no named network has it */
+    att_options_set_text(&options, "modules", "step"); /* no named network has it */
     att_options_unset(&options, "img_size");
     write_model(p, "resnet20", &options, false);
     CHECK(p->context, identify(p, "resnet20", NULL, &found));

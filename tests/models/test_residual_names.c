@@ -92,7 +92,7 @@ static void squeeze_and_excitation_may_lie_in_a_sequence(void **state)
     module_is(p, &t, "resnet164", &options, "se:ratio=4,bias=0");
     att_identity found;
     att_option_values alone = att_options_none();
-    att_options_set_text(&alone, "attn", "se");
+    att_options_set_text(&alone, "modules", "se");
     CHECK(p->context, identify(p, "resnet164", &alone, &found));
     has_module(&found.options, "se:ratio=4,bias=0", "2-3");
     att_model_destroy(&model);
@@ -111,7 +111,7 @@ static void cosines_distinguish_fca_from_se(void **state)
     make_linear(&t, ".attention_module.");
     module_is(p, &t, "resnet164", &options, "se:ratio=4,bias=0");
     att_model_destroy(&model);
-    att_options_set_text(&options, "attn", "fca:ratio=4");
+    att_options_set_text(&options, "modules", "fca:ratio=4@after_branch:1");
     model = make(p, "resnet164", &options);
     t = tensors_of(model);
     add_tensor(&t, "layer1.1.att.dct_layer.weight", att_shape_of(16, 7, 7));

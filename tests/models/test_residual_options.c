@@ -47,20 +47,20 @@ static void contradicting_options_are_refused(void **state)
     cannot_be_built(p, "preresnet29", &o, "zero_init_last");
     o = att_options_none(), att_options_set_text(&o, "global_pool", "token");
     cannot_be_built(p, "resnet50", &o, "global_pool");
-    o = att_options_none(), att_options_set_text(&o, "attn", "se"), att_options_set_text(&o, "attn_blocks", "18");
+    o = att_options_none(), att_options_set_text(&o, "modules", "se@after_branch:18");
     cannot_be_built(p, "resnet50", &o, "there is no block 18");
-    o = att_options_none(), att_options_set_text(&o, "attn_blocks", "all");
+    o = att_options_none(), att_options_set_text(&o, "modules", "@after_branch:all");
     cannot_be_built(
         p, "resnet50", &o,
         "modules \"@after_branch:all\" places a module without naming it, but the network has none; name the module");
     o = att_options_none(), att_options_set(&o, "depth", 20), att_options_set_text(&o, "layers", "1,1,1");
     cannot_be_built(p, "resnet20", &o,
                     "depth 20 does not go with layers 1,1,1, which are 8 deep; leave one of them out");
-    o = att_options_none(), att_options_set_text(&o, "attn", "fca"), att_options_set(&o, "width", 4);
+    o = att_options_none(), att_options_set_text(&o, "modules", "fca"), att_options_set(&o, "width", 4);
     cannot_be_built(p, "resnet20", &o, "its 16 frequencies need a multiple of 16 channels, not 4");
-    o = att_options_none(), att_options_set_text(&o, "attn", "srm"), att_options_set(&o, "img_size", 4);
+    o = att_options_none(), att_options_set_text(&o, "modules", "srm"), att_options_set(&o, "img_size", 4);
     cannot_be_built(p, "resnet20", &o, "has a single pixel in layer3.0.srm");
-    att_options_set_text(&o, "attn", "step:adaptor=style");
+    att_options_set_text(&o, "modules", "step:adaptor=style");
     cannot_be_built(p, "resnet20", &o, "has a single pixel in layer3.0.step.style");
     o = att_options_none(), att_options_set(&o, "in_chans", 2);
     cannot_be_built(p, "resnet20", &o, "in_chans must be 1 or 3, not 2");
@@ -69,7 +69,7 @@ static void contradicting_options_are_refused(void **state)
         p, "resnet50", &o,
         "patch_size is an option of the families \"vit\", \"eva\", \"mixer\", \"swin\" and \"attention_cnn\", not of "
         "\"resnet\"");
-    o = att_options_none(), att_options_set_text(&o, "attn", "srm");
+    o = att_options_none(), att_options_set_text(&o, "modules", "srm");
     cannot_be_built(p, "vit_tiny_patch16_224", &o,
                     "module \"srm\" works on feature maps [h, w, C], and \"@after_mlp\" has tokens [N, C]");
     o = att_options_none(), att_options_set_text(&o, "shortcut", "B");

@@ -277,8 +277,7 @@ static void check_all(att_context *context, const numbers *how)
 {
     check(context, "cifar_a", "resnet20", cifar(14, 8, 9), how);
     att_option_values options = cifar(20, 4, 8);
-    att_options_set_text(&options, "attn", "se:ratio=4");
-    att_options_set_text(&options, "attn_blocks", "1,layer2:0,layer3:1");
+    att_options_set_text(&options, "modules", "se:ratio=4@after_branch:1,layer2:0,layer3:1");
     check(context, "after_se", "resnet164", options, how);
     check(context, "before", "preresnet164", cifar(11, 4, 8), how);
     check(context, "basic", "resnet18", imagenet("1,1,2,1", 40), how);
@@ -310,7 +309,7 @@ static double check_at_full_size(att_context *context, const golden *g, const nu
 {
     assert_int_equal(g->loss_count, LONG_STEPS);
     att_option_values options = cifar(164, 16, 32);
-    att_options_set_text(&options, "attn", "se");
+    att_options_set_text(&options, "modules", "se");
     network n = network_create(context, "resnet164", options, 0, how);
     check_training(&n, g);
     network_destroy(&n, "seresnet164");

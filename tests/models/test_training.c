@@ -421,10 +421,10 @@ static void train_all(att_context *context, const numbers *how)
     train(context, vit, "plain_sgd_smoothing", &options, 0.1, "sgd", how);
     train_taught(context, "hard_teacher_adamw", "hard", 0.5, 1, &options, "adamw", how);
     train_taught(context, "soft_teacher_sgd", "soft", 0.7, 3, &options, "sgd", how);
-    att_options_set_text(&options, "broadcast", "cb");
+    att_options_set_text(&options, "modules", "cb");
     train(context, vit, "cb_adamw", &options, 0.1, "adamw", how);
     options = small();
-    att_options_set_text(&options, "broadcast", "cb_s");
+    att_options_set_text(&options, "modules", "cb_s");
     att_options_set(&options, "init_values", 0.1), att_options_set(&options, "embed_class", 0);
     train(context, vit, "cb_s_layerscale_adamw", &options, 0, "adamw", how);
     options = small();

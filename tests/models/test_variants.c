@@ -148,7 +148,7 @@ static void a_vit_of_any_size_is_built(void **state)
         att_options_set(&options, "num_classes", 10), att_options_set(&options, "patch_size", 4);
     att_options_set(&options, "embed_dim", 64), att_options_set(&options, "depth", 4),
         att_options_set(&options, "num_heads", 4);
-    att_options_set_text(&options, "broadcast", "cb_s");
+    att_options_set_text(&options, "modules", "cb_s");
     att_model *model;
     CHECK(*state, att_model_create(*state, "vit_tiny_patch16_224", &options, ATT_F32, &model));
     /* embedding 64 (17 + 50), classes 650, last norm 128, and four blocks of 12 64^2 + 13 64, each with 64 for CB_S */
@@ -255,7 +255,7 @@ static att_model *small_residual(att_context *context, const char *name, int wid
     att_option_values options = att_options_none();
     att_options_set(&options, "depth", 20), att_options_set(&options, "width", width),
         att_options_set(&options, "drop_path_rate", 0.5);
-    att_options_set_text(&options, "attn", attn);
+    att_options_set_text(&options, "modules", attn);
     att_model *model;
     CHECK(context, att_model_create(context, name, &options, ATT_F32, &model));
     return model;
@@ -413,10 +413,10 @@ static void drop_path_rises_with_depth(void **state)
 static void cb_s_costs_what_the_paper_says(void **state)
 {
     att_option_values options = att_options_none();
-    att_options_set_text(&options, "broadcast", "cb_s");
+    att_options_set_text(&options, "modules", "cb_s");
     att_model *with, *without;
     CHECK(*state, att_model_create(*state, "vit_small_patch16_224", &options, ATT_F32, &with));
-    att_options_set_text(&options, "broadcast", "cb");
+    att_options_set_text(&options, "modules", "cb");
     CHECK(*state, att_model_create(*state, "vit_small_patch16_224", &options, ATT_F32, &without));
     assert_int_equal(att_graph_parameter_elements(att_model_graph(with)) -
                          att_graph_parameter_elements(att_model_graph(without)),
@@ -449,7 +449,7 @@ static void what_cannot_be_built_is_said(void **state)
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "avg");
     o = att_options_none(), att_options_set_text(&o, "global_pool", "prr");
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "prr");
-    o = att_options_none(), att_options_set_text(&o, "broadcast", "cbs");
+    o = att_options_none(), att_options_set_text(&o, "modules", "cbs");
     refuses(*state, tiny, &o, ATT_ERR_NOT_FOUND, "cb");
     o = att_options_none(), att_options_set(&o, "drop_path_rate", 1);
     refuses(*state, tiny, &o, ATT_ERR_ARGUMENT, "drop_path_rate");

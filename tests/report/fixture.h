@@ -236,20 +236,19 @@ static inline void fixture_nodes(const char *height, size_t size, char *nodes)
                                    i == 0 ? "[" : ",", i, height, height, i + 1 == FIXTURE_DEPTH ? "]" : "");
 }
 
-/* Writes maps of fixture_weight(), the same in every layer. version: of the format, 2 to 4, which the report shows in
+/* Writes maps of fixture_weight(), the same in every layer. version: of the format, 3 or 4, which the report shows in
  * the same way. */
 static inline att_status fixture_maps(att_context *context, const char *path, int images, const char *grid, int version)
 {
     enum { N = FIXTURE_TOKENS, H = FIXTURE_HEADS, K = FIXTURE_IMAGES, SIDE = FIXTURE_SIDE, OWN = 4, EACH = 4 };
     static const char *const names[K] = {"[\"cat/a.png\"]", "[\"cat/a.png\",\"dog/<b>.png\"]",
                                          "[\"cat/a.png\",\"dog/<b>.png\",\"c.png\"]"};
-    static const char *const labels[K] = {"[\"n01\"]", "[\"n01\",\"n02\"]", "[\"n01\",\"n02\",\"\"]"};
     static const char *const captions[K] = {
         "[\"" FIXTURE_CAPTION_0 "\"]", "[\"" FIXTURE_CAPTION_0 "\",\"" FIXTURE_CAPTION_1 "\"]",
         "[\"" FIXTURE_CAPTION_0 "\",\"" FIXTURE_CAPTION_1 "\",\"" FIXTURE_CAPTION_2 "\"]"};
     static uint8_t pixels[K * SIDE * SIDE * 3];
     static fixture_map map;
-    static const int64_t label[K] = {0, 1, -1}, top[K][2] = {{0, 1}, {0, 1}, {6, 0}};
+    static const int64_t label[K] = {0, 1, -1};
     static const float probability[K][2] = {{0.9F, 0.1F}, {0.51234F, 0.25F}, {0.5F, 0.3F}};
     for (int i = 0; i < K * SIDE * SIDE * 3; i++)
         pixels[i] = (uint8_t)(i * 5);
@@ -259,11 +258,9 @@ static inline att_status fixture_maps(att_context *context, const char *path, in
     att_safetensors_tensor tensors[OWN + EACH * FIXTURE_DEPTH] = {
         {"image", ATT_SAFETENSORS_U8, att_shape_of(images, SIDE, SIDE, 3), pixels},
         {"label", ATT_SAFETENSORS_I64, att_shape_of(images), label},
-        {version == 2 ? "probability" : "output.logits", ATT_SAFETENSORS_F32, att_shape_of(images, 2), probability},
+        {"output.logits", ATT_SAFETENSORS_F32, att_shape_of(images, 2), probability},
         {"output.patches", ATT_SAFETENSORS_F32, att_shape_of(images, 2), probability}, /* no attention node */
     };
-    if (version == 2)
-        tensors[OWN - 1] = (att_safetensors_tensor){"top", ATT_SAFETENSORS_I64, att_shape_of(images, 2), top};
     const att_safetensors_tensor each[EACH] = {
         {"patches", ATT_SAFETENSORS_U16, att_shape_of(images, H, N, N - 1), map.patches},
         {"prefix", ATT_SAFETENSORS_F32, att_shape_of(images, H, N, 1), map.prefix},
@@ -276,21 +273,18 @@ static inline att_status fixture_maps(att_context *context, const char *path, in
         tensors[OWN + t] = each[t % EACH];
         tensors[OWN + t].name = name;
     }
-    static const char *const numbers[] = {[2] = "2", [3] = "3", [4] = "4"};
     char nodes[FIXTURE_DEPTH * 200];
     fixture_nodes(grid, sizeof nodes, nodes);
-    const att_safetensors_pair metadata[] = {
-        {"maps", numbers[version]},
-        {version == 4 ? "nodes" : "grid_h", version == 4 ? nodes : grid},
-        {version == 4 ? "unused" : "grid_w", "2"},
-        {version == 4 ? "also unused" : "prefix", "1"},
-        {"names", names[images - 1]},
-        {version == 2 ? "label_names" : "captions", version == 2 ? labels[images - 1] : captions[images - 1]},
-        {"classes", "[\"cat\",\"<b>dog</b>\"]"}};
+    const att_safetensors_pair metadata[] = {{"maps", version == 4 ? "4" : "3"},
+                                             {version == 4 ? "nodes" : "grid_h", version == 4 ? nodes : grid},
+                                             {version == 4 ? "unused" : "grid_w", "2"},
+                                             {version == 4 ? "also unused" : "prefix", "1"},
+                                             {"names", names[images - 1]},
+                                             {"captions", captions[images - 1]}};
     att_safetensors_content content = {.tensors = tensors,
                                        .tensor_count = sizeof tensors / sizeof *tensors,
                                        .metadata = metadata,
-                                       .metadata_count = version == 2 ? 7 : 6};
+                                       .metadata_count = sizeof metadata / sizeof *metadata};
     return att_safetensors_write(context, path, &content);
 }
 

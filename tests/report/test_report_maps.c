@@ -13,8 +13,7 @@ enum { LAYERS = 3, SMALLEST_TENSORS = 2 + 3 * LAYERS };
 
 typedef struct smallest {
     att_safetensors_tensor tensors[SMALLEST_TENSORS];
-    att_safetensors_pair metadata[7];
-    int metadata_count;
+    att_safetensors_pair metadata[6];
     char names[3 * LAYERS][32];
 } smallest;
 
@@ -26,8 +25,7 @@ typedef struct smallest {
     ",\"window_w\":" window_w ",\"shift_h\":" shift_h ",\"shift_w\":" shift_w "}]"
 #define NODES "[" NODE("2") "," NODE("10") "," NODE("11") "]"
 
-static const char *const numbers[] = {[2] = "2", [3] = "3", [4] = "4"};
-static const int versions[] = {2, 3, 4};
+static const int versions[] = {3, 4};
 enum { VERSIONS = sizeof(versions) / sizeof(*versions) };
 
 /* Layers 10, 2 and 11, whose order in the file and in the alphabet is not that of the network. */
@@ -46,14 +44,12 @@ static void smallest_make(int version, smallest *made)
     };
     *made = (smallest){.tensors = {{"image", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 3), bytes},
                                    {"label", ATT_SAFETENSORS_I64, att_shape_of(1), label}},
-                       .metadata = {{"maps", numbers[version]},
+                       .metadata = {{"maps", version == 4 ? "4" : "3"},
                                     {version == 4 ? "nodes" : "grid_h", version == 4 ? NODES : "1"},
                                     {version == 4 ? "unused" : "grid_w", "1"},
                                     {version == 4 ? "also unused" : "prefix", "0"},
                                     {"names", "[\"a\"]"},
-                                    {version == 2 ? "label_names" : "captions", "[\"\"]"},
-                                    {"classes", "[]"}},
-                       .metadata_count = version == 2 ? 7 : 6};
+                                    {"captions", "[\"\"]"}}};
     for (int t = 0; t < 3 * LAYERS; t++) {
         snprintf(made->names[t], sizeof(made->names[t]), "blocks.%s.attn.%s", layers[t / 3], each[t % 3].name);
         made->tensors[2 + t] = each[t % 3];
@@ -68,7 +64,7 @@ static void smallest_write(scratch *self, const char *folder, const smallest *ma
     const att_safetensors_content content = {.tensors = made->tensors,
                                              .tensor_count = tensor_count,
                                              .metadata = made->metadata,
-                                             .metadata_count = made->metadata_count};
+                                             .metadata_count = sizeof made->metadata / sizeof *made->metadata};
     must(self, att_safetensors_write(self->context, path, &content));
 }
 
@@ -101,7 +97,6 @@ static void assert_captions(scratch *self, const char *const *wanted, size_t cou
     json_decref(data);
 }
 
-/* In version 2, captions are made from its classes. */
 static void captions_of_all_versions_are_the_same(void **state)
 {
     scratch *self = *state;
@@ -113,40 +108,6 @@ static void captions_of_all_versions_are_the_same(void **state)
         must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2", versions[v]));
         assert_captions(self, wanted, FIXTURE_IMAGES);
     }
-}
-
-/* The image's class, for a network without classes; the class name in the data set; and a truncated name. */
-static void captions_of_version_2_need_no_answer(void **state)
-{
-    scratch *self = *state;
-    static char long_name[5010] = "[\"", cut[4097];
-    smallest made;
-    memset(long_name + 2, 'n', 5000);
-    memcpy(long_name + 5002, "\"]", 3);
-    memset(cut, 'n', 4096);
-    const struct {
-        const char *label_names, *classes, *caption;
-    } cases[] = {
-        {"[\"\"]", "[]", "class 0."},
-        {"[\"\"]", "[\"\"]", "class 0."},
-        {"[\"dog\"]", "[]", "dog."},
-        {"[\"dog\"]", "[\"Hund\"]", "Hund."},
-        {"[\"n02085620\"]", "[]", "n02085620 Chihuahua."},
-        {long_name, "[]", cut},
-    };
-    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        smallest_make(2, &made);
-        made.metadata[5].value = cases[i].label_names;
-        made.metadata[6].value = cases[i].classes;
-        smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
-        assert_captions(self, &cases[i].caption, 1);
-    }
-    static const int64_t unknown = -1;
-    smallest_make(2, &made);
-    made.tensors[1].data = &unknown;
-    smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
-    assert_captions(self, (const char *const[]){""}, 1);
 }
 
 static void captions_that_are_too_long_are_refused(void **state)
@@ -174,15 +135,12 @@ static void damaged_maps_are_refused(void **state)
     static const float entropy[2 * 4] = {0, 1, 0, 1, 0.02F, 1, 0, 1}, share[2 * 4] = {0, 1, 0, 1, 0, 1.02F, 0, 1};
     static const float infinite[2 * 4] = {0, 1, 0, 1, 0, INFINITY, 0, 1}, no_entropy[2 * 4] = {-INFINITY, 1, 0, 1};
     static const int32_t outside[2] = {0, 1}, before[2] = {-1, 0};
-    static const int64_t low[1] = {-99}, high[1] = {(int64_t)1 << 62};
     const struct {
         int at;
         att_safetensors_tensor tensor;
         const char *message;
     } tensors[] = {
         {0, {"picture", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 3), outside}, "tensor image is missing"},
-        {1, {"labels", ATT_SAFETENSORS_I64, att_shape_of(1), outside}, "tensor label is missing"},
-        {1, {"label", ATT_SAFETENSORS_F32, att_shape_of(1), outside}, "is not I64 [K]"},
         {2, {"blocks.10.attn.patches", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1, 1), outside}, "U16 [K, heads, N"},
         {2, {"blocks.10.attn.patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 2), outside}, "U16 [K, heads, N"},
         {3, {"blocks.10.attn.figure", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), not_finite}, "10.attn.figures is"},
@@ -193,12 +151,6 @@ static void damaged_maps_are_refused(void **state)
         {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), share}, "weight from 0 to 1"},
         {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), infinite}, "weight from 0 to 1"},
         {3, {"blocks.10.attn.figures", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1, 4), no_entropy}, "entropy from 0"},
-        {1,
-         {"label", ATT_SAFETENSORS_I64, att_shape_of(1), low},
-         "tensor label has a value that is not a valid class number"},
-        {1,
-         {"label", ATT_SAFETENSORS_I64, att_shape_of(1), high},
-         "tensor label has a value that is not a valid class number"},
         {2, {".patches", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1, 1), outside}, "tensor .patches has no scope"},
         {4, {"blocks.10.attn.place", ATT_SAFETENSORS_F32, att_shape_of(1, 2, 1), negative}, "I32 [K, heads + 1, N]"},
         {4, {"blocks.10.attn.place", ATT_SAFETENSORS_I32, att_shape_of(1, 2, 1), outside}, "place in the grid"},
@@ -232,18 +184,12 @@ static void damaged_maps_are_refused(void **state)
         {4, 1, WITH_WINDOW("4", "4", "2", "2", "0", "-1"), "expected shift_w of each node"},
         {4, 1, WITH_WINDOW("4096", "4096", "1", "1", "0", "0"), "grids of at most 65536 tokens"},
         {4, 1, WITH_WINDOW("1", "2", "1", "2", "0", "0"), "U16 [K, heads, N"},
-        {2, 4, "[]", "names, a JSON array of one string per image"},
-        {2, 5, "{}", "label_names, a JSON array of one string"},
-        {2, 5, "[]", "label_names, a JSON array of one string"},
-        {2, 6, "[null]", "classes, a JSON array of strings"},
     };
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     for (size_t i = 0; i < VERSIONS * sizeof(tensors) / sizeof(*tensors); i++) {
         smallest made;
         int version = versions[i % VERSIONS];
         const size_t t = i / VERSIONS;
-        if (version > 2 && tensors[t].at == 1)
-            continue; /* the caption already contains the label */
         smallest_make(version, &made);
         made.tensors[tensors[t].at] = tensors[t].tensor;
         smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
@@ -259,48 +205,6 @@ static void damaged_maps_are_refused(void **state)
         assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
         assert_message_has(self, texts[i].message);
         assert_message_has(self, self->folder);
-    }
-}
-
-/* Writes a file of version 2 whose network gives the classes `top` these probabilities. */
-static void top_write(scratch *self, int64_t top, float probability)
-{
-    smallest made;
-    att_safetensors_tensor tensors[SMALLEST_TENSORS + 2];
-    smallest_make(2, &made);
-    memcpy(tensors, made.tensors, sizeof(made.tensors));
-    tensors[SMALLEST_TENSORS] =
-        (att_safetensors_tensor){"probability", ATT_SAFETENSORS_F32, att_shape_of(1, 1), &probability};
-    tensors[SMALLEST_TENSORS + 1] = (att_safetensors_tensor){"top", ATT_SAFETENSORS_I64, att_shape_of(1, 1), &top};
-    snprintf(self->path, sizeof(self->path), "%s/maps.safetensors", self->folder);
-    const att_safetensors_content content = {
-        .tensors = tensors, .tensor_count = SMALLEST_TENSORS + 2, .metadata = made.metadata, .metadata_count = 7};
-    must(self, att_safetensors_write(self->context, self->path, &content));
-}
-
-static void impossible_classes_and_probabilities_are_refused(void **state)
-{
-    scratch *self = *state;
-    static const struct {
-        int64_t top;
-        float probability;
-        const char *message; /* NULL: accepted */
-    } cases[] = {
-        {0, 1.0000001F, NULL},
-        {0, 0, NULL},
-        {-7, 0.5F, "maps.safetensors: tensor top has a value that is not a valid class number"},
-        {(int64_t)1 << 62, 0.5F, "maps.safetensors: tensor top has a value that is not a valid class number"},
-        {0, NAN, "maps.safetensors: tensor probability has a value that is not a valid number from 0 to 1"},
-        {0, -5e30F, "maps.safetensors: tensor probability has a value that is not a valid number from 0 to 1"},
-        {0, 1.02F, "maps.safetensors: tensor probability has a value that is not a valid number from 0 to 1"},
-        {0, INFINITY, "maps.safetensors: tensor probability has a value that is not a valid number from 0 to 1"},
-    };
-    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        top_write(self, cases[i].top, cases[i].probability);
-        assert_int_equal(write_page_of(self), cases[i].message != NULL ? ATT_ERR_FORMAT : ATT_OK);
-        if (cases[i].message != NULL)
-            assert_message_has(self, cases[i].message);
     }
 }
 
@@ -369,7 +273,7 @@ static void a_file_without_maps_is_refused(void **state)
 static void maps_of_other_versions_are_left_out(void **state)
 {
     scratch *self = *state;
-    static const char *const others[] = {"1", "5", ""};
+    static const char *const others[] = {"2", "5", ""};
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         smallest made;
@@ -383,14 +287,9 @@ static void maps_of_other_versions_are_left_out(void **state)
                             "in an unsupported version of the format");
         json_decref(data);
     }
-    /* Version 1 has no version number. */
     smallest made;
     smallest_make(4, &made);
     made.metadata[0].key = "version";
-    made.tensors[2].name = "blocks.10.attn.map";
-    smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
-    must(self, write_page_of(self));
-    made.tensors[2].name = "blocks.10.attn.other";
     smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
     assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
     assert_message_has(self, "holds no attention maps");
@@ -537,16 +436,10 @@ static void runs_share_the_room_for_maps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(maps_are_in_the_order_of_the_layers),
-        scratch_test(captions_of_all_versions_are_the_same),
-        scratch_test(captions_of_version_2_need_no_answer),
-        scratch_test(captions_that_are_too_long_are_refused),
-        scratch_test(damaged_maps_are_refused),
-        scratch_test(impossible_classes_and_probabilities_are_refused),
-        scratch_test(maps_cut_short_while_read_are_reported),
-        scratch_test(a_file_without_maps_is_refused),
-        scratch_test(maps_of_other_versions_are_left_out),
-        scratch_test(maps_are_shown_up_to_the_room_given),
+        scratch_test(maps_are_in_the_order_of_the_layers),    scratch_test(captions_of_all_versions_are_the_same),
+        scratch_test(captions_that_are_too_long_are_refused), scratch_test(damaged_maps_are_refused),
+        scratch_test(maps_cut_short_while_read_are_reported), scratch_test(a_file_without_maps_is_refused),
+        scratch_test(maps_of_other_versions_are_left_out),    scratch_test(maps_are_shown_up_to_the_room_given),
         scratch_test(runs_share_the_room_for_maps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,6 @@ clean() {
     printf '/* reads "logits" */\nchar *x = "images", *y = "logit";\n' >"$tree/src/train/t.c"
     printf 'char *x = "logits", *y = "top1";\n' >"$tree/src/tasks/t.c"
     printf 'char *x = "logits";\n' >"$tree/cli/task_t.c"
-    printf 'char *x = "top", *y = "probability";\n' >"$tree/src/report/old_maps.c"
     rm -rf "$tree/src/core/a.c" "$tree/src/stray"
 }
 refuses() { # PATTERN

@@ -70,7 +70,6 @@ typedef struct att_flag {
     bool empty;    /* texts: "" is a value, not the default */
     bool detailed; /* texts: details may follow a choice, as in "se:ratio=8" */
     bool advisory; /* texts: the choices are for help and completion only; other texts are accepted */
-    bool old;      /* former name of another flag: accepted, but neither shown nor written */
     bool once;     /* belongs to a single call, not to a run: not written to files, refused in files */
 } att_flag;
 
@@ -156,7 +155,7 @@ ATT_API att_status att_flags_set(const att_flags *flags, const char *name, const
  * ERR_ARGUMENT if they contradict each other. */
 ATT_API att_status att_flags_complete(const att_flags *flags, void *values);
 
-/* Writes the values of all rows, except those that are `once` or `old`, to `path`, with underscores in keys. Errors:
+/* Writes the values of all rows, except those that are `once`, to `path`, with underscores in keys. Errors:
  * ERR_ARGUMENT for a value that att_flags_check() would refuse; those of att_yaml_write(). */
 ATT_API att_status att_flags_write(const att_flags *flags, const void *values, const char *path);
 /* Applies the rules of the flags to values that a program stored in the struct directly: ranges, number of values, and
