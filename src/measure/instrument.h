@@ -7,6 +7,7 @@
 #include <attscope/ops.h>
 
 #include "core/error.h"
+#include "core/export.h"
 #include "graph/graph.h"
 
 /* Returns ERR_ARGUMENT if a member is missing or invalid. The name has been checked already. */
@@ -66,9 +67,14 @@ bool att_requests_has_step(const att_requests *requests, const att_residual_step
 /* Declares a series for each step that matches, marked if the step begins a stage. */
 void att_requests_step_series(att_requests *requests, bool per_block, const char *statistic);
 
+/* The branch of a residual addition before the factors in dt. If LayerScale or drop path follows a gate, nodes that
+ * apply it to the branch without the gate are added to the graph. */
+att_value att_step_branch(att_graph *graph, const att_residual_step *step, att_dt dt);
+
+/* The norms of a step: |before|, |after - before|, |branch before the factors in dt|, |branch as it is added|. */
+ATT_FOR_LAB att_value att_norms_of_step(att_graph *graph, const att_residual_step *step, att_dt dt);
 /* Adds a probe of the step's norms, unless the graph has it already, and requests the probe's rows. The constant of the
- * rows is 0 if the step begins a stage, else 1. A row is |before|, |after - before|, |branch before the factors in dt|,
- * |branch as it is added|. */
+ * rows is 0 if the step begins a stage, else 1. */
 void att_requests_step_norms(att_requests *requests, const att_residual_step *step, att_dt dt);
 
 /* Finds the step on whose branch the gate lies: node `gate` is one of the branch's factors. Returns false if there is

@@ -211,19 +211,27 @@ void att_requests_value(att_requests *requests, const char *name, att_value valu
     att_requests_row(requests, name, constant);
 }
 
-/* The norms of a step whose only factors are the gates of attention modules. */
-static att_value norms_by_gates(att_graph *graph, const att_residual_step *step)
+att_value att_step_branch(att_graph *graph, const att_residual_step *step, att_dt dt)
+{
+    att_value added = graph->nodes.items[step->node].in[1];
+    if (dt == ATT_DT_ALL)
+        return before_factors(graph, added);
+    att_graph_scope(graph, step->scope);
+    graph->copying = true;
+    att_value branch = without_gates(graph, added);
+    graph->copying = false;
+    return branch;
+}
+
+att_value att_norms_of_step(att_graph *graph, const att_residual_step *step, att_dt dt)
 {
     if (step->branch == ATT_NONE)
         return att_step_norms(graph, step->before, step->after, ATT_NONE, ATT_NONE);
     const att_node *node = &graph->nodes.items[step->node];
-    att_value added = node->in[1], sum = node->out[0];
-    graph->copying = true;
-    att_value branch = without_gates(graph, added);
-    graph->copying = false;
-    bool has_gate = branch != added, has_activation = step->after != sum;
-    return att_step_norms(graph, step->before, step->after, has_gate || has_activation ? branch : ATT_NONE,
-                          has_gate ? added : ATT_NONE);
+    att_value added = node->in[1], sum = node->out[0], branch = att_step_branch(graph, step, dt);
+    bool has_factor = branch != added, has_activation = step->after != sum;
+    return att_step_norms(graph, step->before, step->after, has_factor || has_activation ? branch : ATT_NONE,
+                          has_factor ? added : ATT_NONE);
 }
 
 const char *const att_per_choices[] = {"addition", "block", NULL};
@@ -257,9 +265,7 @@ void att_requests_step_norms(att_requests *requests, const att_residual_step *st
     snprintf(name, sizeof name, "%s.step_norms%s", step->scope, dt == ATT_DT_ALL ? "_all" : "");
     if (!has_output(graph, name)) {
         att_graph_scope(graph, step->scope);
-        att_graph_probe(graph, name,
-                        dt == ATT_DT_ALL ? att_step_norms(graph, step->before, step->after, step->branch, step->added)
-                                         : norms_by_gates(graph, step));
+        att_graph_probe(graph, name, att_norms_of_step(graph, step, dt));
     }
     att_requests_row(requests, name, !step->begins);
 }

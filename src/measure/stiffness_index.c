@@ -12,7 +12,7 @@
 #include "measure/list.h"
 #include "measure/vjp.h"
 
-enum { COUNT, PRODUCTS, TOLERANCE, STAGES }; /* options */
+enum { COUNT, PRODUCTS, TOLERANCE, STAGES, DT }; /* options */
 static const char *const yes_or_no[] = {"yes", "no", NULL};
 static const att_detail options[] = {
     {.name = "count", .meaning = "how many images, from the first", .start = 2, .low = 1, .high = 4096, .whole = true},
@@ -27,7 +27,8 @@ static const att_detail options[] = {
      .start = 1e-4,
      .low = 1e-12,
      .high = 0.1},
-    {.name = "stages", .meaning = "whether stages are maps, too", .high = 1, .choices = yes_or_no}};
+    {.name = "stages", .meaning = "whether stages are maps, too", .high = 1, .choices = yes_or_no},
+    ATT_DT_OPTION};
 
 /* A row: whether the sample was measured, then its numbers. */
 enum { MEASURED, INDEX, LEFT, LEFT_IM, RIGHT, RIGHT_IM, NSI, RESIDUAL, USED, CONVERGED, NUMBERS };
@@ -49,15 +50,10 @@ typedef struct maps {
     int count;
 } maps;
 
-static att_value branch_of(const att_graph *graph, const att_residual_step *step)
-{
-    return step->branch != ATT_NONE ? step->branch : graph->nodes.items[step->node].in[1];
-}
-
-static void add_branches(const att_graph *graph, maps *all)
+static void add_branches(att_graph *graph, att_dt dt, maps *all)
 {
     for (att_residual_step step = {.node = -1}; att_residual_step_next(graph, step.node, &step);) {
-        map m = {.part = {step.before, branch_of(graph, &step), false},
+        map m = {.part = {step.before, att_step_branch(graph, &step, dt), false},
                  .first = step.node,
                  .last = step.node,
                  .begins = step.begins};
@@ -70,7 +66,7 @@ static void add_branches(const att_graph *graph, maps *all)
 /* Begins a stage with a step. If its shortcut changes the shape, x_first is the state after the step. */
 static map begin_stage(const att_graph *graph, const att_residual_step *step, int *steps)
 {
-    const att_vjp_part branch = {step->before, branch_of(graph, step), false};
+    const att_vjp_part branch = {step->before, graph->nodes.items[step->node].in[1], false};
     bool whole = att_vjp_applies(graph, &branch);
     *steps = whole;
     return (map){
@@ -104,8 +100,9 @@ static void add_stages(const att_graph *graph, maps *all)
     end_stage(graph, &stage, steps, number, all);
 }
 
-/* Lists the branches, then the stages. The caller frees all->items. */
-static att_status find_maps(const att_graph *graph, bool stages, maps *all)
+/* Lists the branches, then the stages. The branches may be new nodes of the graph (att_step_branch()). The caller frees
+ * all->items. */
+static att_status find_maps(att_graph *graph, bool stages, att_dt dt, maps *all)
 {
     size_t steps = 0;
     for (att_residual_step step = {.node = -1}; att_residual_step_next(graph, step.node, &step);)
@@ -113,7 +110,7 @@ static att_status find_maps(const att_graph *graph, bool stages, maps *all)
     *all = (maps){.items = att_allocate_array(graph->context, 2 * steps + 1, sizeof(map))};
     if (!all->items)
         return att_fail_memory(graph->context, 2 * steps * sizeof(map), "an instrument");
-    add_branches(graph, all);
+    add_branches(graph, dt, all);
     if (stages)
         add_stages(graph, all);
     return ATT_OK;
@@ -139,7 +136,8 @@ static att_status request(att_requests *requests)
 {
     att_graph *graph = att_requests_graph(requests);
     maps all;
-    ATT_TRY(find_maps(graph, att_requests_option(requests, STAGES) == 0, &all));
+    ATT_TRY(
+        find_maps(graph, att_requests_option(requests, STAGES) == 0, (att_dt)att_requests_option(requests, DT), &all));
     keep_selected(&all, is_requested, requests);
     for (int i = 0; i < all.count; i++)
         att_requests_study_row(requests, NUMBERS, 1);
@@ -158,6 +156,7 @@ static att_status request(att_requests *requests)
 
 /* Kept between runs. */
 typedef struct study {
+    att_graph *graph; /* the measured network with the branches */
     maps maps;
     att_plan **plans;  /* by map */
     att_plan *capture; /* computes the values at which the Jacobians are taken */
@@ -171,6 +170,7 @@ static void close_study(att_context *context, void *own)
     att_plan_destroy(&s->capture);
     att_free(context, s->plans);
     att_free(context, s->maps.items);
+    att_graph_destroy(&s->graph);
     att_free(context, s);
 }
 
@@ -183,9 +183,7 @@ static bool is_selected(const void *job, int node)
 /* The outputs "from.I" and "to.I" of the plan are those of map I. */
 static att_status compile_capture(const att_study_job *job, study *s)
 {
-    att_graph *graph = att_graph_copy(job->graph);
-    if (!graph)
-        return att_fail_memory(job->context, sizeof *graph, "the graph of an instrument");
+    att_graph *graph = s->graph;
     graph->outputs.count = 0;
     for (int i = 0; i < s->maps.count; i++) {
         char name[32];
@@ -195,9 +193,7 @@ static att_status compile_capture(const att_study_job *job, study *s)
         att_graph_output(graph, name, s->maps.items[i].part.to);
     }
     att_plan_options plan = att_study_plan_options(job);
-    att_status status = att_plan_compile(graph, &plan, &s->capture);
-    att_graph_destroy(&graph);
-    return status;
+    return att_plan_compile(graph, &plan, &s->capture);
 }
 
 /* Bytes that the search of one map needs beside the captured values. */
@@ -232,14 +228,17 @@ static att_status check_cost(const att_study_job *job, const study *s)
 
 static att_status prepare(const att_study_job *job, study *s)
 {
-    ATT_TRY(find_maps(job->graph, job->options[STAGES] == 0, &s->maps));
+    s->graph = att_graph_copy(job->graph);
+    if (!s->graph)
+        return att_fail_memory(job->context, sizeof *s->graph, "the graph of an instrument");
+    ATT_TRY(find_maps(s->graph, job->options[STAGES] == 0, (att_dt)job->options[DT], &s->maps));
     keep_selected(&s->maps, is_selected, job);
     s->plans = att_allocate_array(job->context, (size_t)s->maps.count, sizeof *s->plans);
     if (!s->plans)
         return att_fail_memory(job->context, (size_t)s->maps.count * sizeof *s->plans, "an instrument");
     ATT_TRY(compile_capture(job, s));
     for (int i = 0; i < s->maps.count; i++)
-        ATT_TRY(att_vjp_compile(job, &s->maps.items[i].part, &s->plans[i]));
+        ATT_TRY(att_vjp_compile(job, s->graph, &s->maps.items[i].part, &s->plans[i]));
     return check_cost(job, s);
 }
 
@@ -438,8 +437,9 @@ const att_instrument att_instrument_stiffness_index = {
          .source = "Huang et al., ICCV 2023",
          .scales = scales,
          .reading =
-             "f is the branch before its gates (attention module, LayerScale), as in nsi with dt=all, as a map of the "
-             "whole stream x_t of one image, all tokens and channels; batch norm uses its running statistics. "
+             "f is the branch before its gate, as in the reading attention of nsi with the same dt: LayerScale belongs "
+             "to f, and to dt with stiffness_index:dt=all. f is a map of the whole stream x_t of one image, all tokens "
+             "and channels; batch norm uses its running statistics. "
              "Arnoldi iteration finds the eigenvalue with the smallest (left) and the largest (right) real part "
              "from products J'v, the gradient of <v, f(x)>: J' has the eigenvalues of J. An end counts if its "
              "residual |J'v - lambda v| / |v|, measured with a further product, is at most tolerance |J|. The search "

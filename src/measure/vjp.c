@@ -88,14 +88,14 @@ static att_status compile(const att_study_job *job, att_graph *graph, att_plan *
     return status;
 }
 
-att_status att_vjp_compile(const att_study_job *job, const att_vjp_part *part, att_plan **plan)
+att_status att_vjp_compile(const att_study_job *job, const att_graph *graph, const att_vjp_part *part, att_plan **plan)
 {
-    att_graph *graph = att_graph_copy(job->graph);
-    if (!graph)
-        return att_fail_memory(job->context, sizeof *graph, "a part of a network");
-    build(graph, part);
-    att_status status = compile(job, graph, plan);
-    att_graph_destroy(&graph);
+    att_graph *copy = att_graph_copy(graph);
+    if (!copy)
+        return att_fail_memory(job->context, sizeof *copy, "a part of a network");
+    build(copy, part);
+    att_status status = compile(job, copy, plan);
+    att_graph_destroy(&copy);
     return status;
 }
 

@@ -18,8 +18,9 @@ typedef struct att_vjp_part {
  * a space into itself. */
 bool att_vjp_applies(const att_graph *graph, const att_vjp_part *part);
 
-/* Compiles the part, for one sample at a time. On success the caller owns *plan. Errors: those of compiling. */
-att_status att_vjp_compile(const att_study_job *job, const att_vjp_part *part, att_plan **plan);
+/* Compiles the part of the graph, for one sample at a time. On success the caller owns *plan. Errors: those of
+ * compiling. */
+att_status att_vjp_compile(const att_study_job *job, const att_graph *graph, const att_vjp_part *part, att_plan **plan);
 
 typedef struct att_vjp {
     att_context *context;

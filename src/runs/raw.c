@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "graph/graph.h"
+#include "measure/instrument.h"
 
 enum { READINGS = 3, BLOCK_BYTES = 32 << 20 };
 static const char *const list_words[] = {"zeta", "rows", "weights"};
@@ -91,7 +92,7 @@ static att_status request_steps(att_raw *raw)
             return fail_memory(raw);
         raw->step_count++;
         att_graph_scope(raw->graph, step.scope);
-        att_graph_probe(raw->graph, name, att_step_norms(raw->graph, step.before, step.after, step.branch, step.added));
+        att_graph_probe(raw->graph, name, att_norms_of_step(raw->graph, &step, ATT_DT_GATES));
     }
     return att_graph_status(raw->graph);
 }

@@ -7,7 +7,7 @@ if ! command -v python3 >/dev/null; then
 fi
 idx data
 # shellcheck disable=SC2086
-run 0 train data $network $recipe --epochs 1 --output out --experiment plain
+run 0 train data $network $recipe --epochs 1 --init-values 0.5 --output out --experiment plain
 mkdir alone && cp out/plain/last.safetensors alone/net.safetensors
 checkpoint=alone/net.safetensors
 

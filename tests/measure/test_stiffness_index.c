@@ -256,6 +256,102 @@ static void deit_tiny_agrees_with_pytorch(void **state)
     }
 }
 
+/* --- LayerScale and gates ----------------------------------------------------------------------------------------- */
+
+static const char scaled_vit[] =
+    "vit_tiny_patch16_224 img_size=32 patch_size=8 embed_dim=24 depth=2 num_heads=3 init_values=1";
+
+static void set_layer_scale(const net *n, float value)
+{
+    for (int i = 0; i < att_weights_count(n->weights); i++) {
+        att_parameter_info parameter = att_weights_at(n->weights, i);
+        float values[24];
+        if (!strstr(parameter.name, ".gamma"))
+            continue;
+        for (int e = 0; e < 24; e++)
+            values[e] = value;
+        CHECK(n->context, att_weights_set(n->weights, -1, i, values, 24));
+    }
+}
+
+static void compare_scaled(att_context *context, const char *with, double scale)
+{
+    char text[1024];
+    line l;
+    FILE *file = golden_open("stiffness.txt");
+    do {
+        assert_non_null(fgets(text, sizeof text, file));
+        read_line(text, &l);
+    } while (strcmp(l.label, "vit") != 0 || strcmp(l.node, "blocks.0.add1") != 0);
+    fclose(file);
+    l.left_re *= scale, l.left_im *= scale, l.right_re *= scale, l.right_im *= scale, l.nsi *= scale;
+    net n = net_open(context, scaled_vit, ATT_F32, with, "blocks.0.add1");
+    fill(&n);
+    set_layer_scale(&n, 0.25f);
+    CHECK(context, net_run(&n, 1));
+    compare(n.measure, &l, 1e-4); /* measured: 1e-7 */
+    net_close(&n);
+}
+
+/* The first branch of a ViT with LayerScale 1/4 is a quarter of that without, of which the goldens have the dense
+ * Jacobian. */
+static void layer_scale_belongs_to_the_branch_unless_dt_has_it(void **state)
+{
+    compare_scaled(*state, "stiffness_index:count=1,tolerance=1e-5", 0.25);
+    compare_scaled(*state, "stiffness_index:count=1,tolerance=1e-5,dt=all", 1);
+}
+
+static int compare_readings(att_context *context, const char *network, const char *dt)
+{
+    char with[128];
+    int compared = 0;
+    snprintf(with, sizeof with, "nsi:dt=%s,stiffness_index:dt=%s,count=1,products=200,stages=no", dt, dt);
+    net n = net_open(context, network, ATT_F32, with, "*");
+    fill(&n);
+    CHECK(context, net_run(&n, 1));
+    for (int i = 0; i < att_measure_count(n.measure); i++) {
+        const att_measurement found = att_measure_at(n.measure, i);
+        if (strcmp(found.statistic, "nsi") != 0)
+            continue;
+        const double expected = figure_of(n.measure, found.node, "attention").mean;
+        if (!(fabs(found.mean - expected) <= 1e-5 * expected)) /* measured: 2e-7 */
+            fail_msg("%s, dt=%s: nsi of %s is %.9g in stiffness_index, and %.9g in nsi", network, dt, found.node,
+                     found.mean, expected);
+        compared++;
+    }
+    net_close(&n);
+    return compared;
+}
+
+static void its_nsi_is_that_of_nsi_in_every_family(void **state)
+{
+#define TOKENS_OF_32 " img_size=32 patch_size=8 embed_dim=24 depth=2 num_heads=3 "
+    static const struct {
+        const char *network;
+        int branches;
+    } cases[] = {
+        {"vit_tiny_patch16_224" TOKENS_OF_32 "init_values=0.3 drop_path_rate=0.2", 4},
+        {"vit_tiny_patch16_224" TOKENS_OF_32 "init_values=0.3 drop_path_rate=0.2 modules=se@after_attn+se@after_mlp",
+         4},
+        {"vit_tiny_patch16_224" TOKENS_OF_32 "init_values=0.3 modules=cb@after_mlp+cb_s@stream_after_mlp", 4},
+        {"vit_tiny_patch16_224" TOKENS_OF_32 "init_values=0.3 block_fn=ResPostBlock", 4},
+        {"vit_tiny_patch16_224" TOKENS_OF_32 "init_values=0.3 block_fn=BeitBlock", 4},
+        {"vit_tiny_patch16_224" TOKENS_OF_32 "init_values=0.3 block_fn=ParallelScalingBlock", 2},
+        {"vit_tiny_patch16_224" TOKENS_OF_32 "init_values=0.3 block_fn=ParallelThingsBlock", 4},
+        {"eva02_tiny_patch14_224 img_size=32 patch_size=8 embed_dim=24 depth=2 num_heads=3 init_values=0.3", 4},
+        {"swinv2_tiny_window8_256 img_size=32 window_size=4 embed_dim=12 depths=1,1 stage_heads=2,4", 4},
+        {"mixer_s32_224 img_size=32 patch_size=8 embed_dim=24 depth=2 modules=se@after_mlp+se@after_mixing", 4},
+        {"resnet20 img_size=12 width=4 modules=se", 7},
+        {"resnet20 img_size=12 width=4 modules=cbam", 7},
+        {"resnet20 img_size=12 width=4 modules=step", 7},
+    };
+    const size_t count = is_sanitized() ? 2 : sizeof cases / sizeof *cases;
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(compare_readings(*state, cases[i].network, "gates"), cases[i].branches);
+        assert_int_equal(compare_readings(*state, cases[i].network, "all"), cases[i].branches);
+    }
+}
+
 /* --- a linear branch ---------------------------------------------------------------------------------------------- */
 
 enum { TOKENS = 4, WIDTH = 32 };
@@ -333,6 +429,84 @@ static void a_linear_branch_has_the_eigenvalues_of_its_matrix(void **state)
     att_measure_destroy(&measure);
     att_weights_destroy(&weights);
     att_graph_destroy(&graph);
+}
+
+/* x + gamma (.) (gate (.) W x) of tokens, with a gate that is an input. */
+static att_graph *gated_network(att_context *context)
+{
+    att_graph *graph;
+    CHECK(context, att_graph_create(context, ATT_F64, &graph));
+    const att_init zero = {ATT_INIT_CONSTANT, 0};
+    att_value x = att_graph_input(graph, "image", ATT_F64, att_shape_of(TOKENS, WIDTH));
+    att_value gate = att_graph_input(graph, "gate", ATT_F64, att_shape_of(WIDTH));
+    att_value weight = att_graph_parameter(graph, "weight", att_shape_of(WIDTH, WIDTH), zero, true);
+    att_value gamma = att_graph_parameter(graph, "gamma", att_shape_of(WIDTH), zero, false);
+    x = att_combine(graph, 0.5, x, 0, ATT_NONE);
+    att_value branch = att_gate(graph, att_linear(graph, x, weight, ATT_NONE), gate);
+    att_graph_scope(graph, "blocks.0.add");
+    att_graph_output(graph, "y", att_add(graph, x, att_scale(graph, branch, gamma)));
+    return graph;
+}
+
+/* The smallest and the largest real part of the eigenvalues of diag(gamma) W. */
+static void dense_ends(att_context *context, const double *gamma, double *left, double *right)
+{
+    double matrix[WIDTH * WIDTH] = {0};
+    att_eigenvalue values[WIDTH];
+    for (int i = 0; i < WIDTH; i++)
+        for (int j = 0; j < WIDTH; j++)
+            matrix[i * WIDTH + j] = gamma[i] * (i == j ? -2 : i == j + 1 || j == i + 1);
+    CHECK(context, att_spectrum_eigenvalues(context, WIDTH, matrix, values));
+    *left = INFINITY, *right = -INFINITY;
+    for (int i = 0; i < WIDTH; i++) {
+        *left = fmin(*left, values[i].re);
+        *right = fmax(*right, values[i].re);
+    }
+}
+
+static void expect_gated(att_context *context, const char *with, bool scaled)
+{
+    double image[TOKENS * WIDTH], gate[WIDTH], gamma[WIDTH], ones[WIDTH], left, right;
+    for (int i = 0; i < TOKENS * WIDTH; i++)
+        image[i] = formula("image", (uint32_t)i);
+    for (int i = 0; i < WIDTH; i++) {
+        ones[i] = 1;
+        gate[i] = 0.1 + 0.01 * i;
+        gamma[i] = 0.5 + 0.05 * i;
+    }
+    att_graph *graph = gated_network(context);
+    att_weights *weights;
+    att_measure *measure;
+    att_plan *plan;
+    att_session *session;
+    att_plan_options options = att_plan_options_defaults();
+    options.backend = "f64";
+    CHECK(context, att_weights_create(graph, "f64", &weights));
+    set_second_differences(context, weights);
+    CHECK(context, att_weights_set(weights, -1, 1, gamma, WIDTH));
+    CHECK(context, att_measure_create(graph, with, "*", &measure));
+    CHECK(context, att_plan_compile(graph, &options, &plan));
+    CHECK(context, att_session_create(plan, weights, 1, &session));
+    CHECK(context, att_session_bind(session, "image", image));
+    CHECK(context, att_session_bind(session, "gate", gate));
+    CHECK(context, att_session_run(session, 1));
+    CHECK(context, att_measure_observe(measure, session, 1, NULL));
+    dense_ends(context, scaled ? gamma : ones, &left, &right);
+    expect_ends(measure, "blocks.0.add", left, right);
+    assert_true(
+        fabs(figure_of(measure, "blocks.0.add", "nsi").mean / figure_of(measure, "blocks.0.add", "attention").mean -
+             1) < 1e-6);
+    att_session_destroy(&session);
+    att_plan_destroy(&plan);
+    att_measure_destroy(&measure);
+    att_weights_destroy(&weights);
+    att_graph_destroy(&graph);
+}
+
+static void a_gate_inside_layer_scale_leaves_the_branch(void **state)
+{
+    expect_gated(*state, "nsi,stiffness_index:tolerance=1e-8", true);
+    expect_gated(*state, "nsi:dt=all,stiffness_index:tolerance=1e-8,dt=all", false);
 }
 
 /* --- limits ------------------------------------------------------------------------------------------------------- */
@@ -427,7 +601,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_and_stages_have_the_eigenvalues_of_dense_jacobians),
         cmocka_unit_test(deit_tiny_agrees_with_pytorch),
+        cmocka_unit_test(layer_scale_belongs_to_the_branch_unless_dt_has_it),
+        cmocka_unit_test(its_nsi_is_that_of_nsi_in_every_family),
         cmocka_unit_test(a_linear_branch_has_the_eigenvalues_of_its_matrix),
+        cmocka_unit_test(a_gate_inside_layer_scale_leaves_the_branch),
         cmocka_unit_test(what_does_not_converge_is_undefined),
         cmocka_unit_test(only_the_first_images_are_measured),
         cmocka_unit_test(a_search_can_be_stopped),
