@@ -262,17 +262,14 @@ static int read_operands(settings *s, const char *const *operands, int count)
     return CLI_OK;
 }
 
-static int check_precision(const job *j)
+static int check_precision(job *j)
 {
-    const settings *s = j->settings;
-    if (!s->instruments.f64)
-        return CLI_OK;
-    if (s->on.engine.amp)
-        return cli_usage("measure: --f64 and --amp exclude each other");
-    if (wants_maps(j))
+    settings *s = j->settings;
+    int code = cli_evaluation_precision("measure", s->instruments.f64, &s->on);
+    if (code == CLI_OK && s->instruments.f64 && wants_maps(j))
         return cli_usage(
             "measure: maps are recorded in single precision; leave out --f64, or measure maps on their own");
-    return CLI_OK;
+    return code;
 }
 
 /* Checks the arguments before anything is read. */
@@ -280,7 +277,6 @@ static int check(job *j)
 {
     settings *s = j->settings;
     int code = check_precision(j);
-    s->on.dtype = s->instruments.f64 ? ATT_F64 : ATT_F32;
     if (code == CLI_OK)
         code = cli_engine_open(j->cli, &s->on.engine);
     if (code == CLI_OK)

@@ -11,16 +11,20 @@ typedef struct settings {
     cli_processes processes;
     cli_output output;
     const char *results_file;
-    bool use_train_size;
+    bool use_train_size, f64;
 } settings;
 
-static const att_flag size_options[] = {
+static const att_flag evaluation_options[] = {
     {"use-train-size", .kind = ATT_FLAG_SWITCH,
      .help = "evaluate at the image size and crop of the pretrained weights' training, not at those that timm's "
              "validate.py uses for some weights",
      ATT_FLAG_AT(settings, use_train_size)},
+    {"f64", .kind = ATT_FLAG_SWITCH,
+     .help = "run the network, and the gradient of --fgsm, in double precision; many times slower",
+     ATT_FLAG_AT(settings, f64)},
 };
-static const att_flag_group size_group = {"Evaluation", .rows = size_options, .row_count = 1};
+static const att_flag_group evaluation_group = {"Evaluation", .rows = evaluation_options,
+                                                .row_count = sizeof evaluation_options / sizeof *evaluation_options};
 
 static const att_flag file_options[] = {
     {"results-file", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "write the results as CSV with timm's columns",
@@ -32,7 +36,7 @@ static const att_flag_use uses[] = {
     {&cli_group_evaluation_data, offsetof(settings, on.data)},
     {&att_recipe_network_group, offsetof(settings, on.network)},
     {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
-    {&size_group, 0},
+    {&evaluation_group, 0},
     {&cli_group_robustness, offsetof(settings, on.robustness)},
     {&att_recipe_engine_group, offsetof(settings, on.engine)},
     {&cli_group_processes, offsetof(settings, processes)},
@@ -158,7 +162,9 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     s->on.test_images = !s->use_train_size;
     cli_loaded loaded = {0};
     att_dataset *dataset = NULL;
-    int code = cli_engine_open(cli, &s->on.engine);
+    int code = cli_evaluation_precision("validate", s->f64, &s->on);
+    if (code == CLI_OK)
+        code = cli_engine_open(cli, &s->on.engine);
     if (code == CLI_OK)
         code = cli_processes_open(cli, &s->processes);
     if (code == CLI_OK)

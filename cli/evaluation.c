@@ -61,6 +61,12 @@ static const att_flag robustness_options[] = {
 const att_flag_group cli_group_robustness = {"Robustness", .rows = robustness_options,
                                              .row_count = sizeof robustness_options / sizeof *robustness_options};
 
+int cli_evaluation_precision(const char *command, bool f64, cli_evaluation *options)
+{
+    options->dtype = f64 ? ATT_F64 : ATT_F32;
+    return f64 && options->engine.amp ? cli_usage("%s: --f64 and --amp exclude each other", command) : CLI_OK;
+}
+
 int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded)
 {
     const cli_evaluation_data *d = &options->data;

@@ -35,6 +35,8 @@ typedef struct cli_evaluation {
     att_dtype dtype;
 } cli_evaluation;
 
+/* Sets options->dtype by a command's flag --f64. Returns CLI_OK, or CLI_USAGE if --amp is set as well. */
+int cli_evaluation_precision(const char *command, bool f64, cli_evaluation *options);
 /* Loads data.checkpoint, which is not NULL, into the context of cli_engine_open(). *loaded is zeroed before the call.
  * The caller calls cli_unload(), also after a failure. Returns CLI_OK or an exit code. */
 int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded *loaded);

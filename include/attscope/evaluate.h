@@ -37,7 +37,8 @@ typedef struct att_evaluate_options {
     /* Robustness. occlude: the centre occlude x occlude pixels of every image are black (0 before normalisation). fgsm:
      * epsilon of an attack by the fast gradient sign method, in units of pixels in [0, 1]: each image x becomes x +
      * epsilon sign(dL/dx), limited to [0, 1]; L is the task's loss, without label smoothing and, with `subset`,
-     * only over the classes that compete (Goodfellow et al., ICLR 2015). Both 0: none. */
+     * only over the classes that compete (Goodfellow et al., ICLR 2015). The gradient is computed in the type of the
+     * network, F32 or F64. Both 0: none. */
     int occlude;
     double fgsm;
     /* Which answers are right. subset: only the classes of the data set's images compete, as is usual for ImageNet-A

@@ -265,12 +265,18 @@ static att_value competing_values(att_graph *graph, const att_task_settings *set
     const size_t classes = (size_t)settings->classes;
     if (!settings->competing)
         return logits;
-    float *added = att_allocate_array(graph->context, classes, sizeof *added);
+    const bool wide = graph->dtype == ATT_F64;
+    void *added = att_allocate_array(graph->context, classes, att_dtype_size(graph->dtype));
     if (!added)
-        return att_graph_fail(graph, att_fail_memory(graph->context, classes * sizeof *added, "logits"));
-    for (size_t c = 0; c < classes; c++)
-        added[c] = settings->competing[c] ? 0 : -INFINITY;
-    att_value mask = att_graph_constant(graph, ATT_F32, att_shape_of(settings->classes), added);
+        return att_graph_fail(graph, att_fail_memory(graph->context, classes * sizeof(double), "logits"));
+    for (size_t c = 0; c < classes; c++) {
+        float number = settings->competing[c] ? 0 : -INFINITY;
+        if (wide)
+            ((double *)added)[c] = number;
+        else
+            ((float *)added)[c] = number;
+    }
+    att_value mask = att_graph_constant(graph, graph->dtype, att_shape_of(settings->classes), added);
     att_free(graph->context, added);
     return att_add(graph, logits, mask);
 }

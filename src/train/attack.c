@@ -48,11 +48,14 @@ static att_status compile(att_attack *attack, const att_evaluate_options *option
 
 static att_status reserve(att_attack *attack, int max_rows)
 {
-    size_t bytes = att_size_product((size_t)max_rows, (size_t)attack->pixels * sizeof(float));
+    size_t values = att_size_product((size_t)max_rows, (size_t)attack->pixels);
+    size_t bytes = att_size_product(values, sizeof(float)), wide = att_size_product(values, sizeof(double));
     attack->images = att_allocate(attack->context, bytes);
-    attack->gradients = att_allocate(attack->context, bytes);
-    return attack->images && attack->gradients ? ATT_OK
-                                               : att_fail_memory(attack->context, 2 * bytes, "adversarial images");
+    attack->gradients = att_allocate(attack->context, attack->wide ? wide : bytes);
+    attack->converted = attack->wide ? att_allocate(attack->context, wide) : NULL;
+    return attack->images && attack->gradients && (attack->converted || !attack->wide)
+               ? ATT_OK
+               : att_fail_memory(attack->context, attack->wide ? bytes + 2 * wide : 2 * bytes, "adversarial images");
 }
 
 static att_status prepare(att_attack *attack, const att_model *model, att_weights *weights, const att_task *task,
@@ -71,12 +74,10 @@ att_status att_attack_create(const att_model *model, att_weights *weights, const
                              const att_transform_options *transform, int max_rows, att_attack *attack)
 {
     *attack = (att_attack){.context = att_graph_context(att_model_graph(model)),
+                           .wide = att_graph_dtype(att_model_graph(model)) == ATT_F64,
                            .pixels = (int64_t)transform->height * transform->width * transform->channels,
                            .transform = transform,
                            .epsilon = options->fgsm};
-    if (att_graph_dtype(att_model_graph(model)) != ATT_F32)
-        return att_fail(attack->context, ATT_ERR_UNSUPPORTED, "FGSM needs a network in F32, not in %s",
-                        att_dtype_name(att_graph_dtype(att_model_graph(model))));
     att_status status = prepare(attack, model, weights, task, options, competing, max_rows);
     if (status != ATT_OK)
         att_attack_free(attack);
@@ -92,6 +93,7 @@ void att_attack_free(att_attack *attack)
     att_graph_destroy(&attack->graph);
     att_free(attack->context, attack->images);
     att_free(attack->context, attack->gradients);
+    att_free(attack->context, attack->converted);
     *attack = (att_attack){0};
 }
 
@@ -100,16 +102,41 @@ static float clamp(float value, float low, float high)
     return value < low ? low : value > high ? high : value;
 }
 
+static float sign_of_gradient(const att_attack *attack, int64_t i)
+{
+    double gradient =
+        attack->wide ? ((const double *)attack->gradients)[i] : (double)((const float *)attack->gradients)[i];
+    return (float)((gradient > 0) - (gradient < 0));
+}
+
 /* Images are normalised, so limits and step are, too. A gradient of zero leaves its pixel unchanged. */
 static void perturb_channel(const att_attack *attack, int channel, const float *from, int64_t values)
 {
     const att_transform_options *t = attack->transform;
     float mean = (float)t->mean[channel], std = (float)t->std[channel];
     float step = (float)attack->epsilon / std, low = (0 - mean) / std, high = (1 - mean) / std;
-    for (int64_t i = channel; i < values; i += t->channels) {
-        float gradient = attack->gradients[i], sign = (float)((gradient > 0) - (gradient < 0));
-        attack->images[i] = clamp(from[i] + step * sign, low, high);
+    for (int64_t i = channel; i < values; i += t->channels)
+        attack->images[i] = clamp(from[i] + step * sign_of_gradient(attack, i), low, high);
+}
+
+/* The images in the type of the graph. */
+static const void *graph_images(const att_attack *attack, const float *images, int64_t values)
+{
+    for (int64_t i = 0; attack->wide && i < values; i++)
+        attack->converted[i] = images[i];
+    return attack->wide ? (const void *)attack->converted : images;
+}
+
+static att_status bind_inputs(att_attack *attack, const att_batch *batch, const void *images)
+{
+    for (int i = 0; i < attack->graph->inputs.count; i++) {
+        const char *name = attack->graph->inputs.items[i].name;
+        const void *rows = strcmp(name, attack->image) == 0 ? images : att_batch_rows(batch, name);
+        if (!rows)
+            return att_fail(attack->context, ATT_ERR_INTERNAL, "the input \"%s\" is not a field of the batch", name);
+        ATT_TRY(att_session_bind(attack->session, name, rows));
     }
+    return ATT_OK;
 }
 
 att_status att_attack_run(att_attack *attack, const att_batch *batch, const void **images)
@@ -118,13 +145,7 @@ att_status att_attack_run(att_attack *attack, const att_batch *batch, const void
     *images = attack->images;
     if (batch->rows == 0)
         return ATT_OK;
-    for (int i = 0; i < attack->graph->inputs.count; i++) {
-        const char *name = attack->graph->inputs.items[i].name;
-        const void *rows = att_batch_rows(batch, name);
-        if (!rows)
-            return att_fail(attack->context, ATT_ERR_INTERNAL, "the input \"%s\" is not a field of the batch", name);
-        ATT_TRY(att_session_bind(attack->session, name, rows));
-    }
+    ATT_TRY(bind_inputs(attack, batch, graph_images(attack, from, batch->rows * attack->pixels)));
     ATT_TRY(att_session_accumulate(attack->session, NULL, batch->rows, 1, 0, 0, 0));
     ATT_TRY(att_session_output(attack->session, attack->gradient, 0, batch->rows, attack->gradients));
     for (int c = 0; c < attack->transform->channels; c++)

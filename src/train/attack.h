@@ -15,10 +15,13 @@ typedef struct att_attack {
     att_session *session;
     const char *image;                      /* name of the image input, owned by the graph */
     char gradient[64];                      /* name of its gradient */
+    bool wide;                              /* the graph is in F64, and so is the gradient */
     int64_t pixels;                         /* values of an image, channels last */
     const att_transform_options *transform; /* for mean and std */
     double epsilon;
-    float *images, *gradients; /* [max_rows, pixels] */
+    float *images;     /* [max_rows, pixels], adversarial */
+    void *gradients;   /* [max_rows, pixels], in the type of the graph */
+    double *converted; /* [max_rows, pixels], with `wide`: the original images in F64 */
 } att_attack;
 
 /* options, competing: those of the evaluation (att_task_settings.competing). max_rows: images of this process in a

@@ -42,6 +42,9 @@ sys.exit(not (len(wide) == len(narrow) > 2 and
 END
 
 usage 'measure: --f64 and --amp exclude each other' measure out/plain data --with collapse --f64 --amp
+usage 'validate: --f64 and --amp exclude each other' validate data --checkpoint out/plain --f64 --amp
+run 0 validate data --checkpoint out/plain --f64 --fgsm 0.1
+out_has 'FGSM 0.1'
 usage 'measure: maps are recorded in single precision; leave out --f64, or measure maps on their own' \
     measure out/plain data --with collapse --f64 --maps 1
 run 2 measure out/plain data --with collapse:norms=of

@@ -43,6 +43,21 @@ static void the_loss_gradient_is_softmax_minus_target(void **state)
     CLOSE(d, tight, 8 * (0.375 - 0.5), 1, 0.25, -0.25);
 }
 
+/* 1 - softmax is e^-50 / (1 + e^-50), far below the rounding of 1. */
+static void gradients_of_sure_classes_keep_their_digits(void **state)
+{
+    (void)state;
+    const double dloss[] = {1}, x[] = {0, 50}, soft[] = {0, 1}, rest = 1 / (1 + exp(50.0));
+    const att_binary_cross_entropy_attrs binary = {.positive_weight = 1, .sum = true};
+    const int32_t classes[] = {1};
+    double d[3][2];
+    DIRECT("cross_entropy_grad", NULL, 1, OUTPUTS(d[0]), SCALARS(dloss), SAMPLE(x, 2), CLASSES(classes));
+    DIRECT("cross_entropy_grad", NULL, 1, OUTPUTS(d[1]), SCALARS(dloss), SAMPLE(x, 2), SAMPLE(soft, 2));
+    DIRECT("binary_cross_entropy_grad", &binary, 1, OUTPUTS(d[2]), SCALARS(dloss), SAMPLE(x, 2), SAMPLE(soft, 2));
+    for (int i = 0; i < 3; i++)
+        assert_true(fabs(d[i][1] / -rest - 1) < 1e-13); /* measured: 3e-15 */
+}
+
 /* torch.nn.functional.cross_entropy with reduction="sum" and ignore_index=-1. */
 static void tokens_without_a_class_are_left_out(void **state)
 {
@@ -335,6 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_are_those_of_pytorch),
         cmocka_unit_test(the_loss_gradient_is_softmax_minus_target),
+        cmocka_unit_test(gradients_of_sure_classes_keep_their_digits),
         cmocka_unit_test(a_class_that_does_not_exist_makes_the_loss_nan),
         cmocka_unit_test(tokens_without_a_class_are_left_out),
         cmocka_unit_test(binary_cross_entropy_is_timms),

@@ -95,20 +95,32 @@ static att_status run_cross_entropy(const att_call *call)
     return att_cuda_launched(call);
 }
 
-/* A block for each row. */
+/* A block for each row. At a single largest logit the softmax may be close to 1: there the gradient is the other
+ * targets less (1 - softmax) sum_c t_c, with 1 - softmax from the other terms. */
 template <class DX, class X>
 __global__ void __launch_bounds__(256)
     cross_entropy_grad_kernel(const float *dloss, const X *logits, targets t, int64_t rows, bool may_leave_out, DX *dx)
 {
     int64_t row = blockIdx.x;
-    float largest, rest = log_sum(logits, row, t.count, &largest), mass = 0, g = dloss[row / rows];
+    float largest, rest = log_sum(logits, row, t.count, &largest), g = dloss[row / rows];
+    float mass = 0, targets = 0, others = 0, tops = 0;
     bool left_out = is_left_out(t, may_leave_out, row);
-    for (int64_t c = threadIdx.x; c < t.count; c += blockDim.x)
-        mass += t.at(row, c);
-    mass = block_sum(mass);
     for (int64_t c = threadIdx.x; c < t.count; c += blockDim.x) {
-        float softmax = expf(load(logits, row * t.count + c) - largest - rest);
-        store(dx, row * t.count + c, left_out ? 0 : g * (softmax * mass - t.at(row, c)));
+        float x = load(logits, row * t.count + c), target = t.at(row, c);
+        bool top = x == largest;
+        mass += target;
+        targets += top ? 0 : target;
+        others += top ? 0 : expf(x - largest - rest);
+        tops += top;
+    }
+    mass = block_sum(mass);
+    targets = block_sum(targets);
+    others = block_sum(others);
+    tops = block_sum(tops);
+    for (int64_t c = threadIdx.x; c < t.count; c += blockDim.x) {
+        float x = load(logits, row * t.count + c), softmax = expf(x - largest - rest);
+        float d = x == largest && tops == 1 ? targets - mass * others : softmax * mass - t.at(row, c);
+        store(dx, row * t.count + c, left_out ? 0 : g * d);
     }
 }
 
@@ -184,8 +196,9 @@ template <class DX, class X> struct binary_gradient {
         int64_t sample = e / t.count;
         float scale = dloss[sample] / (attrs.sum ? 1 : (float)t.count);
         float target = binary_target(t, attrs, sample, e % t.count);
-        float s = 1 / (1 + expf(-load(logits, e)));
-        store(dx, e, scale * ((1 - target) * s - (float)attrs.positive_weight * target * (1 - s)));
+        float x = load(logits, e);
+        float s = 1 / (1 + expf(-x)), rest = 1 / (1 + expf(x)); /* 1 - s would lose digits */
+        store(dx, e, scale * ((1 - target) * s - (float)attrs.positive_weight * target * rest));
     }
 };
 

@@ -64,8 +64,9 @@ static att_status run_grad(const att_call *call)
         double scale = ref_in(call, DLOSS, sample) / (attrs->sum ? 1 : (double)classes);
         for (int64_t c = 0; c < classes; c++) {
             double t = target_at(call, LOGITS, sample, c, classes), positive = attrs->positive_weight * t;
-            double s = 1 / (1 + exp(-ref_in(call, LOGITS, sample * classes + c)));
-            ref_out(call, 0, sample * classes + c, scale * ((1 - t) * s - positive * (1 - s)));
+            double x = ref_in(call, LOGITS, sample * classes + c);
+            double s = 1 / (1 + exp(-x)), rest = 1 / (1 + exp(x)); /* 1 - s would lose digits */
+            ref_out(call, 0, sample * classes + c, scale * ((1 - t) * s - positive * rest));
         }
     }
     return ATT_OK;

@@ -67,22 +67,46 @@ static att_status run_loss(const att_call *call)
 
 const att_kernel att_ref_cross_entropy = {.op = "cross_entropy", .name = "ref", .run = run_loss};
 
+enum { DLOSS, LOGITS };
+
+/* The class with the largest logit; of equal ones the first. */
+static int64_t top_of(const att_call *call, int64_t row, int64_t classes)
+{
+    int64_t top = 0;
+    for (int64_t c = 1; c < classes; c++)
+        if (ref_in(call, LOGITS, row * classes + c) > ref_in(call, LOGITS, row * classes + top))
+            top = c;
+    return top;
+}
+
+/* softmax sum_c t_c - t of a row's classes. At the largest logit, where the softmax may be close to 1: the other
+ * targets less (1 - softmax) sum_c t_c, with 1 - softmax from the other terms. */
+static void row_grad(const att_call *call, int64_t row, int64_t classes)
+{
+    double lse = log_sum_exp(call, LOGITS, row, classes), mass = 0, others = 0, targets = 0;
+    double dloss = ref_in(call, DLOSS, row / rows_of(call, LOGITS));
+    int64_t top = top_of(call, row, classes);
+    bool left_out = is_left_out(call, LOGITS, row);
+    for (int64_t c = 0; c < classes; c++) {
+        double t = target_at(call, LOGITS, row, c, classes);
+        mass += t;
+        targets += c == top ? 0 : t;
+        others += c == top ? 0 : exp(ref_in(call, LOGITS, row * classes + c) - lse);
+    }
+    for (int64_t c = 0; c < classes; c++) {
+        double softmax = exp(ref_in(call, LOGITS, row * classes + c) - lse);
+        double t = target_at(call, LOGITS, row, c, classes);
+        ref_out(call, 0, row * classes + c,
+                left_out ? 0 : dloss * (c == top ? targets - mass * others : softmax * mass - t));
+    }
+}
+
 static att_status run_grad(const att_call *call)
 {
-    enum { DLOSS, LOGITS };
-    int64_t classes = ref_dim(call, LOGITS, -1), rows = rows_of(call, LOGITS);
-    ref_range share = ref_share(call, call->problem->group * rows);
-    for (int64_t row = share.begin; row < share.end; row++) {
-        double lse = log_sum_exp(call, LOGITS, row, classes), mass = 0;
-        bool left_out = is_left_out(call, LOGITS, row);
-        for (int64_t c = 0; c < classes; c++)
-            mass += target_at(call, LOGITS, row, c, classes);
-        for (int64_t c = 0; c < classes; c++) {
-            double softmax = exp(ref_in(call, LOGITS, row * classes + c) - lse);
-            double t = target_at(call, LOGITS, row, c, classes);
-            ref_out(call, 0, row * classes + c, left_out ? 0 : ref_in(call, DLOSS, row / rows) * (softmax * mass - t));
-        }
-    }
+    int64_t classes = ref_dim(call, LOGITS, -1);
+    ref_range share = ref_share(call, call->problem->group * rows_of(call, LOGITS));
+    for (int64_t row = share.begin; row < share.end; row++)
+        row_grad(call, row, classes);
     return ATT_OK;
 }
 

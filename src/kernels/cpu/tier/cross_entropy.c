@@ -105,7 +105,59 @@ const att_kernel ATT_TIERED(att_cpu_cross_entropy) = {.op = "cross_entropy",
                                                       .accepts = att_accepts_f32,
                                                       .run = cross_entropy_run};
 
-/* dlogits = dloss (softmax sum_c t_c - t). */
+ATT_INLINE float sum_of(const float *x, int64_t count)
+{
+    vf sum = {0};
+    int64_t i = 0;
+    for (; i + VW <= count; i += VW)
+        sum += v_load(x + i);
+    if (i < count)
+        sum += v_load_part(x + i, count - i);
+    return v_sum(sum);
+}
+
+static float sum_without(const float *x, int64_t place, int64_t count)
+{
+    return sum_of(x, place) + sum_of(x + place + 1, count - place - 1);
+}
+
+/* Place of the largest number; of equal ones the first. */
+static int64_t place_of(float largest, const float *x, int64_t count)
+{
+    int64_t i = 0;
+    while (i < count - 1 && x[i] != largest)
+        i++;
+    return i;
+}
+
+/* The targets of all classes but one, summed. */
+static float targets_without(const target *t, int64_t place, int64_t count)
+{
+    if (t->soft)
+        return sum_without(t->soft, place, count);
+    return t->class == place ? t->low * (float)(count - 1) : t->high + t->low * (float)(count - 2);
+}
+
+static void plain_gradient(float dloss, float share, const target *t, int64_t count, float *dx)
+{
+    float at_class = t->class >= 0 ? dx[t->class] : 0;
+#pragma omp simd
+    for (int64_t c = 0; c < count; c++)
+        dx[c] = dloss * (dx[c] * share - t->low);
+    if (t->class >= 0)
+        dx[t->class] = dloss * (at_class * share - t->high);
+}
+
+static void soft_gradient(float dloss, float share, const target *t, int64_t count, float *dx)
+{
+#pragma omp simd
+    for (int64_t c = 0; c < count; c++)
+        dx[c] = dloss * (dx[c] * share - t->soft[c]);
+}
+
+/* dlogits = dloss (softmax sum_c t_c - t). A softmax above 1/2, of the largest logit, may be close to 1 and to a
+ * target: there the gradient is dloss (the other targets - (1 - softmax) sum_c t_c), with 1 - softmax from the other
+ * terms. */
 static void gradient_of(float dloss, const float *x, const target *t, int64_t count, float *dx)
 {
     if (t->left_out) {
@@ -114,22 +166,16 @@ static void gradient_of(float dloss, const float *x, const target *t, int64_t co
     }
     if (!t->soft && t->class < 0)
         dloss = NAN;
-    float total = 0;
+    float total = t->soft ? 0 : 1;
     for (int64_t c = 0; t->soft && c < count; c++)
         total += t->soft[c];
-    float sum = sum_exp(x, largest_of(x, count), count, dx), share = (t->soft ? total : 1) / sum;
-    if (t->soft) {
-#pragma omp simd
-        for (int64_t c = 0; c < count; c++)
-            dx[c] = dloss * (dx[c] * share - t->soft[c]);
-        return;
-    }
-    float at_class = t->class >= 0 ? dx[t->class] : 0;
-#pragma omp simd
-    for (int64_t c = 0; c < count; c++)
-        dx[c] = dloss * (dx[c] * share - t->low);
-    if (t->class >= 0)
-        dx[t->class] = dloss * (at_class * share - t->high);
+    float largest = largest_of(x, count), sum = sum_exp(x, largest, count, dx), share = total / sum;
+    bool is_sure = sum < 2; /* the largest term is 1 */
+    int64_t top = is_sure ? place_of(largest, x, count) : 0;
+    float at_top = is_sure ? dloss * (targets_without(t, top, count) - share * sum_without(dx, top, count)) : 0;
+    (t->soft ? soft_gradient : plain_gradient)(dloss, share, t, count, dx);
+    if (is_sure)
+        dx[top] = at_top;
 }
 
 static att_status cross_entropy_grad_run(const att_call *call)
