@@ -110,8 +110,8 @@ static void summarise(bench *b, att_bench_attention_result *result)
     double n = (double)options->tokens;
     result->images = b->images;
     result->flops = (options->training ? 12 : 4) * n * n * options->heads * options->width;
-    result->image_seconds = att_clock_median(b->seconds, options->repeats) / b->images;
-    result->gemm_rate = att_gemm_flops(b->gemm) / att_clock_median(b->gemm_seconds, options->repeats);
+    result->image_seconds = att_median(b->seconds, options->repeats) / b->images;
+    result->gemm_rate = att_gemm_flops(b->gemm) / att_median(b->gemm_seconds, options->repeats);
     result->share = result->flops / result->image_seconds / result->gemm_rate;
 }
 

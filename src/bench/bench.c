@@ -181,9 +181,9 @@ static void summarise_rates(att_bench *b, att_bench_result *result)
 {
     int repeats = b->options.repeats;
     double flops = att_gemm_flops(b->gemm);
-    result->gemm_rate = flops / att_clock_median(b->gemm_seconds, repeats);
+    result->gemm_rate = flops / att_median(b->gemm_seconds, repeats);
     result->share = (b->options.training ? 3 : 1) * flops / result->step_seconds / result->gemm_rate;
-    result->memory_rate = att_triad_bytes(b->triad) / att_clock_median(b->triad_seconds, repeats);
+    result->memory_rate = att_triad_bytes(b->triad) / att_median(b->triad_seconds, repeats);
 }
 
 static void summarise(att_bench *b, att_bench_result *result)
@@ -196,7 +196,7 @@ static void summarise(att_bench *b, att_bench_result *result)
     result->gmacs = 1e-9 * att_graph_cost(graph).macs;
     for (int i = 0; i < repeats; i++)
         result->all_seconds += b->network_seconds[i];
-    result->step_seconds = att_clock_median(b->network_seconds, repeats);
+    result->step_seconds = att_median(b->network_seconds, repeats);
     result->images_per_second = batch / result->step_seconds;
     if (!computes_on_device(b))
         summarise_rates(b, result);

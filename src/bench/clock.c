@@ -1,19 +1,6 @@
 #include "bench/clock.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double att_clock_median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, compare_doubles);
-    return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
-}
 
 int64_t att_clock_peak_bytes(void)
 {

@@ -92,7 +92,7 @@ att_status att_bench_data(att_context *context, const att_dataset *dataset, cons
         ATT_TRY(make_loader(context, dataset, options, &loader));
     att_status status = time_passes(context, dataset, options, loader, rates);
     if (status == ATT_OK)
-        *images_per_second = att_clock_median(rates, options->repeats);
+        *images_per_second = att_median(rates, options->repeats);
     att_loader_destroy(&loader);
     return status;
 }

@@ -192,7 +192,7 @@ static void report(bench *b, const att_kernel *kernel, bool taken)
                                 .kernel = kernel->name,
                                 .tier = kernel->tier,
                                 .taken = taken,
-                                .seconds = att_clock_median(b->seconds, b->options->repeats)};
+                                .seconds = att_median(b->seconds, b->options->repeats)};
     att_cost cost = {0};
     if (b->op->cost)
         b->op->cost(b->in, b->out, b->problem.attrs, &cost);

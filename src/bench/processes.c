@@ -66,7 +66,7 @@ static att_status time_sums(att_bench *bench, size_t bytes, double *median)
     for (int i = 0; i < repeats && status == ATT_OK; i++)
         status = time_sum(comm, values, bytes, &bench->gemm_seconds[i]);
     if (status == ATT_OK)
-        *median = att_clock_median(bench->gemm_seconds, repeats);
+        *median = att_median(bench->gemm_seconds, repeats);
     att_free(bench->context, values);
     return status;
 }
@@ -83,7 +83,7 @@ static att_status time_steps(att_bench *bench, rank_message *own)
     for (int i = 0; i < options->repeats; i++)
         ATT_TRY(att_bench_time(bench, options->batch_size, &seconds[i]));
     att_comm_figures after = att_comm_describe(options->comm);
-    own->step_seconds = att_clock_median(seconds, options->repeats);
+    own->step_seconds = att_median(seconds, options->repeats);
     own->rank = (att_bench_rank){
         .threads = att_context_threads(bench->context),
         .bytes_sent = (double)(after.bytes_sent - before.bytes_sent) / steps,

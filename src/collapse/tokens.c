@@ -1,8 +1,9 @@
 #include "collapse/tokens.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "core/quantile.h"
 
 static size_t size_of(const att_tokens *t)
 {
@@ -110,18 +111,6 @@ att_stack_log att_tokens_residual(const att_tokens *t)
     return att_log_times(t->rest_log, 0.5 * (norms.one + norms.inf));
 }
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median_of(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, compare);
-    return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
-}
-
 /* Uses that of the residual X - 1 m', whose medians differ from those of X by m. */
 att_stack_log att_tokens_median_residual(const att_tokens *t, double *scratch)
 {
@@ -130,7 +119,7 @@ att_stack_log att_tokens_median_residual(const att_tokens *t, double *scratch)
     for (int c = 0; c < t->width; c++) {
         for (int i = 0; i < t->count; i++)
             column[i] = t->rest[i * t->width + c];
-        double median = median_of(column, t->count), sum = 0;
+        double median = att_median(column, t->count), sum = 0;
         for (int i = 0; i < t->count; i++) {
             double size = fabs(t->rest[i * t->width + c] - median);
             rows[i] += size;

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "core/quantile.h"
 #include "measure/list.h"
 #include "ops/attention.h"
 
@@ -48,36 +48,6 @@ static att_status request(att_requests *requests)
                  : att_requests_found_nothing(requests, "context broadcasting with a learned scale (module cb_s)");
 }
 
-/* The element of |row| that has `below` elements before it in ascending order, found bit by bit: the bits of floats
- * that are not negative have the order of their values. */
-static double element(const float *row, int64_t count, int64_t below)
-{
-    uint32_t found = 0;
-    for (uint32_t bit = UINT32_C(1) << 30; bit; bit >>= 1) {
-        int64_t smaller = 0;
-        for (int64_t i = 0; i < count; i++) {
-            float magnitude = fabsf(row[i]);
-            uint32_t bits;
-            memcpy(&bits, &magnitude, sizeof bits);
-            smaller += bits < (found | bit);
-        }
-        if (smaller <= below)
-            found |= bit;
-    }
-    float value;
-    memcpy(&value, &found, sizeof value);
-    return (double)value;
-}
-
-/* Interpolates between the two nearest elements. */
-static double quantile(const float *row, int64_t count, double fraction)
-{
-    const double place = fraction * (double)(count - 1);
-    const int64_t below = (int64_t)place, above = below < count - 1 ? below + 1 : below;
-    const double least = element(row, count, below);
-    return least + (place - (double)below) * (element(row, count, above) - least);
-}
-
 static void observe(const att_observed *observed, double *values)
 {
     for (int i = 0; i < observed->count; i++) {
@@ -89,8 +59,8 @@ static void observe(const att_observed *observed, double *values)
         for (int64_t c = 0; c < count; c++)
             mean += fabs((double)row[c]) / (double)count;
         *of_row[MEAN] = mean;
-        *of_row[LOW] = isfinite(mean) ? quantile(row, count, 0.1) : NAN;
-        *of_row[HIGH] = isfinite(mean) ? quantile(row, count, 0.9) : NAN;
+        *of_row[LOW] = isfinite(mean) ? att_quantile_of(row, count, 0.1, true) : NAN;
+        *of_row[HIGH] = isfinite(mean) ? att_quantile_of(row, count, 0.9, true) : NAN;
         *of_row[RATIO] = *of_row[HIGH] > 0 ? *of_row[LOW] / *of_row[HIGH] : NAN;
     }
 }

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/quantile.h"
 #include "measure/list.h"
 
 /* The statistics in the order of their series. Each statistic has one series per gate. */
@@ -43,31 +44,6 @@ static att_status request(att_requests *requests)
 
 /* --- one gate ----------------------------------------------------------------------------------------------------- */
 
-enum { BINS = 1024 };
-
-/* Returns the bin of the k-th smallest value, where k is `fraction` of the count, rounded up. */
-static int quantile(const int64_t *bins, int64_t count, double fraction)
-{
-    int64_t target = (int64_t)ceil(fraction * (double)count), seen = 0;
-    int bin = 0;
-    while (bin < BINS - 1 && (seen += bins[bin]) < target)
-        bin++;
-    return bin;
-}
-
-/* Computes quantiles from a histogram over 0..1, extended to the extremes if gates lie outside. `of` already contains
- * the minimum and the maximum. */
-static void compute_quantiles(const float *gate, int64_t count, double *of)
-{
-    int64_t bins[BINS] = {0};
-    double least = fmin(of[MINIMUM], 0), range = fmax(of[MAXIMUM], 1) - least;
-    for (int64_t i = 0; i < count; i++)
-        bins[gate[i] > least ? (int)fmin((gate[i] - least) / range * BINS, BINS - 1) : 0]++;
-    of[TENTH] = least + range * (quantile(bins, count, 0.1) + 0.5) / BINS;
-    of[MEDIAN] = least + range * (quantile(bins, count, 0.5) + 0.5) / BINS;
-    of[NINETIETH] = least + range * (quantile(bins, count, 0.9) + 0.5) / BINS;
-}
-
 static void compute_statistics(const float *gate, int64_t count, double *of)
 {
     memset(of, 0, STATISTICS * sizeof *of);
@@ -83,7 +59,9 @@ static void compute_statistics(const float *gate, int64_t count, double *of)
     for (int64_t i = 0; i < count; i++)
         of[DEVIATION] += (gate[i] - of[MEAN]) * (gate[i] - of[MEAN]) / (double)count;
     of[DEVIATION] = sqrt(of[DEVIATION]);
-    compute_quantiles(gate, count, of);
+    of[TENTH] = att_quantile_of(gate, count, 0.1, false);
+    of[MEDIAN] = att_quantile_of(gate, count, 0.5, false);
+    of[NINETIETH] = att_quantile_of(gate, count, 0.9, false);
 }
 
 /* --- correlation of gates with the stiffness of their steps ------------------------------------------------------- */
@@ -174,8 +152,8 @@ const att_instrument att_instrument_gate = {
                  "below 1/2 and below 1; over blocks: rank correlation of the mean gate with zeta",
              .source = "definition of the step size: Huang et al., ICCV 2023; the statistics are ours",
              .reading =
-                 "a sigmoid is below 1 except for rounding, so share < 0.5 says more than share < 1; quantiles are "
-                 "accurate to 1/1024, less if gates leave 0..1; the correlation is Spearman's within a sample, of "
+                 "a sigmoid is below 1 except for rounding, so share < 0.5 says more than share < 1; between two "
+                 "channels quantiles are interpolated linearly; the correlation is Spearman's within a sample, of "
                  "gates over channels with zeta in nsi's reading attention, over the steps of tns: it is confounded "
                  "with depth, see gate_stiffness; not defined if all gates have the same mean",
              .scales = scales,

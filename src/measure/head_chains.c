@@ -1,10 +1,10 @@
 /* Products of attention maps of random heads, and their distance from rank 1. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <attscope/ops.h>
 
 #include "core/memory.h"
+#include "core/quantile.h"
 #include "core/random.h"
 #include "measure/list.h"
 #include "ops/attention.h"
@@ -163,20 +163,6 @@ static att_status request(att_requests *requests)
     return status;
 }
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* Interpolates between the two nearest of the sorted values. */
-static double quantile_of(const double *sorted, int count, double fraction)
-{
-    double place = fraction * (count - 1);
-    int below = (int)place < count - 1 ? (int)place : count - 1, above = below < count - 1 ? below + 1 : below;
-    return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
-}
-
 /* values: that of the first series of this row; those of the next quantile follow after `lengths` values. */
 static void observe_row(const float *row, int count, int lengths, double *values)
 {
@@ -184,9 +170,9 @@ static void observe_row(const float *row, int count, int lengths, double *values
     double sum = 0;
     for (int i = 0; i < count; i++)
         sum += sorted[i] = (double)row[i];
-    qsort(sorted, (size_t)count, sizeof *sorted, compare);
+    att_sort_ascending(sorted, count);
     for (int q = 0; q < QUANTILES; q++) /* a chain without a residual (NaN) leaves none of its row defined */
-        values[q * lengths] = sum == sum ? quantile_of(sorted, count, quantiles[q].fraction) : sum;
+        values[q * lengths] = sum == sum ? att_quantile(sorted, count, quantiles[q].fraction) : sum;
 }
 
 static void observe(const att_observed *observed, double *values)

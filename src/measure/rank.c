@@ -3,6 +3,7 @@
 
 #include <attscope/ops.h>
 
+#include "core/quantile.h"
 #include "measure/list.h"
 #include "measure/variants.h"
 
@@ -70,19 +71,10 @@ static double effective_rank(const float *values, int64_t count)
     return exp(entropy);
 }
 
-/* The quantile of the values over the largest, by linear interpolation; values are in descending order. */
-static double quantile(const float *values, int64_t count, double level)
-{
-    const double place = (1 - level) * (double)(count - 1);
-    const int64_t before = (int64_t)place, after = before + 1 < count ? before + 1 : before;
-    const double part = place - (double)before;
-    return ((1 - part) * (double)values[before] + part * (double)values[after]) / (double)values[0];
-}
-
 static double spectrum_figure(const float *values, int64_t count, double spectrum, int index)
 {
     if (spectrum == QUANTILES)
-        return quantile(values, count, levels[index]);
+        return att_quantile_of(values, count, levels[index], false) / (double)values[0];
     return index < count ? (double)values[index] / sum_of(values, count) : NAN;
 }
 

@@ -1,11 +1,10 @@
 #include <attscope/lab/correlation.h>
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/quantile.h"
 #include "core/random.h"
 #include "core/ranks.h"
 
@@ -161,27 +160,13 @@ static void permute(const pairs *o, double *scratch, int *source, uint64_t seed,
 
 /* --- intervals ---------------------------------------------------------------------------------------------------- */
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* Linear interpolation between neighbours (Hyndman and Fan's type 7). */
-static double quantile(const double *sorted, int count, double fraction)
-{
-    double position = fraction * (count - 1);
-    int below = (int)position, above = below + 1 < count ? below + 1 : below;
-    return sorted[below] + (position - below) * (sorted[above] - sorted[below]);
-}
-
 static void interval(double *values, int count, att_rank_correlation *correlation)
 {
     if (2 * count < ATT_CORRELATE_RESAMPLES)
         return;
-    qsort(values, (size_t)count, sizeof *values, compare);
-    correlation->low = quantile(values, count, 0.025);
-    correlation->high = quantile(values, count, 0.975);
+    att_sort_ascending(values, count);
+    correlation->low = att_quantile(values, count, 0.025);
+    correlation->high = att_quantile(values, count, 0.975);
 }
 
 /* Fills x and y with the pairs of as many groups as there are, drawn with replacement. Returns the number of pairs. */

@@ -2,11 +2,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/quantile.h"
 
 typedef enum rule { ENTROPY, RANK, SPIKE, HEAD, RULES } rule;
 static const struct {
@@ -149,12 +149,6 @@ att_status att_alerts_read(att_alerts *alerts, const char *text, bool *valid)
     return ATT_OK;
 }
 
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* NaN if there were too few measurements. */
 static double median_before(const place *p)
 {
@@ -163,8 +157,7 @@ static double median_before(const place *p)
     if (count < ATT_ALERT_LEAST_HISTORY)
         return NAN;
     memcpy(sorted, p->history, (size_t)count * sizeof *sorted);
-    qsort(sorted, (size_t)count, sizeof *sorted, ascending);
-    return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+    return att_median(sorted, count);
 }
 
 /* --- one measurement ---------------------------------------------------------------------------------------------- */

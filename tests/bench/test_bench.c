@@ -227,15 +227,6 @@ static void every_backend_times_the_same_cases(void **state)
     att_context_destroy(&context);
 }
 
-static void the_median_is_the_middle_value(void **state)
-{
-    (void)state;
-    double odd[] = {3, 1, 9}, even[] = {8, 1, 4, 2}, one[] = {5};
-    assert_true(att_clock_median(odd, 3) == 3);
-    assert_true(att_clock_median(even, 4) == 3);
-    assert_true(att_clock_median(one, 1) == 5);
-}
-
 static double resident_bytes(void)
 {
     long long pages = 0;
@@ -483,7 +474,6 @@ int main(void)
         cmocka_unit_test(operations_of_attention_follow_their_formula),
         cmocka_unit_test(batches_are_timed_up_to_the_largest),
         cmocka_unit_test(every_backend_times_the_same_cases),
-        cmocka_unit_test(the_median_is_the_middle_value),
         cmocka_unit_test(the_bytes_of_the_triad_are_counted_once),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(every_process_knows_the_figures_of_all),

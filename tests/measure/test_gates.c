@@ -125,10 +125,10 @@ static void gates_are_described(void **state)
     has_figure(b->measure, "gate", "blocks.0.se.gate", "deviation", sqrt((16 * 16 - 1) / 12.0) / 32, 1e-6);
     has_figure(b->measure, "gate", "blocks.0.se.gate", "minimum", 1 / 32.0, 1e-6);
     has_figure(b->measure, "gate", "blocks.0.se.gate", "maximum", 0.5, 1e-6);
-    /* The second, eighth and fifteenth of sixteen. */
-    has_figure(b->measure, "gate", "blocks.0.se.gate", "quantile 0.1", 2 / 32.0, 1e-3);
-    has_figure(b->measure, "gate", "blocks.0.se.gate", "median", 8 / 32.0, 1e-3);
-    has_figure(b->measure, "gate", "blocks.0.se.gate", "quantile 0.9", 15 / 32.0, 1e-3);
+    /* Between the second and third, the eighth and ninth, and the fourteenth and fifteenth of sixteen. */
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "quantile 0.1", 2.5 / 32, 1e-6);
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "median", 8.5 / 32, 1e-6);
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "quantile 0.9", 14.5 / 32, 1e-6);
     has_figure(b->measure, "gate", "blocks.0.se.gate", "share < 0.5", 15 / 16.0, 1e-6);
     has_figure(b->measure, "gate", "blocks.1.se.gate", "share < 0.5", 1, 1e-6);
     has_figure(b->measure, "gate", "blocks.3.se.gate", "share < 1", 15 / 16.0, 1e-6);
@@ -143,8 +143,8 @@ static void gates_may_exceed_one(void **state)
     run(*state, b, "gate");
     has_figure(b->measure, "gate", "blocks.0.se.gate", "maximum", 4, 1e-6);
     /* To half a bin, 4 / 1024 / 2. */
-    has_figure(b->measure, "gate", "blocks.0.se.gate", "median", 8 / 4.0, 2e-3);
-    has_figure(b->measure, "gate", "blocks.0.se.gate", "quantile 0.9", 15 / 4.0, 2e-3);
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "median", 8.5 / 4, 1e-6);
+    has_figure(b->measure, "gate", "blocks.0.se.gate", "quantile 0.9", 14.5 / 4, 1e-6);
     has_figure(b->measure, "gate", "blocks.0.se.gate", "share < 1", 3 / 16.0, 1e-6);
     release(b);
 }

@@ -1,6 +1,6 @@
 #include <math.h>
-#include <stdlib.h>
 
+#include "core/quantile.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 #include "ops/residual_norms.h"
@@ -65,18 +65,11 @@ static double mean_of(const tokens *x, int64_t column)
     return mean;
 }
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 static double median_of(const tokens *x, int64_t column, double *sorted)
 {
     for (int64_t row = 0; row < x->rows; row++)
         sorted[row] = at(x, row, column);
-    qsort(sorted, (size_t)x->rows, sizeof *sorted, compare);
-    return (sorted[(x->rows - 1) / 2] + sorted[x->rows / 2]) / 2;
+    return att_median(sorted, x->rows);
 }
 
 static att_status prepare_norms(const att_problem *problem, att_prepared *prepared)
