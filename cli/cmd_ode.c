@@ -53,7 +53,7 @@ static const att_flag run_rows[] = {
 };
 
 static const att_flag file_rows[] = {
-    {"csv", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "write all steps as CSV; -: to standard output",
+    {"csv", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "write all steps and states as CSV; -: to standard output",
      ATT_FLAG_AT(settings, csv)},
     {"page", .kind = ATT_FLAG_TEXT, .value = "FILE",
      .help = "write an HTML page with charts of step size and stiffness index", ATT_FLAG_AT(settings, page)},
@@ -203,7 +203,7 @@ static int compare(job *j)
         if (r->methods[i].trajectory.state && !r->methods[i].trajectory.diverged)
             r->methods[i].error = distance(r->methods[i].trajectory.state, reference, r->info.size);
     free(reference);
-    return CLI_OK;
+    return status == ATT_ERR_STOPPED ? cli_check(j->cli, status) : CLI_OK;
 }
 
 /* --- theorem 2 ---------------------------------------------------------------------------------------------------- */
@@ -306,8 +306,13 @@ static int open_system(job *j)
     if (code != CLI_OK)
         return code;
     r->info = att_ode_info_of(r->ode);
-    r->options = (att_ode_options){
-        .step = s->step, .rtol = s->rtol, .atol = s->atol, .most_steps = s->most_steps, .progress = show, .user = j};
+    r->options = (att_ode_options){.step = s->step,
+                                   .rtol = s->rtol,
+                                   .atol = s->atol,
+                                   .most_steps = s->most_steps,
+                                   .states = s->output.json || s->csv,
+                                   .progress = show,
+                                   .user = j};
     r->theorem_step = s->step > 0 ? s->step : (r->info.end - r->info.start) / 1000;
     choose_methods(j);
     return CLI_OK;

@@ -131,7 +131,16 @@ void ode_print(const ode_results *results)
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-static void write_step(att_json_writer *json, const att_ode_step *s)
+static void write_state(att_json_writer *json, const double *u, int size)
+{
+    att_json_key(json, "state");
+    att_json_begin_array(json);
+    for (int i = 0; i < size; i++)
+        att_json_number(json, u[i]);
+    att_json_end_array(json);
+}
+
+static void write_step(att_json_writer *json, const att_ode_step *s, const double *u, int size)
 {
     att_json_begin_object(json);
     cli_json_number(json, "t", s->t);
@@ -140,10 +149,11 @@ static void write_step(att_json_writer *json, const att_ode_step *s)
     cli_json_number(json, "sai", s->sai);
     cli_json_number(json, "sai_simplified", s->sai_simplified);
     cli_json_number(json, "nsi", s->nsi);
+    write_state(json, u, size);
     att_json_end_object(json);
 }
 
-static void write_method(att_json_writer *json, const ode_method *m)
+static void write_method(att_json_writer *json, const ode_method *m, int size)
 {
     const att_ode_trajectory *t = &m->trajectory;
     att_json_begin_object(json);
@@ -159,11 +169,12 @@ static void write_method(att_json_writer *json, const ode_method *m)
     att_json_key(json, "diverged");
     att_json_bool(json, t->diverged);
     cli_json_number(json, "t", t->state ? t->t : NAN);
+    write_state(json, t->state, t->state ? size : 0);
     cli_json_number(json, "error", m->error);
     att_json_key(json, "steps");
     att_json_begin_array(json);
     for (int64_t i = 0; i < t->count; i++)
-        write_step(json, &t->steps[i]);
+        write_step(json, &t->steps[i], t->states + i * size, size);
     att_json_end_array(json);
     att_json_end_object(json);
 }
@@ -203,10 +214,15 @@ int ode_write_json(cli_app *cli, const char *path, const ode_results *r)
     cli_json_number(json, "rtol", r->options.rtol);
     cli_json_number(json, "atol", r->options.atol);
     cli_json_text(json, "reference", r->reference);
+    att_json_key(json, "components");
+    att_json_begin_array(json);
+    for (int i = 0; i < r->info.size; i++)
+        att_json_string(json, att_ode_component(r->ode, i));
+    att_json_end_array(json);
     att_json_key(json, "methods");
     att_json_begin_array(json);
     for (int i = 0; i < r->method_count; i++)
-        write_method(json, &r->methods[i]);
+        write_method(json, &r->methods[i], r->info.size);
     att_json_end_array(json);
     cli_json_number(json, "theorem_step", r->theorem_step);
     att_json_key(json, "theorem");
@@ -218,17 +234,37 @@ int ode_write_json(cli_app *cli, const char *path, const ode_results *r)
     return cli_json_write(cli, json, path);
 }
 
+static void write_numbers(FILE *out, const double *u, int size)
+{
+    for (int i = 0; i < size; i++)
+        fprintf(out, ",%.17g", u[i]);
+    fputc('\n', out);
+}
+
+/* A row for each step, with the state at its beginning, then one with the state at the end, which has no step. */
+static void write_rows_of(FILE *out, const ode_method *m, int size)
+{
+    const att_ode_trajectory *t = &m->trajectory;
+    for (int64_t k = 0; k < t->count; k++) {
+        const att_ode_step *s = &t->steps[k];
+        fprintf(out, "%s,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g", m->info.name, s->t, s->h, s->stiffness_index, s->sai,
+                s->sai_simplified, s->nsi);
+        write_numbers(out, t->states + k * size, size);
+    }
+    if (!t->state)
+        return;
+    fprintf(out, "%s,%.17g,,,,,", m->info.name, t->t);
+    write_numbers(out, t->state, size);
+}
+
 static void write_rows(FILE *out, const ode_results *r)
 {
-    fputs("method,t,h,stiffness_index,sai,sai_simplified,nsi\n", out);
-    for (int i = 0; i < r->method_count; i++) {
-        const att_ode_trajectory *t = &r->methods[i].trajectory;
-        for (int64_t k = 0; k < t->count; k++) {
-            const att_ode_step *s = &t->steps[k];
-            fprintf(out, "%s,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n", r->methods[i].info.name, s->t, s->h,
-                    s->stiffness_index, s->sai, s->sai_simplified, s->nsi);
-        }
-    }
+    fputs("method,t,h,stiffness_index,sai,sai_simplified,nsi", out);
+    for (int i = 0; i < r->info.size; i++)
+        fprintf(out, ",state.%s", att_ode_component(r->ode, i));
+    fputc('\n', out);
+    for (int i = 0; i < r->method_count; i++)
+        write_rows_of(out, &r->methods[i], r->info.size);
 }
 
 int ode_write_csv(cli_app *cli, const char *path, const ode_results *r)

@@ -1,10 +1,12 @@
 /* Explicit methods with a fixed step: forward Euler and the classical Runge-Kutta method of order 4. */
 #include <math.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "ode/method.h"
 
-enum { DEFAULT_STEPS = 1000 };
+enum { DEFAULT_STEPS = 1000, SLOPES_OF_RK4 = 4, FIRST_REFINED = 1 << 10, MOST_REFINED = 1 << 24, STOP_EVERY = 1 << 12 };
+static const double REFINED = 1e-9;
 
 /* next = the state after a step of size h. k: room for the slopes, and behind them for the last point inside the step.
  */
@@ -90,7 +92,61 @@ static att_status run_euler(att_ode_advance *run)
 
 static att_status run_rk4(att_ode_advance *run)
 {
-    return run_fixed(run, rk4, 4);
+    return run_fixed(run, rk4, SLOPES_OF_RK4);
+}
+
+/* --- the reference ------------------------------------------------------------------------------------------------ */
+
+/* u: the initial value, then the state after `steps` equal steps of RK4. room: [SLOPES_OF_RK4 + 2, size] */
+static att_status walk(att_ode *ode, int64_t steps, double *room, double *u)
+{
+    const size_t bytes = (size_t)ode->info.size * sizeof *u;
+    const double h = (ode->info.end - ode->info.start) / (double)steps;
+    double *next = room + (SLOPES_OF_RK4 + 1) * (size_t)ode->info.size;
+    memcpy(u, ode->initial, bytes);
+    for (int64_t i = 0; i < steps; i++) {
+        if (i % STOP_EVERY == 0 && att_stop_asked(ode->context))
+            return att_fail(ode->context, ATT_ERR_STOPPED, "%s: stopped while the reference was computed",
+                            ode->info.name);
+        ATT_TRY(rk4(ode, ode->info.start + (double)i * h, h, u, room, next));
+        memcpy(u, next, bytes);
+    }
+    return ATT_OK;
+}
+
+/* Doubles the steps until the state at the end is as good as unchanged. A walk whose state grows beyond all numbers is
+ * unstable with its step, and says nothing. */
+static att_status refine(att_ode *ode, double *room, double *u)
+{
+    const int size = ode->info.size;
+    double *before = room, *difference = before + size, *inner = difference + size;
+    bool has_before = false;
+    for (int64_t steps = FIRST_REFINED; steps * size <= MOST_REFINED; steps *= 2) {
+        const att_status status = walk(ode, steps, inner, u);
+        if (status != ATT_OK && status != ATT_ERR_NONFINITE)
+            return status;
+        for (int i = 0; i < size && has_before; i++)
+            difference[i] = u[i] - before[i];
+        if (status == ATT_OK && has_before && att_ode_norm(difference, size) <= REFINED * att_ode_norm(u, size))
+            return ATT_OK;
+        has_before = status == ATT_OK;
+        memcpy(before, u, (size_t)size * sizeof *u);
+    }
+    return att_fail(ode->context, ATT_ERR_UNSUPPORTED,
+                    "%s: the end state of RK4 still changes by more than 1e-9 with %d steps; install SUNDIALS 6 "
+                    "(libsundials-dev) for a reference by BDF",
+                    ode->info.name, MOST_REFINED / size);
+}
+
+att_status att_ode_refine(att_ode *ode, double *u)
+{
+    const size_t count = (SLOPES_OF_RK4 + 4) * (size_t)ode->info.size;
+    double *room = att_allocate_array(ode->context, count, sizeof *room);
+    if (!room)
+        return att_fail_memory(ode->context, count * sizeof *room, "the slopes of a step");
+    const att_status status = refine(ode, room, u);
+    att_free(ode->context, room);
+    return status;
 }
 
 const att_ode_method att_ode_method_euler = {

@@ -24,4 +24,8 @@ typedef struct att_ode_method {
 att_status att_ode_accept(att_ode_advance *run, double h, const double *next);
 bool att_ode_is_finished(const att_ode_advance *run);
 
+/* The state at the end of the interval, by RK4 with so many steps that twice as many change it by at most 1e-9 of its
+ * norm. ERR_UNSUPPORTED if that needs more than 2^24 steps / size (fixed.c). */
+att_status att_ode_refine(att_ode *ode, double *u);
+
 #endif

@@ -82,6 +82,13 @@ static att_status make_room(att_ode_advance *run)
     if (!steps)
         return att_fail_memory(run->ode->context, (size_t)wanted * sizeof *steps, "the steps of a trajectory");
     out->steps = steps;
+    if (run->options->states) {
+        size_t bytes = att_size_product((size_t)wanted * sizeof(double), (size_t)run->ode->info.size);
+        double *states = att_reallocate(run->ode->context, out->states, bytes);
+        if (!states)
+            return att_fail_memory(run->ode->context, bytes, "the states of a trajectory");
+        out->states = states;
+    }
     run->capacity = wanted;
     return ATT_OK;
 }
@@ -112,6 +119,8 @@ att_status att_ode_accept(att_ode_advance *run, double h, const double *next)
     ATT_TRY(att_ode_spectrum(ode, out->t, out->state, &ends));
     double size = att_ode_norm(out->state, ode->info.size);
     double moved = distance(out->state, next, ode->scratch, ode->info.size);
+    if (out->states)
+        memcpy(out->states + out->count * ode->info.size, out->state, (size_t)ode->info.size * sizeof *next);
     out->steps[out->count++] = (att_ode_step){.t = out->t,
                                               .h = h,
                                               .stiffness_index = ends.stiffness_index,
@@ -161,6 +170,7 @@ void att_ode_trajectory_free(att_ode_trajectory *trajectory)
     if (!trajectory->context)
         return;
     att_free(trajectory->context, trajectory->steps);
+    att_free(trajectory->context, trajectory->states);
     att_free(trajectory->context, trajectory->state);
     *trajectory = (att_ode_trajectory){0};
 }
@@ -171,6 +181,10 @@ att_status att_ode_reference(att_ode *ode, double *u, const char **how)
     if (ode->exact) {
         *how = "closed form";
         return att_ode_exact(ode, ode->info.end, u);
+    }
+    if (att_ode_method_bdf.info.available) {
+        *how = "RK4, with its steps doubled until the state changes by at most 1e-9";
+        return att_ode_refine(ode, u);
     }
     att_ode_trajectory found = {0};
     ATT_TRY(att_ode_run(ode, "bdf", &tight, &found));

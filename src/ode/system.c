@@ -49,9 +49,25 @@ att_status att_ode_allocate_array(att_ode *ode, size_t count, size_t size, void 
     return ATT_OK;
 }
 
+static att_status name_components(att_ode *ode)
+{
+    const char **names = NULL;
+    ATT_TRY(att_ode_allocate_array(ode, (size_t)ode->info.size, sizeof *names, &names));
+    for (int i = 0; i < ode->info.size; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "u%d", i + 1);
+        names[i] = att_arena_string(&ode->arena, name);
+        if (!names[i])
+            return att_fail_memory(ode->context, sizeof name, ode->info.name);
+    }
+    ode->names = names;
+    return ATT_OK;
+}
+
 att_status att_ode_allocate(att_ode *ode, int size)
 {
     ode->info.size = size;
+    ATT_TRY(name_components(ode));
     ATT_TRY(att_ode_allocate_array(ode, (size_t)size, sizeof(double), &ode->initial));
     return att_ode_allocate_array(ode, 3 * (size_t)size, sizeof(double), &ode->scratch);
 }
@@ -132,6 +148,11 @@ att_ode_info att_ode_info_of(const att_ode *ode)
     return ode->info;
 }
 
+const char *att_ode_component(const att_ode *ode, int index)
+{
+    return index >= 0 && index < ode->info.size ? ode->names[index] : "";
+}
+
 const double *att_ode_initial(const att_ode *ode)
 {
     return ode->initial;
@@ -153,11 +174,8 @@ static att_status check_finite(const att_ode *ode, double t, const double *value
     for (int i = 0; i < ode->info.size; i++) {
         if (isfinite(values[i]))
             continue;
-        char component[32];
-        snprintf(component, sizeof component, "u%d", i + 1);
         return att_fail(ode->context, ATT_ERR_NONFINITE, "%s: %s of %s is %g at t = %g, expected a finite number",
-                        ode->info.name, what, ode->names ? ode->names[i] : component,
-                        isnan(values[i]) ? (double)NAN : values[i], t);
+                        ode->info.name, what, ode->names[i], isnan(values[i]) ? (double)NAN : values[i], t);
     }
     return ATT_OK;
 }

@@ -12,7 +12,7 @@ struct att_ode {
     att_ode_info info;
     double *initial;
     double *scratch;          /* [3 size], for att_ode_product() */
-    const char *const *names; /* of the components; NULL: u1, u2, ... */
+    const char *const *names; /* of the components; u1, u2, ... by att_ode_allocate() */
     void *data;               /* of the kind */
     /* du = f(t, u) */
     void (*rate)(att_ode *ode, double t, const double *u, double *du);
@@ -32,7 +32,7 @@ typedef struct att_ode_kind {
     att_status (*create)(att_ode *ode, const att_ode_settings *settings);
 } att_ode_kind;
 
-/* Sets the size and allocates `initial` and `scratch`. */
+/* Sets size and names, and allocates `initial` and `scratch`. */
 att_status att_ode_allocate(att_ode *ode, int size);
 /* Zeroed memory of the arena. */
 att_status att_ode_allocate_array(att_ode *ode, size_t count, size_t size, void *array_at);

@@ -15,16 +15,27 @@ run 0 ode linear --method rk4 --eigenvalues -1 -100
 out_has 'Theorem 2, at the initial value: SAI = c SI + Q(SI)'
 grep -Eq '^  lambda = -1e\+09 +1.0000e\+09 +7.0711e\+08 +0.7071 .* 0.3536 ' stdout || fail "theorem: $(cat stdout)"
 run 0 ode vanderpol --method rk4 --mu 2
+grep -Eq '^  rk4 .* [0-9.]+e-[0-9]+$' stdout || fail "no error of RK4 without a closed form: $(grep rk4 stdout)"
+grep -Eq 'Reference: (BDF|RK4, with its steps doubled)' stdout || fail "reference: $(grep Reference stdout)"
 ! grep -q 'rtol 1e-06, atol' stdout || fail 'tolerances of methods that have none'
 out_has 'It does not apply here: J is not symmetric.'
 
 run 0 ode linear --method euler --method rk4 --step 0.25 --csv steps.csv --json steps.json
-[ "$(wc -l <steps.csv)" -eq 8 ] || fail "lines of the CSV: $(cat steps.csv)"
+[ "$(wc -l <steps.csv)" -eq 10 ] || fail "lines of the CSV: $(cat steps.csv)"
 [ "$(sed -n 2p steps.csv | cut -c1-26)" = 'euler,0,0.25,1000,707.1071' ] || fail "first step: $(sed -n 2p steps.csv)"
+# the states of Euler on u1' = -u1, u2' = -1000 u2, and the one at the end, which has no step
+grep euler steps.csv | sed 's/.*,\([^,]*,[^,]*\)$/\1/' >states
+printf '%s\n' 1,1 0.75,-249 0.5625,62001 0.421875,-15438249 0.31640625,3844124001 | cmp - states ||
+    fail "states of the CSV: $(cat states)"
+[ "$(sed -n 6p steps.csv)" = 'euler,1,,,,,,0.31640625,3844124001' ] || fail "the end: $(sed -n 6p steps.csv)"
+tr -d ' \n' <steps.json >flat.json
+for part in '"components":["u1","u2"]' '"t":1,"state":[0.31640625,3844124001],' ',"state":[0.5625,62001]}'; do
+    grep -qF -- "$part" flat.json || fail "the JSON lacks $part"
+done
 [ "$(grep -c '"stiffness_index"' steps.json)" -ge 8 ] || fail "steps of the JSON: $(cat steps.json)"
 run 0 ode linear --method rk4 --csv -
-[ "$(head -1 stdout)" = 'method,t,h,stiffness_index,sai,sai_simplified,nsi' ] || fail "CSV on stdout: $(head -1 stdout)"
-[ "$(wc -l <stdout)" -eq 1001 ] || fail "the CSV on stdout has $(wc -l <stdout) lines"
+[ "$(head -1 stdout)" = 'method,t,h,stiffness_index,sai,sai_simplified,nsi,state.u1,state.u2' ] || fail "CSV on stdout: $(head -1 stdout)"
+[ "$(wc -l <stdout)" -eq 1002 ] || fail "the CSV on stdout has $(wc -l <stdout) lines"
 run 0 ode linear --method rk4 --json -
 grep -q '^{' stdout || fail "JSON on stdout: $(head -1 stdout)"
 
@@ -59,6 +70,8 @@ if grep -q 'no muParser' stderr; then
     echo 'skipped in part: no muParser'
 else
     out_has 'decay.ode: 1 equation, t = 0 .. 1'
+    run 0 ode decay.ode --method rk4 --csv -
+    out_has 'sai_simplified,nsi,state.x'
     printf "x' = -k * x\nx(0) = 1\n" >wrong.ode
     run 1 ode wrong.ode
     err_is <<<'attscope: wrong.ode: line 1, column 7: there is no name "k"'

@@ -1,4 +1,5 @@
 /* Integration of stiff systems against closed forms and published solutions; the stiffness index; theorem 2. */
+#include "ode/method.h"
 #include "ode/systems.h"
 
 #include <pthread.h>
@@ -232,16 +233,66 @@ static void indices_of_a_step_follow_their_formulas(void **state)
     att_ode *ode = open_linear(*state, eigenvalues, 2, 0.3);
     att_ode_options options = att_ode_options_defaults();
     options.step = 0.1;
+    options.states = true;
     att_ode_trajectory t = run_method(ode, "euler", &options);
     assert_int_equal(t.count, 3);
     for (int i = 0; i < 3; i++) {
         const att_ode_step *step = &t.steps[i];
+        assert_true(fabs(t.states[2 * i] - pow(0.9, i)) < 1e-15 && t.states[2 * i + 1] == t.states[2 * i]);
         assert_true(fabs(step->sai - 1) < 1e-14 && fabs(step->nsi - 0.1) < 1e-15);
         assert_true(fabs(step->sai_simplified - sqrt(2) * pow(0.9, i)) < 1e-14);
         assert_true(fabs(step->t - 0.1 * i) < 1e-15 && fabs(step->h - 0.1) < 1e-15);
     }
+    assert_true(fabs(t.state[0] - pow(0.9, 3)) < 1e-15);
+    assert_string_equal(att_ode_component(ode, 1), "u2");
+    assert_string_equal(att_ode_component(ode, 2), "");
+    att_ode_trajectory_free(&t);
+    options.states = false;
+    t = run_method(ode, "euler", &options);
+    assert_null(t.states);
     att_ode_trajectory_free(&t);
     att_ode_close(&ode);
+}
+
+/* --- references --------------------------------------------------------------------------------------------------- */
+
+/* Against closed forms, and BDF with tolerances of 1e-10. */
+static void rk4_with_enough_steps_is_a_reference(void **state)
+{
+    static const char *const names[] = {"linear", "heat", "vanderpol", "robertson"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        att_ode_settings settings = att_ode_settings_defaults();
+        settings.mu = 10;
+        settings.points = 15;
+        settings.end = i == 3 ? 4 : NAN;
+        att_ode *ode = open_system(*state, names[i], &settings);
+        double found[15], expected[15], difference[15];
+        const char *how = NULL;
+        assert_int_equal(att_ode_refine(ode, found), ATT_OK);
+        assert_int_equal(att_ode_reference(ode, expected, &how), ATT_OK);
+        const int size = att_ode_info_of(ode).size;
+        for (int c = 0; c < size; c++)
+            difference[c] = found[c] - expected[c];
+        assert_true(att_ode_norm(difference, size) <= 1e-7 * att_ode_norm(expected, size)); /* measured: 1e-8, of BDF */
+        assert_string_equal(how, i < 2 ? "closed form"
+                                 : has_method("bdf")
+                                     ? "BDF with rtol 1e-10, atol 1e-13"
+                                     : "RK4, with its steps doubled until the state changes by at most 1e-9");
+        att_ode_close(&ode);
+    }
+}
+
+/* Its eigenvalues reach -4e6, so that RK4 would need 150,000 steps. */
+static void a_reference_that_costs_too_much_is_refused(void **state)
+{
+    att_ode_settings settings = att_ode_settings_defaults();
+    settings.points = ATT_ODE_MOST_POINTS;
+    double *u = calloc(ATT_ODE_MOST_POINTS, sizeof *u);
+    att_ode *ode = open_system(*state, "heat", &settings);
+    assert_int_equal(att_ode_refine(ode, u), ATT_ERR_UNSUPPORTED);
+    assert_message_has(*state, "heat: the end state of RK4 still changes by more than 1e-9 with 16384 steps");
+    att_ode_close(&ode);
+    free(u);
 }
 
 /* --- adaptive methods --------------------------------------------------------------------------------------------- */
@@ -536,9 +587,11 @@ static att_status integrate_heat(scratch *s)
     att_ode_trajectory t = {0};
     att_ode_settings settings = att_ode_settings_defaults();
     settings.points = 4;
+    att_ode_options options = att_ode_options_defaults();
+    options.states = true;
     att_status status = att_ode_open(s->context, "heat", &settings, &ode);
     if (status == ATT_OK)
-        status = att_ode_run(ode, "rk4", NULL, &t);
+        status = att_ode_run(ode, "rk4", &options, &t);
     att_ode_trajectory_free(&t);
     att_ode_close(&ode);
     return status;
@@ -608,6 +661,8 @@ int main(void)
         scratch_test(euler_on_the_heat_equation_has_the_limit_2_over_si),
         scratch_test(jacobians_are_derivatives),
         scratch_test(indices_of_a_step_follow_their_formulas),
+        scratch_test(rk4_with_enough_steps_is_a_reference),
+        scratch_test(a_reference_that_costs_too_much_is_refused),
         scratch_test(adaptive_methods_keep_their_tolerance),
         scratch_test(rkf45_is_fehlbergs_method),
         scratch_test(the_step_of_rkf45_is_limited_by_si_and_that_of_bdf_is_not),

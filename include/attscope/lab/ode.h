@@ -79,6 +79,8 @@ ATT_API ATT_MUST_CHECK att_status att_ode_open(att_context *context, const char 
 ATT_API void att_ode_close(att_ode **ode);
 
 ATT_API att_ode_info att_ode_info_of(const att_ode *ode);
+/* Name of a component of u, owned by the system: that in the file, otherwise "u1", "u2", ... */
+ATT_API const char *att_ode_component(const att_ode *ode, int index);
 /* The initial value [size], owned by the system. */
 ATT_API const double *att_ode_initial(const att_ode *ode);
 /* du = f(t, u). Error: ERR_NONFINITE, naming the component. */
@@ -115,19 +117,21 @@ typedef struct att_ode_options {
     double step;       /* methods with a fixed step; 0: 1/1000 of the interval */
     double rtol, atol; /* adaptive methods: the error of u_j is kept near rtol |u_j| + atol */
     int64_t most_steps;
+    bool states; /* keep the state at the beginning of each step */
     /* Called now and then with the finished share of the interval. Return false to stop: ERR_STOPPED. NULL: none. */
     bool (*progress)(void *user, double share);
     void *user;
 } att_ode_options;
-/* Step 0, rtol 1e-6, atol 1e-9, 200,000 steps. */
+/* Step 0, rtol 1e-6, atol 1e-9, 200,000 steps, no states. */
 ATT_API att_ode_options att_ode_options_defaults(void);
 
 typedef struct att_ode_trajectory {
     att_context *context;
     att_ode_step *steps; /* the accepted steps */
     int64_t count;
-    double *state; /* [size]: u at `t` */
-    double t;      /* where the trajectory ends */
+    double *states; /* [count, size]: u at the beginning of each step; NULL without att_ode_options.states */
+    double *state;  /* [size]: u at `t` */
+    double t;       /* where the trajectory ends */
     /* The state exceeded 1e20 (1 + |u_0|), and the trajectory ends there: the method is unstable with this step, or the
      * solution grows without bound. */
     bool diverged;
@@ -144,8 +148,9 @@ ATT_API ATT_MUST_CHECK att_status att_ode_run(att_ode *ode, const char *method, 
                                               att_ode_trajectory *trajectory);
 ATT_API void att_ode_trajectory_free(att_ode_trajectory *trajectory);
 
-/* The solution at the end of the interval, to compare with: in closed form, else by BDF with rtol 1e-10 and atol 1e-13.
- * *how says which. Errors: as att_ode_run(). */
+/* The solution at the end of the interval, to compare with: in closed form, else by BDF with rtol 1e-10 and atol 1e-13;
+ * in a build without SUNDIALS by RK4 with so many steps that twice as many change it by at most 1e-9 of its norm. *how
+ * says which. Errors: as att_ode_run(); ERR_UNSUPPORTED if RK4 needs more than 2^24 steps / size. */
 ATT_API att_status att_ode_reference(att_ode *ode, double *u, const char **how);
 
 /* --- theorem 2 ---------------------------------------------------------------------------------------------------- */
