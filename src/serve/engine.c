@@ -23,7 +23,7 @@ static bool is_stop_asked(void *user)
 static att_status open_images(att_engine *engine, const char *path)
 {
     att_dataset_options options = att_dataset_options_defaults();
-    options.limits.pixels = ATT_ENGINE_PIXELS;
+    options.limits = att_engine_image_limits();
     return path ? att_dataset_open_images(engine->context, &path, 1, &options, &engine->images) : ATT_OK;
 }
 
@@ -56,6 +56,7 @@ att_status att_engine_create(att_context *context, const att_engine_options *opt
     engine->owner = context;
     engine->upload_bytes = ATT_ENGINE_UPLOAD_BYTES;
     pthread_mutex_init(&engine->lock, NULL);
+    pthread_mutex_init(&engine->uploading, NULL);
     att_status status = pass_on(engine, context, take_options(engine, options));
     if (status == ATT_OK)
         *out = engine;
@@ -91,6 +92,7 @@ void att_engine_destroy(att_engine **out)
     att_dataset_close(&engine->images);
     att_free(context, engine->network);
     att_free(context, engine->labels);
+    pthread_mutex_destroy(&engine->uploading);
     pthread_mutex_destroy(&engine->lock);
     att_context_destroy(&context);
     att_free(engine->owner, engine);
@@ -99,13 +101,18 @@ void att_engine_destroy(att_engine **out)
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
+att_status att_engine_wait(pthread_mutex_t *lock, att_context *context)
+{
+    pthread_mutex_lock(lock);
+    if (!att_stop_asked(context))
+        return ATT_OK;
+    pthread_mutex_unlock(lock);
+    return att_fail(context, ATT_ERR_STOPPED, "the answer is no longer wanted");
+}
+
 att_status att_engine_enter(att_engine *engine, att_context *context)
 {
-    pthread_mutex_lock(&engine->lock);
-    if (att_stop_asked(context)) {
-        pthread_mutex_unlock(&engine->lock);
-        return att_fail(context, ATT_ERR_STOPPED, "the answer is no longer wanted");
-    }
+    ATT_TRY(att_engine_wait(&engine->lock, context));
     engine->asking = context;
     return ATT_OK;
 }

@@ -46,9 +46,9 @@ void att_engine_destroy(att_engine **engine);
  * the newest first. */
 att_status att_engine_write_images(att_engine *engine, att_context *context, int64_t first, int64_t count,
                                    att_json_writer *writer);
-/* Decodes and keeps an image. The oldest uploads are forgotten, so that ATT_ENGINE_UPLOADS and ATT_ENGINE_UPLOAD_BYTES
- * hold. name: of its file, for lists and messages, of which ATT_ENGINE_NAME - 1 bytes are kept. id: of the image.
- * Errors: those of att_image_decode(). */
+/* Decodes and keeps an image. Uploads are decoded one at a time; the others wait. The oldest uploads are forgotten, so
+ * that ATT_ENGINE_UPLOADS and ATT_ENGINE_UPLOAD_BYTES hold. name: of its file, for lists and messages, of which
+ * ATT_ENGINE_NAME - 1 bytes are kept. id: of the image. Errors: those of att_image_decode(). */
 att_status att_engine_upload(att_engine *engine, att_context *context, const char *name, const void *bytes, size_t size,
                              char id[static ATT_ENGINE_ID]);
 /* Appends a PNG of at most 96 x 96 pixels. Errors: ERR_NOT_FOUND, those of att_dataset_read(). */

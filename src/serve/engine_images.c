@@ -100,18 +100,27 @@ static att_status keep_upload(att_engine *engine, const char *name, const att_im
     return ATT_OK;
 }
 
-/* Decodes with the context of the request, so that other requests need not wait. */
-att_status att_engine_upload(att_engine *engine, att_context *context, const char *name, const void *bytes, size_t size,
-                             char id[static ATT_ENGINE_ID])
+/* Decodes with the context of the request, so that requests for other answers need not wait, and the pixels count among
+ * the memory of requests. */
+static att_status decode_upload(att_engine *engine, att_context *context, const char *name, const void *bytes,
+                                size_t size, char id[static ATT_ENGINE_ID])
 {
-    att_image_limits limits = att_image_limits_defaults();
+    const att_image_limits limits = att_engine_image_limits();
     att_image image = {0};
-    limits.pixels = ATT_ENGINE_PIXELS;
     ATT_TRY(att_image_decode_named(context, name, bytes, size, 3, &limits, NULL, &image));
     att_status status = att_engine_enter(engine, context);
     if (status == ATT_OK)
         status = att_engine_leave(engine, keep_upload(engine, name, &image, id));
     att_image_free(context, &image);
+    return status;
+}
+
+att_status att_engine_upload(att_engine *engine, att_context *context, const char *name, const void *bytes, size_t size,
+                             char id[static ATT_ENGINE_ID])
+{
+    ATT_TRY(att_engine_wait(&engine->uploading, context));
+    const att_status status = decode_upload(engine, context, name, bytes, size, id);
+    pthread_mutex_unlock(&engine->uploading);
     return status;
 }
 

@@ -43,9 +43,10 @@ struct att_engine {
     att_context *context; /* its own */
     att_context *asking;  /* of the request that has the lock; NULL: none */
     pthread_mutex_t lock;
-    att_dataset *images; /* NULL: none */
-    char *network;       /* of checkpoints that do not name theirs; NULL: none */
-    char *labels;        /* names of classes; NULL: those of the checkpoints */
+    pthread_mutex_t uploading; /* of the request that decodes an upload; taken before `lock` */
+    att_dataset *images;       /* NULL: none */
+    char *network;             /* of checkpoints that do not name theirs; NULL: none */
+    char *labels;              /* names of classes; NULL: those of the checkpoints */
     att_upload uploads[ATT_ENGINE_UPLOADS];
     int64_t upload_count; /* ever */
     size_t upload_bytes;  /* the most that all have together: ATT_ENGINE_UPLOAD_BYTES */
@@ -53,12 +54,21 @@ struct att_engine {
     uint64_t requests;
 };
 
-/* Largest image, in pixels. */
-#define ATT_ENGINE_PIXELS (INT64_C(1) << 25)
+/* The largest image has 2^25 pixels. Besides its pixels, a decoder may use the bytes of four samples of 16 bits for
+ * each of them. */
+static inline att_image_limits att_engine_image_limits(void)
+{
+    att_image_limits limits = att_image_limits_defaults();
+    limits.pixels = INT64_C(1) << 25;
+    limits.memory = (size_t)8 << 25;
+    return limits;
+}
 
-/* Takes the lock for a request with this context, whose requests to stop then reach the engine's context. Fails with
- * ERR_STOPPED, without the lock, if a stop is requested already: requests that wait must not compute one after another
- * when the server ends. */
+/* Takes a lock for a request with this context. Fails with ERR_STOPPED, without the lock, if a stop is requested
+ * already: requests that wait must not compute one after another when the server ends. */
+att_status att_engine_wait(pthread_mutex_t *lock, att_context *context);
+/* Takes the engine's lock for a request with this context, whose requests to stop then reach the engine's context.
+ * Errors: those of att_engine_wait(). */
 att_status att_engine_enter(att_engine *engine, att_context *context);
 /* Gives the lock back. If `status` is a failure, passes the message of the engine's context on to that of the request.
  * Returns `status`. */

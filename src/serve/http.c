@@ -10,6 +10,9 @@
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <microhttpd.h>
 
@@ -17,7 +20,10 @@
 #include "core/error.h"
 #include "core/memory.h"
 
-enum { POLL_MS = 250, WATCH_MS = 1000, STREAM_BLOCK = 32 << 10 };
+enum { POLL_MS = 250, WATCH_MS = 1000, STREAM_BLOCK = 8 << 10, LARGE = 1 << 20 };
+
+static const char no_memory[] =
+    "The requests that this server answers now need all the memory that it gives to requests; try again later.";
 
 /* A connection, and the time by which the head of its next request must be complete; 0: it is complete. */
 typedef struct guard {
@@ -35,7 +41,7 @@ struct att_http {
     struct MHD_Daemon *daemon;
     atomic_bool stopping;
     int stop_pipe[2];     /* the writing end is closed to stop: the reading end then wakes all who poll it */
-    atomic_size_t bodies; /* bytes reserved for bodies */
+    atomic_size_t memory; /* bytes that all requests have together */
     pthread_mutex_t lock; /* of the guards */
     guard *guards;        /* [limits.connections] */
     pthread_t watch;
@@ -49,8 +55,9 @@ typedef struct exchange {
     bool decided, called; /* whether att_dispatch() was called, and accepted the request */
     att_call call;
     att_context *context; /* of the request; NULL before it is accepted */
+    bool refused;         /* whether an allocation would have exceeded limits.memory */
     att_response response;
-    char *body; /* [size] */
+    char *body; /* [size], from `context` */
     size_t size, received;
     /* An event stream sends response.body, in which its events are collected. */
     size_t sent;
@@ -209,7 +216,8 @@ static bool has_peer(int socket)
 static void collect(exchange *e)
 {
     att_response *r = &e->response;
-    r->body.length = e->sent = 0;
+    att_text_free(&r->body); /* so that a silent stream holds no memory */
+    e->sent = 0;
     e->ended = r->stream.next(r->stream.user, &r->body) != ATT_OK || r->body.failed;
     if (e->ended || r->body.length > 0)
         return;
@@ -295,29 +303,70 @@ static bool is_unwanted(void *user)
     return atomic_load(&e->http->stopping) || !has_peer(e->socket);
 }
 
+/* The allocator of a request's context: takes memory from the server's context, while all requests together stay within
+ * the limit. */
+static void *allocate_for_request(void *user, void *old, size_t old_size, size_t size)
+{
+    exchange *e = user;
+    att_http *http = e->http;
+    const size_t more = size > old_size ? size - old_size : 0, less = old_size > size ? old_size - size : 0;
+    const size_t used = atomic_fetch_add(&http->memory, more);
+    const bool fits = more <= http->limits.memory && used <= http->limits.memory - more;
+    void *block = fits && size > 0 ? att_reallocate(http->context, old, size) : NULL;
+    e->refused |= !fits;
+    if (size == 0)
+        att_free(http->context, old);
+    atomic_fetch_sub(&http->memory, block != NULL || size == 0 ? less : more);
+    return block;
+}
+
 static att_status open_context(exchange *e)
 {
     att_settings settings = att_settings_defaults();
     settings.threads = 1;
     settings.memory_limit = e->http->limits.memory;
+    settings.allocate = allocate_for_request;
     settings.stop = is_unwanted;
-    settings.stop_user = e;
+    settings.allocate_user = settings.stop_user = e;
     return att_context_create(&settings, &e->context);
+}
+
+/* glibc keeps freed blocks for the threads of later connections. When many streams or large requests end, these blocks
+ * are far more than is in use then. */
+static void return_memory(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+/* Frees what the request has from its context. */
+static void close_context(exchange *e)
+{
+    if (e->context == NULL)
+        return;
+    att_free(e->context, e->body);
+    const bool large = att_context_allocations(e->context).bytes_peak >= LARGE;
+    att_context_destroy(&e->context);
+    if (large || e->response.stream.next != NULL)
+        return_memory();
 }
 
 /* Reserves the memory for a body. */
 static bool reserve_body(exchange *e, size_t size)
 {
-    att_http *http = e->http;
-    if (size == 0)
-        return true;
-    if (atomic_fetch_add(&http->bodies, size) + size <= http->limits.bodies)
-        e->body = att_allocate(http->context, size);
-    if (e->body == NULL)
-        atomic_fetch_sub(&http->bodies, size);
-    else
-        e->size = size;
-    return e->body != NULL;
+    if (size > 0)
+        e->body = att_reallocate(e->context, NULL, size);
+    e->size = size;
+    return e->body != NULL || size == 0;
+}
+
+/* Makes the answer a refusal, in the server's memory, because the request gets no more. */
+static void refuse_for_memory(exchange *e)
+{
+    att_text_free(&e->response.body);
+    e->response = (att_response){.body.context = e->http->context};
+    att_refuse(e->target, 503, no_memory, &e->response);
 }
 
 /* Decides by the head of a request. */
@@ -333,7 +382,7 @@ static enum MHD_Result decide(exchange *e, struct MHD_Connection *connection, co
     if (!att_dispatch(http->table, http->access, http->limits.body, &head, &e->call, &e->response))
         return send_answer(e, connection);
     if (open_context(e) != ATT_OK || !reserve_body(e, (size_t)head.length)) {
-        att_refuse(e->target, 503, "The server has no memory for this request now; try again later.", &e->response);
+        refuse_for_memory(e);
         return send_answer(e, connection);
     }
     e->called = true;
@@ -349,7 +398,12 @@ static enum MHD_Result call_handler(exchange *e, struct MHD_Connection *connecti
                            .body = e->body,
                            .body_size = e->received};
     e->response = (att_response){.body.context = e->context};
+    e->refused = false;
     att_dispatch_call(&e->call, &request, &e->response);
+    att_free(e->context, e->body);
+    e->body = NULL;
+    if (e->response.body.failed || (e->refused && e->response.status == 503))
+        refuse_for_memory(e);
     return send_answer(e, connection);
 }
 
@@ -408,9 +462,7 @@ static void end_exchange(void *user, struct MHD_Connection *connection, void **p
         att_free(r->body.context, r->cookie);
         att_text_free(&r->body);
     }
-    att_context_destroy(&e->context);
-    atomic_fetch_sub(&http->bodies, e->size);
-    att_free(http->context, e->body);
+    close_context(e);
     att_free(http->context, e->target);
     att_free(http->context, e);
     set_deadline(http, guard_of(connection), att_seconds_now() + http->limits.head_seconds);

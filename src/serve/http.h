@@ -9,8 +9,9 @@
 typedef struct att_serve_limits {
     int connections;          /* at the same time; further ones are closed at once */
     size_t head;              /* bytes of a request's line and headers, together with buffers */
-    size_t body, bodies;      /* bytes of one body, and of all bodies at the same time */
-    size_t memory;            /* bytes that the handler of one request may allocate from its context */
+    size_t body;              /* bytes of one body */
+    size_t memory;            /* bytes that all requests have together: bodies, what their handlers allocate from the
+                                 contexts of requests, and answers until they are sent */
     double head_seconds;      /* from the opening of a connection, or the last answer, to the end of a request's head */
     int idle_seconds;         /* without any byte, while a body is received or an answer is sent */
     double heartbeat_seconds; /* without an event, until a comment is sent */

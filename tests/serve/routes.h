@@ -20,6 +20,15 @@ static inline att_status get_text(const att_request *request, att_response *resp
     return ATT_OK;
 }
 
+static inline att_status get_large(const att_request *request, att_response *response)
+{
+    (void)request;
+    response->type = "text/plain";
+    for (int i = 0; i < 10000; i++)
+        att_text_append(&response->body, "0123456789");
+    return ATT_OK;
+}
+
 static inline att_status get_page(const att_request *request, att_response *response)
 {
     (void)request;
@@ -93,6 +102,7 @@ static const att_route routes[] = {{"/", ATT_GET, get_page},
                                    {"/failure", ATT_GET, get_failure},
                                    {"/api/failure", ATT_GET, get_failure},
                                    {"/api/sum", ATT_POST, post_sum},
+                                   {"/api/large", ATT_GET, get_large},
                                    {"/api/both", ATT_GET | ATT_POST, post_sum},
                                    {"/api/computation", ATT_GET, get_computation},
                                    {"/api/stream", ATT_GET, get_stream}};

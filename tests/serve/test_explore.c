@@ -2,7 +2,9 @@
 #include <math.h>
 
 #include "data/picture.h"
+#include "io/png_write.h"
 #include "serve/client.h"
+#include "serve/list.h"
 
 enum { LAYERS = 12, HEADS = 3, TOKENS = 197, SIDE = 224, GREY = 250 };
 
@@ -144,26 +146,103 @@ static void terms_and_scores_are_chosen(void **state)
     print_message("rows add up to %d and %.2g\n", LAYERS * HEADS, rows - LAYERS * HEADS);
 }
 
-static int upload(const site *s, const char *bytes)
+static int upload(const served *self, const void *bytes, size_t size, char answer[static ANSWER])
 {
-    char line[] = "POST /api/upload?name=my+cat%2ejpg", headers[64];
-    char text[1024];
-    snprintf(headers, sizeof headers, "Content-Length: %zu\r\n", strlen(bytes));
-    snprintf(text, sizeof text,
-             "%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: token %s\r\n%sConnection: close\r\n\r\n%s", line,
-             s->served.token, headers, bytes);
-    const int connection = dial(&s->served);
-    send_text(connection, text);
-    return status_in(receive_all(connection, received));
+    char head[1024];
+    snprintf(head, sizeof head,
+             "POST /api/upload?name=my+cat%%2ejpg HTTP/1.1\r\nHost: localhost\r\nAuthorization: token %s\r\n"
+             "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+             self->token, size);
+    const int connection = dial(self);
+    send_text(connection, head);
+    send_bytes(connection, bytes, size);
+    return status_in(receive_all(connection, answer));
 }
 
 /* A file that is no image is the client's mistake, not the server's. */
 static void bad_uploads_are_refused(void **state)
 {
     const site *s = *state;
-    assert_int_equal(upload(s, ""), 400);
-    assert_int_equal(upload(s, "no image"), 400);
+    assert_int_equal(upload(&s->served, "", 0, received), 400);
+    assert_int_equal(upload(&s->served, "no image", 8, received), 400);
     assert_non_null(strstr(body(), "{\"error\":\"my cat.jpg: not a JPEG, PNG or WebP image\"}"));
+}
+
+/* A black picture, whose file is small. It is decoded to 3 bytes for each pixel, twice: with and without its rows'
+ * order in the file. */
+static void make_black(int side, att_text *png)
+{
+    const size_t count = (size_t)side * (size_t)side * 3;
+    uint8_t *pixels = calloc(count, 1);
+    assert_non_null(pixels);
+    assert_int_equal(att_png_write(png->context, &(att_image){side, side, 3, pixels}, png), ATT_OK);
+    free(pixels);
+}
+
+static void start_with_memory(served *self, size_t memory)
+{
+    static const att_route_group *const groups[] = {&att_routes_explore};
+    const att_serve_options options = att_serve_options_defaults();
+    att_serve_limits limits = att_serve_limits_defaults();
+    limits.memory = memory;
+    served_start(self, &options, &limits, groups, 1);
+}
+
+/* The decoder learns from the header what it needs. */
+static void uploads_without_memory_are_refused(void **state)
+{
+    (void)state;
+    served self;
+    start_with_memory(&self, 4 << 20);
+    att_text large = {.context = self.context}, small = {.context = self.context};
+    make_black(1000, &large);
+    make_black(100, &small);
+    large.length /= 2; /* would be another error if pixels were decoded */
+    assert_int_equal(upload(&self, large.data, large.length, received), 503);
+    assert_non_null(strstr(body(), "for my cat.jpg ("));
+    assert_int_equal(upload(&self, small.data, small.length, received), 200);
+    att_text_free(&large);
+    att_text_free(&small);
+    served_stop(&self);
+}
+
+enum { UPLOADS = 12 };
+typedef struct sender {
+    const served *self;
+    const att_text *png;
+    int status;
+    pthread_t thread;
+} sender;
+
+static void *send_upload(void *user)
+{
+    sender *s = user;
+    char *answer = malloc(ANSWER);
+    if (answer != NULL)
+        s->status = upload(s->self, s->png->data, s->png->length, answer);
+    free(answer);
+    return NULL;
+}
+
+/* Two decoders together would exceed the limit. */
+static void uploads_are_decoded_one_at_a_time(void **state)
+{
+    (void)state;
+    static served self;
+    static sender senders[UPLOADS];
+    start_with_memory(&self, 9 << 20);
+    att_text png = {.context = self.context};
+    make_black(1000, &png);
+    for (int i = 0; i < UPLOADS; i++) {
+        senders[i] = (sender){.self = &self, .png = &png};
+        assert_int_equal(pthread_create(&senders[i].thread, NULL, send_upload, &senders[i]), 0);
+    }
+    for (int i = 0; i < UPLOADS; i++) {
+        pthread_join(senders[i].thread, NULL);
+        assert_int_equal(senders[i].status, 200);
+    }
+    att_text_free(&png);
+    served_stop(&self);
 }
 
 int main(void)
@@ -175,6 +254,8 @@ int main(void)
         cmocka_unit_test(queries_are_numbers),
         cmocka_unit_test(terms_and_scores_are_chosen),
         cmocka_unit_test(bad_uploads_are_refused),
+        cmocka_unit_test(uploads_without_memory_are_refused),
+        cmocka_unit_test(uploads_are_decoded_one_at_a_time),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -169,34 +169,40 @@ static void bodies_are_refused_before_they_are_read(void **state)
     assert_int_equal(ask(self, "GET /api/text"), 200);
 }
 
-static void all_bodies_together_are_bounded(void **state)
+/* Bodies and answers share the memory. */
+static void all_requests_together_have_a_limit_of_memory(void **state)
 {
     (void)state;
+    enum { BODY = 100000 };
     att_serve_limits limits = att_serve_limits_defaults();
-    limits.body = 1000;
-    limits.bodies = 2500;
+    limits.memory = 350000;
     served self;
     start_limited(&self, &limits);
-    int first = -1, second = -1, status = 200;
-    /* Both have reserved their memory when a third one is refused. If the third came before one of them, that one was
+    assert_int_equal(ask(&self, "GET /api/large"), 200);
+    int held[3] = {-1, -1, -1}, status = 200;
+    /* All have reserved their memory when a further request is refused. If that came before one of them, that one was
      * refused in its place, so all begin again. */
     for (double end = att_seconds_now() + 60; status == 200 && att_seconds_now() < end;) {
-        if (first >= 0) {
-            close(first);
-            close(second);
+        for (int i = 0; i < 3; i++) {
+            if (held[i] >= 0)
+                close(held[i]);
+            held[i] = post(&self, "/api/sum", BODY, 10);
         }
-        first = post(&self, "/api/sum", 1000, 10), second = post(&self, "/api/sum", 1000, 10);
         poll(NULL, 0, 20); /* gives them time; without it there are more attempts */
-        status = status_in(receive_all(post(&self, "/api/sum", 1000, 1000), received));
+        status = status_in(receive_all(post(&self, "/api/sum", BODY, BODY), received));
     }
     assert_int_equal(status, 503);
+    assert_non_null(strstr(body(), "need all the memory that it gives to requests; try again later."));
+    assert_int_equal(ask(&self, "GET /api/large"), 503);
+    assert_non_null(strstr(body(), "need all the memory that it gives to requests; try again later."));
     assert_int_equal(status_in(receive_all(post(&self, "/api/sum", 500, 500), received)), 200);
     /* A client that has gone gives its memory back. */
-    close(first);
+    close(held[0]);
     for (double end = att_seconds_now() + 60; status == 503 && att_seconds_now() < end;)
-        status = status_in(receive_all(post(&self, "/api/sum", 1000, 1000), received));
+        status = status_in(receive_all(post(&self, "/api/sum", BODY, BODY), received));
     assert_int_equal(status, 200);
-    close(second);
+    close(held[1]);
+    close(held[2]);
     served_stop(&self);
 }
 
@@ -212,7 +218,7 @@ int main(void)
         rule(paths_are_exact),
         rule(bodies_arrive_whole),
         rule(bodies_are_refused_before_they_are_read),
-        cmocka_unit_test(all_bodies_together_are_bounded),
+        cmocka_unit_test(all_requests_together_have_a_limit_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

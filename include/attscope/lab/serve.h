@@ -14,7 +14,8 @@
  * bits that are part of att_server_url(): a browser that opens this URL receives a cookie and is sent to the page
  * without the token; programs send the header "Authorization: token <token>". Requests under a host name that is not
  * allowed are refused (protection against DNS rebinding), as are requests that pages of other sites make. The server
- * writes nothing, and reads only what `paths` and `images` name.
+ * writes nothing, and reads only what `paths` and `images` name. All requests together have 1 GiB of memory; one that
+ * needs more is answered with status 503.
  *
  * Pages and their data:
  *
