@@ -1,5 +1,6 @@
 /* The events of a running training: GET /api/events. */
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -21,11 +22,28 @@ typedef struct progress {
 
 static const progress unknown = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, false};
 
+/* The records of a run, for all streams that follow them. */
+typedef struct feed {
+    char path[ATT_RUN_PATH];
+    pthread_mutex_t lock;
+    att_tail tail; /* under the lock */
+    int streams;   /* under the lock of the feeds, as the list is */
+    struct feed *next;
+} feed;
+
+/* The runs that streams follow now. */
+typedef struct feeds {
+    att_context *context;
+    pthread_mutex_t lock;
+    feed *first;
+} feeds;
+
+/* A stream. */
 typedef struct follower {
     att_context *context;
-    char path[ATT_RUN_PATH];
-    att_tail tail;
-    att_json_writer *json;
+    feeds *all;
+    feed *feed;
+    att_tail_place place;
     progress progress;
 } follower;
 
@@ -84,17 +102,20 @@ static void append_event(att_text *out, const char *kind, const char *data)
     att_text_append(out, "event: %s\ndata: %s\n\n", kind, data);
 }
 
-static att_status append_problem(follower *f, att_text *out)
+static void append_problem(const follower *f, att_text *out)
 {
     const char *text;
     size_t length;
-    att_json_begin_object(f->json);
-    att_json_key(f->json, "error");
-    att_json_string(f->json, att_context_message(f->context));
-    att_json_end_object(f->json);
-    ATT_TRY(att_json_writer_finish(f->json, &text, &length));
-    append_event(out, "problem", text);
-    return ATT_OK;
+    att_json_writer *json = NULL;
+    if (att_json_writer_create(f->context, false, &json) != ATT_OK)
+        return;
+    att_json_begin_object(json);
+    att_json_key(json, "error");
+    att_json_string(json, att_context_message(f->context));
+    att_json_end_object(json);
+    if (att_json_writer_finish(json, &text, &length) == ATT_OK)
+        append_event(out, "problem", text);
+    att_json_writer_destroy(&json);
 }
 
 /* Appends {record: the line, ...}. A carriage return, which may stand between the line's tokens, would end the event's
@@ -128,7 +149,7 @@ static att_status append_lines(follower *f, const att_text *lines, att_text *out
     for (const char *line = lines->data; line < end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         json_t *record = NULL;
-        ATT_TRY(att_json_parse(f->context, f->path, line, (size_t)(newline - line), &record));
+        ATT_TRY(att_json_parse(f->context, f->feed->path, line, (size_t)(newline - line), &record));
         note(&f->progress, record);
         json_decref(record);
         append_record(&f->progress, line, (size_t)(newline - line), out);
@@ -142,7 +163,9 @@ static att_status next(void *user, att_text *out)
     follower *f = user;
     bool restarted;
     att_text lines = {.context = f->context};
-    att_status status = att_tail_read(&f->tail, &restarted, &lines);
+    pthread_mutex_lock(&f->feed->lock);
+    att_status status = att_tail_read(&f->feed->tail, &f->place, &restarted, &lines);
+    pthread_mutex_unlock(&f->feed->lock);
     if (restarted) {
         f->progress = unknown;
         append_event(out, "restart", "{}");
@@ -150,44 +173,109 @@ static att_status next(void *user, att_text *out)
     if (status == ATT_OK)
         status = append_lines(f, &lines, out);
     att_text_free(&lines);
-    if (status != ATT_OK && append_problem(f, out) != ATT_OK)
-        out->failed = true;
+    if (status != ATT_OK)
+        append_problem(f, out);
     return status;
 }
+
+/* --- feeds -------------------------------------------------------------------------------------------------------- */
+
+static att_status open_feeds(att_context *context, att_site *site, void **state)
+{
+    (void)site;
+    feeds *all = att_allocate(context, sizeof *all);
+    if (all == NULL)
+        return att_fail_memory(context, sizeof *all, "the event streams");
+    all->context = context;
+    pthread_mutex_init(&all->lock, NULL);
+    *state = all;
+    return ATT_OK;
+}
+
+static void close_feeds(void *state)
+{
+    feeds *all = state;
+    pthread_mutex_destroy(&all->lock);
+    att_free(all->context, all);
+}
+
+/* NULL: there is no memory. */
+static feed *make_feed(feeds *all, const char *path)
+{
+    feed *made = att_allocate(all->context, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    strcpy(made->path, path);
+    pthread_mutex_init(&made->lock, NULL);
+    made->tail.path = made->path;
+    made->next = all->first;
+    return all->first = made;
+}
+
+/* Finds the feed of a file, or makes it. path: at most ATT_RUN_PATH - 1 bytes. */
+static att_status join_feed(feeds *all, att_context *context, const char *path, feed **joined)
+{
+    pthread_mutex_lock(&all->lock);
+    feed *found = all->first;
+    while (found != NULL && strcmp(found->path, path) != 0)
+        found = found->next;
+    if (found == NULL)
+        found = make_feed(all, path);
+    if (found != NULL)
+        found->streams++;
+    pthread_mutex_unlock(&all->lock);
+    *joined = found;
+    return found != NULL ? ATT_OK : att_fail_memory(context, sizeof *found, "an event stream");
+}
+
+/* Frees the feed after its last stream. */
+static void leave_feed(feeds *all, feed *left)
+{
+    pthread_mutex_lock(&all->lock);
+    feed **at = &all->first;
+    while (*at != left)
+        at = &(*at)->next;
+    if (--left->streams == 0) {
+        *at = left->next;
+        pthread_mutex_destroy(&left->lock);
+        att_free(all->context, left);
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* --- streams ------------------------------------------------------------------------------------------------------ */
 
 static void close_follower(void *user)
 {
     follower *f = user;
-    att_json_writer_destroy(&f->json);
+    leave_feed(f->all, f->feed);
     att_free(f->context, f);
 }
 
-static att_status start(const att_request *request, follower *f)
+static att_status join(const att_request *request, feed **joined)
 {
     int64_t run;
-    char folder[ATT_RUN_PATH];
+    char folder[ATT_RUN_PATH], path[ATT_RUN_PATH];
     ATT_TRY(att_request_integer(request, "run", 0, INT32_MAX, &run));
     ATT_TRY(att_site_run(request->site, request->context, run, folder));
-    ATT_TRY(att_path_join(request->context, folder, "metrics.jsonl", f->path, sizeof f->path));
-    return att_json_writer_create(request->context, false, &f->json);
+    ATT_TRY(att_path_join(request->context, folder, "metrics.jsonl", path, sizeof path));
+    return join_feed(request->state, request->context, path, joined);
 }
 
 static att_status get_events(const att_request *request, att_response *response)
 {
+    feed *joined;
+    ATT_TRY(join(request, &joined));
     follower *f = att_allocate(request->context, sizeof *f);
-    if (f == NULL)
+    if (f == NULL) {
+        leave_feed(request->state, joined);
         return att_fail_memory(request->context, sizeof *f, "an event stream");
-    f->context = f->tail.context = request->context;
-    f->tail.path = f->path;
-    f->progress = unknown;
-    att_status status = start(request, f);
-    if (status != ATT_OK)
-        close_follower(f);
-    else
-        response->stream = (att_stream){next, close_follower, f};
-    return status;
+    }
+    *f = (follower){.context = request->context, .all = request->state, .feed = joined, .progress = unknown};
+    response->stream = (att_stream){next, close_follower, f};
+    return ATT_OK;
 }
 
 static const att_route routes[] = {{"/api/events", ATT_GET, get_events}};
 
-const att_route_group att_routes_events = {routes, 1, .open = NULL};
+const att_route_group att_routes_events = {routes, 1, open_feeds, close_feeds};

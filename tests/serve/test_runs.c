@@ -361,6 +361,39 @@ static void records_come_with_throughput_and_time_left(void **state)
     close(stream);
 }
 
+/* Waits until the streams have no more than this memory. */
+static size_t wait_for_memory(const site *s, size_t most)
+{
+    size_t now = SIZE_MAX;
+    for (double end = att_seconds_now() + PATIENCE_MS / 1000.0; now > most && att_seconds_now() < end; att_sleep(0.01))
+        now = att_context_allocations(s->served.context).bytes_now;
+    return now;
+}
+
+/* Each stream has a place in the file, and no memory for what it has sent; all share what is known of the file. */
+static void many_streams_need_little_memory(void **state)
+{
+    site *s = *state;
+    enum { STREAMS = 20, EACH = 8 << 10 };
+    int streams[STREAMS];
+    put(s, "run", "metrics.jsonl", "w", BEGIN);
+    for (int i = 0; i < 3000; i++)
+        put(s, "run", "metrics.jsonl", "a", STEP("2", "1.5"));
+    put(s, "run", "metrics.jsonl", "a", STEP("3", "1.5"));
+    assert_int_equal(ask(&s->served, "GET /api/runs"), 200);
+    const size_t before = att_context_allocations(s->served.context).bytes_now;
+    for (int i = 0; i < STREAMS; i++) {
+        streams[i] = open_events(s);
+        receive_until(streams[i], "\"step\":3,", received);
+    }
+    const size_t open = wait_for_memory(s, before + STREAMS * EACH) - before;
+    print_message("%zu bytes for a stream\n", open / STREAMS);
+    assert_true(open <= STREAMS * EACH); /* measured: 6 KiB each, most for the context */
+    for (int i = 0; i < STREAMS; i++)
+        close(streams[i]);
+    assert_true(wait_for_memory(s, before) <= before);
+}
+
 static void a_restarted_run_begins_anew(void **state)
 {
     site *s = *state;
@@ -412,6 +445,7 @@ int main(void)
         site_test(pages_show_runs_and_run_only_their_own_scripts),
         site_test(unknown_runs_are_not_found),
         site_test(records_come_with_throughput_and_time_left),
+        site_test(many_streams_need_little_memory),
         site_test(a_restarted_run_begins_anew),
         site_test(a_damaged_file_ends_the_stream_with_a_sentence),
     };
