@@ -397,6 +397,13 @@ function watchZoom(svg, now, preview) {
 
 /* --- charts ------------------------------------------------------------------------------------------------------ */
 
+/* Why a chart shows nothing; null if it shows something. */
+function emptyWords({ series, log, empty }) {
+  const points = series.flatMap((s) => s.points), values = points.map(({ y }) => y).filter(isNumber);
+  if (!values.length) return (points.length ? null : empty) ?? "There are no values.";
+  return log && !values.some((y) => y > 0) ? "A logarithmic scale shows positive values, and there are none." : null;
+}
+
 /* What a figure made by chart() offers: {show(spec), zoomBy(factor)}. */
 const drawings = new WeakMap();
 
@@ -427,6 +434,7 @@ function showCharts(place, specs) {
  *   verticals    vertical lines [{x, label}]
  *   counts       y are counts
  *   beside       series of other charts that share the y axis
+ *   empty        why no series has points, if so
  *   caption, key
  * All but title, xLabel and series are optional. A series has also, optionally: heads (points are values of single
  * heads), faint (thin line without marks), bare (marks only for hollow points), solid (not dashed, even if the run is),
@@ -449,7 +457,8 @@ function chart(given) {
   let below = [];
   function write() {
     for (const part of below) part.remove();
-    below = [spec.key, spec.caption && element("figcaption", {}, spec.caption)].filter(Boolean);
+    const words = emptyWords(spec) ?? spec.caption;
+    below = [spec.key, words && element("figcaption", {}, words)].filter(Boolean);
     figure.append(...below);
   }
   function draw(width) {

@@ -67,12 +67,15 @@ function firstImage(images) {
 function latest(run) {
   let running = null, waiting = null;
   async function work() {
-    while (waiting) {
-      const now = waiting;
-      waiting = null;
-      await run(...now);
+    try {
+      while (waiting) {
+        const now = waiting;
+        waiting = null;
+        await run(...now);
+      }
+    } finally {
+      running = null;
     }
-    running = null;
   }
   return function start(...values) {
     waiting = values;
@@ -109,10 +112,14 @@ function placeAt(token, { prefix, grid_h, grid_w }) {
   return `${middle(Math.floor(patch / grid_w), grid_h)},${middle(patch % grid_w, grid_w)}`;
 }
 
+/* Whether weights have heads. A rollout goes through the means of all heads. */
+function hasHeads(way) {
+  return way !== "rollout";
+}
 /* The numbers of an answer of api/weights: [heads, tokens] for each layer, or [tokens] for a rollout; NaN where the
-   query does not see a key. Head -1 is the mean of the heads. */
+   query does not see a key. Head -1 is the mean of the heads, and the only one of a rollout. */
 function weightsOf(layers, way, numbers) {
-  const heads = (layer) => (way === "rollout" ? 1 : layer.heads), first = [];
+  const heads = (layer) => (hasHeads(way) ? layer.heads : 1), first = [];
   let at = 0;
   for (const layer of layers) {
     first.push(at);
@@ -120,13 +127,13 @@ function weightsOf(layers, way, numbers) {
   }
   function keys(index, head) {
     const { tokens } = layers[index], all = heads(layers[index]), from = first[index];
-    if (head >= 0 && all > 1) return numbers.subarray(from + head * tokens, from + (head + 1) * tokens);
+    if (head >= 0 && hasHeads(way)) return numbers.subarray(from + head * tokens, from + (head + 1) * tokens);
     const mean = new Float32Array(tokens);
     for (let h = 0; h < all; h++)
       for (let j = 0; j < tokens; j++) mean[j] += numbers[from + h * tokens + j] / all;
     return mean;
   }
-  return { keys, patches: (index, head) => keys(index, head).subarray(layers[index].prefix) };
+  return { way, keys, patches: (index, head) => keys(index, head).subarray(layers[index].prefix) };
 }
 
 /* Numbers from 0 to 1 for drawing, from the lowest to the highest; NaN stays. */

@@ -105,23 +105,28 @@ function makeSide(page, side, index) {
     title: element("p", { class: "reading" }),
   };
   const thumbs = [];
-  let model = null, weights = null, photo = null, plain = null, asked = "";
+  let model = null, weights = null, photo = null, plain = null, gridWay = null, asked = "";
 
   const shownLayer = () => Math.min(Number(side.layer), model.layers.length - 1);
-  const head = () => Math.min(Number(side.head), model.layers[shownLayer()].heads - 1);
+  const head = () => (hasHeads(page.shared.way) ? Math.min(Number(side.head), node().heads - 1) : -1);
   const raw = () => page.shared.raw === "1" && page.shared.way === "row";
   const node = () => model.layers[shownLayer()];
   const hasMaps = () => model && model.layers.some(({ patches }) => patches);
 
-  async function guarded(work) {
+  /* Does a kind of work. If it is refused, shows why, until work of the kind is done, and clears what it would have
+     changed. */
+  const problems = {};
+  async function guarded(kind, work, clear) {
     try {
       await work();
-      at.problem.hidden = true;
+      delete problems[kind];
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      at.problem.textContent = error.message;
-      at.problem.hidden = false;
+      problems[kind] = error.message;
+      clear();
     }
+    at.problem.textContent = Object.values(problems).join(" ");
+    at.problem.hidden = !at.problem.textContent;
   }
   function change(values, rerun = false) {
     Object.assign(side, values);
@@ -137,6 +142,7 @@ function makeSide(page, side, index) {
      its grid is the same; null: nothing. */
   function subtrahend(layer, which) {
     if (side.minus.startsWith("h")) {
+      if (!hasHeads(weights.way)) return null;
       const other = Number(side.minus.slice(1));
       return other < model.layers[layer].heads ? weights.patches(layer, other) : null;
     }
@@ -154,7 +160,7 @@ function makeSide(page, side, index) {
   }
 
   function describe(query, { values, signed }) {
-    const name = head() < 0 || page.shared.way === "rollout" ? "mean of all heads" : `head ${head()}`;
+    const name = head() < 0 ? "mean of all heads" : `head ${head()}`;
     const from = { row: `From ${placeOf(node(), query)}`, mean: "Mean over all queries",
       rollout: `Rollout from ${placeOf(node(), query)} to the input` }[page.shared.way];
     const title = [element("b", {}, from), ` · ${node().node}, ${name}.`, element("br")];
@@ -167,7 +173,7 @@ function makeSide(page, side, index) {
     return [...title, `Strongest patch: ${place} (${percent(values[best])}). `,
       prefix ? `On ${prefix === 1 ? "the class token" : "the prefix tokens"}: ` +
         `${percent(d3.sum(keys.subarray(0, prefix)))}. ` : "",
-      `Entropy${head() < 0 && page.shared.way !== "rollout" ? " of the mean map" : ""}: ` +
+      `Entropy${head() < 0 && hasHeads(weights.way) ? " of the mean map" : ""}: ` +
         `${number(entropyOf(keys), 3)} of at most ${number(Math.log(seen), 3)} nats.`];
   }
   function draw(query) {
@@ -188,7 +194,12 @@ function makeSide(page, side, index) {
       drawThumb(thumb);
       thumb.button.setAttribute("aria-pressed", String(thumb.layer === shownLayer() && thumb.which === head()));
     }
+    at.maps.hidden = false;
     Object.assign(at.view.dataset, { query, prefix: node().prefix, place: page.place(), asked, shown: photo.of });
+  }
+  /* The image without weights. */
+  function showPhoto() {
+    drawPhoto(at.view, { maps: { image: photo.image }, pixels: photo.pixels }, 0);
   }
   /* A difference over the whole view. */
   function coverView(values) {
@@ -200,39 +211,81 @@ function makeSide(page, side, index) {
     context.globalAlpha = 1;
   }
 
+  /* --- what is cleared --- */
+
+  /* Hides the maps; the image stays. */
+  function clearMaps() {
+    weights = null;
+    asked = "";
+    at.maps.hidden = true;
+    for (const name of ["query", "place", "asked"]) delete at.view.dataset[name];
+    if (photo) showPhoto();
+    page.drawn(index);
+  }
+  /* Hides the image, too, and its prediction. */
+  function clearImage() {
+    photo = plain = null;
+    delete problems.maps;
+    delete at.view.dataset.shown;
+    delete at.answer.dataset.changes;
+    at.answer.replaceChildren();
+    at.title.textContent = model ? model.network : "";
+    at.picture.hidden = true;
+    clearMaps();
+  }
+  /* Hides everything about the checkpoint. */
+  function clearModel() {
+    model = gridWay = null;
+    delete problems.image;
+    clearImage();
+    for (const part of [at.tools, at.changes]) part.replaceChildren();
+    at.none.hidden = at.branches.hidden = true;
+  }
+
   /* --- requests --- */
 
-  const view = (changes = side.changes) => ({ model: side.model, image: page.shared.image, changes });
-  const follow = latest((place) => guarded(async () => {
+  const view = () => ({ model: side.model, image: page.shared.image, changes: side.changes });
+  const follow = latest((place) => guarded("maps", async () => {
     if (!photo || !hasMaps()) return;
-    const { way, terms } = page.shared, queries = model.layers.map((one) => tokenAt(place, one)).join(",");
+    const mine = photo, { layers } = model, { way, terms } = page.shared;
+    const queries = layers.map((one) => tokenAt(place, one)).join(",");
     const key = [photo.of, side.model, side.changes, way, terms, raw(), way === "mean" ? "" : queries].join(";");
     if (key === asked && weights) { /* means over queries are the same for each query */
       draw(tokenAt(place, node()));
       page.drawn(index);
       return;
     }
-    const answer = await ask("weights", { ...view(), way, queries, terms, scores: raw() ? 1 : 0 });
-    weights = weightsOf(model.layers, way, new Float32Array(await answer.arrayBuffer()));
+    const answer = await ask("weights", { ...view(), image: mine.of, way, queries, terms, scores: raw() ? 1 : 0 });
+    const numbers = new Float32Array(await answer.arrayBuffer());
+    if (photo !== mine) return; /* another image or checkpoint is shown meanwhile */
+    weights = weightsOf(layers, way, numbers);
     asked = key;
+    if (gridWay !== way) buildGrid();
     draw(tokenAt(place, node()));
     page.drawn(index);
-  }));
-  const run = latest(() => guarded(async () => {
-    if (!page.shared.image) return;
-    const [answer, input] = await Promise.all([askJson("run", view()), ask("input", view())]);
-    const [h, w, c] = answer.input;
-    photo = { of: view().image, image: { h, w, c }, pixels: new Uint8Array(await input.arrayBuffer()) };
+  }, clearMaps));
+  const run = latest(() => guarded("image", async () => {
+    const mine = model, wanted = view();
+    if (!mine) return;
+    if (!wanted.image) {
+      clearImage();
+      return;
+    }
+    const [answer, input] = await Promise.all([askJson("run", wanted), ask("input", wanted)]);
+    const pixels = new Uint8Array(await input.arrayBuffer()), [h, w, c] = answer.input;
+    const before = !wanted.changes ? answer
+      : plain?.image === wanted.image ? plain : await askJson("run", { ...wanted, changes: "" });
+    if (model !== mine) return;
+    photo = { of: wanted.image, image: { h, w, c }, pixels };
     at.panel.style.setProperty("--aspect", w / h);
-    if (!side.changes) plain = { ...answer, image: page.shared.image };
-    else if (plain?.image !== page.shared.image)
-      plain = { ...await askJson("run", view("")), image: page.shared.image };
-    at.answer.replaceChildren(...answerList(answer, side.changes ? plain : null));
-    at.answer.dataset.changes = side.changes;
+    plain = { ...before, image: wanted.image };
+    at.answer.replaceChildren(...answerList(answer, wanted.changes ? plain : null));
+    at.answer.dataset.changes = wanted.changes;
     at.title.textContent = `${model.network} · ${w} × ${h} pixels · ${number(answer.milliseconds, 3)} ms`;
+    at.picture.hidden = false;
     if (hasMaps()) await follow(page.place());
-    else drawPhoto(at.view, { maps: { image: photo.image }, pixels: photo.pixels }, 0);
-  }));
+    else showPhoto();
+  }, clearImage));
 
   /* --- tools --- */
 
@@ -242,8 +295,9 @@ function makeSide(page, side, index) {
   }
   function headTools() {
     if (head() < 0)
-      return [element("span", { class: "reading" },
-        "Click a map of one head to remove the head or to make it uniform.")];
+      return [element("span", { class: "reading" }, hasHeads(page.shared.way)
+        ? "Click a map of one head to remove the head or to make it uniform."
+        : "A rollout has no heads. To remove a head, choose the weights of this query and click the head's map.")];
     const has = (how) => wordsOf(side.changes).includes(`h${shownLayer()}.${head()}${how}`);
     const set = (how) => change({ changes: toggledHead(side.changes, shownLayer(), head(), how) }, true);
     return [button(`Remove head ${head()} of ${node().node}`, has("r"), () => set("r")),
@@ -258,7 +312,7 @@ function makeSide(page, side, index) {
       : [];
   }
   function differenceTool() {
-    const others = d3.range(node().heads).filter((h) => h !== head());
+    const others = d3.range(hasHeads(page.shared.way) ? node().heads : 0).filter((h) => h !== head());
     const options = [["", "nothing"], ...others.map((h) => [`h${h}`, `head ${h}`]),
       ...(page.other(index) ? [["other", "the other checkpoint"]] : [])];
     return element("label", { class: "slider" }, "Subtract", element("select", { "aria-label": "Subtract",
@@ -286,20 +340,23 @@ function makeSide(page, side, index) {
   }
 
   function buildGrid() {
+    gridWay = weights.way;
     const columns = [...model.layers.entries()].filter(([, { patches }]) => patches);
     const size = Math.max(30, Math.min(76, Math.floor(620 / columns.length)));
     thumbs.length = 0;
     at.grid.style.gridTemplateColumns = `max-content repeat(${columns.length}, minmax(30px, ${size}px))`;
     at.grid.replaceChildren(element("span"), ...columns.map(([, one]) =>
       element("span", { title: one.node }, blockName(one.node))));
-    for (const which of d3.range(-1, d3.max(columns, ([, { heads }]) => heads) ?? -1)) {
-      at.grid.append(element("span", {}, which < 0 ? "all" : `head ${which}`));
+    const heads = hasHeads(gridWay) ? d3.max(columns, ([, one]) => one.heads) : 0;
+    const all = hasHeads(gridWay) ? ["all", "all heads"] : ["rollout", "rollout"];
+    for (const which of d3.range(-1, heads)) {
+      at.grid.append(element("span", {}, which < 0 ? all[0] : `head ${which}`));
       for (const [layer, one] of columns) {
         if (which >= one.heads) {
           at.grid.append(element("span"));
           continue;
         }
-        const canvas = element("canvas"), label = `${one.node}, ${which < 0 ? "all heads" : `head ${which}`}`;
+        const canvas = element("canvas"), label = `${one.node}, ${which < 0 ? all[1] : `head ${which}`}`;
         const press = element("button", { type: "button", title: label, "aria-label": label,
           onclick: () => change({ layer: String(layer), head: String(which) }) }, canvas);
         thumbs.push({ canvas, layer, which, button: press });
@@ -310,23 +367,21 @@ function makeSide(page, side, index) {
 
   /* --- the panel --- */
 
-  async function open() {
+  const open = latest(() => {
+    clearModel();
     at.title.textContent = "Opening the checkpoint …";
-    await guarded(async () => {
+    return guarded("model", async () => {
       const answer = await askJson("model", { model: side.model });
       model = { ...answer, layers: drawnLayers(answer.layers) };
       const drawn = model.layers.map(({ patches }, i) => (patches ? i : -1)).filter((i) => i >= 0);
       if (!drawn.includes(Number(side.layer)) || side.layer === "")
         side.layer = String(drawn[Math.round(0.6 * (drawn.length - 1))] ?? 0);
       if (!page.shared.at) page.shared.at = model.layers[shownLayer()]?.prefix ? "p0" : "0.5,0.5";
-      plain = weights = photo = null;
-      at.maps.hidden = !hasMaps();
       at.none.hidden = hasMaps();
-      buildGrid();
       showTools();
       await run();
-    });
-  }
+    }, clearModel);
+  });
   function queryOf(event) {
     const box = at.view.getBoundingClientRect();
     return placeAt(tokenAt(`${(event.clientY - box.top) / box.height},${(event.clientX - box.left) / box.width}`,
@@ -357,21 +412,21 @@ function makeSide(page, side, index) {
   }
   function csv() {
     const rows = thumbs.flatMap(({ layer, which }) => [...weights.keys(layer, which)].map((value, key) =>
-      [model.layers[layer].node, which < 0 ? "mean" : which, key, value]));
+      [model.layers[layer].node, which >= 0 ? which : hasHeads(gridWay) ? "mean" : "", key, value]));
     return [["node", "head", "key", raw() ? "score" : "weight"], ...rows]
       .map((row) => `${row.map(csvField).join(",")}\r\n`).join("");
   }
-  at.maps = element("div", {}, element("h3", {}, "All layers and heads"),
+  at.maps = element("div", { hidden: true }, element("h3", {}, "All layers and heads"),
     element("figcaption", {}, "Columns are layers and rows are heads, both numbered from 0 as in the checkpoint. " +
       "Rows and columns of patches are numbered from 1. Each map is scaled to its own largest value. Click a map to " +
       "enlarge it."),
     at.grid, at.words, at.ramp, at.ends, element("div", { class: "tools" }, exportButton("CSV", "weights", csv)));
   at.none = element("p", { class: "reading", hidden: true }, "This network has no attention among tokens. Its " +
     "residual branches can be removed.");
+  at.picture = element("div", { hidden: true }, element("div", { class: "view" }, at.view),
+    element("div", { class: "tools" }, exportButton("PNG", "map", () => new Promise((done) => at.view.toBlob(done)))));
   at.panel = element("div", { class: "panel maps", "data-side": index },
-    element("div", {}, modelChoice(), at.title, at.problem, element("div", { class: "view" }, at.view),
-      element("div", { class: "tools" }, exportButton("PNG", "map", () => new Promise((done) => at.view.toBlob(done)))),
-      at.answer),
+    element("div", {}, modelChoice(), at.title, at.problem, at.picture, at.answer),
     element("div", {}, at.maps, at.none, element("h3", {}, "What if"), at.tools, at.branches, at.changes));
   listen();
   return { panel: at.panel, open, run, follow, showTools, hasMaps: () => Boolean(hasMaps()),
@@ -423,9 +478,23 @@ function makePage(models, { images, count, uploads }) {
     Object.assign(page.shared, values);
     page.changed();
     showTools();
+    sides.forEach((side) => side.showTools());
     page.follow();
   }
+  /* Does the work; if it is refused, calls undo() and shows why. */
+  async function guarded(work, undo = () => {}) {
+    try {
+      await work();
+      problem.hidden = true;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      undo();
+      problem.textContent = error.message;
+      problem.hidden = false;
+    }
+  }
   function chooseImage(image) {
+    problem.hidden = true;
     page.shared.image = image;
     page.changed();
     showStrip();
@@ -439,22 +508,20 @@ function makePage(models, { images, count, uploads }) {
       loading: "lazy" }))), ...(images.length < count ? [element("button", { type: "button", class: "quiet more-images",
       onclick: more }, `More (${images.length} of ${count} shown)`)] : []));
   }
-  async function more() {
-    const next = await askJson("images", { first: images.length, count: 64 });
-    images.push(...next.images);
-    showStrip();
+  function more() {
+    return guarded(async () => {
+      const next = await askJson("images", { first: images.length, count: 64 });
+      images.push(...next.images);
+      showStrip();
+    });
   }
-  async function upload(file) {
-    try {
+  /* After an upload that is refused no image is shown, because the last one could be taken for it. */
+  function upload(file) {
+    return guarded(async () => {
       const { image } = await askJson("upload", { name: file.name }, { method: "POST", body: file });
       uploads.unshift({ id: image, name: file.name });
-      problem.hidden = true;
       chooseImage(image);
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      problem.textContent = error.message;
-      problem.hidden = false;
-    }
+    }, () => chooseImage(""));
   }
   function dropZone() {
     const input = element("input", { type: "file", accept: "image/jpeg,image/png,image/webp", "aria-label": "An image",

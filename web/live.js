@@ -89,8 +89,8 @@ function progressWords() {
 }
 
 function speedChart({ axis, log }) {
-  return { title: "Throughput, images per second", zero: !log,
-    series: [stepSeries(live, "images_per_second", "images per second", false, axis)] };
+  return valueChart([live], "images_per_second", "images per second", axis,
+    { title: "Throughput, images per second", zero: !log });
 }
 forget();
 const training = trainingView((view) => (live.steps.step.length || live.epochs.length

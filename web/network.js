@@ -174,18 +174,20 @@ function makePage(models, images) {
       .filter(([name, value]) => name === "open" || value !== DEFAULTS[name]);
     history.replaceState(null, "", `#${new URLSearchParams(pairs)}`);
   }
-  /* Does the work and shows why it was refused, if so. Returns whether it was done. */
-  async function guarded(work) {
+  /* Does the work and shows why it was refused, if so, and if isWanted() still. Returns whether it was done. */
+  async function guarded(work, isWanted) {
+    let refusal = null;
     try {
       await work();
-      problem.hidden = true;
-      return true;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      problem.textContent = error.message;
-      problem.hidden = false;
-      return false;
+      refusal = error;
     }
+    if (isWanted()) {
+      problem.textContent = refusal?.message ?? "";
+      problem.hidden = !refusal;
+    }
+    return !refusal;
   }
 
   /* --- details --- */
@@ -270,7 +272,7 @@ function makePage(models, images) {
   /* After a checkpoint that cannot be opened: nothing but the choice of another one. */
   function showChoice() {
     model = null;
-    nodes = [];
+    nodes = times = figures = [];
     place.replaceChildren();
     detail.hidden = true;
     summary.textContent = "";
@@ -286,7 +288,7 @@ function makePage(models, images) {
     await guarded(async () => {
       const answer = state.with ? await askFigures(model.instruments, state, state.with) : [];
       if (mine === figuresAsked) figures = answer;
-    });
+    }, () => mine === figuresAsked);
     show();
   }
   async function loadNetwork(mine) {
@@ -306,7 +308,7 @@ function makePage(models, images) {
     show();
   }
   async function load() {
-    const mine = ++asked, loaded = await guarded(() => loadNetwork(mine));
+    const mine = ++asked, loaded = await guarded(() => loadNetwork(mine), () => mine === asked);
     if (mine === asked && !loaded) showChoice();
     else if (mine === asked && state.with) await loadFigures();
     document.documentElement.dataset.times = String(times.length);

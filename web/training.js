@@ -184,29 +184,29 @@ function metricChart(among, metric, { axis, smooth }) {
   };
 }
 
-/* The learning rate over logged steps, or over epochs if the training was too short to log steps. */
-function hasRateOfSteps(run) {
-  return run.steps.step.length > 1 || !hasEpochs(run, "lr");
-}
-function rateSeries(run, axis) {
-  return hasRateOfSteps(run) ? stepSeries(run, "lr", "learning rate", false, axis)
-    : epochSeries(run, "lr", "learning rate", axis);
+/* A chart of a value over logged steps, or over epochs of trainings that were too short to log steps; null if no run
+   has the value. */
+function valueChart(among, name, what, axis, more) {
+  const stepsOf = (run) => (run.steps[name] ?? []).filter(isNumber).length;
+  const isOfSteps = (run) => stepsOf(run) > 1 || !hasEpochs(run, name);
+  const own = among.filter((run) => stepsOf(run) || hasEpochs(run, name));
+  const texts = new Set(own.map((run) => (isOfSteps(run) ? "at each logged update" : "after each epoch")));
+  return own.length ? { ...more, key: lineKey(...[...texts].map((text) => ["", text])),
+    series: own.map((run) => (isOfSteps(run) ? stepSeries(run, name, what, false, axis)
+      : epochSeries(run, name, what, axis))) } : null;
 }
 function rateChart(among, { axis }) {
-  const texts = new Set(among.map((run) => (hasRateOfSteps(run) ? "at each logged update" : "after each epoch")));
-  return { title: "Learning rate", zero: true, key: lineKey(...[...texts].map((text) => ["", text])),
-    caption: "The factor of each update of the weights. It follows the schedule (--sched).",
-    series: among.map((run) => rateSeries(run, axis)) };
+  return valueChart(among, "lr", "learning rate", axis, { title: "Learning rate", zero: true,
+    caption: "The factor of each update of the weights. It follows the schedule (--sched)." });
 }
 
-/* The specs of all charts of a training, as trainingView() wants them. */
+/* The specs of all charts of a training, as trainingView() wants them. more: further ones, or null. */
 function trainingCharts(among, view, ...more) {
   const zoom = { interval: view.zoom, change: view.changeZoom };
-  const isEmpty = ({ series }) => series.every(({ points }) => !points.length);
   return [...d3.groups(among, (run) => taskOf(run).name).map(([task, own]) => lossChart(among, task, own, view)),
     ...metricsAmong(among).map((metric) => metricChart(among, metric, view)), rateChart(among, view), ...more]
-    .map((spec) => ({ fromZero: true, log: view.log, ...AXES[view.axis], ...spec, zoom,
-      caption: isEmpty(spec) ? PLACELESS[view.axis] : spec.caption }));
+    .filter(Boolean)
+    .map((spec) => ({ fromZero: true, log: view.log, ...AXES[view.axis], empty: PLACELESS[view.axis], ...spec, zoom }));
 }
 
 /* --- what the user chooses --------------------------------------------------------------------------------------- */

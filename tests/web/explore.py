@@ -156,8 +156,40 @@ def test_ways(server, page):
     )
     choose(page, "rollout")
     wait(page, "document.querySelector('.readout').textContent.includes('Rollout from')")
+    check(rows(page) == ["rollout"] and not offered_heads(page), f"a rollout has heads: {rows(page)}")
+    rollout = saved_weights(page)
+    check(len(rollout) == LAYERS * TOKENS and {head for _, head, *_ in rollout} == {""},
+          f"the CSV of a rollout: {len(rollout)} rows")
     choose(page, "this query")
     wait(page, "document.querySelector('.readout').textContent.includes('From the class token')")
+    check(rows(page) == ["all", "head 0", "head 1", "head 2"], f"rows of maps: {rows(page)}")
+    check(offered_heads(page) == ["h0", "h2"] and "head 1" in readout(page), "the chosen head is lost")
+    heads = [head for _, head, *_ in saved_weights(page)]
+    check(sorted(set(heads)) == ["0", "1", "2", "mean"] and len(heads) == LAYERS * (HEADS + 1) * TOKENS,
+          f"the CSV of a query: {len(heads)} rows")
+
+
+def rows(page):
+    """The words beside the rows of maps."""
+    return page.evaluate(f"[...document.querySelectorAll('.grid > span')].slice({LAYERS + 1}).map(e => e.textContent)")
+
+
+def offered_heads(page):
+    """The heads that can be subtracted."""
+    return page.evaluate("""[...document.querySelectorAll('select[aria-label="Subtract"] option')]
+        .map(option => option.value).filter(value => value.startsWith('h'))""")
+
+
+def saved_weights(page):
+    """The rows of the CSV file, without their heading."""
+    text = page.evaluate("""new Promise(done => {
+        const real = save;
+        save = (name, type, kept) => { save = real; done(kept); };
+        document.querySelector('[aria-label="Download weights as CSV"]').click();
+    })""")
+    head, *rest = [line.split(",") for line in text.split()]
+    check(head == ["node", "head", "key", "weight"], f"heading of the CSV: {head}")
+    return rest
 
 
 def test_changes(server, page):
@@ -213,6 +245,62 @@ def test_upload(server, page):
     wait(page, "!document.querySelector('.problem').hidden")
     problem = page.evaluate("document.querySelector('.problem').textContent")
     check(problem == "bad.jpg: not a JPEG, PNG or WebP image", f"the sentence for a bad upload: {problem}")
+    wait(page, f"!({SHOWN}).length")
+    check("image=" not in page.evaluate("location.hash"), "a refused upload leaves the image before it")
+    page.click("document.querySelector('.strip button')")
+    wait(page, f"({SHOWN}).length === 3 && document.querySelector('.problem').hidden")
+
+
+# What a side of the page shows of its image: the view, the maps, the prediction.
+SHOWN = """[".view canvas", ".grid canvas", ".answer li"].filter(
+    name => document.querySelector(name)?.getClientRects().length)"""
+PROBLEM = "document.querySelector('.panel .problem')"
+
+
+def test_unreadable(browser):
+    """What cannot be read leaves nothing of what was shown before it: an image, weights, a checkpoint."""
+    pictures, damaged = os.path.join(folder, "pictures"), os.path.join(folder, "broken.safetensors")
+    os.makedirs(pictures)
+    shutil.copy(photographs[0], os.path.join(pictures, "0.JPEG"))
+    with open(photographs[1], "rb") as file, open(os.path.join(pictures, "1.JPEG"), "wb") as copy:
+        copy.write(file.read(500))
+    with open(damaged, "wb") as file:
+        file.write(b"hello")
+    with Server(attscope, [CHECKPOINT, damaged, "resnet20", "--images", pictures]) as server:
+        page = server.open(browser, "/explore", "#image=d0&model=m0")
+        drawn(page)
+        check(len(page.evaluate(SHOWN)) == 3, f"shown: {page.evaluate(SHOWN)}")
+        press_image = "document.querySelectorAll('.strip button')[%d]"
+        page.click(press_image % 1)
+        wait(page, f"{PROBLEM}.textContent.includes('1.JPEG')")
+        check(page.evaluate(SHOWN) == [], f"beside an image that cannot be read: {page.evaluate(SHOWN)}")
+        page.click(press_image % 0)
+        wait(page, f"{PROBLEM}.hidden && ({SHOWN}).length === 3")
+        page.evaluate("""window.realFetch = fetch;
+            fetch = async (url, ...more) => (url.includes("api/weights") && url.includes("rollout")
+                ? new Response('{"error": "no rollout"}', { status: 422 }) : realFetch(url, ...more))""")
+        choose(page, "rollout")
+        wait(page, f"{PROBLEM}.textContent === 'no rollout'")
+        check(page.evaluate(SHOWN) == [".view canvas", ".answer li"], f"without weights: {page.evaluate(SHOWN)}")
+        page.evaluate("document.querySelector('.branches').open = true")
+        press(page, "blocks.0 MLP")
+        answered(page, "b1")
+        check(page.evaluate(f"{PROBLEM}.textContent") == "no rollout", "another answer hides why there are no weights")
+        choose(page, "this query")
+        wait(page, f"{PROBLEM}.hidden && ({SHOWN}).length === 3")
+        choose_model = """(select => { select.value = "%s"; select.dispatchEvent(new Event("change")); })(
+            document.querySelector('select[aria-label="Checkpoint"]'))"""
+        page.evaluate(choose_model % "m2")
+        wait(page, "document.querySelector('.panel').innerText.includes('no attention among tokens')")
+        wait(page, f"({SHOWN}).includes('.answer li')")
+        check(page.evaluate(SHOWN) == [".view canvas", ".answer li"], f"of a residual network: {page.evaluate(SHOWN)}")
+        page.evaluate(choose_model % "m0")
+        wait(page, f"({SHOWN}).length === 3")
+        page.evaluate(choose_model % "m1")
+        wait(page, f"{PROBLEM}.textContent.includes('a safetensors file begins with')")
+        check(page.evaluate(SHOWN) == [], f"beside a damaged checkpoint: {page.evaluate(SHOWN)}")
+        left = page.evaluate("[...document.querySelectorAll('.panel')].map(e => e.innerText).join()")
+        check("Remove" not in left and "Opening" not in left, f"beside a damaged checkpoint: {left}")
 
 
 def test_links(page):
@@ -425,4 +513,5 @@ with Server(attscope, [CHECKPOINT, "resnet20", "--images", images]) as running, 
     test_residual(running, chromium)
     test_widths(running, chromium)
     test_damaged(chromium)
+    test_unreadable(chromium)
 finish()

@@ -151,9 +151,23 @@ def check_live(browser):
     quiet(page, "the live page")
 
 
+def check_short(browser):
+    """A training that logs no steps has its values after epochs; one without throughput has no chart of it."""
+    write("later", begin() + record("epoch", 10, train_loss=1, lr=0.1, images_per_second=50), "w")
+    page = browser.open(origin + "/live?run=" + number_of(browser, "later"))
+    wait_for_points(page, "Throughput", [1], "the throughput of an epoch is drawn")
+    check(points(page, "Learning rate") == [1], "the learning rate of an epoch is drawn")
+    write("later", begin() + record("epoch", 10, train_loss=None, lr=0.1), "w")
+    wait_until(page, "live.epochs[0]?.train_loss === null && document.querySelectorAll('figure').length === 2",
+               "a chart without a value goes")
+    texts = page.evaluate("[...document.querySelectorAll('figure')].map(f => f.innerText)")
+    check("There are no values." in texts[0] and "There are no values." not in texts[1], f"charts: {texts}")
+    quiet(page, "the live page of a short training")
+
+
 def check_many_steps(browser):
     """Long trainings are thinned, and keep their first and a late step."""
-    write("later", "".join(map(step, range(2, 5002))))
+    write("later", begin() + "".join(map(step, range(1, 5002))), "w")
     page = browser.open(origin + "/live?run=" + number_of(browser, "later"))
     wait_until(page, "live.steps.step.length > 1000 && live.steps.step.at(-1) > 4990", "a long training is drawn")
     steps = page.evaluate("live.steps.step")
@@ -224,6 +238,7 @@ try:
         start = check_start(browser)
         check_live(browser)
         check_report(browser)
+        check_short(browser)
         check_many_steps(browser)
         check_training(browser)
         check_refused(browser)
