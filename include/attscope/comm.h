@@ -32,7 +32,8 @@ typedef struct att_comm att_comm;
  *
  * On success *comm is the caller's, freed by att_comm_close() before the context. Errors: ERR_ARGUMENT (another name),
  * ERR_UNSUPPORTED (the plugin is not installed or does not load: the message names file and package; MPI connects
- * another number of processes than the launcher started; with "auto", srun started several tasks without --mpi),
+ * another number of processes than the launcher started; with "auto", several processes were started without MPI, as
+ * SLURM_STEP_NUM_TASKS of srun without --mpi, or WORLD_SIZE with RANK of torchrun, accelerate or deepspeed say),
  * ERR_INTERNAL (MPI does not start), ERR_MEMORY. A process for which this call fails is not connected. It must end,
  * with a signal if MPICH started it (PMI_SIZE is set): only then does the launcher end the others. */
 ATT_API ATT_MUST_CHECK att_status att_comm_open(att_context *context, const char *mpi, att_comm **comm);

@@ -1,7 +1,6 @@
 #include "comm/comm.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -93,21 +92,27 @@ static att_status choose(att_context *context, const char *mpi, const char **plu
         return att_fail(context, ATT_ERR_ARGUMENT, "there is no MPI \"%s\"; choose auto, openmpi, mpich or none%s%s%s",
                         mpi, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
     }
-    const char *name = choice(NULL, chosen), *tasks = getenv("SLURM_STEP_NUM_TASKS");
-    if (chosen == 0 && !att_comm_launcher() && tasks && atoi(tasks) > 1)
-        return att_fail(
-            context, ATT_ERR_UNSUPPORTED,
-            "srun started %s tasks and did not connect them: pass srun --mpi=pmix for Open MPI or --mpi=pmi2 "
-            "for MPICH; with \"none\" each task works on its own",
-            tasks);
-    *plugin = chosen == 0 ? att_comm_launcher() : chosen == CHOICES - 1 ? NULL : name;
+    int size;
+    const att_unconnected *launcher = chosen == 0 ? att_comm_unconnected(&size) : NULL;
+    if (launcher)
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "%s started %d processes without MPI, so they would not work together: %s; with \"none\" each "
+                        "process works on its own",
+                        launcher->name, size, launcher->advice);
+    *plugin = chosen == 0 ? att_comm_launcher() : chosen == CHOICES - 1 ? NULL : choice(NULL, chosen);
     return ATT_OK;
 }
 
-/* Under the launcher of another MPI library, every process would work alone. */
-static att_status check_size(att_context *context, const char *mpi, int size)
+/* The number of processes that were started, by the environment before MPI starts, which changes it. */
+static int launched_size(void)
 {
-    const int launched = att_comm_launched().size;
+    int size;
+    return att_comm_unconnected(&size) ? size : att_comm_launched().size;
+}
+
+/* Under the launcher of another MPI library, every process would work alone. */
+static att_status check_size(att_context *context, const char *mpi, int size, int launched)
+{
     if (launched == size)
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
@@ -120,11 +125,11 @@ static att_status start(att_context *context, const char *mpi, void *plugin, con
                         att_comm **comm)
 {
     void *state;
-    int rank, size;
+    int rank, size, launched = launched_size();
     const char *failure = transport->start(&state, &rank, &size);
     if (failure)
         return att_fail(context, ATT_ERR_INTERNAL, "%s does not start: %s", mpi, failure);
-    att_status status = check_size(context, mpi, size);
+    att_status status = check_size(context, mpi, size, launched);
     if (status == ATT_OK)
         status = att_comm_create(context, transport, state, rank, size, comm);
     if (status != ATT_OK)

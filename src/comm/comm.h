@@ -67,6 +67,16 @@ att_status att_comm_load(att_context *context, const char *mpi, void **plugin, c
 void att_comm_unload(void *plugin);
 /* comm/launcher.c: the plugin that fits the launcher of this process; NULL: it was started on its own. */
 const char *att_comm_launcher(void);
+/* comm/launcher.c: a launcher that leaves it to the processes to connect, by the environment variables that it sets. */
+typedef struct att_unconnected {
+    const char *name;
+    const char *sizes[2]; /* the variable with the number of processes; NULL */
+    const char *rank;     /* a variable that must be set, too, because users set the other one; NULL: none */
+    const char *advice;
+} att_unconnected;
+/* Returns the launcher if one started several processes that no MPI connects, and NULL if not. *size: the number of
+ * processes. */
+const att_unconnected *att_comm_unconnected(int *size);
 /* comm/comm.c: a communicator over a transport that was started. On failure the caller finishes the transport. */
 att_status att_comm_create(att_context *context, const att_transport *transport, void *state, int rank, int size,
                            att_comm **comm);

@@ -25,6 +25,22 @@ static int number_in(const char *const *names, int least, int missing)
     return missing;
 }
 
+const att_unconnected *att_comm_unconnected(int *size)
+{
+    static const att_unconnected launchers[] = {
+        {"srun", {"SLURM_STEP_NUM_TASKS", NULL}, NULL, "pass srun --mpi=pmix for Open MPI or --mpi=pmi2 for MPICH"},
+        {"torchrun, accelerate or deepspeed", {"WORLD_SIZE", NULL}, "RANK", "start the command with mpirun instead"},
+    };
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers && !att_comm_launcher(); i++) {
+        const char *rank = launchers[i].rank;
+        *size = rank && !getenv(rank) ? 1 : number_in(launchers[i].sizes, 1, 1);
+        if (*size > 1)
+            return &launchers[i];
+    }
+    *size = 1;
+    return NULL;
+}
+
 att_launch att_comm_launched(void)
 {
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", NULL};

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -191,10 +192,46 @@ static void test_alone(void **state)
     att_context_destroy(&context);
 }
 
+/* Processes that a launcher started, and that no MPI connects, would all do the same work. */
+static void test_unconnected(void **state)
+{
+    (void)state;
+    enum { MOST = 3 };
+    static const struct {
+        const char *variables[MOST][2], *mpi, *message; /* message NULL: the process may work alone */
+    } cases[] = {
+        {{{"WORLD_SIZE", "2"}, {"RANK", "0"}}, "auto", "torchrun, accelerate or deepspeed started 2 processes"},
+        {{{"WORLD_SIZE", "2"}, {"RANK", "1"}, {"LOCAL_RANK", "1"}}, NULL, "start the command with mpirun instead"},
+        {{{"WORLD_SIZE", "2"}, {"RANK", "1"}}, "none", NULL},
+        {{{"WORLD_SIZE", "1"}, {"RANK", "0"}, {"LOCAL_RANK", "0"}}, "auto", NULL},
+        {{{"WORLD_SIZE", "8"}}, "auto", NULL},
+        {{{"RANK", "1"}}, "auto", NULL},
+        {{{"SLURM_STEP_NUM_TASKS", "3"}}, "auto", "srun started 3 processes without MPI"},
+        {{{"SLURM_STEP_NUM_TASKS", "3"}}, "none", NULL},
+        {{{"SLURM_STEP_NUM_TASKS", "1"}, {"WORLD_SIZE", "4"}, {"RANK", "0"}}, "auto", "deepspeed started 4 processes"},
+        {{{"SLURM_STEP_NUM_TASKS", "1"}}, "auto", NULL},
+    };
+    att_context *context;
+    assert_int_equal(att_context_create(NULL, &context), ATT_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_comm *comm = NULL;
+        for (int v = 0; v < MOST && cases[i].variables[v][0]; v++)
+            assert_int_equal(setenv(cases[i].variables[v][0], cases[i].variables[v][1], 1), 0);
+        att_status status = att_comm_open(context, cases[i].mpi, &comm);
+        for (int v = 0; v < MOST && cases[i].variables[v][0]; v++)
+            unsetenv(cases[i].variables[v][0]);
+        assert_int_equal(status, cases[i].message ? ATT_ERR_UNSUPPORTED : ATT_OK);
+        if (cases[i].message)
+            assert_non_null(strstr(att_context_message(context), cases[i].message));
+        att_comm_close(&comm);
+    }
+    att_context_destroy(&context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_collectives), cmocka_unit_test(test_channels_at_once),
-                                       cmocka_unit_test(test_figures), cmocka_unit_test(test_abort),
-                                       cmocka_unit_test(test_alone)};
+                                       cmocka_unit_test(test_figures),     cmocka_unit_test(test_abort),
+                                       cmocka_unit_test(test_alone),       cmocka_unit_test(test_unconnected)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,8 @@ for mpi in openmpi mpich; do
         done
     done
     "$RANKS" $mpi >stdout 2>stderr || fail "$mpi without mpirun: $(cat stdout stderr)"
+    WORLD_SIZE=2 RANK=0 "$RANKS" $mpi >stdout 2>stderr && fail "$mpi in the environment of torchrun: $(cat stdout)"
+    grep -q "started 2 processes, but $mpi connects 1" stderr || fail "$mpi in the environment of torchrun: $(cat stderr)"
     ran=1
 done
 [ -n "$ran" ] || { echo 'skipped: there is no MPI'; exit 77; }
