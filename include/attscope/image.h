@@ -1,11 +1,11 @@
 /* attscope/image.h - decodes JPEG, PNG and WebP files to 8-bit pixels.
  *
  * The pixels equal those of Pillow's Image.open(file).convert("RGB") (or "L" for one channel). That means:
- * full-precision inverse DCT and smooth chroma upsampling; alpha is dropped; palettes are expanded; 16-bit colour is
- * truncated to its high byte; 16-bit grey is clipped at 255; CMYK is taken as inverted, as Adobe writes it. Of an
- * animated WebP the first frame is decoded, on a black background. EXIF data, and so the orientation, are ignored. The
- * format is recognised by the first bytes, never by the file name. A JPEG with damaged (but complete) coded data is
- * decoded to the pixels that Pillow makes of it; the log gets a warning.
+ * full-precision inverse DCT and smooth chroma upsampling; alpha is dropped; palettes are expanded; of 16-bit samples
+ * the high byte is kept; CMYK is taken as inverted, as Adobe writes it. Of an animated WebP the first frame is decoded,
+ * on a black background. EXIF data, and so the orientation, are ignored. The format is recognised by the first bytes,
+ * never by the file name. A JPEG with damaged (but complete) coded data is decoded to the pixels that Pillow makes of
+ * it; the log gets a warning. 16-bit grey differs: Pillow, and so timm, clip it at 255, so that nearly all is white.
  */
 #ifndef ATTSCOPE_IMAGE_H
 #define ATTSCOPE_IMAGE_H

@@ -68,8 +68,20 @@ def _one(image: Any) -> Any:
             raise Error("the path of an image is empty")
         return os.fsdecode(image)
     if _is_pil(image):
-        return _as_bytes(np.asarray(image.convert("L" if image.getbands() == ("L",) else "RGB")))
+        return _as_bytes(_of_pil(image))
     raise Error(f"an image is a {type(image).__name__}; expected a path, a PIL image, a numpy array or a torch tensor")
+
+
+def _of_pil(image: Any) -> np.ndarray:
+    """uint8 pixels. Of 16-bit grey the high byte is kept, as of files; PIL's convert() would clip it at 255."""
+    if image.mode.startswith("I;16"):
+        return (np.asarray(image) >> 8).astype(np.uint8)
+    if image.mode in ("I", "F"):
+        raise Error(
+            f"a PIL image has the mode {image.mode}, which does not say which value is white; expected another mode, "
+            "such as L or I;16"
+        )
+    return np.asarray(image.convert("L" if image.mode == "L" else "RGB"))
 
 
 def _of_array(images: Any) -> list[np.ndarray]:

@@ -53,11 +53,11 @@ static void unpack_bits(const uint8_t *packed, int depth, int scale, int count, 
     }
 }
 
-/* Converts 16-bit samples as Pillow does: grey is clipped at 255 (`clip`), other formats keep the high byte. */
-static void unpack_words(const uint8_t *packed, bool clip, int count, uint8_t *out)
+/* Keeps the high byte of 16-bit samples. */
+static void unpack_words(const uint8_t *packed, int count, uint8_t *out)
 {
     for (int i = 0; i < count; i++)
-        out[i] = !clip ? packed[2 * i] : packed[2 * i] ? 255 : packed[2 * i + 1];
+        out[i] = packed[2 * i];
 }
 
 static bool look_up(const struct spng_plte *palette, int width, uint8_t *row)
@@ -83,7 +83,7 @@ static const uint8_t *unpack_row(const png_picture *png, const uint8_t *packed)
     if (depth == 8 && !indexed)
         return packed;
     if (depth == 16)
-        unpack_words(packed, png->kind == ATT_ROW_GREY, count, png->row);
+        unpack_words(packed, count, png->row);
     else
         unpack_bits(packed, depth, indexed ? 1 : 255 / ((1 << depth) - 1), count, png->row);
     return !indexed || look_up(&png->palette, width, png->row) ? png->row : NULL;

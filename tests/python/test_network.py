@@ -27,11 +27,15 @@ PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/pyth
 class Pil:
     """Behaves as an image of PIL, as far as the package uses one."""
 
-    def __init__(self, array):
+    def __init__(self, array, mode="RGBA"):
         self.array = array
+        self.mode = mode
 
     def getbands(self):
-        return ("R", "G", "B", "A")
+        return tuple(self.mode)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
 
     def convert(self, mode):
         assert mode == "RGB"
@@ -69,6 +73,11 @@ class Inputs(Case):
             np.testing.assert_array_equal(network.predict(images, batch_size=2).logits, from_files)
             grey = network.predict(images[0][:, :, 0]).logits
             np.testing.assert_array_equal(network.predict(np.repeat(images[0][:, :, :1], 3, 2)).logits, grey)
+            deep = images[0][:, :, 0].astype(np.uint16) * 256 + 7
+            np.testing.assert_array_equal(network.predict(Pil(deep, "I;16")).logits, grey)
+            for mode in ("I", "F"):
+                with self.assertRaisesRegex(attscope.Error, f"the mode {mode}, which does not say"):
+                    network.predict(Pil(deep, mode))
 
     def test_floats_are_not_transformed(self):
         floats = np.stack([normalised(image) for image in pictures(3)])

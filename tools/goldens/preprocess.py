@@ -169,6 +169,8 @@ with open(folder + "/preprocess.txt", "w") as out:
             out.write(f"decode {name} 0 0 - -\n")
             continue
         image = Image.open(io.BytesIO(data))
+        if name == "grey16.png":  # Pillow would clip it at 255
+            image = Image.frombytes("L", image.size, np.uint8(np.asarray(image) >> 8).tobytes())
         hashes = [fnv(image.convert(mode).tobytes()) for mode in ("RGB", "L")]
         out.write(f"decode {name} {image.width} {image.height} {' '.join(hashes)}\n")
     for sizes in ((1, 1, 3, 5, 7), (9, 7, 1, 9, 3), (9, 7, 3, 4, 7), (33, 47, 3, 224, 20), (90, 61, 3, 31, 21),
