@@ -61,9 +61,11 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * "tar" is also a set of plain tars, which are read in place: a tar for each class, named after it, in a folder or in
  * one tar, such as ImageNet's ILSVRC2012_img_train.tar; or tars of class folders. "shards": WebDataset shards, tars in
  * which the files of a sample follow each other and have the same name up to its first dot: the image (.jpg, .jpeg,
- * .png, .webp), and its label as a number in .cls or as {"label": number} in .json. Their images come in the order of
- * the shards. Classes are named by their numbers, or by the training's names if it has as many classes or more. Such a
- * set is
+ * .png, .webp), and its label, a number or the name of a class, as text in .cls or as {"label": 7} in .json. Numbers
+ * and names together are refused (ERR_FORMAT). With numbers, images come in the order of the shards, and classes are
+ * named by their numbers, or by the training's names if it has as many classes or more. With names, classes and images
+ * are sorted as those of class folders. The log warns about samples without an image or a label and about further
+ * images of samples, which are left out; if nothing is left, opening fails (ERR_FORMAT). Such a set is
  *  - a folder of tars;
  *  - a folder in which the splits are folders of tars (train/n01440764.tar). Splits with class folders can lie beside
  *    them;

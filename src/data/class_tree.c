@@ -524,6 +524,16 @@ static void warn_loose_images(const att_dataset *dataset, int64_t loose)
             loose == 1 ? "" : "s", loose == 1 ? "has" : "have");
 }
 
+att_status att_class_tree_number(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options)
+{
+    ATT_TRY(sort_images(tree, dataset));
+    att_arena arena = {.context = tree->context};
+    att_status status = number_classes(tree, dataset, options, &arena);
+    att_arena_free(&arena);
+    dataset->count = tree->images.count;
+    return status;
+}
+
 att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options)
 {
     if (options->unlabelled)
@@ -537,14 +547,8 @@ att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, co
         return att_fail(tree->context, ATT_ERR_FORMAT,
                         "%s: it contains no " EXTENSIONS " file in a folder named after a class", dataset->path);
     }
-    ATT_TRY(sort_images(tree, dataset));
-    att_arena arena = {.context = tree->context};
-    att_status status = number_classes(tree, dataset, options, &arena);
-    att_arena_free(&arena);
-    dataset->count = tree->images.count;
-    if (status == ATT_OK) {
-        warn_loose_images(dataset, loose);
-        warn_skipped(tree, dataset);
-    }
-    return status;
+    ATT_TRY(att_class_tree_number(tree, dataset, options));
+    warn_loose_images(dataset, loose);
+    warn_skipped(tree, dataset);
+    return ATT_OK;
 }

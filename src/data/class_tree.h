@@ -41,6 +41,10 @@ void att_class_tree_set_split(att_class_tree *tree, att_dataset *dataset, const 
  * classes that can be read in two ways), ERR_NOT_FOUND (no such split), ERR_MISMATCH (a class that the class map
  * lacks), ERR_MEMORY. */
 att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options);
+/* The last step of att_class_tree_resolve(), for a tree of labelled images whose inner paths begin with the class:
+ * sorts the images, and fills the data set's classes, labels and count. Errors: ERR_FORMAT, ERR_MISMATCH, ERR_MEMORY.
+ */
+att_status att_class_tree_number(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options);
 void att_class_tree_free(att_class_tree *tree);
 
 #endif

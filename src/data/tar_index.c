@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
+#include "data/shards.h"
 #include "io/file.h"
 
 static const char magic[] = "attscope tars 2\n";
@@ -37,10 +38,23 @@ att_status att_tar_index_add(att_tar_index *index, const att_tar_entry *entry)
     if (index->count == index->capacity)
         ATT_TRY(reserve(index, index->capacity ? 2 * index->capacity : 256));
     att_tar_entry kept = *entry;
+    const char *name = index->count > 0 ? index->entries[index->count - 1].class_name : "";
+    bool same_name = strcmp(name, entry->class_name) == 0;
     kept.path = att_arena_string(&index->arena, entry->path);
-    if (!kept.path)
-        return att_fail_memory(context, strlen(entry->path) + 1, "the list of images");
+    kept.class_name = same_name ? name : att_arena_string(&index->arena, entry->class_name);
+    if (!kept.path || !kept.class_name)
+        return att_fail_memory(context, strlen(entry->path) + strlen(entry->class_name) + 2, "the list of images");
     index->entries[index->count++] = kept;
+    return ATT_OK;
+}
+
+att_status att_tar_index_count(att_tar_index *index, att_tar_unused *unused, int64_t count, const char *path)
+{
+    if (unused->count == 0 && count > 0)
+        unused->first = att_arena_string(&index->arena, path);
+    if (count > 0 && !unused->first)
+        return att_fail_memory(index->arena.context, strlen(path) + 1, "the list of images");
+    unused->count += count;
     return ATT_OK;
 }
 
@@ -49,6 +63,7 @@ static void drop_entries(att_tar_index *index)
     att_free(index->arena.context, index->entries);
     index->entries = NULL;
     index->count = index->capacity = index->skipped = 0;
+    index->imageless = index->further = (att_tar_unused){.first = ""};
     index->shards = false;
 }
 
@@ -100,10 +115,18 @@ static void put_tars(att_text *text, const att_tar_index *index)
     }
 }
 
+static void put_unused(att_text *text, const att_tar_unused *unused)
+{
+    put_number(text, (uint64_t)unused->count);
+    put_text(text, unused->count > 0 ? unused->first : "");
+}
+
 static void put_entries(att_text *text, const att_tar_index *index)
 {
     put_number(text, index->shards);
     put_number(text, (uint64_t)index->skipped);
+    put_unused(text, &index->imageless);
+    put_unused(text, &index->further);
     put_number(text, (uint64_t)index->count);
     const char *before = "";
     for (int64_t i = 0; i < index->count; i++) {
@@ -113,6 +136,7 @@ static void put_entries(att_text *text, const att_tar_index *index)
         put_number(text, entry->offset);
         put_number(text, entry->size);
         put_number(text, (uint64_t)(entry->label + 1));
+        put_text(text, entry->class_name);
         put_number(text, shared);
         put_text(text, entry->path + shared);
         before = entry->path;
@@ -214,12 +238,14 @@ static bool take_tars(cursor *from, const att_tar_index *index)
 /* path: that of the entry before, and then that of this one. */
 static att_status take_entry(cursor *from, att_tar_index *index, char path[ATT_TAR_MOST_PATH + 1])
 {
-    att_tar_entry entry = {.path = path};
+    char class_name[ATT_SHARD_MOST_NAME + 1];
+    att_tar_entry entry = {.path = path, .class_name = class_name};
     entry.tar = (int32_t)take_number(from, (uint64_t)index->tar_count - 1);
     uint64_t size = index->tars[entry.tar].size;
     entry.offset = take_number(from, size);
     entry.size = take_number(from, size - entry.offset);
     entry.label = (int32_t)take_number(from, ATT_TAR_MOST_LABEL + 1) - 1;
+    take_text(from, class_name, ATT_SHARD_MOST_NAME);
     size_t shared = (size_t)take_number(from, strlen(path));
     take_text(from, path + shared, ATT_TAR_MOST_PATH - shared);
     if (!*path)
@@ -227,12 +253,22 @@ static att_status take_entry(cursor *from, att_tar_index *index, char path[ATT_T
     return from->failed ? ATT_OK : att_tar_index_add(index, &entry);
 }
 
+static att_status take_unused(cursor *from, att_tar_index *index, att_tar_unused *unused)
+{
+    char path[ATT_TAR_MOST_PATH + 1];
+    int64_t count = (int64_t)take_number(from, (uint64_t)max_entries);
+    take_text(from, path, ATT_TAR_MOST_PATH);
+    return att_tar_index_count(index, unused, count, path);
+}
+
 static att_status take_entries(cursor *from, att_tar_index *index)
 {
-    enum { LEAST = 6 }; /* bytes of an entry */
+    enum { LEAST = 7 }; /* bytes of an entry */
     char path[ATT_TAR_MOST_PATH + 1] = "";
     index->shards = take_number(from, 1);
     index->skipped = (int64_t)take_number(from, INT64_MAX);
+    ATT_TRY(take_unused(from, index, &index->imageless));
+    ATT_TRY(take_unused(from, index, &index->further));
     int64_t count = (int64_t)take_number(from, (uint64_t)max_entries);
     if ((uint64_t)count > from->left / LEAST)
         fail_cursor(from);

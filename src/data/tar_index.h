@@ -7,9 +7,11 @@
  * significant first) and the rest, a sequence of numbers in LEB128 and of bytes. A text is its length and its bytes:
  *
  *     number of tars; of each: name, size, modification time (seconds, nanoseconds)
- *     1 if the tars are shards (data/shards.h), else 0; number of skipped members; number of entries
- *     of each entry: tar; offset; size; label + 1; number of bytes that its path shares with the path before; the other
- *     bytes of the path as a text
+ *     1 if the tars are shards (data/shards.h), else 0; number of skipped members
+ *     number and first path of the samples without an image; the same of the further images of samples
+ *     number of entries
+ *     of each entry: tar; offset; size; label + 1; class name; number of bytes that its path shares with the path
+ *     before; the other bytes of the path as a text
  */
 #ifndef ATT_DATA_TAR_INDEX_H
 #define ATT_DATA_TAR_INDEX_H
@@ -27,10 +29,17 @@ typedef struct att_tar_file {
 
 typedef struct att_tar_entry {
     const char *path;
-    uint64_t offset, size; /* of its data in the tar */
-    int32_t tar;           /* number of the tar */
-    int32_t label;         /* -1: none */
+    uint64_t offset, size;  /* of its data in the tar */
+    int32_t tar;            /* number of the tar */
+    int32_t label;          /* -1: none */
+    const char *class_name; /* in shards whose labels are names; "": none */
 } att_tar_entry;
+
+/* Things that the data set does not use. */
+typedef struct att_tar_unused {
+    int64_t count;
+    const char *first; /* path of the first of them; "": there is none */
+} att_tar_unused;
 
 /* Zero-initialise, then set `arena.context`. The arena owns all texts. */
 typedef struct att_tar_index {
@@ -41,12 +50,17 @@ typedef struct att_tar_index {
     att_tar_entry *entries;
     int64_t count, capacity;
     int64_t skipped; /* links, devices, sparse files and unsafe names in the tars */
+    /* Of shards: samples without an image, and images that are not the image of their sample. */
+    att_tar_unused imageless, further;
 } att_tar_index;
 
 enum { ATT_TAR_MOST = 1 << 20, ATT_TAR_MOST_PATH = 8191, ATT_TAR_MOST_LABEL = (1 << 20) - 1 };
 
-/* Adds an entry; copies its path, which has at most ATT_TAR_MOST_PATH bytes. */
+/* Adds an entry; copies its path, which has at most ATT_TAR_MOST_PATH bytes, and its class name, which has at most
+ * ATT_SHARD_MOST_NAME. */
 att_status att_tar_index_add(att_tar_index *index, const att_tar_entry *entry);
+/* Adds `count` things to `unused`, one of the lists of the index, the first of which has this path. */
+att_status att_tar_index_count(att_tar_index *index, att_tar_unused *unused, int64_t count, const char *path);
 /* Writes the index file atomically. */
 att_status att_tar_index_write(const att_tar_index *index, const char *path);
 /* Adds the entries of the index file to an index with the same tars and without entries. After a failure the index has

@@ -105,7 +105,9 @@ static void name_folder(const char *tar, bool named, char folder[ATT_DATA_MAX_NA
     snprintf(folder, ATT_DATA_MAX_NAME, "%.*s%s", (int)length, tar, named ? "/" : "");
 }
 
-static att_status add_file(listing *it, const att_archive *archive, int64_t file, const char *folder, int32_t label)
+/* Adds a file. sample: that of a shard; NULL: none. */
+static att_status add_file(listing *it, const att_archive *archive, int64_t file, const char *folder,
+                           const att_shard_sample *sample)
 {
     char path[ATT_DATA_MAX_NAME];
     int length = snprintf(path, sizeof path, "%s%s", folder, att_archive_name(archive, file));
@@ -117,7 +119,8 @@ static att_status add_file(listing *it, const att_archive *archive, int64_t file
                            .offset = (uint64_t)att_archive_offset(archive, file),
                            .size = att_archive_size(archive, file),
                            .tar = it->tar,
-                           .label = label};
+                           .label = sample ? sample->label : -1,
+                           .class_name = sample ? sample->class_name : ""};
     return att_tar_index_add(it->index, &entry);
 }
 
@@ -136,7 +139,7 @@ static att_status list_inner(listing *it, const att_archive *outer, int64_t file
     att_status status = ATT_OK;
     for (int64_t i = 0; status == ATT_OK && i < att_archive_count(inner); i++)
         if (!att_path_is_hidden(att_archive_name(inner, i)))
-            status = add_file(it, inner, i, inside, -1);
+            status = add_file(it, inner, i, inside, NULL);
     it->index->skipped += att_archive_skipped(inner);
     att_archive_close(&inner);
     return status;
@@ -150,9 +153,22 @@ static att_status list_files(listing *it, const att_archive *archive)
         const char *name = att_archive_name(archive, i);
         if (att_path_is_hidden(name))
             continue;
-        ATT_TRY(att_tar_named(name) ? list_inner(it, archive, i, folder) : add_file(it, archive, i, folder, -1));
+        ATT_TRY(att_tar_named(name) ? list_inner(it, archive, i, folder) : add_file(it, archive, i, folder, NULL));
     }
     return ATT_OK;
+}
+
+static att_status count_unused(listing *it, const att_archive *archive, const char *folder,
+                               const att_shard_sample *sample)
+{
+    char begin[ATT_DATA_MAX_NAME], other[ATT_DATA_MAX_NAME];
+    bool imageless = sample->image < 0 && (sample->labelled || sample->others > 0);
+    if (!imageless && sample->others == 0)
+        return ATT_OK;
+    snprintf(begin, sizeof begin, "%s%s", folder, att_archive_name(archive, sample->begin));
+    snprintf(other, sizeof other, "%s%s", folder, sample->others ? att_archive_name(archive, sample->other) : "");
+    ATT_TRY(att_tar_index_count(it->index, &it->index->imageless, imageless, begin));
+    return att_tar_index_count(it->index, &it->index->further, sample->others, other);
 }
 
 static att_status list_samples(listing *it, const att_archive *archive)
@@ -163,21 +179,27 @@ static att_status list_samples(listing *it, const att_archive *archive)
     while (sample.end < att_archive_count(archive)) {
         ATT_TRY(att_shard_sample_read(archive, it->context, sample.end, &sample));
         if (sample.image >= 0)
-            ATT_TRY(add_file(it, archive, sample.image, folder, sample.label));
+            ATT_TRY(add_file(it, archive, sample.image, folder, &sample));
+        ATT_TRY(count_unused(it, archive, folder, &sample));
         ATT_TRY(att_check_stop(it->context, it->set->folder));
     }
     return ATT_OK;
 }
 
-/* Decides whether the tars are shards: if any image of the first tar with images has a label. */
+/* Decides whether the tars are shards: if any sample of the first tar with images has an image and a label. Labels
+ * apart from images decide only if the images lie in no folder. */
 static att_status decide(listing *it, const att_archive *archive)
 {
-    att_shard_sample sample = {.label = -1};
+    att_shard_sample sample = {.end = 0};
+    bool labels = false;
     while (!it->index->shards && sample.end < att_archive_count(archive)) {
         ATT_TRY(att_shard_sample_read(archive, it->context, sample.end, &sample));
-        it->decided = it->decided || sample.image >= 0;
-        it->index->shards = sample.label >= 0;
+        bool images = sample.image >= 0 || sample.others > 0;
+        it->decided = it->decided || images;
+        it->index->shards = images && sample.labelled;
+        labels = labels || sample.labelled;
     }
+    it->index->shards = it->index->shards || (labels && is_flat(archive));
     return ATT_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "data/annotations.h"
 #include "data/tar_list.h"
 #include "io/file.h"
@@ -15,7 +16,7 @@
 typedef struct tars_source {
     att_tar_set set;
     att_tar_index index;
-    att_class_tree tree; /* not used for shards, whose images are the entries of the index in their order */
+    att_class_tree tree; /* not used for shards whose labels are numbers: their images are the entries of the index */
     const char *base;    /* the names of images are this path and that of their entry */
     int *descriptors;    /* [tars]; -1: the tar is opened for each image */
 } tars_source;
@@ -27,7 +28,7 @@ static bool accepts(const att_dataset *dataset)
 
 static const att_tar_entry *entry_of(const tars_source *source, int64_t image)
 {
-    return &source->index.entries[source->index.shards ? image : source->tree.images.files[image].member];
+    return &source->index.entries[source->tree.images.count > 0 ? source->tree.images.files[image].member : image];
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
@@ -141,19 +142,86 @@ static att_status name_classes(att_dataset *dataset, const att_dataset_options *
     return status;
 }
 
-static att_status label_samples(att_dataset *dataset, const att_dataset_options *options)
+/* Whether the label of a sample is a name. */
+static bool is_named(const att_tar_entry *entry)
+{
+    return *entry->class_name;
+}
+
+/* Removes the samples without a label. Returns how many, and the first of them. */
+static att_tar_unused drop_unlabelled(att_tar_index *index)
+{
+    att_tar_unused dropped = {.count = 0};
+    int64_t kept = 0;
+    for (int64_t i = 0; i < index->count; i++) {
+        const att_tar_entry *entry = &index->entries[i];
+        if (entry->label >= 0 || is_named(entry))
+            index->entries[kept++] = *entry;
+        else if (dropped.count++ == 0)
+            dropped.first = entry->path;
+    }
+    index->count = kept;
+    return dropped;
+}
+
+static void append_unused(att_text *text, const char *what, const att_tar_unused *unused)
+{
+    if (unused->count > 0)
+        att_text_append(text, "; %s: %lld (first: %s)", what, (long long)unused->count, unused->first);
+}
+
+/* Says what the shards have that is not used. Fails if they have nothing else. */
+static att_status report_unused(const att_dataset *dataset, const att_tar_unused *unlabelled)
+{
+    static const char used_of[] = "%s: %lld of %lld samples can be used%s";
+    const tars_source *source = dataset->source;
+    const att_tar_index *index = &source->index;
+    long long used = (long long)index->count, all = used + (long long)(index->imageless.count + unlabelled->count);
+    att_text text = {.context = dataset->context};
+    append_unused(&text, "samples without an image", &index->imageless);
+    append_unused(&text, "samples without a label", unlabelled);
+    append_unused(&text, "images other than that of their sample", &index->further);
+    if (text.length > 0 || used == 0)
+        att_text_append(
+            &text,
+            "; a sample is KEY.jpg, .jpeg, .png or .webp with its label, a class name or a number from 0 to "
+            "%d, in KEY.cls or the \"label\" of KEY.json, next to each other and with no dot in KEY",
+            ATT_TAR_MOST_LABEL);
+    att_status status = ATT_OK;
+    if (text.failed)
+        status = att_fail_memory(dataset->context, text.length, dataset->path);
+    else if (used == 0)
+        status = att_fail(dataset->context, ATT_ERR_FORMAT, used_of, dataset->path, used, all, text.data);
+    else if (text.length > 0)
+        att_log(dataset->context, ATT_LOG_WARNING, used_of, dataset->path, used, all, text.data);
+    att_text_free(&text);
+    return status;
+}
+
+/* Numbers and names together can be read in two ways. *named: whether the labels are names. */
+static att_status check_labels(const att_dataset *dataset, bool *named)
+{
+    const tars_source *source = dataset->source;
+    const att_tar_entry *entries = source->index.entries;
+    *named = is_named(&entries[0]);
+    for (int64_t i = 1; i < source->index.count; i++) {
+        const att_tar_entry *name = &entries[*named ? 0 : i], *number = &entries[*named ? i : 0];
+        if (is_named(&entries[i]) != *named)
+            return att_fail(dataset->context, ATT_ERR_FORMAT,
+                            "%s/%s has the label \"%s\", and %s/%s has the label %d; expected only names of classes or "
+                            "only numbers",
+                            source->base, name->path, name->class_name, source->base, number->path, number->label);
+    }
+    return ATT_OK;
+}
+
+static att_status label_by_number(att_dataset *dataset, const att_dataset_options *options)
 {
     const tars_source *source = dataset->source;
     int highest = 0;
     for (int64_t i = 0; i < dataset->count; i++) {
-        const att_tar_entry *entry = &source->index.entries[i];
-        if (entry->label < 0)
-            return att_fail(dataset->context, ATT_ERR_FORMAT,
-                            "%s/%s has no label; expected a file of the same name that ends in .cls and holds a "
-                            "number from 0 to %d, or in .json and holds {\"label\": number}",
-                            source->base, entry->path, ATT_TAR_MOST_LABEL);
-        dataset->labels[i] = entry->label;
-        highest = entry->label > highest ? entry->label : highest;
+        dataset->labels[i] = source->index.entries[i].label;
+        highest = dataset->labels[i] > highest ? dataset->labels[i] : highest;
     }
     ATT_TRY(name_classes(dataset, options, highest));
     if (highest >= dataset->classes.count)
@@ -163,18 +231,50 @@ static att_status label_samples(att_dataset *dataset, const att_dataset_options 
     return ATT_OK;
 }
 
+/* Makes a tree of paths "<label>/<number>.png", which have the order of the shards within each class. */
+static att_status label_by_name(att_dataset *dataset, const att_dataset_options *options)
+{
+    enum { NUMBER = 32 };
+    tars_source *source = dataset->source;
+    source->tree.moved.context = dataset->context;
+    for (int64_t i = 0; i < source->index.count; i++) {
+        const char *class_name = source->index.entries[i].class_name;
+        size_t size = strlen(class_name) + NUMBER;
+        char *path = att_arena_allocate(&source->tree.moved, size);
+        if (!path)
+            return att_fail_memory(dataset->context, size, "the list of images");
+        snprintf(path, size, "%s/%lld.png", class_name, (long long)i);
+        ATT_TRY(att_class_tree_add(&source->tree, path, i));
+    }
+    return att_class_tree_number(&source->tree, dataset, options);
+}
+
+static att_status allocate_labels(att_dataset *dataset, int64_t count)
+{
+    dataset->labels = att_allocate_array(dataset->context, (size_t)count, sizeof *dataset->labels);
+    if (!dataset->labels)
+        return att_fail_memory(dataset->context, (size_t)count * sizeof *dataset->labels, "the list of images");
+    dataset->count = count;
+    return ATT_OK;
+}
+
 static att_status resolve_shards(att_dataset *dataset, const att_dataset_options *options)
 {
-    const tars_source *source = dataset->source;
-    size_t count = (size_t)source->index.count;
+    tars_source *source = dataset->source;
+    att_tar_unused unlabelled = {.count = 0};
+    bool named = false;
     dataset->kind = "shards";
-    dataset->labels = att_allocate_array(dataset->context, count, sizeof *dataset->labels);
-    if (!dataset->labels)
-        return att_fail_memory(dataset->context, count * sizeof *dataset->labels, "the list of images");
-    dataset->count = source->index.count;
     if (!options->unlabelled)
-        return label_samples(dataset, options);
-    memset(dataset->labels, -1, count * sizeof *dataset->labels);
+        unlabelled = drop_unlabelled(&source->index);
+    ATT_TRY(report_unused(dataset, &unlabelled));
+    if (!options->unlabelled)
+        ATT_TRY(check_labels(dataset, &named));
+    if (named)
+        return label_by_name(dataset, options);
+    ATT_TRY(allocate_labels(dataset, source->index.count));
+    if (!options->unlabelled)
+        return label_by_number(dataset, options);
+    memset(dataset->labels, -1, (size_t)dataset->count * sizeof *dataset->labels);
     return ATT_OK;
 }
 
@@ -182,7 +282,6 @@ static att_status resolve_tree(att_dataset *dataset, const att_dataset_options *
 {
     tars_source *source = dataset->source;
     dataset->kind = "tar";
-    source->tree.context = dataset->context;
     source->tree.read = read_text;
     for (int64_t i = 0; i < source->index.count; i++)
         ATT_TRY(att_class_tree_add(&source->tree, source->index.entries[i].path, i));

@@ -2,6 +2,9 @@
 #ifndef TESTS_DATA_TAR_FILES_H
 #define TESTS_DATA_TAR_FILES_H
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "data/pictures.h"
 
 /* Writes the path of a file in the scratch folder, whose folder it creates. */
@@ -51,6 +54,22 @@ static inline void pack_sample(pack *to, const char *key, int value, const char 
     snprintf(name, sizeof name, "%s.%s", key, ending);
     if (text)
         pack_entry(to, name, AE_IFREG, NULL, text, strlen(text));
+}
+
+/* Changes a byte of a file, but not its modification time. */
+static inline void damage(const char *path, long at)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    fseek(file, at, at < 0 ? SEEK_END : SEEK_SET);
+    int byte = fgetc(file);
+    fseek(file, at, at < 0 ? SEEK_END : SEEK_SET);
+    fputc(byte ^ 0x55, file);
+    assert_int_equal(fclose(file), 0);
+    struct timespec times[2] = {info.st_atim, info.st_mtim};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
 #endif

@@ -135,45 +135,164 @@ static void classes_of_shards_have_names(void **state)
     expect_failure(self, path, NULL, map, ATT_ERR_MISMATCH, "label 3, but the class map");
 }
 
-/* Files of a sample in any order; files that are neither image nor label; a sample without an image. */
+/* Files of a sample in any order, and files of samples that are neither image nor label. */
 static void samples_are_recognised(void **state)
 {
     scratch *self = *state;
-    static const char *const bad[] = {"", "x", "-1", "1048576", "3 4", "99999999999999999999"};
     pack made = pack_open(self->path, "ustar");
     pack_entry(&made, "a.cls", AE_IFREG, NULL, "2", 1);
     pack_entry(&made, "a.json", AE_IFREG, NULL, "{\"label\": 0}", 12);
-    pack_picture(&made, "a.seg.png", 8);
+    pack_entry(&made, "a.txt", AE_IFREG, NULL, "a dog", 5);
     pack_picture(&made, "a.png", 9);
-    pack_entry(&made, "b.cls", AE_IFREG, NULL, "1", 1);
     pack_entry(&made, "._c.cls", AE_IFREG, NULL, "1", 1);
     pack_entry(&made, "c.json", AE_IFREG, NULL, "{\"label\": 1, \"x\": [{}]}", 23);
     pack_entry(&made, "._c.png", AE_IFREG, NULL, "AppleDouble", 11);
     pack_picture(&made, "c.png", 10);
+    pack_sample(&made, "d", 11, "json", "{\"label\": \"3\"}");
+    pack_sample(&made, "e", 12, "cls",
+                "\xEF\xBB\xBF"
+                "0\r\n");
     pack_close(&made);
     att_dataset *dataset = open_set(self, self->path, NULL, NULL);
-    assert_int_equal(att_dataset_count(dataset), 2);
-    assert_image(self, dataset, 0, 2, 9);
-    assert_image(self, dataset, 1, 1, 10);
+    static const int labels[] = {2, 1, 3, 0};
+    assert_int_equal(att_dataset_count(dataset), 4);
+    for (int i = 0; i < 4; i++)
+        assert_image(self, dataset, i, labels[i], 9 + i);
+    assert_int_equal(self->warnings, 0);
     att_dataset_close(&dataset);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        made = pack_open(self->path, "ustar");
-        pack_sample(&made, "a", 1, "cls", "1");
-        pack_sample(&made, "b", 2, "cls", bad[i]);
+}
+
+/* Each sample is a line of files, of which those that end in ".png" are pictures. The sentence names all that is not
+ * used. */
+static void what_cannot_be_used_is_named(void **state)
+{
+    enum { FILES = 6 };
+    scratch *self = *state;
+    static const struct {
+        const char *files[FILES][2];
+        int used;
+        const char *sentence;
+    } cases[] = {
+        {{{"1.png"}, {"1.cls", "1"}, {"2.5.png"}, {"2.5.cls", "2"}},
+         1,
+         "1 of 2 samples can be used; samples without an image: 1 (first: file/2.5.png); images other than that of "
+         "their "
+         "sample: 1 (first: file/2.5.png); a sample is KEY.jpg"},
+        {{{"2.5.png"}, {"2.5.cls", "2"}},
+         0,
+         "file: 0 of 1 samples can be used; samples without an image: 1 (first: file/2.5.png); images other"},
+        {{{"2.5.png"}, {"2.5.json", "{\"label\": 2}"}}, 0, "file: 0 of 1 samples can be used; samples without an"},
+        {{{"in/2.5.png"}, {"in/2.5.cls", "2"}}, 0, "file: 0 of 1 samples can be used; samples without an image"},
+        {{{"a.left.png"}, {"a.right.png"}, {"a.cls", "3"}},
+         0,
+         "0 of 1 samples can be used; samples without an image: 1 (first: file/a.left.png); images other than that "
+         "of their sample: 2 (first: file/a.left.png)"},
+        {{{"a.png"}, {"a.jpg"}, {"a.seg.png"}, {"a.cls", "3"}},
+         1,
+         "1 of 1 samples can be used; images other than that of their sample: 2 (first: file/a.jpg); a sample"},
+        {{{"a.png"}, {"b.png"}, {"a.cls", "3"}, {"b.cls", "4"}},
+         0,
+         "0 of 4 samples can be used; samples without an image: 2 (first: file/a.cls); samples without a label: 2 "
+         "(first: file/a.png); a sample is KEY.jpg, .jpeg, .png or .webp with its label"},
+        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.json", "{\"label\": 1"}, {"c.png"}, {"c.json", "{}"}},
+         1,
+         "1 of 3 samples can be used; samples without a label: 2 (first: file/b.png); a sample"},
+        {{{"a.png"}, {"a.cls", "1"}, {"b.cls", "1"}},
+         1,
+         "1 of 2 samples can be used; samples without an image: 1 (first"},
+        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", ""}}, 1, "samples without a label: 1 (first: file/b.png)"},
+        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", "-1"}}, 1, "samples without a label: 1 (first: file/b.png)"},
+        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", "1048576"}}, 1, "samples without a label: 1 (first: file/b"},
+        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", "99999999999999999999"}}, 1, "without a label: 1 (first: f"},
+        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", "a/b"}}, 1, "samples without a label: 1 (first: file/b.png)"},
+        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", "a\nb"}}, 1, "samples without a label: 1 (first: file/b.p"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pack made = pack_open(self->path, "ustar");
+        for (int f = 0; f < FILES && cases[i].files[f][0]; f++) {
+            const char *name = cases[i].files[f][0], *text = cases[i].files[f][1];
+            if (text)
+                pack_entry(&made, name, AE_IFREG, NULL, text, strlen(text));
+            else
+                pack_picture(&made, name, 7 + f);
+        }
         pack_close(&made);
-        expect_failure(self, self->path, NULL, NULL, ATT_ERR_FORMAT, "file/b.png has no label; expected");
+        if (cases[i].used == 0) {
+            expect_failure(self, self->path, NULL, NULL, ATT_ERR_FORMAT, cases[i].sentence);
+            continue;
+        }
+        said log;
+        att_dataset *dataset;
+        att_context *context = said_context(&log);
+        assert_int_equal(att_dataset_open(context, self->path, NULL, &dataset), ATT_OK);
+        assert_int_equal(att_dataset_count(dataset), cases[i].used);
+        assert_said(&log, cases[i].sentence);
+        att_dataset_close(&dataset);
+        att_context_destroy(&context);
+    }
+}
+
+/* Images without a label count where no labels are needed. */
+static void samples_without_labels_are_images(void **state)
+{
+    scratch *self = *state;
+    att_dataset *dataset;
+    pack made = pack_open(self->path, "ustar");
+    pack_sample(&made, "a", 1, "cls", "1");
+    pack_sample(&made, "b", 2, "cls", "");
+    pack_sample(&made, "c", 3, "cls", "dog");
+    pack_close(&made);
+    att_dataset_options options = att_dataset_options_defaults();
+    options.unlabelled = true;
+    assert_int_equal(att_dataset_open(self->context, self->path, &options, &dataset), ATT_OK);
+    assert_int_equal(att_dataset_count(dataset), 3);
+    for (int i = 0; i < 3; i++)
+        assert_image(self, dataset, i, -1, 1 + i);
+    att_dataset_close(&dataset);
+    assert_int_equal(self->warnings, 0);
+}
+
+static void labels_can_be_names(void **state)
+{
+    scratch *self = *state;
+    static const char *const trained[] = {"ape", "bird of paradise", "cat", "dog"};
+    static const int labels[] = {1, 0, 2, 1}, trained_labels[] = {2, 1, 3, 2}, values[] = {1, 2, 3, 4};
+    char map[128], path[512];
+    pack made = pack_open(tar_path(self, "set/names-0.tar", path), "ustar");
+    pack_sample(&made, "a", 1, "cls", "cat\n");
+    pack_sample(&made, "b", 2, "json", "{\"label\": \"bird of paradise\"}");
+    pack_close(&made);
+    made = pack_open(tar_path(self, "set/names-1.tar", path), "ustar");
+    pack_sample(&made, "c", 3, "cls", "dog");
+    pack_sample(&made, "d", 4, "cls", " cat\r\n");
+    pack_close(&made);
+    snprintf(path, sizeof path, "%s/set", self->folder);
+    for (int with = 0; with < 2; with++) {
+        att_dataset *dataset;
         att_dataset_options options = att_dataset_options_defaults();
-        options.unlabelled = true;
-        assert_int_equal(att_dataset_open(self->context, self->path, &options, &dataset), ATT_OK);
-        assert_image(self, dataset, 1, -1, 2);
+        options.trained = with ? trained : NULL;
+        options.trained_count = with ? 4 : 0;
+        assert_int_equal(att_dataset_open(self->context, path, &options, &dataset), ATT_OK);
+        assert_string_equal(att_dataset_format(dataset), "shards");
+        assert_int_equal(att_dataset_count(dataset), 4);
+        assert_int_equal(att_dataset_class_count(dataset), with ? 4 : 3);
+        assert_string_equal(att_dataset_class_name(dataset, with), "bird of paradise");
+        /* by class: b, a, d, c */
+        static const int order[] = {1, 0, 3, 2};
+        for (int i = 0; i < 4; i++)
+            assert_image(self, dataset, i, (with ? trained_labels : labels)[order[i]], values[order[i]]);
+        assert_name_ends(dataset, 3, "/set/names-1.tar/c.png");
         att_dataset_close(&dataset);
     }
-    made = pack_open(self->path, "ustar");
-    pack_sample(&made, "a", 1, "json", "{\"label\": 1}");
-    pack_sample(&made, "b", 2, "json", "{\"label\": \"1\"}");
-    pack_sample(&made, "c", 2, "json", "{\"label\": 1");
+    text_write(self, "map.txt", "cat\n");
+    snprintf(map, sizeof map, "%s/map.txt", self->folder);
+    expect_failure(self, path, NULL, map, ATT_ERR_MISMATCH, "is not in the class map");
+    made = pack_open(tar_path(self, "set/names-1.tar", path), "ustar");
+    pack_sample(&made, "c", 3, "cls", "3");
     pack_close(&made);
-    expect_failure(self, self->path, NULL, NULL, ATT_ERR_FORMAT, "file/b.png has no label");
+    snprintf(path, sizeof path, "%s/set", self->folder);
+    expect_failure(self, path, NULL, NULL, ATT_ERR_FORMAT, "names-0.tar/a.png has the label \"cat\", and ");
+    assert_int_equal(self->warnings, 0);
 }
 
 static void compressed_shards_are_refused(void **state)
@@ -282,11 +401,54 @@ static att_status open_shards(scratch *self)
     return open_and_read(self, self->folder, "train", NULL);
 }
 
+/* Writes a shard whose labels are names, with a sample that has no image and one that has no label. */
+static void write_named(const scratch *self, const char *name, int count)
+{
+    char path[512], key[16];
+    pack made = pack_open(tar_path(self, name, path), "gnutar");
+    for (int i = 0; i < count; i++) {
+        snprintf(key, sizeof key, "%04d", i);
+        pack_sample(&made, key, i % 100, "cls", i % 2 ? "odd" : "even");
+    }
+    pack_sample(&made, "x.y", 7, "cls", "odd");
+    pack_picture(&made, "z.png", 7);
+    pack_close(&made);
+}
+
+static void an_index_keeps_names_and_what_cannot_be_used(void **state)
+{
+    enum { COUNT = 1000 };
+    scratch *self = *state;
+    char path[512], tar[512];
+    write_named(self, "set/train.tar", COUNT);
+    snprintf(path, sizeof path, "%s/set", self->folder);
+    for (int pass = 0; pass < 2; pass++) {
+        said log;
+        att_dataset *dataset;
+        att_context *context = said_context(&log);
+        assert_int_equal(att_dataset_open(context, path, NULL, &dataset), ATT_OK);
+        assert_int_equal(att_dataset_count(dataset), COUNT);
+        assert_string_equal(att_dataset_class_name(dataset, 1), "odd");
+        for (int i = 0; i < COUNT; i += 333)
+            assert_image(self, dataset, i, i >= COUNT / 2, 2 * i % COUNT % 100 + (i >= COUNT / 2));
+        assert_said(&log,
+                    "1000 of 1002 samples can be used; samples without an image: 1 (first: train.tar/x.y.png); "
+                    "samples without a label: 1 (first: train.tar/z.png); images other than that of their "
+                    "sample: 1 (first: train.tar/x.y.png)");
+        att_dataset_close(&dataset);
+        att_context_destroy(&context);
+        if (pass == 0) /* a listing would fail now */
+            damage(tar_path(self, "set/train.tar", tar), 512 * 2);
+    }
+}
+
 static void lack_of_memory_is_reported_without_leaks(void **state)
 {
     scratch *self = *state;
     write_shards(self, "train", true);
     text_write(self, "_info.json", "{\"splits\": {\"train\": {\"filenames\": [\"train-0001.tar\"]}}}");
+    assert_survives_lack_of_memory(self, open_shards);
+    write_named(self, "train-0001.tar", 3);
     assert_survives_lack_of_memory(self, open_shards);
 }
 
@@ -297,7 +459,11 @@ int main(void)
         scratch_test(an_info_file_lists_the_shards),
         scratch_test(classes_of_shards_have_names),
         scratch_test(samples_are_recognised),
+        scratch_test(what_cannot_be_used_is_named),
+        scratch_test(samples_without_labels_are_images),
+        scratch_test(labels_can_be_names),
         scratch_test(compressed_shards_are_refused),
+        scratch_test(an_index_keeps_names_and_what_cannot_be_used),
         scratch_test(any_number_of_processes_sees_one_order),
         scratch_test(lack_of_memory_is_reported_without_leaks),
     };

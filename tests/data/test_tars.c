@@ -253,22 +253,6 @@ static const char *find_index(const char *folder, char path[512])
     return found ? path : NULL;
 }
 
-/* Changes a byte of a file, but not its modification time. */
-static void damage(const char *path, long at)
-{
-    struct stat info;
-    assert_int_equal(stat(path, &info), 0);
-    FILE *file = fopen(path, "r+b");
-    assert_non_null(file);
-    fseek(file, at, at < 0 ? SEEK_END : SEEK_SET);
-    int byte = fgetc(file);
-    fseek(file, at, at < 0 ? SEEK_END : SEEK_SET);
-    fputc(byte ^ 0x55, file);
-    assert_int_equal(fclose(file), 0);
-    struct timespec times[2] = {info.st_atim, info.st_mtim};
-    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-}
-
 static void assert_many(scratch *self, const char *path)
 {
     att_dataset *dataset = open_set(self, path, NULL, NULL);

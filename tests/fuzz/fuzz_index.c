@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include "core/random.h"
+#include "data/shards.h"
 #include "data/tar_index.h"
 
 enum { TAR_BYTES = 1 << 16, MOST = 1 << 14 };
@@ -25,6 +26,7 @@ static void check(const att_tar_index *index)
         fuzz_require(entry->offset <= TAR_BYTES && entry->size <= TAR_BYTES - entry->offset,
                      "an entry lies in its tar");
         fuzz_require(*entry->path && strlen(entry->path) <= ATT_TAR_MOST_PATH, "an entry has a path");
+        fuzz_require(strlen(entry->class_name) <= ATT_SHARD_MOST_NAME, "a class name is short");
         fuzz_require(entry->label >= -1 && entry->label <= ATT_TAR_MOST_LABEL, "a label has no other value");
     }
 }

@@ -246,7 +246,7 @@ static void make_archive(const char *name, const char *format, bool packed)
 static void make_index(void)
 {
     static const char entries[] =
-        "\0\0\2\0\x80\4\x64\0\0\7cat/0.x\1\x80\4\x64\3\4\3"
+        "\1\0\1\1a\0\0\2\0\x80\4\x64\0\0\0\7cat/0.x\1\x80\4\x64\3\2no\4\3"
         "1.x";
     keep("index", "entries", entries, sizeof entries - 1);
 }
