@@ -329,7 +329,8 @@ function scoreOf(run) {
 const VOLATILE = new Set([
   "event", "epoch", "step", "seconds", "fingerprint", "output", "experiment", "resume", "threads", "workers",
   "lanes", "log_interval", "checkpoint_hist", "recovery_interval", "checkpoint", "weights", "status", "message",
-  "measure", "measure_every", "measure_nodes", "entropy_bound", "tokens", "cache_bytes",
+  "measure", "measure_every", "measure_nodes", "entropy_bound", "tokens", "cache_bytes", "epoch_images",
+  "epoch_updates",
 ]);
 const MEASUREMENT_KEYS = new Set(["images", "split", "use_ema", "class_map", "contents"]);
 

@@ -376,6 +376,27 @@ static void log_alerts(const att_trainer *trainer)
         att_log(trainer->context, ATT_LOG_INFO, "alert: %s", att_alerts_rule(i));
 }
 
+/* Says what an epoch leaves out, and how many updates it makes. */
+static void log_epoch_size(const att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    const int64_t images = att_dataset_count(trainer->run.data->train), used = trainer->batches * options->batch_size;
+    const int64_t updates = att_trainer_updates_per_epoch(trainer);
+    const int64_t last = trainer->batches - (updates - 1) * options->grad_accum_steps;
+    if (trainer->state.epoch >= options->epochs || !att_trainer_writes(trainer))
+        return;
+    if (used < images)
+        att_log(trainer->context, ATT_LOG_INFO,
+                "each epoch trains on %lld of %lld images, in %lld update%s: the last %lld of its random order would "
+                "not fill a batch of %d (--batch-size, batch_size) and %s left out",
+                (long long)used, (long long)images, (long long)updates, updates == 1 ? "" : "s",
+                (long long)(images - used), options->batch_size, images - used == 1 ? "is" : "are");
+    if (last < options->grad_accum_steps)
+        att_log(trainer->context, ATT_LOG_INFO,
+                "the last update of each epoch has %lld batch%s, not %d (--grad-accum-steps, grad_accum_steps)",
+                (long long)last, last == 1 ? "" : "es", options->grad_accum_steps);
+}
+
 att_status att_train(const att_model *model, att_weights *weights, const att_train_data *data,
                      const att_train_options *options, att_train_result *result)
 {
@@ -385,6 +406,7 @@ att_status att_train(const att_model *model, att_weights *weights, const att_tra
         att_trainer_log_processes(&trainer);
         trainer.first_update = trainer.state.update;
         log_alerts(&trainer);
+        log_epoch_size(&trainer);
         status = att_trainer_emit_begin(&trainer);
         if (status == ATT_OK)
             status = run_epochs(&trainer);

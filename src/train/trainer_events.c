@@ -6,6 +6,7 @@
 #include "core/text.h"
 #include "train/clock.h"
 #include "train/options.h"
+#include "train/prepare.h"
 #include "train/trainer.h"
 
 enum { FIELDS_MAX = 64, MESSAGE_SIZE = 2048, METRIC_NAME = 64 };
@@ -130,10 +131,12 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
         {.name = "task", .text = trainer->task->info.name},
         {.name = "parameters", .number = (double)att_graph_parameter_elements(att_model_graph(run->model))},
         {.name = "train_images", .number = (double)att_dataset_count(run->data->train)},
+        {.name = "epoch_images", .number = (double)(trainer->batches * trainer->options->batch_size)},
+        {.name = "epoch_updates", .number = (double)att_trainer_updates_per_epoch(trainer)},
         {.name = "listing", .text = run->listing},
         {.name = "fingerprint", .text = run->fingerprint},
     };
-    int count = 6;
+    int count = 8;
     if (att_comm_size(trainer->options->comm) > 1)
         fields[count++] =
             (att_event_field){.name = "processes", .number = (double)att_comm_size(trainer->options->comm)};

@@ -72,6 +72,14 @@ grep -qxF 'epochs: 1' out/short/args.yaml || fail 'the command line does not win
 train 0 rare --epochs 2 --batch-size 8 --grad-accum-steps 3 --log-interval 1000
 [ "$(grep '^train ' stderr | cut -d' ' -f1-4)" = 'train 1/2  3/12' ] || fail "lines of progress: $(cat stderr)"
 
+# What does not fill a batch or an update is counted, in words and in the records.
+train 0 uneven --epochs 2 --batch-size 30 --grad-accum-steps 2
+err_has 'each epoch trains on 90 of 96 images, in 2 updates: the last 6 of its random order would not fill a batch of 30 (--batch-size, batch_size) and are left out'
+err_has 'the last update of each epoch has 1 batch, not 2 (--grad-accum-steps, grad_accum_steps)'
+out_has 'vit_tiny_patch16_224: 2 epochs, 4 updates'
+grep -q '"event":"run_begin".*"train_images":96,"epoch_images":90,"epoch_updates":2,' out/uneven/metrics.jsonl ||
+    fail "$command_line: run_begin: $(head -1 out/uneven/metrics.jsonl)"
+
 # A training of no epochs saves the initial weights; a training from them equals a training from the seed.
 train 0 untrained --epochs 0 --model-ema
 out_is <<'TEXT'
