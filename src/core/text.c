@@ -81,10 +81,14 @@ static int count_lines(const char *text)
     return lines;
 }
 
+size_t att_text_bom_size(const char *text)
+{
+    return strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
+
 att_status att_text_lines(att_arena *arena, const char *origin, char *text, size_t size, const char ***lines,
                           int *count)
 {
-    static const char mark[] = "\xEF\xBB\xBF";
     if (strlen(text) != size)
         return att_fail(arena->context, ATT_ERR_FORMAT,
                         "%s holds zero bytes; expected a list in UTF-8, with one entry on each line", origin);
@@ -93,7 +97,7 @@ att_status att_text_lines(att_arena *arena, const char *origin, char *text, size
     if (!*lines)
         return att_fail_memory(arena->context, bytes, origin);
     *count = 0;
-    for (char *line = text + (strncmp(text, mark, strlen(mark)) == 0 ? strlen(mark) : 0), *next; line; line = next) {
+    for (char *line = text + att_text_bom_size(text), *next; line; line = next) {
         size_t length = strcspn(line, "\n");
         next = line[length] ? line + length + 1 : NULL;
         length -= length > 0 && line[length - 1] == '\r';

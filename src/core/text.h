@@ -26,6 +26,8 @@ ATT_FOR_LAB bool att_text_matches_any(const char *patterns, const char *text);
 /* Returns the Damerau-Levenshtein distance, in which swapping two adjacent characters counts as one edit. Returns 128
  * if a text is longer than 127 bytes. */
 int att_text_distance(const char *a, const char *b);
+/* Returns the length in bytes of the UTF-8 byte order mark at the beginning of the text: 3, or 0 if there is none. */
+size_t att_text_bom_size(const char *text);
 /* Splits a list that a user wrote into its lines, in place: without a byte order mark, the carriage returns of Windows'
  * line ends, and blank lines at the end. The arena holds the array *lines. origin: begins the message. Errors:
  * ERR_FORMAT (a zero byte within `size`), ERR_MEMORY. */

@@ -15,7 +15,7 @@
 att_status att_system_fail(att_context *context, int code, const char *path, const char *action);
 
 /* open(), repeated while signals interrupt it. Returns the descriptor, which child processes do not inherit, or -1. */
-int att_system_open(const char *path, int flags);
+ATT_FOR_LAB int att_system_open(const char *path, int flags);
 /* Opens a file for writing, which is created if it is missing, without following a symbolic link at `path`. flags:
  * further flags of open(). */
 int att_system_create(const char *path, int flags);
