@@ -1,18 +1,14 @@
 /* Opens a checkpoint and classifies an image.
  *
- *   predict [CHECKPOINT IMAGE [MODEL]]
+ *   predict CHECKPOINT IMAGE [MODEL]
  *   predict output/first cat.jpg
  *   predict deit_tiny_patch16_224.safetensors tench.jpg deit_tiny_patch16_224
  *
- * MODEL is needed only if neither the checkpoint nor a file beside it names the network. Without arguments, uses files
- * of the test data ($ATT_SHARED).
+ * MODEL is needed only if neither the checkpoint nor a file beside it names the network.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <attscope/attscope.h>
-
-enum { SKIPPED = 77 };
 
 static void print(void *user, const char *line)
 {
@@ -39,21 +35,16 @@ static att_status predict(att_context *context, const char *checkpoint, const ch
 
 int main(int count, char **arguments)
 {
-    const char *shared = getenv("ATT_SHARED"), *name = "deit_tiny_patch16_224";
-    char checkpoint[1024], image[1024];
-    snprintf(checkpoint, sizeof checkpoint, "%s/data/weights/%s.safetensors", shared ? shared : "", name);
-    snprintf(image, sizeof image, "%s/data/imagenet200/val/n01440764/n01440764_tench.JPEG", shared ? shared : "");
-
+    if (count < 3 || count > 4) {
+        fprintf(stderr, "usage: predict CHECKPOINT IMAGE [MODEL]\n");
+        return 2;
+    }
     att_context *context = NULL;
     att_status status = att_context_create(NULL, &context);
-    if (status == ATT_OK && count >= 3)
+    if (status == ATT_OK)
         status = predict(context, arguments[1], arguments[2], count > 3 ? arguments[3] : NULL);
-    else if (status == ATT_OK)
-        status = predict(context, checkpoint, image, name);
     if (status != ATT_OK)
         fprintf(stderr, "%s: %s\n", att_status_name(status), context ? att_context_message(context) : "");
     att_context_destroy(&context);
-    if (status == ATT_ERR_NOT_FOUND && count < 3)
-        return SKIPPED;
     return status != ATT_OK;
 }

@@ -1,37 +1,72 @@
 # Sourced by the tests of the command: checks of its output, and a data set that trains in a second.
 set -u
 shopt -s lastpipe # so that a failure in `... | err_is` counts
-if [ -z "${ATTSCOPE:-}" ]; then
-    echo 'skipped: ATTSCOPE does not name the command'
-    exit 77
-fi
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset ATTSCOPE_CPU
-failures=0
-
-# Whether the command was built with sanitizers, which make everything several times slower.
-sanitized() { [ -n "${ATT_SANITIZE:-}" ]; }
-
-# Ends the test here, with this reason, if the command was built with sanitizers.
-only_unsanitized() { # REASON
-    sanitized || return 0
-    echo "skipped: $1"
-    [ $failures -eq 0 ]
-    exit
-}
+failures=0 commands=0
 
 fail() {
     echo "FAILED: $*"
     failures=$((failures + 1))
 }
 
+# Every test ends with this.
+finish() { exit $((failures > 0)); }
+
+# skip REASON: ends the test here. ctest counts it as skipped, unless it has run the command before.
+skip() {
+    if [ $((commands + failures)) -gt 0 ]; then
+        echo "skipped in part: $1"
+        finish
+    fi
+    echo "skipped: $1"
+    exit 77
+}
+
+# needs PROGRAM...: skips the rest of the test if one of them is not installed.
+needs() {
+    local program
+    for program; do command -v "$program" >/dev/null || skip "there is no $program"; done
+}
+
+# needs_shared FILE...: skips the rest of the test if the folder of optional data, $ATT_SHARED, lacks one of them.
+needs_shared() {
+    local file
+    for file; do [ -e "${ATT_SHARED:-/nowhere}/$file" ] || skip "ATT_SHARED has no $file"; done
+}
+
+# Skips the rest of the test if `attscope serve` was left out of the build.
+needs_server() {
+    ! "$ATTSCOPE" serve /nowhere 2>&1 | grep -qF 'this build of attscope has no web server' ||
+        skip 'this build has no libmicrohttpd'
+}
+
+# bash calls this, in a process of its own, for a program that it does not find. The test fails, even if it ignores the
+# program's exit status and messages.
+command_not_found_handle() {
+    echo "FAILED: there is no $1: tools/install-packages should install it, or the test should say 'needs $1'" \
+        >>"/proc/$$/fd/2"
+    kill $$
+}
+
+[ -n "${ATTSCOPE:-}" ] || skip 'ATTSCOPE does not name the command'
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+unset ATTSCOPE_CPU
+
+# Whether the command was built with sanitizers, which make everything several times slower.
+sanitized() { [ -n "${ATT_SANITIZE:-}" ]; }
+
+# Ends the test here, with this reason, if the command was built with sanitizers.
+only_unsanitized() { # REASON
+    ! sanitized || skip "$1"
+}
+
 # run CODE ARGUMENT...: runs the command with its output in the files stdout and stderr; its exit status must be CODE.
 run() {
     local code=$1 status=0
     shift
+    commands=$((commands + 1))
     command_line="attscope $*"
     "$ATTSCOPE" "$@" >stdout 2>stderr || status=$?
     if [ $status -ne "$code" ]; then
@@ -54,9 +89,10 @@ out_has() { grep -qF -- "$1" stdout || { fail "$command_line: no '$1' in its out
 err_has() { grep -qF -- "$1" stderr || { fail "$command_line: no '$1' in its messages"; sed 's/^/  /' stderr; }; }
 
 # fill_tensors FROM TO VALUE NAME...: copies a safetensors file, with all elements of these F32 tensors set to the
-# value. Ends the test if there is no Python.
+# value.
 fill_tensors() {
-    "${PYTHON:-python3}" - "$@" <<'END' || { echo 'skipped: no python3'; exit 77; }
+    needs python3
+    python3 - "$@" <<'END' || fail "fill_tensors $*"
 import json, struct, sys
 source, target, value = sys.argv[1:4]
 data = bytearray(open(source, "rb").read())
@@ -76,10 +112,6 @@ usage() {
     run 2 "$@"
     err_is <<<"attscope: $message"
     out_is </dev/null
-}
-
-finish() {
-    [ $failures -eq 0 ] || exit 1
 }
 
 # idx FOLDER: writes 96 + 32 images of 8 x 8 in 4 classes; in class c, quadrant c is bright and the rest is noise.

@@ -1,10 +1,7 @@
 #!/bin/bash
 # train --alert: a healthy training raises nothing, one with damaged weights says what is wrong, where and when.
 . "$(dirname "$0")/lib.sh"
-if ! command -v python3 >/dev/null; then
-    echo 'skipped: python3 is missing'
-    exit 77
-fi
+needs python3
 idx data
 
 # A healthy training: the same weights, no alerts, and figures of what the rules read.

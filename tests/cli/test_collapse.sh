@@ -1,6 +1,7 @@
 #!/bin/bash
 # The instrument collapse: while training, in single and in double precision, in the records, and in the report.
 . "$(dirname "$0")/lib.sh"
+needs python3
 idx data
 
 # shellcheck disable=SC2086

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # attscope convert --to-attention: the file opens by itself in every command, with the same figures.
 . "$(dirname "$0")/lib.sh"
+needs python3
 
 idx data
 small='--model resnet29 --depth 11 --width 4 --img-size 8 --in-chans 1 --num-classes 4'
@@ -87,7 +88,7 @@ err_has '1e-05 is promised, so nothing was written; --alpha '
 run 0 convert "$plain" least.safetensors --to-attention all --alpha "$(sed 's/.*--alpha \([0-9]*\) .*/\1/' stderr)"
 # A file that another program wrote has no name; the message says how to give it.
 unnamed() { # FROM TO: the same tensors without metadata
-    "${PYTHON:-python3}" - "$@" <<'END'
+    python3 - "$@" <<'END'
 import json, struct, sys
 data = open(sys.argv[1], "rb").read()
 length = struct.unpack("<Q", data[:8])[0]

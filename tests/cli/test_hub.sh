@@ -2,7 +2,7 @@
 # Names of pretrained weights in place of checkpoints: every command that takes a checkpoint downloads them or finds them
 # in the cache. tests/hub checks the downloads themselves.
 . "$(dirname "$0")/lib.sh"
-command -v python3 >/dev/null || { echo 'skipped: no python3'; exit 77; }
+needs python3
 unset HF_TOKEN HF_TOKEN_PATH HF_HUB_CACHE HF_HUB_OFFLINE XDG_CACHE_HOME
 unset SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE
 export HOME=$work HF_HOME=$work/hf TORCH_HOME=$work/torch no_proxy=127.0.0.1,localhost

@@ -1,10 +1,7 @@
 #!/bin/bash
 # attscope measure --raw: the arrays, read without NumPy, agree with the figures and with each other.
 . "$(dirname "$0")/lib.sh"
-if ! command -v python3 >/dev/null; then
-    echo 'skipped: python3 is missing'
-    exit 77
-fi
+needs python3
 idx data
 # shellcheck disable=SC2086
 run 0 train data $network $recipe --epochs 1 --init-values 0.5 --output out --experiment plain

@@ -1,10 +1,7 @@
 #!/bin/bash
 # attscope serve: what it prints, what it refuses, and how it ends. tests/serve checks the answers of the server.
 . "$(dirname "$0")/lib.sh"
-if "$ATTSCOPE" serve /nowhere 2>&1 | grep -qF 'this build of attscope has no web server'; then
-    echo 'skipped: this build has no libmicrohttpd'
-    exit 77
-fi
+needs_server
 mkdir -p runs/one
 printf '{"event":"run_begin","epoch":0,"step":0,"seconds":0,"model":"vit"}\n' >runs/one/metrics.jsonl
 

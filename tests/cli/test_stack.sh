@@ -152,11 +152,8 @@ err_has 'attends by position alone'
 
 # DeiT-Tiny with its weights, with and without skips and MLPs, against timm in f64. The largest error of ln r is 5e-7:
 # attscope computes the tokens in front of the first block in f32.
-data=${ATT_SHARED:-}/data
-if [ ! -e "$data/weights/deit_tiny_patch16_224.safetensors" ] || [ ! -e "$data/imagenet200/val" ]; then
-    echo 'skipped in part: no DeiT-Tiny or photographs in ATT_SHARED'
-    finish
-fi
+needs_shared data/weights/deit_tiny_patch16_224.safetensors data/imagenet200/val
+data=$ATT_SHARED/data
 while read -r photograph skip mlp expected; do
     flags='--norm token --pre-norm'
     [ "$skip" -eq 1 ] && flags="$flags --skip"

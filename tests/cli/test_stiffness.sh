@@ -1,6 +1,7 @@
 #!/bin/bash
 # Instruments that run plans of their own: options, JSON, what they refuse; and tools/stiff-blocks.
 . "$(dirname "$0")/lib.sh"
+needs python3
 project=$(cd "$(dirname "$0")/../.." && pwd)
 idx data
 cat >tiny.yaml <<'YAML'
@@ -71,7 +72,6 @@ assert len(wide) == 5 and all(abs(wide[node] - narrow[node]) < 1e-4 for node in 
 END
 
 only_unsanitized 'tools/stiff-blocks trains networks'
-command -v python3 >/dev/null || { echo 'skipped: no python3'; finish; exit; }
 python3 "$project/tools/stiff-blocks" tiny.yaml data --module cb@after_mlp --blocks 1 --random 1 --seeds 1,2 \
     --output out/lottery --attscope "$ATTSCOPE" >table 2>messages || fail 'stiff-blocks failed'
 for row in '| no block |' '| 1 stiffest | 1 |' '| 1 random, draw 1 | 1 |' '| all blocks | all |'; do

@@ -1,6 +1,7 @@
 /* Data sets in folders: class folders, splits, class maps, Tiny ImageNet and IDX files. */
 #include "data/classes.h"
 #include "data/opened.h"
+#include "shared.h"
 
 /* Opens and closes a data set of `count` images and records the warnings. */
 static void open_logged(const char *path, const char *split, bool unlabelled, int64_t count, said *log)
@@ -434,14 +435,9 @@ static void fashion_mnist_is_read(void **state)
 
 static void imagenet_is_read_with_a_class_map(void **state)
 {
-    const char *shared = getenv("ATT_SHARED");
-    char folder[1024], map[1100];
-    snprintf(folder, sizeof(folder), "%s/data/imagenet200", shared ? shared : "");
-    snprintf(map, sizeof(map), "%s/synsets.txt", folder);
-    if (access(map, R_OK) != 0) {
-        print_message("skipped: %s is absent\n", map);
+    char folder[SHARED_PATH], map[SHARED_PATH];
+    if (!shared_path("data/imagenet200", folder) || !shared_path(SHARED_SYNSETS, map))
         skip();
-    }
     att_dataset *dataset = open_set(*state, folder, "val", map);
     assert_string_equal(att_dataset_split(dataset), "val");
     assert_int_equal(att_dataset_count(dataset), 200);

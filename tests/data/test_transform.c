@@ -4,6 +4,7 @@
 
 #include "core/memory.h"
 #include "io/golden.h"
+#include "shared.h"
 
 static void transform(scratch *self, const att_transform_options *options, const att_image *image, int64_t index,
                       float *out)
@@ -38,9 +39,10 @@ static void normalisation_equals_torchvisions(void **state)
 
 static void check_photograph(scratch *self, const char *line, const att_transform_options *shape)
 {
-    char name[256], hash[32], path[4096], found[32];
+    char name[256], hash[32], file[300], path[SHARED_PATH], found[32];
     assert_int_equal(sscanf(line, "%255s %31s", name, hash), 2);
-    snprintf(path, sizeof(path), "%s/data/imagenet200/val/%s", getenv("ATT_SHARED"), name);
+    snprintf(file, sizeof(file), "%s/%s", SHARED_PHOTOGRAPHS, name);
+    assert_true(shared_path(file, path));
     att_image image;
     if (att_image_read(self->context, path, 3, NULL, &image) != ATT_OK)
         fail_msg("%s", att_context_message(self->context));
@@ -79,13 +81,9 @@ static void check_wide(scratch *self, const char *line)
 
 static void photographs_are_transformed_as_by_torchvision(void **state)
 {
-    const char *shared = getenv("ATT_SHARED");
-    char path[4096];
-    snprintf(path, sizeof(path), "%s/data/imagenet200/val", shared ? shared : "");
-    if (access(path, R_OK) != 0) {
-        print_message("skipped: %s is absent\n", path);
+    char path[SHARED_PATH];
+    if (!shared_path(SHARED_PHOTOGRAPHS, path))
         skip();
-    }
     assert_int_equal(golden_each(*state, "photo", check_square), 10);
     assert_int_equal(golden_each(*state, "wide", check_wide), 10);
 }

@@ -8,4 +8,6 @@ run 0 deit_tiny_patch16_224 "$image"
 [ "$(grep -c '^entropy  blocks\.[0-9]*\.attn  *mean  * [0-9.]* nats$' stdout)" -eq 12 ] || fail 'not 12 figures of attention'
 run 1 deit_tiny_patch16_224 nowhere.png
 err_has nowhere.png
+run 2
+err_is <<<'usage: instrument CHECKPOINT IMAGES'
 finish

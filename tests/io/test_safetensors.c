@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "io/safetensors_file.h"
+#include "shared.h"
 
 static void tensors_and_metadata_are_read(void **state)
 {
@@ -266,13 +267,9 @@ static void dtypes_have_names_and_sizes(void **state)
 static void a_published_deit_is_read(void **state)
 {
     scratch *self = *state;
-    const char *shared = getenv("ATT_SHARED");
-    char path[4096];
-    snprintf(path, sizeof(path), "%s/data/weights/deit_tiny_patch16_224.safetensors", shared != NULL ? shared : "");
-    if (access(path, R_OK) != 0) {
-        print_message("skipped: %s is not there\n", path);
+    char path[SHARED_PATH];
+    if (!shared_path(SHARED_DEIT, path))
         skip();
-    }
     att_tensors *file;
     assert_int_equal(att_tensors_open(self->context, path, &file), ATT_OK);
     assert_int_equal(att_tensors_count(file), 152);

@@ -1,6 +1,7 @@
 /* PyTorch checkpoints: files written by PyTorch are read exactly, hostile files are refused with a message. */
 #include "io/golden.h"
 #include "io/torch_file.h"
+#include "shared.h"
 
 /* --- files written by torch.save() -------------------------------------------------------------------------------- */
 
@@ -104,13 +105,9 @@ static void checkpoints_of_torch_save_are_read_exactly(void **state)
 static void a_published_resnet20_is_read_exactly(void **state)
 {
     scratch *self = *state;
-    char path[4096];
-    const char *shared = getenv("ATT_SHARED");
-    snprintf(path, sizeof path, "%s/data/weights/resnet20-12fca82f.th", shared ? shared : "../shared");
-    if (access(path, R_OK) != 0) {
-        print_message("skipped: %s is not there\n", path);
+    char path[SHARED_PATH];
+    if (!shared_path("data/weights/resnet20-12fca82f.th", path))
         skip();
-    }
     att_tensors *file = open_path(self, path);
     assert_int_equal(att_tensors_count(file), 97);
     assert_string_equal(att_tensors_origin(file),

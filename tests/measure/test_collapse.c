@@ -15,6 +15,7 @@
 
 #include "models/fixture.h"
 #include "sanitized.h"
+#include "shared.h"
 
 enum { MOST_WORDS = 64, MOST_FIGURES = 40 };
 
@@ -190,20 +191,16 @@ static double compare(const net *n, const line *l)
 /* Returns false if the network's weights are not there. */
 static bool load(net *n, const char *label)
 {
-    char path[4096];
-    const char *shared = getenv("ATT_SHARED");
+    char path[SHARED_PATH];
+    att_tensors *file = NULL;
     if (strcmp(label, "deit_tiny") != 0)
         return true;
-    att_tensors *file = NULL;
-    snprintf(path, sizeof path, "%s/data/weights/deit_tiny_patch16_224.safetensors", shared ? shared : "../shared");
-    FILE *there = fopen(path, "rb");
-    if (!there || is_sanitized()) {
-        if (there)
-            fclose(there);
-        print_message("skipped: deit_tiny %s\n", there ? "is too slow under sanitizers" : "needs ATT_SHARED");
+    if (!shared_path(SHARED_DEIT, path))
+        return false;
+    if (is_sanitized()) {
+        print_message("skipped: deit_tiny is too slow under sanitizers\n");
         return false;
     }
-    fclose(there);
     CHECK(n->context, att_tensors_open(n->context, path, &file));
     CHECK(n->context, att_model_load(n->model, file, n->weights));
     att_tensors_close(&file);

@@ -16,6 +16,7 @@
 #include "measure/study.h"
 #include "models/fixture.h"
 #include "sanitized.h"
+#include "shared.h"
 
 enum { MOST_IMAGE = 224 * 224 * 3 };
 
@@ -219,40 +220,28 @@ static void branches_and_stages_have_the_eigenvalues_of_dense_jacobians(void **s
     }
 }
 
-/* Loads the published weights; false if they are not there. */
-static bool load_deit(const net *n)
+static void load_published(const net *n, const char *path)
 {
-    const char *shared = getenv("ATT_SHARED");
-    char path[1024];
     att_tensors *file = NULL;
-    snprintf(path, sizeof path, "%s/data/weights/deit_tiny_patch16_224.safetensors", shared ? shared : "../shared");
-    FILE *there = fopen(path, "rb");
-    if (!there)
-        return false;
-    fclose(there);
     CHECK(n->context, att_tensors_open(n->context, path, &file));
     CHECK(n->context, att_model_load(n->model, file, n->weights));
     att_tensors_close(&file);
-    return true;
 }
 
 static void deit_tiny_agrees_with_pytorch(void **state)
 {
     static const char *const nodes[] = {"blocks.2.add2", "blocks.10.add1"};
+    char path[SHARED_PATH];
     if (is_sanitized())
+        print_message("skipped: deit_tiny is too slow under sanitizers\n");
+    if (is_sanitized() || !shared_path(SHARED_DEIT, path))
         skip();
     for (int i = 0; i < 2; i++) {
         net n = net_open(*state, "deit_tiny_patch16_224", ATT_F32, "stiffness_index:count=1,tolerance=2e-5", nodes[i]);
-        bool loaded = load_deit(&n);
-        if (loaded) {
-            CHECK(n.context, net_run(&n, 1));
-            compare_lines(&n, "deit", nodes[i], 1e-4); /* measured: 2.3e-7 */
-        }
+        load_published(&n, path);
+        CHECK(n.context, net_run(&n, 1));
+        compare_lines(&n, "deit", nodes[i], 1e-4); /* measured: 2.3e-7 */
         net_close(&n);
-        if (!loaded) {
-            print_message("skipped: deit_tiny needs ATT_SHARED\n");
-            skip();
-        }
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "models/fixture.h"
 #include "sanitized.h"
+#include "shared.h"
 
 enum { CLASSES = 1000, TOP = 5, FIXED = 3, BATCH = 8, PHOTOGRAPHS = 200 };
 
@@ -184,11 +185,8 @@ static void run_batch(const network *n, const att_dataset *dataset, const att_ba
     }
 }
 
-static void run_all(const network *n, const char *shared, const photograph *photographs, tally *t)
+static void run_all(const network *n, const char *images, const char *map, const photograph *photographs, tally *t)
 {
-    char images[1024], map[1024];
-    snprintf(images, sizeof images, "%s/data/imagenet200/val", shared);
-    snprintf(map, sizeof map, "%s/data/imagenet200/synsets.txt", shared);
     att_dataset_options options = att_dataset_options_defaults();
     options.class_map = map;
     att_dataset *dataset;
@@ -225,15 +223,10 @@ static void logits_of_photographs_are_those_of_pytorch(void **state)
 {
     (void)state;
     static photograph photographs[PHOTOGRAPHS];
-    const char *shared = getenv("ATT_SHARED");
-    char path[1024];
-    snprintf(path, sizeof path, "%s/data/weights/deit_tiny_patch16_224.safetensors", shared ? shared : "");
-    FILE *weights = shared ? fopen(path, "rb") : NULL;
-    if (!weights) {
-        print_message("skipped: ATT_SHARED names no folder with data/weights/deit_tiny_patch16_224.safetensors\n");
+    char path[SHARED_PATH], images[SHARED_PATH], map[SHARED_PATH];
+    if (!shared_path(SHARED_DEIT, path) || !shared_path(SHARED_PHOTOGRAPHS, images) ||
+        !shared_path(SHARED_SYNSETS, map))
         skip();
-    }
-    fclose(weights);
     assert_int_equal(read_photographs(photographs), PHOTOGRAPHS);
     network n = {0};
     att_settings settings = att_settings_defaults();
@@ -241,7 +234,7 @@ static void logits_of_photographs_are_those_of_pytorch(void **state)
     assert_int_equal(att_context_create(&settings, &n.context), ATT_OK);
     network_create(&n, path);
     tally t = {0};
-    run_all(&n, shared, photographs, &t);
+    run_all(&n, images, map, photographs, &t);
     print_message("%d photographs: %d with PyTorch's class, %d right; logits within %.2g\n", t.count, t.same, t.correct,
                   t.worst);
     assert_int_equal(t.same, photographs_seen());

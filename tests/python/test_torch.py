@@ -13,8 +13,7 @@ import attscope
 import numpy as np
 from common import TINY, Case, main, pictures, tiny, write_png
 
-SHARED = os.environ.get("ATT_SHARED", "")
-WEIGHTS = f"{SHARED}/weights/deit_tiny_patch16_224.safetensors"
+WEIGHTS = os.environ.get("ATT_SHARED", "") + "/data/weights/deit_tiny_patch16_224.safetensors"
 
 
 def needs(*packages):
@@ -100,7 +99,7 @@ class Torch(Case):
                 half.close()
 
     @needs("torch", "timm")
-    @unittest.skipUnless(os.path.exists(WEIGHTS), "no weights of DeiT-Tiny in the shared data")
+    @unittest.skipUnless(os.path.exists(WEIGHTS), "ATT_SHARED has no weights of DeiT-Tiny")
     def test_a_live_model_has_the_figures_of_its_file(self):
         import timm
         from safetensors.torch import load_file

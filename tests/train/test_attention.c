@@ -6,6 +6,7 @@
 
 #include "models/fixture.h"
 #include "sanitized.h"
+#include "shared.h"
 
 enum { PHOTOGRAPHS = 200, LAYERS = 12, STATISTICS = 5, HEADS = 3, STEP_FIGURES = 278 };
 
@@ -145,11 +146,8 @@ static void network_destroy(network *n)
     att_model_destroy(&n->model);
 }
 
-static void evaluate(const network *n, const char *shared)
+static void evaluate(const network *n, const char *images, const char *map)
 {
-    char images[1024], map[1024];
-    snprintf(images, sizeof images, "%s/data/imagenet200/val", shared);
-    snprintf(map, sizeof map, "%s/data/imagenet200/synsets.txt", shared);
     att_dataset_options options = att_dataset_options_defaults();
     options.class_map = map;
     att_dataset *dataset;
@@ -166,15 +164,10 @@ static void evaluate(const network *n, const char *shared)
 static void attention_and_steps_are_as_pytorchs(void **state)
 {
     (void)state;
-    const char *shared = getenv("ATT_SHARED");
-    char path[1024];
-    snprintf(path, sizeof path, "%s/data/weights/deit_tiny_patch16_224.safetensors", shared ? shared : "");
-    FILE *weights = shared ? fopen(path, "rb") : NULL;
-    if (!weights) {
-        print_message("skipped: ATT_SHARED names no folder with data/weights/deit_tiny_patch16_224.safetensors\n");
+    char path[SHARED_PATH], images[SHARED_PATH], map[SHARED_PATH];
+    if (!shared_path(SHARED_DEIT, path) || !shared_path(SHARED_PHOTOGRAPHS, images) ||
+        !shared_path(SHARED_SYNSETS, map))
         skip();
-    }
-    fclose(weights);
     if (is_sanitized()) {
         print_message(
             "skipped: 200 photographs take too long under sanitizers; the tests of measure/ run the same "
@@ -186,7 +179,7 @@ static void attention_and_steps_are_as_pytorchs(void **state)
     network n = {0};
     assert_int_equal(att_context_create(NULL, &n.context), ATT_OK);
     network_create(&n, path);
-    evaluate(&n, shared);
+    evaluate(&n, images, map);
     errors worst = {0};
     for (int i = 0; i < STATISTICS * LAYERS; i++)
         compare(n.measure, &lines[i], &worst);

@@ -2,8 +2,5 @@
 # Tests the pages of `attscope serve` about checkpoints in a headless Chromium, by explore.py.
 . "$(dirname "$0")/lib.sh"
 needs_server
-if ! [ -f "${ATT_SHARED:-}/data/weights/deit_tiny_patch16_224.safetensors" ]; then
-    echo 'skipped: ATT_SHARED has no weights of DeiT-Tiny'
-    exit 77
-fi
+needs_shared data/weights/deit_tiny_patch16_224.safetensors data/imagenet200/val
 python3 -B "$here/explore.py" "$ATTSCOPE" "$ATT_SHARED" "$work"
