@@ -57,6 +57,9 @@ figures() { # FILE: without what differs between runs
     sed -E '/"(images_per_second|wait_share|folder)"/d' "$1"
 }
 
+# processes_of NAME: prints the ids of the processes with this argument, without that of grep.
+processes_of() { grep -lszx -- "[${1:0:1}]${1:1}" /proc/[0-9]*/cmdline | cut -d / -f 3; }
+
 ran=
 for mpi in openmpi mpich; do
     [ -e "$ATT_BUILD/attscope-plugins/$mpi.so" ] && command -v "mpirun.$mpi" >/dev/null || {
@@ -139,15 +142,16 @@ SCRIPT
 
     # Killed: all end, and a resume with another number of processes gives the bits of an undisturbed training.
     command_line="$mpi: rank 1 is killed"
+    training=$mpi-killed-$$ # no other run of this test on this machine has it
     # shellcheck disable=SC2046,SC2086
     $(mpirun_of $mpi 2) "$ATTSCOPE" train data $network $recipe $flags --epochs 400 --recovery-interval 1 \
-        --experiment "$mpi-killed" --threads 1 >stdout 2>stderr &
+        --experiment "$training" --threads 1 >stdout 2>stderr &
     launcher=$!
     for ((i = 0; i < 600; i++)); do
-        [ -e "out/$mpi-killed/last.safetensors" ] && break
+        [ -e "out/$training/last.safetensors" ] && break
         sleep 0.1
     done
-    for process in $(pgrep -f -- "--experiment $mpi-killed --threads 1"); do
+    for process in $(processes_of "$training"); do
         grep -qzE '^(OMPI_COMM_WORLD_RANK|PMI_RANK)=1$' "/proc/$process/environ" 2>/dev/null && kill -KILL "$process"
     done
     for ((i = 0; i < 100; i++)); do
@@ -156,30 +160,31 @@ SCRIPT
     done
     kill -0 $launcher 2>/dev/null && { fail "$command_line: the others live after 10 s"; kill -KILL $launcher; }
     wait $launcher && fail "$command_line: exit status 0"
-    pgrep -f -- "--experiment $mpi-killed" >/dev/null && fail "$command_line: a process is left"
-    run 0 inspect "out/$mpi-killed/last.safetensors"
+    [ -z "$(processes_of "$training")" ] || fail "$command_line: a process is left"
+    run 0 inspect "out/$training/last.safetensors"
 done
-[ -n "$ran" ] || { echo 'skipped: there is no MPI'; exit 77; }
+[ -n "$ran" ] || skip 'there is no MPI'
 
 # Stopped and resumed with other numbers of processes.
+training=stopped-$$
 mpi=openmpi
 [ -e "$ATT_BUILD/attscope-plugins/$mpi.so" ] || mpi=mpich
 # shellcheck disable=SC2046,SC2086
-$(mpirun_of $mpi 4) "$ATTSCOPE" train data $network $recipe $flags --epochs 40 --experiment stopped --threads 1 \
+$(mpirun_of $mpi 4) "$ATTSCOPE" train data $network $recipe $flags --epochs 40 --experiment $training --threads 1 \
     >stdout 2>stderr &
 launcher=$!
 for ((i = 0; i < 600; i++)); do
-    [ -e out/stopped/last.safetensors ] && break
+    [ -e out/$training/last.safetensors ] && break
     sleep 0.1
 done
-for process in $(pgrep -f -- "--experiment stopped --threads 1"); do
+for process in $(processes_of $training); do
     grep -qzE '^(OMPI_COMM_WORLD_RANK|PMI_RANK)=2$' "/proc/$process/environ" 2>/dev/null && kill -TERM "$process"
 done
 wait $launcher
 command_line='rank 2 is asked to stop'
-grep -q 'resume with: attscope train --resume out/stopped/last.safetensors' stderr || fail "$command_line: $(cat stderr)"
-together 0 $mpi 2 train --resume out/stopped/last.safetensors --threads 1
+grep -q "resume with: attscope train --resume out/$training/last.safetensors" stderr || fail "$command_line: $(cat stderr)"
+together 0 $mpi 2 train --resume out/$training/last.safetensors --threads 1
 # shellcheck disable=SC2086
 run 0 train data $network $recipe $flags --epochs 40 --experiment undisturbed
-cmp out/stopped/last.safetensors out/undisturbed/last.safetensors || fail "$command_line: other weights after a resume"
+cmp out/$training/last.safetensors out/undisturbed/last.safetensors || fail "$command_line: other weights after a resume"
 finish

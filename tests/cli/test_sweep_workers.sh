@@ -1,6 +1,7 @@
 #!/bin/bash
 # Several processes carry out one sweep: simultaneous starts, processes that are killed, suspended and stopped.
 . "$(dirname "$0")/lib.sh"
+needs python3
 only_unsanitized 'processes that share a sweep take long under sanitizers; sweep/ tests run the same functions'
 idx data
 cat >tiny.yaml <<'YAML'
@@ -50,14 +51,24 @@ until_true() { # COMMAND...: waits for it to succeed, at most 30 s
     done
     fail "$* did not become true"
 }
+# query FOLDER QUERY...: prints the rows that SQLite finds in the folder's runs.sqlite.
+query() {
+    python3 - "$@" 2>&1 <<'END'
+import sqlite3, sys
+database = sqlite3.connect(f"file:{sys.argv[1]}/runs.sqlite?mode=ro", uri=True)
+for query in sys.argv[2:]:
+    for row in database.execute(query):
+        print(*row, sep="|")
+END
+}
 # results_of FOLDER: prints what a sweep has found, without times.
 results_of() {
     grep -vE '"(seconds|seconds_deviation|folder|seeds)":' "$1/sweep.json"
-    sqlite3 "$1/runs.sqlite" "SELECT folder, model, status FROM runs ORDER BY folder;
-        SELECT folder, step, event, name, value FROM scalars JOIN runs ON run = id
-        WHERE name NOT IN ('images_per_second', 'wait_share', 'seconds') ORDER BY 1, 2, 3, 4;
-        SELECT folder, source, step, instrument, node, head, statistic, unit, value, n FROM measurements
-        JOIN runs ON run = id ORDER BY 1, 2, 3, 4, 5, 6, 7, 8" 2>&1
+    query "$1" 'SELECT folder, model, status FROM runs ORDER BY folder' \
+        "SELECT folder, step, event, name, value FROM scalars JOIN runs ON run = id
+        WHERE name NOT IN ('images_per_second', 'wait_share', 'seconds') ORDER BY 1, 2, 3, 4" \
+        'SELECT folder, source, step, instrument, node, head, statistic, unit, value, n FROM measurements
+        JOIN runs ON run = id ORDER BY 1, 2, 3, 4, 5, 6, 7, 8'
     ls -A "$1"
 }
 # same_results ONE OTHER: two sweeps have the same weights, figures, files, and rows in their databases.
@@ -156,25 +167,39 @@ same_results whole/tiny blind/tiny
 
 # --- a process that is killed while it writes the database, which another program has locked
 mkdir -p held/tiny
-sqlite3 alone/tiny/runs.sqlite .schema | sqlite3 held/tiny/runs.sqlite
-sqlite3 held/tiny/runs.sqlite 'PRAGMA application_id=1635021939; PRAGMA user_version=1'
+# Makes an empty database, locks it after the first line of input, and unlocks it after the second one.
+cat >hold.py <<'END'
+import sqlite3, sys
+database = sqlite3.connect("held/tiny/runs.sqlite", isolation_level=None)
+for (statement,) in sqlite3.connect("alone/tiny/runs.sqlite").execute("SELECT sql FROM sqlite_master WHERE sql != ''"):
+    database.execute(statement)
+database.execute("PRAGMA application_id=1635021939")
+database.execute("PRAGMA user_version=1")
+print("ready", flush=True)
+sys.stdin.readline()
+database.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.readline()
+database.execute("COMMIT")
+END
 mkfifo pipe
-sqlite3 held/tiny/runs.sqlite <pipe >answer 2>&1 &
+python3 hold.py <pipe >answer 2>&1 &
 exec 8>pipe
+until_true grep -q ready answer
 # shellcheck disable=SC2086
 start a $four held
 until_true grep -q '^\[1/4\]' a.err
-echo "BEGIN IMMEDIATE; SELECT 'locked';" >&8
+echo >&8
 until_true grep -q locked answer
 until_true grep -qs '"run_end"' held/tiny/modules=none-seed1/measure.jsonl
 sleep 0.2
-[ -z "$(sqlite3 "file:held/tiny/runs.sqlite?mode=ro" 'SELECT folder FROM runs')" ] || fail 'the database was not locked in time'
+[ -z "$(query held/tiny 'SELECT folder FROM runs')" ] || fail 'the database was not locked in time'
 kill -KILL "${pids[a]}"
 ends 137 a 2>/dev/null
 # shellcheck disable=SC2086
 start b $four held
 sleep 0.3
-echo 'COMMIT;' >&8
+echo >&8
 exec 8>&-
 ends 0 b
 same_results alone/tiny held/tiny
