@@ -4,7 +4,6 @@
  * kit is the file ILSVRC2012_devkit_t12.tar.gz, that file unpacked to a .tar, or its folder ILSVRC2012_devkit_t12:
  *
  *     data/ILSVRC2012_validation_ground_truth.txt    line n: ILSVRC2012_ID of the class of image n
- *     data/meta.mat                                  struct array "synsets" with ILSVRC2012_ID and WNID of each class
  */
 #ifndef ATT_DATA_DEVKIT_H
 #define ATT_DATA_DEVKIT_H

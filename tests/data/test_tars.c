@@ -5,7 +5,6 @@
 
 #include "data/opened.h"
 #include "data/tar_files.h"
-#include "golden_path.h"
 
 static const char *const wnids[] = {"n01440764", "n01443537", "n03888257"};
 enum { CLASSES = 3, EACH = 2 };
@@ -146,22 +145,13 @@ static void splits_of_tars_are_found(void **state)
 /* Writes the devkit, as a .tar.gz or a folder, with the classes of the images 1, 2, ... */
 static void write_kit(const scratch *self, const char *truth, bool folder)
 {
-    char path[512], golden[512], bytes[4096];
-    golden_path("devkit/meta.mat", golden, sizeof golden);
-    FILE *file = fopen(golden, "rb");
-    assert_non_null(file);
-    size_t size = fread(bytes, 1, sizeof bytes, file);
-    fclose(file);
+    char path[512];
     if (folder) {
         text_write(self, "imagenet/ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt", truth);
-        file = fopen(tar_path(self, "imagenet/ILSVRC2012_devkit_t12/data/meta.mat", path), "wb");
-        assert_int_equal(fwrite(bytes, 1, size, file), size);
-        fclose(file);
         return;
     }
     pack made = pack_open(tar_path(self, "imagenet/ILSVRC2012_devkit_t12.tar.gz", path), "ustar.gz");
     pack_entry(&made, "ILSVRC2012_devkit_t12/readme.txt", AE_IFREG, NULL, "x", 1);
-    pack_entry(&made, "ILSVRC2012_devkit_t12/data/meta.mat", AE_IFREG, NULL, bytes, size);
     pack_entry(&made, "ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt", AE_IFREG, NULL, truth,
                strlen(truth));
     pack_close(&made);
@@ -180,7 +170,7 @@ static void imagenets_own_files_are_read(void **state)
     expect_failure(self, data, "val", NULL, ATT_ERR_NOT_FOUND, "put this file beside them");
     for (int folder = 0; folder < 2; folder++) {
         /* The classes by ILSVRC2012_ID are n03888257, n01440764, n03888257, n01443537. */
-        write_kit(self, "2\n1\n2\n3\n", folder);
+        write_kit(self, "942\n449\n942\n450\n", folder);
         att_dataset *dataset = open_set(self, data, "train", NULL);
         assert_string_equal(att_dataset_split(dataset), "train");
         assert_classes(self, dataset);
@@ -200,12 +190,12 @@ static void imagenets_own_files_are_read(void **state)
         char kit[512];
         assert_int_equal(remove(tar_path(self, "imagenet/ILSVRC2012_devkit_t12.tar.gz", kit)), folder ? -1 : 0);
     }
-    write_kit(self, "2\n1\n2\n", true);
+    write_kit(self, "942\n449\n942\n", true);
     expect_failure(self, data, "val", NULL, ATT_ERR_MISMATCH, "has 3 images, but there is");
-    write_kit(self, "2\n1\n2\n1001\n", true);
+    write_kit(self, "942\n449\n942\n1001\n", true);
     expect_failure(self, data, "val", NULL, ATT_ERR_FORMAT, "line 4");
     /* Unpacked validation images in one folder. */
-    write_kit(self, "2\n1\n", true);
+    write_kit(self, "942\n449\n", true);
     remove(path);
     picture_write(self, "imagenet/val/ILSVRC2012_val_00000001.JPEG", 5);
     picture_write(self, "imagenet/val/ILSVRC2012_val_00000002.JPEG", 6);
