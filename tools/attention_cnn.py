@@ -96,29 +96,7 @@ class Content(nn.Module):
         of_columns = torch.einsum("bhyxc,xkc->bhyxk", halves[1], columns)
         return torch.cat([of_rows, of_columns], -1).flatten(2, 3)
 
-    def absorbed(self, x):
-        """The weights of keys in those of queries: scores without keys, and without the queries themselves."""
-        batch, tokens, width = x.shape
-        w_q, w_k = (layer.weight.view(HEADS, width, width) for layer in (self.query, self.key))
-        b_q = self.query.bias.view(HEADS, width, 1)
-        tables = (functional.pad(self.embed[0], (0, width // 2)), functional.pad(self.embed[1], (width // 2, 0)))
-        tables = torch.cat([w_k.transpose(1, 2), torch.cat(tables).expand(HEADS, -1, -1)], 1)
-        numbers = functional.linear(x, (tables @ w_q).flatten(0, 1), (tables @ b_q).flatten())
-        numbers = numbers.view(batch, tokens, HEADS, -1).transpose(1, 2)
-        q, rows, columns = numbers.split([width, 2 * GRID - 1, 2 * GRID - 1], -1)
-        shape = (batch, HEADS, GRID, GRID)
-        index = self.shifts.expand(batch, HEADS, GRID, GRID, GRID)
-        rows = rows.reshape(*shape, -1).gather(-1, index.transpose(2, 3))
-        columns = columns.reshape(*shape, -1).gather(-1, index)
-        q = torch.cat([q, rows.flatten(2, 3), columns.flatten(2, 3)], -1)
-        k = torch.cat([x, self.places.expand(batch, -1, -1)], -1)[:, None].expand(-1, HEADS, -1, -1)
-        v = functional.pad(x, (0, 2 * GRID))[:, None].expand(-1, HEADS, -1, -1)
-        heads = functional.scaled_dot_product_attention(q, k, v, scale=1 / math.sqrt(width))[..., :width]
-        return heads.transpose(1, 2).reshape(batch, tokens, HEADS * width)
-
     def forward(self, x):
-        if self.way == "absorbed":
-            return self.absorbed(x)
         batch, tokens, width = x.shape
         q, k = (layer(x).view(batch, tokens, HEADS, width).transpose(1, 2) for layer in (self.query, self.key))
         terms = self.axis_terms(q)
@@ -137,9 +115,7 @@ class Content(nn.Module):
 
 
 ENCODINGS = {"attention_cnn_isotropic": (Isotropic, ("axes", "maps")), "attention_cnn_quadratic": (Quadratic, ("maps",)),
-             "attention_cnn_learned": (Learned, ("axes", "maps")), "attention_cnn_content": (Content, ("fused", "maps")),
-             # The same network with attscope's rewriting (src/patterns/absorbed_keys.c) written by hand.
-             "attention_cnn_content_absorbed": (Content, ("absorbed",))}
+             "attention_cnn_learned": (Learned, ("axes", "maps")), "attention_cnn_content": (Content, ("fused", "maps"))}
 
 
 class Block(nn.Module):

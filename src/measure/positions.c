@@ -75,7 +75,7 @@ static att_value apply_linear(att_graph *graph, const att_node *linear, att_valu
 static att_value prepend_zeros(att_graph *graph, const att_node *prepend, att_value x)
 {
     att_shape whole = att_value_shape(graph, prepend->out[0]), rest = att_value_shape(graph, x);
-    return att_prepend_tokens(graph, att_filled(graph, att_shape_of(whole.dims[0] - rest.dims[0], rest.dims[1]), 0), x);
+    return att_prepend_tokens(graph, att_zeros(graph, att_shape_of(whole.dims[0] - rest.dims[0], rest.dims[1])), x);
 }
 
 att_value att_part_of_positions(att_graph *graph, att_value value)

@@ -65,7 +65,7 @@ static att_value derived_attention(att_graph *graph, const att_node *node, int o
         terms.relative = att_join_shifts(graph, &attrs, &terms);
     attrs.key_heads = attrs.value_heads = 1;
     att_shape tokens = att_value_shape(graph, node->out[0]);
-    att_value zeros = att_filled(graph, att_shape_of(tokens.dims[0], attrs.heads + 2), 0);
+    att_value zeros = att_zeros(graph, att_shape_of(tokens.dims[0], attrs.heads + 2));
     att_value in[ATT_ATTENTION_INPUTS] = {zeros, ATT_NONE, ATT_NONE, terms.relative, ATT_NONE, ATT_NONE}, outs[4];
     att_emit(graph, "attention", &attrs, in, ATT_ATTENTION_INPUTS, outs);
     return outs[out];

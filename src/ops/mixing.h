@@ -22,8 +22,7 @@ att_attention_terms att_mixing_terms(const att_graph *graph, const att_node *nod
  * the numbers of rows and columns. The grid is that of the window, if there are windows. */
 att_value att_join_shifts(att_graph *graph, const att_attention_attrs *attrs, const att_attention_terms *terms);
 
-/* Constants of the graph's type: the same number everywhere, and the unit matrix. */
-att_value att_filled(att_graph *graph, att_shape shape, double number);
-att_value att_unit_matrix(att_graph *graph, int64_t rows);
+/* Constant zeros of the graph's type. */
+att_value att_zeros(att_graph *graph, att_shape shape);
 
 #endif

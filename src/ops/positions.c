@@ -41,21 +41,10 @@ static att_value constant_of(att_graph *graph, att_shape shape, void *numbers)
     return value;
 }
 
-att_value att_filled(att_graph *graph, att_shape shape, double number)
+att_value att_zeros(att_graph *graph, att_shape shape)
 {
-    void *numbers = allocate_numbers(graph, shape);
-    for (int64_t i = 0; numbers && number != 0 && i < att_shape_count(shape); i++)
-        set_number(graph, numbers, i, number);
-    return numbers ? constant_of(graph, shape, numbers) : ATT_NONE;
-}
-
-att_value att_unit_matrix(att_graph *graph, int64_t rows)
-{
-    const att_shape shape = att_shape_of(rows, rows);
-    void *numbers = allocate_numbers(graph, shape);
-    for (int64_t i = 0; numbers && i < rows; i++)
-        set_number(graph, numbers, i * rows + i, 1);
-    return numbers ? constant_of(graph, shape, numbers) : ATT_NONE;
+    void *zeros = allocate_numbers(graph, shape);
+    return zeros ? constant_of(graph, shape, zeros) : ATT_NONE;
 }
 
 static bool grid_is_valid(att_graph *graph, const att_rotary_grid *grid)

@@ -6,7 +6,6 @@
 
 /* X(name) */
 #define ATT_PATTERN_LIST(X) \
-    X(absorbed_keys)        \
     X(affine_norm)          \
     X(mean_of_affine)       \
     X(mean_of_norm)         \

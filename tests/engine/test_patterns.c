@@ -139,92 +139,6 @@ static att_value stepped(att_graph *graph, att_value x)
     return att_relu(graph, att_add(graph, x, y));
 }
 
-/* --- attention with wide heads ------------------------------------------------------------------------------------ */
-
-enum { HEADS = 2, WIDE = 6, NARROW_HEAD = 2 };
-
-static att_value projection(att_graph *graph, const char *name, att_value x, int64_t outputs, bool has_bias)
-{
-    att_shape weight = att_shape_of(outputs, att_value_shape(graph, x).dims[1]);
-    const att_init drawn = {ATT_INIT_NORMAL, 0.5};
-    att_graph_scope(graph, name);
-    return att_linear(graph, x, parameter(graph, name, "weight", weight, drawn),
-                      has_bias ? parameter(graph, name, "bias", att_shape_of(outputs), drawn) : ATT_NONE);
-}
-
-/* What attention is made of. numbers: of the tables of axes, 0: there are none. key_channels: of what keys are made
- * from, 0: from the same as queries. */
-typedef struct heads {
-    int width, key_heads, numbers, key_channels;
-    bool has_bias, is_gelu;
-} heads;
-
-/* x + attention over the pixels of a map, whose values are the pixels themselves. */
-static att_value attend(att_graph *graph, att_value x, const heads *h)
-{
-    att_attention_terms terms = att_attention_no_terms();
-    att_value z = att_reshape(graph, x, att_shape_of(HEIGHT * WIDTH, CHANNELS));
-    att_value q = projection(graph, "q", z, HEADS * h->width, h->has_bias);
-    att_value of_keys = h->key_channels > 0 ? projection(graph, "of_keys", z, h->key_channels, false) : z;
-    att_value k = projection(graph, "k", of_keys, (int64_t)h->key_heads * h->width, h->has_bias);
-    k = h->is_gelu ? att_gelu(graph, k) : k;
-    if (h->numbers > 0) {
-        const att_axis_terms_options axes = {
-            .heads = HEADS, .width = h->width, .grid_h = HEIGHT, .grid_w = WIDTH, .scale = 0.75};
-        const att_init drawn = {ATT_INIT_NORMAL, 0.5};
-        att_graph_scope(graph, "axes");
-        att_axis_terms(graph, q, parameter(graph, "axes", "rows", att_shape_of(2 * HEIGHT - 1, h->numbers), drawn),
-                       parameter(graph, "axes", "columns", att_shape_of(2 * WIDTH - 1, h->numbers), drawn), &axes,
-                       &terms);
-    }
-    const att_attention_options options = {.heads = HEADS,
-                                           .key_heads = h->key_heads,
-                                           .value_heads = 1,
-                                           .grid_h = HEIGHT,
-                                           .grid_w = WIDTH,
-                                           .terms = &terms};
-    att_graph_scope(graph, "attention");
-    z = att_attention(graph, q, k, z, &options);
-    z = projection(graph, "proj", z, CHANNELS, true);
-    return att_add(graph, x, att_reshape(graph, z, att_shape_of(HEIGHT, WIDTH, CHANNELS)));
-}
-
-static att_value attending(att_graph *graph, att_value x)
-{
-    return attend(graph, x, &(heads){.width = WIDE, .key_heads = HEADS, .has_bias = true});
-}
-
-/* Each axis reads half of a query's channels, or all of them. */
-static att_value attending_by_halves(att_graph *graph, att_value x)
-{
-    return attend(graph, x, &(heads){.width = WIDE, .key_heads = HEADS, .has_bias = true, .numbers = WIDE / 2});
-}
-
-static att_value attending_by_axes(att_graph *graph, att_value x)
-{
-    return attend(graph, x, &(heads){.width = WIDE, .key_heads = HEADS, .numbers = WIDE});
-}
-
-static att_value attending_elsewhere(att_graph *graph, att_value x)
-{
-    return attend(graph, x, &(heads){.width = WIDE, .key_heads = HEADS, .key_channels = CHANNELS - 1});
-}
-
-static att_value with_narrow_heads(att_graph *graph, att_value x)
-{
-    return attend(graph, x, &(heads){.width = NARROW_HEAD, .key_heads = HEADS, .has_bias = true});
-}
-
-static att_value with_shared_keys(att_graph *graph, att_value x)
-{
-    return attend(graph, x, &(heads){.width = WIDE, .key_heads = 1, .has_bias = true});
-}
-
-static att_value with_keys_behind_a_gelu(att_graph *graph, att_value x)
-{
-    return attend(graph, x, &(heads){.width = WIDE, .key_heads = HEADS, .is_gelu = true});
-}
-
 typedef att_value (*network)(att_graph *graph, att_value x);
 
 static fd_model make(network build, att_dtype dtype)
@@ -361,12 +275,6 @@ static bool with_vectors(const att_problem *problem)
     return found;
 }
 
-/* Whether the op makes queries or keys of wide heads. */
-static bool of_wide_heads(const att_problem *problem)
-{
-    return problem->in[1].shape.dims[0] == (int64_t)HEADS * WIDE && problem->in[0].shape.dims[1] == CHANNELS;
-}
-
 static int count_steps(const att_plan *plan, const char *op, bool (*counts)(const att_problem *))
 {
     int count = 0;
@@ -387,9 +295,6 @@ static const struct {
     bool (*counts)(const att_problem *);
     int plain, rewritten;
 } shown[] = {
-    {"absorbed_keys", "attending", attending, "linear", of_wide_heads, 2, 0},
-    {"absorbed_keys", "attending by halves", attending_by_halves, "linear", of_wide_heads, 2, 0},
-    {"absorbed_keys", "attending by axes", attending_by_axes, "linear", of_wide_heads, 2, 0},
     {"affine_norm", "bottleneck", bottleneck, "conv2d", of_maps, 2, 1},
     {"affine_norm", "bottleneck", bottleneck, "affine", of_maps, 0, 2}, /* one is for the gradient through the gram */
     {"affine_norm", "bottleneck", bottleneck, "add", of_maps, 1, 0},
@@ -507,9 +412,6 @@ static att_value frozen(att_graph *graph, att_value x)
 static void patterns_apply_nowhere_else(void **state)
 {
     (void)state;
-    assert_same_plan(with_narrow_heads, "narrow heads");
-    assert_same_plan(with_shared_keys, "keys that heads share");
-    assert_same_plan(with_keys_behind_a_gelu, "keys behind a GELU");
     assert_same_plan(padded, "padding");
     assert_same_plan(strided, "stride");
     assert_same_plan(grouped, "groups");
@@ -525,11 +427,7 @@ static void patterns_apply_nowhere_else(void **state)
 static const struct {
     const char *name;
     network build;
-} networks[] = {{"attending", attending},
-                {"attending by halves", attending_by_halves},
-                {"attending by axes", attending_by_axes},
-                {"attending elsewhere", attending_elsewhere},
-                {"bottleneck", bottleneck},
+} networks[] = {{"bottleneck", bottleneck},
                 {"squeezed", squeezed},
                 {"gated", gated},
                 {"gated by all but a row", gated_by_all_but_a_row},
