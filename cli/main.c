@@ -1,10 +1,12 @@
 /* attscope - the command-line program. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "commands.h"
@@ -234,12 +236,22 @@ static bool reader_has_left(void)
     return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
 
+/* Under a limit on the address space (ulimit -v) all threads allocate from one heap. By default glibc reserves 64 MiB
+ * for each of the first threads, so that the threads that happen to start first would leave too little for the rest. */
+static void share_heap(void)
+{
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+        mallopt(M_ARENA_MAX, 1);
+}
+
 /* If the reader of stdout has left, main() still returns the exit code of the command: the files are complete, and
  * unread output is not a failure. */
 int main(int argc, char **argv)
 {
     if (!occupy_standard_streams())
         return CLI_FAILURE;
+    share_heap();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* beyond the limit of ulimit -f, write() then fails like on a full disk */
     int code = run_named(argc, argv);

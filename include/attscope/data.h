@@ -381,7 +381,8 @@ typedef struct att_loader_options {
                     RepeatAugSampler in one process: with repeats > 1 an epoch has as many samples as the data set,
                     rounded down to a multiple of 256 if it has at least 256 */
     int batch_size;
-    int workers;    /* threads; 0: images are decoded inside att_loader_next() */
+    int workers;    /* threads, fewer if the system starts no more (with a warning); 0: images are decoded inside
+                       att_loader_next() */
     int prefetch;   /* most batches in memory, at least 2 (1 without workers) */
     bool shuffle;   /* draw an order for each epoch from (seed, epoch); else the data set's order */
     bool drop_last; /* drop the incomplete last batch */

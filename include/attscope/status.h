@@ -24,7 +24,7 @@ extern "C" {
 /* X(name, value, meaning). The enum, the names and the meanings are made from this list. */
 #define ATT_STATUS_LIST(X)                                                       \
     X(OK, 0, "success")                                                          \
-    X(ERR_MEMORY, 1, "memory could not be allocated")                            \
+    X(ERR_MEMORY, 1, "out of memory")                                            \
     X(ERR_ARGUMENT, 2, "the caller passed a value outside its stated range")     \
     X(ERR_IO, 3, "a file or device could not be read or written")                \
     X(ERR_FORMAT, 4, "data from outside does not follow its format")             \

@@ -372,6 +372,17 @@ size_t att_memory_left(const att_context *context)
     return now < limit ? limit - now : 0;
 }
 
+att_status att_memory_require(att_context *context, size_t bytes, const char *what)
+{
+    void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room != MAP_FAILED) {
+        munmap(room, bytes);
+        return ATT_OK;
+    }
+    atomic_store(&context->refused_by_limit, false);
+    return att_fail_memory(context, bytes, what);
+}
+
 void *att_reallocate(att_context *context, void *block, size_t size)
 {
     if (size == 0 || size > SIZE_MAX / 2)

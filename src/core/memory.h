@@ -17,6 +17,9 @@ ATT_FOR_LAB void *att_reallocate(att_context *context, void *block, size_t size)
 ATT_FOR_LAB void att_free(att_context *context, void *block);
 /* Returns the bytes left below the context's memory_limit. Larger allocations return NULL. */
 size_t att_memory_left(const att_context *context);
+/* Fails with ERR_MEMORY if the system cannot provide `bytes` now, without keeping them. For libraries that allocate
+ * themselves and do not notice that an allocation fails. what: what the memory is for. */
+att_status att_memory_require(att_context *context, size_t bytes, const char *what);
 /* Saturating arithmetic on sizes: both return SIZE_MAX on overflow. */
 static inline size_t att_size_product(size_t a, size_t b)
 {

@@ -1,7 +1,9 @@
 #include "core/threads.h"
 
-#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
@@ -11,6 +13,38 @@
 #include "core/threads_pool.h"
 
 enum { SPINS_BEFORE_YIELD = 4096 };
+
+/* pthread_create() gives the same error for a lack of memory as for a limit on the number of threads. */
+static att_status fail_thread(att_context *context, int code, const char *what)
+{
+    char stack[128], reason[128];
+    size_t bytes = 0;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+    snprintf(stack, sizeof stack, "the stack of %s", what);
+    ATT_TRY(att_memory_require(context, bytes, stack));
+    if (strerror_r(code, reason, sizeof reason) != 0)
+        snprintf(reason, sizeof reason, "the system's error %d", code);
+    return att_fail(context, ATT_ERR_IO, "%s could not be started: %s; is the number of threads limited (ulimit -u)?",
+                    what, reason);
+}
+
+att_status att_thread_start(att_context *context, pthread_t *thread, void *(*run)(void *), void *argument,
+                            const char *what)
+{
+    sigset_t others, before;
+    sigfillset(&others);
+    sigdelset(&others, SIGBUS); /* these four are faults of the thread itself */
+    sigdelset(&others, SIGFPE);
+    sigdelset(&others, SIGILL);
+    sigdelset(&others, SIGSEGV);
+    pthread_sigmask(SIG_SETMASK, &others, &before);
+    int code = pthread_create(thread, NULL, run, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code == 0 ? ATT_OK : fail_thread(context, code, what);
+}
 
 typedef struct pool_thread {
     struct att_thread_pool *pool;
@@ -83,9 +117,10 @@ att_status att_thread_pool_create(att_context *context, int threads, att_thread_
     for (int number = 1; number < threads; number++) {
         pool_thread *thread = &pool->threads[pool->count];
         *thread = (pool_thread){.pool = pool, .number = number};
-        if (pthread_create(&thread->id, NULL, thread_main, thread) != 0) {
+        att_status status = att_thread_start(context, &thread->id, thread_main, thread, "a thread for computing");
+        if (status != ATT_OK) {
             att_thread_pool_destroy(context, &pool);
-            return att_fail(context, ATT_ERR_INTERNAL, "thread %d of %d could not be started", number, threads);
+            return status;
         }
         pool->count++;
     }

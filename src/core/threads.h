@@ -2,6 +2,7 @@
 #ifndef ATT_CORE_THREADS_H
 #define ATT_CORE_THREADS_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include <attscope/context.h>
@@ -13,6 +14,11 @@
  * `work`. Not reentrant: `work` must not call this function. Allocates nothing. */
 typedef void (*att_work_fn)(void *user, int thread);
 ATT_FOR_LAB void att_threads_run(att_context *context, int threads, att_work_fn work, void *user);
+
+/* Starts a thread that calls run(argument). Signals go to the program's other threads. what: the thread in messages,
+ * with its article. Errors: ERR_MEMORY; ERR_IO if the system allows no more threads. */
+ATT_FOR_LAB att_status att_thread_start(att_context *context, pthread_t *thread, void *(*run)(void *), void *argument,
+                                        const char *what);
 
 /* A barrier for `count` threads. A waiting thread spins briefly, then yields the processor. */
 typedef struct att_barrier {

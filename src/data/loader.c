@@ -2,7 +2,6 @@
  * epoch's order, of the batches released .. released + ring - 1, where `released` counts the batches that the caller
  * has finished with. The caller waits until batch `released` is complete. */
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "core/clock.h"
@@ -10,6 +9,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "core/threads.h"
 #include "data/agreement.h"
 #include "data/dataset.h"
 #include "data/make.h"
@@ -269,21 +269,23 @@ static att_status make_worker(att_loader *loader, worker *out)
     return ATT_OK;
 }
 
-/* Starts the threads with all signals blocked, so that signals go to the caller's threads. */
+/* Prepares images on fewer threads than asked for if the system provides no more: images do not depend on their number.
+ */
 static att_status start_threads(att_loader *loader)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = 0;
-    for (int i = 0; i < loader->options.workers && code == 0; i++) {
-        code = pthread_create(&loader->workers[i].thread, NULL, work, &loader->workers[i]);
-        loader->workers[i].started = code == 0;
+    att_context *context = loader->context;
+    att_status status = ATT_OK;
+    for (int i = 0; i < loader->options.workers && status == ATT_OK; i++) {
+        worker *next = &loader->workers[i];
+        status = att_thread_start(context, &next->thread, work, next, "a loader thread");
+        next->started = status == ATT_OK;
+        if (i > 0 && status != ATT_OK) {
+            att_log(context, ATT_LOG_WARNING, "images are loaded by %d of %d threads: %s", i, loader->options.workers,
+                    att_context_message(context));
+            return ATT_OK;
+        }
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code == 0 ? ATT_OK
-                     : att_fail(loader->context, ATT_ERR_INTERNAL, "%d loader threads could not be started",
-                                loader->options.workers);
+    return status;
 }
 
 static att_status check_targets(att_context *context, const att_loader_options *options)

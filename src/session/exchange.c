@@ -5,6 +5,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/threads.h"
 #include "session/session.h"
 
 /* Gradients of a segment travel between the processes while the segment's last groups, and then the next segment, run.
@@ -252,8 +253,7 @@ static att_status start(att_exchange *exchange)
         if (!exchange->completed[i])
             return att_fail_memory(context, (size_t)teams * sizeof(int), "the exchange of gradients");
     }
-    if (pthread_create(&exchange->thread, NULL, run_thread, exchange) != 0)
-        return att_fail(context, ATT_ERR_INTERNAL, "the thread that exchanges gradients could not be started");
+    ATT_TRY(att_thread_start(context, &exchange->thread, run_thread, exchange, "the thread that exchanges gradients"));
     exchange->started = true;
     return ATT_OK;
 }

@@ -1,7 +1,6 @@
 #include "sweep/heartbeat.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
@@ -10,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/threads.h"
 #include "io/journal.h"
 
 enum { RENEWALS = 4 }; /* per lease */
@@ -74,17 +74,6 @@ static void *renew(void *user)
     return NULL;
 }
 
-/* The thread takes no signals: they are for the threads of the program. */
-static int start_thread(att_heartbeat *beat)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&beat->thread, NULL, renew, beat);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code;
-}
-
 static void make_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
@@ -114,12 +103,12 @@ att_status att_heartbeat_start(att_context *context, const char *path, double le
     atomic_init(&beat->late, -1e300);
     pthread_mutex_init(&beat->lock, NULL);
     make_condition(&beat->wake);
-    if (start_thread(beat) != 0) {
+    att_status status = att_thread_start(context, &beat->thread, renew, beat, "the thread that renews a claim");
+    if (status == ATT_OK)
+        *heartbeat = beat;
+    else
         free_heartbeat(beat);
-        return att_fail(context, ATT_ERR_IO, "the thread that renews %s could not be started", path);
-    }
-    *heartbeat = beat;
-    return ATT_OK;
+    return status;
 }
 
 void att_heartbeat_stop(att_heartbeat **heartbeat)

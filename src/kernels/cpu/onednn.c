@@ -246,16 +246,16 @@ void att_onednn_leave(int before)
         omp_set_num_threads(before);
 }
 
-void att_onednn_cap(const att_context *context)
+att_status att_onednn_begin(att_context *context, const char *what)
 {
+    static const size_t room = (size_t)32 << 20; /* the code of one primitive takes up to about 10 MiB */
 #if defined(__x86_64__)
     att_tier tier = att_context_tier(context);
     static const dnnl_cpu_isa_t caps[] = {dnnl_cpu_isa_sse41, dnnl_cpu_isa_avx2, dnnl_cpu_isa_avx512_core};
     if (tier < ATT_TIER_AVX512_BF16)
         (void)dnnl_set_max_cpu_isa(caps[tier]);
-#else
-    (void)context;
 #endif
+    return att_memory_require(context, room, what);
 }
 
 att_status att_onednn_check(att_context *context, dnnl_status_t status, const char *what)
@@ -263,7 +263,7 @@ att_status att_onednn_check(att_context *context, dnnl_status_t status, const ch
     if (status == dnnl_success)
         return ATT_OK;
     if (status == dnnl_out_of_memory)
-        return att_fail(context, ATT_ERR_MEMORY, "oneDNN is out of memory for %s", what);
+        return att_fail(context, ATT_ERR_MEMORY, "out of memory: oneDNN has no memory for %s", what);
     if (status == dnnl_unimplemented)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "oneDNN does not support %s of this shape and type", what);
     return att_fail(context, ATT_ERR_INTERNAL, "oneDNN failed with status %d for %s", (int)status, what);
@@ -397,12 +397,12 @@ static dnnl_status_t create_all(att_product *product)
 
 att_status att_product_create(att_context *context, const att_product_spec *spec, att_product **product)
 {
+    ATT_TRY(att_onednn_begin(context, "a matrix product"));
     att_product *created = att_allocate(context, sizeof *created);
     if (!created)
         return att_fail_memory(context, sizeof *created, "a matrix product");
     created->context = context;
     created->spec = *spec;
-    att_onednn_cap(context);
     int before = att_onednn_enter();
     dnnl_status_t status = create_all(created);
     att_onednn_leave(before);

@@ -156,7 +156,7 @@ static att_status create_all(att_conv *conv)
 {
     if (att_conv_is_product(&conv->spec))
         return make_product(conv);
-    att_onednn_cap(conv->context);
+    ATT_TRY(att_onednn_begin(conv->context, "a convolution"));
     int before = att_onednn_enter();
     dnnl_status_t status = dnnl_engine_create(&conv->engine, dnnl_cpu, 0);
     if (status == dnnl_success)

@@ -43,8 +43,9 @@ const char *att_onednn_implementation(const_dnnl_primitive_desc_t desc);
  * att_onednn_leave(). */
 int att_onednn_enter(void);
 void att_onednn_leave(int before);
-/* Caps oneDNN's instruction set; called before a context's first use of oneDNN. */
-void att_onednn_cap(const att_context *context);
+/* Called before primitives are created. Caps oneDNN's instruction set. Fails with ERR_MEMORY if there is too little
+ * memory for oneDNN, which does not check all of its allocations. what: as in att_onednn_check(). */
+att_status att_onednn_begin(att_context *context, const char *what);
 
 typedef struct att_onednn_argument {
     int name;
