@@ -242,30 +242,83 @@ bool att_text_to_f64(const char *text, double *value)
     return true;
 }
 
-/* --- printable ---------------------------------------------------------------------------------------------------- */
+/* --- UTF-8 -------------------------------------------------------------------------------------------------------- */
 
-/* Returns the length in bytes of the first character of `text`, or 0 if it is a control character or invalid UTF-8. */
-static int printable_length(const unsigned char *text)
+size_t att_utf8_decode(const char *text, uint32_t *code)
 {
-    unsigned char first = *text;
-    bool control = first < ' ' || first == 0x7f || (first == 0xc2 && text[1] < 0xa0);
-    bool lead = first < 0x80 || (first >= 0xc2 && first < 0xf5);
-    int length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    if (control || !lead)
+    const unsigned char *byte = (const unsigned char *)text;
+    if (byte[0] < 0x80) {
+        *code = byte[0];
+        return 1;
+    }
+    if (byte[0] < 0xC2 || byte[0] > 0xF4)
         return 0;
-    for (int i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
+    unsigned char lowest = byte[0] == 0xE0 ? 0xA0 : byte[0] == 0xF0 ? 0x90 : 0x80;
+    unsigned char highest = byte[0] == 0xED ? 0x9F : byte[0] == 0xF4 ? 0x8F : 0xBF;
+    if (byte[1] < lowest || byte[1] > highest)
+        return 0;
+    size_t length = byte[0] < 0xE0 ? 2 : byte[0] < 0xF0 ? 3 : 4;
+    *code = byte[0] & (0x7Fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((byte[i] & 0xC0) != 0x80)
             return 0;
+        *code = *code << 6 | (byte[i] & 0x3Fu);
+    }
     return length;
 }
+
+size_t att_utf8_length(const char *text)
+{
+    uint32_t code;
+    return att_utf8_decode(text, &code);
+}
+
+bool att_utf8_valid(const char *text)
+{
+    while (*text != '\0') {
+        size_t length = att_utf8_length(text);
+        if (length == 0)
+            return false;
+        text += length;
+    }
+    return true;
+}
+
+bool att_code_is_printable(uint32_t code)
+{
+    static const uint32_t refused[][2] = {
+        {0x00, 0x1F},       /* C0 controls */
+        {0x7F, 0x9F},       /* DEL, C1 controls */
+        {0xAD, 0xAD},       /* soft hyphen */
+        {0x061C, 0x061C},   /* Arabic letter mark */
+        {0x180E, 0x180E},   /* Mongolian vowel separator */
+        {0x200B, 0x200B},   /* zero width space */
+        {0x200E, 0x200F},   /* left-to-right and right-to-left marks */
+        {0x2028, 0x202E},   /* line and paragraph separators, embeddings and overrides of direction */
+        {0x2060, 0x206F},   /* word joiner, invisible operators, isolates, deprecated controls */
+        {0xFEFF, 0xFEFF},   /* byte order mark */
+        {0xFFF9, 0xFFFB},   /* interlinear annotations */
+        {0xE0000, 0xE007F}, /* tags */
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (code >= refused[i][0] && code <= refused[i][1])
+            return false;
+    return true;
+}
+
+/* --- printable ---------------------------------------------------------------------------------------------------- */
 
 char *att_text_printable(char *text, bool keep_lines)
 {
     for (char *at = text; *at;) {
-        int length = keep_lines && *at == '\n' ? 1 : printable_length((const unsigned char *)at);
-        if (length == 0)
-            *at = '?';
-        at += length ? length : 1;
+        uint32_t code;
+        size_t length = att_utf8_decode(at, &code);
+        bool kept = length > 0 && (att_code_is_printable(code) || (keep_lines && code == '\n'));
+        if (kept)
+            at += length;
+        else
+            for (size_t left = length ? length : 1; left > 0; left--)
+                *at++ = '?';
     }
     return text;
 }

@@ -26,6 +26,14 @@ ATT_FOR_LAB bool att_text_matches_any(const char *patterns, const char *text);
 /* Returns the Damerau-Levenshtein distance, in which swapping two adjacent characters counts as one edit. Returns 128
  * if a text is longer than 127 bytes. */
 int att_text_distance(const char *a, const char *b);
+/* Returns the length in bytes of the UTF-8 character at the start of the NUL-terminated `text`, or 0 if it is
+ * malformed. */
+ATT_FOR_LAB size_t att_utf8_length(const char *text);
+/* As att_utf8_length(), and also sets *code to the character's number in Unicode if it is not malformed. */
+size_t att_utf8_decode(const char *text, uint32_t *code);
+bool att_utf8_valid(const char *text);
+/* Whether the character is shown as itself on a terminal: it controls nothing (attscope/printable.h). */
+bool att_code_is_printable(uint32_t code);
 /* Returns the length in bytes of the UTF-8 byte order mark at the beginning of the text: 3, or 0 if there is none. */
 size_t att_text_bom_size(const char *text);
 /* Splits a list that a user wrote into its lines, in place: without a byte order mark, the carriage returns of Windows'

@@ -5,8 +5,8 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/text.h"
 #include "io/file.h"
-#include "io/json.h"
 
 enum { SHORTEST_MADE = 20, MOST_BYTES = 64 << 20 };
 

@@ -27,6 +27,7 @@ typedef struct exchange {
     const att_request *request;
     att_reply *reply;
     size_t header_bytes, passed_over;
+    bool has_headers;    /* all headers of the last reply have arrived */
     bool ended, stopped; /* ended: by the body's reader */
 } exchange;
 
@@ -41,6 +42,7 @@ static size_t take_header(char *bytes, size_t one, size_t size, void *user)
     e->header_bytes += size;
     if (e->header_bytes > MOST_HEADER_BYTES)
         return 0;
+    e->has_headers = size <= 2; /* the empty line behind them */
     if (size < sizeof line) {
         memcpy(line, bytes, size);
         line[size] = '\0';
@@ -182,6 +184,20 @@ static bool may_succeed_later(CURLcode code)
     return false;
 }
 
+/* Whether a line among the headers is longer than libcurl accepts. Older versions report this as a lack of memory. */
+static bool is_long_line(const exchange *e, CURLcode code)
+{
+    long sent = 0;
+    curl_easy_getinfo(e->transport->curl, CURLINFO_REQUEST_SIZE, &sent);
+    if (sent == 0 || e->has_headers)
+        return false;
+#if LIBCURL_VERSION_NUM >= 0x080600
+    if (code == CURLE_TOO_LARGE)
+        return true;
+#endif
+    return code == CURLE_OUT_OF_MEMORY && att_memory_require(e->transport->context, BUFFER, "a connection") == ATT_OK;
+}
+
 static att_status judge(const exchange *e, CURLcode code, bool *again)
 {
     att_context *context = e->transport->context;
@@ -190,6 +206,9 @@ static att_status judge(const exchange *e, CURLcode code, bool *again)
         return ATT_OK;
     if (e->stopped)
         return att_fail(context, ATT_ERR_STOPPED, "%s: the download was stopped", about);
+    if (is_long_line(e, code))
+        return att_fail(context, ATT_ERR_FORMAT, "%s: the server sends a header of more than %d bytes", about,
+                        CURL_MAX_HTTP_HEADER);
     if (code == CURLE_OUT_OF_MEMORY)
         return att_fail_memory(context, BUFFER, "a connection");
     if (e->header_bytes > MOST_HEADER_BYTES)

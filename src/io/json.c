@@ -225,31 +225,3 @@ att_status att_json_member_string(const att_json_members *members, const att_jso
 /* --- numbers and texts -------------------------------------------------------------------------------------------- */
 
 /* The range of the second byte depends on the first byte (Unicode Standard, table 3-7). */
-size_t att_utf8_length(const char *text)
-{
-    const unsigned char *byte = (const unsigned char *)text;
-    if (byte[0] < 0x80)
-        return 1;
-    if (byte[0] < 0xC2 || byte[0] > 0xF4)
-        return 0;
-    unsigned char lowest = byte[0] == 0xE0 ? 0xA0 : byte[0] == 0xF0 ? 0x90 : 0x80;
-    unsigned char highest = byte[0] == 0xED ? 0x9F : byte[0] == 0xF4 ? 0x8F : 0xBF;
-    if (byte[1] < lowest || byte[1] > highest)
-        return 0;
-    size_t length = byte[0] < 0xE0 ? 2 : byte[0] < 0xF0 ? 3 : 4;
-    for (size_t i = 2; i < length; i++)
-        if ((byte[i] & 0xC0) != 0x80)
-            return 0;
-    return length;
-}
-
-bool att_utf8_valid(const char *text)
-{
-    while (*text != '\0') {
-        size_t length = att_utf8_length(text);
-        if (length == 0)
-            return false;
-        text += length;
-    }
-    return true;
-}

@@ -44,9 +44,4 @@ att_status att_json_members_next(att_json_members *members, att_json_member *mem
  */
 att_status att_json_member_string(const att_json_members *members, const att_json_member *member, char **string);
 
-/* Returns the length in bytes of the UTF-8 character at the start of the NUL-terminated `text`, or 0 if it is
- * malformed. */
-ATT_FOR_LAB size_t att_utf8_length(const char *text);
-bool att_utf8_valid(const char *text);
-
 #endif

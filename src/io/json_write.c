@@ -144,36 +144,42 @@ void att_json_end_array(att_json_writer *writer)
     end_level(writer, "]", false);
 }
 
-static void write_escaped(att_text *out, char byte)
+static void write_escaped(att_text *out, uint32_t code)
 {
     static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-    const char *found = strchr(plain, byte);
+    const char *found = code < 0x80 ? strchr(plain, (char)code) : NULL;
     if (found != NULL)
         att_text_append(out, "\\%c", letters[found - plain]);
+    else if (code < 0x10000)
+        att_text_append(out, "\\u%04x", (unsigned)code);
     else
-        att_text_append(out, "\\u%04x", (unsigned char)byte);
+        att_text_append(out, "\\u%04x\\u%04x", 0xD800 + ((unsigned)code - 0x10000) / 0x400,
+                        0xDC00 + (unsigned)code % 0x400);
+}
+
+/* Characters that could control a terminal are escaped, because the document may be printed on one. */
+static bool is_escaped(uint32_t code)
+{
+    return code == '"' || code == '\\' || !att_code_is_printable(code);
 }
 
 static void write_quoted(att_text *out, const char *text)
 {
     att_text_append_bytes(out, "\"", 1);
     while (*text != '\0') {
-        size_t run = 0;
-        for (size_t length; text[run] != '\0'; run += length) {
-            unsigned char byte = (unsigned char)text[run];
-            length = att_utf8_length(text + run);
-            if (length == 0 || byte < 0x20 || byte == 0x7F || byte == '"' || byte == '\\')
-                break;
-        }
+        uint32_t code;
+        size_t run = 0, length;
+        while ((length = att_utf8_decode(text + run, &code)) > 0 && !is_escaped(code))
+            run += length;
         att_text_append_bytes(out, text, run);
         text += run;
         if (*text == '\0')
             break;
-        if (att_utf8_length(text) == 0)
+        if (length == 0)
             att_text_append(out, "\xEF\xBF\xBD");
         else
-            write_escaped(out, *text);
-        text++;
+            write_escaped(out, code);
+        text += length > 0 ? length : 1;
     }
     att_text_append_bytes(out, "\"", 1);
 }

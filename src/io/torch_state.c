@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "io/json.h"
 #include "io/torch_options.h"
 
 enum { MOST_DEPTH = 16, MOST_OBJECT_DEPTH = 64, MOST_STEPS = 1 << 22, MOST_NAME = 1024, LISTED = 8, MOST_LEVELS = 4 };

@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "io/file.h"
-#include "io/json.h"
 #include "io/yaml.h"
 
 struct writer {

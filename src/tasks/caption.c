@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/names.h"
-#include "io/json.h"
 
 enum { REPLACEMENT_BYTES = 3, DIGITS = 3 };
 

@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/text.h"
-#include "io/json.h"
 #include "models/family.h"
 #include "train/numbers.h"
 #include "train/options.h"

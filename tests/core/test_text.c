@@ -54,6 +54,16 @@ static void expect_printable(const char *text, bool keep_lines, const char *expe
     assert_string_equal(att_text_printable(copy, keep_lines), expected);
 }
 
+/* Writes a character above 0x7f in UTF-8. */
+static void encode(uint32_t code, char text[8])
+{
+    size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    memset(text, 0, 8);
+    for (size_t i = length - 1; i > 0; i--, code >>= 6)
+        text[i] = (char)(0x80 | (code & 0x3f));
+    text[0] = (char)((0xf00u >> length & 0xf0) | code);
+}
+
 static void printable_text_steers_no_terminal(void **state)
 {
     (void)state;
@@ -68,6 +78,27 @@ static void printable_text_steers_no_terminal(void **state)
         "\x9b"
         "31m caf\xe9 \xe2\x82",
         false, "?31m caf? ??");
+    expect_printable("\xed\xa0\x80 \xe0\x80\x80 \xf4\x90\x80\x80", false, "??? ??? ????"); /* no characters */
+}
+
+static void printable_text_reads_as_its_letters(void **state)
+{
+    (void)state;
+    static const uint32_t hidden[] = {0xAD,   0x61C,  0x180E, 0x200B,  0x200E,  0x200F, 0x2028,
+                                      0x2029, 0x202A, 0x202E, 0x2060,  0x2066,  0x2069, 0x206F,
+                                      0xFEFF, 0xFFF9, 0xFFFB, 0xE0001, 0xE0020, 0xE007F};
+    static const uint32_t letters[] = {0xAC,   0xAE,   0x61B,  0x61D,  0x200C, 0x200D, 0x2010,
+                                       0x2027, 0x202F, 0x205F, 0x2070, 0xFFFC, 0xE0080};
+    char text[8], marks[8];
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {
+        encode(hidden[i], text);
+        snprintf(marks, sizeof marks, "%.*s", (int)strlen(text), "????");
+        expect_printable(text, true, marks);
+    }
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
+        encode(letters[i], text);
+        expect_printable(text, false, text);
+    }
 }
 
 static void only_a_near_word_is_suggested(void **state)
@@ -227,6 +258,7 @@ int main(void)
         cmocka_unit_test(wildcards_match_whole_names),
         cmocka_unit_test(distances_count_edits_and_transpositions),
         cmocka_unit_test(printable_text_steers_no_terminal),
+        cmocka_unit_test(printable_text_reads_as_its_letters),
         cmocka_unit_test(only_a_near_word_is_suggested),
         cmocka_unit_test(numbers_take_the_whole_string),
         cmocka_unit_test(sizes_are_readable),

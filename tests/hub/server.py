@@ -140,11 +140,11 @@ class Handler(BaseHTTPRequestHandler):
         if organisation == "down":
             self.reply(503, {})
             return
-        if organisation == "headers":
+        if organisation in ("headers", "header"):
             self.close_connection = True
-            self.wfile.write(b"HTTP/1.1 200 OK\r\n")
-            while True:  # until the client gives up
-                self.wfile.write(b"X-More: and more\r\n" * 1000)
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nX-More: ")
+            while True:  # until the client gives up; "header" sends a single line
+                self.wfile.write(b"X-More: and more\r\n" * 1000 if organisation == "headers" else b"more" * 1000)
         commit = None if organisation == "nocommit" else COMMIT
         if file in LACKS.get(organisation, []) or file not in FILES:
             self.reply(404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})

@@ -110,7 +110,7 @@ static void written_json_is_escaped_and_valid(void **state)
     assert_int_equal(att_json_writer_create(self->context, false, &writer), ATT_OK);
     att_json_begin_object(writer);
     att_json_key(writer, "te\"xt");
-    att_json_string(writer, "a\\b\n\t\x01\x7F/\xC3\xA4\xF0\x9F\x98\x80");
+    att_json_string(writer, "a\\b\n\t\x01\x7F/\xC2\x9B\xE2\x80\xAE\xF3\xA0\x80\x81\xC3\xA4\xF0\x9F\x98\x80");
     att_json_key(writer, "broken");
     att_json_string(writer, "\xFFx\xC3 \xED\xA0\x80 \xC0\x80");
     att_json_key(writer, "none");
@@ -132,10 +132,12 @@ static void written_json_is_escaped_and_valid(void **state)
     size_t length;
     assert_int_equal(att_json_writer_finish(writer, &text, &length), ATT_OK);
 #define LOST "\xEF\xBF\xBD"
-    assert_string_equal(text, "{\"te\\\"xt\":\"a\\\\b\\n\\t\\u0001\\u007f/\xC3\xA4\xF0\x9F\x98\x80\",\"broken\":\"" LOST
-                              "x" LOST " " LOST LOST LOST " " LOST LOST
-                              "\",\"none\":null,\"list\":["
-                              "-9223372036854775808,true,false,null,null,{},[]]}");
+    assert_string_equal(text,
+                        "{\"te\\\"xt\":\"a\\\\b\\n\\t\\u0001\\u007f/"
+                        "\\u009b\\u202e\\udb40\\udc01\xC3\xA4\xF0\x9F\x98\x80\",\"broken\":\"" LOST "x" LOST
+                        " " LOST LOST LOST " " LOST LOST
+                        "\",\"none\":null,\"list\":["
+                        "-9223372036854775808,true,false,null,null,{},[]]}");
     assert_int_equal(length, strlen(text));
     json_t *root;
     assert_int_equal(att_json_parse(self->context, "own", text, length, &root), ATT_OK);
