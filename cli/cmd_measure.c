@@ -1,7 +1,9 @@
 /* attscope measure: observes attention and residual steps of a checkpoint on a data set. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <attscope/lab/measuring.h>
 
@@ -233,10 +235,11 @@ static bool is_checkpoint(const char *path)
         if (has_ending(path, endings[i]))
             return !cli_is_folder(path);
     char start[4] = "";
-    FILE *file = has_ending(path, ".bin") && !cli_is_folder(path) ? fopen(path, "rb") : NULL;
-    const bool is_zip = file && fread(start, 1, 4, file) == 4 && memcmp(start, "PK\3\4", 4) == 0;
-    if (file)
-        fclose(file);
+    /* O_NONBLOCK: opening a pipe must not wait for its writer. */
+    int file = has_ending(path, ".bin") ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    const bool is_zip = file >= 0 && read(file, start, 4) == 4 && memcmp(start, "PK\3\4", 4) == 0;
+    if (file >= 0)
+        close(file);
     return is_zip;
 }
 

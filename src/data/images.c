@@ -9,16 +9,14 @@
 #include "core/text.h"
 #include "data/class_tree.h"
 #include "io/archive_source.h"
+#include "io/system.h"
 
 /* --- one file ----------------------------------------------------------------------------------------------------- */
 
 static bool begins_as_image(const char *path)
 {
     uint8_t bytes[ATT_TAR_HEADER]; /* also more than any image signature */
-    FILE *file = fopen(path, "rb");
-    size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
-    if (file)
-        fclose(file);
+    size_t size = att_system_read_start(path, bytes, sizeof bytes);
     return !att_tar_begins(bytes, size) && att_image_begins(bytes, size);
 }
 

@@ -12,6 +12,7 @@
 #include "data/annotations.h"
 #include "data/tar_list.h"
 #include "io/file.h"
+#include "io/system.h"
 
 typedef struct tars_source {
     att_tar_set set;
@@ -41,12 +42,13 @@ static const char *tar_name(const tars_source *source, const att_tar_entry *entr
 static int open_tar(const tars_source *source, int tar)
 {
     char path[ATT_DATA_MAX_NAME];
+    struct stat info;
     int length = snprintf(path, sizeof path, "%s/%s", source->set.folder, source->index.tars[tar].name);
     if (length < 0 || (size_t)length >= sizeof path) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    return open(path, O_RDONLY | O_CLOEXEC);
+    return att_system_open_regular(path, O_RDONLY, &info);
 }
 
 /* Returns a descriptor of the entry's tar, to be given back to leave_tar(); -1 with errno set. */

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/file.h"
+#include "io/system.h"
 
 enum { MOST_REF = 1 << 10 };
 
@@ -25,6 +26,7 @@ att_status att_hub_cache_of(att_context *context, const att_hub_settings *settin
 {
     char locks[ATT_HUB_PATH];
     cache->context = context;
+    cache->root = strlen(settings->cache);
     ATT_TRY(att_hub_settings_require(context, settings->cache, "HF_HUB_CACHE"));
     ATT_TRY(join_repository(context, settings->cache, repository, cache->folder));
     ATT_TRY(att_path_join(context, settings->cache, ".locks", locks, sizeof locks));
@@ -82,11 +84,30 @@ bool att_hub_cache_lacks(const att_hub_cache *cache, const char *commit, const c
     return exists(cache, ".no_exist", commit, file);
 }
 
-static att_status make_folder_of(att_context *context, const char *path)
+/* The cache may have come from somebody else, and a link in it may lead to any folder of the user. */
+static att_status check_folders(const att_hub_cache *cache, char *path)
+{
+    for (char *end = path + cache->root; end;) {
+        end = strchr(end + 1, '/');
+        if (end)
+            *end = '\0';
+        if (att_system_is_link(path))
+            return att_fail(cache->context, ATT_ERR_IO,
+                            "%s is a symbolic link, which is not followed for writing: remove it, or put the folder "
+                            "that it leads to in its place",
+                            path);
+        if (end)
+            *end = '/';
+    }
+    return ATT_OK;
+}
+
+static att_status make_folder_of(const att_hub_cache *cache, const char *path)
 {
     char folder[ATT_HUB_PATH];
-    ATT_TRY(att_path_folder(context, path, folder, sizeof folder));
-    return att_file_make_folders(context, folder);
+    ATT_TRY(att_path_folder(cache->context, path, folder, sizeof folder));
+    ATT_TRY(check_folders(cache, folder));
+    return att_file_make_folders(cache->context, folder);
 }
 
 att_status att_hub_cache_set_commit(const att_hub_cache *cache, const char *revision, const char *commit)
@@ -96,7 +117,7 @@ att_status att_hub_cache_set_commit(const att_hub_cache *cache, const char *revi
     if (strcmp(known, commit) == 0)
         return ATT_OK;
     ATT_TRY(join(cache, "refs", "", revision, path, sizeof path));
-    ATT_TRY(make_folder_of(cache->context, path));
+    ATT_TRY(make_folder_of(cache, path));
     return att_file_replace(cache->context, path, commit, strlen(commit));
 }
 
@@ -104,7 +125,7 @@ att_status att_hub_cache_set_lacks(const att_hub_cache *cache, const char *commi
 {
     char path[ATT_HUB_PATH];
     ATT_TRY(join(cache, ".no_exist", commit, file, path, sizeof path));
-    ATT_TRY(make_folder_of(cache->context, path));
+    ATT_TRY(make_folder_of(cache, path));
     return att_file_replace(cache->context, path, "", 0);
 }
 
@@ -113,9 +134,9 @@ att_status att_hub_cache_blob(const att_hub_cache *cache, const char *hash, char
     char name[80];
     snprintf(name, sizeof name, "%.70s.lock", hash);
     ATT_TRY(join(cache, "blobs", "", hash, blob, size));
-    ATT_TRY(make_folder_of(cache->context, blob));
+    ATT_TRY(make_folder_of(cache, blob));
     ATT_TRY(att_path_join(cache->context, cache->locks, name, lock, size));
-    return make_folder_of(cache->context, lock);
+    return make_folder_of(cache, lock);
 }
 
 /* A link of the same name is replaced in one step, so that other processes always find one. */
@@ -123,7 +144,7 @@ att_status att_hub_cache_link(const att_hub_cache *cache, const char *commit, co
 {
     char path[ATT_HUB_PATH], made[ATT_HUB_PATH + 32], target[128];
     ATT_TRY(att_hub_cache_path(cache, commit, file, path, sizeof path));
-    ATT_TRY(make_folder_of(cache->context, path));
+    ATT_TRY(make_folder_of(cache, path));
     snprintf(made, sizeof made, "%s.%ld.link", path, (long)getpid());
     snprintf(target, sizeof target, "../../blobs/%.70s", hash);
     unlink(made);

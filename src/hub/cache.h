@@ -19,6 +19,7 @@ typedef struct att_hub_cache {
     att_context *context;
     char folder[ATT_HUB_PATH]; /* of the repository */
     char locks[ATT_HUB_PATH];
+    size_t root; /* length of the path of the whole cache, with which both begin */
 } att_hub_cache;
 
 /* Errors: ERR_ARGUMENT (an unknown cache; a path that is too long). */
@@ -34,7 +35,8 @@ bool att_hub_cache_has(const att_hub_cache *cache, const char *commit, const cha
 /* Whether the cache records that the commit has no such file. */
 bool att_hub_cache_lacks(const att_hub_cache *cache, const char *commit, const char *file);
 
-/* These create missing folders. Errors: ERR_IO, ERR_ARGUMENT (a path that is too long), ERR_MEMORY. */
+/* These create missing folders, and write nothing through a folder of the cache that is a symbolic link; the cache
+ * itself may be one. Errors: ERR_IO, ERR_ARGUMENT (a path that is too long), ERR_MEMORY. */
 att_status att_hub_cache_set_commit(const att_hub_cache *cache, const char *revision, const char *commit);
 att_status att_hub_cache_set_lacks(const att_hub_cache *cache, const char *commit, const char *file);
 /* Writes the paths of the blob with this hash and of its lock. */

@@ -269,9 +269,9 @@ static att_status add_member(archive_walk *walk)
 static att_status open_descriptor(att_archive *archive)
 {
     struct stat info;
-    archive->descriptor = open(archive->path, O_RDONLY | O_CLOEXEC);
-    if (archive->descriptor < 0 || fstat(archive->descriptor, &info) != 0)
-        return att_fail(archive->context, ATT_ERR_IO, "%s could not be opened", archive->path);
+    archive->descriptor = att_system_open_regular(archive->path, O_RDONLY, &info);
+    if (archive->descriptor < 0)
+        return att_system_fail(archive->context, errno, archive->path, "opened");
     archive->end = info.st_size;
     return ATT_OK;
 }

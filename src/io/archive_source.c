@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "core/error.h"
+#include "io/system.h"
 
 /* Returns the largest decompressed size that is accepted for a file of `file_bytes`. */
 static int64_t unpack_limit(int64_t file_bytes)
@@ -49,12 +50,7 @@ bool att_tar_begins(const uint8_t *bytes, size_t size)
 bool att_tar_is_plain(const char *path)
 {
     uint8_t bytes[ATT_TAR_HEADER];
-    struct stat info;
-    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
-    size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
-    if (file)
-        fclose(file);
-    return att_tar_begins(bytes, size);
+    return att_tar_begins(bytes, att_system_read_start(path, bytes, sizeof bytes));
 }
 
 /* Returns the compression format whose signature the bytes begin with, or NULL. */
@@ -148,12 +144,12 @@ bool att_archive_source_open_part(att_archive_source *source, struct archive *re
 static bool open_file(att_archive_source *source, const char *path)
 {
     struct stat info;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = att_system_open_regular(path, O_RDONLY, &info);
     if (file < 0) {
         fail_reading(source, "%s", strerror(errno));
         return false;
     }
-    la_ssize_t got = fstat(file, &info) == 0 ? pread(file, source->block, sizeof source->block, 0) : -1;
+    la_ssize_t got = att_system_read_at(file, source->block, sizeof source->block, 0);
     const char *compression = got > 0 ? compression_of(source->block, (size_t)got) : NULL;
     bool gzipped = compression && strcmp(compression, "gzip") == 0;
     source->limit = got < 0 ? 0 : unpack_limit(info.st_size);

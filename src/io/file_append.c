@@ -3,19 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/context.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/system.h"
-
-static bool is_link(const char *path)
-{
-    struct stat info;
-    return lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
-}
 
 struct att_file_appender {
     att_context *context;
@@ -31,17 +24,8 @@ static att_status start_appender(att_file_appender *appender, const char *path, 
     if (appender->path == NULL)
         return att_fail_memory(context, strlen(path) + 1, path);
     ATT_TRY(att_context_check_write(context, path));
-    appender->descriptor = att_system_create(path, O_APPEND | O_NONBLOCK);
     struct stat info;
-    if (appender->descriptor < 0 && is_link(path))
-        return att_fail(context, ATT_ERR_IO,
-                        "%s is a symbolic link, which is not followed for writing: remove it, or put the file that it "
-                        "leads to in its place",
-                        path);
-    if (appender->descriptor < 0 || fstat(appender->descriptor, &info) != 0)
-        return att_system_fail(context, errno, path, "opened for appending");
-    if (!S_ISREG(info.st_mode))
-        return att_fail(context, ATT_ERR_IO, "%s exists and is not a regular file", path);
+    ATT_TRY(att_system_open_writable(context, path, O_APPEND, &appender->descriptor, &info));
     if (info.st_nlink > 1)
         return att_fail(
             context, ATT_ERR_IO,

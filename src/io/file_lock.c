@@ -35,10 +35,9 @@ static att_status wait_for_lock(att_context *context, int descriptor, const char
 /* The process that had the lock may have removed the file; then another process could lock a new one. */
 static att_status take_lock(att_file_lock *lock, const char *path, const char *what)
 {
+    struct stat info;
     for (;;) {
-        lock->descriptor = att_system_create(path, 0);
-        if (lock->descriptor < 0)
-            return att_system_fail(lock->context, errno, path, "opened as a lock");
+        ATT_TRY(att_system_open_writable(lock->context, path, 0, &lock->descriptor, &info));
         ATT_TRY(wait_for_lock(lock->context, lock->descriptor, path, what));
         if (att_system_is_named(lock->descriptor, path))
             return ATT_OK;

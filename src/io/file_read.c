@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/context.h"
@@ -46,28 +45,12 @@ static att_status read_descriptor(att_context *context, const char *path, int de
     return ATT_OK;
 }
 
-/* Opens a regular file for reading. */
-static att_status open_regular(att_context *context, const char *path, int *descriptor, struct stat *info)
-{
-    /* O_NONBLOCK: opening a pipe must not wait for its writer. */
-    *descriptor = att_system_open(path, O_RDONLY | O_NONBLOCK);
-    if (*descriptor < 0)
-        return att_system_fail(context, errno, path, "opened");
-    att_status status = ATT_OK;
-    if (fstat(*descriptor, info) != 0)
-        status = att_system_fail(context, errno, path, "examined");
-    else if (!S_ISREG(info->st_mode))
-        status = att_fail(context, ATT_ERR_IO, "%s is not a regular file", path);
-    if (status != ATT_OK)
-        close(*descriptor);
-    return status;
-}
-
 att_status att_file_read(att_context *context, const char *path, size_t cap, char **bytes, size_t *size)
 {
-    int descriptor;
     struct stat info;
-    ATT_TRY(open_regular(context, path, &descriptor, &info));
+    int descriptor = att_system_open_regular(path, O_RDONLY, &info);
+    if (descriptor < 0)
+        return att_system_fail(context, errno, path, "opened");
     char *block = NULL;
     size_t length = 0;
     att_status status = read_descriptor(context, path, descriptor, cap, &block, &length);
@@ -94,7 +77,9 @@ static att_status start_reader(att_file_reader *reader, const char *path)
     if (reader->path == NULL)
         return att_fail_memory(reader->context, strlen(path) + 1, path);
     struct stat info;
-    ATT_TRY(open_regular(reader->context, path, &reader->descriptor, &info));
+    reader->descriptor = att_system_open_regular(path, O_RDONLY, &info);
+    if (reader->descriptor < 0)
+        return att_system_fail(reader->context, errno, path, "opened");
     reader->size = (uint64_t)info.st_size;
     return ATT_OK;
 }

@@ -33,9 +33,9 @@ static bool is_continued(const att_tail *tail, int file, const struct stat *info
            memcmp(bytes, tail->checked, tail->checked_size) == 0;
 }
 
-static att_status fail_system(att_context *context, const char *path)
+static att_status fail_to_read(att_context *context, const char *path)
 {
-    return att_fail(context, ATT_ERR_IO, "%s: %s", path, strerror(errno));
+    return att_system_fail(context, errno, path, "read");
 }
 
 /* The size of the whole lines at the beginning of a block. */
@@ -57,7 +57,7 @@ static att_status find_whole(const att_tail *tail, int file, off_t first, off_t 
         const ssize_t count = att_system_read_at(file, block, (size_t)(end - begin), begin);
         const size_t lines = whole_lines(block, count);
         if (count < 0)
-            return fail_system(context, tail->path);
+            return fail_to_read(context, tail->path);
         if (lines > 0) {
             *whole = begin + (off_t)lines;
             return ATT_OK;
@@ -126,7 +126,7 @@ static att_status read_block(const att_tail *tail, att_tail_place *place, int fi
     att_text_append_bytes(lines, block, whole);
     att_free(lines->context, block);
     if (count < 0)
-        return fail_system(lines->context, tail->path);
+        return fail_to_read(lines->context, tail->path);
     if (lines->failed)
         return att_fail_memory(lines->context, whole, tail->path);
     place->offset += (off_t)whole;
@@ -148,15 +148,11 @@ static att_status read_lines(const att_tail *tail, att_tail_place *place, int fi
     return place->offset == before && has_long_end(tail) ? fail_long(tail, lines->context) : ATT_OK;
 }
 
-static att_status read_file(att_tail *tail, att_tail_place *place, int file, bool *restarted, att_text *lines)
+static att_status read_file(att_tail *tail, att_tail_place *place, int file, const struct stat *info, bool *restarted,
+                            att_text *lines)
 {
-    struct stat info;
-    if (fstat(file, &info) != 0)
-        return fail_system(lines->context, tail->path);
-    if (!S_ISREG(info.st_mode))
-        return att_fail(lines->context, ATT_ERR_IO, "%s is not a regular file", tail->path);
-    if (!is_unchanged(tail, &info))
-        ATT_TRY(look(tail, file, &info, lines->context));
+    if (!is_unchanged(tail, info))
+        ATT_TRY(look(tail, file, info, lines->context));
     *restarted = place->edition != tail->edition;
     if (*restarted)
         *place = (att_tail_place){.edition = tail->edition};
@@ -175,7 +171,7 @@ att_status att_tail_read(att_tail *tail, att_tail_place *place, bool *restarted,
     const bool exists = stat(tail->path, &info) == 0;
     if (exists && is_unchanged(tail, &info) && is_at_end(tail, place))
         return ATT_OK;
-    const int file = exists ? att_system_open(tail->path, O_RDONLY | O_NONBLOCK) : -1; /* a FIFO must not block */
+    const int file = exists ? att_system_open_regular(tail->path, O_RDONLY, &info) : -1;
     if (file < 0 && errno == ENOENT) {
         forget_file(tail);
         *restarted = place->edition == 0;
@@ -183,8 +179,8 @@ att_status att_tail_read(att_tail *tail, att_tail_place *place, bool *restarted,
         return ATT_OK;
     }
     if (file < 0)
-        return fail_system(lines->context, tail->path);
-    const att_status status = read_file(tail, place, file, restarted, lines);
+        return fail_to_read(lines->context, tail->path);
+    const att_status status = read_file(tail, place, file, &info, restarted, lines);
     close(file);
     return status;
 }

@@ -244,14 +244,30 @@ static att_status resolve_folder(const att_database *database, att_text *path)
     return path->failed ? att_fail_memory(database->context, path->capacity, database->path) : ATT_OK;
 }
 
-/* Opens the file without following a symbolic link. SQLite itself does not follow links at the paths of its journal
- * files. */
+/* SQLite waits for ever if it opens a pipe. It does not follow links at the paths of its journal files. */
+static att_status check_kinds(const att_database *database, const char *path)
+{
+    static const char *const endings[] = {"", "-journal", "-wal", "-shm"};
+    struct stat info;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char file[PATH_MAX];
+        snprintf(file, sizeof file, "%s%s", path, endings[i]);
+        if (lstat(file, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
+            return att_fail(database->context, ATT_ERR_IO, "%s%s is not a regular file; %s", database->path, endings[i],
+                            advice);
+    }
+    return ATT_OK;
+}
+
+/* Opens the file without following a symbolic link. */
 static att_status open_file(att_database *database, bool reading)
 {
     int flags = reading ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     att_text path = {.context = database->context};
     att_status status = resolve_folder(database, &path);
     int code = SQLITE_OK;
+    if (status == ATT_OK)
+        status = check_kinds(database, path.data);
     if (status == ATT_OK)
         code = sqlite3_open_v2(path.data, &database->connection, flags | SQLITE_OPEN_NOFOLLOW, NULL);
     att_text_free(&path);

@@ -550,6 +550,67 @@ static void a_ref_that_leads_out_of_the_cache_is_not_followed(void **state)
     assert_string_equal(path, below(self, "models--good--vit/snapshots/" COMMIT "/model.safetensors"));
 }
 
+/* Makes an empty cache in which a folder is a link to the folder "mine" outside of it. */
+static void link_folder(const scratch *self, const char *path)
+{
+    char command[1024];
+    snprintf(command, sizeof command,
+             "cd '%s' && rm -rf hub && mkdir -p mine hub/%s && rmdir hub/%s && ln -s \"$PWD/mine\" hub/%s",
+             self->folder, path, path, path);
+    assert_int_equal(system(command), 0);
+}
+
+static void nothing_is_written_through_links_in_the_cache(void **state)
+{
+    scratch *self = *state;
+    static const struct {
+        const char *name, *folder;
+        att_status status; /* ATT_OK: the cache works without the file */
+    } cases[] = {
+        {"hf-hub:good/vit", "models--good--vit", ATT_ERR_IO},
+        {"hf-hub:good/vit", "models--good--vit/blobs", ATT_ERR_IO},
+        {"hf-hub:good/vit", "models--good--vit/snapshots", ATT_ERR_IO},
+        {"hf-hub:good/vit", "models--good--vit/snapshots/" COMMIT, ATT_ERR_IO},
+        {"hf-hub:good/vit", ".locks", ATT_ERR_IO},
+        {"hf-hub:good/vit", ".locks/models--good--vit", ATT_ERR_IO},
+        {"hf-hub:good/vit", "models--good--vit/refs", ATT_OK},
+        {"hf-hub:noconfig/vit", "models--noconfig--vit/.no_exist", ATT_OK},
+        {"hf-hub:noconfig/vit", "models--noconfig--vit/.no_exist/" COMMIT, ATT_OK},
+    };
+    char path[ATT_HUB_PATH], mine[512], command[1024];
+    snprintf(mine, sizeof mine, "%s/mine", self->folder);
+    require_server();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        link_folder(self, cases[i].folder);
+        assert_int_equal(find(self, cases[i].name, path), cases[i].status);
+        assert_message_has(self, below(self, cases[i].folder));
+        assert_message_has(self, "is a symbolic link, which is not followed for writing: remove it");
+        assert_int_equal(rmdir(mine), 0); /* empty */
+    }
+    /* The user may link the whole cache, and weights are read through links. */
+    snprintf(command, sizeof command, "cd '%s' && rm -rf hub && mkdir mine && ln -s mine hub", self->folder);
+    assert_int_equal(system(command), 0);
+    assert_finds(self, "hf-hub:good/vit");
+    snprintf(command, sizeof command, "cd '%s/hub/models--good--vit' && mv snapshots kept && ln -s kept snapshots",
+             self->folder);
+    assert_int_equal(system(command), 0);
+    assert_finds(self, "hf-hub:good/vit");
+}
+
+static void a_pipe_in_place_of_a_lock_is_refused(void **state)
+{
+    scratch *self = *state;
+    char path[ATT_HUB_PATH], command[512];
+    require_server();
+    snprintf(command, sizeof command, "mkdir -p '%s/hub/.locks/models--good--vit'", self->folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(mkfifo(below(self, ".locks/models--good--vit/" WEIGHTS ".lock"), 0600), 0);
+    alarm(60); /* ends the test if it blocks */
+    assert_int_equal(find(self, "hf-hub:good/vit", path), ATT_ERR_IO);
+    alarm(0);
+    assert_message_has(self, ".lock is not a regular file");
+}
+
 static att_status find_good(scratch *self)
 {
     char path[ATT_HUB_PATH], command[128];
@@ -661,6 +722,8 @@ int main(void)
         scratch_test(a_cache_without_write_permission_is_used),
         scratch_test(a_damaged_cache_is_mended),
         scratch_test(a_ref_that_leads_out_of_the_cache_is_not_followed),
+        scratch_test(nothing_is_written_through_links_in_the_cache),
+        scratch_test(a_pipe_in_place_of_a_lock_is_refused),
         scratch_test(lack_of_memory_is_survived),
         scratch_test(torchvisions_files_are_found_in_the_cache_of_torch),
         scratch_test(a_short_hash_is_enough_for_torchvision),

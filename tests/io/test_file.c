@@ -122,6 +122,33 @@ static void only_regular_files_are_read(void **state)
     assert_int_equal(att_file_read(self->context, "/dev/zero", 5, &bytes, &size), ATT_ERR_IO);
 }
 
+/* Nobody reads from the pipe: opening it for writing would wait. */
+static void a_pipe_is_neither_locked_nor_appended_to(void **state)
+{
+    scratch *self = *state;
+    att_file_appender *appender = NULL;
+    att_file_lock *lock = NULL;
+    assert_int_equal(mkfifo(self->path, 0600), 0);
+    alarm(60); /* ends the test if it blocks */
+    for (int reader = -1, round = 0; round < 2; round++) {
+        assert_int_equal(att_file_lock_take(self->context, self->path, "a test", &lock), ATT_ERR_IO);
+        assert_message_has(self, "is not a regular file");
+        assert_int_equal(att_file_appender_open(self->context, self->path, 0, &appender), ATT_ERR_IO);
+        assert_message_has(self, "is not a regular file");
+        if (round == 0)
+            reader = open(self->path, O_RDONLY | O_NONBLOCK);
+        else
+            close(reader);
+    }
+    alarm(0);
+    assert_null(lock);
+    assert_null(appender);
+    assert_int_equal(unlink(self->path), 0);
+    assert_int_equal(symlink("elsewhere", self->path), 0);
+    assert_int_equal(att_file_lock_take(self->context, self->path, "a test", &lock), ATT_ERR_IO);
+    assert_message_has(self, "is a symbolic link, which is not followed for writing: remove it");
+}
+
 static void a_file_shortened_while_read_is_reported(void **state)
 {
     scratch *self = *state;
@@ -528,6 +555,7 @@ int main(void)
         file_test(a_large_file_is_read_whole),
         file_test(any_part_of_a_file_is_read),
         file_test(only_regular_files_are_read),
+        file_test(a_pipe_is_neither_locked_nor_appended_to),
         file_test(a_file_shortened_while_read_is_reported),
         file_test(a_window_shows_right_bytes_after_a_failure),
         file_test(lines_are_found_and_too_long_ones_refused),

@@ -42,6 +42,18 @@ for name in runs.sqlite-wal runs.sqlite-shm runs.sqlite-journal; do
     untouched $name
 done
 
+# Pipes in place of the database's files: SQLite would wait for ever for the other end.
+for name in runs.sqlite runs.sqlite-wal runs.sqlite-shm runs.sqlite-journal; do
+    rm -rf out && cp -r given out && rm -f out/$name && mkfifo out/$name
+    # shellcheck disable=SC2086
+    run 1 $resume
+    err_has "out/$name is not a regular file; move it away, and attscope creates a new one"
+done
+[ "$(grep -c '^attscope: ' stderr)" -eq 1 ] || fail "$command_line: not one sentence: $(cat stderr)"
+mkfifo pipe.bin
+run 1 measure given/theirs/last.safetensors pipe.bin --with entropy --threads 1
+err_has 'pipe.bin is neither a folder nor a file'
+
 # Hard links are not written to either.
 for name in metrics.jsonl summary.csv events.out.tfevents.attscope; do
     rm -rf out
