@@ -163,7 +163,7 @@ static int identify(job *j)
     att_status status = att_network_open(j->cli->context, j->path, &options, &j->network);
     if (status == ATT_OK)
         j->identity = *att_network_identity(j->network);
-    if (status == ATT_OK || needs_network(j->settings))
+    if (status == ATT_OK || status == ATT_ERR_STOPPED || needs_network(j->settings))
         return cli_identity_check(j->cli, flags->model, status);
     cli_note(j->cli, "%s will not contain the name of its network: %s", j->out, att_context_message(j->cli->context));
     return CLI_OK;

@@ -100,7 +100,7 @@ static int collect(cli_app *cli, const settings *s, const char *path, facts *f)
     att_status status =
         att_model_identify(cli->context, f->file, path, s->network.model, &s->network.options, &f->identity);
     f->identified = status == ATT_OK;
-    if (!f->identified && s->network.model)
+    if (!f->identified && (s->network.model || status == ATT_ERR_STOPPED))
         return cli_identity_check(cli, s->network.model, status);
     if (!f->identified)
         cli_note(cli, "%s", att_context_message(cli->context));

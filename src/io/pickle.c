@@ -604,6 +604,7 @@ att_status att_pickle_read(att_pickle *pickle, const uint8_t *bytes, size_t size
     int first = pickle->value_count;
     for (;;) {
         const uint8_t *opcode;
+        ATT_TRY(att_check_stop(pickle->context, pickle->path));
         ATT_TRY(read_bytes(pickle, 1, &opcode));
         if (*opcode == STOP) {
             ATT_TRY(finish(pickle, root));

@@ -169,32 +169,6 @@ static att_status read_tensor(const reading *r, const att_json_member *member, a
     return status;
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static att_status check_keys(const reading *r)
-{
-    const att_tensors *file = r->file;
-    size_t count = (size_t)file->metadata_count, bytes = count * sizeof(char *);
-    if (count == 0)
-        return ATT_OK;
-    const char **keys = att_allocate(file->context, bytes);
-    if (!keys)
-        return att_fail_memory(file->context, bytes, file->path);
-    for (size_t i = 0; i < count; i++)
-        keys[i] = file->metadata[i].key;
-    qsort(keys, count, sizeof *keys, compare_keys);
-    att_status status = ATT_OK;
-    for (size_t i = 1; i < count && status == ATT_OK; i++)
-        if (strcmp(keys[i - 1], keys[i]) == 0)
-            status = att_fail(file->context, ATT_ERR_FORMAT, "%s: __metadata__ has the key %.200s twice", file->path,
-                              keys[i]);
-    att_free(file->context, keys);
-    return status;
-}
-
 static att_status read_metadata(const reading *r, const att_json_member *object)
 {
     att_tensors *file = r->file;
@@ -213,7 +187,7 @@ static att_status read_metadata(const reading *r, const att_json_member *object)
         ATT_TRY(att_check_stop(file->context, file->path));
         ATT_TRY(att_json_members_next(&members, &member));
         if (!member.key)
-            return check_keys(r);
+            return ATT_OK;
         if (*member.value != '"')
             return att_fail(file->context, ATT_ERR_FORMAT, "%s: __metadata__: the value of %s is not a string",
                             file->path, member.key);

@@ -72,22 +72,54 @@ static int compare_names(const void *a, const void *b)
     return strcmp(((const struct att_tensors_name *)a)->name, ((const struct att_tensors_name *)b)->name);
 }
 
+/* Allocates names, which att_tensors_close() frees. */
+static att_status allocate_names(const att_tensors *file, int count, struct att_tensors_name **names)
+{
+    if (count == 0)
+        return ATT_OK;
+    *names = att_allocate_array(file->context, (size_t)count, sizeof **names);
+    return *names ? ATT_OK : att_fail_memory(file->context, (size_t)count * sizeof **names, file->path);
+}
+
+/* Returns a name that occurs twice; NULL if there is none. */
+static const char *sort(struct att_tensors_name *names, int count)
+{
+    if (count > 0)
+        qsort(names, (size_t)count, sizeof *names, compare_names);
+    for (int i = 1; i < count; i++)
+        if (strcmp(names[i - 1].name, names[i].name) == 0)
+            return names[i].name;
+    return NULL;
+}
+
+/* Returns the index of a name among sorted ones; -1 if there is none. */
+static int find(const struct att_tensors_name *names, int count, const char *name)
+{
+    const struct att_tensors_name key = {.name = name};
+    const struct att_tensors_name *found =
+        count > 0 ? bsearch(&key, names, (size_t)count, sizeof *names, compare_names) : NULL;
+    return found ? found->index : -1;
+}
+
 static att_status sort_names(att_tensors *file)
 {
-    if (file->count == 0)
-        return ATT_OK;
-    size_t count = (size_t)file->count;
-    file->names = att_allocate_array(file->context, count, sizeof *file->names);
-    if (!file->names)
-        return att_fail_memory(file->context, count * sizeof *file->names, file->path);
+    ATT_TRY(allocate_names(file, file->count, &file->names));
     for (int i = 0; i < file->count; i++)
         file->names[i] = (struct att_tensors_name){file->items[i].info.name, i};
-    qsort(file->names, count, sizeof *file->names, compare_names);
-    for (int i = 1; i < file->count; i++)
-        if (strcmp(file->names[i - 1].name, file->names[i].name) == 0)
-            return att_fail(file->context, ATT_ERR_FORMAT, "%s: two tensors are called %.200s", file->path,
-                            file->names[i].name);
-    return ATT_OK;
+    const char *twice = sort(file->names, file->count);
+    return twice ? att_fail(file->context, ATT_ERR_FORMAT, "%s: two tensors are called %.200s", file->path, twice)
+                 : ATT_OK;
+}
+
+static att_status sort_keys(att_tensors *file)
+{
+    ATT_TRY(allocate_names(file, file->metadata_count, &file->keys));
+    for (int i = 0; i < file->metadata_count; i++)
+        file->keys[i] = (struct att_tensors_name){file->metadata[i].key, i};
+    const char *twice = sort(file->keys, file->metadata_count);
+    return twice
+               ? att_fail(file->context, ATT_ERR_FORMAT, "%s: __metadata__ has the key %.200s twice", file->path, twice)
+               : ATT_OK;
 }
 
 static att_status normalize_names(att_tensors *file)
@@ -142,6 +174,7 @@ static att_status open_file(att_tensors *file, const char *path)
     beginning first;
     ATT_TRY(read_beginning(file, &first));
     ATT_TRY(is_index(&first) ? read_index(file) : read_file(file, &first));
+    ATT_TRY(sort_keys(file));
     return sort_names(file);
 }
 
@@ -186,6 +219,7 @@ void att_tensors_close(att_tensors **file)
     att_free(done->context, done->items);
     att_free(done->context, done->names);
     att_free(done->context, done->metadata);
+    att_free(done->context, done->keys);
     att_free(done->context, done->header);
     att_free(done->context, done);
     *file = NULL;
@@ -283,20 +317,13 @@ att_tensors_info att_tensors_at(const att_tensors *file, int index)
 
 int att_tensors_find(const att_tensors *file, const char *name)
 {
-    if (file->count == 0)
-        return -1;
-    struct att_tensors_name key = {.name = name};
-    const struct att_tensors_name *found =
-        bsearch(&key, file->names, (size_t)file->count, sizeof *file->names, compare_names);
-    return found ? found->index : -1;
+    return find(file->names, file->count, name);
 }
 
 const char *att_tensors_metadata(const att_tensors *file, const char *key)
 {
-    for (int i = 0; i < file->metadata_count; i++)
-        if (strcmp(file->metadata[i].key, key) == 0)
-            return file->metadata[i].value;
-    return NULL;
+    int index = find(file->keys, file->metadata_count, key);
+    return index < 0 ? NULL : file->metadata[index].value;
 }
 
 int att_tensors_metadata_count(const att_tensors *file)

@@ -27,6 +27,7 @@ struct att_tensors {
     struct att_tensors_name *names; /* [count], sorted by name; set by att_tensors_open() */
     att_safetensors_pair *metadata;
     int metadata_count;
+    struct att_tensors_name *keys; /* [metadata_count], of the metadata, sorted; set by att_tensors_open() */
     const char *origin, *skipped;
     bool has_average;
     struct att_tensors **shards; /* [shard_count], the files that an index names; their items are in `items`, too */

@@ -52,6 +52,7 @@ static att_status open_shard(att_tensors *file, att_tensors *shard, const char *
 
 static att_status add_shard(att_tensors *file, const char *name)
 {
+    ATT_TRY(att_check_stop(file->context, file->path));
     if (has_shard(file, name))
         return ATT_OK;
     if (file->shard_count == MOST_SHARDS)

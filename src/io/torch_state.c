@@ -318,6 +318,7 @@ static att_status collect_container(collector *t, const att_pickle_value *value,
         return refuse(t, "its containers are nested deeper than 16 levels, or contain themselves");
     uint32_t cell = value->cells.first, width = value->kind == ATT_PICKLE_DICT ? 2 : 1;
     for (uint32_t i = 0; i < value->cells.count; i += width) {
+        ATT_TRY(att_check_stop(t->file->context, t->file->path));
         if (t->steps-- <= 0)
             return refuse(t, "its nested containers have more than 4194304 values");
         att_pickle_ref first = cells[cell].value;

@@ -160,7 +160,7 @@ att_foreign att_foreign_find(const att_context *context, const att_tensors *file
 {
     att_foreign found = {0};
     int best = FOREIGN_NAMES + 1;
-    for (int i = 0; i < att_tensors_count(file); i++) {
+    for (int i = 0; i < att_tensors_count(file) && !att_stop_asked(context); i++) {
         const char *name = att_tensors_at(file, i).name;
         if (att_checkpoint_ignores(context, file, name) || att_task_of_parameter(context, name))
             continue;
@@ -181,6 +181,7 @@ att_foreign att_foreign_find(const att_context *context, const att_tensors *file
 att_status att_foreign_refuse(att_context *context, const att_tensors *file, const att_foreign *foreign,
                               const char *what)
 {
+    ATT_TRY(att_check_stop(context, att_tensors_path(file)));
     if (foreign->count == 0)
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: tensor \"%.100s\" belongs to no %s%s%s", att_tensors_path(file),

@@ -357,6 +357,8 @@ static att_foreign mixer_foreign(const att_context *context, const att_tensors *
 static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found,
                              att_detected_modules *detected)
 {
+    const att_foreign foreign = mixer_foreign(context, file);
+    ATT_TRY(att_foreign_refuse(context, file, &foreign, "MLP-Mixer"));
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
         int block = att_checkpoint_block(name, "blocks", &rest), hook = 0;
@@ -367,8 +369,7 @@ static att_status read_names(att_context *context, const att_tensors *file, att_
         if (block >= att_options_number(found, "depth", 0) && knows(context, name))
             att_options_set(found, "depth", block + 1);
     }
-    att_foreign foreign = mixer_foreign(context, file);
-    return att_foreign_refuse(context, file, &foreign, "MLP-Mixer");
+    return ATT_OK;
 }
 
 /* Returns the dimensions of the weight fc1 in the first token MLP, and its name; NULL if no block has one. */

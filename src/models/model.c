@@ -134,6 +134,7 @@ att_status att_family_check_tensors(att_context *context, const att_tensors *fil
     const att_family *nearest = find_nearest(context, file, &foreign);
     const char *before = foreign.sign ? ", a sign of " : "", *sign = foreign.sign ? foreign.sign : "";
     const char *path = att_tensors_path(file);
+    ATT_TRY(att_check_stop(context, path));
     if (foreign.count == 0)
         return ATT_OK;
     if (foreign.count == foreign.total)

@@ -559,9 +559,9 @@ static att_status check_norms(const recognition *s)
 static att_status read_network(recognition *s, att_option_values *found, att_stages *stages)
 {
     const att_foreign foreign = att_resnet_foreign(s->context, s->file);
+    ATT_TRY(att_foreign_refuse(s->context, s->file, &foreign, "residual network here"));
     for (int i = 0; i < att_tensors_count(s->file); i++)
         read_name(s, att_tensors_at(s->file, i).name);
-    ATT_TRY(att_foreign_refuse(s->context, s->file, &foreign, "residual network here"));
     ATT_TRY(check_norms(s));
     ATT_TRY(read_stem(s, found));
     ATT_TRY(read_blocks(s, found));

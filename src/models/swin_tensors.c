@@ -203,10 +203,10 @@ static void read_name(recognition *r, const char *name)
 static att_status read_names(recognition *r)
 {
     const char *path = att_tensors_path(r->file);
-    for (int i = 0; i < att_tensors_count(r->file); i++)
-        read_name(r, att_tensors_at(r->file, i).name);
     const att_foreign foreign = att_swin_foreign(r->context, r->file);
     ATT_TRY(att_foreign_refuse(r->context, r->file, &foreign, "Swin Transformer here"));
+    for (int i = 0; i < att_tensors_count(r->file); i++)
+        read_name(r, att_tensors_at(r->file, i).name);
     for (int s = 0; s < r->depths.count; s++)
         if (r->depths.blocks[s] == 0)
             return att_fail(r->context, ATT_ERR_UNSUPPORTED, "%s: there is no block \"%s.%d.blocks.0\"", path,

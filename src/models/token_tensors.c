@@ -74,6 +74,7 @@ att_status att_token_read_names(att_context *context, const att_tensors *file, c
 {
     const token_names names = {context, file, like};
     const att_foreign foreign = att_token_foreign(context, file, like);
+    ATT_TRY(att_foreign_refuse(context, file, &foreign, like->what));
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
         int hook = 0, block = att_checkpoint_block(name, "blocks", &rest);
@@ -85,7 +86,7 @@ att_status att_token_read_names(att_context *context, const att_tensors *file, c
         if (module)
             att_detected_add(context, detected, module, hook, block);
     }
-    return att_foreign_refuse(context, file, &foreign, like->what);
+    return ATT_OK;
 }
 
 att_status att_token_write_modules(att_context *context, const att_tensors *file, const att_detected_modules *detected,

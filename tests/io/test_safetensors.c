@@ -107,6 +107,33 @@ static void every_f16_converts_to_its_value(void **state)
     }
 }
 
+/* A search from the first entry on would take minutes. */
+static void many_entries_of_metadata_are_found(void **state)
+{
+    enum { COUNT = 500000, ENTRY = 32 };
+    scratch *self = *state;
+    char key[ENTRY], value[ENTRY], *header = malloc((size_t)COUNT * ENTRY), *bytes = malloc((size_t)COUNT * ENTRY);
+    size_t length = (size_t)sprintf(header, "{\"__metadata__\":{\"format\":\"pt\"");
+    for (int i = 0; i < COUNT; i++)
+        length += (size_t)sprintf(header + length, ",\"k%d\":\"%d\"", i * 7 % COUNT, i);
+    strcpy(header + length, "}}");
+    scratch_write(self, bytes, put_header(bytes, header));
+    free(header);
+    free(bytes);
+    att_tensors *file = open_file(self);
+    assert_string_equal(att_tensors_metadata_key(file, 0), "format");
+    alarm(60); /* ends the test if it takes long */
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(key, sizeof key, "k%d", i * 7 % COUNT);
+        snprintf(value, sizeof value, "%d", i);
+        assert_string_equal(att_tensors_metadata_key(file, i + 1), key);
+        assert_string_equal(att_tensors_metadata(file, key), value);
+    }
+    alarm(0);
+    assert_null(att_tensors_metadata(file, "k"));
+    att_tensors_close(&file);
+}
+
 /* Names and metadata are decoded in place. */
 static void escapes_in_names_and_metadata_are_decoded(void **state)
 {
@@ -289,6 +316,7 @@ int main(void)
         scratch_test(tensors_and_metadata_are_read),
         scratch_test(misaligned_tensors_are_read),
         scratch_test(every_f16_converts_to_its_value),
+        scratch_test(many_entries_of_metadata_are_found),
         scratch_test(escapes_in_names_and_metadata_are_decoded),
         scratch_test(a_common_prefix_is_removed),
         scratch_test(names_that_would_become_equal_keep_their_prefix),

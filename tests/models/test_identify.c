@@ -1,4 +1,5 @@
 /* Identification of the network in a file. */
+#include "io/tensors.h"
 #include "models/checkpoints.h"
 
 static void same_options(const att_option_values *a, const att_option_values *b)
@@ -653,6 +654,62 @@ static void every_failed_allocation_is_survived_with_modules(void **state)
     survives(p);
 }
 
+/* --- stopping ----------------------------------------------------------------------------------------------------- */
+
+/* Stop questions; those after the first `allowed` are answered yes. */
+typedef struct questions {
+    int asked, allowed;
+} questions;
+
+static bool asks_to_stop(void *user)
+{
+    questions *q = user;
+    return ++q->asked > q->allowed;
+}
+
+/* Identifies a network among empty tensors. format: their names. */
+static att_status identify_empty(questions *q, const char *format, const char *network)
+{
+    enum { COUNT = 200 };
+    char names[COUNT][48];
+    att_safetensors_tensor empty[COUNT];
+    att_settings settings = att_settings_defaults();
+    att_context *context;
+    att_tensors *file;
+    att_identity identity;
+    settings.threads = 1;
+    settings.stop = asks_to_stop;
+    settings.stop_user = q;
+    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof names[i], format, i);
+        empty[i] = (att_safetensors_tensor){.name = names[i], .dtype = ATT_SAFETENSORS_F32, .shape = att_shape_of(0)};
+    }
+    empty[0].name = "patch_embed.proj.weight";
+    CHECK(context, att_tensors_borrow(context, empty, COUNT, &file));
+    att_status status = att_model_identify(context, file, ATT_TENSORS_HERE, network, NULL, &identity);
+    att_tensors_close(&file);
+    att_context_destroy(&context);
+    return status;
+}
+
+static void the_search_for_a_network_stops_when_asked(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"t%d.weight", "blocks.%d.x.weight", "blocks.0.mlp.act.se.x%d"};
+    static const char *const networks[] = {NULL, "vit_tiny_patch16_224"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats * 2; i++) {
+        questions all = {.allowed = INT32_MAX};
+        assert_int_equal(identify_empty(&all, formats[i / 2], networks[i % 2]), ATT_ERR_UNSUPPORTED);
+        assert_true(all.asked > 200);
+        for (int allowed = 0; allowed < all.asked; allowed += all.asked / 7) {
+            questions some = {.allowed = allowed};
+            assert_int_equal(identify_empty(&some, formats[i / 2], networks[i % 2]), ATT_ERR_STOPPED);
+            assert_true(some.asked < allowed + 50);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -682,6 +739,7 @@ int main(void)
         TEST(metadata_is_hostile),
         TEST(every_failed_allocation_is_survived),
         TEST(every_failed_allocation_is_survived_with_modules),
+        TEST(the_search_for_a_network_stops_when_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
