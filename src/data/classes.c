@@ -127,8 +127,8 @@ const char **att_class_numbers(att_arena *arena, int count)
 {
     enum { DIGITS = 12 };
     const char **names = att_arena_allocate(arena, (size_t)count * (sizeof *names + DIGITS));
-    char *digits = (char *)(names + count);
-    for (int i = 0; names && i < count; i++, digits += DIGITS) {
+    for (int i = 0; names && i < count; i++) {
+        char *digits = (char *)(names + count) + (size_t)i * DIGITS;
         snprintf(digits, DIGITS, "%d", i);
         names[i] = digits;
     }
