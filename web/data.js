@@ -154,7 +154,7 @@ function statisticsOf(instrument) {
     run.figures.filter((f) => f.instrument === instrument).map((f) => f.statistic)))];
 }
 
-/* The number of keys of a query in the largest attention, or null if unknown. Trainings by version 0.1 recorded only
+/* The number of keys of a query in the largest attention, or null if unknown. Trainings by earlier versions recorded only
    the network's options; images and patches were square. */
 function keysOf(run) {
   if (run.maps) return run.maps.keys;

@@ -46,7 +46,7 @@ function depthSpecs() {
     ...others.filter((name) => !isOfNetworks(name)).map((name) => ({ ...OTHERS, instrument: name }))];
 }
 
-/* The largest possible value of a figure, or 0 if unknown. Records of version 0.1 have none for entropy. */
+/* The largest possible value of a figure, or 0 if unknown. Records of earlier versions have none for entropy. */
 function boundOf(run, figure) {
   return figure.bound || (figure.instrument === "entropy" && keysOf(run) > 0 ? Math.log(keysOf(run)) : 0);
 }

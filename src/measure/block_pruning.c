@@ -445,12 +445,10 @@ const att_instrument att_instrument_block_pruning = {
                  "rank the blocks before the measurement; no class is used for it, and accuracy is that of all images. "
                  "In a training (--measure), the first `first` images rank, and accuracy is that of the others. The "
                  "first step of each stage is never skipped and has no zeta in TNS. zeta is nsi in its reading "
-                 "attention, with "
-                 "per=block that of nsi:per=block. Every ranking is by the full network: scores are not computed "
-                 "again after a skip. `orders` random orders are skipped on the same images, for comparison: a ranking "
-                 "that "
-                 "is no better than chance is above the highest of R orders with probability 1/(R + 1), for "
-                 "each K alone",
+                 "attention, with per=block that of nsi:per=block. Every ranking is by the full network: scores are "
+                 "not computed again after a skip. `orders` random orders are skipped on the same images, for "
+                 "comparison: a ranking that is no better than chance is above the highest of R orders with "
+                 "probability 1/(R + 1) at most, for each K alone",
              .options = options,
              .option_count = sizeof options / sizeof *options,
              .needs_labels = true,

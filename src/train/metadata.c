@@ -15,7 +15,7 @@
 enum { WHAT_SIZE = 64, KEY_SIZE = WHAT_SIZE + 16, VALUE_SIZE = 512, REASON_SIZE = 3 * VALUE_SIZE };
 /* The oldest version of attscope whose trainings can be resumed. Raise it with every change that alters any bit of the
  * results or the metadata that a resume reads. */
-static const char version_key[] = "version", training_version[] = "0.2";
+static const char version_key[] = "version", training_version[] = "0.3";
 static const char images_line[] = "data.images", listing_line[] = "data.listing", eval_listing_line[] = "eval.listing",
                   sample_line[] = "data.sample", eval_sample_line[] = "eval.sample", teacher_line[] = "teacher.digest",
                   teacher_name_line[] = "teacher.name";

@@ -346,7 +346,6 @@ int main(int count, char **arguments)
     make_pickles();
     make_maps(4, "small");
     make_maps(3, "one_grid");
-    make_maps(2, "old");
     make_runs();
     make_idx();
     make_packed();
