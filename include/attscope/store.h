@@ -76,10 +76,10 @@ ATT_API ATT_MUST_CHECK att_status att_store_open(att_context *context, const cha
  * ATT_EVENT_RUN_BEGIN, any number of ATT_EVENT_MEASURE, then ATT_EVENT_RUN_END. The figures of an earlier measurement
  * stay in the file until ATT_EVENT_RUN_END. If the earlier RUN_BEGIN had the same fields, the earlier figures of
  * statistics and nodes that were not measured again are kept beside the new ones. If the fields differ, all earlier
- * figures are replaced: the log says why, and the earlier file becomes measure.previous.jsonl. The following fields are
- * not compared: epoch, step, "checkpoint" and "use_ema" if a field "weights" identifies the weights by their digest;
- * "data" if a field "contents" identifies the images. database: see att_store_options. Ownership and errors: as for
- * att_store_open(). */
+ * figures are replaced: the log says why, and the lines of the earlier file are added to measure.previous.jsonl. The
+ * following fields are not compared: epoch, step, "checkpoint" and "use_ema" if a field "weights" identifies the
+ * weights by their digest; "data" if a field "contents" identifies the images. database: see att_store_options.
+ * Ownership and errors: as for att_store_open(). */
 ATT_API ATT_MUST_CHECK att_status att_store_open_measured(att_context *context, const char *folder,
                                                           const char *database, att_sink *sink);
 

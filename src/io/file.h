@@ -83,6 +83,9 @@ ATT_FOR_LAB void att_file_window_free(att_file_window *window);
 /* Copies the file `from` to `to`, which is replaced atomically. If both are the same path, a process that has the old
  * file open no longer changes the file at this path. */
 ATT_FOR_LAB att_status att_file_copy(att_context *context, const char *from, const char *to);
+/* Adds the lines of the file `from` at the end of the file `to`, which is made if it is missing and replaced atomically
+ * otherwise. */
+att_status att_file_add_lines(att_context *context, const char *from, const char *to);
 
 /* Replaces a file atomically, like att_file_replace() (attscope/file.h), but takes the bytes in several calls. Opening
  * a second writer for the same path fails with ERR_IO. */
@@ -99,10 +102,10 @@ ATT_FOR_LAB att_status att_file_writer_commit(att_file_writer **writer);
 /* Removes the temporary file, frees the writer and sets *writer to NULL. NULL and pointers to NULL are allowed. */
 ATT_FOR_LAB void att_file_writer_abort(att_file_writer **writer);
 
-/* A lock between processes and threads: flock() on an empty file, as Python's filelock takes it. */
+/* A lock between processes and threads: flock() on an empty file, as Python's filelock takes it, or on a folder. */
 typedef struct att_file_lock att_file_lock;
-/* Takes the lock, and waits for it if another process or thread has it. Creates the file if it is missing; its folder
- * must exist. what: for a line of the log that says why this call waits. On a file system without locks, succeeds
+/* Takes the lock, and waits for it if another process or thread has it. If `path` is not a folder, creates the file if
+ * it is missing; its folder must exist. what: for a line of the log that says why this call waits. On a file system without locks, succeeds
  * without one. Errors: ERR_STOPPED (att_settings.stop), ERR_IO. */
 att_status att_file_lock_take(att_context *context, const char *path, const char *what, att_file_lock **lock);
 /* Releases the lock, frees it and sets *lock to NULL. The file stays. NULL and pointers to NULL are allowed. */

@@ -46,13 +46,21 @@ static att_status take_lock(att_file_lock *lock, const char *path, const char *w
     }
 }
 
+/* Without a lock if the folder cannot be read. */
+static att_status take_folder_lock(att_file_lock *lock, const char *path, const char *what)
+{
+    lock->descriptor = att_system_open(path, O_RDONLY | O_DIRECTORY);
+    return lock->descriptor < 0 ? ATT_OK : wait_for_lock(lock->context, lock->descriptor, path, what);
+}
+
 att_status att_file_lock_take(att_context *context, const char *path, const char *what, att_file_lock **lock)
 {
     att_file_lock *created = att_allocate(context, sizeof *created);
     if (created == NULL)
         return att_fail_memory(context, sizeof *created, path);
     *created = (att_file_lock){.context = context, .descriptor = -1};
-    att_status status = take_lock(created, path, what);
+    att_status status =
+        att_file_is_folder(path) ? take_folder_lock(created, path, what) : take_lock(created, path, what);
     if (status == ATT_OK)
         *lock = created;
     else

@@ -199,7 +199,8 @@ att_status att_file_replace(att_context *context, const char *path, const void *
     return status;
 }
 
-static att_status copy_bytes(const att_file_reader *from, att_file_writer *to)
+/* *last: the last byte; unchanged if the file is empty. */
+static att_status copy_bytes(const att_file_reader *from, att_file_writer *to, char *last)
 {
     enum { BLOCK = 1 << 14 };
     char block[BLOCK];
@@ -209,21 +210,43 @@ static att_status copy_bytes(const att_file_reader *from, att_file_writer *to)
         ATT_TRY(att_file_reader_read(from, done, block, count));
         ATT_TRY(att_file_writer_write(to, block, count));
         done += count;
+        *last = block[count - 1];
     }
     return ATT_OK;
 }
 
-att_status att_file_copy(att_context *context, const char *from, const char *to)
+static att_status write_file(att_context *context, const char *from, att_file_writer *to, char *last)
 {
     att_file_reader *reader = NULL;
-    att_file_writer *file = NULL;
     ATT_TRY(att_file_reader_open(context, from, &reader));
-    att_status status = att_file_writer_open(context, to, &file);
-    if (status == ATT_OK)
-        status = copy_bytes(reader, file);
-    if (status == ATT_OK)
-        status = att_file_writer_commit(&file);
-    att_file_writer_abort(&file);
+    att_status status = copy_bytes(reader, to, last);
     att_file_reader_close(&reader);
     return status;
+}
+
+/* Replaces `to` by the contents of the given file, or of both, the second one on a new line. first: NULL is allowed. */
+static att_status write_files(att_context *context, const char *first, const char *second, const char *to)
+{
+    char last = '\n';
+    att_file_writer *file = NULL;
+    ATT_TRY(att_file_writer_open(context, to, &file));
+    att_status status = first ? write_file(context, first, file, &last) : ATT_OK;
+    if (status == ATT_OK && last != '\n')
+        status = att_file_writer_write(file, "\n", 1);
+    if (status == ATT_OK)
+        status = write_file(context, second, file, &last);
+    if (status == ATT_OK)
+        return att_file_writer_commit(&file);
+    att_file_writer_abort(&file);
+    return status;
+}
+
+att_status att_file_copy(att_context *context, const char *from, const char *to)
+{
+    return write_files(context, NULL, from, to);
+}
+
+att_status att_file_add_lines(att_context *context, const char *from, const char *to)
+{
+    return write_files(context, att_file_exists(to) ? to : NULL, from, to);
 }

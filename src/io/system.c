@@ -127,6 +127,7 @@ bool att_system_is_named(int descriptor, const char *path)
 att_status att_system_lock(att_context *context, int descriptor, const char *path)
 {
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return att_fail(context, ATT_ERR_IO, "%s is being written by another process or thread", path);
+        return att_fail(context, ATT_ERR_IO,
+                        "%s is being written by another process or thread; try again when that has ended", path);
     return ATT_OK;
 }

@@ -21,7 +21,7 @@ typedef struct reading {
     att_earlier *earlier;
     const att_event *begin;
     bool same;          /* whether the last run_begin in the file matches the new one */
-    char different[64]; /* name of a field that does not match; "" if all match */
+    char different[96]; /* which field does not match, as "the images differ"; "" if all match */
 } reading;
 
 /* --- comparing ---------------------------------------------------------------------------------------------------- */
@@ -102,6 +102,27 @@ static const char *difference(const att_line_event *event, const att_event *begi
     return consequence;
 }
 
+/* Writes "the images differ" for a field whose name users do not know, 'their "img_size" differs' for the name of a
+ * setting, and "" for NULL. */
+static void describe(const char *field, char *text, size_t size)
+{
+    static const char *const known[][2] = {{"contents", "the images differ"},
+                                           {"images", "the numbers of images differ"},
+                                           {"weights", "the weights differ"},
+                                           {"parameters", "the numbers of parameters differ"},
+                                           {"tokens", "the numbers of tokens differ"},
+                                           {"updates", "the numbers of updates differ"},
+                                           {"training_samples", "the numbers of training samples differ"},
+                                           {"step", "the updates that they were measured at differ"},
+                                           {"epoch", "the epochs that they were measured at differ"}};
+    snprintf(text, size, "%s", "");
+    if (field)
+        snprintf(text, size, "their \"%s\" differs", field);
+    for (size_t i = 0; field && i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i][0], field) == 0)
+            snprintf(text, size, "%s", known[i][1]);
+}
+
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
 static void clear(att_earlier *earlier)
@@ -132,7 +153,7 @@ static att_status visit(void *user, const att_line_event *event)
     if (strcmp(event->kind, "run_begin") == 0) {
         clear(r->earlier);
         const char *different = difference(event, r->begin);
-        snprintf(r->different, sizeof r->different, "%s", different ? different : "");
+        describe(different, r->different, sizeof r->different);
         r->same = !different;
     }
     return r->same && strcmp(event->kind, "measure") == 0 ? add_event(r->earlier, event) : ATT_OK;
@@ -147,16 +168,15 @@ att_status att_earlier_read(att_earlier *earlier, const char *path, const char *
     att_status status = att_lines_read(earlier->context, path, visit, &r);
     if (status == ATT_ERR_FORMAT) {
         clear(earlier);
-        att_log(earlier->context, ATT_LOG_WARNING, "%s; its measurements are replaced, and the old file is kept as %s",
+        att_log(earlier->context, ATT_LOG_WARNING, "%s; its measurements are replaced, and the old file is added to %s",
                 att_context_message(earlier->context), previous);
-        return att_file_copy(earlier->context, path, previous);
+        return att_file_add_lines(earlier->context, path, previous);
     }
     if (status != ATT_OK || !*r.different)
         return status;
     att_log(earlier->context, ATT_LOG_INFO,
-            "%s: the earlier measurements are replaced, because their \"%s\" differs; they are kept in %s", path,
-            r.different, previous);
-    return att_file_copy(earlier->context, path, previous);
+            "%s: the earlier measurements are replaced, because %s; they are kept in %s", path, r.different, previous);
+    return att_file_add_lines(earlier->context, path, previous);
 }
 
 /* --- keeping figures ---------------------------------------------------------------------------------------------- */

@@ -19,7 +19,7 @@ typedef struct att_earlier {
 } att_earlier;
 
 /* Reads the file at `path` if it exists. begin: the new ATT_EVENT_RUN_BEGIN. If the file's figures cannot be kept, or
- * the file is damaged, copies the file to `previous` and logs the reason. Errors: ERR_IO, ERR_MEMORY. */
+ * the file is damaged, adds the file's lines to `previous` and logs the reason. Errors: ERR_IO, ERR_MEMORY. */
 att_status att_earlier_read(att_earlier *earlier, const char *path, const char *previous, const att_event *begin);
 /* Drops the figures that the new event replaces: those with the same instrument, statistic and node. */
 void att_earlier_drop_replaced(att_earlier *earlier, const att_event *measured);

@@ -35,8 +35,8 @@ struct store {
     int count;
     void *logs[MOST_FORMATS]; /* NULL: not open */
     /* Members that only a measurement uses: */
-    att_text measured;   /* path of measure.jsonl */
-    att_text previous;   /* path to which an earlier measure.jsonl is copied if its figures are not kept */
+    att_text measured; /* path of measure.jsonl */
+    att_text previous; /* path of the file that gets the lines of an earlier measure.jsonl whose figures are not kept */
     att_earlier earlier; /* figures of the earlier measure.jsonl */
 };
 

@@ -213,7 +213,7 @@ err_has 'the earlier measurements are replaced, because their "img_size" differs
 run 0 measure out/plain/last.safetensors data --with nsi
 run 0 measure out/plain/model_best.safetensors data --with tns
 cmp -s out/plain/last.safetensors out/plain/model_best.safetensors ||
-    err_has 'the earlier measurements are replaced, because their "weights" differs'
+    err_has 'the earlier measurements are replaced, because the weights differ'
 run 0 measure out/plain/last.safetensors data --with nsi --amp --amp-force
 run 0 measure out/plain/model_best.safetensors data --with tns --amp --amp-force
 [ "$(instruments)" = 'tns ' ] || fail "figures of two checkpoints were mixed: $(instruments)"
@@ -243,7 +243,18 @@ run 0 measure moved/last.safetensors data --with nsi --nodes 'blocks.0.add1, *.a
 head -c 16 data/t10k-images-idx3-ubyte >copied/t10k-images-idx3-ubyte
 tail -c +17 data/t10k-images-idx3-ubyte | tr '\0-\376' '\1-\377' >>copied/t10k-images-idx3-ubyte
 run 0 measure moved/last.safetensors copied --with entropy
-err_has 'because their "contents" differs'
+err_has 'because the images differ'
+
+# Measurements of one run at once wait for each other, and keep each other's figures.
+twins=()
+for with in entropy nsi tns accuracy; do
+    "$ATTSCOPE" measure out/plain/last.safetensors data --with $with --output twins >"twin-$with" 2>&1 &
+    twins+=($!)
+done
+for twin in "${twins[@]}"; do wait "$twin" || fail "a measurement failed beside others: $(cat twin-*)"; done
+for with in entropy nsi tns accuracy; do
+    grep -q "\"instrument\":\"$with\"" twins/plain/measure.jsonl || fail "measurements at once lost $with"
+done
 
 # A note reports that the maps belong to other weights than the figures.
 run 0 measure moved/last.safetensors data --with entropy --maps 1

@@ -242,8 +242,8 @@ static int count_in(scratch *self, const char *file, const char *node)
     return count;
 }
 
-/* Digests decide, not paths. Nodes that were not measured again keep their figures; the replaced file is kept under
- * another name. */
+/* Digests decide, not paths. Nodes that were not measured again keep their figures; the replaced
+ * figures are kept in another file, all of them. */
 static void measurements_are_matched_by_digests_not_paths(void **state)
 {
     scratch *self = *state;
@@ -260,6 +260,8 @@ static void measurements_are_matched_by_digests_not_paths(void **state)
     emit_node(self, 8, "sp2/x", "w2", "c2", "blocks.3");
     assert_int_equal(count_in(self, file, "blocks."), 1);
     assert_int_equal(count_in(self, previous, "blocks.2"), 1);
+    assert_int_equal(count_in(self, previous, "blocks."), 3);
+    assert_int_equal(count_in(self, previous, "run_begin"), 2);
 }
 
 static att_status open_and_emit(scratch *self)

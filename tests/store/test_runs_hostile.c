@@ -46,7 +46,7 @@ static void foreign_databases_are_refused(void **state)
     refuse(self, ATT_ERR_FORMAT, "does not have the tables of attscope (no such table");
     remove(database_of(self));
     mkdir(database_of(self), 0700);
-    refuse(self, ATT_ERR_IO, "could not be written");
+    refuse(self, ATT_ERR_IO, "is not a regular file");
     rmdir(database_of(self));
 }
 
