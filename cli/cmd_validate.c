@@ -27,7 +27,9 @@ static const att_flag_group evaluation_group = {"Evaluation", .rows = evaluation
                                                 .row_count = sizeof evaluation_options / sizeof *evaluation_options};
 
 static const att_flag file_options[] = {
-    {"results-file", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "write the results as CSV with timm's columns",
+    {"results-file", .kind = ATT_FLAG_TEXT, .value = "FILE",
+     .help = "write the results as CSV with timm's columns, which do not say how the images were changed"
+             " or which precision was used, as --json does",
      ATT_FLAG_AT(settings, results_file), .once = true},
 };
 static const att_flag_group file_group = {"Files", .rows = file_options, .row_count = 1};
@@ -86,7 +88,31 @@ static void write_metrics(att_json_writer *writer, const att_task_info *task, bo
     }
 }
 
-static int write_json(cli_app *cli, const char *path, const cli_robustness *robustness, const cli_loaded *loaded,
+/* Writes what was evaluated, and how. */
+static void write_setting(att_json_writer *writer, const settings *s, const cli_loaded *loaded,
+                          const att_dataset *dataset)
+{
+    static const char *const numbered[] = {[ATT_NUMBERED_BY_FOLDERS] = "sorted folder names",
+                                           [ATT_NUMBERED_BY_NAMES] = "folder names",
+                                           [ATT_NUMBERED_BY_TRAINING] = "training",
+                                           [ATT_NUMBERED_BY_MAP] = "class map",
+                                           [ATT_NUMBERED_BY_LABELS] = "labels"};
+    const cli_robustness *robustness = &s->on.robustness;
+    cli_json_text(writer, "checkpoint", s->on.data.checkpoint);
+    att_json_key(writer, "use_ema");
+    att_json_bool(writer, s->on.data.use_ema);
+    cli_json_text(writer, "data", s->on.data.data_dir);
+    cli_json_text(writer, "split", att_dataset_split(dataset));
+    cli_json_text(writer, "numbered_by", numbered[att_dataset_numbering(dataset)]);
+    cli_json_text(writer, "precision", s->f64 ? "f64" : att_precision_name(att_network_precision(loaded->network)));
+    cli_json_integer(writer, "occlude", robustness->occlude);
+    cli_json_number(writer, "fgsm", robustness->fgsm);
+    att_json_key(writer, "subset");
+    att_json_bool(writer, robustness->subset);
+    cli_json_text(writer, "real_labels", robustness->real_labels);
+}
+
+static int write_json(cli_app *cli, const settings *s, const cli_loaded *loaded, const att_dataset *dataset,
                       const att_evaluation *e)
 {
     att_json_writer *writer;
@@ -104,18 +130,14 @@ static int write_json(cli_app *cli, const char *path, const cli_robustness *robu
     cli_json_text(writer, "crop_mode", p->crop_mode);
     cli_json_text(writer, "interpolation", p->interpolation);
     write_metrics(writer, &task, false, e);
-    cli_json_integer(writer, "occlude", robustness->occlude);
-    cli_json_number(writer, "fgsm", robustness->fgsm);
-    att_json_key(writer, "subset");
-    att_json_bool(writer, robustness->subset);
-    cli_json_text(writer, "real_labels", robustness->real_labels);
+    write_setting(writer, s, loaded, dataset);
     cli_json_number(writer, "count", (double)e->count);
     cli_json_integer(writer, "judged", e->judged);
     cli_json_integer(writer, "corrupt", e->corrupt);
     cli_json_number(writer, "images_per_second", e->images_per_second);
     cli_json_number(writer, "wait_share", e->wait_share);
     att_json_end_object(writer);
-    return cli_json_write(cli, writer, path);
+    return cli_json_write(cli, writer, s->output.json);
 }
 
 /* How the images were changed, and the end of the line. */
@@ -147,7 +169,7 @@ static int validate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     }
     if (s->results_file)
         code = write_csv(cli, s->results_file, loaded, &e);
-    return code == CLI_OK && s->output.json ? write_json(cli, s->output.json, &s->on.robustness, loaded, &e) : code;
+    return code == CLI_OK && s->output.json ? write_json(cli, s, loaded, dataset, &e) : code;
 }
 
 static int run(cli_app *cli, void *user, const char *const *operands, int count)

@@ -107,7 +107,8 @@ static void print_power(const att_sweep *sweep, const att_sweep_correlation *c)
     const char *what = c->setting ? "runs" : "settings";
     double least = least_of(&c->runs);
     if (isnan(least))
-        cli_print("  %s: no test with %d of its %s.\n", scope, c->runs.groups, what);
+        cli_print("  %s: no test: only %d %s%s.\n", scope, c->runs.groups, c->setting ? "run" : "setting",
+                  cli_plural(c->runs.groups));
     else
         cli_print(
             "  %s: with %d %s no order of the figures has p below %.2g, so this test cannot show a correlation;\n"

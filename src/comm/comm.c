@@ -95,10 +95,11 @@ static att_status choose(att_context *context, const char *mpi, const char **plu
     int size;
     const att_unconnected *launcher = chosen == 0 ? att_comm_unconnected(&size) : NULL;
     if (launcher)
-        return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "%s started %d processes without MPI, so they would not work together: %s; with \"none\" each "
-                        "process works on its own",
-                        launcher->name, size, launcher->advice);
+        return att_fail(
+            context, ATT_ERR_UNSUPPORTED,
+            "%s started %d processes without MPI, so they would not work together: %s; with --mpi none each "
+            "process works on its own",
+            launcher->name, size, launcher->advice);
     *plugin = chosen == 0 ? att_comm_launcher() : chosen == CHOICES - 1 ? NULL : choice(NULL, chosen);
     return ATT_OK;
 }

@@ -24,7 +24,7 @@ att_status att_dataset_check_classes(const att_dataset *dataset, att_context *co
     return att_fail(
         context, ATT_ERR_MISMATCH,
         "the network has %d class%s, the data %d, numbered by their sorted names, so labels would not match; "
-        "pass a class map (class_map) that lists the names in the network's order",
+        "give --class-map FILE with the names in the network's order",
         classes, classes == 1 ? "" : "es", dataset->classes.count);
 }
 

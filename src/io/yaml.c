@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/text.h"
 #include "io/file.h"
 
 enum { MAX_BYTES = 1 << 20, MAX_ENTRIES = 4096 };
@@ -264,8 +265,9 @@ att_status att_yaml_parse(att_context *context, const char *what, const char *by
     parsed->context = parsed->arena.context = context;
     struct reader reader = {.yaml = parsed, .what = what};
     att_status status;
+    const size_t mark = size >= 3 ? att_text_bom_size(bytes) : 0;
     if (yaml_parser_initialize(&reader.parser)) {
-        yaml_parser_set_input_string(&reader.parser, (const unsigned char *)bytes, size);
+        yaml_parser_set_input_string(&reader.parser, (const unsigned char *)bytes + mark, size - mark);
         yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
         status = read_stream(&reader);
     } else {

@@ -216,7 +216,7 @@ static void compare_orders(const att_network *network, const att_dataset *datase
         att_log(network->context, ATT_LOG_WARNING,
                 "the class folders are numbered in timm's order (\"%s\" before \"%s\"), but torchvision sorts their "
                 "names as text (\"%s\" before \"%s\"), and the checkpoint does not say which order its training had; "
-                "if it was torchvision's, pass a class map (class_map) in that order",
+                "if it was torchvision's, give --class-map FILE with the names in that order",
                 one, next, next, one);
         return;
     }
@@ -225,8 +225,8 @@ static void compare_orders(const att_network *network, const att_dataset *datase
 /* Advice for CIFAR-100, which has two sets of labels. */
 static const char *coarse_advice(int network, int found)
 {
-    return network == 20 && found == 100   ? "coarse_labels takes CIFAR-100's 20 superclasses, "
-           : network == 100 && found == 20 ? "without coarse_labels CIFAR-100 has 100 classes, "
+    return network == 20 && found == 100   ? "--coarse-labels takes CIFAR-100's 20 superclasses, "
+           : network == 100 && found == 20 ? "without --coarse-labels CIFAR-100 has 100 classes, "
                                            : "";
 }
 
@@ -234,7 +234,7 @@ static void log_other_count(const att_network *network, int classes, int found)
 {
     att_log(network->context, ATT_LOG_INFO,
             "the network has %d class%s, the data %d; the results are meaningful only if the numbers of the "
-            "classes agree (%sclass_map)",
+            "classes agree (%s--class-map)",
             classes, classes == 1 ? "" : "es", found, coarse_advice(classes, found));
 }
 

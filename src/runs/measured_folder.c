@@ -104,7 +104,7 @@ static att_status check_owner(const att_measuring *m)
     if (att_run_is_folder(folder) && att_measuring_initialises(m->options))
         return att_fail(m->context, ATT_ERR_ARGUMENT,
                         "%s holds a training, and the figures of random weights need a folder of their own; choose "
-                        "another experiment",
+                        "another --experiment",
                         folder);
     if (att_run_is_folder(folder) && m->from_memory)
         belongs = false;
@@ -113,7 +113,8 @@ static att_status check_owner(const att_measuring *m)
     if (belongs)
         return ATT_OK;
     return att_fail(m->context, ATT_ERR_MISMATCH,
-                    "%s holds a training that %s does not belong to; choose another experiment", folder, m->checkpoint);
+                    "%s holds a training that %s does not belong to; choose another --experiment", folder,
+                    m->checkpoint);
 }
 
 /* The measurement that measure.jsonl has. */
@@ -152,7 +153,7 @@ static att_status check_weights(const att_measuring *m)
     if (!*r.weights || strcmp(r.weights, m->weights) == 0)
         return ATT_OK;
     return att_fail(m->context, ATT_ERR_MISMATCH,
-                    "%s has figures of other weights (%s), which would be replaced; choose another experiment",
+                    "%s has figures of other weights (%s), which would be replaced; choose another --experiment",
                     m->found->folder, r.checkpoint);
 }
 

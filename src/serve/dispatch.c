@@ -1,5 +1,6 @@
 #include "serve/dispatch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -58,8 +59,10 @@ static bool refuse(const att_head *head, int status, const char *sentence, att_r
 
 static bool refuse_method(const att_head *head, const char *allow, att_response *response)
 {
+    char sentence[96];
     response->allow = allow;
-    return refuse(head, 405, "This address does not answer requests with this method.", response);
+    snprintf(sentence, sizeof sentence, "This address does not answer %.20s requests, only %s.", head->method, allow);
+    return refuse(head, 405, sentence, response);
 }
 
 /* --- routes ------------------------------------------------------------------------------------------------------- */
@@ -148,9 +151,12 @@ static bool check_body(const att_head *head, size_t most, att_response *response
         return refuse(head, 411, "A body needs the header Content-Length, and no Transfer-Encoding.", response);
     if (head->length < 0)
         return refuse(head, 400, "Content-Length is not a whole number of bytes.", response);
-    if ((uint64_t)head->length > most)
-        return refuse(head, 413, "The body is larger than this server accepts.", response);
-    return true;
+    if ((uint64_t)head->length <= most)
+        return true;
+    char sentence[128];
+    snprintf(sentence, sizeof sentence, "The body has %lld bytes; this server takes at most %zu.",
+             (long long)head->length, most);
+    return refuse(head, 413, sentence, response);
 }
 
 bool att_dispatch(const att_table *table, const att_access *access, size_t most, const att_head *head, att_call *call,

@@ -104,7 +104,14 @@ static att_status read_word(const att_request *request, const char *name, const 
     for (*index = 0; words[*index]; ++*index)
         if (strcmp(words[*index], text) == 0)
             return ATT_OK;
-    return att_fail(request->context, ATT_ERR_ARGUMENT, "%s is \"%s\", which it cannot be", name, text);
+    char list[64] = "";
+    for (int i = 0; words[i]; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
+                 i == 0         ? ""
+                 : words[i + 1] ? ", "
+                                : " or ",
+                 words[i]);
+    return att_fail(request->context, ATT_ERR_ARGUMENT, "%s is \"%s\"; expected %s", name, text, list);
 }
 
 /* Reads numbers separated by commas: "5,5,0". */

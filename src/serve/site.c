@@ -124,6 +124,28 @@ static att_status add_runs_in(att_site *site, att_context *context, const char *
     return status == ATT_OK ? ATT_OK : att_fail(context, status, "%s: its runs could not be listed", folder);
 }
 
+static bool has_runs_in(const att_site *site, const char *folder)
+{
+    const size_t length = strlen(folder);
+    for (int i = 0; i < site->runs.count; i++)
+        if (strncmp(site->runs.items[i], folder, length) == 0 && site->runs.items[i][length] == '/')
+            return true;
+    return false;
+}
+
+/* Lists the runs of the folders, and warns of folders without any. */
+static att_status look_into_folders(att_site *site)
+{
+    for (int i = 0; i < site->folders.count; i++) {
+        const char *folder = site->folders.items[i];
+        ATT_TRY(add_runs_in(site, site->context, folder));
+        if (!has_runs_in(site, folder))
+            att_log(site->context, ATT_LOG_WARNING,
+                    "%s has no runs so far; if it holds images to show models, give it as --images", folder);
+    }
+    return ATT_OK;
+}
+
 att_status att_site_count_runs(att_site *site, att_context *context, int *count)
 {
     att_status status = ATT_OK;
@@ -196,6 +218,7 @@ static att_status fill(att_site *site, const att_serve_options *options)
 {
     for (int i = 0; i < options->path_count; i++)
         ATT_TRY(add_operand(site, options->paths[i]));
+    ATT_TRY(look_into_folders(site));
     ATT_TRY(keep_text(site, options->network, &site->network));
     ATT_TRY(check_labels(site, options->labels));
     ATT_TRY(keep_text(site, options->labels, &site->labels));

@@ -337,7 +337,7 @@ static char *explain_difference(const comparison *c, const char *what, const cha
         const char *dot = strchr(what, '.'), *name = dot ? dot + 1 : what;
         size_t stored_length, current_length;
         first_difference(&stored, &stored_length, &current, &current_length);
-        snprintf(reason, REASON_SIZE, "its %s%s is \"%.*s\", here it is \"%.*s\"%s", name, flag_of(name),
+        snprintf(reason, REASON_SIZE, "it was trained with %s%s \"%.*s\", not \"%.*s\"%s", name, flag_of(name),
                  (int)stored_length, stored, (int)current_length, current,
                  strcmp(what, "option.epochs") == 0 ? "; its learning rates depend on the number of epochs" : "");
     }

@@ -282,8 +282,9 @@ static att_status open_loader(att_trainer *trainer)
     trainer->batches = att_loader_batches(trainer->loader);
     if (trainer->batches < 1 && options->epochs > 0)
         return att_fail(trainer->context, ATT_ERR_ARGUMENT,
-                        "the training set has %lld images, fewer than one batch of %d (--batch-size, batch_size)",
-                        (long long)att_dataset_count(trainer->run.data->train), options->batch_size);
+                        "the training set has %lld images, fewer than one batch of %d; use --batch-size %lld or less",
+                        (long long)att_dataset_count(trainer->run.data->train), options->batch_size,
+                        (long long)att_dataset_count(trainer->run.data->train));
     size_t bytes = (size_t)options->batch_size * sizeof *trainer->losses;
     trainer->losses = att_allocate(trainer->context, bytes);
     return trainer->losses ? ATT_OK : att_fail_memory(trainer->context, bytes, "the losses of a batch");

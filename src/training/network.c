@@ -66,7 +66,7 @@ static void describe_difference(const att_identity *own, att_trained_network *n)
     for (int i = 0; i < family.option_count && !*n->difference; i++) {
         const att_option *option = &family.options[i];
         if (!option->training && !att_option_same(option, &own->options, &n->identity.options))
-            snprintf(n->difference, sizeof n->difference, "its %s is \"%s\", here it is \"%s\"", option->key,
+            snprintf(n->difference, sizeof n->difference, "it was trained with %s \"%s\", not \"%s\"", option->key,
                      format_option(option, &own->options, stored), format_option(option, &n->identity.options, here));
     }
 }

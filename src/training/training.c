@@ -54,7 +54,7 @@ static att_status check_classes(const att_training *t)
         att_dataset_unknown_class(t->eval, att_dataset_class_names(t->train), att_dataset_class_count(t->train));
     if (att_dataset_numbering(t->eval) != ATT_NUMBERED_BY_FOLDERS || !unknown)
         return ATT_OK;
-    return att_fail(t->context, ATT_ERR_MISMATCH, "%s, %s: class \"%s\" is none of those in %s, which are trained",
+    return att_fail(t->context, ATT_ERR_MISMATCH, "%s: %s has the class \"%s\", which %s lacks",
                     t->recipe.data.data_dir, att_dataset_split(t->eval), unknown, att_dataset_split(t->train));
 }
 

@@ -44,7 +44,7 @@ run 0 predict $checkpoint data/val/cat/1.jpg --labels others
 
 run 1 validate data --checkpoint $checkpoint
 err_has 'attscope: data/val/dog/5.jpg: not a JPEG, PNG or WebP image'
-err_has 'skip_corrupt leaves such images out'
+err_has '--skip-corrupt leaves such images out'
 run 0 validate data --checkpoint $checkpoint --skip-corrupt --json result.json
 err_has 'skipped because they cannot be decoded or resized: 1 image'
 grep -qE '"count": ?15' result.json || fail 'validate did not count 15 images'
@@ -62,7 +62,7 @@ grep -qF "loss $(printf %.4f "$trained")" stdout || fail "validate and training 
 mv names/val/dog names/val/wolf
 # shellcheck disable=SC2086
 run 1 train names $small $short --experiment other
-err_has 'attscope: names, val: class "wolf" is none of those in train, which are trained'
+err_has 'attscope: names: val has the class "wolf", which train lacks'
 run 1 validate names --checkpoint out/names/last.safetensors
 err_has 'the network has 2 classes, the data 1, numbered by their sorted names'
 
@@ -157,7 +157,7 @@ done
 # shellcheck disable=SC2086
 run 0 train cifar --coarse-labels $small $short --experiment coarse
 run 1 validate cifar --checkpoint out/coarse/last.safetensors
-err_has "the network has 20 classes, the data 100; the results are meaningful only if the numbers of the classes agree (coarse_labels takes CIFAR-100's 20 superclasses, class_map)"
+err_has "the network has 20 classes, the data 100; the results are meaningful only if the numbers of the classes agree (--coarse-labels takes CIFAR-100's 20 superclasses, --class-map)"
 run 0 validate cifar --checkpoint out/coarse/last.safetensors --coarse-labels
 # shellcheck disable=SC2086
 run 2 train cifar $small $short --num-classes 7 --experiment fine

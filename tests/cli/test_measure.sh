@@ -171,7 +171,7 @@ cp -r out/plain own
 rm -f own/measure*.jsonl
 train 0 foreign --epochs 1 --seed 7
 run 1 measure out/foreign/last.safetensors data --with accuracy --output . --experiment own
-err_has './own holds a training that out/foreign/last.safetensors does not belong to; choose another experiment'
+err_has './own holds a training that out/foreign/last.safetensors does not belong to; choose another --experiment'
 [ ! -e own/measure.jsonl ] || fail 'figures of a foreign checkpoint in the folder of a training'
 for name in last model_best checkpoint-0; do
     run 0 measure own/$name.safetensors data --with accuracy
@@ -186,7 +186,7 @@ run 0 measure out/plain data --with tns --output several
 err_has 'kept from the earlier measurements: entropy'
 cp several/plain/measure.jsonl several.jsonl
 run 1 measure out/foreign data --with entropy --output several --experiment plain
-err_has 'several/plain has figures of other weights (out/plain/model_best.safetensors), which would be replaced; choose another experiment'
+err_has 'several/plain has figures of other weights (out/plain/model_best.safetensors), which would be replaced; choose another --experiment'
 cmp several.jsonl several/plain/measure.jsonl || fail 'figures of other weights are replaced'
 
 # A later measurement keeps the figures of other instruments if weights, data and settings are the same, and otherwise

@@ -81,6 +81,14 @@ run 1 serve worse.safetensors bad.safetensors
 err_is <<<"warning: $PWD/${why/bad/worse}
 attscope: $PWD/$why"
 
+# A folder without runs, such as one of images, is named in a warning.
+mkdir photos
+start photos runs
+grep -qxF "warning: $PWD/photos has no runs so far; if it holds images to show models, give it as --images" err ||
+    fail "serve: a folder without runs: $(cat err)"
+grep -F "$PWD/runs has" err && fail 'serve: a folder with runs is called empty'
+end INT
+
 run 1 serve absent
 err_is <<<'attscope: absent is neither a file nor a folder; as a network'\''s name: there is no model "absent"'
 run 1 serve # without operands: output/train, which is missing here

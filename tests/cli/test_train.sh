@@ -181,15 +181,15 @@ done
 run 2 train --resume out/cut/last.safetensors --epochs 60.5
 cp -r out/cut before
 run 1 train --resume out/cut/last.safetensors --epochs 61
-err_has 'its epochs is "60", here it is "61"'
-err_has 'its epochs is "60", here it is "61"; its learning rates depend on the number of epochs'
+err_has 'it was trained with epochs "60", not "61"'
+err_has 'it was trained with epochs "60", not "61"; its learning rates depend on the number of epochs'
 err_has 'a resume uses the options and the data that out/cut/args.yaml names; to train its weights further with a'
 err_has 'new schedule: attscope train DATA --initial-checkpoint out/cut/last.safetensors --experiment NAME --epochs MORE'
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 run 1 train --resume out/cut --drop-path 0.1
-err_has 'its drop_path_rate (--drop-path) is "0", here it is "0.1"'
+err_has 'it was trained with drop_path_rate (--drop-path) "0", not "0.1"'
 run 1 train --resume out/cut --opt-betas 0.8 0.999
-err_has 'its beta1 (--opt-betas) is "0.9", here it is "0.8"'
+err_has 'it was trained with beta1 (--opt-betas) "0.9", not "0.8"'
 run 0 train --resume out/cut # a folder stands for its last checkpoint
 err_has 'out/cut/last.safetensors: all 60 epochs are done, so there is nothing left to train'
 mkdir bare
@@ -278,6 +278,12 @@ eval_top1=$(sed -n 's/.*"eval_top1": \([0-9.]*\),*/\1/p' result.json)
 run 1 validate data --checkpoint out/whole/last.safetensors --use-ema
 run 1 validate data --checkpoint out/whole/last.safetensors --results-file nowhere/r.csv
 err_is <<<'attscope: nowhere/r.csv: No such file or directory'
+
+run 0 validate data --checkpoint out/whole/last.safetensors --fgsm 0.5 --f64 --json r.json
+for member in '"checkpoint": "out/whole/last.safetensors"' '"use_ema": false' '"data": "data"' '"split": "t10k"' \
+    '"precision": "f64"' '"fgsm": 0.5' '"occlude": 0' '"numbered_by": "labels"'; do
+    grep -qF "$member" r.json || fail "r.json lacks $member: $(cat r.json)"
+done
 
 # Figures of averaged weights are marked as such.
 train 0 averaged --epochs 1 --model-ema
@@ -510,7 +516,7 @@ err_has 'parameters, cb, extra layer mlp'
 run 0 validate data --checkpoint out/added
 err_has 'the checkpoint: vit_tiny_patch16_224, 8 x 8 x 1, 4 classes, cb, extra layer mlp; network: args.yaml'
 train 2 large --epochs 1 --batch-size 97
-err_has 'attscope: the training set has 96 images, fewer than one batch of 97 (--batch-size, batch_size)'
+err_has 'attscope: the training set has 96 images, fewer than one batch of 97; use --batch-size 96 or less'
 train 2 sum --epochs 1 --bce-sum
 err_has '--bce-sum, --bce-target-thresh and --bce-pos-weight are settings of --bce-loss, which is not given'
 

@@ -22,7 +22,7 @@ static void scalars_lists_and_nulls_are_parsed(void **state)
 {
     scratch *self = *state;
     att_yaml *yaml = parse(self,
-                           "# timm\n"
+                           "\xEF\xBB\xBF# timm\n"
                            "aa: null\n"
                            "batch_size: 128\n"
                            "data-dir: '/a: b'\n"

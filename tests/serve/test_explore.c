@@ -117,7 +117,7 @@ static void queries_are_numbers(void **state)
         length += snprintf(target + length, sizeof target - (size_t)length, ",0");
     expect(s, target, 400, "queries must be whole numbers"); /* more than any network has */
     expect(s, WEIGHTS "&way=row&terms=both&scores=0&queries=0,0", 400, "2 queries, but the network has 12");
-    expect(s, WEIGHTS "&way=rows&terms=both&scores=0&queries=0", 400, "which it cannot be");
+    expect(s, WEIGHTS "&way=rows&terms=both&scores=0&queries=0", 400, "expected row, mean or rollout");
 }
 
 /* The sum of the absolute numbers of an answer. */

@@ -90,6 +90,8 @@ static void only_the_methods_of_a_route_are_answered(void **state)
         char line[64];
         snprintf(line, sizeof line, "%s /api/text", others[i]);
         assert_int_equal(ask(self, line), 405);
+        snprintf(line, sizeof line, "not answer %s requests, only GET, HEAD.", others[i]);
+        assert_non_null(strstr(body(), line));
         assert_header("Allow", "GET, HEAD");
     }
     assert_int_equal(ask_with(self, "POST /api/text", "Content-Length: 0\r\n"), 405);
@@ -151,6 +153,7 @@ static void bodies_are_refused_before_they_are_read(void **state)
 {
     const served *self = *state;
     assert_int_equal(status_in(receive_all(post(self, "/api/sum", (64 << 20) + 1, 0), received)), 413);
+    assert_non_null(strstr(body(), "The body has 67108865 bytes; this server takes at most 67108864."));
     assert_int_equal(status_in(receive_all(post(self, "/api/text", 1 << 20, 0), received)), 405);
     assert_int_equal(status_in(receive_all(post(self, "/nothing", 1 << 20, 0), received)), 404);
     assert_int_equal(ask(self, "POST /api/sum"), 411);

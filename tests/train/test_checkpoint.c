@@ -218,7 +218,7 @@ static void an_option_that_a_checkpoint_lacks_has_its_default(void **state)
     att_options_set(&other, "bce_loss", 1);
     options.task_options = &other;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH);
-    assert_message_has(f, "its bce_loss is \"false\", here it is \"true\"");
+    assert_message_has(f, "it was trained with bce_loss \"false\", not \"true\"");
 }
 
 static void exports_hold_weights_only(void **state)

@@ -219,7 +219,7 @@ static void a_resume_with_other_settings_is_refused_at_once(void **state)
     recipe.files.resume = path_in(f, "run", folder);
     recipe.train.lr = 2e-3;
     assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH);
-    assert_message_has(f, "cannot be resumed exactly: its lr is \"0.001\", here it is \"0.002\"");
+    assert_message_has(f, "cannot be resumed exactly: it was trained with lr \"0.001\", not \"0.002\"");
 }
 
 /* The message names the option of the network, or the network, that differs. */
@@ -230,9 +230,9 @@ static void a_resume_with_another_network_is_refused(void **state)
     att_training *training = NULL;
     listener l = {0};
     static const char *const keys[] = {"depth", "num_heads", "in_chans"};
-    static const char *const parts[] = {"exactly: its depth is \"2\", here it is \"3\"",
-                                        "exactly: its num_heads is \"2\", here it is \"4\"",
-                                        "exactly: its in_chans is \"1\", here it is \"3\""};
+    static const char *const parts[] = {"exactly: it was trained with depth \"2\", not \"3\"",
+                                        "exactly: it was trained with num_heads \"2\", not \"4\"",
+                                        "exactly: it was trained with in_chans \"1\", not \"3\""};
     static const double values[] = {3, 4, 3};
     recipe.train.epochs = 1;
     assert_int_equal(run(f, &recipe, &l, NULL), ATT_OK);

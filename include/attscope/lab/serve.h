@@ -104,12 +104,12 @@ typedef struct att_server att_server;
 /* Starts a server, whose threads answer requests until att_server_close(). options: copied; NULL means the defaults. On
  * success the caller owns *server. The context must outlive the server, whose threads allocate from it; its messages
  * stay the caller's. Opens all checkpoints in `paths` once, with a warning in the log for each that cannot be opened;
- * its pages show the same sentence until its file is replaced. Random weights are drawn when a page needs them. Errors:
- * ERR_NOT_FOUND (a path does not exist); those of att_network_open() for the last checkpoint, if none can be opened and
- * `paths` has nothing else; ERR_ARGUMENT (a port outside 0..65535; a host name with other characters than letters,
- * digits, dots, dashes, colons and brackets; NULL for a path); ERR_IO (the port is in use; the system refuses);
- * ERR_UNSUPPORTED (a library built without libmicrohttpd, -DATT_SERVE=OFF, or without pages, -DATT_REPORT=OFF);
- * ERR_STOPPED (att_settings.stop, while checkpoints are opened); ERR_MEMORY. */
+ * its pages show the same sentence until its file is replaced. Another warning names folders without runs. Random
+ * weights are drawn when a page needs them. Errors: ERR_NOT_FOUND (a path does not exist); those of att_network_open()
+ * for the last checkpoint, if none can be opened and `paths` has nothing else; ERR_ARGUMENT (a port outside 0..65535; a
+ * host name with other characters than letters, digits, dots, dashes, colons and brackets; NULL for a path); ERR_IO
+ * (the port is in use; the system refuses); ERR_UNSUPPORTED (a library built without libmicrohttpd, -DATT_SERVE=OFF, or
+ * without pages, -DATT_REPORT=OFF); ERR_STOPPED (att_settings.stop, while checkpoints are opened); ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_server_start(att_context *context, const att_serve_options *options,
                                                    att_server **server);
 /* The port, and the URL with the token, which is a secret. The URL lives as long as the server. */
