@@ -167,7 +167,7 @@ static att_status no_split(const att_class_tree *tree, const att_dataset *datase
     return att_fail(
         tree->context, ATT_ERR_NOT_FOUND,
         "%s has no split \"%s\": %s/ exists, but its images (%lld) are not in class folders; only \"%s\" has "
-        "class folders",
+        "class folders; put the images into one folder for each class",
         dataset->path, wanted, flat, (long long)count, any);
 }
 

@@ -105,8 +105,8 @@ ATT_FOR_LAB void att_file_writer_abort(att_file_writer **writer);
 /* A lock between processes and threads: flock() on an empty file, as Python's filelock takes it, or on a folder. */
 typedef struct att_file_lock att_file_lock;
 /* Takes the lock, and waits for it if another process or thread has it. If `path` is not a folder, creates the file if
- * it is missing; its folder must exist. what: for a line of the log that says why this call waits. On a file system without locks, succeeds
- * without one. Errors: ERR_STOPPED (att_settings.stop), ERR_IO. */
+ * it is missing; its folder must exist. what: for a line of the log that says why this call waits. On a file system
+ * without locks, succeeds without one. Errors: ERR_STOPPED (att_settings.stop), ERR_IO. */
 att_status att_file_lock_take(att_context *context, const char *path, const char *what, att_file_lock **lock);
 /* Releases the lock, frees it and sets *lock to NULL. The file stays. NULL and pointers to NULL are allowed. */
 void att_file_lock_release(att_file_lock **lock);

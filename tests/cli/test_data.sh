@@ -64,7 +64,7 @@ mv names/val/dog names/val/wolf
 run 1 train names $small $short --experiment other
 err_has 'attscope: names: val has the class "wolf", which train lacks'
 run 1 validate names --checkpoint out/names/last.safetensors
-err_has 'the network has 2 classes, the data 1, numbered by their sorted names'
+err_has "the network has 2 classes, the data 1, numbered by their sorted names, so labels would not match; give --class-map FILE with the names in the network's order"
 
 # The list of classes that a training writes is a class map, also with blanks in names, and as Windows writes it.
 for class in 'bird of paradise' 'bird cherry'; do
@@ -81,7 +81,7 @@ err_has 'birds, val: 8 images, 2 classes, numbered by the class map'
 rm -r birds/val && mkdir birds/val && cp data/train/dog/[12].jpg birds/val
 # shellcheck disable=SC2086
 run 1 train birds $small $short --experiment flat
-err_has 'attscope: birds has no split "validation": val/ exists, but its images (2) are not in class folders; only "train" has class folders'
+err_has 'attscope: birds has no split "validation": val/ exists, but its images (2) are not in class folders; only "train" has class folders; put the images into one folder for each class'
 err_has "--val-split '' to train without evaluation"
 
 # Class folders named by numbers, and a checkpoint that does not name its classes.
@@ -95,6 +95,7 @@ run 0 measure nameless.safetensors one --with entropy
 err_has 'one: 1 image, without classes'
 run 0 validate order --checkpoint nameless.safetensors
 err_has 'warning: the class folders are numbered in timm'"'"'s order ("9" before "10"), but torchvision sorts their names as text ("10" before "9")'
+err_has "if it was torchvision's, give --class-map FILE with the names in that order"
 # A training records which numbers its classes have.
 cp -r order zero && mv zero/9 zero/0 && mv zero/10 zero/1
 # shellcheck disable=SC2086

@@ -192,6 +192,9 @@ err_has 'attscope: nowhere: there is no such database'
 run 2 correlate out/tiny --correlate accuraci/top1,tns/tns
 err_has 'did you mean "accuracy"?'
 
+run 0 correlate out/tiny --runs 'modules=none*' --correlate entropy/blocks.1.attn/mean,accuracy/loss
+out_has '  all runs: no test: only 1 setting.'
+
 # The table shows only what was measured.
 run 0 sweep tiny.yaml data --vary modules=none,cb_s --seeds 1 --set epochs=1 --measure accuracy,entropy --output out \
     --experiment entropy

@@ -201,7 +201,9 @@ static void test_unconnected(void **state)
         const char *variables[MOST][2], *mpi, *message; /* message NULL: the process may work alone */
     } cases[] = {
         {{{"WORLD_SIZE", "2"}, {"RANK", "0"}}, "auto", "torchrun, accelerate or deepspeed started 2 processes"},
-        {{{"WORLD_SIZE", "2"}, {"RANK", "1"}, {"LOCAL_RANK", "1"}}, NULL, "start the command with mpirun instead"},
+        {{{"WORLD_SIZE", "2"}, {"RANK", "1"}, {"LOCAL_RANK", "1"}},
+         NULL,
+         "start the command with mpirun instead; with --mpi none each process works on its own"},
         {{{"WORLD_SIZE", "2"}, {"RANK", "1"}}, "none", NULL},
         {{{"WORLD_SIZE", "1"}, {"RANK", "0"}, {"LOCAL_RANK", "0"}}, "auto", NULL},
         {{{"WORLD_SIZE", "8"}}, "auto", NULL},

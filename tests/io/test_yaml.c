@@ -22,7 +22,7 @@ static void scalars_lists_and_nulls_are_parsed(void **state)
 {
     scratch *self = *state;
     att_yaml *yaml = parse(self,
-                           "\xEF\xBB\xBF# timm\n"
+                           "# timm\n"
                            "aa: null\n"
                            "batch_size: 128\n"
                            "data-dir: '/a: b'\n"
@@ -61,6 +61,18 @@ static void scalars_lists_and_nulls_are_parsed(void **state)
     assert_string_equal(att_yaml_at(yaml, 10).values[0], "null");
     att_yaml_destroy(&yaml);
     assert_null(yaml);
+}
+
+static void a_byte_order_mark_is_left_out(void **state)
+{
+    scratch *self = *state;
+    att_yaml *yaml = parse(self,
+                           "\xEF\xBB\xBF"
+                           "epochs: 2\nlr: 0.1\n");
+    assert_int_equal(att_yaml_count(yaml), 2);
+    assert_entry(att_yaml_at(yaml, 0), "epochs", ATT_YAML_SCALAR, 1);
+    assert_entry(att_yaml_at(yaml, 1), "lr", ATT_YAML_SCALAR, 2);
+    att_yaml_destroy(&yaml);
 }
 
 static void an_empty_document_has_no_entries(void **state)
@@ -202,6 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(scalars_lists_and_nulls_are_parsed),
+        scratch_test(a_byte_order_mark_is_left_out),
         scratch_test(an_empty_document_has_no_entries),
         scratch_test(unsupported_yaml_is_refused_with_its_line),
         scratch_test(too_long_texts_and_too_many_keys_are_refused),
