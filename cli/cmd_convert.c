@@ -177,8 +177,16 @@ typedef struct made {
     const att_weights *weights;
 } made;
 
+/* Whether the network may have another number of channels than the file: loading then makes another first layer. */
+static bool has_own_channels(const job *j)
+{
+    return j->network && att_options_find(&j->settings->network.options, "in_chans");
+}
+
 static made made_network(const job *j)
 {
+    if (!j->attention.made.model && !j->convolution.made.model && !j->pruned.model && has_own_channels(j))
+        return (made){att_network_model(j->network), att_network_weights(j->network)};
     const made all[] = {{j->attention.made.model, j->attention.made.weights},
                         {j->convolution.made.model, j->convolution.made.weights},
                         {j->pruned.model, j->pruned.weights}};
@@ -228,7 +236,7 @@ static int convert_network(job *j)
                                        att_network_weights(j->network), &j->convolution);
     else if (j->settings->heads.prune)
         code = cli_heads_prune(j->cli, att_network_model(j->network), att_network_weights(j->network), &j->pruned);
-    else
+    else if (!has_own_channels(j))
         return CLI_OK;
     if (code == CLI_OK)
         j->identity = att_model_identity(made_network(j).model);

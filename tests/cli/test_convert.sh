@@ -126,4 +126,18 @@ err_has "$wrong"
 : >empty.pth
 run 1 inspect empty.pth
 err_has 'empty.pth: an empty file; expected weights, as safetensors or as torch.save() writes them'
+# Weights for colours become weights for grey images, as loading makes them.
+for class in cat dog; do
+    mkdir -p "photos/train/$class" && cp "$here/../goldens/images/420.jpg" "photos/train/$class"
+done
+run 0 train photos --model resnet20 --depth 8 --width 4 --img-size 16 --val-split '' --epochs 0 --batch-size 2 \
+    --output out --experiment rgb
+run 0 convert out/rgb/last.safetensors grey.safetensors --in-chans 1
+err_has 'conv1.weight: summed over the three colours, for grey images'
+run 0 predict grey.safetensors photos/train --logits --json converted.json
+run 0 predict out/rgb/last.safetensors photos/train --in-chans 1 --logits --json loaded.json
+cmp converted.json loaded.json || fail 'the file of grey weights gives other outputs than the weights for colours with --in-chans 1'
+run 1 validate photos --split train --checkpoint grey.safetensors --in-chans 3
+err_has 'reads images of 1 channel, not of 3'
+
 finish
