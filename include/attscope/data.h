@@ -27,7 +27,8 @@ typedef struct att_dataset_options {
                               the line's index, from 0. A byte order mark, the carriage returns of Windows' line ends
                               and blank lines at the end are left out */
     /* Class names of the training that a network comes from, by number. If every class folder has one of these names,
-     * they give the folders their numbers, unless there is a class map. NULL: none. */
+     * they give the folders their numbers, unless there is a class map. If names of the training and of folders are
+     * numbers, a folder without such a name is refused (ERR_FORMAT). NULL: none. */
     const char *const *trained;
     int trained_count;
     /* Number of classes of a network. If every class folder is named by a number below it, without leading zeros, that
@@ -114,7 +115,7 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * Errors: ERR_NOT_FOUND (no such path or split: the message says if the split's images lie in no class folders),
  * ERR_ARGUMENT (`path` is NULL; `split` is not one of the names above; `coarse` for data other than CIFAR-100),
  * ERR_FORMAT (no images; corrupt; two folders for one split; images in folders that are all named as splits; a class
- * name with a line break; numbers of classes that can be read in two ways), ERR_MISMATCH (images and labels differ in
+ * name with a line break; numbers of classes that can be read in two ways, or are none of the training's names), ERR_MISMATCH (images and labels differ in
  * number; the class map lacks a class: the message names the nearest), ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY, ERR_STOPPED
  * (att_settings.stop).
  */

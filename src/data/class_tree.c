@@ -307,8 +307,35 @@ static att_status label_files(const att_class_tree *tree, att_dataset *dataset, 
     return ATT_OK;
 }
 
+static bool any_is_number(const char *const *names, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (*names[i] && names[i][strspn(names[i], "0123456789")] == '\0')
+            return true;
+    return false;
+}
+
+static att_status fail_unknown(const att_dataset *dataset, const att_dataset_options *options, const char *name)
+{
+    enum { SHOWN = 3 };
+    att_context *context = dataset->context;
+    att_text list = {.context = context};
+    for (int i = 0; i < options->trained_count && i < SHOWN; i++)
+        att_text_append(&list, "%s\"%s\"", i > 0 ? ", " : "", options->trained[i]);
+    att_status status =
+        list.failed ? att_fail_memory(context, list.length, "class names")
+                    : att_fail(context, ATT_ERR_FORMAT,
+                               "%s: folder \"%s\" is not among the class names of the training (%s%s); pass "
+                               "--class-map FILE (class_map) with the names of the data, one a line, in the order of "
+                               "the training's classes",
+                               dataset->path, name, list.data, options->trained_count > SHOWN ? ", ..." : "");
+    att_text_free(&list);
+    return status;
+}
+
 /* Uses the class list of the training if it includes all of names[0..count-1]; otherwise leaves the data set's class
- * list empty. */
+ * list empty. Where classes of the training are named by numbers, a number in the data is a name, too, and neither the
+ * number of a class nor a place in the order of the folders: then all names must be those of the training. */
 static att_status use_training_classes(att_dataset *dataset, const att_dataset_options *options,
                                        const char *const *names, int64_t count)
 {
@@ -316,7 +343,9 @@ static att_status use_training_classes(att_dataset *dataset, const att_dataset_o
     for (int64_t i = 0; i < count; i++)
         if (att_class_list_find(&dataset->classes, names[i]) < 0) {
             att_class_list_free(&dataset->classes);
-            return ATT_OK;
+            return any_is_number(options->trained, options->trained_count) && any_is_number(names, count)
+                       ? fail_unknown(dataset, options, names[i])
+                       : ATT_OK;
         }
     dataset->classes.numbering = ATT_NUMBERED_BY_TRAINING;
     return ATT_OK;

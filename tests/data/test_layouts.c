@@ -1,13 +1,14 @@
 /* Which folders are splits and classes, and how classes are numbered: the same in folders and in archives. */
 #include "data/opened.h"
 
-enum { MOST_FILES = 6 };
+enum { MOST_FILES = 6, MOST_NAMES = 3 };
 
 /* The files of a data set, and what is read. Files that do not end in ".png" are texts. */
 typedef struct layout {
     const char *files[MOST_FILES];
-    const char *wanted; /* split */
-    int network;        /* number of classes of the network; 0: none */
+    const char *wanted;              /* split */
+    int network;                     /* number of classes of the network; 0: none */
+    const char *trained[MOST_NAMES]; /* names of the training's classes */
     /* Expected: the data set's split and the names of its images; or, if `split` is NULL, a failure with this status.
      */
     const char *split, *images;
@@ -90,6 +91,29 @@ static const layout layouts[] = {
     {{"1/1.png", "2/2.png"}, .network = 2, .split = "", .images = "1/1.png 2/2.png"},
     {{"1/1.png", "3/2.png"}, .split = "", .images = "1/1.png 3/2.png"}, /* a training, which records these names */
     {{"0/1.png", "1/2.png", "3/3.png"}, .network = 4, .split = "", .images = "0/1.png 1/2.png 3/3.png"},
+    /* Numbers as names of a training's classes. */
+    {{"1/1.png", "2/2.png", "3/3.png"},
+     .network = 3,
+     .trained = {"1", "2", "3"},
+     .split = "",
+     .images = "1/1.png 2/2.png 3/3.png"},
+    {{"1/1.png", "3/3.png"}, .network = 3, .trained = {"1", "2", "3"}, .split = "", .images = "1/1.png 3/3.png"},
+    {{"0/0.png", "1/1.png", "2/2.png"},
+     .network = 3,
+     .trained = {"1", "2", "3"},
+     .status = ATT_ERR_FORMAT,
+     .message = "folder \"0\" is not among the class names of the training (\"1\", \"2\", \"3\"); pass --class-map"},
+    {{"1/1.png", "2/2.png", "wolf/3.png"},
+     .network = 3,
+     .trained = {"0", "1", "2"},
+     .status = ATT_ERR_FORMAT,
+     .message = "folder \"wolf\" is not among"},
+    {{"1/1.png", "2/2.png", "3/3.png"},
+     .trained = {"0", "1", "2"},
+     .status = ATT_ERR_FORMAT,
+     .message = "\"3\" is not"},
+    {{"cat/1.png", "dog/2.png"}, .network = 2, .trained = {"0", "1"}, .split = "", .images = "cat/1.png dog/2.png"},
+    {{"0/1.png", "1/2.png"}, .network = 2, .trained = {"n01", "n02"}, .split = "", .images = "0/1.png 1/2.png"},
     /* Names that no list of classes can hold. */
     {{"cat\ndog/1.png", "cow/2.png"}, .status = ATT_ERR_FORMAT, .message = "has a line break"},
     {{"cat\r/1.png", "cow/2.png"}, .status = ATT_ERR_FORMAT, .message = "rename the class"},
@@ -142,6 +166,9 @@ static void check(const layout *l, const char *path)
     att_dataset_options options = att_dataset_options_defaults();
     options.split = l->wanted;
     options.classes = l->network;
+    options.trained = l->trained;
+    while (options.trained_count < MOST_NAMES && l->trained[options.trained_count])
+        options.trained_count++;
     att_status status = att_dataset_open(context, path, &options, &dataset);
     if (status != l->status)
         fail_msg("%s: %s", l->files[0], att_context_message(context));
