@@ -65,8 +65,10 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * .png, .webp), and its label, a number or the name of a class, as text in .cls or as {"label": 7} in .json. Numbers
  * and names together are refused (ERR_FORMAT). With numbers, images come in the order of the shards, and classes are
  * named by their numbers, or by the training's names if it has as many classes or more. With names, classes and images
- * are sorted as those of class folders. The log warns about samples without an image or a label and about further
- * images of samples, which are left out; if nothing is left, opening fails (ERR_FORMAT). Such a set is
+ * are sorted as those of class folders. The log warns about samples without an image or a label, with a
+ * label that is no class ("-1", "3.0"), with different numbers or different names in .cls and .json, or with the same
+ * file twice, and about further images of samples, which are left out; if nothing is left, opening fails (ERR_FORMAT).
+ * Such a set is
  *  - a folder of tars;
  *  - a folder in which the splits are folders of tars (train/n01440764.tar). Splits with class folders can lie beside
  *    them;
@@ -115,9 +117,9 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * Errors: ERR_NOT_FOUND (no such path or split: the message says if the split's images lie in no class folders),
  * ERR_ARGUMENT (`path` is NULL; `split` is not one of the names above; `coarse` for data other than CIFAR-100),
  * ERR_FORMAT (no images; corrupt; two folders for one split; images in folders that are all named as splits; a class
- * name with a line break; numbers of classes that can be read in two ways, or are none of the training's names), ERR_MISMATCH (images and labels differ in
- * number; the class map lacks a class: the message names the nearest), ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY, ERR_STOPPED
- * (att_settings.stop).
+ * name with a line break; numbers of classes that can be read in two ways, or are none of the training's names),
+ * ERR_MISMATCH (images and labels differ in number; the class map lacks a class: the message names the nearest),
+ * ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY, ERR_STOPPED (att_settings.stop).
  */
 ATT_API ATT_MUST_CHECK att_status att_dataset_open(att_context *context, const char *path,
                                                    const att_dataset_options *options, att_dataset **dataset);

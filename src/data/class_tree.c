@@ -563,6 +563,29 @@ att_status att_class_tree_number(att_class_tree *tree, att_dataset *dataset, con
     return status;
 }
 
+/* Returns the first compressed tar among the other files; NULL if there is none. */
+static const char *compressed_tar(const att_class_tree *tree)
+{
+    for (int64_t i = 0; i < tree->others.count; i++)
+        if (att_text_matches_any("*.tar.gz,*.tgz,*.tar.zst,*.tar.xz,*.tar.bz2", tree->others.files[i].path))
+            return tree->others.files[i].path;
+    return NULL;
+}
+
+/* loose: number of images outside of class folders. */
+static att_status fail_empty(att_class_tree *tree, const att_dataset *dataset, int64_t loose)
+{
+    const char *tar = loose == 0 ? compressed_tar(tree) : NULL;
+    if (tar)
+        return att_fail(tree->context, ATT_ERR_UNSUPPORTED,
+                        "%s holds no images, but %s: tars in a folder are read in place, which a compressed tar does "
+                        "not allow; decompress them (to .tar), or unpack them",
+                        dataset->path, tar);
+    warn_skipped(tree, dataset);
+    return att_fail(tree->context, ATT_ERR_FORMAT,
+                    "%s: it contains no " EXTENSIONS " file in a folder named after a class", dataset->path);
+}
+
 att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options)
 {
     if (options->unlabelled)
@@ -571,11 +594,8 @@ att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, co
     ATT_TRY(att_devkit_apply(tree, dataset));
     int64_t loose;
     ATT_TRY(find_classes(tree, dataset, options->split, &loose));
-    if (tree->images.count == 0) {
-        warn_skipped(tree, dataset);
-        return att_fail(tree->context, ATT_ERR_FORMAT,
-                        "%s: it contains no " EXTENSIONS " file in a folder named after a class", dataset->path);
-    }
+    if (tree->images.count == 0)
+        return fail_empty(tree, dataset, loose);
     ATT_TRY(att_class_tree_number(tree, dataset, options));
     warn_loose_images(dataset, loose);
     warn_skipped(tree, dataset);

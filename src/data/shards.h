@@ -2,23 +2,26 @@
  *
  * The files of a sample have the same key: the path up to the first dot of its last part. The rest of the name says
  * what a file is: jpg, jpeg, png or webp is the image; cls is the label, as a decimal number or as the name of a class;
- * json is an object, whose member "label" is the label if there is no cls. So "2.5.png" has the key "2" and is no image
- * of its sample, as in the webdataset library.
+ * json is an object, whose member "label" is the label if there is no cls. If both are numbers, or both are names, they
+ * must be the same. So "2.5.png" has the key "2" and is no image of its sample, as in the webdataset library.
  */
 #ifndef ATT_DATA_SHARDS_H
 #define ATT_DATA_SHARDS_H
 
+#include "data/tar_index.h"
 #include "io/archive.h"
 
 enum { ATT_SHARD_MOST_NAME = 255 }; /* bytes of a class name */
 
 typedef struct att_shard_sample {
-    int64_t image;  /* file of the archive; -1: the sample has no image */
-    int64_t others; /* number of further images: of another kind, such as "left.png", or after the first */
-    int64_t other;  /* the first of these; -1: none */
-    bool labelled;  /* there is a label, or a file that should hold one, also of another kind, such as "5.cls" */
-    int32_t label;  /* -1: no number that can be read */
-    char class_name[ATT_SHARD_MOST_NAME + 1]; /* the label, if it is not a number; "": none that can be read */
+    int64_t image;      /* file of the archive; -1: the sample has no image */
+    int64_t others;     /* number of further images: of another kind, such as "left.png", or after the first */
+    int64_t other;      /* the first of these; -1: none */
+    bool labelled;      /* there is a label, or a cls that should hold one, also of another kind, such as "5.cls" */
+    bool others_beside; /* there are files that are neither images nor hidden */
+    att_label_state state;
+    int32_t label;                            /* -1: none, or a name */
+    char class_name[ATT_SHARD_MOST_NAME + 1]; /* ATT_LABEL_READ: the name, or "". ATT_LABEL_NO_CLASS: what is there */
     int64_t begin, end; /* its first file, and that of the next sample; hidden files are skipped */
 } att_shard_sample;
 

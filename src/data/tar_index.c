@@ -8,7 +8,7 @@
 #include "data/shards.h"
 #include "io/file.h"
 
-static const char magic[] = "attscope tars 2\n";
+static const char magic[] = "attscope tars 3\n";
 enum { MAGIC = sizeof magic - 1, HEAD = MAGIC + 8 };
 static const int64_t max_entries = (int64_t)1 << 26;
 
@@ -135,6 +135,7 @@ static void put_entries(att_text *text, const att_tar_index *index)
         put_number(text, (uint64_t)entry->tar);
         put_number(text, entry->offset);
         put_number(text, entry->size);
+        put_number(text, (uint64_t)entry->state);
         put_number(text, (uint64_t)(entry->label + 1));
         put_text(text, entry->class_name);
         put_number(text, shared);
@@ -244,11 +245,12 @@ static att_status take_entry(cursor *from, att_tar_index *index, char path[ATT_T
     uint64_t size = index->tars[entry.tar].size;
     entry.offset = take_number(from, size);
     entry.size = take_number(from, size - entry.offset);
+    entry.state = (att_label_state)take_number(from, ATT_LABEL_STATES - 1);
     entry.label = (int32_t)take_number(from, ATT_TAR_MOST_LABEL + 1) - 1;
     take_text(from, class_name, ATT_SHARD_MOST_NAME);
     size_t shared = (size_t)take_number(from, strlen(path));
     take_text(from, path + shared, ATT_TAR_MOST_PATH - shared);
-    if (!*path)
+    if (!*path || (index->shards && entry.state == ATT_LABEL_READ && entry.label < 0 && !*class_name))
         fail_cursor(from);
     return from->failed ? ATT_OK : att_tar_index_add(index, &entry);
 }
@@ -263,7 +265,7 @@ static att_status take_unused(cursor *from, att_tar_index *index, att_tar_unused
 
 static att_status take_entries(cursor *from, att_tar_index *index)
 {
-    enum { LEAST = 7 }; /* bytes of an entry */
+    enum { LEAST = 8 }; /* bytes of an entry */
     char path[ATT_TAR_MOST_PATH + 1] = "";
     index->shards = take_number(from, 1);
     index->skipped = (int64_t)take_number(from, INT64_MAX);

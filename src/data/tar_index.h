@@ -3,15 +3,15 @@
  * Listing the tars of ImageNet reads 1.28 million headers. The index file makes this necessary only once. It is bound
  * to the names, sizes and modification times of the tars.
  *
- * The index file begins with 16 bytes, "attscope tars 2\n". Then follow the FNV-1a hash of the rest (8 bytes, least
+ * The index file begins with 16 bytes, "attscope tars 3\n". Then follow the FNV-1a hash of the rest (8 bytes, least
  * significant first) and the rest, a sequence of numbers in LEB128 and of bytes. A text is its length and its bytes:
  *
  *     number of tars; of each: name, size, modification time (seconds, nanoseconds)
  *     1 if the tars are shards (data/shards.h), else 0; number of skipped members
  *     number and first path of the samples without an image; the same of the further images of samples
  *     number of entries
- *     of each entry: tar; offset; size; label + 1; class name; number of bytes that its path shares with the path
- *     before; the other bytes of the path as a text
+ *     of each entry: tar; offset; size; state of its label; label + 1; class name; number of bytes that its path shares
+ *     with the path before; the other bytes of the path as a text
  */
 #ifndef ATT_DATA_TAR_INDEX_H
 #define ATT_DATA_TAR_INDEX_H
@@ -27,12 +27,23 @@ typedef struct att_tar_file {
     int64_t nanoseconds;
 } att_tar_file;
 
+/* Whether a sample of a shard can be used with its label. */
+typedef enum att_label_state {
+    ATT_LABEL_READ, /* also that of a file that is no sample */
+    ATT_LABEL_MISSING,
+    ATT_LABEL_NO_CLASS, /* neither a number from 0 to ATT_TAR_MOST_LABEL nor the name of a class */
+    ATT_LABEL_TWO,      /* the cls and the json file have different labels */
+    ATT_LABEL_REPEATED, /* an image, a cls or a json is there twice, so that it is unknown which belong together */
+    ATT_LABEL_STATES
+} att_label_state;
+
 typedef struct att_tar_entry {
     const char *path;
-    uint64_t offset, size;  /* of its data in the tar */
-    int32_t tar;            /* number of the tar */
+    uint64_t offset, size; /* of its data in the tar */
+    int32_t tar;           /* number of the tar */
+    att_label_state state;
     int32_t label;          /* -1: none */
-    const char *class_name; /* in shards whose labels are names; "": none */
+    const char *class_name; /* in shards whose labels are names, or ATT_LABEL_NO_CLASS: the label; "": none */
 } att_tar_entry;
 
 /* Things that the data set does not use. */

@@ -119,6 +119,7 @@ static att_status add_file(listing *it, const att_archive *archive, int64_t file
                            .offset = (uint64_t)att_archive_offset(archive, file),
                            .size = att_archive_size(archive, file),
                            .tar = it->tar,
+                           .state = sample ? sample->state : ATT_LABEL_READ,
                            .label = sample ? sample->label : -1,
                            .class_name = sample ? sample->class_name : ""};
     return att_tar_index_add(it->index, &entry);
@@ -187,7 +188,8 @@ static att_status list_samples(listing *it, const att_archive *archive)
 }
 
 /* Decides whether the tars are shards: if any sample of the first tar with images has an image and a label. Labels
- * apart from images decide only if the images lie in no folder. */
+ * apart from images, and other files beside images, decide only if the images lie in no folder; the latter also only if
+ * such a tar is no class. */
 static att_status decide(listing *it, const att_archive *archive)
 {
     att_shard_sample sample = {.end = 0};
@@ -197,7 +199,7 @@ static att_status decide(listing *it, const att_archive *archive)
         bool images = sample.image >= 0 || sample.others > 0;
         it->decided = it->decided || images;
         it->index->shards = images && sample.labelled;
-        labels = labels || sample.labelled;
+        labels = labels || sample.labelled || (images && sample.others_beside && !it->set->class_tars);
     }
     it->index->shards = it->index->shards || (labels && is_flat(archive));
     return ATT_OK;

@@ -150,20 +150,25 @@ static bool is_named(const att_tar_entry *entry)
     return *entry->class_name;
 }
 
-/* Removes the samples without a label. Returns how many, and the first of them. */
-static att_tar_unused drop_unlabelled(att_tar_index *index)
+/* The samples whose labels have one state. */
+typedef struct labels_of_state {
+    int64_t count;
+    att_tar_entry first; /* if there is one */
+} labels_of_state;
+
+/* Removes the samples without a label that can be used. */
+static void drop_unlabelled(att_tar_index *index, labels_of_state labels[ATT_LABEL_STATES])
 {
-    att_tar_unused dropped = {.count = 0};
     int64_t kept = 0;
     for (int64_t i = 0; i < index->count; i++) {
         const att_tar_entry *entry = &index->entries[i];
-        if (entry->label >= 0 || is_named(entry))
+        labels_of_state *of = &labels[entry->state];
+        if (of->count++ == 0)
+            of->first = *entry;
+        if (entry->state == ATT_LABEL_READ)
             index->entries[kept++] = *entry;
-        else if (dropped.count++ == 0)
-            dropped.first = entry->path;
     }
     index->count = kept;
-    return dropped;
 }
 
 static void append_unused(att_text *text, const char *what, const att_tar_unused *unused)
@@ -172,17 +177,37 @@ static void append_unused(att_text *text, const char *what, const att_tar_unused
         att_text_append(text, "; %s: %lld (first: %s)", what, (long long)unused->count, unused->first);
 }
 
+/* Names the samples that were dropped. Returns how many. */
+static int64_t append_dropped(att_text *text, const labels_of_state labels[ATT_LABEL_STATES])
+{
+    static const char *const what[] = {
+        [ATT_LABEL_MISSING] = "samples without a label",
+        [ATT_LABEL_NO_CLASS] = "samples with a label that is no class",
+        [ATT_LABEL_TWO] = "samples with two labels, one in .cls and another in .json",
+        [ATT_LABEL_REPEATED] = "samples with the same file twice, so that images and labels cannot be paired"};
+    int64_t dropped = 0;
+    for (int state = ATT_LABEL_READ + 1; state < ATT_LABEL_STATES; state++) {
+        const labels_of_state *of = &labels[state];
+        dropped += of->count;
+        if (of->count > 0)
+            att_text_append(text, "; %s: %lld (first: %s%s%s)", what[state], (long long)of->count, of->first.path,
+                            state == ATT_LABEL_NO_CLASS ? " with " : "",
+                            state == ATT_LABEL_NO_CLASS ? of->first.class_name : "");
+    }
+    return dropped;
+}
+
 /* Says what the shards have that is not used. Fails if they have nothing else. */
-static att_status report_unused(const att_dataset *dataset, const att_tar_unused *unlabelled)
+static att_status report_unused(const att_dataset *dataset, const labels_of_state labels[ATT_LABEL_STATES])
 {
     static const char used_of[] = "%s: %lld of %lld samples can be used%s";
     const tars_source *source = dataset->source;
     const att_tar_index *index = &source->index;
-    long long used = (long long)index->count, all = used + (long long)(index->imageless.count + unlabelled->count);
     att_text text = {.context = dataset->context};
     append_unused(&text, "samples without an image", &index->imageless);
-    append_unused(&text, "samples without a label", unlabelled);
+    const int64_t dropped = append_dropped(&text, labels);
     append_unused(&text, "images other than that of their sample", &index->further);
+    const long long used = (long long)index->count, all = used + (long long)(index->imageless.count + dropped);
     if (text.length > 0 || used == 0)
         att_text_append(
             &text,
@@ -263,12 +288,12 @@ static att_status allocate_labels(att_dataset *dataset, int64_t count)
 static att_status resolve_shards(att_dataset *dataset, const att_dataset_options *options)
 {
     tars_source *source = dataset->source;
-    att_tar_unused unlabelled = {.count = 0};
+    labels_of_state labels[ATT_LABEL_STATES] = {{.count = 0}};
     bool named = false;
     dataset->kind = "shards";
     if (!options->unlabelled)
-        unlabelled = drop_unlabelled(&source->index);
-    ATT_TRY(report_unused(dataset, &unlabelled));
+        drop_unlabelled(&source->index, labels);
+    ATT_TRY(report_unused(dataset, labels));
     if (!options->unlabelled)
         ATT_TRY(check_labels(dataset, &named));
     if (named)

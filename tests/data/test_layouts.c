@@ -82,6 +82,14 @@ static const layout layouts[] = {
      .status = ATT_ERR_NOT_FOUND,
      .message = "train/ exists, but its images (1) are not in class folders; only \"val\" has class folders"},
     {{"train/cat/1.png"}, .wanted = "val", .status = ATT_ERR_NOT_FOUND, .message = "no split \"val\", only \"train\""},
+    /* Shards that are compressed. */
+    {{"val-0.tar.gz", "val-1.tar.gz"},
+     .status = ATT_ERR_UNSUPPORTED,
+     .message = "holds no images, but val-0.tar.gz: t"},
+    {{"val/0.tgz", "train/0.tgz"},
+     .wanted = "val",
+     .status = ATT_ERR_UNSUPPORTED,
+     .message = "decompress them (to .tar)"},
     /* Numbers, as those of a network's classes. */
     {{"1/1.png", "2/2.png"},
      .network = 3,

@@ -141,7 +141,7 @@ static void samples_are_recognised(void **state)
     scratch *self = *state;
     pack made = pack_open(self->path, "ustar");
     pack_entry(&made, "a.cls", AE_IFREG, NULL, "2", 1);
-    pack_entry(&made, "a.json", AE_IFREG, NULL, "{\"label\": 0}", 12);
+    pack_entry(&made, "a.json", AE_IFREG, NULL, "{\"label\": \"x\"}", 14);
     pack_entry(&made, "a.txt", AE_IFREG, NULL, "a dog", 5);
     pack_picture(&made, "a.png", 9);
     pack_entry(&made, "._c.cls", AE_IFREG, NULL, "1", 1);
@@ -173,6 +173,10 @@ static void what_cannot_be_used_is_named(void **state)
         int used;
         const char *sentence;
     } cases[] = {
+#define NO_CLASS(kind, text, shown)                             \
+    {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b." kind, text}}, \
+     1,                                                         \
+     "1 of 2 samples can be used; samples with a label that is no class: 1 (first: file/b.png with " shown ")"}
         {{{"1.png"}, {"1.cls", "1"}, {"2.5.png"}, {"2.5.cls", "2"}},
          1,
          "1 of 2 samples can be used; samples without an image: 1 (first: file/2.5.png); images other than that of "
@@ -196,16 +200,46 @@ static void what_cannot_be_used_is_named(void **state)
          "(first: file/a.png); a sample is KEY.jpg, .jpeg, .png or .webp with its label"},
         {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.json", "{\"label\": 1"}, {"c.png"}, {"c.json", "{}"}},
          1,
-         "1 of 3 samples can be used; samples without a label: 2 (first: file/b.png); a sample"},
+         "1 of 3 samples can be used; samples without a label: 1 (first: file/c.png); samples with a label that is no "
+         "class: 1 "
+         "(first: file/b.png with {\"label\": 1); a sample"},
         {{{"a.png"}, {"a.cls", "1"}, {"b.cls", "1"}},
          1,
          "1 of 2 samples can be used; samples without an image: 1 (first"},
         {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", ""}}, 1, "samples without a label: 1 (first: file/b.png)"},
-        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", "-1"}}, 1, "samples without a label: 1 (first: file/b.png)"},
-        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", "1048576"}}, 1, "samples without a label: 1 (first: file/b"},
-        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", "99999999999999999999"}}, 1, "without a label: 1 (first: f"},
-        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", "a/b"}}, 1, "samples without a label: 1 (first: file/b.png)"},
-        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", "a\nb"}}, 1, "samples without a label: 1 (first: file/b.p"},
+        /* Labels that are no class. */
+        NO_CLASS("cls", "-1", "-1"),
+        NO_CLASS("cls", "1048576", "1048576"),
+        NO_CLASS("cls", "99999999999999999999", "99999999999999999999"),
+        NO_CLASS("cls", "3.0\n", "3.0"),
+        NO_CLASS("cls", "a/b", "a/b"),
+        NO_CLASS("cls", "3\n6\n", "3\\n6"),
+        NO_CLASS("cls", "a\nb", "a\\nb"),
+        NO_CLASS("json", "{\"label\": 3.0}", "3.0"),
+        NO_CLASS("json", "{\"label\": -1}", "-1"),
+        NO_CLASS("json", "{\"label\": [3]}", "[3]"),
+        NO_CLASS("json", "{\"label\": true}", "true"),
+        NO_CLASS("json", "{\"class\": 3}", "{\"class\": 3}"),
+        NO_CLASS("json", "{\"label\": 1, \"label\": 2}", "{\"label\": 1, \"label\": 2}"),
+        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.json", "{\"label\": null}"}}, 1, "without a label: 1 (first: f"},
+        {{{"a.png"}, {"a.cls", "3.0"}},
+         0,
+         "0 of 1 samples can be used; samples with a label that is no class: 1 (first: file/a.png with 3.0); a sample"},
+        {{{"a.png"}, {"a.json", "{\"class\": 3}"}, {"b.png"}, {"b.json", "{\"class\": 4}"}},
+         0,
+         "file: 0 of 2 samples can be used; samples with a label that is no class: 2 (first: file/a.png with {\"cla"},
+        {{{"a.png"}, {"a.txt", "cat"}}, 0, "file: 0 of 1 samples can be used; samples without a label: 1 (first: f"},
+        /* Two labels or images. */
+        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", "1"}, {"b.json", "{\"label\": 2}"}},
+         1,
+         "1 of 2 samples can be used; samples with two labels, one in .cls and another in .json: 1 (first: "
+         "file/b.png)"},
+        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", "1"}, {"b.png"}, {"b.cls", "2"}},
+         1,
+         "1 of 2 samples can be used; samples with the same file twice, so that images and labels cannot be paired: 1 "
+         "(first: file/b.png); images other"},
+        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.cls", "1"}, {"b.CLS", "1"}}, 1, "same file twice, so"},
+        {{{"a.png"}, {"a.cls", "1"}, {"b.png"}, {"b.json", "{\"label\": 1}"}, {"b.json", "{}"}}, 1, "same file twice"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pack made = pack_open(self->path, "ustar");
@@ -225,7 +259,9 @@ static void what_cannot_be_used_is_named(void **state)
         att_dataset *dataset;
         att_context *context = said_context(&log);
         assert_int_equal(att_dataset_open(context, self->path, NULL, &dataset), ATT_OK);
-        assert_int_equal(att_dataset_count(dataset), cases[i].used);
+        if (att_dataset_count(dataset) != cases[i].used)
+            fail_msg("case %zu: %lld samples used, expected %d", i, (long long)att_dataset_count(dataset),
+                     cases[i].used);
         assert_said(&log, cases[i].sentence);
         att_dataset_close(&dataset);
         att_context_destroy(&context);
