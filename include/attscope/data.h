@@ -64,10 +64,11 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * which the files of a sample follow each other and have the same name up to its first dot: the image (.jpg, .jpeg,
  * .png, .webp), and its label, a number or the name of a class, as text in .cls or as {"label": 7} in .json. Numbers
  * and names together are refused (ERR_FORMAT). With numbers, images come in the order of the shards, and classes are
- * named by their numbers, or by the training's names if it has as many classes or more. With names, classes and images
- * are sorted as those of class folders. The log warns about samples without an image or a label, with a
- * label that is no class ("-1", "3.0"), with different numbers or different names in .cls and .json, or with the same
- * file twice, and about further images of samples, which are left out; if nothing is left, opening fails (ERR_FORMAT).
+ * named by their numbers, by a class map, or by the training's names if it has as many classes or more; the log warns
+ * if no label is 0. With names, or if names of the training are numbers other than those of their classes, classes and
+ * images are sorted as those of class folders. The log warns about samples without an image or a label, with a label
+ * that is no class ("-1", "3.0"), with different numbers or different names in .cls and .json, or with the same file
+ * twice, and about further images of samples, which are left out; if nothing is left, opening fails (ERR_FORMAT).
  * Such a set is
  *  - a folder of tars;
  *  - a folder in which the splits are folders of tars (train/n01440764.tar). Splits with class folders can lie beside
@@ -145,7 +146,7 @@ ATT_API int64_t att_dataset_count(const att_dataset *dataset);
 ATT_API int att_dataset_class_count(const att_dataset *dataset);
 /* Where the numbers of the classes come from. */
 typedef enum att_numbering {
-    ATT_NUMBERED_BY_FOLDERS,  /* the sorted names of the class folders */
+    ATT_NUMBERED_BY_FOLDERS,  /* the sorted names of the class folders, or the sorted labels of shards */
     ATT_NUMBERED_BY_NAMES,    /* the names of the class folders, which are numbers: att_dataset_options.classes */
     ATT_NUMBERED_BY_TRAINING, /* att_dataset_options.trained */
     ATT_NUMBERED_BY_MAP,      /* att_dataset_options.class_map */

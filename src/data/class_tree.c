@@ -284,8 +284,9 @@ static att_status class_missing(const att_dataset *dataset, const char *name, co
 {
     const char *near = att_class_list_nearest(&dataset->classes, name);
     return att_fail(dataset->context, ATT_ERR_MISMATCH,
-                    "%s: class folder \"%s\" is not in the class map %s, whose lines are whole names%s%s%s",
-                    dataset->path, name, map, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+                    "%s: %s \"%s\" is not in the class map %s, whose lines are whole names%s%s%s", dataset->path,
+                    att_data_is_shards(dataset) ? "label" : "class folder", name, map, near ? "; did you mean \"" : "",
+                    near ? near : "", near ? "\"?" : "");
 }
 
 /* Sets the label of each file. names[] holds the class of each run of files, in the files' order. */
@@ -325,10 +326,11 @@ static att_status fail_unknown(const att_dataset *dataset, const att_dataset_opt
     att_status status =
         list.failed ? att_fail_memory(context, list.length, "class names")
                     : att_fail(context, ATT_ERR_FORMAT,
-                               "%s: folder \"%s\" is not among the class names of the training (%s%s); pass "
+                               "%s: %s \"%s\" is not among the class names of the training (%s%s); pass "
                                "--class-map FILE (class_map) with the names of the data, one a line, in the order of "
                                "the training's classes",
-                               dataset->path, name, list.data, options->trained_count > SHOWN ? ", ..." : "");
+                               dataset->path, att_data_is_shards(dataset) ? "label" : "folder", name, list.data,
+                               options->trained_count > SHOWN ? ", ..." : "");
     att_text_free(&list);
     return status;
 }
@@ -429,7 +431,8 @@ static att_status number_classes(const att_class_tree *tree, att_dataset *datase
         memcpy(sorted, names, (size_t)runs * sizeof *sorted);
         qsort(sorted, (size_t)runs, sizeof *sorted, compare_names);
         ATT_TRY(list_classes(dataset, sorted, drop_repeated(sorted, runs)));
-        ATT_TRY(check_no_splits(dataset));
+        if (!att_data_is_shards(dataset))
+            ATT_TRY(check_no_splits(dataset));
     }
     return label_files(tree, dataset, names, options->class_map);
 }

@@ -38,8 +38,8 @@ void att_class_tree_set_split(att_class_tree *tree, att_dataset *dataset, const 
 /* Removes common outer folders, selects the split, drops images outside of class folders, sorts the images, and fills
  * the data set's split, classes, labels and count. Logs warnings about other files in class folders and about class
  * folders without images. Errors: ERR_FORMAT (the same path twice, no images, class folders named as splits, numbers of
- * classes that can be read in two ways, a number that is none of the training's names), ERR_NOT_FOUND (no such split), ERR_MISMATCH (a class that the class map
- * lacks), ERR_UNSUPPORTED (compressed tars in place of images), ERR_MEMORY. */
+ * classes that can be read in two ways, a number that is none of the training's names), ERR_NOT_FOUND (no such split),
+ * ERR_MISMATCH (a class that the class map lacks), ERR_UNSUPPORTED (compressed tars in place of images), ERR_MEMORY. */
 att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options);
 /* The last step of att_class_tree_resolve(), for a tree of labelled images whose inner paths begin with the class:
  * sorts the images, and fills the data set's classes, labels and count. Errors: ERR_FORMAT, ERR_MISMATCH, ERR_MEMORY.

@@ -18,6 +18,7 @@ typedef struct att_class_list {
     att_class_entry *by_name;
     int count;
     att_numbering numbering;
+    bool map_names; /* ATT_NUMBERED_BY_MAP: the numbers are the data's own labels, which the class map only names */
 } att_class_list;
 
 /* timm's natural order: ASCII letters in lower case, runs of digits by value. Names that are equal in this order are

@@ -104,16 +104,22 @@ static const char *synsets_of(const att_class_list *classes)
     return NULL;
 }
 
-static void describe_numbering(const att_class_list *classes, char *text, size_t size)
+static void describe_numbering(const att_dataset *dataset, char *text, size_t size)
 {
+    const att_class_list *classes = &dataset->classes;
     static const char *const by[] = {[ATT_NUMBERED_BY_FOLDERS] = "the sorted folder names",
                                      [ATT_NUMBERED_BY_TRAINING] = "the class names of the training",
                                      [ATT_NUMBERED_BY_NAMES] = "the folder names",
                                      [ATT_NUMBERED_BY_MAP] = "the class map",
                                      [ATT_NUMBERED_BY_LABELS] = "the labels"};
+    const bool sorted_labels = classes->numbering == ATT_NUMBERED_BY_FOLDERS && att_data_is_shards(dataset);
     const char *known = classes->numbering == ATT_NUMBERED_BY_TRAINING ? synsets_of(classes) : NULL;
     if (known)
         snprintf(text, size, "the synsets of %s", known);
+    else if (sorted_labels)
+        snprintf(text, size, "the sorted labels");
+    else if (classes->map_names)
+        snprintf(text, size, "the labels, named by the class map");
     else
         snprintf(text, size, "%s", by[classes->numbering]);
 }
@@ -127,7 +133,7 @@ char *att_dataset_describe(const att_dataset *dataset, char *text, size_t size)
 {
     const att_class_list *classes = &dataset->classes;
     char numbered[64], class_text[128] = "without classes";
-    describe_numbering(classes, numbered, sizeof numbered);
+    describe_numbering(dataset, numbered, sizeof numbered);
     if (has_classes(dataset))
         snprintf(class_text, sizeof class_text, "%d class%s, numbered by %s", classes->count,
                  classes->count == 1 ? "" : "es", numbered);

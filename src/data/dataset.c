@@ -88,11 +88,16 @@ static att_status create(att_context *context, const char *path, const att_datas
     return att_fail_memory(context, strlen(path), path);
 }
 
+bool att_data_is_shards(const att_dataset *dataset)
+{
+    return strcmp(dataset->kind, "shards") == 0;
+}
+
 /* Whether the format can have any of the splits. The other formats have only train and test. */
 static bool has_split_folders(const att_dataset *dataset)
 {
-    return strcmp(dataset->kind, "folder") == 0 || strcmp(dataset->kind, "zip") == 0 ||
-           strcmp(dataset->kind, "shards") == 0 || strncmp(dataset->kind, "tar", strlen("tar")) == 0;
+    return strcmp(dataset->kind, "folder") == 0 || strcmp(dataset->kind, "zip") == 0 || att_data_is_shards(dataset) ||
+           strncmp(dataset->kind, "tar", strlen("tar")) == 0;
 }
 
 static void warn_of_other_split(const att_dataset *dataset, const char *asked)

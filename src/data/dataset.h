@@ -62,6 +62,8 @@ att_status att_dataset_read_needed(const att_dataset *dataset, att_context *cont
 /* Says that the image will soon be read, so that the system can fetch its bytes in the meantime. Thread-safe. */
 void att_dataset_expect(const att_dataset *dataset, int64_t index);
 
+/* Whether the images are samples of WebDataset shards. */
+bool att_data_is_shards(const att_dataset *dataset);
 bool att_is_folder(const char *path);
 /* Whether the folder `path` contains a folder that is not hidden. False if `path` is not a folder. */
 bool att_holds_folder(const char *path);

@@ -82,6 +82,7 @@ static att_status name_classes(att_dataset *dataset, const att_idx *labels, int 
 {
     const att_known_classes *fashion = att_known_classes_find("fashion-mnist");
     enum { LABELS = 256, DIGITS = 4 };
+    dataset->classes.map_names = map != NULL;
     if (map)
         return att_class_list_read(dataset->context, map, &dataset->classes);
     const bool known = highest + 1 == fashion->count && are_fashion_mnist(labels);

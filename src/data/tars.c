@@ -130,6 +130,7 @@ static att_status open_tars(const att_dataset *dataset, tars_source *source)
 static att_status name_classes(att_dataset *dataset, const att_dataset_options *options, int highest)
 {
     att_context *context = dataset->context;
+    dataset->classes.map_names = options->class_map != NULL;
     if (options->class_map)
         return att_class_list_read(context, options->class_map, &dataset->classes);
     dataset->classes.numbering = ATT_NUMBERED_BY_LABELS;
@@ -242,20 +243,43 @@ static att_status check_labels(const att_dataset *dataset, bool *named)
     return ATT_OK;
 }
 
+/* Warns that labels perhaps count from 1. Those of a training with a class "0" do not. */
+static void warn_no_zero(const att_dataset *dataset, const att_dataset_options *options, int lowest)
+{
+    if (lowest > 0 && !(options->trained_count > 0 && strcmp(options->trained[0], "0") == 0))
+        att_log(dataset->context, ATT_LOG_WARNING,
+                "%s: no sample has the label 0, so class 0 has no image: labels are the numbers of classes from 0 on, "
+                "and the lowest is %d; if they count from 1, write them anew, each less 1",
+                dataset->path, lowest);
+}
+
 static att_status label_by_number(att_dataset *dataset, const att_dataset_options *options)
 {
     const tars_source *source = dataset->source;
-    int highest = 0;
+    int highest = 0, lowest = ATT_TAR_MOST_LABEL;
     for (int64_t i = 0; i < dataset->count; i++) {
         dataset->labels[i] = source->index.entries[i].label;
         highest = dataset->labels[i] > highest ? dataset->labels[i] : highest;
+        lowest = dataset->labels[i] < lowest ? dataset->labels[i] : lowest;
     }
+    warn_no_zero(dataset, options, lowest);
     ATT_TRY(name_classes(dataset, options, highest));
     if (highest >= dataset->classes.count)
         return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s: label %d, but the class map %s has %d class%s",
                         dataset->path, highest, options->class_map, dataset->classes.count,
                         dataset->classes.count == 1 ? "" : "es");
     return ATT_OK;
+}
+
+/* Whether a class of the training is named by the number of another: then labels that are numbers are names of the
+ * training. */
+static bool trained_on_numbers(const att_dataset_options *options)
+{
+    int64_t number;
+    for (int i = 0; i < options->trained_count && !options->class_map; i++)
+        if (att_text_to_i64(options->trained[i], &number) && number != i)
+            return true;
+    return false;
 }
 
 /* Makes a tree of paths "<label>/<number>.png", which have the order of the shards within each class. */
@@ -265,7 +289,10 @@ static att_status label_by_name(att_dataset *dataset, const att_dataset_options 
     tars_source *source = dataset->source;
     source->tree.moved.context = dataset->context;
     for (int64_t i = 0; i < source->index.count; i++) {
-        const char *class_name = source->index.entries[i].class_name;
+        const att_tar_entry *entry = &source->index.entries[i];
+        char digits[NUMBER];
+        snprintf(digits, sizeof digits, "%d", entry->label);
+        const char *class_name = is_named(entry) ? entry->class_name : digits;
         size_t size = strlen(class_name) + NUMBER;
         char *path = att_arena_allocate(&source->tree.moved, size);
         if (!path)
@@ -296,7 +323,7 @@ static att_status resolve_shards(att_dataset *dataset, const att_dataset_options
     ATT_TRY(report_unused(dataset, labels));
     if (!options->unlabelled)
         ATT_TRY(check_labels(dataset, &named));
-    if (named)
+    if (!options->unlabelled && (named || trained_on_numbers(options)))
         return label_by_name(dataset, options);
     ATT_TRY(allocate_labels(dataset, source->index.count));
     if (!options->unlabelled)

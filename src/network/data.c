@@ -214,7 +214,7 @@ static void compare_orders(const att_network *network, const att_dataset *datase
         if (strcmp(one, next) <= 0)
             continue;
         att_log(network->context, ATT_LOG_WARNING,
-                "the class folders are numbered in timm's order (\"%s\" before \"%s\"), but torchvision sorts their "
+                "the classes are numbered in timm's order of their names (\"%s\" before \"%s\"), but torchvision sorts "
                 "names as text (\"%s\" before \"%s\"), and the checkpoint does not say which order its training had; "
                 "if it was torchvision's, give --class-map FILE with the names in that order",
                 one, next, next, one);

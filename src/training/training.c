@@ -1,5 +1,6 @@
 #include <attscope/lab/training.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include <attscope/evaluate.h>
@@ -46,10 +47,38 @@ static att_status open_split(const att_training *t, const char *split, const att
     return ATT_OK;
 }
 
+/* Whether each class is named by its number. */
+static bool are_numbers(const att_dataset *dataset)
+{
+    char number[16];
+    for (int c = 0; c < att_dataset_class_count(dataset); c++) {
+        snprintf(number, sizeof number, "%d", c);
+        if (strcmp(att_dataset_class_name(dataset, c), number) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Refuses numbers as labels of the evaluation where names label the training: nobody says which number is which name.
+ */
+static att_status check_labels(const att_training *t)
+{
+    if (att_dataset_numbering(t->train) != ATT_NUMBERED_BY_FOLDERS ||
+        att_dataset_numbering(t->eval) != ATT_NUMBERED_BY_LABELS || are_numbers(t->train))
+        return ATT_OK;
+    return att_fail(
+        t->context, ATT_ERR_MISMATCH,
+        "%s: the classes of %s have names, such as \"%s\", but the labels of %s are numbers; expected names "
+        "in both, numbers in both, or --class-map FILE (class_map) with the names in the order of the numbers",
+        t->recipe.data.data_dir, att_dataset_split(t->train), att_dataset_class_name(t->train, 0),
+        att_dataset_split(t->eval));
+}
+
 /* Classes of the evaluation set that the training set lacks have no number. If the evaluation set's own folders
  * numbered its classes, the evaluation would be wrong. */
 static att_status check_classes(const att_training *t)
 {
+    ATT_TRY(check_labels(t));
     const char *unknown =
         att_dataset_unknown_class(t->eval, att_dataset_class_names(t->train), att_dataset_class_count(t->train));
     if (att_dataset_numbering(t->eval) != ATT_NUMBERED_BY_FOLDERS || !unknown)

@@ -94,7 +94,7 @@ err_has 'attscope: one: the class folders are named by numbers, but none is "0",
 run 0 measure nameless.safetensors one --with entropy
 err_has 'one: 1 image, without classes'
 run 0 validate order --checkpoint nameless.safetensors
-err_has 'warning: the class folders are numbered in timm'"'"'s order ("9" before "10"), but torchvision sorts their names as text ("10" before "9")'
+err_has 'warning: the classes are numbered in timm'"'"'s order of their names ("9" before "10"), but torchvision sorts names as text ("10" before "9")'
 err_has "if it was torchvision's, give --class-map FILE with the names in that order"
 # A training records which numbers its classes have.
 cp -r order zero && mv zero/9 zero/0 && mv zero/10 zero/1
@@ -102,8 +102,33 @@ cp -r order zero && mv zero/9 zero/0 && mv zero/10 zero/1
 run 0 train zero $small $short --batch-size 2 --experiment zero
 run 0 validate one --checkpoint out/zero/last.safetensors
 err_has 'one: 1 image, 2 classes, numbered by the class names of the training'
-run 0 validate order --checkpoint out/zero/last.safetensors
+run 1 validate order --checkpoint out/zero/last.safetensors
+err_has 'attscope: order: folder "9" is not among the class names of the training ("0", "1"); pass --class-map FILE'
+# shellcheck disable=SC2086
+run 0 train order $small $short --batch-size 2 --experiment order
+run 0 validate order --checkpoint out/order/last.safetensors
 ! grep -q torchvision stderr || fail "$command_line: a warning about an order that the training recorded"
+# A training whose classes are named from 1 on does not take a folder "0" for one of them.
+mkdir -p ones/1 ones/2 zeros/0 zeros/1
+for folder in ones/1 ones/2 zeros/0 zeros/1; do cp data/train/dog/1.jpg $folder; done
+# shellcheck disable=SC2086
+run 0 train ones $small $short --batch-size 2 --experiment ones
+run 1 validate zeros --checkpoint out/ones/last.safetensors
+err_has 'attscope: zeros: folder "0" is not among the class names of the training ("1", "2"); pass --class-map FILE'
+
+# The labels of shards are names in both splits, or numbers in both.
+mkdir wds labels
+for split in train val; do
+    for i in 0 1; do
+        cp "$images/420.jpg" wds/$i.jpg
+        { [ $split = train ] && echo "name $i" || echo $i; } >wds/$i.cls
+    done
+    tar cf labels/$split-0.tar -C wds 0.jpg 0.cls 1.jpg 1.cls
+done
+# shellcheck disable=SC2086
+run 1 train labels $small $short --batch-size 2 --experiment labels
+err_has 'labels, train: 2 images, 2 classes, numbered by the sorted labels'
+err_has 'attscope: labels: the classes of train have names, such as "name 0", but the labels of val are numbers; expected'
 
 # Files that are not images are counted, and folders without an image are named; in archives too.
 mkdir -p kinds/ant/deep kinds/bee kinds/cow kinds/empty

@@ -126,10 +126,12 @@ static void classes_of_shards_have_names(void **state)
     assert_string_equal(att_dataset_class_name(dataset, 3), "dog");
     att_dataset_close(&dataset);
     text_write(self, "map.txt", "north\neast\nsouth\nwest\n");
-    char map[128];
+    char map[128], text[256];
     snprintf(map, sizeof map, "%s/map.txt", self->folder);
     dataset = open_set(self, path, NULL, map);
     assert_string_equal(att_dataset_class_name(dataset, 3), "west");
+    att_dataset_describe(dataset, text, sizeof text);
+    assert_true(strstr(text, "4 classes, numbered by the labels, named by the class map"));
     att_dataset_close(&dataset);
     text_write(self, "map.txt", "north\neast\nsouth\n");
     expect_failure(self, path, NULL, map, ATT_ERR_MISMATCH, "label 3, but the class map");
@@ -313,6 +315,10 @@ static void labels_can_be_names(void **state)
         assert_int_equal(att_dataset_count(dataset), 4);
         assert_int_equal(att_dataset_class_count(dataset), with ? 4 : 3);
         assert_string_equal(att_dataset_class_name(dataset, with), "bird of paradise");
+        char text[256];
+        att_dataset_describe(dataset, text, sizeof text);
+        assert_true(strstr(text, with ? "by the class names of the training"
+                                      : "4 images, 3 classes, numbered by the sorted labels"));
         /* by class: b, a, d, c */
         static const int order[] = {1, 0, 3, 2};
         for (int i = 0; i < 4; i++)
@@ -322,13 +328,63 @@ static void labels_can_be_names(void **state)
     }
     text_write(self, "map.txt", "cat\n");
     snprintf(map, sizeof map, "%s/map.txt", self->folder);
-    expect_failure(self, path, NULL, map, ATT_ERR_MISMATCH, "is not in the class map");
+    expect_failure(self, path, NULL, map, ATT_ERR_MISMATCH, ": label \"bird of paradise\" is not in the class map");
     made = pack_open(tar_path(self, "set/names-1.tar", path), "ustar");
     pack_sample(&made, "c", 3, "cls", "3");
     pack_close(&made);
     snprintf(path, sizeof path, "%s/set", self->folder);
     expect_failure(self, path, NULL, NULL, ATT_ERR_FORMAT, "names-0.tar/a.png has the label \"cat\", and ");
     assert_int_equal(self->warnings, 0);
+}
+
+/* Numbers are those of the classes, unless the training has numbers as names. */
+static void labels_can_be_numbers_without_zero(void **state)
+{
+    enum { MOST = 3 };
+    scratch *self = *state;
+    static const struct {
+        const char *labels[2], *trained[MOST];
+        int classes, numbers[2];
+        const char *message; /* NULL: none; a failure if classes is 0 */
+    } cases[] = {
+        {{"1", "2"}, {NULL}, 3, {1, 2}, "no sample has the label 0, so class 0 has no image"},
+        {{"1", "2"}, {"ape", "bee", "cat"}, 3, {1, 2}, "no sample has the label 0"},
+        {{"0", "2"}, {NULL}, 3, {0, 2}, NULL},
+        {{"1", "2"}, {"0", "1", "2"}, 3, {1, 2}, NULL},
+        {{"1", "3"}, {"1", "2", "3"}, 3, {0, 2}, NULL},
+        {{"0", "2"},
+         {"1", "2", "3"},
+         0,
+         {0, 0},
+         "label \"0\" is not among the class names of the training (\"1\", \"2\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        said log;
+        att_dataset *dataset = NULL;
+        att_dataset_options options = att_dataset_options_defaults();
+        att_context *context = said_context(&log);
+        pack made = pack_open(self->path, "ustar");
+        pack_sample(&made, "a", 1, "cls", cases[i].labels[0]);
+        pack_sample(&made, "b", 2, "cls", cases[i].labels[1]);
+        pack_close(&made);
+        options.trained = cases[i].trained;
+        options.trained_count = cases[i].trained[0] ? MOST : 0;
+        att_status status = att_dataset_open(context, self->path, &options, &dataset);
+        assert_int_equal(status, cases[i].classes ? ATT_OK : ATT_ERR_FORMAT);
+        if (!dataset) {
+            assert_non_null(strstr(att_context_message(context), cases[i].message));
+        } else {
+            assert_int_equal(att_dataset_class_count(dataset), cases[i].classes);
+            for (int n = 0; n < 2; n++)
+                assert_int_equal(att_dataset_label(dataset, n), cases[i].numbers[n]);
+            if (cases[i].message)
+                assert_said(&log, cases[i].message);
+            else
+                assert_string_equal(log.text, "");
+        }
+        att_dataset_close(&dataset);
+        att_context_destroy(&context);
+    }
 }
 
 static void compressed_shards_are_refused(void **state)
@@ -498,6 +554,7 @@ int main(void)
         scratch_test(what_cannot_be_used_is_named),
         scratch_test(samples_without_labels_are_images),
         scratch_test(labels_can_be_names),
+        scratch_test(labels_can_be_numbers_without_zero),
         scratch_test(compressed_shards_are_refused),
         scratch_test(an_index_keeps_names_and_what_cannot_be_used),
         scratch_test(any_number_of_processes_sees_one_order),
