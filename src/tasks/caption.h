@@ -25,6 +25,6 @@ void att_caption_truncate(att_text *text);
  * class without a name is written "class 7", and "n01440764" as "n01440764 tench".
  */
 void att_caption_classes(att_text *text, const att_answer_options *names, int label, const char *label_name,
-                                     const att_ranked *top, int count);
+                         const att_ranked *top, int count);
 
 #endif

@@ -394,6 +394,7 @@ class Measuring(Case):
         run = subprocess.run(
             [COMMAND, "predict", train.folder, *paths, "--topk", "2", "--threads", "1", "--json", "-"],
             check=True, capture_output=True,
+            env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},  # of a sanitizer
         )  # fmt: skip
         with train.open(threads=1) as network:
             found = network.predict(paths, top=2)
