@@ -134,6 +134,9 @@ class Handler(BaseHTTPRequestHandler):
         if organisation == "renamed":
             self.reply(307, {"Location": f"/good/{name}/resolve/{revision}/{file}"})
             return
+        if organisation.startswith("hops") and organisation != "hops0":  # "hops9": nine redirects
+            self.reply(302, {"Location": f"/hops{int(organisation[4:]) - 1}/{name}/resolve/{revision}/{file}"})
+            return
         if organisation == "busy" and first_time(self.command + file):
             self.reply(503, {})
             return
@@ -206,13 +209,14 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(code, headers, body[begin:half])
         elif organisation == "long":
             self.reply(code, headers, body + b"more")
-        elif organisation == "endless":
+        elif organisation in ("endless", "onemore"):
             self.send_response(200)
             self.send_header("Connection", "close")
             self.end_headers()
             self.close_connection = True
             try:
-                while True:
+                self.wfile.write(body + b"x")
+                while organisation == "endless":
                     self.wfile.write(b"x" * 65536)
             except OSError:
                 pass

@@ -203,6 +203,7 @@ static void other_kinds_of_repositories_are_found(void **state)
 {
     scratch *self = *state;
     assert_finds(self, "hf-hub:renamed/vit");
+    assert_finds(self, "hf-hub:hops9/vit"); /* the weights have a tenth redirect */
     assert_finds(self, "hf-hub:busy/vit");
     assert_finds(self, "hf-hub:samehost/vit");
     assert_finds(self, "hf-hub:pickle/vit");
@@ -395,12 +396,14 @@ static void hostile_replies_end_in_one_sentence(void **state)
         {"hf-hub:short/vit", ATT_ERR_FORMAT, "the server sends 160000 bytes; expected 320000"},
         {"hf-hub:long/vit", ATT_ERR_FORMAT, "the server sends 320004 bytes; expected 320000"},
         {"hf-hub:endless/vit", ATT_ERR_FORMAT, "the server sends more than 320000 bytes"},
+        {"hf-hub:onemore/vit", ATT_ERR_FORMAT, "the server sends more than 320000 bytes"},
         {"hf-hub:damaged/vit", ATT_ERR_FORMAT, "is damaged: its SHA-256 is not " WEIGHTS},
         {"hf-hub:wrongrange/vit", ATT_ERR_FORMAT, "the server sends bytes from 5 of 320000; expected from 160000"},
         {"hf-hub:plain/vit", ATT_ERR_UNSUPPORTED, "redirected to http://www.example.org, which is not encrypted"},
         {"hf-hub:file/vit", ATT_ERR_UNSUPPORTED, "redirected to \"file:///etc/passwd\""},
         {"hf-hub:user/vit", ATT_ERR_UNSUPPORTED, "redirected to \"https://127.0.0.1@example.org/model\""},
         {"hf-hub:loop/vit", ATT_ERR_FORMAT, "more than 10 redirects"},
+        {"hf-hub:hops10/vit", ATT_ERR_FORMAT, "more than 10 redirects"}, /* the weights have an eleventh */
         {"hf-hub:evil/vit", ATT_ERR_FORMAT, "names \"../../../evil.safetensors\"; expected a file of the same"},
         {"hf-hub:absolute/vit", ATT_ERR_FORMAT, "names \"/tmp/evil.safetensors\"; expected a file of the same"},
         {"hf-hub:nojson/vit", ATT_ERR_FORMAT, "model.safetensors.index.json"},
@@ -424,6 +427,26 @@ static void hostile_replies_end_in_one_sentence(void **state)
         assert_int_equal(size_of(below(self, blob)), -1);
     }
     assert_int_equal(size_of(below(self, "models--damaged--vit/blobs/" WEIGHTS ".incomplete")), -1);
+}
+
+static void a_request_is_sent_five_times(void **state)
+{
+    static const struct {
+        const char *name, *request;
+    } cases[] = {
+        {"down", "HEAD 127.0.0.1 /down/count/resolve/main/config.json "},
+        {"dead", "GET localhost /cdn/dead/count/model.safetensors "},
+        {"seesaw", "GET localhost /cdn/seesaw/count/model.safetensors "}, /* bytes that come again are no progress */
+    };
+    scratch *self = *state;
+    require_server();
+    requests();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[32], path[ATT_HUB_PATH];
+        snprintf(name, sizeof name, "hf-hub:%s/count", cases[i].name);
+        assert_int_equal(find(self, name, path), ATT_ERR_IO);
+        assert_int_equal(count(requests(), cases[i].request), 5);
+    }
 }
 
 /* A token that could not be read matters only if the Hub wants one. */
@@ -689,6 +712,25 @@ static void a_short_hash_is_enough_for_torchvision(void **state)
     att_hub_session_close(&session);
 }
 
+/* The path of the part must have less than ATT_HUB_PATH bytes; here no such file can be made. */
+static void a_path_that_is_too_long_is_refused(void **state)
+{
+    scratch *self = *state;
+    const att_hub_settings settings = settings_of(self);
+    const size_t most = ATT_HUB_PATH - 1 - strlen(".incomplete");
+    char path[ATT_HUB_PATH] = "";
+    att_hub_session session;
+    const att_hub_file file = {
+        .shown = "weights", .url = "", .size = SIZE, .kind = ATT_SHA256, .hash = WEIGHTS, .path = path};
+    assert_int_equal(att_hub_session_open(self->context, &settings, "weights", &session), ATT_OK);
+    memset(path, 'p', most);
+    assert_int_equal(att_hub_download(&session, &file), ATT_ERR_IO);
+    path[most] = 'p';
+    assert_int_equal(att_hub_download(&session, &file), ATT_ERR_ARGUMENT);
+    assert_message_has(self, "the path of the cache is too long");
+    att_hub_session_close(&session);
+}
+
 static void torchvisions_table_is_in_order(void **state)
 {
     (void)state;
@@ -717,6 +759,7 @@ int main(void)
         scratch_test(a_full_disk_leaves_a_part),
         scratch_test(of_two_processes_one_downloads),
         scratch_test(hostile_replies_end_in_one_sentence),
+        scratch_test(a_request_is_sent_five_times),
         scratch_test(an_unreadable_token_is_named_by_refusals_only),
         scratch_test(offline_only_the_cache_is_used),
         scratch_test(a_cache_without_write_permission_is_used),
@@ -727,6 +770,7 @@ int main(void)
         scratch_test(lack_of_memory_is_survived),
         scratch_test(torchvisions_files_are_found_in_the_cache_of_torch),
         scratch_test(a_short_hash_is_enough_for_torchvision),
+        scratch_test(a_path_that_is_too_long_is_refused),
         cmocka_unit_test(torchvisions_table_is_in_order),
     };
     return cmocka_run_group_tests(tests, start, stop);

@@ -46,7 +46,23 @@ static void hostile_pickles_are_refused(void **state)
         HOSTILE("\x8b\xff\xff\xff\xff", ATT_ERR_FORMAT, "truncated"),
         HOSTILE("}r\xff\xff\xff\xff", ATT_ERR_FORMAT, "a memo index is beyond the length"),
         HOSTILE("j\0\0\0\1", ATT_ERR_FORMAT, "a memo entry that is not set"),
+        HOSTILE("h\0", ATT_ERR_FORMAT, "a memo entry that is not set"),
+        HOSTILE("Nq\1h\2", ATT_ERR_FORMAT, "a memo entry that is not set"),
+        HOSTILE("Nq\1h\0", ATT_ERR_FORMAT, "a memo entry that is not set"),
+        /* One value less than the opcode needs; values below a mark do not count. */
         HOSTILE("q\0", ATT_ERR_FORMAT, "more values than are on the stack"),
+        HOSTILE("2", ATT_ERR_FORMAT, "more values than are on the stack"),
+        HOSTILE("N(2", ATT_ERR_FORMAT, "more values than are on the stack"),
+        HOSTILE("\x85", ATT_ERR_FORMAT, "more values than are on the stack"),
+        HOSTILE("N\x86", ATT_ERR_FORMAT, "more values than are on the stack"),
+        HOSTILE("NN\x87", ATT_ERR_FORMAT, "more values than are on the stack"),
+        HOSTILE("](Na", ATT_ERR_FORMAT, "more values than are on the stack"),
+        HOSTILE("}(NNs", ATT_ERR_FORMAT, "more values than are on the stack"),
+        HOSTILE("N\x93", ATT_ERR_FORMAT, "more values than are on the stack"),
+        HOSTILE(")R", ATT_ERR_FORMAT, "more values than are on the stack"),
+        HOSTILE("))\x92", ATT_ERR_FORMAT, "more values than are on the stack"),
+        HOSTILE("Nb", ATT_ERR_FORMAT, "more values than are on the stack"),
+        HOSTILE("Q", ATT_ERR_FORMAT, "more values than are on the stack"),
         HOSTILE("0", ATT_ERR_FORMAT, "needs a mark, but there is none"),
         HOSTILE("u", ATT_ERR_FORMAT, "needs a mark, but there is none"),
         HOSTILE("(u", ATT_ERR_FORMAT, "there is no container"),
@@ -68,6 +84,105 @@ static void hostile_pickles_are_refused(void **state)
         put(object, cases[i].bytes, cases[i].size);
         write_old(self, object, NULL, 0);
         refused(self, cases[i].status, cases[i].reason);
+        free(object);
+    }
+}
+
+/* Writes an archive, whose pickle ends with data.pkl. `object` is the pickle without PROTO. */
+static void write_archive(scratch *self, const bytes *object)
+{
+    bytes *pickle = calloc(1, sizeof *pickle);
+    ops(pickle, "\x80\x02");
+    put(pickle, object->data, object->size);
+    const zipped files[] = {{"a/data.pkl", pickle->data, pickle->size, 0, 0, 0, 0, 0},
+                            {"a/data/0", four, sizeof four, 0, 0, 0, 0, 0}};
+    write_zip(self, files, 2);
+    free(pickle);
+}
+
+/* Each would be whole with one byte more. */
+static void a_pickle_that_lacks_a_byte_is_refused(void **state)
+{
+    static const hostile cases[] = {
+        HOSTILE("N", ATT_ERR_FORMAT, "truncated"),
+        HOSTILE("K", ATT_ERR_FORMAT, "truncated"),
+        HOSTILE("M\1", ATT_ERR_FORMAT, "truncated"),
+        HOSTILE("U\2.", ATT_ERR_FORMAT, "truncated"),
+        HOSTILE("X\2\0\0\0.", ATT_ERR_FORMAT, "truncated"),
+        HOSTILE("\x8a\2.", ATT_ERR_FORMAT, "truncated"),
+        HOSTILE("G\0\0\0\0\0\0.", ATT_ERR_FORMAT, "truncated"),
+        HOSTILE("ctorch\nSize", ATT_ERR_FORMAT, "truncated"),
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bytes *object = calloc(1, sizeof *object);
+        put(object, cases[i].bytes, cases[i].size);
+        write_archive(*state, object);
+        refused(*state, cases[i].status, cases[i].reason);
+        free(object);
+    }
+}
+
+/* No entry's number exceeds the length of the pickle. */
+static void memo_entries_are_limited_by_the_length(void **state)
+{
+    scratch *self = *state;
+    for (size_t beyond = 0; beyond < 2; beyond++) {
+        bytes *object = calloc(1, sizeof *object);
+        put_state(object, &plain);
+        ops(object, "r");
+        put_number(object, 2 + object->size + 4 + 1 + beyond, 4); /* PROTO, this number, STOP */
+        ops(object, ".");
+        write_archive(self, object);
+        if (beyond) {
+            refused(self, ATT_ERR_FORMAT, "a memo index is beyond the length");
+        } else {
+            att_tensors *file = open_path(self, self->path);
+            assert_f32(file, "w", att_shape_of(2, 2), (const double[]){1, 2, 3, 4});
+            att_tensors_close(&file);
+        }
+        free(object);
+    }
+}
+
+static void more_than_16777216_values_are_refused(void **state)
+{
+    enum { MOST = 1 << 24 };
+    static const char head[] =
+        "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.\x80\x02}.\x80\x02";
+    char *all = malloc(sizeof head + MOST + 1);
+    assert_non_null(all);
+    memset(all, '(', sizeof head + MOST + 1);
+    memcpy(all, head, sizeof head - 1);
+    scratch_write(*state, all, sizeof head - 1 + MOST + 1);
+    refused(*state, ATT_ERR_UNSUPPORTED, "its pickle has more than 16777216 values");
+    all[sizeof head - 1 + MOST] = '.';
+    scratch_write(*state, all, sizeof head - 1 + MOST + 1);
+    refused(*state, ATT_ERR_FORMAT, "expected exactly one value");
+    free(all);
+}
+
+static void names_in_messages_are_short_and_printable(void **state)
+{
+    static const struct {
+        const char *name;
+        int length;
+        const char *shown;
+    } cases[] = {
+        {"\x1f ~\x7f", 4, "the file uses os.? ~?;"},
+        {NULL, 80, "aaa;"},
+        {NULL, 81, "aaa...;"},
+    };
+    scratch *self = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[82] = "";
+        bytes *object = calloc(1, sizeof *object);
+        memset(name, 'a', (size_t)cases[i].length);
+        global(object, "os", cases[i].name ? cases[i].name : name);
+        write_old(self, object, NULL, 0);
+        refused(self, ATT_ERR_UNSUPPORTED, cases[i].shown);
+        name[80] = '\0';
+        if (!cases[i].name)
+            assert_message_has(self, name);
         free(object);
     }
 }
@@ -473,6 +588,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(hostile_pickles_are_refused),
+        scratch_test(a_pickle_that_lacks_a_byte_is_refused),
+        scratch_test(memo_entries_are_limited_by_the_length),
+        scratch_test(more_than_16777216_values_are_refused),
+        scratch_test(names_in_messages_are_short_and_printable),
         scratch_test(opaque_objects_are_left_out),
         scratch_test(objects_of_unknown_classes_are_left_out),
         scratch_test(tensors_within_unknown_objects_are_refused),

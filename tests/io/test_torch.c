@@ -373,15 +373,6 @@ static void missing_repeated_and_unused_storages_are_refused(void **state)
 
 /* --- archives ----------------------------------------------------------------------------------------------------- */
 
-static void write_zip(scratch *self, const zipped *files, int count)
-{
-    bytes *file = calloc(1, sizeof *file);
-    assert_non_null(file);
-    zip_file(file, files, count);
-    scratch_write(self, file->data, file->size);
-    free(file);
-}
-
 typedef struct zip_case {
     zipped files[4];
     int count;
@@ -399,10 +390,10 @@ static void only_whole_uncompressed_archives_are_read(void **state)
     const zipped data = {"a/data.pkl", object->data, object->size, 0, 0, 0, 0, 0};
     const zipped numbers = {"a/data/0", four, sizeof four, 0, 0, 0, 0, 0};
     zipped packed = numbers, locked = numbers, short_one = numbers, long_one = numbers, far = numbers, over = numbers;
-    packed.method = 8, locked.flags = 1, short_one.size_off = -4, long_one.size_off = 1 << 20;
+    packed.method = 8, locked.flags = 1, short_one.size_off = -4, long_one.size_off = 1;
     far.place_off = 1 << 20, over.place_off = -(int64_t)(30 + strlen("a/data.pkl") + object->size);
     zipped big_data = data, longer = data;
-    big_data.method = 8, longer.size_off = 10;
+    big_data.method = 8, longer.size_off = 1;
     const zipped packed_order = {"a/byteorder", "?", 1, 8, 0, 0, 0, 0};
     zipped bad = numbers, bad_data = data, unsaid = numbers;
     bad.crc_off = bad_data.crc_off = 1;
@@ -411,9 +402,11 @@ static void only_whole_uncompressed_archives_are_read(void **state)
         {{data, numbers}, 2, ATT_OK, ""},
         {{data, numbers, {"a/byteorder", "little", 6, 0, 0, 0, 0, 0}}, 3, ATT_OK, ""},
         {{data, numbers, {"a/byteorder", "big", 3, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "not little-endian"},
+        {{data, numbers, {"a/byteorder", "littler", 7, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "not little-endian"},
         {{data, numbers, {"a/constants.pkl", "", 0, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "a TorchScript program"},
         {{data}, 1, ATT_ERR_FORMAT, "a storage that is missing"},
         {{numbers}, 1, ATT_ERR_FORMAT, "it has no data.pkl"},
+        {{{"", "", 0, 0, 0, 0, 0, 0}}, 1, ATT_ERR_FORMAT, "it has no data.pkl"}, /* a local header and no more */
         {{{"a/x", "", 0, 0, 0, 0, 0, 0}, {"b/data.pkl", "N.", 2, 0, 0, 0, 0, 0}},
          2,
          ATT_ERR_FORMAT,
@@ -457,13 +450,63 @@ static void only_whole_uncompressed_archives_are_read(void **state)
 static void bytes_behind_the_directory_are_refused(void **state)
 {
     scratch *self = *state;
+    static const uint8_t extra[] = {1, 2, 3, 255}; /* the length of its extra field */
     const zipped only = {"a/data.pkl", "N.", 2, 0, 0, 0, 0, 0};
-    bytes *file = calloc(1, sizeof *file);
-    zip_file(file, &only, 1);
-    memset(file->data + 28, 0xff, 2); /* the length of its extra field */
-    scratch_write(self, file->data, file->size);
-    refused(self, ATT_ERR_FORMAT, "a/data.pkl in it extends beyond the archive");
-    free(file);
+    for (size_t i = 0; i < sizeof extra; i++) {
+        bytes *file = calloc(1, sizeof *file);
+        zip_file(file, &only, 1);
+        file->data[28] = extra[i];
+        scratch_write(self, file->data, file->size);
+        refused(self, ATT_ERR_FORMAT, "a/data.pkl in it extends beyond the archive");
+        free(file);
+    }
+}
+
+/* Writes a checkpoint whose folder and storage have names of these lengths; the folder's includes its slash. */
+static void write_long_names(scratch *self, size_t folder, size_t key)
+{
+    enum { MOST = 4096 };
+    char data_name[MOST] = "", numbers_name[MOST] = "", key_name[8] = "";
+    bytes *object = calloc(1, sizeof *object);
+    memset(key_name, 'k', key);
+    memset(data_name, 'f', folder - 1);
+    snprintf(numbers_name, sizeof numbers_name, "%.4000s/data/%s", data_name, key_name);
+    strcat(data_name, "/data.pkl");
+    described tensor = plain;
+    tensor.key = key_name;
+    ops(object, "\x80\x02");
+    put_state(object, &tensor);
+    ops(object, ".");
+    const zipped files[] = {{data_name, object->data, object->size, 0, 0, 0, 0, 0},
+                            {numbers_name, four, sizeof four, 0, 0, 0, 0, 0}};
+    write_zip(self, files, 2);
+    free(object);
+}
+
+static void names_of_more_than_300_bytes_are_not_found(void **state)
+{
+    scratch *self = *state;
+    write_long_names(self, 292, 3); /* "<folder>data.pkl" and "<folder>data/kkk" have 300 bytes */
+    assert_four(self, att_shape_of(2, 2));
+    write_long_names(self, 292, 4);
+    refused(self, ATT_ERR_FORMAT, "kkkk in it is a storage that is missing");
+    static const size_t folders[] = {293, 300, 301, 4000};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        write_long_names(self, folders[i], 1);
+        refused(self, ATT_ERR_FORMAT, "it has no data.pkl");
+    }
+}
+
+/* Writes a sparse file: `begin`, then `zeros` bytes, then `end`. */
+static void write_sparse(scratch *self, const void *begin, size_t begin_size, uint64_t zeros, const void *end,
+                         size_t end_size)
+{
+    scratch_write(self, begin, begin_size);
+    assert_int_equal(truncate(self->path, (off_t)(begin_size + zeros)), 0);
+    FILE *file = fopen(self->path, "ab");
+    assert_non_null(file);
+    assert_int_equal(fwrite(end, 1, end_size, file), end_size);
+    assert_int_equal(fclose(file), 0);
 }
 
 /* Writes a sparse file of `size` zeros that the archive declares as its directory, with one file. */
@@ -475,12 +518,7 @@ static void write_directory_of(scratch *self, uint32_t size)
     put_number(end, size, 4);
     put_number(end, sizeof begin, 4);
     put_number(end, 0, 2);
-    scratch_write(self, begin, sizeof begin);
-    assert_int_equal(truncate(self->path, (off_t)(sizeof begin + size)), 0);
-    FILE *file = fopen(self->path, "ab");
-    assert_non_null(file);
-    assert_int_equal(fwrite(end->data, 1, end->size, file), end->size);
-    assert_int_equal(fclose(file), 0);
+    write_sparse(self, begin, sizeof begin, size, end->data, end->size);
     free(end);
 }
 
@@ -491,6 +529,40 @@ static void a_directory_of_more_than_64_mib_is_refused(void **state)
     refused(*state, ATT_ERR_FORMAT, "a zip archive whose directory is damaged");
     write_directory_of(*state, MOST + 1);
     refused(*state, ATT_ERR_FORMAT, "a zip archive whose directory has more than 67108864 bytes");
+}
+
+/* Writes an archive whose pickle is `size` zeros, without a checksum, and opens it with so many allocations. */
+static att_status open_pickle_of(scratch *self, uint32_t size, long allocations)
+{
+    static const zipped empty = {"a/data.pkl", "", 0, 0, 0, 0, 0, 0};
+    zipped only = empty;
+    only.size_off = size;
+    bytes *file = calloc(1, sizeof *file), *place = calloc(1, sizeof *place);
+    zip_file(file, &only, 1);
+    const size_t local = 30 + strlen(only.name);
+    put_number(place, local + size, 4);
+    memcpy(file->data + file->size - 6, place->data, 4); /* the offset of the directory */
+    write_sparse(self, file->data, local, size, file->data + local, file->size - local);
+    free(file);
+    free(place);
+    self->allocations_left = allocations;
+    att_tensors *opened = NULL;
+    att_status status = att_tensors_open(self->context, self->path, &opened);
+    self->allocations_left = -1;
+    assert_null(opened);
+    return status;
+}
+
+/* Refused before memory for the pickle is allocated, unlike one of 1 GiB. */
+static void a_pickle_of_more_than_1_gib_is_refused(void **state)
+{
+    enum { MOST = 1 << 30 };
+    scratch *self = *state;
+    long allocations = 0;
+    while (open_pickle_of(self, MOST + 1, allocations) == ATT_ERR_MEMORY)
+        allocations++;
+    assert_message_has(self, "its pickle has more than 1073741824 bytes");
+    assert_int_equal(open_pickle_of(self, MOST, allocations), ATT_ERR_MEMORY);
 }
 
 /* --- files that are not checkpoints ------------------------------------------------------------------------------- */
@@ -673,7 +745,9 @@ int main(void)
         scratch_test(missing_repeated_and_unused_storages_are_refused),
         scratch_test(only_whole_uncompressed_archives_are_read),
         scratch_test(bytes_behind_the_directory_are_refused),
+        scratch_test(names_of_more_than_300_bytes_are_not_found),
         scratch_test(a_directory_of_more_than_64_mib_is_refused),
+        scratch_test(a_pickle_of_more_than_1_gib_is_refused),
         scratch_test(files_that_are_no_checkpoints_are_refused),
         scratch_test(a_truncated_checkpoint_is_refused),
         scratch_test(changed_bytes_are_refused_or_read_to_the_end),

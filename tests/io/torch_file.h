@@ -222,6 +222,15 @@ static inline void write_old(scratch *self, const bytes *object, const stored *s
     free(file);
 }
 
+static inline void write_zip(scratch *self, const zipped *files, int count)
+{
+    bytes *file = calloc(1, sizeof *file);
+    assert_non_null(file);
+    zip_file(file, files, count);
+    scratch_write(self, file->data, file->size);
+    free(file);
+}
+
 static inline void refused(scratch *self, att_status expected, const char *reason)
 {
     att_tensors *file = NULL;
