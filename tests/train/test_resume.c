@@ -331,9 +331,9 @@ static void the_first_difference_is_named(void **state)
     options.decay_milestones[1] = 100;
     assert_refused(f, &options, "decay_milestones", "90,180,270", "90,100,270");
     fixture_model_with(f, 0.2, 0.1);
-    assert_refused(f, &good, "its drop_rate", "\"0.1\"", "\"0.2\"");
+    assert_refused(f, &good, "trained with drop_rate", "\"0.1\"", "\"0.2\"");
     fixture_model_with(f, 0.1, 0.2);
-    assert_refused(f, &good, "its drop_path_rate", "\"0.1\"", "\"0.2\"");
+    assert_refused(f, &good, "trained with drop_path_rate", "\"0.1\"", "\"0.2\"");
 }
 
 static void weights_alone_cannot_be_continued(void **state)
