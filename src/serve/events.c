@@ -158,9 +158,8 @@ static att_status append_lines(follower *f, const att_text *lines, att_text *out
     return ATT_OK;
 }
 
-static att_status next(void *user, att_text *out)
+static att_status append_events(follower *f, att_text *out)
 {
-    follower *f = user;
     bool restarted;
     att_text lines = {.context = f->context};
     pthread_mutex_lock(&f->feed->lock);
@@ -173,6 +172,22 @@ static att_status next(void *user, att_text *out)
     if (status == ATT_OK)
         status = append_lines(f, &lines, out);
     att_text_free(&lines);
+    return out->failed ? ATT_ERR_MEMORY : status;
+}
+
+/* Without memory for the events, the follower stays where it was: a later call sends them. */
+static att_status next(void *user, att_text *out)
+{
+    follower *f = user;
+    const att_tail_place place = f->place;
+    const progress before = f->progress;
+    const att_status status = append_events(f, out);
+    if (status == ATT_ERR_MEMORY) {
+        f->place = place;
+        f->progress = before;
+        att_text_free(out);
+        return ATT_OK;
+    }
     if (status != ATT_OK)
         append_problem(f, out);
     return status;

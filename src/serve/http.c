@@ -24,6 +24,8 @@ enum { POLL_MS = 250, WATCH_MS = 1000, STREAM_BLOCK = 8 << 10, LARGE = 1 << 20 }
 
 static const char no_memory[] =
     "The requests that this server answers now need all the memory that it gives to requests; try again later.";
+static const char no_memory_for_bodies[] =
+    "The uploads that this server receives now need all the memory that it gives to uploads; try again later.";
 
 /* A connection, and the time by which the head of its next request must be complete; 0: it is complete. */
 typedef struct guard {
@@ -42,6 +44,7 @@ struct att_http {
     atomic_bool stopping;
     int stop_pipe[2];     /* the writing end is closed to stop: the reading end then wakes all who poll it */
     atomic_size_t memory; /* bytes that all requests have together */
+    atomic_size_t bodies; /* those of them that are reserved for bodies */
     pthread_mutex_t lock; /* of the guards */
     guard *guards;        /* [limits.connections] */
     pthread_t watch;
@@ -57,8 +60,9 @@ typedef struct exchange {
     att_context *context; /* of the request; NULL before it is accepted */
     bool refused;         /* whether an allocation would have exceeded limits.memory */
     att_response response;
-    char *body; /* [size], from `context` */
-    size_t size, received;
+    char *body;  /* [size], from `context` */
+    size_t size; /* counts among http->bodies while it is not 0 */
+    size_t received;
     /* An event stream sends response.body, in which its events are collected. */
     size_t sent;
     double last; /* when something was sent */
@@ -303,6 +307,13 @@ static bool is_unwanted(void *user)
     return atomic_load(&e->http->stopping) || !has_peer(e->socket);
 }
 
+/* Adds to the bytes of a limit. Returns whether they fit; the caller takes them back in any case. */
+static bool add_bytes(atomic_size_t *bytes, size_t more, size_t limit)
+{
+    const size_t used = atomic_fetch_add(bytes, more);
+    return more <= limit && used <= limit - more;
+}
+
 /* The allocator of a request's context: takes memory from the server's context, while all requests together stay within
  * the limit. */
 static void *allocate_for_request(void *user, void *old, size_t old_size, size_t size)
@@ -310,8 +321,7 @@ static void *allocate_for_request(void *user, void *old, size_t old_size, size_t
     exchange *e = user;
     att_http *http = e->http;
     const size_t more = size > old_size ? size - old_size : 0, less = old_size > size ? old_size - size : 0;
-    const size_t used = atomic_fetch_add(&http->memory, more);
-    const bool fits = more <= http->limits.memory && used <= http->limits.memory - more;
+    const bool fits = add_bytes(&http->memory, more, http->limits.memory);
     void *block = fits && size > 0 ? att_reallocate(http->context, old, size) : NULL;
     e->refused |= !fits;
     if (size == 0)
@@ -340,33 +350,56 @@ static void return_memory(void)
 #endif
 }
 
+static void free_body(exchange *e)
+{
+    att_free(e->context, e->body);
+    atomic_fetch_sub(&e->http->bodies, e->size);
+    e->body = NULL;
+    e->size = 0;
+}
+
+/* Reserves the memory for a body. Bodies have only a part of the memory, because stalled uploads must not take that of
+ * other requests. Returns NULL, or the sentence that says why there is no memory. */
+static const char *reserve_body(exchange *e, size_t size)
+{
+    const bool fits = add_bytes(&e->http->bodies, size, e->http->limits.bodies);
+    e->size = size;
+    if (fits && size > 0)
+        e->body = att_reallocate(e->context, NULL, size);
+    if (e->body != NULL || size == 0)
+        return NULL;
+    free_body(e);
+    return fits ? no_memory : no_memory_for_bodies;
+}
+
 /* Frees what the request has from its context. */
 static void close_context(exchange *e)
 {
     if (e->context == NULL)
         return;
-    att_free(e->context, e->body);
+    free_body(e);
     const bool large = att_context_allocations(e->context).bytes_peak >= LARGE;
     att_context_destroy(&e->context);
     if (large || e->response.stream.next != NULL)
         return_memory();
 }
 
-/* Reserves the memory for a body. */
-static bool reserve_body(exchange *e, size_t size)
+/* Frees what the response owns. */
+static void free_response(att_response *response)
 {
-    if (size > 0)
-        e->body = att_reallocate(e->context, NULL, size);
-    e->size = size;
-    return e->body != NULL || size == 0;
+    if (response->stream.close != NULL)
+        response->stream.close(response->stream.user);
+    att_free(response->body.context, response->location);
+    att_free(response->body.context, response->cookie);
+    att_text_free(&response->body);
 }
 
 /* Makes the answer a refusal, in the server's memory, because the request gets no more. */
-static void refuse_for_memory(exchange *e)
+static void refuse_for_memory(exchange *e, const char *sentence)
 {
-    att_text_free(&e->response.body);
+    free_response(&e->response);
     e->response = (att_response){.body.context = e->http->context};
-    att_refuse(e->target, 503, no_memory, &e->response);
+    att_refuse(e->target, 503, sentence, &e->response);
 }
 
 /* Decides by the head of a request. */
@@ -381,8 +414,9 @@ static enum MHD_Result decide(exchange *e, struct MHD_Connection *connection, co
     e->response = (att_response){.body.context = http->context};
     if (!att_dispatch(http->table, http->access, http->limits.body, &head, &e->call, &e->response))
         return send_answer(e, connection);
-    if (open_context(e) != ATT_OK || !reserve_body(e, (size_t)head.length)) {
-        refuse_for_memory(e);
+    const char *problem = open_context(e) != ATT_OK ? no_memory : reserve_body(e, (size_t)head.length);
+    if (problem != NULL) {
+        refuse_for_memory(e, problem);
         return send_answer(e, connection);
     }
     e->called = true;
@@ -400,10 +434,9 @@ static enum MHD_Result call_handler(exchange *e, struct MHD_Connection *connecti
     e->response = (att_response){.body.context = e->context};
     e->refused = false;
     att_dispatch_call(&e->call, &request, &e->response);
-    att_free(e->context, e->body);
-    e->body = NULL;
+    free_body(e);
     if (e->response.body.failed || (e->refused && e->response.status == 503))
-        refuse_for_memory(e);
+        refuse_for_memory(e, no_memory);
     return send_answer(e, connection);
 }
 
@@ -454,14 +487,8 @@ static void end_exchange(void *user, struct MHD_Connection *connection, void **p
     *place = NULL;
     if (e == NULL)
         return;
-    att_response *r = &e->response;
-    if (r->stream.close != NULL)
-        r->stream.close(r->stream.user);
-    if (e->decided) {
-        att_free(r->body.context, r->location);
-        att_free(r->body.context, r->cookie);
-        att_text_free(&r->body);
-    }
+    if (e->decided)
+        free_response(&e->response);
     close_context(e);
     att_free(http->context, e->target);
     att_free(http->context, e);

@@ -10,6 +10,7 @@ typedef struct att_serve_limits {
     int connections;          /* at the same time; further ones are closed at once */
     size_t head;              /* bytes of a request's line and headers, together with buffers */
     size_t body;              /* bytes of one body */
+    size_t bodies;            /* bytes of all bodies together */
     size_t memory;            /* bytes that all requests have together: bodies, what their handlers allocate from the
                                  contexts of requests, and answers until they are sent */
     double head_seconds;      /* from the opening of a connection, or the last answer, to the end of a request's head */

@@ -43,7 +43,8 @@ att_status att_request_text(const att_request *request, const char *name, char *
 att_status att_request_integer(const att_request *request, const char *name, int64_t low, int64_t high, int64_t *value);
 
 /* A source of server-sent events. next() appends the events that are new, if there are any, to `out`, and returns at
- * once; it is called a few times per second on one thread. After a failure the stream ends. close() frees `user`. */
+ * once; it is called a few times per second on one thread. After a failure the stream ends. If memory is short for a
+ * moment, next() appends nothing and returns ATT_OK: a later call sends the events. close() frees `user`. */
 typedef struct att_stream {
     att_status (*next)(void *user, att_text *out);
     void (*close)(void *user);

@@ -37,6 +37,7 @@ att_serve_limits att_serve_limits_defaults(void)
     return (att_serve_limits){.connections = 256,
                               .head = 32 << 10,
                               .body = 64 << 20,
+                              .bodies = 256 << 20,
                               .memory = 1 << 30,
                               .head_seconds = 20,
                               .idle_seconds = 30,

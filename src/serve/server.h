@@ -6,8 +6,8 @@
 
 #include "serve/http.h"
 
-/* 256 connections, 32 KiB for a head, 64 MiB for a body, 1 GiB for all requests, 20 s for a head, 30 s of silence, a
- * comment after 15 s. */
+/* 256 connections, 32 KiB for a head, 64 MiB for a body, 256 MiB for all bodies, 1 GiB for all requests, 20 s for a
+ * head, 30 s of silence, a comment after 15 s. */
 att_serve_limits att_serve_limits_defaults(void);
 
 /* As att_server_start(). groups [count]: must outlive the server. */

@@ -3,6 +3,7 @@
 #ifndef TESTS_SERVE_ROUTES_H
 #define TESTS_SERVE_ROUTES_H
 
+#include "core/memory.h"
 #include "serve/client.h"
 
 static atomic_int streams_open;
@@ -89,6 +90,18 @@ static inline att_status get_stream(const att_request *request, att_response *re
     return ATT_OK;
 }
 
+/* Needs memory, and leaves a stream behind if there is none. */
+static inline att_status get_block(const att_request *request, att_response *response)
+{
+    void *block = att_allocate(request->context, 100000);
+    if (block == NULL) {
+        ATT_TRY(get_stream(request, response));
+        return att_fail_memory(request->context, 100000, "a block");
+    }
+    att_free(request->context, block);
+    return get_text(request, response);
+}
+
 static inline att_status open_group(att_context *context, att_site *site, void **state)
 {
     (void)context, (void)site;
@@ -103,6 +116,7 @@ static const att_route routes[] = {{"/", ATT_GET, get_page},
                                    {"/api/failure", ATT_GET, get_failure},
                                    {"/api/sum", ATT_POST, post_sum},
                                    {"/api/large", ATT_GET, get_large},
+                                   {"/api/block", ATT_GET, get_block},
                                    {"/api/both", ATT_GET | ATT_POST, post_sum},
                                    {"/api/computation", ATT_GET, get_computation},
                                    {"/api/stream", ATT_GET, get_stream}};

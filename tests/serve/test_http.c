@@ -198,6 +198,8 @@ static void all_requests_together_have_a_limit_of_memory(void **state)
     assert_non_null(strstr(body(), "need all the memory that it gives to requests; try again later."));
     assert_int_equal(ask(&self, "GET /api/large"), 503);
     assert_non_null(strstr(body(), "need all the memory that it gives to requests; try again later."));
+    assert_int_equal(ask(&self, "GET /api/block"), 503);
+    assert_non_null(strstr(body(), "need all the memory that it gives to requests; try again later."));
     assert_int_equal(status_in(receive_all(post(&self, "/api/sum", 500, 500), received)), 200);
     /* A client that has gone gives its memory back. */
     close(held[0]);
@@ -206,6 +208,32 @@ static void all_requests_together_have_a_limit_of_memory(void **state)
     assert_int_equal(status, 200);
     close(held[1]);
     close(held[2]);
+    served_stop(&self);
+    assert_int_equal(atomic_load(&streams_open), 0); /* the refusal closed the stream of /api/block */
+}
+
+static void stalled_bodies_leave_memory_to_other_requests(void **state)
+{
+    (void)state;
+    att_serve_limits limits = att_serve_limits_defaults();
+    limits.memory = 1000000;
+    limits.bodies = 250000;
+    served self;
+    start_limited(&self, &limits);
+    int held[6];
+    for (int i = 0; i < 6; i++)
+        held[i] = post(&self, "/api/sum", 100000, 10);
+    int status = 200;
+    for (double end = att_seconds_now() + 60; status == 200 && att_seconds_now() < end;)
+        status = status_in(receive_all(post(&self, "/api/sum", 100000, 100000), received));
+    assert_int_equal(status, 503);
+    assert_non_null(strstr(body(), "need all the memory that it gives to uploads; try again later."));
+    assert_int_equal(ask(&self, "GET /api/large"), 200);
+    for (int i = 0; i < 6; i++)
+        close(held[i]);
+    for (double end = att_seconds_now() + 60; status == 503 && att_seconds_now() < end;)
+        status = status_in(receive_all(post(&self, "/api/sum", 200000, 200000), received));
+    assert_int_equal(status, 200);
     served_stop(&self);
 }
 
@@ -222,6 +250,7 @@ int main(void)
         rule(bodies_arrive_whole),
         rule(bodies_are_refused_before_they_are_read),
         cmocka_unit_test(all_requests_together_have_a_limit_of_memory),
+        cmocka_unit_test(stalled_bodies_leave_memory_to_other_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

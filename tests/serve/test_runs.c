@@ -409,6 +409,8 @@ static void a_restarted_run_begins_anew(void **state)
     for (const char *found = received; (found = strstr(found, "event: restart\n")) != NULL; found++)
         restarts++;
     assert_int_equal(restarts, 2);
+    put(s, "run", "metrics.jsonl", "w", STEP("6", "3")); /* nothing is known of the whole training */
+    assert_record(s, stream, &at, 6, 80, -1, -1);
     close(stream);
 }
 
