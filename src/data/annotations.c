@@ -16,6 +16,7 @@ typedef struct annotation {
 typedef struct annotations {
     att_arena arena; /* owns `lines` */
     char *text;
+    size_t size; /* of the text */
     annotation *lines;
     int64_t count;
 } annotations;
@@ -81,7 +82,7 @@ static att_status parse_lines(const att_dataset *dataset, annotations *parsed)
 {
     const char **lines;
     int count;
-    ATT_TRY(att_text_lines(&parsed->arena, list_name, parsed->text, strlen(parsed->text), &lines, &count));
+    ATT_TRY(att_text_lines(&parsed->arena, list_name, parsed->text, parsed->size, &lines, &count));
     const size_t bytes = ((size_t)count + 1) * sizeof *parsed->lines;
     parsed->lines = att_arena_allocate(&parsed->arena, bytes);
     if (!parsed->lines)
@@ -213,7 +214,7 @@ att_status att_annotations_apply(att_class_tree *tree, const att_dataset *datase
         return ATT_OK;
     const annotation *any_line = NULL;
     const char *list_path = list->inner; /* move_others() reorders the array that holds *list */
-    ATT_TRY(tree->read(dataset, list, ATT_ANNOTATIONS_MAX, &parsed.text));
+    ATT_TRY(tree->read(dataset, list, ATT_ANNOTATIONS_MAX, &parsed.text, &parsed.size));
     tree->moved.context = tree->context;
     att_status status = parse(dataset, &parsed);
     if (status == ATT_OK)

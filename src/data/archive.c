@@ -47,18 +47,19 @@ static att_status choose(void *user, const char *name, size_t size, att_archive_
     return ATT_OK;
 }
 
-static att_status read_text(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text)
+static att_status read_text(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text,
+                            size_t *size)
 {
     const archive_source *source = dataset->source;
     att_context *context = dataset->context;
-    size_t size = att_archive_size(source->archive, file->member);
-    if (size > most)
+    *size = att_archive_size(source->archive, file->member);
+    if (*size > most)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s/%s: %zu bytes, more than the limit of %zu", dataset->path,
-                        file->path, size, most);
-    *text = att_reallocate(context, NULL, size + 1);
+                        file->path, *size, most);
+    *text = att_reallocate(context, NULL, *size + 1);
     if (!*text)
-        return att_fail_memory(context, size + 1, file->path);
-    (*text)[size] = '\0';
+        return att_fail_memory(context, *size + 1, file->path);
+    (*text)[*size] = '\0';
     att_status status = att_archive_read(source->archive, context, file->member, *text);
     if (status != ATT_OK)
         att_free(context, *text);

@@ -22,8 +22,9 @@ typedef struct att_class_tree {
     att_split split; /* the top-level folder of the split; split.split is NULL while it is unknown, or there is none */
     att_tree_list images;
     att_tree_list others; /* files that are not images, and folders, whose paths end in a slash */
-    /* Reads a file of `others`, of at most `most` bytes, and appends a NUL. The caller owns *text. */
-    att_status (*read)(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text);
+    /* Reads a file of `others`, of at most `most` bytes, and appends a NUL. *size: without this NUL. The caller owns
+     * *text. */
+    att_status (*read)(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text, size_t *size);
     att_arena moved; /* owns the inner paths that annotations.c and devkit.c make */
 } att_class_tree;
 

@@ -181,13 +181,13 @@ static void warn_skipped(const folder_walk *walk)
                 dataset->path, MAX_DEPTH, (long long)walk->deep);
 }
 
-static att_status read_text(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text)
+static att_status read_text(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text,
+                            size_t *size)
 {
     char path[ATT_DATA_MAX_NAME];
-    size_t size;
     if (!join(path, sizeof path, dataset->path, file->path))
         return att_fail(dataset->context, ATT_ERR_UNSUPPORTED, "%s: its name is too long", dataset->path);
-    return att_file_read(dataset->context, path, most, text, &size);
+    return att_file_read(dataset->context, path, most, text, size);
 }
 
 static att_status open_folder(att_dataset *dataset, const att_dataset_options *options)

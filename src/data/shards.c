@@ -50,8 +50,7 @@ static bool is_bad_file(att_status status)
     return status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED;
 }
 
-/* Whether a text could be the name of a class's folder. */
-static bool is_class_name(const char *text)
+bool att_shard_is_class_name(const char *text)
 {
     for (const char *at = text; *at; at++)
         if ((unsigned char)*at < ' ' || *at == '/')
@@ -97,7 +96,7 @@ static void parse_label(const char *text, att_shard_sample *sample)
     sample->state = ATT_LABEL_READ;
     if (att_text_to_i64(label, &number) && number >= 0 && number <= ATT_TAR_MOST_LABEL)
         sample->label = (int32_t)number;
-    else if (!is_number(label) && is_class_name(label))
+    else if (!is_number(label) && att_shard_is_class_name(label))
         memcpy(sample->class_name, label, length + 1);
     else
         set_no_class(sample, label);

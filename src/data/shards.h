@@ -28,5 +28,7 @@ typedef struct att_shard_sample {
 /* Reads the sample that begins with file `begin`. Errors: ERR_IO, ERR_MEMORY, ERR_STOPPED. */
 att_status att_shard_sample_read(const att_archive *archive, att_context *context, int64_t begin,
                                  att_shard_sample *sample);
+/* Whether a label could be the name of a class, and of the class's folder. */
+bool att_shard_is_class_name(const char *text);
 
 #endif

@@ -130,10 +130,14 @@ void att_splits_add(att_splits *splits, const char *name, size_t length)
     if (number < 0)
         return;
     att_split *place = is_equal(&found) ? &splits->equal[number] : &splits->word[number];
-    if (!place->split)
+    if (!place->split) {
         *place = found;
-    else if (strcmp(place->name, copy) != 0)
+    } else if (strcmp(copy, place->name) < 0) {
+        memcpy(found.other, *place->other ? place->other : place->name, sizeof found.other);
+        *place = found;
+    } else if (strcmp(copy, place->name) > 0 && strcmp(copy, place->other) > 0) {
         memcpy(place->other, copy, sizeof copy);
+    }
 }
 
 void att_splits_add_flat(att_splits *splits, const char *name, size_t length)
@@ -172,14 +176,30 @@ static bool has_equal(const att_splits *splits)
     return false;
 }
 
+/* Whether a name of the one split differs only in the word from a name of the other. */
+static bool are_counterparts(const att_split *a, const att_split *b)
+{
+    const char *const of_a[] = {a->name, a->other}, *const of_b[] = {b->name, b->other};
+    for (int i = 0; i < 4; i++) {
+        att_split x, y;
+        if (find_split(of_a[i / 2], &x) >= 0 && find_split(of_b[i % 2], &y) >= 0 && differ_in_word(&x, &y))
+            return true;
+    }
+    return false;
+}
+
 /* Whether another split has a name that differs only in the word. */
 static bool has_counterpart(const att_splits *splits, int number)
 {
-    const att_split *split = &splits->word[number];
     for (int i = 0; i < ATT_SPLITS; i++)
-        if (i != number && splits->word[i].split && differ_in_word(&splits->word[i], split))
+        if (i != number && splits->word[i].split && are_counterparts(&splits->word[i], &splits->word[number]))
             return true;
     return false;
+}
+
+static bool is_split(const att_splits *splits, bool equal, int number)
+{
+    return equal ? splits->equal[number].split != NULL : splits->word[number].split && has_counterpart(splits, number);
 }
 
 static int number_of(const char *split)
@@ -195,10 +215,18 @@ const att_split *att_splits_find(const att_splits *splits, const char *const *na
     const bool equal = has_equal(splits);
     for (; *names; names++) {
         const int i = number_of(*names);
-        const att_split *split = equal ? &splits->equal[i] : &splits->word[i];
-        if (split->split && (equal || (!*split->other && has_counterpart(splits, i))))
-            return split;
+        if (is_split(splits, equal, i))
+            return equal ? &splits->equal[i] : &splits->word[i];
     }
+    return NULL;
+}
+
+/* Returns a split with two names of which the split's name is only a word; NULL if there is none. */
+static const att_split *find_ambiguous(const att_splits *splits)
+{
+    for (int i = 0; i < ATT_SPLITS && !has_equal(splits); i++)
+        if (*splits->word[i].other && is_split(splits, false, i))
+            return &splits->word[i];
     return NULL;
 }
 
@@ -213,12 +241,13 @@ const char *att_splits_flat(const att_splits *splits, const char *wanted)
 att_status att_splits_choose(const att_splits *splits, att_context *context, const char *path, const char *wanted,
                              const att_split **found)
 {
-    *found = att_splits_find(splits, att_split_names(wanted));
+    const att_split *ambiguous = wanted ? NULL : find_ambiguous(splits);
+    *found = ambiguous ? ambiguous : att_splits_find(splits, att_split_names(wanted));
     if (!*found || !*(*found)->other)
         return ATT_OK;
     return att_fail(
         context, ATT_ERR_FORMAT,
-        "%s: \"%s\" and \"%s\" can both be the split \"%s\"; expected one of them: open that folder itself, "
-        "or rename the other",
+        "%s: the names \"%s\" and \"%s\" can both be the split \"%s\"; expected one of them: open one by its own "
+        "path, or rename the other",
         path, (*found)->name, (*found)->other, (*found)->split);
 }

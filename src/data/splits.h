@@ -9,8 +9,8 @@ enum { ATT_SPLITS = 7, ATT_SPLIT_NAME = 256 };
 /* A folder or file that can be a split. */
 typedef struct att_split {
     const char *split;          /* "train", "training", "val", ...; NULL: none */
-    char name[ATT_SPLIT_NAME];  /* of the folder or file */
-    char other[ATT_SPLIT_NAME]; /* of a second one for the same split; "": there is none */
+    char name[ATT_SPLIT_NAME];  /* of the folder or file; of several the first in byte order */
+    char other[ATT_SPLIT_NAME]; /* another one for the same split, the last in byte order; "": none */
     size_t begin, length;       /* where the split's name is in `name` */
 } att_split;
 
@@ -48,7 +48,8 @@ const att_split *att_splits_find(const att_splits *splits, const char *const *na
 /* Returns the name of a flat folder that could stand for the split `wanted`; NULL if there is none. */
 const char *att_splits_flat(const att_splits *splits, const char *wanted);
 /* As att_splits_find() for `wanted`: *found is NULL if there is none. Errors: ERR_FORMAT (two names stand for the
- * split; the message begins with `path`). */
+ * split or, if `wanted` is NULL and split names are only words of the names, for any split; the message begins with
+ * `path`). */
 att_status att_splits_choose(const att_splits *splits, att_context *context, const char *path, const char *wanted,
                              const att_split **found);
 

@@ -215,6 +215,14 @@ static void take_text(cursor *from, char *to, size_t most)
     from->left -= size;
 }
 
+/* Whether the label of an entry can be one that a sample has. */
+static bool is_label(const att_tar_index *index, const att_tar_entry *entry)
+{
+    if (entry->state != ATT_LABEL_READ || (!*entry->class_name && (entry->label >= 0 || !index->shards)))
+        return true;
+    return att_shard_is_class_name(entry->class_name);
+}
+
 /* Whether the next bytes describe this tar. */
 static bool take_tar(cursor *from, const att_tar_file *tar)
 {
@@ -250,7 +258,7 @@ static att_status take_entry(cursor *from, att_tar_index *index, char path[ATT_T
     take_text(from, class_name, ATT_SHARD_MOST_NAME);
     size_t shared = (size_t)take_number(from, strlen(path));
     take_text(from, path + shared, ATT_TAR_MOST_PATH - shared);
-    if (!*path || (index->shards && entry.state == ATT_LABEL_READ && entry.label < 0 && !*class_name))
+    if (!*path || !is_label(index, &entry))
         fail_cursor(from);
     return from->failed ? ATT_OK : att_tar_index_add(index, &entry);
 }

@@ -222,15 +222,20 @@ static const char *split_folder(const att_splits *folders, const char *split)
     return found ? found->name : NULL;
 }
 
+static bool holds_only_tars(const char *folder, const char *name)
+{
+    char path[ATT_DATA_MAX_NAME];
+    if (!join(path, folder, name))
+        return false;
+    folder_view view = view_folder(path);
+    return view.tars && !view.folders && !view.others;
+}
+
 /* As split_folder(), if the split is a folder of tars. */
 static const char *tars_folder(const att_splits *folders, const char *folder, const char *split)
 {
-    char path[ATT_DATA_MAX_NAME];
     const char *name = split_folder(folders, split);
-    if (!name || !join(path, folder, name))
-        return NULL;
-    folder_view view = view_folder(path);
-    return view.tars && !view.folders && !view.others ? name : NULL;
+    return name && holds_only_tars(folder, name) ? name : NULL;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -385,9 +390,11 @@ static att_status find_all(const search *it)
     if (it->direct)
         ATT_TRY(add_folder(it->set, ""));
     for (const char *const *split = att_split_names(NULL); *split; split++) {
-        const char *folder = tars_folder(&it->folders, it->set->folder, *split);
-        if (folder)
-            ATT_TRY(add_folder(it->set, folder));
+        const att_split *found = att_splits_find(&it->folders, (const char *const[]){*split, NULL});
+        if (found && holds_only_tars(it->set->folder, found->name))
+            ATT_TRY(add_folder(it->set, found->name));
+        if (found && *found->other && holds_only_tars(it->set->folder, found->other))
+            ATT_TRY(add_folder(it->set, found->other));
     }
     return ATT_OK;
 }

@@ -104,10 +104,13 @@ static att_status read_entry(const tars_source *source, att_context *context, co
     return status;
 }
 
-static att_status read_text(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text)
+static att_status read_text(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text,
+                            size_t *size)
 {
     const tars_source *source = dataset->source;
-    return read_entry(source, dataset->context, &source->index.entries[file->member], most, text);
+    const att_tar_entry *entry = &source->index.entries[file->member];
+    *size = (size_t)entry->size;
+    return read_entry(source, dataset->context, entry, most, text);
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */

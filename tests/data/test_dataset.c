@@ -19,14 +19,19 @@ static void open_logged(const char *path, const char *split, bool unlabelled, in
 }
 
 /* Writes the text to <folder>/<name>. */
-static void write_text(const scratch *self, const char *name, const char *text)
+static void write_bytes(const scratch *self, const char *name, const char *bytes, size_t size)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", self->folder, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    fputs(text, file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
     fclose(file);
+}
+
+static void write_text(const scratch *self, const char *name, const char *text)
+{
+    write_bytes(self, name, text, strlen(text));
 }
 
 static void files_are_sorted_as_by_timm(void **state)
@@ -373,6 +378,9 @@ static void a_list_of_annotations_must_name_a_class_for_each_image(void **state)
         write_text(self, tiny_list_name, wrong[i].list);
         expect_failure(self, inner, "val", NULL, wrong[i].status, wrong[i].reason);
     }
+    static const char zero[] = "val_0.png\tn01\n\0val_1.png\tn02\n";
+    write_bytes(self, tiny_list_name, zero, sizeof zero - 1);
+    expect_failure(self, inner, "val", NULL, ATT_ERR_FORMAT, "val_annotations.txt holds zero bytes");
     /* Without the list, "images" is an ordinary class. */
     snprintf(command, sizeof command, "cd '%s/tiny/val' && rm val_annotations.txt && mkfifo val_annotations.txt",
              self->folder);

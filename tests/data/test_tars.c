@@ -206,6 +206,48 @@ static void imagenets_own_files_are_read(void **state)
     att_dataset_close(&dataset);
 }
 
+/* FNV-1a; 0xcbf29ce484222325 begins it. */
+static uint64_t hash_more(uint64_t hash, const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3;
+    return hash;
+}
+
+/* Images 1 to 1000 have the ILSVRC2012_IDs 1 to 1000. */
+static void every_id_of_the_devkit_has_its_class(void **state)
+{
+    enum { IDS = 1000 };
+    scratch *self = *state;
+    char truth[8 * IDS] = "", path[512], name[64], data[128];
+    uint8_t labels[2 * IDS];
+    void *bytes;
+    size_t size;
+    picture_make(7, &bytes, &size);
+    pack made = pack_open(tar_path(self, "imagenet/ILSVRC2012_img_val.tar", path), "ustar");
+    for (int i = 1, length = 0; i <= IDS; i++) {
+        snprintf(name, sizeof name, "ILSVRC2012_val_%08d.JPEG", i);
+        pack_entry(&made, name, AE_IFREG, NULL, bytes, size);
+        length += snprintf(truth + length, sizeof truth - (size_t)length, "%d\n", i);
+    }
+    pack_close(&made);
+    free(bytes);
+    write_kit(self, truth, true);
+    snprintf(data, sizeof data, "%s/imagenet", self->folder);
+    att_dataset *dataset = open_set(self, data, "val", NULL);
+    assert_int_equal(att_dataset_count(dataset), IDS);
+    assert_int_equal(att_dataset_class_count(dataset), IDS);
+    for (int i = 0; i < IDS; i++) {
+        att_dataset_short_name(dataset, i, path, sizeof path);
+        const int id = atoi(strstr(path, "_val_") + strlen("_val_")), label = att_dataset_label(dataset, i);
+        labels[2 * id - 2] = (uint8_t)(label & 255);
+        labels[2 * id - 1] = (uint8_t)(label >> 8);
+    }
+    assert_true(hash_more(0xcbf29ce484222325, labels, sizeof labels) ==
+                0x36b0fed5da035d1d); /* of the table as released */
+    att_dataset_close(&dataset);
+}
+
 /* --- the index ---------------------------------------------------------------------------------------------------- */
 
 enum { MANY = 1000 };
@@ -281,6 +323,54 @@ static void a_large_listing_is_kept(void **state)
 }
 
 /* The test runs as another user if it runs as root, who may write everywhere. */
+/* Replaces the class "cat" in an index, and makes the index's hash match again. */
+static void forge(const char *path, const char *class_name)
+{
+    enum { MOST = 1 << 17, HEAD = 24 };
+    static uint8_t bytes[MOST];
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    const size_t size = fread(bytes, 1, MOST, file);
+    assert_true(size > HEAD && size < MOST);
+    for (size_t i = HEAD; i + 4 < size; i++)
+        if (memcmp(bytes + i, "\3cat", 4) == 0)
+            memcpy(bytes + i + 1, class_name, 3);
+    const uint64_t hash = hash_more(0xcbf29ce484222325, bytes + HEAD, size - HEAD);
+    for (int i = 0; i < 8; i++)
+        bytes[HEAD - 8 + i] = (uint8_t)(hash >> 8 * i);
+    rewind(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* An index whose names could not be those of classes counts as damaged. */
+static void class_names_in_an_index_are_checked(void **state)
+{
+    static const struct {
+        const char *forged, *read;
+    } cases[] = {{"cow", "cow"}, {"..x", "cat"}, {"../", "cat"}, {"/ab", "cat"}, {"a/b", "cat"}, {"a\nb", "cat"}};
+    scratch *self = *state;
+    char path[512], index[512], key[16];
+    pack made = pack_open(tar_path(self, "samples.tar", path), "ustar");
+    for (int i = 0; i < MANY; i++) {
+        snprintf(key, sizeof key, "%d", i);
+        pack_sample(&made, key, 7, "cls", "cat");
+    }
+    pack_close(&made);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_dataset *dataset = open_set(self, path, NULL, NULL);
+        att_dataset_close(&dataset);
+        assert_non_null(find_index(self->folder, index));
+        forge(index, cases[i].forged);
+        dataset = open_set(self, path, NULL, NULL);
+        assert_int_equal(att_dataset_count(dataset), MANY);
+        assert_int_equal(att_dataset_class_count(dataset), 1);
+        assert_string_equal(att_dataset_class_name(dataset, 0), cases[i].read);
+        att_dataset_close(&dataset);
+        assert_int_equal(remove(index), 0);
+    }
+}
+
 static void an_index_that_cannot_lie_beside_the_tars_lies_in_the_cache(void **state)
 {
     enum { NOBODY = 65534 };
@@ -480,7 +570,9 @@ int main(void)
         scratch_test(tars_of_classes_are_read),
         scratch_test(splits_of_tars_are_found),
         scratch_test(imagenets_own_files_are_read),
+        scratch_test(every_id_of_the_devkit_has_its_class),
         scratch_test(a_large_listing_is_kept),
+        scratch_test(class_names_in_an_index_are_checked),
         scratch_test(an_index_that_cannot_lie_beside_the_tars_lies_in_the_cache),
         scratch_test(a_tar_that_changes_while_it_is_used_is_noticed),
         scratch_test(tars_that_cannot_be_read_in_place_are_refused),
