@@ -173,10 +173,10 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  * Events, none of which is emitted before all arguments have been checked:
  *
  *   ATT_EVENT_RUN_BEGIN   model, task, parameters, train_images, epoch_images and epoch_updates (the images in the
- *                         complete batches of an epoch, and its updates), listing (att_dataset_listing() of the
- *                         training images), fingerprint, tokens (if the network has attention), teacher (if there is
- *                         one), and the settings as texts. The event's epoch and step say where a resumed training
- *                         continues
+ *                         complete batches of an epoch, and its updates; with aug_repeats an image counts once for
+ *                         each of its repeats), listing (att_dataset_listing() of the training images),
+ *                         fingerprint, tokens (if the network has attention), teacher (if there is one), and the
+ *                         settings as texts. The event's epoch and step say where a resumed training continues
  *   ATT_EVENT_STEP        loss (mean over the update's images), lr, grad_norm, images_per_second, wait_share;
  *                         teacher_share, the part of the time in which the teacher computed, if there is one
  *   ATT_EVENT_EPOCH       train_loss, lr, images_per_second, wait_share; with a teacher teacher_share. After an

@@ -1,6 +1,7 @@
 /* core/quantile.h - quantiles, in the one definition of all figures: linear interpolation between order statistics
  * (Hyndman and Fan 1996, type 7; numpy's default). Quantile q of n numbers is at place q (n - 1) of their ascending
- * order, counted from 0. The median is quantile 1/2. */
+ * order, counted from 0. The median is quantile 1/2. As in numpy, a quantile strictly between -infinity and a number
+ * above it is NaN, and one strictly between a finite number and infinity is infinite. */
 #ifndef ATT_CORE_QUANTILE_H
 #define ATT_CORE_QUANTILE_H
 

@@ -44,8 +44,7 @@ att_status att_text_lines(att_arena *arena, const char *origin, char *text, size
 /* Returns the part of a path after its last slash. */
 ATT_FOR_LAB const char *att_path_last(const char *path);
 /* Whether a file of an archive, or a folder that it lies in, begins with a dot: ".ipynb_checkpoints/1.png", and the
- * files
- * "._1.png" that macOS adds. */
+ * files "._1.png" that macOS adds. */
 bool att_path_is_hidden(const char *path);
 /* Writes a size such as "640 bytes" or "1.5 MiB" to `text` and returns `text`. */
 char *att_size_format(size_t bytes, char *text, size_t size);

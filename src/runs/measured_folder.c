@@ -153,8 +153,8 @@ static att_status check_weights(const att_measuring *m)
     if (!*r.weights || strcmp(r.weights, m->weights) == 0)
         return ATT_OK;
     return att_fail(m->context, ATT_ERR_MISMATCH,
-                    "%s has figures of other weights (%s), which would be replaced; choose another --experiment",
-                    m->found->folder, r.checkpoint);
+                    "%s has figures of other weights%s%s%s, which would be replaced; choose another --experiment",
+                    m->found->folder, *r.checkpoint ? " (" : "", r.checkpoint, *r.checkpoint ? ")" : "");
 }
 
 att_status att_measuring_open_records(att_measuring *m)

@@ -387,10 +387,12 @@ static void log_epoch_size(const att_trainer *trainer)
         return;
     if (used < images)
         att_log(trainer->context, ATT_LOG_INFO,
-                "each epoch trains on %lld of %lld images, in %lld update%s: the last %lld of its random order would "
+                "each epoch trains on %lld of %lld %s, in %lld update%s: the last %lld of its random order would "
                 "not fill a batch of %d (--batch-size, batch_size) and %s left out",
-                (long long)used, (long long)images, (long long)updates, updates == 1 ? "" : "s",
-                (long long)(images - used), options->batch_size, images - used == 1 ? "is" : "are");
+                (long long)used, (long long)images,
+                options->aug_repeats > 1 ? "samples (several of each image: --aug-repeats, aug_repeats)" : "images",
+                (long long)updates, updates == 1 ? "" : "s", (long long)(images - used), options->batch_size,
+                images - used == 1 ? "is" : "are");
     if (last < options->grad_accum_steps)
         att_log(trainer->context, ATT_LOG_INFO,
                 "the last update of each epoch has %lld batch%s, not %d (--grad-accum-steps, grad_accum_steps)",

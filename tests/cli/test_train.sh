@@ -80,6 +80,10 @@ out_has 'vit_tiny_patch16_224: 2 epochs, 4 updates'
 grep -q '"event":"run_begin".*"train_images":96,"epoch_images":90,"epoch_updates":2,' out/uneven/metrics.jsonl ||
     fail "$command_line: run_begin: $(head -1 out/uneven/metrics.jsonl)"
 
+# A repeated image is several samples.
+train 0 repeated --epochs 1 --batch-size 30 --aug-repeats 3
+err_has 'each epoch trains on 90 of 96 samples (several of each image: --aug-repeats, aug_repeats), in 3 updates'
+
 # A training of no epochs saves the initial weights; a training from them equals a training from the seed.
 train 0 untrained --epochs 0 --model-ema
 out_is <<'TEXT'

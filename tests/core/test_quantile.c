@@ -60,6 +60,8 @@ static void nan_and_infinity_stay(void **state)
     assert_true(isnan(att_quantile_of(with_nan, 3, 0, false)));
     assert_true(att_quantile_of(infinite, 5, 0.5, false) == 2);
     assert_true(isinf(att_quantile_of(infinite, 5, 0.9, false)));
+    static const float lowest[] = {-INFINITY, 1};
+    assert_true(isnan(att_quantile_of(lowest, 2, 0.5, false)) && att_quantile_of(lowest, 2, 1, false) == 1);
 }
 
 int main(void)

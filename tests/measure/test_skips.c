@@ -241,6 +241,7 @@ static void skipping_a_block_equals_a_branch_of_zeros(void **state)
             check_correlation(measure, "kendall", 0.437 / (compared - 4));
         } else {
             assert_true(isnan(figure_of(measure, "skip_block", "", "kendall low").mean));
+            assert_true(isnan(figure_of(measure, "skip_block", "", "spearman low").mean)); /* of 3 blocks */
         }
         att_measure_destroy(&measure);
     }
@@ -330,6 +331,29 @@ static void random_orders_are_compared(void **state)
     }
 }
 
+/* The order by score is not one of the random orders. */
+static void one_random_order_is_not_the_ranking(void **state)
+{
+    att_context *context = *state;
+    const network *of = &networks[0];
+    att_measure *measure = NULL;
+    char with[64], node[32];
+    bool differs = false;
+    draw(context, of);
+    snprintf(with, sizeof with, "block_pruning:first=%d,orders=1", FIRST);
+    net n = observe(context, of, with, &measure);
+    for (int k = 1; k <= of->blocks - of->stages; k++) {
+        snprintf(node, sizeof node, "skipped.%d", k);
+        const double mean = figure_of(measure, "block_pruning", node, "random").mean;
+        assert_true(mean == figure_of(measure, "block_pruning", node, "random low").mean);
+        assert_true(mean == figure_of(measure, "block_pruning", node, "random high").mean);
+        differs |= mean != figure_of(measure, "block_pruning", node, "top1").mean;
+    }
+    assert_true(differs);
+    net_close(&n);
+    att_measure_destroy(&measure);
+}
+
 /* The scores of by=zeta and of by=tns, from the stiffness of the first images. */
 static void scores_are_those_of_the_first_images(void **state)
 {
@@ -397,6 +421,7 @@ int main(void)
         cmocka_unit_test(skipping_a_block_equals_a_branch_of_zeros),
         cmocka_unit_test(pruning_skips_the_lowest_blocks_on_the_other_images),
         cmocka_unit_test(random_orders_are_compared),
+        cmocka_unit_test(one_random_order_is_not_the_ranking),
         cmocka_unit_test(scores_are_those_of_the_first_images),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -381,10 +381,11 @@ static void expect_ends(const att_measure *measure, const char *node, double lef
     assert_true(figure_of(measure, node, "converged").mean == 1);
 }
 
-static void a_linear_branch_has_the_eigenvalues_of_its_matrix(void **state)
+/* Measures one image by the formula in f64, with the second differences as weight. gate, gamma: NULL if the network has
+ * none. Destroy the returned instruments. */
+static att_measure *observe_linear(att_context *context, att_graph *graph, const char *with, const double *gate,
+                                   const double *gamma)
 {
-    att_context *context = *state;
-    att_graph *graph = linear_network(context);
     att_weights *weights;
     att_measure *measure;
     att_plan *plan;
@@ -396,12 +397,27 @@ static void a_linear_branch_has_the_eigenvalues_of_its_matrix(void **state)
     options.backend = "f64";
     CHECK(context, att_weights_create(graph, "f64", &weights));
     set_second_differences(context, weights);
-    CHECK(context, att_measure_create(graph, "stiffness_index:tolerance=1e-8", "*", &measure));
+    if (gamma)
+        CHECK(context, att_weights_set(weights, -1, 1, gamma, WIDTH));
+    CHECK(context, att_measure_create(graph, with, "*", &measure));
     CHECK(context, att_plan_compile(graph, &options, &plan));
     CHECK(context, att_session_create(plan, weights, 1, &session));
     CHECK(context, att_session_bind(session, "image", image));
+    if (gate)
+        CHECK(context, att_session_bind(session, "gate", gate));
     CHECK(context, att_session_run(session, 1));
     CHECK(context, att_measure_observe(measure, session, 1, NULL));
+    att_session_destroy(&session);
+    att_plan_destroy(&plan);
+    att_weights_destroy(&weights);
+    return measure;
+}
+
+static void a_linear_branch_has_the_eigenvalues_of_its_matrix(void **state)
+{
+    att_context *context = *state;
+    att_graph *graph = linear_network(context);
+    att_measure *measure = observe_linear(context, graph, "stiffness_index:tolerance=1e-8", NULL, NULL);
     const double angle = acos(-1) / 2 / (WIDTH + 1);
     const double left = -4 * pow(sin(WIDTH * angle), 2), right = -4 * pow(sin(angle), 2);
     expect_ends(measure, "blocks.0.add", left, right);
@@ -413,10 +429,7 @@ static void a_linear_branch_has_the_eigenvalues_of_its_matrix(void **state)
         lowest = fmin(lowest, 2 * l + l * l);
     }
     expect_ends(measure, "stage.1", lowest, highest);
-    att_session_destroy(&session);
-    att_plan_destroy(&plan);
     att_measure_destroy(&measure);
-    att_weights_destroy(&weights);
     att_graph_destroy(&graph);
 }
 
@@ -455,40 +468,20 @@ static void dense_ends(att_context *context, const double *gamma, double *left, 
 
 static void expect_gated(att_context *context, const char *with, bool scaled)
 {
-    double image[TOKENS * WIDTH], gate[WIDTH], gamma[WIDTH], ones[WIDTH], left, right;
-    for (int i = 0; i < TOKENS * WIDTH; i++)
-        image[i] = formula("image", (uint32_t)i);
+    double gate[WIDTH], gamma[WIDTH], ones[WIDTH], left, right;
     for (int i = 0; i < WIDTH; i++) {
         ones[i] = 1;
         gate[i] = 0.1 + 0.01 * i;
         gamma[i] = 0.5 + 0.05 * i;
     }
     att_graph *graph = gated_network(context);
-    att_weights *weights;
-    att_measure *measure;
-    att_plan *plan;
-    att_session *session;
-    att_plan_options options = att_plan_options_defaults();
-    options.backend = "f64";
-    CHECK(context, att_weights_create(graph, "f64", &weights));
-    set_second_differences(context, weights);
-    CHECK(context, att_weights_set(weights, -1, 1, gamma, WIDTH));
-    CHECK(context, att_measure_create(graph, with, "*", &measure));
-    CHECK(context, att_plan_compile(graph, &options, &plan));
-    CHECK(context, att_session_create(plan, weights, 1, &session));
-    CHECK(context, att_session_bind(session, "image", image));
-    CHECK(context, att_session_bind(session, "gate", gate));
-    CHECK(context, att_session_run(session, 1));
-    CHECK(context, att_measure_observe(measure, session, 1, NULL));
+    att_measure *measure = observe_linear(context, graph, with, gate, gamma);
     dense_ends(context, scaled ? gamma : ones, &left, &right);
     expect_ends(measure, "blocks.0.add", left, right);
     assert_true(
         fabs(figure_of(measure, "blocks.0.add", "nsi").mean / figure_of(measure, "blocks.0.add", "attention").mean -
              1) < 1e-6);
-    att_session_destroy(&session);
-    att_plan_destroy(&plan);
     att_measure_destroy(&measure);
-    att_weights_destroy(&weights);
     att_graph_destroy(&graph);
 }
 

@@ -274,6 +274,10 @@ static void leftovers_of_training_are_skipped(void **state)
                              *const wrapped[] = {"module.loss_fn.weight",        "module.focal_loss.alpha",
                                                  "module.val_auc.preds",         "module.val_auc.target",
                                                  "ema_model.module.norm.weight", NULL},
+                             *const states[] = {"val_iou.tp",          "val_iou.fp",         "val_iou.tn",
+                                                "val_iou.fn",          "val_iou.confmat",    "val_iou.preds",
+                                                "val_iou.target",      "val_iou.correct",    "val_iou.total",
+                                                "val_iou.num_batches", "val_iou.mean_value", NULL},
                              *const copies[] = {"ema.a", "ema.b", "ema.c", "ema.d",     "ema.e", "ema.f", "ema.g",
                                                 "ema.h", "ema.i", "ema.j", "ema.k",     "ema.l", "ema.m", "ema.n",
                                                 "ema.o", "ema.p", "ema.q", "teacher.r", NULL};
@@ -292,6 +296,9 @@ static void leftovers_of_training_are_skipped(void **state)
     check_skipped(p, "vit_tiny_patch16_224", &options, "model.", false, lightning,
                   "criterion* (2), *loss.*, class_weight*, *metric*, *acc.* (2), *.*_value");
     check_skipped(p, "resnet29", &residual, "module.net.", false, wrapped, "loss*, *loss.*, *.preds, *.target, ema_*");
+    check_skipped(p, "resnet29", &residual, "module.net.", false, states,
+                  "*.tp, *.fp, *.tn, *.fn, *.confmat, *.preds, *.target, *.correct, *.total, *.num_batches, "
+                  "*.*_value");
     check_skipped(p, "vit_tiny_patch16_224", &options, "model.", false, copies, "ema.* (17), teacher.*");
 }
 

@@ -178,6 +178,25 @@ static void images_are_occluded_and_attacked_by_definition(void **state)
     }
 }
 
+/* The same network and weights in double precision. */
+static void widen(const fixture *f, att_model **model, att_weights **weights)
+{
+    const att_option_values options = tiny_options();
+    assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F64, model), ATT_OK);
+    assert_int_equal(att_weights_create(att_model_graph(*model), "f64", weights), ATT_OK);
+    for (int i = 0; i < att_weights_count(f->weights); i++) {
+        enum { MOST = 4096 };
+        float narrow[MOST];
+        double wide[MOST];
+        const int64_t count = att_shape_count(att_weights_at(f->weights, i).shape);
+        assert_true(count <= MOST);
+        assert_int_equal(att_weights_get(f->weights, -1, i, narrow, count), ATT_OK);
+        for (int64_t e = 0; e < count; e++)
+            wide[e] = narrow[e];
+        assert_int_equal(att_weights_set(*weights, -1, i, wide, count), ATT_OK);
+    }
+}
+
 /* Images of two classes, with more difference from the attack on all classes than the tolerance. */
 static void an_attack_on_a_subset_is_on_its_loss(void **state)
 {
@@ -200,6 +219,18 @@ static void an_attack_on_a_subset_is_on_its_loss(void **state)
     printf("two classes: loss %.9f, by hand %.9f\n", found.metrics[LOSS], expected);
     assert_float_equal(found.metrics[LOSS], expected, 1e-4);
     assert_int_equal(found.judged, SUBSET);
+    /* The other classes do not compete in f64 either. */
+    att_model *model;
+    att_weights *weights;
+    att_evaluation wide;
+    options.fgsm = 0;
+    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, &options, &found), ATT_OK);
+    widen(f, &model, &weights);
+    options.backend = "f64";
+    assert_int_equal(att_evaluate(model, weights, f->eval, &f->eval_transform, &options, &wide), ATT_OK);
+    assert_float_equal(found.metrics[LOSS], wide.metrics[LOSS], 1e-5);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
 }
 
 /* Makes the network sure that images are of class 0: its logit is large, and those of the other classes are 0. */
@@ -212,25 +243,6 @@ static void make_sure(fixture *f)
         weight[e] *= e < 16 ? 1000 : 0;
     assert_int_equal(att_weights_set(f->weights, -1, index, weight, CLASSES * 16), ATT_OK);
     assert_int_equal(att_weights_set(f->weights, -1, att_weights_find(f->weights, "head.bias"), bias, CLASSES), ATT_OK);
-}
-
-/* The same network and weights in double precision. */
-static void widen(const fixture *f, att_model **model, att_weights **weights)
-{
-    const att_option_values options = tiny_options();
-    assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F64, model), ATT_OK);
-    assert_int_equal(att_weights_create(att_model_graph(*model), "f64", weights), ATT_OK);
-    for (int i = 0; i < att_weights_count(f->weights); i++) {
-        enum { MOST = 4096 };
-        float narrow[MOST];
-        double wide[MOST];
-        const int64_t count = att_shape_count(att_weights_at(f->weights, i).shape);
-        assert_true(count <= MOST);
-        assert_int_equal(att_weights_get(f->weights, -1, i, narrow, count), ATT_OK);
-        for (int64_t e = 0; e < count; e++)
-            wide[e] = narrow[e];
-        assert_int_equal(att_weights_set(*weights, -1, i, wide, count), ATT_OK);
-    }
 }
 
 /* If the probability p of the right class is close to 1, the gradient has p - 1. */
