@@ -191,7 +191,7 @@ cmp several.jsonl several/plain/measure.jsonl || fail 'figures of other weights 
 # A damaged line need not name the checkpoint.
 sed -i '1s/"checkpoint":"[^"]*",\{0,1\}//' several/plain/measure.jsonl
 run 1 measure out/foreign data --with entropy --output several --experiment plain
-err_has 'several/plain has figures of other weights, which would be replaced; choose another experiment'
+err_has 'several/plain has figures of other weights, which would be replaced; choose another --experiment'
 cp several.jsonl several/plain/measure.jsonl
 
 # A later measurement keeps the figures of other instruments if weights, data and settings are the same, and otherwise
