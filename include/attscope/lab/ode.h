@@ -160,10 +160,11 @@ ATT_API att_status att_ode_reference(att_ode *ode, double *u, const char **how);
  * the largest |lambda|, c = |<u, v>| / |u|, and Q = O(1 / SI) if c and the other eigenvalues are kept. For a step h,
  * the exact solution gives |(exp(h J) - I) u| / (h |u|), which cannot exceed 1 / h: SAI saturates near c / h. */
 typedef struct att_ode_theorem {
-    /* The hypotheses, each computed from the matrix J at the initial value. */
-    double asymmetry;  /* max |J - J'| / max |J|; symmetric: at most 1e-12 */
-    double largest;    /* the largest eigenvalue; negative */
-    double gap;        /* least distance of two eigenvalues / SI; distinct: above 1e-14 */
+    /* The hypotheses, each computed from the matrix J at the initial value. The second bounds are those of systems from
+     * files, where J comes from differences with a relative error of about 1e-10. */
+    double asymmetry;  /* max |J - J'| / max |J|; symmetric: at most 1e-12, or 1e-8 */
+    double largest;    /* the largest eigenvalue; negative: below 0, or -1e-8 SI */
+    double gap;        /* least distance of two eigenvalues / SI; distinct: above 1e-14, or 1e-8 */
     double nonlinear;  /* |f(u) - J u| / |f(u)|; at most 1e-8. Not in the theorem, but in the formula of c above */
     const char *fails; /* the first hypothesis that does not hold (u = 0 has no SAI), or NULL. If not NULL, the rest is
                           NaN, except SI */
