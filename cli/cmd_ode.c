@@ -35,7 +35,7 @@ static const att_flag system_rows[] = {
     {"mu", .kind = ATT_FLAG_REAL, .value = "MU", .help = "vanderpol: the larger, the stiffer",
      ATT_FLAG_AT(settings, mu), .low = 0, .high = 1e6},
     {"end", .kind = ATT_FLAG_REAL, .value = "T", .help = "end of the interval, instead of the system's own",
-     ATT_FLAG_AT(settings, end), .low = -1e15, .high = 1e15, .open = true},
+     ATT_FLAG_AT(settings, end), .low = -1e15, .high = 1e15},
 };
 
 static const att_flag run_rows[] = {
@@ -43,7 +43,7 @@ static const att_flag run_rows[] = {
      .help = "a method; may be given several times. Default: all that this build has", .choice = choose_method,
      ATT_FLAG_AT(settings, methods)},
     {"step", .kind = ATT_FLAG_REAL, .value = "H", .help = "step of euler and rk4; default: 1/1000 of the interval",
-     ATT_FLAG_AT(settings, step), .low = 1e-15, .high = 1e15, .open = true},
+     ATT_FLAG_AT(settings, step), .low = 1e-15, .high = 1e15},
     {"rtol", .kind = ATT_FLAG_REAL, .value = "R", .help = "rkf45 and bdf: relative tolerance",
      ATT_FLAG_AT(settings, rtol), .low = 1e-14, .high = 0.1},
     {"atol", .kind = ATT_FLAG_REAL, .value = "A", .help = "rkf45 and bdf: absolute tolerance",
@@ -67,6 +67,8 @@ static void defaults(att_context *context, void *values)
     *(settings *)values = (settings){.eigenvalues = {.values = {-1, -1000}, .count = 2},
                                      .points = system.points,
                                      .mu = system.mu,
+                                     .end = system.end,
+                                     .step = NAN,
                                      .rtol = run.rtol,
                                      .atol = run.atol,
                                      .most_steps = (int)run.most_steps};
@@ -99,8 +101,7 @@ static att_ode_settings system_of(const settings *s)
     system.matrix = s->matrix;
     system.points = s->points;
     system.mu = s->mu;
-    if (s->end != 0)
-        system.end = s->end;
+    system.end = s->end;
     return system;
 }
 
@@ -182,12 +183,10 @@ static int integrate(job *j, ode_method *m)
 
 static double distance(const double *a, const double *b, int size)
 {
-    double difference = 0, norm = 0;
-    for (int i = 0; i < size; i++) {
+    double difference = 0;
+    for (int i = 0; i < size; i++)
         difference = hypot(difference, a[i] - b[i]);
-        norm = hypot(norm, b[i]);
-    }
-    return difference / norm;
+    return difference;
 }
 
 static int compare(job *j)
@@ -196,12 +195,12 @@ static int compare(job *j)
     double *reference = calloc((size_t)r->info.size, sizeof *reference);
     if (!reference)
         return cli_failure("out of memory for a state of %d components", r->info.size);
-    att_status status = att_ode_reference(r->ode, reference, &r->reference);
+    att_status status = att_ode_reference(r->ode, reference, &r->error_unit, &r->reference);
     if (status != ATT_OK) /* the message lives until the next failure, and nothing is called after this */
-        r->reference = att_context_message(j->cli->context);
+        r->reference = att_context_message(j->cli->context), r->error_unit = NAN;
     for (int i = 0; i < r->method_count && status == ATT_OK; i++)
         if (r->methods[i].trajectory.state && !r->methods[i].trajectory.diverged)
-            r->methods[i].error = distance(r->methods[i].trajectory.state, reference, r->info.size);
+            r->methods[i].error = distance(r->methods[i].trajectory.state, reference, r->info.size) / r->error_unit;
     free(reference);
     return status == ATT_ERR_STOPPED ? cli_check(j->cli, status) : CLI_OK;
 }
@@ -306,7 +305,7 @@ static int open_system(job *j)
     if (code != CLI_OK)
         return code;
     r->info = att_ode_info_of(r->ode);
-    r->options = (att_ode_options){.step = s->step,
+    r->options = (att_ode_options){.step = isnan(s->step) ? 0 : s->step,
                                    .rtol = s->rtol,
                                    .atol = s->atol,
                                    .most_steps = s->most_steps,

@@ -10,7 +10,7 @@ typedef struct ode_method {
     att_ode_method_info info;
     char failure[512];             /* why there is no trajectory; "": there is one */
     att_ode_trajectory trajectory; /* zero if there is none */
-    double error;                  /* |u - reference| / |reference| at the end; NaN: unknown or diverged */
+    double error;                  /* |u - reference| / error_unit at the end; NaN: unknown or diverged */
     double least_step, largest_step, largest_product; /* of h; of h SI */
 } ode_method;
 
@@ -25,6 +25,7 @@ typedef struct ode_results {
     att_ode_info info;
     att_ode_options options;
     const char *reference; /* how the reference was computed, or why there is none */
+    double error_unit;     /* of att_ode_reference(); NaN if there is no reference */
     ode_method methods[ODE_MOST_METHODS];
     int method_count;
     double theorem_step;

@@ -14,7 +14,10 @@ static const char *const explanation =
     "  SAI        |(u_{i+1} - u_i) / h| / |u_i| (stiffness-aware index). It is also the NSI\n"
     "             of the states in the reading attention, which divides by the step\n"
     "  NSI        |u_{i+1} - u_i| / |u_i|, reading unit = h SAI\n"
-    "  error      |u - reference| / |reference| at the end of the interval\n"
+    "  error      |u - reference| / |reference| at the end of the interval; if |reference| is\n"
+    "             below 1e-6 of its largest norm on the way, / that norm instead\n"
+    "  diverged   |u| exceeded 1e20 (1 + |u_0|), or steps of rkf45 and bdf vanished in the\n"
+    "             rounding of t, as before a pole of the solution\n"
     "  rejected   steps computed again with a smaller h; f calls: evaluations of f\n"
     "Norms are Euclidean, eigenvalues those of LAPACK (up to 64 equations) or ARPACK.\n"
     "Source: Huang et al., \"Understanding Self-attention Mechanism via Dynamical System\n"
@@ -36,10 +39,10 @@ static void print_method(const ode_method *m)
     }
     cli_print("  %-6s %8lld %8lld %9lld %10.3g %10.3g %10.4g ", m->info.name, (long long)t->count,
               (long long)t->rejected, (long long)t->rate_calls, m->least_step, m->largest_step, m->largest_product);
-    if (isinf(m->info.limit))
-        cli_print("%16s ", "no limit");
-    else
-        cli_print("%8lld > %-5.4g ", (long long)t->above_limit, m->info.limit);
+    char over[48] = "no limit";
+    if (!isinf(m->info.limit))
+        snprintf(over, sizeof over, "%lld (limit %.4g)", (long long)t->above_limit, m->info.limit);
+    cli_print("%19s ", over);
     if (t->diverged)
         cli_print("diverged at t = %.4g\n", t->t);
     else if (isnan(m->error))
@@ -66,12 +69,14 @@ static void print_summary(const ode_results *r)
     cli_print("%s: %d equation%s, t = %g .. %g%s\n  f: %s\n  source: %s\n\n", r->info.name, r->info.size,
               cli_plural(r->info.size), r->info.start, r->info.end, r->info.constant ? ", constant Jacobian" : "",
               r->info.formula, r->info.source);
-    cli_print("  %-6s %8s %8s %9s %10s %10s %10s %16s %10s\n", "method", "steps", "rejected", "f calls", "least h",
+    cli_print("  %-6s %8s %8s %9s %10s %10s %10s %19s %10s\n", "method", "steps", "rejected", "f calls", "least h",
               "largest h", "largest hSI", "steps over limit", "error");
     for (int i = 0; i < r->method_count; i++)
         print_method(&r->methods[i]);
     print_tolerances(r);
     cli_print("Reference: %s.\n", r->reference);
+    if (r->error_unit > 0)
+        cli_print("  Errors are |u - reference| / %.4g at the end.\n", r->error_unit);
 }
 
 static void print_steps(const ode_method *m)
@@ -214,6 +219,7 @@ int ode_write_json(cli_app *cli, const char *path, const ode_results *r)
     cli_json_number(json, "rtol", r->options.rtol);
     cli_json_number(json, "atol", r->options.atol);
     cli_json_text(json, "reference", r->reference);
+    cli_json_number(json, "error_unit", r->error_unit);
     att_json_key(json, "components");
     att_json_begin_array(json);
     for (int i = 0; i < r->info.size; i++)

@@ -97,37 +97,42 @@ static att_status run_rk4(att_ode_advance *run)
 
 /* --- the reference ------------------------------------------------------------------------------------------------ */
 
-/* u: the initial value, then the state after `steps` equal steps of RK4. room: [SLOPES_OF_RK4 + 2, size] */
-static att_status walk(att_ode *ode, int64_t steps, double *room, double *u)
+/* u: the initial value, then the state after `steps` equal steps of RK4. largest: norm on the way. room: [SLOPES_OF_RK4
+ * + 2, size] */
+static att_status walk(att_ode *ode, int64_t steps, double *room, double *u, double *largest)
 {
     const size_t bytes = (size_t)ode->info.size * sizeof *u;
     const double h = (ode->info.end - ode->info.start) / (double)steps;
     double *next = room + (SLOPES_OF_RK4 + 1) * (size_t)ode->info.size;
     memcpy(u, ode->initial, bytes);
+    *largest = att_ode_norm(u, ode->info.size);
     for (int64_t i = 0; i < steps; i++) {
         if (i % STOP_EVERY == 0 && att_stop_asked(ode->context))
             return att_fail(ode->context, ATT_ERR_STOPPED, "%s: stopped while the reference was computed",
                             ode->info.name);
         ATT_TRY(rk4(ode, ode->info.start + (double)i * h, h, u, room, next));
         memcpy(u, next, bytes);
+        *largest = fmax(*largest, att_ode_norm(u, ode->info.size));
     }
     return ATT_OK;
 }
 
 /* Doubles the steps until the state at the end is as good as unchanged. A walk whose state grows beyond all numbers is
  * unstable with its step, and says nothing. */
-static att_status refine(att_ode *ode, double *room, double *u)
+static att_status refine(att_ode *ode, double *room, double *u, double *unit)
 {
     const int size = ode->info.size;
     double *before = room, *difference = before + size, *inner = difference + size;
+    double largest = 0;
     bool has_before = false;
     for (int64_t steps = FIRST_REFINED; steps * size <= MOST_REFINED; steps *= 2) {
-        const att_status status = walk(ode, steps, inner, u);
+        const att_status status = walk(ode, steps, inner, u, &largest);
         if (status != ATT_OK && status != ATT_ERR_NONFINITE)
             return status;
         for (int i = 0; i < size && has_before; i++)
             difference[i] = u[i] - before[i];
-        if (status == ATT_OK && has_before && att_ode_norm(difference, size) <= REFINED * att_ode_norm(u, size))
+        *unit = att_ode_error_unit(u, largest, size);
+        if (status == ATT_OK && has_before && att_ode_norm(difference, size) <= REFINED * *unit)
             return ATT_OK;
         has_before = status == ATT_OK;
         memcpy(before, u, (size_t)size * sizeof *u);
@@ -138,13 +143,13 @@ static att_status refine(att_ode *ode, double *room, double *u)
                     ode->info.name, MOST_REFINED / size);
 }
 
-att_status att_ode_refine(att_ode *ode, double *u)
+att_status att_ode_refine(att_ode *ode, double *u, double *unit)
 {
     const size_t count = (SLOPES_OF_RK4 + 4) * (size_t)ode->info.size;
     double *room = att_allocate_array(ode->context, count, sizeof *room);
     if (!room)
         return att_fail_memory(ode->context, count * sizeof *room, "the slopes of a step");
-    const att_status status = refine(ode, room, u);
+    const att_status status = refine(ode, room, u, unit);
     att_free(ode->context, room);
     return status;
 }

@@ -24,8 +24,10 @@ typedef struct att_ode_method {
 att_status att_ode_accept(att_ode_advance *run, double h, const double *next);
 bool att_ode_is_finished(const att_ode_advance *run);
 
-/* The state at the end of the interval, by RK4 with so many steps that twice as many change it by at most 1e-9 of its
- * norm. ERR_UNSUPPORTED if that needs more than 2^24 steps / size (fixed.c). */
-att_status att_ode_refine(att_ode *ode, double *u);
+/* The state at the end of the interval, by RK4 with so many steps that twice as many change it by at most 1e-9 of
+ * *unit, which is that of att_ode_reference(). ERR_UNSUPPORTED if that needs more than 2^24 steps / size (fixed.c). */
+att_status att_ode_refine(att_ode *ode, double *u, double *unit);
+/* The unit of att_ode_reference(). largest: the norm of the reference on its way. */
+double att_ode_error_unit(const double *u, double largest, int size);
 
 #endif

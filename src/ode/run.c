@@ -7,7 +7,7 @@
 #include "core/text.h"
 #include "ode/list.h"
 
-static const double GROWTH = 1e20;
+static const double GROWTH = 1e20, NEAR_0 = 1e-6;
 enum { FIRST_CAPACITY = 1024, PROGRESS_EVERY = 256 };
 
 static const att_ode_method *const methods[] = {
@@ -118,6 +118,7 @@ att_status att_ode_accept(att_ode_advance *run, double h, const double *next)
     ATT_TRY(make_room(run));
     ATT_TRY(att_ode_spectrum(ode, out->t, out->state, &ends));
     double size = att_ode_norm(out->state, ode->info.size);
+    out->largest = fmax(out->largest, size);
     double moved = distance(out->state, next, ode->scratch, ode->info.size);
     if (out->states)
         memcpy(out->states + out->count * ode->info.size, out->state, (size_t)ode->info.size * sizeof *next);
@@ -175,21 +176,30 @@ void att_ode_trajectory_free(att_ode_trajectory *trajectory)
     *trajectory = (att_ode_trajectory){0};
 }
 
-att_status att_ode_reference(att_ode *ode, double *u, const char **how)
+double att_ode_error_unit(const double *u, double largest, int size)
+{
+    const double norm = att_ode_norm(u, size), unit = norm >= NEAR_0 * largest ? norm : largest;
+    return unit > 0 ? unit : 1;
+}
+
+att_status att_ode_reference(att_ode *ode, double *u, double *unit, const char **how)
 {
     const att_ode_options tight = {.rtol = 1e-10, .atol = 1e-13, .most_steps = ATT_ODE_MOST_STEPS};
     if (ode->exact) {
         *how = "closed form";
-        return att_ode_exact(ode, ode->info.end, u);
+        ATT_TRY(att_ode_exact(ode, ode->info.end, u));
+        *unit = att_ode_error_unit(u, att_ode_norm(ode->initial, ode->info.size), ode->info.size);
+        return ATT_OK;
     }
     if (att_ode_method_bdf.info.available) {
         *how = "RK4, with its steps doubled until the state changes by at most 1e-9";
-        return att_ode_refine(ode, u);
+        return att_ode_refine(ode, u, unit);
     }
     att_ode_trajectory found = {0};
     ATT_TRY(att_ode_run(ode, "bdf", &tight, &found));
     bool finished = !found.diverged;
     memcpy(u, found.state, (size_t)ode->info.size * sizeof *u);
+    *unit = att_ode_error_unit(u, found.largest, ode->info.size);
     att_ode_trajectory_free(&found);
     if (!finished)
         return att_fail(ode->context, ATT_ERR_NONFINITE, "%s: the solution grows without bound", ode->info.name);

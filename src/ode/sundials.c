@@ -20,12 +20,14 @@ typedef struct solver {
     void *memory;
     double *jacobian;   /* [size, size] */
     att_status failure; /* of f or its Jacobian */
+    bool undefined;     /* f or its Jacobian was not finite during this step */
 } solver;
 
 /* A positive result asks SUNDIALS to try a smaller step: f may be undefined at a trial point only. */
 static int failed(solver *s, att_status status)
 {
     s->failure = status;
+    s->undefined = s->undefined || status == ATT_ERR_NONFINITE;
     return status == ATT_OK ? 0 : status == ATT_ERR_NONFINITE ? 1 : -1;
 }
 
@@ -93,9 +95,15 @@ static att_status step(solver *s, const char *what, int (*evolve)(solver *s, dou
 {
     while (!att_ode_is_finished(s->run)) {
         double before = s->run->trajectory->t, t = before;
+        s->undefined = false;
         int code = evolve(s, &t);
         if (code < 0)
             return fail_solver(s, what, code);
+        if (!(t > before) && s->undefined)
+            return ATT_ERR_NONFINITE; /* the message is that of f */
+        s->run->trajectory->diverged = !(t > before);
+        if (s->run->trajectory->diverged)
+            break;
         ATT_TRY(att_ode_accept(s->run, t - before, N_VGetArrayPointer(s->state)));
         s->run->trajectory->t = t;
     }

@@ -215,6 +215,40 @@ static void theorem_2_allows_for_the_error_of_differences(void **state)
     }
 }
 
+/* sin t ends at 0, so that errors are divided by its largest value. */
+static void errors_of_a_solution_that_ends_near_0_have_a_unit(void **state)
+{
+    scratch *s = *state;
+    if (!has_files(s))
+        skip();
+    att_ode *ode = open_system(s, write_system(s, "x' = cos(t)\nx(0) = 0\nt = 0 .. 6.283185307179586\n"), NULL);
+    double u, unit = 0;
+    const char *how = NULL;
+    assert_int_equal(att_ode_reference(ode, &u, &unit, &how), ATT_OK);
+    assert_true(fabs(u) < 1e-8 && unit > 0.99 && unit < 1.01);
+    att_ode_close(&ode);
+}
+
+/* 1 / (1 - t) */
+static void adaptive_methods_end_before_a_pole(void **state)
+{
+    scratch *s = *state;
+    if (!has_files(s))
+        skip();
+    att_ode *ode = open_system(s, write_system(s, "x' = x^2\nx(0) = 1\nt = 0 .. 2\n"), NULL);
+    for (int m = 0; m < 2; m++) {
+        const char *method = m == 0 ? "rkf45" : "bdf";
+        if (!has_method(method))
+            continue;
+        att_ode_trajectory t = run_method(ode, method, NULL);
+        assert_true(t.diverged && fabs(t.t - 1) < 1e-3);
+        for (int64_t i = 0; i < t.count; i++)
+            assert_true(t.steps[i].h > 0 && isfinite(t.steps[i].sai));
+        att_ode_trajectory_free(&t);
+    }
+    att_ode_close(&ode);
+}
+
 static att_status open_file(scratch *s)
 {
     att_ode *ode = NULL;
@@ -242,6 +276,8 @@ int main(void)
         scratch_test(large_files_are_refused),
         scratch_test(a_rate_that_stops_being_finite_ends_the_run),
         scratch_test(theorem_2_allows_for_the_error_of_differences),
+        scratch_test(errors_of_a_solution_that_ends_near_0_have_a_unit),
+        scratch_test(adaptive_methods_end_before_a_pole),
         scratch_test(lack_of_memory_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

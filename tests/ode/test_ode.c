@@ -268,8 +268,9 @@ static void rk4_with_enough_steps_is_a_reference(void **state)
         att_ode *ode = open_system(*state, names[i], &settings);
         double found[15], expected[15], difference[15];
         const char *how = NULL;
-        assert_int_equal(att_ode_refine(ode, found), ATT_OK);
-        assert_int_equal(att_ode_reference(ode, expected, &how), ATT_OK);
+        double unit = 0;
+        assert_int_equal(att_ode_refine(ode, found, &unit), ATT_OK);
+        assert_int_equal(att_ode_reference(ode, expected, &unit, &how), ATT_OK);
         const int size = att_ode_info_of(ode).size;
         for (int c = 0; c < size; c++)
             difference[c] = found[c] - expected[c];
@@ -287,9 +288,9 @@ static void a_reference_that_costs_too_much_is_refused(void **state)
 {
     att_ode_settings settings = att_ode_settings_defaults();
     settings.points = ATT_ODE_MOST_POINTS;
-    double *u = calloc(ATT_ODE_MOST_POINTS, sizeof *u);
+    double *u = calloc(ATT_ODE_MOST_POINTS, sizeof *u), unit = 0;
     att_ode *ode = open_system(*state, "heat", &settings);
-    assert_int_equal(att_ode_refine(ode, u), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(att_ode_refine(ode, u, &unit), ATT_ERR_UNSUPPORTED);
     assert_message_has(*state, "heat: the end state of RK4 still changes by more than 1e-9 with 16384 steps");
     att_ode_close(&ode);
     free(u);
@@ -391,9 +392,9 @@ static void van_der_pol_agrees_among_methods(void **state)
     settings.mu = 10;
     att_ode *ode = open_system(*state, "vanderpol", &settings);
     att_ode_options options = att_ode_options_defaults();
-    double reference[2];
+    double reference[2], unit = 0;
     const char *how = NULL;
-    assert_int_equal(att_ode_reference(ode, reference, &how), ATT_OK);
+    assert_int_equal(att_ode_reference(ode, reference, &unit, &how), ATT_OK);
     assert_string_equal(how, "BDF with rtol 1e-10, atol 1e-13");
     options.step = 20.0 / 20000;
     options.rtol = 1e-9;

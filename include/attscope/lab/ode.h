@@ -132,8 +132,10 @@ typedef struct att_ode_trajectory {
     double *states; /* [count, size]: u at the beginning of each step; NULL without att_ode_options.states */
     double *state;  /* [size]: u at `t` */
     double t;       /* where the trajectory ends */
-    /* The state exceeded 1e20 (1 + |u_0|), and the trajectory ends there: the method is unstable with this step, or the
-     * solution grows without bound. */
+    double largest; /* norm of a state at the beginning of a step */
+    /* The trajectory ends before the interval does. The state exceeded 1e20 (1 + |u_0|): the method is unstable with
+     * this step, or the solution grows without bound. Or the steps of an adaptive method fell below the rounding of t,
+     * as before a pole of the solution. */
     bool diverged;
     int64_t rejected;    /* steps that were computed again, because of their error or because a solver failed */
     int64_t rate_calls;  /* evaluations of f, without those for Jacobians */
@@ -150,8 +152,10 @@ ATT_API void att_ode_trajectory_free(att_ode_trajectory *trajectory);
 
 /* The solution at the end of the interval, to compare with: in closed form, else by BDF with rtol 1e-10 and atol 1e-13;
  * in a build without SUNDIALS by RK4 with so many steps that twice as many change it by at most 1e-9 of its norm. *how
- * says which. Errors: as att_ode_run(); ERR_UNSUPPORTED if RK4 needs more than 2^24 steps / size. */
-ATT_API att_status att_ode_reference(att_ode *ode, double *u, const char **how);
+ * says which. *unit: what to divide errors by, |u|; if |u| is below 1e-6 of the largest norm of the reference on its
+ * way (closed form: at both ends), that largest norm, and 1 if it is 0, too. Errors: as att_ode_run(); ERR_UNSUPPORTED
+ * if RK4 needs more than 2^24 steps / size. */
+ATT_API att_status att_ode_reference(att_ode *ode, double *u, double *unit, const char **how);
 
 /* --- theorem 2 ---------------------------------------------------------------------------------------------------- */
 
