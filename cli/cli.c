@@ -10,6 +10,7 @@
 
 #include <attscope/file.h>
 
+#include "paths.h"
 #include "processes.h"
 #include "progress.h"
 #include "stop.h"
@@ -322,9 +323,9 @@ void cli_json_integer(att_json_writer *writer, const char *key, int64_t value)
     att_json_integer(writer, value);
 }
 
-bool cli_prints(const char *json_path)
+bool cli_prints(const char *path)
 {
-    return !json_path || strcmp(json_path, "-") != 0;
+    return !path || strcmp(path, "-") != 0;
 }
 
 static bool is_folder(const char *path)
@@ -346,6 +347,34 @@ int cli_output_check(const char *path)
     int length = slash && slash > path ? (int)(slash - path) : 1;
     snprintf(folder, sizeof folder, "%.*s", length, slash ? path : ".");
     return access(folder, W_OK) == 0 ? CLI_OK : cli_failure("%s: %s", path, strerror(errno));
+}
+
+/* Whether both are one file, which need not exist yet. Devices such as /dev/null take several outputs. */
+static bool is_same_output(const char *a, const char *b)
+{
+    char folder_a[CLI_PATH], folder_b[CLI_PATH];
+    const char *name_a = strrchr(a, '/'), *name_b = strrchr(b, '/');
+    if (strcmp(a, "-") == 0 || strcmp(b, "-") == 0)
+        return strcmp(a, b) == 0;
+    struct stat found;
+    if (stat(a, &found) == 0)
+        return S_ISREG(found.st_mode) && cli_is_same_file(a, b);
+    return strcmp(name_a ? name_a + 1 : a, name_b ? name_b + 1 : b) == 0 &&
+           cli_is_same_file(cli_folder_of(a, folder_a, CLI_PATH), cli_folder_of(b, folder_b, CLI_PATH));
+}
+
+int cli_outputs_check(const cli_named_output *outputs, int count)
+{
+    int code = CLI_OK;
+    for (int i = 0; i < count && code == CLI_OK; i++) {
+        for (int j = 0; j < i; j++)
+            if (outputs[i].path && outputs[j].path && is_same_output(outputs[i].path, outputs[j].path))
+                return cli_usage("%s and %s both write to %s: name another file for one of them", outputs[j].flag,
+                                 outputs[i].flag,
+                                 strcmp(outputs[i].path, "-") == 0 ? "standard output" : outputs[i].path);
+        code = cli_output_check(outputs[i].path);
+    }
+    return code;
 }
 
 int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path)

@@ -121,7 +121,14 @@ int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path);
 /* Checks before the work that an output file is no folder, and that its folder is writable. path: NULL if the flag is
  * not given. Returns CLI_OK or an exit code. */
 int cli_output_check(const char *path);
-/* Whether to print tables: not if the JSON goes to stdout. */
-bool cli_prints(const char *json_path);
+/* An output file that the user named. */
+typedef struct cli_named_output {
+    const char *flag; /* "--csv" */
+    const char *path; /* NULL: not given; "-": stdout */
+} cli_named_output;
+/* As cli_output_check() for each, and refuses two of them that are the same file or both stdout, with CLI_USAGE. */
+int cli_outputs_check(const cli_named_output *outputs, int count);
+/* Whether to print tables: not if the output at `path` (NULL: none), such as the JSON, goes to stdout. */
+bool cli_prints(const char *path);
 
 #endif

@@ -324,7 +324,10 @@ static bool reads_heads(const job *j)
 
 static int convert(job *j)
 {
-    int code = cli_checkpoint_locate(j->cli, j->checkpoint, j->path);
+    const cli_named_output outputs[] = {{"OUT", j->out}, {"--json", j->settings->output.json}};
+    int code = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs);
+    if (code == CLI_OK)
+        code = cli_checkpoint_locate(j->cli, j->checkpoint, j->path);
     if (code == CLI_OK && j->out && cli_is_same_file(j->out, j->path))
         return cli_usage("convert would overwrite its input: %s is the file %s; give OUT another name", j->out,
                          j->path);

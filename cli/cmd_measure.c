@@ -279,13 +279,14 @@ static int check_precision(job *j)
 static int check(job *j)
 {
     settings *s = j->settings;
+    const cli_named_output outputs[] = {{"--json", s->output.json}, {"--raw", s->instruments.raw}};
     int code = check_precision(j);
     if (code == CLI_OK)
         code = cli_engine_open(j->cli, &s->on.engine);
     if (code == CLI_OK)
         code = cli_processes_open(j->cli, &s->processes);
     if (code == CLI_OK)
-        code = cli_output_check(s->output.json);
+        code = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs);
     if (code == CLI_OK)
         code = *s->instruments.with ? cli_instruments_check(j->cli, s->instruments.with)
                                     : cli_usage("--with: no instrument is named; expected names, or all");

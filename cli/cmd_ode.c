@@ -122,8 +122,6 @@ static int check(const cli_app *cli, const settings *s, const char *name)
             return cli_usage("--%s belongs to the system %s, not to %s", rules[i].flag, rules[i].system, name);
     if (has_eigenvalues && s->matrix)
         return cli_usage("--eigenvalues and --matrix both give the matrix of linear: leave out one of them");
-    if (s->page && s->csv && strcmp(s->page, s->csv) == 0)
-        return cli_usage("--page and --csv name the same file, %s", s->page);
     return CLI_OK;
 }
 
@@ -323,9 +321,9 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     const settings *s = user;
     job j = {.cli = cli, .settings = s, .name = operands[0]};
     int code = check(cli, s, operands[0]);
-    const char *const outputs[] = {s->output.json, s->csv, s->page};
-    for (size_t i = 0; i < sizeof outputs / sizeof *outputs && code == CLI_OK; i++)
-        code = cli_output_check(outputs[i]);
+    const cli_named_output outputs[] = {{"--json", s->output.json}, {"--csv", s->csv}, {"--page", s->page}};
+    if (code == CLI_OK)
+        code = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs);
     if (code == CLI_OK)
         code = cli_open(cli, 1);
     if (code == CLI_OK)

@@ -161,7 +161,7 @@ static int validate(cli_app *cli, const settings *s, const cli_loaded *loaded, c
     int code = cli_evaluate(cli, &s->on, loaded, dataset, &e);
     if (code != CLI_OK)
         return code;
-    if (cli_prints(s->output.json)) {
+    if (cli_prints(s->output.json) && cli_prints(s->results_file)) {
         const att_task_info task = att_model_task(loaded->model);
         cli_metrics_print(&task, e.metrics);
         cli_print("   %lld image%s", (long long)e.count, cli_plural(e.count));
@@ -182,6 +182,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (!s->on.data.checkpoint)
         return cli_usage("validate needs --checkpoint FILE; see attscope validate --help");
     s->on.test_images = !s->use_train_size;
+    const cli_named_output outputs[] = {{"--json", s->output.json}, {"--results-file", s->results_file}};
     cli_loaded loaded = {0};
     att_dataset *dataset = NULL;
     int code = cli_evaluation_precision("validate", s->f64, &s->on);
@@ -190,9 +191,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_processes_open(cli, &s->processes);
     if (code == CLI_OK)
-        code = cli_output_check(s->output.json);
-    if (code == CLI_OK)
-        code = cli_output_check(s->results_file);
+        code = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs);
     if (code == CLI_OK)
         code = cli_checkpoint_check("--checkpoint", s->on.data.checkpoint);
     if (code == CLI_OK)

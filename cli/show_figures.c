@@ -162,6 +162,16 @@ static const char *scale_title(const att_measurement *m)
     return m->bound > 0 ? "     bound" : m->uniform > 0 ? "   uniform" : "";
 }
 
+/* Whether n counts blocks: the title says "n: blocks", or that of the statistic to which this one belongs ("spearman
+ * low" to "spearman"). */
+static bool counts_blocks(const att_instrument_info *info, const char *statistic)
+{
+    for (const att_statistic_info *s = info->statistics; s && s->name; s++)
+        if (strncmp(statistic, s->name, strlen(s->name)) == 0 && strstr(s->title, "n: blocks"))
+            return true;
+    return false;
+}
+
 /* Prints the line of figure `index`; the figures of its heads precede it. */
 static void print_line(const att_measure *measure, const att_instrument_info *info, int index, int width)
 {
@@ -174,8 +184,10 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
     }
     char text[24], label[LABEL];
     if (m.undefined > 0 && !isfinite(m.mean)) {
-        cli_print("  %-*s  not defined in %lld of %lld image%s\n", width, label_of(&m, label), (long long)m.undefined,
-                  (long long)m.count, cli_plural(m.count));
+        cli_print("  %-*s  ", width, label_of(&m, label));
+        cli_print(counts_blocks(info, m.statistic) ? "not defined in %lld of %lld block%s\n"
+                                                   : "not defined in %lld of %lld image%s\n",
+                  (long long)m.undefined, (long long)m.count, cli_plural(m.count));
         return;
     }
     cli_print("  %-*s  %10s ", width, label_of(&m, label), digits_of(m.mean, text));
@@ -225,7 +237,7 @@ void cli_figures_print(const att_measure *measure, bool brief)
             instruments++;
             width = label_width(measure, m.instrument);
         }
-        if (new_instrument || (*m.node && !in_one_table(&m, &before)))
+        if (new_instrument || (*m.node ? !in_one_table(&m, &before) : *before.node))
             cli_print("\n  %-*s  %10s ± %-9s %6s%s%s\n", width, *m.node ? m.statistic : "statistic", "mean",
                       info.scores ? "std error" : "deviation", "n", scale_title(&m),
                       m.head >= 0 ? "  of each head" : "");

@@ -586,7 +586,8 @@ static att_status fail_empty(att_class_tree *tree, const att_dataset *dataset, i
                         dataset->path, tar);
     warn_skipped(tree, dataset);
     return att_fail(tree->context, ATT_ERR_FORMAT,
-                    "%s: it contains no " EXTENSIONS " file in a folder named after a class", dataset->path);
+                    "%s has no class folders: it contains no " EXTENSIONS " file in a folder named after a class",
+                    dataset->path);
 }
 
 att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options)

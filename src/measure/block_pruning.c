@@ -434,7 +434,7 @@ const att_instrument att_instrument_block_pruning = {
     .info = {.name = "block_pruning",
              .title = "Pruned blocks",
              .summary = "accuracy when the blocks with the lowest stiffness are skipped",
-             .unit = "%; score and place: 1",
+             .unit = "%; score and rank: 1",
              .formula =
                  "top-1 with x_{t+1} = x_t in the K blocks of the lowest score (skipped.K); score of block t: the "
                  "mean of TNS - TNS without zeta_t (tns), or of zeta_t (zeta)",

@@ -1,10 +1,11 @@
 #include "report/folders.h"
 
 #include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/error.h"
-#include "core/text.h"
 #include "io/file.h"
 
 /* Returns the first of the `count` folders that is the same folder on disk as `folder`; NULL if there is none. */
@@ -34,29 +35,33 @@ static bool has_records(const char *folder)
     return att_file_exists_in(folder, "metrics.jsonl") || att_file_exists_in(folder, "measure.jsonl");
 }
 
-/* Returns whether the entry is a run. */
-static bool log_run(att_context *context, const char *folder, const char *name)
+/* Writes the path of the entry to `run`, if it is a run. */
+static bool find_run(const char *folder, const char *name, char *run, size_t size)
 {
-    att_text path = {.context = context};
-    att_text_append(&path, "%s/%s", folder, name);
-    const bool is_run = !path.failed && name[0] != '.' && has_records(path.data);
+    char path[PATH_MAX];
+    const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    const bool is_run = name[0] != '.' && length < (int)sizeof path && has_records(path);
     if (is_run)
-        att_log(context, ATT_LOG_INFO, "it contains the run %s", path.data);
-    att_text_free(&path);
+        snprintf(run, size, "%s", path);
     return is_run;
 }
 
-void att_report_log_runs_in(att_context *context, const char *folder)
+att_status att_report_advise(att_context *context, const char *folder, att_status status)
 {
+    char message[1024], run[PATH_MAX];
     struct dirent **entries;
     const int found = has_records(folder) ? 0 : scandir(folder, &entries, NULL, alphasort);
     int runs = 0;
     for (int i = 0; i < found; i++) {
-        runs += log_run(context, folder, entries[i]->d_name);
+        runs += find_run(folder, entries[i]->d_name, run, sizeof run);
         free(entries[i]);
     }
     if (found > 0)
         free(entries);
-    if (runs > 1)
-        att_log(context, ATT_LOG_INFO, "for all of them, give %s/*", folder);
+    if (runs == 0)
+        return status;
+    snprintf(message, sizeof message, "%s", att_context_message(context));
+    if (runs == 1)
+        return att_fail(context, status, "%s, but it contains the run %s; give that folder", message, run);
+    return att_fail(context, status, "%s, but it contains %d runs; for all of them, give %s/*/", message, runs, folder);
 }

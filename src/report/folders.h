@@ -8,7 +8,8 @@
  * number of distinct folders. */
 int att_report_distinct(att_context *context, const char *const *folders, int count, const char **distinct);
 
-/* If `folder` contains no records of a run, but has subfolders that do, logs these subfolders. */
-void att_report_log_runs_in(att_context *context, const char *folder);
+/* After a failure: if `folder` contains no records of a run, but has subfolders that do, adds to the message what to
+ * give instead. Returns `status`. */
+att_status att_report_advise(att_context *context, const char *folder, att_status status);
 
 #endif

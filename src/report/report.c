@@ -231,10 +231,8 @@ static att_status read_runs(report *r)
     for (; r->count < r->source_count; r->count++) {
         const char *folder = r->sources[r->count].folder;
         att_status status = att_report_run_read(r->context, folder, &r->runs[r->count]);
-        if (status != ATT_OK) {
-            att_report_log_runs_in(r->context, folder);
-            return status;
-        }
+        if (status != ATT_OK)
+            return att_report_advise(r->context, folder, status);
         r->maps[r->count].context = r->context;
         status = read_maps(r, folder, &r->maps[r->count]);
         if (status == ATT_ERR_UNSUPPORTED) {

@@ -38,6 +38,8 @@ run 0 convert held of_folder.safetensors
 err_has 'held is a folder; using its model.safetensors'
 run 1 convert average.safetensors x.safetensors --use-ema
 err_has 'holds no averaged weights beside its weights'
+usage 'OUT and --json both write to x.safetensors: name another file for one of them' \
+    convert kinds.safetensors x.safetensors --json x.safetensors
 usage "convert writes safetensors: \"x.pth\" should end in .safetensors" convert kinds.safetensors x.pth
 printf 'PK\3\4' >cut.pth
 run 1 convert cut.pth x.safetensors

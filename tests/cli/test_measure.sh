@@ -371,7 +371,7 @@ err_has 'loose/b.jpg is an image, not a data set with classes; expected a folder
 mkdir classless
 cp loose/b.jpg classless
 run 1 measure alone/some.safetensors classless --with accuracy
-err_has 'accuracy needs classes, but classless: it contains no .jpg'
+err_has 'accuracy needs classes, but classless has no class folders: it contains no .jpg'
 run 1 measure alone/some.safetensors loose nowhere.jpg
 err_has 'attscope: nowhere.jpg does not exist'
 for wrong in 'zebra.jpg|no image is called "zebra.jpg"; the first is called "420.jpg"' \

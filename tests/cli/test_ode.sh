@@ -49,6 +49,11 @@ out_has 'It does not apply here: J is not symmetric.'
 
 usage '--points belongs to the system heat, not to linear' ode linear --points 3
 usage '--mu belongs to the system vanderpol, not to heat' ode heat --mu 3
+usage '--json and --csv both write to standard output: name another file for one of them' ode heat --json - --csv -
+usage '--json and --csv both write to ./both: name another file for one of them' ode heat --json both --csv ./both
+usage '--csv and --page both write to both: name another file for one of them' ode heat --csv both --page both
+[ ! -e both ] || fail 'refused outputs were written'
+run 0 ode linear --method rk4 --json /dev/null --csv /dev/null
 usage '--eigenvalues and --matrix both give the matrix of linear: leave out one of them' \
     ode linear --eigenvalues -1 --matrix matrix.txt
 usage '--method: there is no "rk5"; did you mean rk4?' ode heat --method rk5

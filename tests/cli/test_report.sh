@@ -30,11 +30,10 @@ run 1 report out/plain absent
 printf 'attscope: absent: there is no such folder\n' | err_is
 run 1 report out
 err_is <<'TEXT'
-it contains the run out/broadcast
-it contains the run out/plain
-for all of them, give out/*
-attscope: out holds neither metrics.jsonl nor measure.jsonl: it is not a run's folder
+attscope: out holds neither metrics.jsonl nor measure.jsonl: it is not a run's folder, but it contains 2 runs; for all of them, give out/*/
 TEXT
+run 0 report out/*/
+out_has 'report.html: 2 runs, '
 cp report.html before.html
 echo 'nonsense' >>out/plain/metrics.jsonl
 run 1 report out/plain

@@ -37,6 +37,12 @@ assert figures["skip_block", "", "spearman"]["n"] == 3
 assert figures["block_pruning", "skipped.0", "top1"]["n"] == 32
 assert figures["block_pruning", "blocks.1.add1", "score"]["n"] == 10
 END
+[ "$(grep -c '^  statistic  ' stdout)" -ge 1 ] || fail "no heading above figures of the whole network: $(cat stdout)"
+! sed -n '/^  zeta /,/^$/p' stdout | grep -q '^  \(top1\|spearman\|kendall\) ' || fail "in the table of zeta: $(cat stdout)"
+# Of two blocks, one begins the stage, so that there is no correlation.
+run 0 measure out/plain/last.safetensors data --with skip_block:per=block
+grep -Eq '^  spearman +not defined in 1 of 1 block$' stdout || fail "a correlation of one block: $(grep spearman stdout)"
+grep -Eq '^  kendall low +not defined in 1 of 1 block$' stdout || fail "an interval of one block: $(grep kendall stdout)"
 # The cost of the network is that without probes and instruments, whatever else is measured; and the network and four
 # variants without one branch cost more than the network.
 network_cost() { grep -oE 'times as much as the network \([0-9.e-]+ GFLOP\)' stderr | sort -u; }
