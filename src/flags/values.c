@@ -410,7 +410,7 @@ static bool is_given(const att_flag *flag, const void *at)
     case ATT_FLAG_INT:
         return !flag->open || *(const int *)at != 0;
     case ATT_FLAG_REAL:
-        return !isnan(*(const double *)at) && (!flag->open || *(const double *)at != 0);
+        return flag->open ? *(const double *)at != 0 : !isnan(*(const double *)at);
     case ATT_FLAG_SIZE:
         return !flag->open || *(const int64_t *)at != 0;
     case ATT_FLAG_PAIR:

@@ -67,7 +67,7 @@ typedef struct att_flag {
     int most;                   /* ATT_FLAG_REALS, ATT_FLAG_INTS: most numbers; 0: three */
     char letter;                /* -b; 0: none */
     bool open;     /* numbers: 0 (pairs: 0, 0) means "not given", even if 0 is outside the range, and is not shown;
-                      a default of NaN of a real number means so, too, and leaves 0 to the range */
+                      of a real number that is not open, NaN means so and leaves 0 to the range */
     bool empty;    /* texts: "" is a value, not the default */
     bool detailed; /* texts: details may follow a choice, as in "se:ratio=8" */
     bool advisory; /* texts: the choices are for help and completion only; other texts are accepted */
