@@ -372,7 +372,7 @@ int cli_outputs_check(const cli_named_output *outputs, int count)
                 return cli_usage("%s and %s both write to %s: name another file for one of them", outputs[j].flag,
                                  outputs[i].flag,
                                  strcmp(outputs[i].path, "-") == 0 ? "standard output" : outputs[i].path);
-        code = cli_output_check(outputs[i].path);
+        code = outputs[i].may_be_folder ? CLI_OK : cli_output_check(outputs[i].path);
     }
     return code;
 }

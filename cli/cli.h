@@ -123,8 +123,9 @@ int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path);
 int cli_output_check(const char *path);
 /* An output file that the user named. */
 typedef struct cli_named_output {
-    const char *flag; /* "--csv" */
-    const char *path; /* NULL: not given; "-": stdout */
+    const char *flag;   /* "--csv" */
+    const char *path;   /* NULL: not given; "-": stdout */
+    bool may_be_folder; /* its writer checks the path itself */
 } cli_named_output;
 /* As cli_output_check() for each, and refuses two of them that are the same file or both stdout, with CLI_USAGE. */
 int cli_outputs_check(const cli_named_output *outputs, int count);

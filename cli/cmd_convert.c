@@ -324,7 +324,7 @@ static bool reads_heads(const job *j)
 
 static int convert(job *j)
 {
-    const cli_named_output outputs[] = {{"OUT", j->out}, {"--json", j->settings->output.json}};
+    const cli_named_output outputs[] = {{"OUT", j->out, false}, {"--json", j->settings->output.json, false}};
     int code = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs);
     if (code == CLI_OK)
         code = cli_checkpoint_locate(j->cli, j->checkpoint, j->path);

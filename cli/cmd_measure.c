@@ -279,7 +279,7 @@ static int check_precision(job *j)
 static int check(job *j)
 {
     settings *s = j->settings;
-    const cli_named_output outputs[] = {{"--json", s->output.json}, {"--raw", s->instruments.raw}};
+    const cli_named_output outputs[] = {{"--json", s->output.json, false}, {"--raw", s->instruments.raw, true}};
     int code = check_precision(j);
     if (code == CLI_OK)
         code = cli_engine_open(j->cli, &s->on.engine);

@@ -321,7 +321,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     const settings *s = user;
     job j = {.cli = cli, .settings = s, .name = operands[0]};
     int code = check(cli, s, operands[0]);
-    const cli_named_output outputs[] = {{"--json", s->output.json}, {"--csv", s->csv}, {"--page", s->page}};
+    const cli_named_output outputs[] = {
+        {"--json", s->output.json, false}, {"--csv", s->csv, false}, {"--page", s->page, false}};
     if (code == CLI_OK)
         code = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs);
     if (code == CLI_OK)

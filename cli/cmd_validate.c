@@ -182,7 +182,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (!s->on.data.checkpoint)
         return cli_usage("validate needs --checkpoint FILE; see attscope validate --help");
     s->on.test_images = !s->use_train_size;
-    const cli_named_output outputs[] = {{"--json", s->output.json}, {"--results-file", s->results_file}};
+    const cli_named_output outputs[] = {{"--json", s->output.json, false}, {"--results-file", s->results_file, false}};
     cli_loaded loaded = {0};
     att_dataset *dataset = NULL;
     int code = cli_evaluation_precision("validate", s->f64, &s->on);
