@@ -343,10 +343,15 @@ static att_status open_context(exchange *e)
 
 /* glibc keeps freed blocks for the threads of later connections. When many streams or large requests end, these blocks
  * are far more than is in use then. */
-static void return_memory(void)
+static void return_memory(att_http *http)
 {
 #ifdef __GLIBC__
+    /* Two threads at a time would set up glibc's heap twice where another allocator, as that of sanitizers, is used. */
+    pthread_mutex_lock(&http->lock);
     malloc_trim(0);
+    pthread_mutex_unlock(&http->lock);
+#else
+    (void)http;
 #endif
 }
 
@@ -381,7 +386,7 @@ static void close_context(exchange *e)
     const bool large = att_context_allocations(e->context).bytes_peak >= LARGE;
     att_context_destroy(&e->context);
     if (large || e->response.stream.next != NULL)
-        return_memory();
+        return_memory(e->http);
 }
 
 /* Frees what the response owns. */
