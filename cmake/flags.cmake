@@ -21,7 +21,8 @@ endif()
 target_compile_definitions(att_warnings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
 
 add_library(att_compile_options INTERFACE)
-target_include_directories(att_compile_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(att_compile_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
+                           ${PROJECT_SOURCE_DIR})
 target_link_libraries(att_compile_options INTERFACE att_warnings Threads::Threads m)
 
 # att_fuzzed(target...): instruments targets that parse data from outside for libFuzzer, if ATT_FUZZ is on. Tests and

@@ -1,50 +1,55 @@
-# The folders of src/, bottom to top, and which folders each may use. Every folder of src/ must be listed here.
-# tools/check-layers reads these lines too, and checks every #include against them. Folders marked LAB make
-# libattscope-lab, all others libattscope.
-att_folder(core USES ${CMAKE_DL_LIBS})
+# The wings of the house, bottom to top. A wing uses only the wings above its line. Those of src/ make libattscope, those
+# of lab/ libattscope-lab.
+set(ATT_WINGS
+    src
+    lab/report
+    lab/papers
+    lab/runs
+    lab/bench
+    lab/serve)
+
+# The folders, bottom to top, and which folders each may use. Every folder of src/ and lab/ must be listed here.
+# tools/check-layers reads these lines too, and checks every #include against them.
+att_folder(src/core USES ${CMAKE_DL_LIBS})
 # Eigenvalues. ARPACK's pkg-config file names LAPACK only for static linking.
-att_folder(spectrum USES att_core PkgConfig::ARPACK PkgConfig::LAPACK)
-att_folder(comm USES att_core)
-att_folder(io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
+att_folder(src/spectrum USES att_core PkgConfig::ARPACK PkgConfig::LAPACK)
+att_folder(src/comm USES att_core)
+att_folder(src/io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
            PkgConfig::WEBP ZLIB::ZLIB)
-att_folder(data USES att_io att_comm)
-att_folder(graph USES att_core)
-att_folder(ops USES att_graph)
-att_folder(passes USES att_graph)
-att_folder(patterns USES att_passes att_ops)
-att_folder(backend USES att_graph)
-att_folder(kernels/ref USES att_backend att_ops)
+att_folder(src/data USES att_io att_comm)
+att_folder(src/graph USES att_core)
+att_folder(src/ops USES att_graph)
+att_folder(src/passes USES att_graph)
+att_folder(src/patterns USES att_passes att_ops)
+att_folder(src/backend USES att_graph)
+att_folder(src/kernels/ref USES att_backend att_ops)
 # gomp: a oneDNN primitive stores the OpenMP thread count when it is created; onednn.c sets and restores that count.
-att_folder(kernels/cpu USES att_backend att_ops att_spectrum DNNL::dnnl gomp)
+att_folder(src/kernels/cpu USES att_backend att_ops att_spectrum DNNL::dnnl gomp)
 # CUDA sources, which cmake/cuda.cmake compiles into a plugin.
-att_folder(kernels/cuda USES att_backend att_ops)
-att_folder(weights USES att_backend)
-att_folder(plan USES att_patterns att_weights att_comm)
-att_folder(session USES att_plan)
-att_folder(update USES att_session)
+att_folder(src/kernels/cuda USES att_backend att_ops)
+att_folder(src/weights USES att_backend)
+att_folder(src/plan USES att_patterns att_weights att_comm)
+att_folder(src/session USES att_plan)
+att_folder(src/update USES att_session)
 # Gives a new context the lists of ops and kernels.
-if(EXISTS ${PROJECT_SOURCE_DIR}/src/attscope.c)
-  att_folder(registry FILES src/attscope.c USES att_ops att_kernels_ref att_kernels_cpu att_update)
-else()
-  att_folder(registry USES att_ops att_kernels_ref att_kernels_cpu att_update)
-endif()
-att_folder(nn USES att_registry att_data)
-att_folder(tasks USES att_nn)
-att_folder(models USES att_tasks)
-att_folder(measure USES att_models att_spectrum)
-att_folder(train USES att_measure)
-att_folder(hub USES att_models ${ATT_HUB_LIBRARIES})
-att_folder(network USES att_train att_hub)
-att_folder(explore USES att_network)
-att_folder(store USES att_explore ${ATT_SQLITE_LIBRARY})
-att_folder(collapse LAB USES att_core)
-att_folder(report LAB USES att_store PkgConfig::JANSSON)
-att_folder(ode LAB USES att_report att_spectrum ${ATT_ODE_LIBRARIES})
-att_folder(runs LAB USES att_report)
-att_folder(flags LAB USES att_runs)
-att_folder(recipe LAB USES att_flags)
-att_folder(training LAB USES att_recipe)
-att_folder(sweep LAB USES att_training)
-att_folder(experiments LAB USES att_store)
-att_folder(bench LAB USES att_report)
-att_folder(serve LAB USES att_runs ${ATT_SERVE_LIBRARIES})
+att_folder(src/registry USES att_ops att_kernels_ref att_kernels_cpu att_update)
+att_folder(src/nn USES att_registry att_data)
+att_folder(src/tasks USES att_nn)
+att_folder(src/models USES att_tasks)
+att_folder(src/measure USES att_models att_spectrum)
+att_folder(src/train USES att_measure)
+att_folder(src/hub USES att_models ${ATT_HUB_LIBRARIES})
+att_folder(src/network USES att_train att_hub)
+att_folder(src/explore USES att_network)
+att_folder(src/store USES att_explore ${ATT_SQLITE_LIBRARY})
+att_folder(lab/report USES att_store PkgConfig::JANSSON)
+att_folder(lab/papers/collapse USES att_core)
+att_folder(lab/papers/ode USES att_report att_spectrum ${ATT_ODE_LIBRARIES})
+att_folder(lab/papers/experiments USES att_store)
+att_folder(lab/runs/records USES att_report)
+att_folder(lab/runs/flags USES att_records)
+att_folder(lab/runs/recipe USES att_flags)
+att_folder(lab/runs/training USES att_recipe)
+att_folder(lab/runs/sweep USES att_training)
+att_folder(lab/bench USES att_report)
+att_folder(lab/serve USES att_records ${ATT_SERVE_LIBRARIES})

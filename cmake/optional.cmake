@@ -35,7 +35,7 @@ att_optional(ATT_HUB CURL MODULE libcurl>=7.85 FLAG -lcurl PACKAGE libcurl4-open
              WITHOUT src/hub/without_curl.c LOST "downloads of pretrained weights")
 # The web server of `attscope serve`.
 att_optional(ATT_SERVE MICROHTTPD MODULE libmicrohttpd>=0.9.71 FLAG -lmicrohttpd PACKAGE libmicrohttpd-dev
-             WITH src/serve/http.c WITHOUT src/serve/without_microhttpd.c LOST "attscope serve")
+             WITH lab/serve/http.c WITHOUT lab/serve/without_microhttpd.c LOST "attscope serve")
 # Systems from files for `attscope ode`.
-att_optional(ATT_ODE MUPARSER MODULE muparser FLAG -lmuparser PACKAGE libmuparser-dev WITH src/ode/expression.c
-             WITHOUT src/ode/without_muparser.c LOST "systems from files for attscope ode")
+att_optional(ATT_ODE MUPARSER MODULE muparser FLAG -lmuparser PACKAGE libmuparser-dev WITH lab/papers/ode/expression.c
+             WITHOUT lab/papers/ode/without_muparser.c LOST "systems from files for attscope ode")

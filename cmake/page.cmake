@@ -1,4 +1,4 @@
-# Compiles the pages, web/ and D3, into the library (src/report/page.h). A page is an HTML file of web/ with its scripts;
+# Compiles the pages, web/ and D3, into the library (lab/report/page.h). A page is an HTML file of web/ with its scripts;
 # the report's page is written to files, the others are served by `attscope serve`. Run as a script (cmake -P), this file
 # writes the C source; included, it adds that step to att_report.
 cmake_minimum_required(VERSION 3.22)
@@ -20,7 +20,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   file(READ ${WEB}/report.css css)
   file(READ ${WEB}/d3.notice.txt notice)
   file(READ ${D3} d3)
-  set(c "#include \"report/page.h\"\n\n")
+  set(c "#include \"lab/report/page.h\"\n\n")
   att_append_bytes(c att_page_middle "</script>\n<!-- ${notice}-->\n<script>\n${d3}</script>\n")
   foreach(name ${ATT_PAGE_NAMES})
     list(POP_FRONT ATT_PAGE_${name} html)
@@ -55,7 +55,7 @@ endif()
 
 set(page ${PROJECT_BINARY_DIR}/page.c)
 if(NOT ATT_REPORT)
-  set(c "#include \"report/page.h\"\nconst unsigned char att_page_middle[1];\nconst size_t att_page_middle_size = 0;\n")
+  set(c "#include \"lab/report/page.h\"\nconst unsigned char att_page_middle[1];\nconst size_t att_page_middle_size = 0;\n")
   foreach(name ${ATT_PAGE_NAMES})
     string(APPEND c "const att_page att_page_${name} = {NULL, NULL, 0, 0};\n")
   endforeach()

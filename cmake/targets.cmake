@@ -1,4 +1,6 @@
-# Functions that make static libraries from the folders of src/, and from these the two shared and static libraries.
+# Functions that make static libraries from the folders of src/ and lab/, and from these the two shared and static
+# libraries.
+include(${CMAKE_CURRENT_LIST_DIR}/folder_name.cmake)
 
 # Processor tiers, lowest first, and the compiler flags of each. Only x86-64 has more than the baseline.
 set(ATT_TIERS baseline)
@@ -11,26 +13,25 @@ set(ATT_TIER_FLAGS_avx512 ${ATT_TIER_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq
     -mprefer-vector-width=512)
 set(ATT_TIER_FLAGS_avx512_bf16 ${ATT_TIER_FLAGS_avx512} -mavx512bf16)
 
-# att_folder(name [LAB] [FILES file...] [USES target...]) Makes the static library att_<name> from src/<name>/*.c (or
-# FILES), linked only with the folders it uses, so a dependency in the wrong direction does not link.
-# src/<name>/tier/*.c are compiled once for each processor tier, with ATT_TIER defined as the tier's name; the external
-# symbols of these objects must end in that name (tools/check-symbols). A folder without C files becomes an interface
-# library. LAB: the folder is part of attscope_lab, not of attscope.
-function(att_folder name)
-  cmake_parse_arguments(ARG "LAB" "" "FILES;USES" ${ARGN})
+# att_folder(path [USES target...]) Makes the static library att_<name> from <path>/*.c, linked only with the folders it
+# uses, so a dependency in the wrong direction does not link. path begins with a wing of ATT_WINGS; <name> is the rest,
+# or the wing's own name. Folders of lab/ are part of attscope_lab, all others of attscope. <path>/tier/*.c are compiled
+# once for each processor tier, with ATT_TIER defined as the tier's name; the external symbols of these objects must end
+# in that name (tools/check-symbols). A folder without C files becomes an interface library.
+function(att_folder path)
+  cmake_parse_arguments(ARG "" "" "USES" ${ARGN})
   set(library attscope)
-  if(ARG_LAB)
+  if(path MATCHES "^lab/")
     set(library attscope_lab)
   endif()
-  set(files ${ARG_FILES})
-  if(NOT files)
-    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
-    foreach(file ${ATT_LEFT_OUT}) # files excluded by a build option
-      list(REMOVE_ITEM files ${PROJECT_SOURCE_DIR}/${file})
-    endforeach()
-  endif()
-  file(GLOB tier_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/tier/*.c)
-  string(REPLACE "/" "_" target att_${name})
+  att_folder_name(${path} name)
+  set(target att_${name})
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${path}/*.c)
+  foreach(file ${ATT_LEFT_OUT}) # files excluded by a build option
+    list(REMOVE_ITEM files ${PROJECT_SOURCE_DIR}/${file})
+  endforeach()
+  file(GLOB tier_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${path}/tier/*.c)
+  set_property(GLOBAL APPEND PROPERTY ATT_FOLDERS ${path})
   set_property(GLOBAL APPEND PROPERTY ATT_FOLDERS_${library} ${target})
   if(NOT files)
     add_library(${target} INTERFACE)

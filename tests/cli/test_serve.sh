@@ -1,5 +1,5 @@
 #!/bin/bash
-# attscope serve: what it prints, what it refuses, and how it ends. tests/serve checks the answers of the server.
+# attscope serve: what it prints, what it refuses, and how it ends. tests/lab/serve checks the answers of the server.
 . "$(dirname "$0")/lib.sh"
 needs_server
 mkdir -p runs/one

@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "core/text.h"
-#include "report/map_file.h"
+#include "lab/report/map_file.h"
 #include "tasks/caption.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

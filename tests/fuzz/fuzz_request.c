@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "serve/dispatch.h"
+#include "lab/serve/dispatch.h"
 
 /* Whoever knows these 64 digits is let in. */
 #define TOKEN "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

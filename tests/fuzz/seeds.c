@@ -8,7 +8,7 @@
 
 #include "commands.h"
 #include "help.h"
-#include "report/fixture.h"
+#include "lab/report/fixture.h"
 #include "tiny.h"
 
 static const char *root;

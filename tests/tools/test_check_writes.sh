@@ -4,7 +4,7 @@ set -eu
 project=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-cp -r "$project/src" "$project/cli" "$tree"
+cp -r "$project/src" "$project/lab" "$project/cli" "$tree"
 "$project/tools/check-writes" "$tree"
 for line in 'FILE *f = fopen(path, "w");' 'int f = open(path, O_WRONLY);' 'f = fopen(path, "r+");' \
     'sqlite3_open(path, &connection);'; do

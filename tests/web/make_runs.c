@@ -1,8 +1,8 @@
-/* make_runs FOLDER - writes runs for the tests of the report in a browser, with tests/report/fixture.h: two
+/* make_runs FOLDER - writes runs for the tests of the report in a browser, with tests/lab/report/fixture.h: two
  * configurations with two seeds each, one of them with a hostile name. If $ATT_SHARED has DeiT-Tiny and photographs,
  * also "deit", a run with the attention maps of one photograph; maps.f32 has them in full,
  * [layers][heads][tokens][tokens]. */
-#include "report/fixture.h"
+#include "lab/report/fixture.h"
 
 #include <stdlib.h>
 

@@ -640,7 +640,7 @@ TOKENS, HEADS = 5, 2
 
 
 def weights(image, head, query):
-    """Returns the attention weights that tests/report/fixture.h writes; head -1: the mean of all heads."""
+    """Returns the attention weights that tests/lab/report/fixture.h writes; head -1: the mean of all heads."""
     if head < 0:
         of_heads = [weights(image, h, query) for h in range(HEADS)]
         return [sum(column) / HEADS for column in zip(*of_heads)]

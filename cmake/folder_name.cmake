@@ -1,0 +1,17 @@
+# att_folder_name(PATH RESULT) Sets RESULT to the name of a folder, which is its path without its wing, and
+# <RESULT>_wing to the wing; both are empty if the path is in no wing. The names of folders are unique.
+function(att_folder_name path result)
+  set(name "")
+  set(of "")
+  foreach(wing ${ATT_WINGS})
+    if(path STREQUAL wing OR path MATCHES "^${wing}/")
+      set(of ${wing})
+      get_filename_component(name ${wing} NAME)
+      if(path MATCHES "^${wing}/(.+)")
+        string(REPLACE "/" "_" name ${CMAKE_MATCH_1})
+      endif()
+    endif()
+  endforeach()
+  set(${result} "${name}" PARENT_SCOPE)
+  set(${result}_wing "${of}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,24 @@
+/* bench/bench.h - a benchmark of a network. */
+#ifndef ATT_BENCH_BENCH_H
+#define ATT_BENCH_BENCH_H
+
+#include <attscope/lab/bench.h>
+#include <attscope/measure.h>
+
+#include "lab/bench/gemm.h"
+#include "lab/bench/limits.h"
+#include "lab/bench/timed.h"
+#include "lab/bench/triad.h"
+
+struct att_bench {
+    att_context *context;
+    att_bench_options options;
+    att_model *model;
+    att_measure *measure; /* NULL if no instruments are requested */
+    att_timed timed;
+    att_gemm *gemm;
+    att_triad *triad;
+    double network_seconds[ATT_BENCH_REPEATS], gemm_seconds[ATT_BENCH_REPEATS], triad_seconds[ATT_BENCH_REPEATS];
+};
+
+#endif

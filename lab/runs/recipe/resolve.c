@@ -1,0 +1,223 @@
+/* Checks the members of a recipe, also against each other, and applies its augmentation. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "lab/runs/flags/inner.h"
+#include "lab/runs/recipe/recipe.h"
+
+static att_status check_range(att_context *context, const char *name, const double range[2])
+{
+    if (range[0] > range[1])
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s %g %g: the first number, the lower limit, is above the second",
+                        name, range[0], range[1]);
+    return ATT_OK;
+}
+
+static att_status read_rand_augment(att_context *context, const char *text, att_rand_augment *made)
+{
+    if (att_rand_augment_parse(context, text, made) == ATT_OK)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT, "--aa: %s", att_context_message(context));
+}
+
+static att_status check_images(att_context *context, const att_recipe_images *images)
+{
+    att_rand_augment unused;
+    if (!images->no_aug) {
+        ATT_TRY(check_range(context, "--scale", images->scale));
+        ATT_TRY(check_range(context, "--ratio", images->ratio));
+    }
+    if (images->aa && images->three_augment)
+        return att_fail(
+            context, ATT_ERR_ARGUMENT,
+            "--aa and --three-augment exclude each other: leave one of them out (--aa '' takes back that of a "
+            "recipe)");
+    return images->aa ? read_rand_augment(context, images->aa, &unused) : ATT_OK;
+}
+
+static att_status check_minmax(att_context *context, const double minmax[2])
+{
+    ATT_TRY(check_range(context, "--cutmix-minmax", minmax));
+    if (minmax[0] != 0 && minmax[0] == minmax[1])
+        return att_fail(context, ATT_ERR_ARGUMENT, "--cutmix-minmax %g %g: the second number must be above the first",
+                        minmax[0], minmax[1]);
+    return ATT_OK;
+}
+
+static att_status check_files(att_context *context, const att_recipe_data *data)
+{
+    if (!data->class_map || access(data->class_map, R_OK) == 0)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_IO, "--class-map %s could not be opened: %s", data->class_map, strerror(errno));
+}
+
+static att_status check_layer_decay(att_context *context, const att_train_options *train)
+{
+    if (train->layer_decay > 0 || (train->layer_decay_min_scale == 0 && train->layer_decay_no_opt_scale == 0))
+        return ATT_OK;
+    return att_fail(
+        context, ATT_ERR_ARGUMENT,
+        "--layer-decay-min-scale and --layer-decay-no-opt-scale are settings of --layer-decay, which is not "
+        "given");
+}
+
+static att_status check_measure(att_context *context, const att_recipe *recipe)
+{
+    const att_recipe_measure *measure = &recipe->measure;
+    if (measure->with || recipe->train.alert ||
+        (recipe->train.measure_every == att_train_options_defaults().measure_every && strcmp(measure->nodes, "*") == 0))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "--measure-every and --measure-nodes need --measure LIST (names of instruments, or `all`)");
+}
+
+/* Whether one of these options of a classification, which are numbers, is not at its default. keys: NULL past the last.
+ */
+static bool changes_numbers(att_context *context, const att_recipe *recipe, const char *const *keys)
+{
+    att_option_values defaults = att_options_none();
+    att_task_defaults(context, "classification", &defaults);
+    bool changed = false;
+    for (; *keys && !changed; keys++) {
+        const double untouched = att_options_number(&defaults, *keys, 0);
+        changed = att_options_number(&recipe->task, *keys, untouched) != untouched;
+    }
+    return changed;
+}
+
+static att_status check_bce(att_context *context, const att_recipe *recipe)
+{
+    static const char *const keys[] = {"bce_sum", "bce_target_thresh", "bce_pos_weight", NULL};
+    if (att_options_number(&recipe->task, "bce_loss", 0) != 0 || !changes_numbers(context, recipe, keys))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "--bce-sum, --bce-target-thresh and --bce-pos-weight are settings of --bce-loss, which is not "
+                    "given");
+}
+
+/* Refuses settings of the teacher's part of the loss that have no effect, as there is no teacher. */
+static att_status check_teacher(att_context *context, const att_recipe *recipe)
+{
+    static const char *const numbers[] = {"distillation_alpha", "distillation_tau", NULL};
+    const bool changed = strcmp(att_options_text(&recipe->task, "distillation_type"), "soft") == 0 ||
+                         changes_numbers(context, recipe, numbers);
+    if (recipe->files.teacher || (!changed && !recipe->files.teacher_model))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "--teacher-model and --distillation-type, -alpha and -tau need --teacher FILE, the checkpoint of a "
+                    "network to learn from");
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+/* Refuses values in those members of `train` that a training sets itself from other members of the recipe. */
+static att_status check_unused(att_context *context, const att_recipe *recipe)
+{
+    const att_train_options *train = &recipe->train, defaults = att_train_options_defaults();
+    const struct {
+        bool given;
+        const char *member, *instead;
+    } members[] = {
+        {train->precision != defaults.precision && train->precision != att_recipe_precision(&recipe->engine),
+         "precision", "engine.amp (--amp)"},
+        {train->backend && !is_same_text(train->backend, defaults.backend) &&
+             !is_same_text(train->backend, recipe->engine.backend),
+         "backend", "engine.backend (--backend)"},
+        {train->task_options, "task_options", "task"},
+        {train->teacher, "teacher", "files.teacher (--teacher)"},
+        {train->measure, "measure", "measure.with (--measure)"},
+        {train->output, "output", "files.output (--output)"},
+        {train->resume, "resume", "files.resume (--resume)"},
+        {train->sinks || train->sink_count, "sinks", "att_training_observer.sink"},
+        {train->progress, "progress", "att_training_observer.progress"},
+    };
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (members[i].given)
+            return att_fail(context, ATT_ERR_ARGUMENT,
+                            "train.%s of the recipe is set, but a training does not read it: set %s instead",
+                            members[i].member, members[i].instead);
+    return ATT_OK;
+}
+
+/* On the command line, --input-size overrides both options. A program that set both would lose one of them. */
+static att_status check_input_size(att_context *context, const att_recipe_network *network)
+{
+    bool sized = att_options_find(&network->options, "img_size") || att_options_find(&network->options, "in_chans");
+    if (network->input_size.count == 0 || !sized)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "network.input_size (--input-size) and the options img_size or in_chans are both given; leave one "
+                    "of them out");
+}
+
+/* Checks and completes the members as if flags had set them. */
+static att_status check_flags(att_context *context, att_recipe *recipe)
+{
+    att_flags *flags = NULL;
+    ATT_TRY(att_recipe_flags(context, &flags));
+    att_status status = att_flags_check(flags, recipe);
+    if (status == ATT_OK)
+        status = att_flags_merge(flags, recipe);
+    if (status == ATT_OK)
+        status = att_flags_complete(flags, recipe);
+    att_flags_destroy(&flags);
+    return status;
+}
+
+att_status att_recipe_resolve(att_context *context, att_recipe *recipe)
+{
+    ATT_TRY(check_input_size(context, &recipe->network));
+    ATT_TRY(check_flags(context, recipe));
+    ATT_TRY(att_recipe_check_keys(context, &recipe->task));
+    ATT_TRY(check_unused(context, recipe));
+    ATT_TRY(att_recipe_engine_check(context, &recipe->engine));
+    ATT_TRY(check_layer_decay(context, &recipe->train));
+    ATT_TRY(check_measure(context, recipe));
+    ATT_TRY(check_bce(context, recipe));
+    ATT_TRY(check_teacher(context, recipe));
+    ATT_TRY(check_files(context, &recipe->data));
+    ATT_TRY(check_images(context, &recipe->images));
+    return check_minmax(context, recipe->train.cutmix_minmax);
+}
+
+static att_interpolation interpolation_of(const char *name)
+{
+    return strcmp(name, "bilinear") == 0  ? ATT_BILINEAR
+           : strcmp(name, "bicubic") == 0 ? ATT_BICUBIC
+                                          : ATT_RANDOM_INTERPOLATION;
+}
+
+att_status att_recipe_transform(att_context *context, const att_recipe_images *images, att_transform_options *transform)
+{
+    if (images->no_aug)
+        return ATT_OK;
+    transform->crop = strcmp(images->crop_mode, "rrc") == 0   ? ATT_CROP_RANDOM_RESIZED
+                      : strcmp(images->crop_mode, "pad") == 0 ? ATT_CROP_PAD
+                      : strcmp(images->crop_mode, "src") == 0 ? ATT_CROP_SIMPLE
+                                                              : ATT_CROP_CENTER;
+    if (images->interpolation)
+        transform->interpolation = interpolation_of(images->interpolation);
+    for (int i = 0; i < 2; i++) {
+        transform->scale[i] = images->scale[i];
+        transform->ratio[i] = images->ratio[i];
+    }
+    transform->pad = images->pad;
+    transform->flip = images->hflip;
+    transform->vertical_flip = images->vflip;
+    if (images->aa)
+        ATT_TRY(read_rand_augment(context, images->aa, &transform->rand_augment));
+    transform->three_augment = images->three_augment;
+    for (int i = 0; i < 3 && !images->aa; i++)
+        transform->color_jitter[i] = images->color_jitter;
+    transform->erase = images->reprob;
+    transform->erase_mode = strcmp(images->remode, "const") == 0  ? ATT_ERASE_CONST
+                            : strcmp(images->remode, "rand") == 0 ? ATT_ERASE_RAND
+                                                                  : ATT_ERASE_PIXEL;
+    transform->erase_count = images->recount;
+    return ATT_OK;
+}

@@ -1,0 +1,305 @@
+#include "lab/serve/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lab/report/json_members.h"
+#include "lab/serve/engine_parts.h"
+
+/* --- creation ----------------------------------------------------------------------------------------------------- */
+
+/* Passes the message of the engine's context on to that of the caller. Returns `status`. */
+static att_status pass_on(const att_engine *engine, att_context *context, att_status status)
+{
+    return status == ATT_OK ? ATT_OK : att_fail(context, status, "%s", att_context_message(engine->context));
+}
+
+static bool is_stop_asked(void *user)
+{
+    const att_engine *engine = user;
+    return engine->asking && att_stop_asked(engine->asking);
+}
+
+static att_status open_images(att_engine *engine, const char *path)
+{
+    att_dataset_options options = att_dataset_options_defaults();
+    options.limits = att_engine_image_limits();
+    return path ? att_dataset_open_images(engine->context, &path, 1, &options, &engine->images) : ATT_OK;
+}
+
+/* NULL stays NULL. */
+static att_status keep_text(const att_engine *engine, const char *text, char **kept)
+{
+    *kept = text ? att_copy_string(engine->context, text) : NULL;
+    return !text || *kept ? ATT_OK : att_fail_memory(engine->context, strlen(text), text);
+}
+
+static att_status take_options(att_engine *engine, const att_engine_options *options)
+{
+    ATT_TRY(keep_text(engine, options->network, &engine->network));
+    ATT_TRY(keep_text(engine, options->labels, &engine->labels));
+    return open_images(engine, options->images);
+}
+
+att_status att_engine_create(att_context *context, const att_engine_options *options, att_engine **out)
+{
+    att_engine *engine = att_allocate(context, sizeof *engine);
+    if (!engine)
+        return att_fail_memory(context, sizeof *engine, "an engine");
+    att_settings settings = att_settings_defaults();
+    settings.stop = is_stop_asked;
+    settings.stop_user = engine;
+    if (att_context_create(&settings, &engine->context) != ATT_OK) {
+        att_free(context, engine);
+        return att_fail_memory(context, sizeof *engine, "an engine");
+    }
+    engine->owner = context;
+    engine->upload_bytes = ATT_ENGINE_UPLOAD_BYTES;
+    pthread_mutex_init(&engine->lock, NULL);
+    pthread_mutex_init(&engine->uploading, NULL);
+    att_status status = pass_on(engine, context, take_options(engine, options));
+    if (status == ATT_OK)
+        *out = engine;
+    else
+        att_engine_destroy(&engine);
+    return status;
+}
+
+static void close_opened(att_engine *engine, att_opened *o)
+{
+    for (int i = 0; i < ATT_SEATS; i++) {
+        att_explorer_destroy(&o->seats[i].explorer);
+        att_free(engine->context, o->seats[i].pixels);
+    }
+    att_network_close(&o->network);
+    att_free(engine->context, o->path);
+    att_free(engine->context, o);
+}
+
+void att_engine_destroy(att_engine **out)
+{
+    if (!out || !*out)
+        return;
+    att_engine *engine = *out;
+    att_context *context = engine->context;
+    while (engine->first) {
+        att_opened *o = engine->first;
+        engine->first = o->next;
+        close_opened(engine, o);
+    }
+    for (int i = 0; i < ATT_ENGINE_UPLOADS; i++)
+        att_image_free(context, &engine->uploads[i].image);
+    att_dataset_close(&engine->images);
+    att_free(context, engine->network);
+    att_free(context, engine->labels);
+    pthread_mutex_destroy(&engine->uploading);
+    pthread_mutex_destroy(&engine->lock);
+    att_context_destroy(&context);
+    att_free(engine->owner, engine);
+    *out = NULL;
+}
+
+/* --- requests ----------------------------------------------------------------------------------------------------- */
+
+att_status att_engine_wait(pthread_mutex_t *lock, att_context *context)
+{
+    pthread_mutex_lock(lock);
+    if (!att_stop_asked(context))
+        return ATT_OK;
+    pthread_mutex_unlock(lock);
+    return att_fail(context, ATT_ERR_STOPPED, "the answer is no longer wanted");
+}
+
+att_status att_engine_enter(att_engine *engine, att_context *context)
+{
+    ATT_TRY(att_engine_wait(&engine->lock, context));
+    engine->asking = context;
+    return ATT_OK;
+}
+
+att_status att_engine_leave(att_engine *engine, att_status status)
+{
+    status = pass_on(engine, engine->asking, status);
+    engine->asking = NULL;
+    pthread_mutex_unlock(&engine->lock);
+    return status;
+}
+
+/* --- networks ----------------------------------------------------------------------------------------------------- */
+
+att_status att_engine_prepare_seat(const att_engine *engine, const att_opened *o, att_seat *s)
+{
+    const att_transform_options transform = att_network_transform(o->network);
+    const size_t count = (size_t)transform.height * (size_t)transform.width * (size_t)transform.channels;
+    if (!s->explorer)
+        ATT_TRY(att_explorer_create(o->network, &s->explorer));
+    if (!s->pixels)
+        s->pixels = att_allocate_array(engine->context, count, sizeof *s->pixels);
+    return s->pixels ? ATT_OK : att_fail_memory(engine->context, count * sizeof *s->pixels, "an image");
+}
+
+/* Opens the checkpoint as the network that it names, else as engine->network. */
+static att_status open_network(const att_engine *engine, const char *path, att_network **network)
+{
+    att_network_options options = att_network_options_defaults();
+    att_status status = att_network_open(engine->context, path, &options, network);
+    if (status == ATT_ERR_NOT_FOUND && !engine->network && strchr(path, '/')) {
+        char why[1024];
+        snprintf(why, sizeof why, "%s", att_context_message(engine->context));
+        return att_fail(engine->context, status, "%s (attscope serve --model NAME)", why);
+    }
+    if (status == ATT_OK || !engine->network)
+        return status;
+    options.model = engine->network;
+    return att_network_open(engine->context, path, &options, network);
+}
+
+/* The state of the file of weights; zeros for a network without a file. */
+static struct stat file_of(const att_opened *o)
+{
+    struct stat file = {0};
+    const char *path = att_network_path(o->network);
+    if (path && stat(path, &file) != 0)
+        file = (struct stat){0};
+    return file;
+}
+
+/* Whether the file of weights was replaced or written since it was read, as by a training. */
+static bool is_outdated(const att_opened *o)
+{
+    const struct stat now = file_of(o), then = o->file;
+    return now.st_ino != then.st_ino || now.st_dev != then.st_dev || now.st_size != then.st_size ||
+           now.st_mtim.tv_sec != then.st_mtim.tv_sec || now.st_mtim.tv_nsec != then.st_mtim.tv_nsec;
+}
+
+/* Sets the names of classes; a network with another number of classes keeps its own. */
+static att_status name_classes(const att_engine *engine, att_network *network)
+{
+    const att_status status = engine->labels ? att_network_name_classes(network, engine->labels) : ATT_OK;
+    return status == ATT_ERR_MISMATCH ? ATT_OK : status;
+}
+
+static att_status open_path(att_engine *engine, const char *path, att_opened *o)
+{
+    o->path = att_copy_string(engine->context, path);
+    if (!o->path)
+        return att_fail_memory(engine->context, strlen(path), "the path of a checkpoint");
+    ATT_TRY(open_network(engine, path, &o->network));
+    o->file = file_of(o);
+    ATT_TRY(name_classes(engine, o->network));
+    return att_engine_prepare_seat(engine, o, &o->seats[0]);
+}
+
+/* Closes the network at this place of the list. */
+static void close_at(att_engine *engine, att_opened **at)
+{
+    att_opened *old = *at;
+    *at = old->next;
+    close_opened(engine, old);
+}
+
+/* Closes the network that was used least recently, if no further one may be open. */
+static void make_room(att_engine *engine)
+{
+    int count = 0;
+    att_opened **oldest = &engine->first;
+    for (att_opened **at = &engine->first; *at; at = &(*at)->next, count++)
+        if ((*at)->used < (*oldest)->used)
+            oldest = at;
+    if (count >= ATT_ENGINE_NETWORKS)
+        close_at(engine, oldest);
+}
+
+att_status att_engine_find(att_engine *engine, const char *path, att_opened **found)
+{
+    att_opened **at = &engine->first;
+    while (*at && strcmp((*at)->path, path) != 0)
+        at = &(*at)->next;
+    if (*at && !is_outdated(*at)) {
+        (*at)->used = ++engine->requests;
+        *found = *at;
+        return ATT_OK;
+    }
+    if (*at)
+        close_at(engine, at);
+    make_room(engine);
+    att_opened *o = att_allocate(engine->context, sizeof *o);
+    if (!o)
+        return att_fail_memory(engine->context, sizeof *o, "a network");
+    att_status status = open_path(engine, path, o);
+    if (status != ATT_OK) {
+        close_opened(engine, o);
+        return status;
+    }
+    o->used = ++engine->requests;
+    o->next = engine->first;
+    engine->first = *found = o;
+    return ATT_OK;
+}
+
+att_status att_engine_open(att_engine *engine, att_context *context, const char *path)
+{
+    att_opened *o;
+    ATT_TRY(att_engine_enter(engine, context));
+    return att_engine_leave(engine, att_engine_find(engine, path, &o));
+}
+
+static void write_layer(att_json_writer *writer, const att_explorer_layer *layer)
+{
+    att_json_begin_object(writer);
+    write_text(writer, "node", layer->scope);
+    write_integer(writer, "heads", layer->heads);
+    write_integer(writer, "queries", layer->queries);
+    write_integer(writer, "tokens", layer->tokens);
+    write_integer(writer, "prefix", layer->prefix);
+    write_integer(writer, "grid_h", layer->grid_h);
+    write_integer(writer, "grid_w", layer->grid_w);
+    write_integer(writer, "window_h", layer->window_h);
+    write_integer(writer, "window_w", layer->window_w);
+    write_integer(writer, "shift_h", layer->shift_h);
+    write_integer(writer, "shift_w", layer->shift_w);
+    write_bool(writer, "content", layer->content);
+    write_bool(writer, "positions", layer->positions);
+    att_json_end_object(writer);
+}
+
+static void write_branch(att_json_writer *writer, att_explorer_branch branch)
+{
+    att_json_begin_object(writer);
+    write_text(writer, "scope", branch.scope);
+    write_text(writer, "content", branch.content);
+    att_json_end_object(writer);
+}
+
+static void write_network(const att_opened *o, att_json_writer *writer)
+{
+    const att_explorer *explorer = o->seats[0].explorer;
+    write_text(writer, "network", att_model_name(att_network_model(o->network)));
+    att_json_key(writer, "layers");
+    att_json_begin_array(writer);
+    for (int l = 0; l < att_explorer_layer_count(explorer); l++) {
+        const att_explorer_layer layer = att_explorer_layer_at(explorer, l);
+        write_layer(writer, &layer);
+    }
+    att_json_end_array(writer);
+    att_json_key(writer, "branches");
+    att_json_begin_array(writer);
+    for (int b = 0; b < att_explorer_branch_count(explorer); b++)
+        write_branch(writer, att_explorer_branch_at(explorer, b));
+    att_json_end_array(writer);
+    write_integer(writer, "tokens",
+                  att_explorer_has_removable_tokens(explorer) ? att_explorer_layer_at(explorer, 0).tokens : 0);
+    write_integer(writer, "classes", att_model_classes(att_network_model(o->network)));
+}
+
+att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer)
+{
+    att_opened *o;
+    ATT_TRY(att_engine_enter(engine, context));
+    att_status status = att_engine_find(engine, path, &o);
+    if (status == ATT_OK)
+        write_network(o, writer);
+    if (status == ATT_OK)
+        status = att_engine_write_instruments(engine, o, writer);
+    return att_engine_leave(engine, status);
+}

@@ -1,0 +1,92 @@
+/* serve/engine_parts.h - the struct of an engine, and functions shared by its files. */
+#ifndef ATT_SERVE_ENGINE_PARTS_H
+#define ATT_SERVE_ENGINE_PARTS_H
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "lab/serve/engine.h"
+
+typedef struct att_upload {
+    int64_t number; /* from 0 */
+    char name[ATT_ENGINE_NAME];
+    att_image image;
+} att_upload;
+
+/* An explorer and its last run. */
+typedef struct att_seat {
+    att_explorer *explorer; /* NULL: unused */
+    float *pixels;
+    bool has_pixels, has_run;
+    char image[ATT_ENGINE_ID], changes[ATT_ENGINE_CHANGES];
+    att_batch answers;
+    double milliseconds;
+    uint64_t used; /* number of the request that used it last */
+} att_seat;
+
+/* An open network. It has several seats, so that a page that compares it with and without a change does not run it
+ * again for each row. */
+enum { ATT_SEATS = 2 };
+typedef struct att_opened {
+    char *path;
+    att_network *network;
+    struct stat file;          /* of the weights when they were read */
+    uint64_t used;             /* number of the request that used it last */
+    att_seat seats[ATT_SEATS]; /* the first has an explorer */
+    struct att_opened *next;
+} att_opened;
+
+struct att_engine {
+    att_context *owner;   /* from which it is allocated */
+    att_context *context; /* its own */
+    att_context *asking;  /* of the request that has the lock; NULL: none */
+    pthread_mutex_t lock;
+    pthread_mutex_t uploading; /* of the request that decodes an upload; taken before `lock` */
+    att_dataset *images;       /* NULL: none */
+    char *network;             /* of checkpoints that do not name theirs; NULL: none */
+    char *labels;              /* names of classes; NULL: those of the checkpoints */
+    att_upload uploads[ATT_ENGINE_UPLOADS];
+    int64_t upload_count; /* ever */
+    size_t upload_bytes;  /* the most that all have together: ATT_ENGINE_UPLOAD_BYTES */
+    att_opened *first;
+    uint64_t requests;
+};
+
+/* The largest image has 2^25 pixels. Besides its pixels, a decoder may use the bytes of four samples of 16 bits for
+ * each of them. */
+static inline att_image_limits att_engine_image_limits(void)
+{
+    att_image_limits limits = att_image_limits_defaults();
+    limits.pixels = INT64_C(1) << 25;
+    limits.memory = (size_t)8 << 25;
+    return limits;
+}
+
+/* Takes a lock for a request with this context. Fails with ERR_STOPPED, without the lock, if a stop is requested
+ * already: requests that wait must not compute one after another when the server ends. */
+att_status att_engine_wait(pthread_mutex_t *lock, att_context *context);
+/* Takes the engine's lock for a request with this context, whose requests to stop then reach the engine's context.
+ * Errors: those of att_engine_wait(). */
+att_status att_engine_enter(att_engine *engine, att_context *context);
+/* Gives the lock back. If `status` is a failure, passes the message of the engine's context on to that of the request.
+ * Returns `status`. */
+att_status att_engine_leave(att_engine *engine, att_status status);
+
+/* The functions below are called with the lock held; their messages go to the engine's context. */
+
+/* The network of a checkpoint, which is opened if it is not open, or if its file was replaced. */
+att_status att_engine_find(att_engine *engine, const char *path, att_opened **found);
+/* Gives the seat an explorer and memory for an image, unless it has them. */
+att_status att_engine_prepare_seat(const att_engine *engine, const att_opened *opened, att_seat *seat);
+/* Decodes an image; the caller frees it. */
+att_status att_engine_read_image(const att_engine *engine, const char *id, int channels, att_image *image);
+
+/* Writes the member "instruments" of att_engine_write_model(). */
+att_status att_engine_write_instruments(const att_engine *engine, const att_opened *opened, att_json_writer *writer);
+
+/* Runs the network for the view, unless a seat has it. */
+att_status att_engine_run(att_engine *engine, const att_engine_view *view, att_opened **found, att_seat **taken);
+
+#endif

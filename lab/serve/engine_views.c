@@ -1,0 +1,255 @@
+/* Views: an image in a network with changes, and its weights of attention. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "lab/serve/engine_parts.h"
+
+/* --- changes ------------------------------------------------------------------------------------------------------ */
+
+static att_status fail_change(const att_engine *engine, const char *word, size_t length)
+{
+    return att_fail(engine->context, ATT_ERR_ARGUMENT,
+                    "the change \"%.*s\" is none of h<layer>.<head>r, h<layer>.<head>u, b<branch>, t<token>",
+                    (int)(length < 40 ? length : 40), word);
+}
+
+/* Reads a number below 10^6 and moves *at behind it. */
+static bool read_number(const char **at, int *number)
+{
+    int digits = 0;
+    for (*number = 0; **at >= '0' && **at <= '9' && digits < 6; digits++)
+        *number = *number * 10 + *(*at)++ - '0';
+    return digits > 0;
+}
+
+static att_status change_one(const att_engine *engine, att_explorer *explorer, const char *word, size_t length)
+{
+    const char *at = word + 1;
+    int first, head;
+    if (length < 2 || !read_number(&at, &first))
+        return fail_change(engine, word, length);
+    if (*word == 'h' && *at++ == '.' && read_number(&at, &head) && at + 1 == word + length &&
+        (*at == 'r' || *at == 'u'))
+        return att_explorer_change_head(explorer, first, head, *at == 'r' ? ATT_HEAD_REMOVED : ATT_HEAD_UNIFORM);
+    if (*word == 'b' && at == word + length)
+        return att_explorer_remove_branch(explorer, first, true);
+    if (*word == 't' && at == word + length)
+        return att_explorer_remove_token(explorer, first, true);
+    return fail_change(engine, word, length);
+}
+
+static att_status change(const att_engine *engine, att_explorer *explorer, const char *changes)
+{
+    att_explorer_reset(explorer);
+    for (const char *word = changes; *word;) {
+        size_t length = strcspn(word, "-");
+        ATT_TRY(change_one(engine, explorer, word, length));
+        word += length + (word[length] == '-');
+    }
+    return ATT_OK;
+}
+
+/* --- runs --------------------------------------------------------------------------------------------------------- */
+
+/* Prepares the image, unless the seat has it. */
+static att_status load_pixels(const att_engine *engine, const att_opened *o, const char *id, att_seat *s)
+{
+    const att_transform_options transform = att_network_transform(o->network);
+    att_image image = {0};
+    if (s->has_pixels && strcmp(s->image, id) == 0)
+        return ATT_OK;
+    s->has_pixels = s->has_run = false;
+    ATT_TRY(att_engine_read_image(engine, id, transform.channels, &image));
+    att_status status = att_transform_image(engine->context, &transform, &image, 0, 0, 0, s->pixels);
+    att_image_free(engine->context, &image);
+    snprintf(s->image, sizeof s->image, "%s", id);
+    s->has_pixels = status == ATT_OK;
+    return status;
+}
+
+static bool has_view(const att_seat *s, const att_engine_view *view)
+{
+    return s->has_run && strcmp(s->image, view->image) == 0 && strcmp(s->changes, view->changes) == 0;
+}
+
+/* The seat with the view, else the one that was used least recently. */
+static att_seat *choose_seat(att_opened *o, const att_engine_view *view)
+{
+    att_seat *oldest = &o->seats[0];
+    for (int i = 0; i < ATT_SEATS; i++) {
+        if (has_view(&o->seats[i], view))
+            return &o->seats[i];
+        if (o->seats[i].used < oldest->used)
+            oldest = &o->seats[i];
+    }
+    return oldest;
+}
+
+static att_status run_seat(const att_engine *engine, const att_opened *o, const att_engine_view *view, att_seat *s)
+{
+    ATT_TRY(att_engine_prepare_seat(engine, o, s));
+    ATT_TRY(load_pixels(engine, o, view->image, s));
+    s->has_run = false;
+    ATT_TRY(change(engine, s->explorer, view->changes));
+    const double start = att_seconds_now();
+    ATT_TRY(att_explorer_run(s->explorer, s->pixels, &s->answers));
+    s->milliseconds = 1000 * (att_seconds_now() - start);
+    snprintf(s->changes, sizeof s->changes, "%s", view->changes);
+    s->has_run = true;
+    return ATT_OK;
+}
+
+att_status att_engine_run(att_engine *engine, const att_engine_view *view, att_opened **found, att_seat **taken)
+{
+    ATT_TRY(att_engine_find(engine, view->path, found));
+    if (strlen(view->changes) >= ATT_ENGINE_CHANGES)
+        return att_fail(engine->context, ATT_ERR_ARGUMENT, "the changes have more than %d bytes",
+                        ATT_ENGINE_CHANGES - 1);
+    att_seat *s = *taken = choose_seat(*found, view);
+    s->used = ++engine->requests;
+    return has_view(s, view) ? ATT_OK : run_seat(engine, *found, view, s);
+}
+
+static att_status write_answer(const att_opened *o, const att_seat *s, att_json_writer *writer)
+{
+    const att_transform_options transform = att_network_transform(o->network);
+    att_answer_options options = att_answer_options_defaults();
+    options.outputs = true;
+    att_json_key(writer, "input");
+    att_json_begin_array(writer);
+    att_json_integer(writer, transform.height);
+    att_json_integer(writer, transform.width);
+    att_json_integer(writer, transform.channels);
+    att_json_end_array(writer);
+    att_json_key(writer, "milliseconds");
+    att_json_number(writer, s->milliseconds);
+    return att_model_classes(att_network_model(o->network)) > 0
+               ? att_network_write(o->network, &s->answers, &options, writer)
+               : ATT_OK;
+}
+
+att_status att_engine_write_answer(att_engine *engine, att_context *context, const att_engine_view *view,
+                                   att_json_writer *writer)
+{
+    att_opened *o;
+    att_seat *s;
+    ATT_TRY(att_engine_enter(engine, context));
+    att_status status = att_engine_run(engine, view, &o, &s);
+    if (status == ATT_OK)
+        status = write_answer(o, s, writer);
+    return att_engine_leave(engine, status);
+}
+
+static void append_input(const att_opened *o, const att_seat *s, att_text *out)
+{
+    const att_transform_options t = att_network_transform(o->network);
+    const size_t count = (size_t)t.height * (size_t)t.width * (size_t)t.channels;
+    for (size_t i = 0; i < count; i++) {
+        const size_t c = i % (size_t)t.channels;
+        const double value = 255 * ((double)s->pixels[i] * t.std[c] + t.mean[c]);
+        att_text_append_bytes(out, &(uint8_t){value >= 255 ? 255 : value > 0 ? (uint8_t)lround(value) : 0}, 1);
+    }
+}
+
+att_status att_engine_input(att_engine *engine, att_context *context, const att_engine_view *view, att_text *out)
+{
+    att_opened *o;
+    att_seat *s;
+    ATT_TRY(att_engine_enter(engine, context));
+    att_status status = att_engine_run(engine, view, &o, &s);
+    if (status == ATT_OK)
+        append_input(o, s, out);
+    status = att_engine_leave(engine, status);
+    return out->failed ? att_fail_memory(context, out->length, "an image") : status;
+}
+
+/* --- weights ------------------------------------------------------------------------------------------------------ */
+
+/* What all layers of a request share. */
+typedef struct weights {
+    const att_explorer *explorer;
+    att_engine_way way;
+    const att_row_options *options;
+    float *rows;  /* scratch: [H, N] */
+    double *sums; /* scratch: [H, N] and [N] after it */
+} weights;
+
+static void narrow(const double *from, int64_t count, float *to)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (float)from[i];
+}
+
+/* Writes the numbers of a layer to w->rows, and their count to *count. */
+static att_status find_weights(const weights *w, int number, int query, int64_t *count)
+{
+    const att_explorer_layer layer = att_explorer_layer_at(w->explorer, number);
+    *count = (int64_t)layer.heads * layer.tokens;
+    if (w->way == ATT_ENGINE_ROW)
+        return att_explorer_row(w->explorer, number, query, w->options, w->rows);
+    if (w->way == ATT_ENGINE_MEAN) {
+        double *share = w->sums + *count;
+        for (int i = 0; i < layer.queries; i++)
+            share[i] = 1.0 / layer.queries;
+        ATT_TRY(att_explorer_sum(w->explorer, number, share, w->sums));
+    } else {
+        *count = layer.tokens;
+        ATT_TRY(att_explorer_rollout(w->explorer, number, query, w->sums));
+    }
+    narrow(w->sums, *count, w->rows);
+    return ATT_OK;
+}
+
+static att_status append_layers(const weights *w, const int *queries, att_text *out)
+{
+    for (int l = 0; l < att_explorer_layer_count(w->explorer); l++) {
+        int64_t count;
+        ATT_TRY(find_weights(w, l, queries ? queries[l] : 0, &count));
+        att_text_append_bytes(out, w->rows, (size_t)count * sizeof *w->rows);
+    }
+    return ATT_OK;
+}
+
+static size_t most_numbers(const att_explorer *explorer)
+{
+    size_t most = 1;
+    for (int l = 0; l < att_explorer_layer_count(explorer); l++) {
+        const att_explorer_layer layer = att_explorer_layer_at(explorer, l);
+        const int tokens = layer.queries > layer.tokens ? layer.queries : layer.tokens;
+        const size_t numbers = (size_t)(layer.heads + 1) * (size_t)tokens;
+        most = numbers > most ? numbers : most;
+    }
+    return most;
+}
+
+static att_status append_weights(const att_engine *engine, const att_explorer *explorer, att_engine_way way,
+                                 const int *queries, int query_count, const att_row_options *options, att_text *out)
+{
+    weights w = {.explorer = explorer, .way = way, .options = options};
+    const size_t numbers = most_numbers(explorer);
+    if (way != ATT_ENGINE_MEAN && query_count != att_explorer_layer_count(explorer))
+        return att_fail(engine->context, ATT_ERR_ARGUMENT, "%d queries, but the network has %d attention layers",
+                        query_count, att_explorer_layer_count(explorer));
+    w.rows = att_allocate_array(engine->context, numbers, sizeof *w.rows);
+    w.sums = att_allocate_array(engine->context, numbers, sizeof *w.sums);
+    att_status status = w.rows && w.sums ? append_layers(&w, way == ATT_ENGINE_MEAN ? NULL : queries, out)
+                                         : att_fail_memory(engine->context, numbers * sizeof *w.sums, "weights");
+    att_free(engine->context, w.sums);
+    att_free(engine->context, w.rows);
+    return status;
+}
+
+att_status att_engine_weights(att_engine *engine, att_context *context, const att_engine_view *view, att_engine_way way,
+                              const int *queries, int query_count, const att_row_options *options, att_text *out)
+{
+    att_opened *o;
+    att_seat *s;
+    ATT_TRY(att_engine_enter(engine, context));
+    att_status status = att_engine_run(engine, view, &o, &s);
+    if (status == ATT_OK)
+        status = append_weights(engine, s->explorer, way, queries, query_count, options, out);
+    status = att_engine_leave(engine, status);
+    return out->failed ? att_fail_memory(context, out->length, "weights of attention") : status;
+}

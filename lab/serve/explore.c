@@ -1,0 +1,333 @@
+/* The pages about checkpoints, and what they ask: networks, images, predictions, rows of maps, figures. */
+#include <stdio.h>
+#include <string.h>
+
+#include <attscope/hub.h>
+
+#include "core/error.h"
+#include "io/file.h"
+#include "lab/serve/engine.h"
+#include "lab/serve/list.h"
+
+/* A model is a checkpoint that was named itself, "m0", or the best checkpoint of a run, "r0". */
+enum { ID = 24, MOST_LAYERS = 1024 };
+
+/* Whether a model is a network's name, for random weights, in place of a checkpoint. */
+static bool is_random(const char *model)
+{
+    return !att_file_exists(model) && !att_hub_is_name(model);
+}
+
+/* Opens each checkpoint that was named itself, and warns of those that cannot be opened: they may be replaced while the
+ * server runs. Fails with the last one's message, which is then no warning, if nothing else is there to be served.
+ * Networks with random weights have no file that can be damaged, and their weights take long to draw. */
+static att_status try_models(att_context *context, const att_site *site, att_engine *engine)
+{
+    const int count = att_site_model_count(site);
+    bool useful = count == 0 || att_site_has_runs(site);
+    for (int i = 0; i < count; i++) {
+        const char *model = att_site_model(site, i);
+        const att_status status = is_random(model) ? ATT_OK : att_engine_open(engine, context, model);
+        useful |= status == ATT_OK;
+        if (status == ATT_ERR_STOPPED || (!useful && i == count - 1))
+            return status;
+        if (status != ATT_OK)
+            att_log(context, ATT_LOG_WARNING, "%s", att_context_message(context));
+    }
+    return ATT_OK;
+}
+
+static att_status open_explore(att_context *context, att_site *site, void **state)
+{
+    att_engine *engine = NULL;
+    const att_engine_options options = {
+        .images = att_site_images(site), .network = att_site_network(site), .labels = att_site_labels(site)};
+    ATT_TRY(att_engine_create(context, &options, &engine));
+    const att_status status = try_models(context, site, engine);
+    if (status == ATT_OK)
+        *state = engine;
+    else
+        att_engine_destroy(&engine);
+    return status;
+}
+
+static void close_explore(void *state)
+{
+    att_engine *engine = state;
+    att_engine_destroy(&engine);
+}
+
+/* --- parameters --------------------------------------------------------------------------------------------------- */
+
+/* Writes the path of the model `id`. */
+static att_status find_model(const att_request *request, const char *id, char path[static ATT_RUN_PATH])
+{
+    int64_t number;
+    bool is_run = *id == 'r';
+    if ((*id != 'm' && !is_run) || !att_text_to_i64(id + 1, &number) || number < 0)
+        return att_fail(request->context, ATT_ERR_ARGUMENT, "\"%s\" is no model: expected m<number> or r<number>", id);
+    if (is_run)
+        return att_site_run(request->site, request->context, number, path);
+    if (number >= att_site_model_count(request->site))
+        return att_fail(request->context, ATT_ERR_NOT_FOUND, "there is no model \"%s\"", id);
+    if (snprintf(path, ATT_RUN_PATH, "%s", att_site_model(request->site, (int)number)) >= ATT_RUN_PATH)
+        return att_fail(request->context, ATT_ERR_ARGUMENT, "the path of model \"%s\" is too long", id);
+    return ATT_OK;
+}
+
+/* The texts of a view. */
+typedef struct asked {
+    char path[ATT_RUN_PATH], image[ATT_ENGINE_ID], changes[ATT_ENGINE_CHANGES];
+} asked;
+
+static att_status read_model(const att_request *request, char path[static ATT_RUN_PATH])
+{
+    char id[ID];
+    ATT_TRY(att_request_text(request, "model", id, sizeof id));
+    return find_model(request, id, path);
+}
+
+static att_status read_view(const att_request *request, asked *texts, att_engine_view *view)
+{
+    ATT_TRY(read_model(request, texts->path));
+    ATT_TRY(att_request_text(request, "image", texts->image, sizeof texts->image));
+    ATT_TRY(att_request_text(request, "changes", texts->changes, sizeof texts->changes));
+    *view = (att_engine_view){texts->path, texts->image, texts->changes};
+    return ATT_OK;
+}
+
+/* Reads one of the words, which end in NULL; *index is its place. */
+static att_status read_word(const att_request *request, const char *name, const char *const *words, int *index)
+{
+    char text[16];
+    ATT_TRY(att_request_text(request, name, text, sizeof text));
+    for (*index = 0; words[*index]; ++*index)
+        if (strcmp(words[*index], text) == 0)
+            return ATT_OK;
+    char list[64] = "";
+    for (int i = 0; words[i]; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
+                 i == 0         ? ""
+                 : words[i + 1] ? ", "
+                                : " or ",
+                 words[i]);
+    return att_fail(request->context, ATT_ERR_ARGUMENT, "%s is \"%s\"; expected %s", name, text, list);
+}
+
+/* Reads numbers separated by commas: "5,5,0". */
+static att_status read_queries(const att_request *request, int queries[static MOST_LAYERS], int *count)
+{
+    char text[8 * MOST_LAYERS];
+    ATT_TRY(att_request_text(request, "queries", text, sizeof text));
+    *count = 0;
+    for (char *at = text; *at;) {
+        size_t length = strcspn(at, ",");
+        int64_t number;
+        bool more = at[length] == ',';
+        at[length] = '\0';
+        if (*count == MOST_LAYERS || !att_text_to_i64(at, &number) || number < 0 || number > INT32_MAX)
+            return att_fail(request->context, ATT_ERR_ARGUMENT,
+                            "queries must be whole numbers separated by commas, one for each attention layer");
+        queries[(*count)++] = (int)number;
+        at += length + more;
+    }
+    return ATT_OK;
+}
+
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
+
+/* Answers with the object whose members write() writes. */
+static att_status answer_json(const att_request *request, att_response *response,
+                              att_status (*write)(const att_request *request, att_json_writer *writer))
+{
+    att_json_writer *writer = NULL;
+    ATT_TRY(att_json_writer_create(request->context, false, &writer));
+    att_json_begin_object(writer);
+    att_status status = write(request, writer);
+    att_json_end_object(writer);
+    if (status == ATT_OK)
+        status = att_response_json(response, writer);
+    att_json_writer_destroy(&writer);
+    return status;
+}
+
+/* random: a network's name in place of a path. */
+static void write_listed(att_json_writer *writer, char kind, int64_t number, const char *path, bool random)
+{
+    char id[ID], name[ATT_RUN_PATH];
+    snprintf(id, sizeof id, "%c%lld", kind, (long long)number);
+    snprintf(name, sizeof name, "%s%s", att_path_last(path), random ? " (random weights)" : "");
+    att_json_begin_object(writer);
+    att_json_key(writer, "id");
+    att_json_string(writer, id);
+    att_json_key(writer, "name");
+    att_json_string(writer, name);
+    att_json_key(writer, "path");
+    att_json_string(writer, random ? NULL : path);
+    att_json_end_object(writer);
+}
+
+/* Runs without a checkpoint are left out. */
+static att_status write_models(const att_request *request, att_json_writer *writer)
+{
+    char folder[ATT_RUN_PATH], file[ATT_RUN_PATH];
+    int runs;
+    ATT_TRY(att_site_count_runs(request->site, request->context, &runs));
+    att_json_key(writer, "models");
+    att_json_begin_array(writer);
+    for (int i = 0; i < att_site_model_count(request->site); i++) {
+        const char *model = att_site_model(request->site, i);
+        write_listed(writer, 'm', i, model, is_random(model));
+    }
+    for (int i = 0; i < runs; i++) {
+        ATT_TRY(att_site_run(request->site, request->context, i, folder));
+        if (att_network_find_file(request->context, folder, file, sizeof file) == ATT_OK && *file)
+            write_listed(writer, 'r', i, folder, false);
+    }
+    att_json_end_array(writer);
+    return ATT_OK;
+}
+
+static att_status write_model(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH];
+    ATT_TRY(read_model(request, path));
+    return att_engine_write_model(request->state, request->context, path, writer);
+}
+
+static att_status write_images(const att_request *request, att_json_writer *writer)
+{
+    int64_t first, count;
+    ATT_TRY(att_request_integer(request, "first", 0, INT64_MAX / 2, &first));
+    ATT_TRY(att_request_integer(request, "count", 1, 1024, &count));
+    return att_engine_write_images(request->state, request->context, first, count, writer);
+}
+
+static att_status write_upload(const att_request *request, att_json_writer *writer)
+{
+    char id[ATT_ENGINE_ID], name[ATT_ENGINE_NAME];
+    ATT_TRY(att_request_text(request, "name", name, sizeof name));
+    const att_status status =
+        att_engine_upload(request->state, request->context, name, request->body, request->body_size, id);
+    if (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED)
+        return ATT_ERR_ARGUMENT; /* with the message: the file is the client's */
+    ATT_TRY(status);
+    att_json_key(writer, "image");
+    att_json_string(writer, id);
+    return ATT_OK;
+}
+
+static att_status write_run(const att_request *request, att_json_writer *writer)
+{
+    asked texts;
+    att_engine_view view;
+    ATT_TRY(read_view(request, &texts, &view));
+    return att_engine_write_answer(request->state, request->context, &view, writer);
+}
+
+static att_status write_graph(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH];
+    ATT_TRY(read_model(request, path));
+    return att_engine_write_graph(request->state, request->context, path, writer);
+}
+
+static att_status write_times(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH];
+    ATT_TRY(read_model(request, path));
+    return att_engine_write_times(request->state, request->context, path, writer);
+}
+
+static att_status write_figures(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH], image[ATT_ENGINE_ID], with[256];
+    ATT_TRY(read_model(request, path));
+    ATT_TRY(att_request_text(request, "image", image, sizeof image));
+    ATT_TRY(att_request_text(request, "with", with, sizeof with));
+    const att_engine_view view = {path, image, ""};
+    return att_engine_write_figures(request->state, request->context, &view, with, writer);
+}
+
+/* Handlers of routes that answer with the members that a function above writes. */
+#define ANSWERS(handler, write)                                                   \
+    static att_status handler(const att_request *request, att_response *response) \
+    {                                                                             \
+        return answer_json(request, response, write);                             \
+    }
+ANSWERS(get_models, write_models)
+ANSWERS(get_model, write_model)
+ANSWERS(get_images, write_images)
+ANSWERS(post_upload, write_upload)
+ANSWERS(get_run, write_run)
+ANSWERS(get_graph, write_graph)
+ANSWERS(get_times, write_times)
+ANSWERS(get_figures, write_figures)
+#undef ANSWERS
+
+/* --- bytes -------------------------------------------------------------------------------------------------------- */
+
+static att_status get_thumbnail(const att_request *request, att_response *response)
+{
+    char image[ATT_ENGINE_ID];
+    ATT_TRY(att_request_text(request, "image", image, sizeof image));
+    response->type = "image/png";
+    return att_engine_thumbnail(request->state, request->context, image, &response->body);
+}
+
+static att_status get_input(const att_request *request, att_response *response)
+{
+    asked texts;
+    att_engine_view view;
+    ATT_TRY(read_view(request, &texts, &view));
+    response->type = "application/octet-stream";
+    return att_engine_input(request->state, request->context, &view, &response->body);
+}
+
+static att_status get_weights(const att_request *request, att_response *response)
+{
+    static const char *const ways[] = {"row", "mean", "rollout", NULL}, *const terms[] = {"both", "content",
+                                                                                          "positions", NULL};
+    asked texts;
+    att_engine_view view;
+    int way, term, count, queries[MOST_LAYERS];
+    int64_t scores;
+    ATT_TRY(read_view(request, &texts, &view));
+    ATT_TRY(read_word(request, "way", ways, &way));
+    ATT_TRY(read_word(request, "terms", terms, &term));
+    ATT_TRY(att_request_integer(request, "scores", 0, 1, &scores));
+    ATT_TRY(read_queries(request, queries, &count));
+    const att_row_options options = {.content = term != 2, .positions = term != 1, .scores = scores};
+    response->type = "application/octet-stream";
+    return att_engine_weights(request->state, request->context, &view, (att_engine_way)way, queries, count, &options,
+                              &response->body);
+}
+
+/* --- the pages ---------------------------------------------------------------------------------------------------- */
+
+static att_status get_explore(const att_request *request, att_response *response)
+{
+    return att_response_empty_page(request, &att_page_explore, response);
+}
+
+static att_status get_network(const att_request *request, att_response *response)
+{
+    return att_response_empty_page(request, &att_page_network, response);
+}
+
+static att_status get_lessons(const att_request *request, att_response *response)
+{
+    return att_response_empty_page(request, &att_page_lessons, response);
+}
+
+static const att_route routes[] = {
+    {"/explore", ATT_GET, get_explore},     {"/network", ATT_GET, get_network},
+    {"/lessons", ATT_GET, get_lessons},     {"/api/models", ATT_GET, get_models},
+    {"/api/model", ATT_GET, get_model},     {"/api/images", ATT_GET, get_images},
+    {"/api/upload", ATT_POST, post_upload}, {"/api/thumbnail", ATT_GET, get_thumbnail},
+    {"/api/run", ATT_GET, get_run},         {"/api/input", ATT_GET, get_input},
+    {"/api/weights", ATT_GET, get_weights}, {"/api/graph", ATT_GET, get_graph},
+    {"/api/times", ATT_GET, get_times},     {"/api/figures", ATT_GET, get_figures},
+};
+
+const att_route_group att_routes_explore = {routes, sizeof routes / sizeof *routes, open_explore, close_explore};

@@ -1,0 +1,67 @@
+/* The pages: the list of runs, the charts of a running training, the report of a run. */
+#include <pthread.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "lab/report/report.h"
+#include "lab/serve/list.h"
+
+/* Pages about runs are made one at a time, because each reads all records of a run. */
+typedef struct press {
+    att_context *context;
+    pthread_mutex_t lock;
+} press;
+
+static att_status open_press(att_context *context, att_site *site, void **state)
+{
+    (void)site;
+    press *opened = att_allocate(context, sizeof *opened);
+    if (opened == NULL)
+        return att_fail_memory(context, sizeof *opened, "the pages of the server");
+    opened->context = context;
+    pthread_mutex_init(&opened->lock, NULL);
+    *state = opened;
+    return ATT_OK;
+}
+
+static void close_press(void *state)
+{
+    press *closing = state;
+    pthread_mutex_destroy(&closing->lock);
+    att_free(closing->context, closing);
+}
+
+static att_status get_start(const att_request *request, att_response *response)
+{
+    return att_response_empty_page(request, &att_page_start, response);
+}
+
+static att_status get_page(const att_request *request, const att_page *page, const att_report_options *options,
+                           att_response *response)
+{
+    press *state = request->state;
+    int64_t run;
+    char folder[ATT_RUN_PATH];
+    ATT_TRY(att_request_integer(request, "run", 0, INT32_MAX, &run));
+    ATT_TRY(att_site_run(request->site, request->context, run, folder));
+    pthread_mutex_lock(&state->lock);
+    att_status status = att_report_append(request->context, &(const char *){folder}, 1, options, page, &response->body);
+    pthread_mutex_unlock(&state->lock);
+    return status == ATT_OK ? att_response_page(response) : status;
+}
+
+static att_status get_report(const att_request *request, att_response *response)
+{
+    return get_page(request, &att_page_report, NULL, response);
+}
+
+static att_status get_live(const att_request *request, att_response *response)
+{
+    const att_report_options no_maps = {.map_bytes = 0};
+    return get_page(request, &att_page_live, &no_maps, response);
+}
+
+static const att_route routes[] = {
+    {"/", ATT_GET, get_start}, {"/report", ATT_GET, get_report}, {"/live", ATT_GET, get_live}};
+
+const att_route_group att_routes_pages = {routes, sizeof routes / sizeof *routes, open_press, close_press};
