@@ -1,4 +1,4 @@
-# Compiles class names of known data sets, src/core/classes/*.txt, into the library (src/core/names.h). One file is one
+# Compiles class names of known data sets, src/base/core/classes/*.txt, into the library (src/base/core/names.h). One file is one
 # data set; one line is one class; an ID such as n01440764 before the name is its WordNet synset. If the first line is
 # "# subsets: a=NAME b=NAME", the classes of other data sets are subsets of this one: letters between synset and name say
 # to which of them a class belongs, "-" to none. Run as a script (cmake -P), this file writes the C source; included, it
@@ -8,7 +8,7 @@ cmake_minimum_required(VERSION 3.22)
 if(CMAKE_SCRIPT_MODE_FILE)
   # -DFOLDER=folder -DOUT=file
   include(${CMAKE_CURRENT_LIST_DIR}/bytes.cmake)
-  set(c "#include \"core/names.h\"\n")
+  set(c "#include \"base/core/names.h\"\n")
   set(table "")
   set(count_of_lists 0)
 
@@ -89,7 +89,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 
-set(folder ${PROJECT_SOURCE_DIR}/src/core/classes)
+set(folder ${PROJECT_SOURCE_DIR}/src/base/core/classes)
 set(made ${PROJECT_BINARY_DIR}/known_classes.c)
 file(GLOB ATT_CLASS_LISTS CONFIGURE_DEPENDS ${folder}/*.txt)
 add_custom_command(

@@ -1,6 +1,8 @@
 # The wings of the house, bottom to top. A wing uses only the wings above its line. Those of src/ make libattscope, those
 # of lab/ libattscope-lab.
 set(ATT_WINGS
+    src/base
+    src/data
     src
     lab/report
     lab/papers
@@ -10,11 +12,11 @@ set(ATT_WINGS
 
 # The folders, bottom to top, and which folders each may use. Every folder of src/ and lab/ must be listed here.
 # tools/check-layers reads these lines too, and checks every #include against them.
-att_folder(src/core USES ${CMAKE_DL_LIBS})
+att_folder(src/base/core USES ${CMAKE_DL_LIBS})
 # Eigenvalues. ARPACK's pkg-config file names LAPACK only for static linking.
-att_folder(src/spectrum USES att_core PkgConfig::ARPACK PkgConfig::LAPACK)
-att_folder(src/comm USES att_core)
-att_folder(src/io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
+att_folder(src/base/spectrum USES att_core PkgConfig::ARPACK PkgConfig::LAPACK)
+att_folder(src/base/comm USES att_core)
+att_folder(src/base/io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
            PkgConfig::WEBP ZLIB::ZLIB)
 att_folder(src/data USES att_io att_comm)
 att_folder(src/graph USES att_core)

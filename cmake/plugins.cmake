@@ -1,7 +1,7 @@
 # Plugins, which are loaded on request and keep the libraries free of what they need: MPI, once for each MPI library,
 # and the backend "cuda".
 file(RELATIVE_PATH ATT_PLUGINS_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/attscope-plugins)
-set_property(SOURCE src/core/plugin.c APPEND PROPERTY COMPILE_DEFINITIONS
+set_property(SOURCE src/base/core/plugin.c APPEND PROPERTY COMPILE_DEFINITIONS
              ATT_PLUGINS_FROM_BIN="${ATT_PLUGINS_FROM_BIN}")
 set(ATT_PLUGINS "")
 
@@ -12,7 +12,7 @@ function(att_mpi_plugin name package title)
     message(STATUS "No plugin for ${name}: pkg-config does not know ${package}.")
     return()
   endif()
-  add_library(plugin_${name} MODULE ${PROJECT_SOURCE_DIR}/src/comm/mpi/plugin.c)
+  add_library(plugin_${name} MODULE ${PROJECT_SOURCE_DIR}/src/base/comm/mpi/plugin.c)
   set_target_properties(plugin_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name}
                         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/attscope-plugins)
   target_include_directories(plugin_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)

@@ -1,5 +1,5 @@
 # Linker scripts with the versions of the libraries' symbols. Public functions have the version of the interface (0.2).
-# Functions marked ATT_FOR_LAB (src/core/export.h), which libattscope exports for libattscope-lab only, have the exact
+# Functions marked ATT_FOR_LAB (src/base/core/export.h), which libattscope exports for libattscope-lab only, have the exact
 # version (0.2.0), so that the loader refuses two libraries of different versions. Run as a script (cmake -P), this file
 # writes libattscope's linker script; included, it adds that step and sets ATT_VERSIONS and ATT_LAB_VERSIONS.
 cmake_minimum_required(VERSION 3.22)

@@ -1,8 +1,8 @@
 #include <attscope/lab/bench.h>
 #include <attscope/ops.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "lab/bench/clock.h"
 #include "lab/bench/gemm.h"
 #include "lab/bench/limits.h"

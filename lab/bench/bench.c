@@ -5,8 +5,8 @@
 
 #include <attscope/task.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "lab/bench/clock.h"
 #include "weights/gradient.h"
 

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "core/clock.h"
-#include "core/quantile.h"
+#include "base/core/clock.h"
+#include "base/core/quantile.h"
 
 /* Peak resident memory of this process (VmHWM); 0 if unknown. */
 int64_t att_clock_peak_bytes(void);

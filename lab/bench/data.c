@@ -1,6 +1,6 @@
 #include <attscope/lab/bench.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/bench/clock.h"
 #include "lab/bench/limits.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "backend/kernel.h"
-#include "core/error.h"
-#include "core/threads.h"
+#include "base/core/error.h"
+#include "base/core/threads.h"
 #include "graph/graph.h"
 #include "kernels/cpu/onednn.h"
 

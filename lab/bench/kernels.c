@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "core/context.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/random.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
 #include "graph/registry.h"
 #include "lab/bench/clock.h"
 #include "lab/bench/limits.h"

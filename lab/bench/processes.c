@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "comm/comm.h"
-#include "core/context.h"
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/comm/comm.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "lab/bench/clock.h"
 #include "weights/gradient.h"
 

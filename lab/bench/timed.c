@@ -1,8 +1,8 @@
 #include "lab/bench/timed.h"
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/random.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
 #include "graph/graph.h"
 
 static void fill(att_random *random, att_dtype dtype, int classes, void *input, size_t count)

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "backend/kernel.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/threads.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/threads.h"
 
 /* Limits of the size of all three arrays together. */
 static const size_t MIN_BYTES = (size_t)96 << 20, MAX_BYTES = (size_t)1 << 30;

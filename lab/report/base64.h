@@ -2,7 +2,7 @@
 #ifndef ATT_REPORT_BASE64_H
 #define ATT_REPORT_BASE64_H
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 /* Appends the encoding of `count` bytes to `text`, with padding. */
 void att_base64_append(att_text *text, const uint8_t *bytes, size_t count);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 #include "lab/report/sweep.h"
 #include "store/run_list.h"
 

@@ -2,11 +2,11 @@
 
 #include <math.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/quantile.h"
-#include "core/random.h"
-#include "core/ranks.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/quantile.h"
+#include "base/core/random.h"
+#include "base/core/ranks.h"
 
 enum {
     MEASURES = 2, /* tau and rho */

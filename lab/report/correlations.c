@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 /* The runs over which a correlation is computed: all, those of a model, or those of a setting. */
 typedef struct scope {

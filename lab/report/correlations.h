@@ -4,7 +4,7 @@
 
 #include <attscope/lab/sweep.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 
 /* A run as correlations see it. */
 typedef struct att_correlated_run {

@@ -1,7 +1,7 @@
 #include "lab/report/downsample.h"
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 
 static void halve(att_downsampled *rows)
 {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/error.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/io/file.h"
 
 /* Returns the first of the `count` folders that is the same folder on disk as `folder`; NULL if there is none. */
 static const char *find_same(const char *const *folders, int count, const char *folder)

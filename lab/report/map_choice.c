@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 /* An image of a run. All images with the same name in one collection are one picture. */
 typedef struct candidate {

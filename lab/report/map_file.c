@@ -4,8 +4,8 @@
 
 #include <attscope/maps.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "tasks/caption.h"
 
 enum { MAX_SIDE = 4096, MAX_TOKENS = 1 << 16, MAX_HEADS = 1 << 10, MAX_NODES = 1 << 10 };

@@ -4,8 +4,8 @@
 
 #include <attscope/tensors.h>
 
-#include "core/memory.h"
-#include "io/json.h"
+#include "base/core/memory.h"
+#include "base/io/json.h"
 
 /* The tokens of a node and the keys of a query: prefix tokens, then the patches of a window, see attscope/maps.h. */
 typedef struct att_map_layout {

@@ -4,8 +4,8 @@
 
 #include <attscope/maps.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "lab/report/base64.h"
 #include "lab/report/json_members.h"
 #include "lab/report/map_file.h"

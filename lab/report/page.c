@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/io/file.h"
 
 /* Where the bytes of a page go. */
 typedef struct page_sink {

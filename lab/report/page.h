@@ -7,7 +7,7 @@
 
 #include <attscope/context.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 typedef struct att_page {
     const unsigned char *before, *after;

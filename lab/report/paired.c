@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "core/spread.h"
+#include "base/core/spread.h"
 
 static const double pi = 3.14159265358979323846;
 

@@ -7,9 +7,9 @@
 #include <attscope/measure.h>
 #include <attscope/task.h>
 
-#include "core/error.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 #include "lab/report/folders.h"
 #include "lab/report/map_choice.h"
 #include "lab/report/run.h"

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/error.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 
 /* Maximum number of records that the page shows; a chart has no more pixels. */
 enum { MAX_STEPS = 1000, MAX_EPOCHS = 1000, MAX_MEASURES = 100, MAX_WARNINGS = 200 };

@@ -7,9 +7,9 @@
 #include <attscope/measure.h>
 #include <attscope/store.h>
 
-#include "core/error.h"
-#include "core/spread.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/spread.h"
+#include "base/core/text.h"
 #include "lab/report/correlations.h"
 #include "lab/report/sweep.h"
 

@@ -1,9 +1,9 @@
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
-#include "io/file.h"
-#include "io/json.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+#include "base/io/json.h"
 #include "lab/report/sweep.h"
 
 enum { MAX_BYTES = 64 << 20 };

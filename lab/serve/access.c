@@ -5,7 +5,7 @@
 #include <strings.h>
 #include <sys/random.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 static const att_refusal accepted;
 

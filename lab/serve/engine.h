@@ -17,7 +17,7 @@
 #include <attscope/explore.h>
 #include <attscope/lab/json.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 typedef struct att_engine att_engine;
 

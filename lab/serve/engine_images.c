@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/image_codec.h"
-#include "io/png_write.h"
+#include "base/io/image_codec.h"
+#include "base/io/png_write.h"
 #include "lab/serve/engine_parts.h"
 
 enum { THUMBNAIL = 96 };

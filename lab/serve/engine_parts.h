@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "lab/serve/engine.h"
 
 typedef struct att_upload {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/clock.h"
+#include "base/core/clock.h"
 #include "lab/serve/engine_parts.h"
 
 /* --- changes ------------------------------------------------------------------------------------------------------ */

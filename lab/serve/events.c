@@ -3,10 +3,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "io/file.h"
-#include "io/json.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/io/file.h"
+#include "base/io/json.h"
 #include "lab/serve/list.h"
 #include "lab/serve/record.h"
 #include "lab/serve/tail.h"

@@ -4,8 +4,8 @@
 
 #include <attscope/hub.h>
 
-#include "core/error.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/io/file.h"
 #include "lab/serve/engine.h"
 #include "lab/serve/list.h"
 

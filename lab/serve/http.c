@@ -16,9 +16,9 @@
 
 #include <microhttpd.h>
 
-#include "core/clock.h"
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/clock.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 
 enum { POLL_MS = 250, WATCH_MS = 1000, STREAM_BLOCK = 8 << 10, LARGE = 1 << 20 };
 

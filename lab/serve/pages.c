@@ -1,8 +1,8 @@
 /* The pages: the list of runs, the charts of a running training, the report of a run. */
 #include <pthread.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "lab/report/report.h"
 #include "lab/serve/list.h"
 

@@ -2,7 +2,7 @@
 #ifndef ATT_SERVE_QUERY_H
 #define ATT_SERVE_QUERY_H
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 typedef enum att_query_found {
     ATT_QUERY_ABSENT,

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 double att_record_number(const json_t *record, const char *key)
 {

@@ -23,7 +23,7 @@
 
 #include <attscope/lab/json.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 #include "lab/report/page.h"
 #include "lab/serve/site.h"
 

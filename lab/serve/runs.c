@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/io/file.h"
 #include "lab/report/json_members.h"
 #include "lab/serve/list.h"
 #include "lab/serve/summary.h"

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "lab/serve/list.h"
 
 enum { MOST_PORTS = 100, BACKLOG = 128, URL = 128 };

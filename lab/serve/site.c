@@ -10,10 +10,10 @@
 #include <attscope/lab/names.h>
 #include <attscope/network.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 
 /* The most runs that a site lists. A folder with more is hardly a folder of runs. */
 enum { MOST_RUNS = 10000 };

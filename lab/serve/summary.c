@@ -7,10 +7,10 @@
 #include <attscope/lab/runs.h>
 #include <attscope/lab/yaml.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 #include "lab/report/run.h"
 #include "lab/serve/record.h"
 #include "store/lines.h"

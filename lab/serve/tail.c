@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "io/system.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/io/system.h"
 
 enum { CHUNK = 16 << 10, LONGEST_LINE = 16 << 20 };
 

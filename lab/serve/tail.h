@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 enum { ATT_TAIL_CHECKED = 64 };
 

@@ -1,5 +1,5 @@
 /* In place of http.c in a build without libmicrohttpd. */
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/serve/http.h"
 
 att_status att_http_check(att_context *context)

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "backend/plugin.h"
-#include "core/context.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/names.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/names.h"
 #include "graph/registry.h"
 
 const att_backend *att_backend_find(const att_context *context, const char *name)

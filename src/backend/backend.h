@@ -3,7 +3,7 @@
 #define ATT_BACKEND_BACKEND_H
 
 #include "backend/kernel.h"
-#include "core/export.h"
+#include "base/core/export.h"
 
 /* Recordings of kernel calls and clears, which are repeated at less cost than the calls themselves. From begin() to
  * end(), which one thread calls, calls and clears take no effect but are recorded; copies are not allowed. replay()

@@ -8,7 +8,7 @@
 
 #include <attscope/update.h>
 
-#include "core/export.h"
+#include "base/core/export.h"
 #include "graph/op.h"
 
 /* The problem that a kernel is prepared for: one node at one group size. A sample value of shape s lies in memory as

@@ -5,8 +5,8 @@
 
 #include <attscope/version.h>
 
-#include "core/error.h"
-#include "core/plugin.h"
+#include "base/core/error.h"
+#include "base/core/plugin.h"
 
 att_status att_backend_load(att_context *context, const char *name, const att_backend **backend)
 {

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "comm/comm.h"
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/comm/comm.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 
 enum { REASON = 240 }; /* bytes of a reason with the final 0 */
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 
 static const char list_name[] = "val_annotations.txt", images_name[] = "images/", test_images[] = "test/images/";
 

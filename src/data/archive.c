@@ -1,14 +1,14 @@
 /* Class folders in an archive. */
-#include "io/archive.h"
+#include "base/io/archive.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/image_codec.h"
 #include "data/annotations.h"
 #include "data/tar_set.h"
-#include "io/image_codec.h"
 
 typedef struct archive_source {
     att_archive *archive;

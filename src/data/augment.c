@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "data/pixels.h"
 
 /* The magnitude at which an operation has its full strength. */

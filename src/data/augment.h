@@ -4,7 +4,7 @@
 
 #include <attscope/data.h>
 
-#include "core/random.h"
+#include "base/core/random.h"
 #include "data/geometry.h"
 
 /* The operations of RandAugment, in timm's order. */

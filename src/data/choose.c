@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "data/dataset.h"
 
 typedef struct choice {

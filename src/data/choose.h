@@ -4,7 +4,7 @@
 
 #include <attscope/data.h>
 
-#include "core/export.h"
+#include "base/core/export.h"
 
 enum { ATT_MAX_CHOSEN = 65536 };
 

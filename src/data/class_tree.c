@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "data/annotations.h"
 #include "data/devkit.h"
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/names.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/names.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 
 enum { MAX_MAP_BYTES = 16 << 20, MAX_CLASSES = 1 << 20 };
 

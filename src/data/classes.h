@@ -4,7 +4,7 @@
 
 #include <attscope/data.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 
 typedef struct att_class_entry {
     const char *name;

@@ -1,7 +1,7 @@
 /* Compares a data set's classes with those of a network or a training. */
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "data/dataset.h"
 
 static bool numbers_agree(const att_dataset *dataset, int classes)

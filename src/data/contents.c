@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/names.h"
-#include "core/random.h"
+#include "base/core/error.h"
+#include "base/core/names.h"
+#include "base/core/random.h"
 #include "data/dataset.h"
 
 /* --- images ------------------------------------------------------------------------------------------------------- */

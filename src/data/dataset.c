@@ -5,12 +5,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/error.h"
-#include "core/random.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/random.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 #include "data/splits.h"
 #include "data/tar_set.h"
-#include "io/file.h"
 
 static const att_data_format *const formats[] = {&att_data_idx,    &att_data_cifar10,       &att_data_cifar100,
                                                  &att_data_stl10,  &att_data_split_archive, &att_data_tars,

@@ -4,10 +4,10 @@
 
 #include <attscope/data.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
+#include "base/io/image_codec.h"
 #include "data/classes.h"
 #include "data/splits.h"
-#include "io/image_codec.h"
 
 /* One data format. The source file of a format ends in a constant of this type. */
 typedef struct att_data_format {

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/names.h"
-#include "core/text.h"
-#include "io/archive.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/names.h"
+#include "base/core/text.h"
+#include "base/io/archive.h"
+#include "base/io/file.h"
 
 #define KIT "ILSVRC2012_devkit_t12"
 #define TRUTH "data/ILSVRC2012_validation_ground_truth.txt"

@@ -4,8 +4,8 @@
 
 #include <attscope/data.h>
 
-#include "core/random.h"
-#include "io/image_codec.h"
+#include "base/core/random.h"
+#include "base/io/image_codec.h"
 
 /* Draws one of the `count` boxes of an image. Returns false if each attempted box was at least as wide or as high as
  * the image. */

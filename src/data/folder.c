@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 #include "data/annotations.h"
-#include "io/file.h"
 
 /* Bounds the recursion. */
 enum { MAX_DEPTH = 32 };

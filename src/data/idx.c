@@ -1,13 +1,13 @@
 /* Pairs of IDX files under the names of MNIST and its relatives. */
-#include "io/idx.h"
-#include "core/names.h"
+#include "base/io/idx.h"
+#include "base/core/names.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
+#include "base/io/file.h"
 #include "data/dataset.h"
-#include "io/file.h"
 
 /* Limit of one decompressed file. */
 static const size_t max_bytes = (size_t)8 << 30;

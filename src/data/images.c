@@ -4,12 +4,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/error.h"
-#include "core/random.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/random.h"
+#include "base/core/text.h"
+#include "base/io/archive_source.h"
+#include "base/io/system.h"
 #include "data/class_tree.h"
-#include "io/archive_source.h"
-#include "io/system.h"
 
 /* --- one file ----------------------------------------------------------------------------------------------------- */
 

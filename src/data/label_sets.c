@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+#include "base/io/json.h"
 #include "data/dataset.h"
 #include "data/devkit.h"
-#include "io/file.h"
-#include "io/json.h"
 
 enum { MOST_BYTES = 64 << 20 };
 

@@ -6,7 +6,7 @@
 
 #include <attscope/data.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 
 /* Image i of the data set has the classes labels[first[i]] to labels[first[i + 1] - 1]; none: it is not judged. */
 typedef struct att_label_sets {

@@ -4,12 +4,12 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "core/clock.h"
-#include "core/context.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/random.h"
-#include "core/threads.h"
+#include "base/core/clock.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
+#include "base/core/threads.h"
 #include "data/agreement.h"
 #include "data/dataset.h"
 #include "data/make.h"

@@ -1,6 +1,6 @@
 #include "data/make.h"
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 typedef struct need_arguments {
     const att_transform_options *transform;

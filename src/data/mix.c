@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF

@@ -4,7 +4,7 @@
 
 #include <attscope/data.h>
 
-#include "core/random.h"
+#include "base/core/random.h"
 #include "data/share.h"
 
 /* Returns ERR_ARGUMENT if an option is out of range. */

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/archive.h"
+#include "base/io/file.h"
 #include "data/packed_pickle.h"
-#include "io/archive.h"
-#include "io/file.h"
 
 /* FIRST_FILES: how many files of an archive are examined. The official archives have at most ten files. */
 enum { FIRST_FILES = 12, MAX_LABELS = 256, DIGITS = 4, MAX_FILE_NAME = 64 };

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
-#include "io/pickle_numpy.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/pickle_numpy.h"
 
 /* Returns the list stored under `key`; NULL if there is none. */
 static const att_pickle_value *find_list(const att_pickle *pickle, att_pickle_ref root, const char *key)

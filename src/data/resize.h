@@ -8,7 +8,7 @@
 
 #include <attscope/data.h>
 
-#include "io/image_codec.h"
+#include "base/io/image_codec.h"
 
 /* Crops the box `from` out of an image, resizes it to width x height pixels, and writes the part `window` of the result
  * to `out`, [window.height][window.width][channels]. Pixels outside of `from` have no influence. `from` lies within the

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/io/json.h"
 #include "data/class_tree.h"
 #include "data/tar_index.h"
-#include "io/json.h"
 
 enum { MAX_LABEL_FILE = 2 * ATT_SHARD_MOST_NAME, MAX_JSON = 1 << 20 };
 

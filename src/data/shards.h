@@ -8,8 +8,8 @@
 #ifndef ATT_DATA_SHARDS_H
 #define ATT_DATA_SHARDS_H
 
+#include "base/io/archive.h"
 #include "data/tar_index.h"
-#include "io/archive.h"
 
 enum { ATT_SHARD_MOST_NAME = 255 }; /* bytes of a class name */
 

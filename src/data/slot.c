@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 
 static att_status make_fields(att_slot *slot)
 {

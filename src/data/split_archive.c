@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "data/dataset.h"
 
 static const char *const endings[] = {".tar.gz", ".tgz", ".tar", ".zip"};

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "data/dataset.h"
 
 static const char *const any_split[ATT_SPLITS + 1] = {"train", "training", "val",     "validation",

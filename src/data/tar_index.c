@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "core/random.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/random.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 #include "data/shards.h"
-#include "io/file.h"
 
 static const char magic[] = "attscope tars 3\n";
 enum { MAGIC = sizeof magic - 1, HEAD = MAGIC + 8 };

@@ -18,7 +18,7 @@
 
 #include <attscope/context.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 
 typedef struct att_tar_file {
     const char *name; /* path relative to the folder of the set */

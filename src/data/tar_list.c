@@ -11,14 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/random.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/random.h"
+#include "base/core/text.h"
+#include "base/io/archive.h"
+#include "base/io/archive_source.h"
+#include "base/io/file.h"
 #include "data/class_tree.h"
 #include "data/shards.h"
-#include "io/archive.h"
-#include "io/archive_source.h"
-#include "io/file.h"
 
 enum { LEAST_FILES = 1000 }; /* a list of fewer files is quickly made */
 

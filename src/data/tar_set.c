@@ -8,13 +8,13 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/archive_source.h"
+#include "base/io/file.h"
+#include "base/io/json.h"
 #include "data/class_tree.h"
 #include "data/tar_index.h"
-#include "io/archive_source.h"
-#include "io/file.h"
-#include "io/json.h"
 
 static const char info_name[] = "_info.json", kit_name[] = "ILSVRC2012_devkit";
 

@@ -7,12 +7,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+#include "base/io/system.h"
 #include "data/annotations.h"
 #include "data/tar_list.h"
-#include "io/file.h"
-#include "io/system.h"
 
 typedef struct tars_source {
     att_tar_set set;

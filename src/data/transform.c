@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/random.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
 #include "data/augment.h"
 #include "data/erase.h"
 #include "data/geometry.h"

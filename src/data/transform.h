@@ -4,7 +4,7 @@
 
 #include <attscope/data.h>
 
-#include "io/image_codec.h"
+#include "base/io/image_codec.h"
 
 /* Returns ERR_ARGUMENT if an option is out of range. */
 att_status att_transform_check(att_context *context, const att_transform_options *options);

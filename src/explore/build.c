@@ -6,7 +6,7 @@
 
 #include <attscope/ops.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "explore/explorer.h"
 #include "graph/graph.h"
 #include "measure/clone.h"

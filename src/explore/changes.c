@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "explore/explorer.h"
 
 static att_status fail_number(const att_explorer *explorer, const char *what, int number, int64_t count)

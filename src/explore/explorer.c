@@ -1,5 +1,5 @@
 #include "explore/explorer.h"
-#include "core/error.h"
+#include "base/core/error.h"
 #include "graph/graph.h"
 #include "network/network.h"
 

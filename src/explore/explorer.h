@@ -4,7 +4,7 @@
 
 #include <attscope/explore.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "ops/attention.h"
 #include "train/inference.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "explore/explorer.h"
 
 att_row_options att_row_options_defaults(void)

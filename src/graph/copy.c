@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "graph/graph.h"
 
 static bool copy_list(att_context *context, void *to, const void *from, int count, int *capacity, size_t size)

@@ -1,5 +1,5 @@
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "graph/graph.h"
 
 static double value_bytes(const att_graph *graph, att_value value)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 /* Limits on the element count of a value, so that the byte counts of many values together fit into 64 bits. Inputs (per
  * sample), parameters and constants have at most MOST_KEPT elements; other values, such as attention probabilities,

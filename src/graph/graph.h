@@ -2,7 +2,7 @@
 #ifndef ATT_GRAPH_GRAPH_H
 #define ATT_GRAPH_GRAPH_H
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "graph/op.h"
 #include "graph/registry.h"
 

@@ -8,7 +8,7 @@
 
 #include <attscope/graph.h>
 
-#include "core/export.h"
+#include "base/core/export.h"
 
 /* Type and shape of a value, as ops and kernels see it; the shape of one sample for kind SAMPLE. rank -1 marks an
  * optional input that is absent or, for kernels, an output that nobody reads; its pointer is then NULL. */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/context.h"
+#include "base/core/context.h"
 
 const att_op *att_registry_op(const att_context *context, const char *name)
 {

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "io/file.h"
-#include "io/system.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/io/file.h"
+#include "base/io/system.h"
 
 enum { MOST_REF = 1 << 10 };
 

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "io/file.h"
+#include "base/io/file.h"
 
 const char *const att_certificate_files[] = {"/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Arch, Gentoo */
                                              "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora, Red Hat */

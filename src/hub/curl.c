@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "hub/certificates.h"
 #include "hub/transport.h"
 

@@ -8,11 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/context.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 
 enum { MOST_REDIRECTS = 10, MOST_FAILURES = 5, READ_BYTES = 1 << 16 };
 

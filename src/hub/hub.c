@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "core/context.h"
-#include "core/error.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
 #include "hub/name.h"
 #include "hub/repository.h"
 #include "hub/torchvision.h"

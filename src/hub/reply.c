@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 #include "hub/transport.h"
 
 void att_reply_clear(att_reply *reply)

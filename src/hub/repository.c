@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+#include "base/io/json.h"
 #include "hub/cache.h"
 #include "hub/download.h"
-#include "io/file.h"
-#include "io/json.h"
 
 enum { MOST_INDEX = 16 << 20, MOST_SHARDS = 1000 };
 

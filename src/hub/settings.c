@@ -6,11 +6,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 #include "hub/url.h"
-#include "io/file.h"
 
 enum { DEFAULT_SECONDS = 10, PAUSE_MS = 250, MOST_TOKEN_FILE = 1 << 12 };
 

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/names.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/names.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 #include "hub/download.h"
-#include "io/file.h"
 #include "models/torchvision.h"
 
 enum { FULL_NAME = 128, HASH_DIGITS = 8 };

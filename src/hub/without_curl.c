@@ -1,5 +1,5 @@
 /* Compiled in place of curl.c if libcurl is not there. */
-#include "core/error.h"
+#include "base/core/error.h"
 #include "hub/transport.h"
 
 static att_status fail_missing(att_context *context)

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/random.h"
-#include "core/spread.h"
-#include "core/text.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
+#include "base/core/spread.h"
+#include "base/core/text.h"
 #include "measure/list.h"
 #include "measure/skips.h"
 

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/quantile.h"
+#include "base/core/quantile.h"
 #include "measure/list.h"
 #include "ops/attention.h"
 

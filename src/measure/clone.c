@@ -1,6 +1,6 @@
 #include "measure/clone.h"
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 /* What is known of a value. */
 typedef struct att_cloned {

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/quantile.h"
+#include "base/core/quantile.h"
 #include "measure/list.h"
 
 /* The statistics in the order of their series. Each statistic has one series per gate. */

@@ -3,9 +3,9 @@
 
 #include <attscope/ops.h>
 
-#include "core/memory.h"
-#include "core/quantile.h"
-#include "core/random.h"
+#include "base/core/memory.h"
+#include "base/core/quantile.h"
+#include "base/core/random.h"
 #include "measure/list.h"
 #include "ops/attention.h"
 

@@ -3,7 +3,7 @@
 
 #include <attscope/measure.h>
 
-#include "io/json.h"
+#include "base/io/json.h"
 
 /* --- as JSON ------------------------------------------------------------------------------------------------------ */
 

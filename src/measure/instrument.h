@@ -6,8 +6,8 @@
 #include <attscope/measure.h>
 #include <attscope/ops.h>
 
-#include "core/error.h"
-#include "core/export.h"
+#include "base/core/error.h"
+#include "base/core/export.h"
 #include "graph/graph.h"
 
 /* Returns ERR_ARGUMENT if a member is missing or invalid. The name has been checked already. */

@@ -1,7 +1,7 @@
 #include "measure/list.h"
 
-#include "core/details.h"
-#include "core/error.h"
+#include "base/core/details.h"
+#include "base/core/error.h"
 
 #define ATT_INSTRUMENT_ADDRESS(name) &att_instrument_##name,
 static const att_instrument *const instruments[] = {ATT_INSTRUMENT_LIST(ATT_INSTRUMENT_ADDRESS)};

@@ -2,7 +2,7 @@
 #ifndef ATT_MEASURE_LIST_H
 #define ATT_MEASURE_LIST_H
 
-#include "core/catalog.h"
+#include "base/core/catalog.h"
 #include "measure/instrument.h"
 
 #define ATT_INSTRUMENT_LIST(X) \

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/clock.h"
-#include "core/error.h"
+#include "base/core/clock.h"
+#include "base/core/error.h"
 #include "measure/list.h"
 #include "measure/selection.h"
 #include "measure/study.h"

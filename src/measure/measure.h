@@ -6,8 +6,8 @@
 #include <attscope/measure.h>
 #include <attscope/progress.h>
 
-#include "core/memory.h"
-#include "core/spread.h"
+#include "base/core/memory.h"
+#include "base/core/spread.h"
 #include "graph/graph.h"
 #include "measure/states.h"
 

@@ -4,9 +4,9 @@
 
 #include <attscope/ops.h>
 
-#include "core/memory.h"
-#include "core/random.h"
-#include "core/spread.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
+#include "base/core/spread.h"
 #include "measure/list.h"
 #include "measure/paths.h"
 

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "measure/paths_walk.h"
 #include "ops/combine.h"
 #include "ops/list.h"

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "measure/paths_walk.h"
 #include "ops/combine.h"
 #include "ops/cosine_heads.h"

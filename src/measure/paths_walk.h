@@ -6,7 +6,7 @@
 #include <attscope/measure.h>
 #include <attscope/ops.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "measure/paths.h"
 #include "ops/attention.h"
 

@@ -3,7 +3,7 @@
 
 #include <attscope/ops.h>
 
-#include "core/quantile.h"
+#include "base/core/quantile.h"
 #include "measure/list.h"
 #include "measure/variants.h"
 

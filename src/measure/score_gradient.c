@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/spread.h"
-#include "core/text.h"
+#include "base/core/memory.h"
+#include "base/core/spread.h"
+#include "base/core/text.h"
 #include "measure/list.h"
 #include "measure/moments.h"
 #include "measure/study.h"

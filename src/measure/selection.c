@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/details.h"
-#include "core/memory.h"
-#include "core/text.h"
+#include "base/core/details.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
 #include "measure/list.h"
 
 static att_status unknown_instrument(att_context *context, const char *name)

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/memory.h"
-#include "core/ranks.h"
-#include "core/spread.h"
+#include "base/core/memory.h"
+#include "base/core/ranks.h"
+#include "base/core/spread.h"
 #include "measure/list.h"
 #include "measure/skips.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "measure/clone.h"
 #include "tasks/score.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/threads.h"
+#include "base/core/threads.h"
 
 enum { CACHE_LINE = 64 };
 

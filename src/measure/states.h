@@ -3,7 +3,7 @@
 #ifndef ATT_MEASURE_STATES_H
 #define ATT_MEASURE_STATES_H
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "measure/instrument.h"
 
 typedef struct att_states {

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/spread.h"
+#include "base/core/spread.h"
 #include "measure/list.h"
 #include "measure/stiffness.h"
 

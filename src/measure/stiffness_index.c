@@ -7,8 +7,8 @@
 #include <attscope/ops.h>
 #include <attscope/spectrum.h>
 
-#include "core/memory.h"
-#include "core/spread.h"
+#include "base/core/memory.h"
+#include "base/core/spread.h"
 #include "measure/list.h"
 #include "measure/vjp.h"
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/clock.h"
-#include "core/text.h"
+#include "base/core/clock.h"
+#include "base/core/text.h"
 
 att_status att_study_tell(const att_study_job *job, int64_t done, int64_t all)
 {

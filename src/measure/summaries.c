@@ -5,7 +5,7 @@
 #include <attscope/nn.h>
 #include <attscope/ops.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 #include "measure/instrument.h"
 #include "models/family.h"
 #include "ops/attention.h"

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "core/spread.h"
+#include "base/core/spread.h"
 #include "measure/list.h"
 #include "measure/stiffness.h"
 

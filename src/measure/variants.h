@@ -3,7 +3,7 @@
 #ifndef ATT_MEASURE_VARIANTS_H
 #define ATT_MEASURE_VARIANTS_H
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "measure/instrument.h"
 
 /* Calls X(skip, mlp, norms, name) for every variant. Without norms, the norms in the blocks are the identity. */

@@ -4,7 +4,7 @@
 
 #include <attscope/ops.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 
 #define X "vjp.x"
 #define SEED "vjp.seed"

@@ -11,8 +11,8 @@
 
 #include <attscope/ops.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "models/checkpoint.h"
 #include "models/foreign_tensors.h"
 #include "models/patches.h"

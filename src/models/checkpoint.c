@@ -5,7 +5,7 @@
 #include <attscope/models.h>
 #include <attscope/nn.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 

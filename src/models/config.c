@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "models/family.h"
 
 att_config att_config_none(void)

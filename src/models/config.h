@@ -5,9 +5,9 @@
 
 #include <attscope/models.h>
 
-#include "core/options.h"
-#include "core/text.h"
-#include "io/json.h"
+#include "base/core/options.h"
+#include "base/core/text.h"
+#include "base/io/json.h"
 
 typedef struct att_config {
     char name[128]; /* the network's name with its tag, as the source spells it; "": not given */

@@ -4,7 +4,7 @@
 
 #include <attscope/options.h>
 
-#include "core/export.h"
+#include "base/core/export.h"
 
 /* Lists the modules and the extra layer that the options add to a network, for people: "cb, extra layer
  * attn"; "" if there are none. Returns `text`. */

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "models/checkpoint.h"
 
 const att_module *att_detected_find(const att_context *context, const char *name, const char *branch,

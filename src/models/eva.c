@@ -6,7 +6,7 @@
 
 #include <attscope/nn.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "models/eva.h"
 #include "models/patches.h"
 #include "models/token_ends.h"

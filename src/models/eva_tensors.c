@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "models/checkpoint.h"
 #include "models/eva.h"
 #include "models/patches.h"

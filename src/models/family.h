@@ -8,7 +8,7 @@
 #include <attscope/models.h>
 #include <attscope/nn.h>
 
-#include "core/options.h"
+#include "base/core/options.h"
 #include "models/config.h"
 #include "models/foreign_tensors.h"
 #include "models/module_options.h"

@@ -1,7 +1,7 @@
 #include "models/foreign_tensors.h"
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "models/checkpoint.h"
 #include "tasks/task.h"
 

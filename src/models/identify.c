@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "models/patches.h"
 
 void att_identify_disambiguate(const att_identification *s, const att_family *family, const att_option_values *own,

@@ -6,8 +6,8 @@
 #ifndef ATT_MODELS_IDENTIFY_H
 #define ATT_MODELS_IDENTIFY_H
 
-#include "core/text.h"
-#include "io/tensors.h"
+#include "base/core/text.h"
+#include "base/io/tensors.h"
 #include "models/config.h"
 #include "models/family.h"
 

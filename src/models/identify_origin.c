@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 
 static const char VARIANT[] = "the model's defaults";
 static const char TENSORS[] = "the tensors", IMPLIED[] = "following from these";

@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "core/error.h"
-#include "io/json.h"
+#include "base/core/error.h"
+#include "base/io/json.h"
 #include "models/config.h"
 #include "models/family.h"
 

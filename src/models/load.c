@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
 #include "models/checkpoint.h"
 #include "models/family.h"
 

@@ -7,7 +7,7 @@
 
 #include <attscope/ops.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "models/checkpoint.h"
 #include "models/detected_modules.h"
 #include "models/family.h"

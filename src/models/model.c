@@ -3,9 +3,9 @@
 
 #include <attscope/ops.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/names.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/names.h"
 #include "graph/graph.h"
 #include "models/config.h"
 #include "models/family.h"

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
-#include "io/json.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/json.h"
 #include "models/checkpoint.h"
 
 enum { MAP_SIDE = 8, NAME_BYTES = 256, MOST_RATIOS = 8, MOST_WIDTHS = 8, MOST_HIDDEN = 1 << 16 };

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-#include "core/error.h"
-#include "core/options.h"
+#include "base/core/error.h"
+#include "base/core/options.h"
 #include "models/checkpoint.h"
 
 att_status att_patches_check(att_context *context, const int img_size[2], const int patch_size[2])

@@ -14,7 +14,7 @@
 
 #include <attscope/nn.h>
 
-#include "core/options.h"
+#include "base/core/options.h"
 
 enum { ATT_STAGES = 4, ATT_BLOCKS = 1024, ATT_MOST_MODULES = 4 };
 

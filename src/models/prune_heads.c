@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "models/family.h"
 
 static att_status list_degenerate(const att_position_heads *heads, int layer, att_head_place *places, int most,

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "data/filter.h"
 
 /* One pass of the separable resize: resamples `lines` lines from `from` to `to` samples each. */

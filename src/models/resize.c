@@ -1,7 +1,7 @@
 #include <attscope/nn.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "models/family.h"
 
 /* Resamples the parameters that depend on the image size. */

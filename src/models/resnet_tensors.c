@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "models/checkpoint.h"
 #include "models/detected_modules.h"
 #include "models/foreign_tensors.h"

@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/text.h"
-#include "io/file.h"
-#include "io/json.h"
-#include "io/yaml.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+#include "base/io/json.h"
+#include "base/io/yaml.h"
 #include "models/config.h"
 #include "models/family.h"
 #include "models/timm.h"

@@ -5,7 +5,7 @@
 
 #include <attscope/ops.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "nn/gates.h"
 
 /* --- modules ----------------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "models/checkpoint.h"
 #include "models/foreign_tensors.h"
 #include "models/patches.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 static const char V1[] = "IMAGENET1K_V1", V2[] = "IMAGENET1K_V2";
 

@@ -8,7 +8,7 @@
 #include <attscope/nn.h>
 #include <attscope/ops.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "models/family.h"
 #include "models/patches.h"
 #include "models/token_ends.h"

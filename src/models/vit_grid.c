@@ -1,7 +1,7 @@
 /* The grid of patches of a ViT's position embedding, or of its tables of relative positions. */
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "models/checkpoint.h"
 #include "models/patches.h"
 #include "models/position_grid.h"

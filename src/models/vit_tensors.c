@@ -4,8 +4,8 @@
 
 #include <attscope/nn.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "models/checkpoint.h"
 #include "models/detected_modules.h"
 #include "models/patches.h"

@@ -3,11 +3,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/names.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/names.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 #include "network/network.h"
 
 /* A list under construction; the names lie in the arena. */

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/random.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
 #include "train/inference.h"
 
 /* Two networks that answer the same images. */

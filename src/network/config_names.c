@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/names.h"
-#include "core/text.h"
-#include "io/file.h"
-#include "io/json.h"
+#include "base/core/error.h"
+#include "base/core/names.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+#include "base/io/json.h"
 #include "network/network.h"
 
 enum { MOST_CONFIG = 1 << 20, MOST_CLASSES = 1 << 20 };

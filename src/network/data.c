@@ -1,9 +1,9 @@
 /* Opens data sets for a network and compares their classes. */
 #include <string.h>
 
-#include "core/error.h"
-#include "core/names.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/names.h"
+#include "base/core/text.h"
 #include "data/classes.h"
 #include "network/network.h"
 

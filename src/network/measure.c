@@ -1,5 +1,5 @@
 /* Figures of a few images. */
-#include "core/error.h"
+#include "base/core/error.h"
 #include "measure/selection.h"
 #include "network/network.h"
 

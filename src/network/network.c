@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/io/tensors.h"
 #include "data/transform.h"
-#include "io/tensors.h"
 #include "weights/weights.h"
 
 att_network_options att_network_options_defaults(void)

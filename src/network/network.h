@@ -5,7 +5,7 @@
 #include <attscope/checkpoint.h>
 #include <attscope/network.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "train/inference.h"
 
 enum { ATT_NETWORK_PATH = 4096 };

@@ -3,9 +3,9 @@
 
 #include <attscope/ops.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
 #include "graph/graph.h"
 #include "models/family.h"
 #include "network/network.h"

@@ -1,6 +1,6 @@
 /* Puts images into network->pixels in the layout that the network takes. */
-#include "core/error.h"
-#include "core/threads.h"
+#include "base/core/error.h"
+#include "base/core/threads.h"
 #include "data/transform.h"
 #include "network/network.h"
 

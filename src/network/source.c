@@ -1,9 +1,9 @@
 #include <sys/stat.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 #include "hub/hub.h"
-#include "io/file.h"
 #include "network/network.h"
 
 /* Finds the first of the usual checkpoint files in a folder. */

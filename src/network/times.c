@@ -1,6 +1,6 @@
 /* Times of the operations of one run. */
-#include "core/context.h"
-#include "core/error.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
 #include "network/network.h"
 
 typedef struct timed {

@@ -1,5 +1,5 @@
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "models/family.h"
 #include "network/network.h"
 #include "weights/weights.h"

@@ -3,7 +3,7 @@
  * Attention", ICCV 2023. */
 #include <attscope/ops.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "graph/graph.h"
 #include "nn/width.h"
 

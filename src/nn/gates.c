@@ -2,7 +2,7 @@
 
 #include <attscope/ops.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "graph/graph.h"
 #include "nn/gates.h"
 

@@ -4,11 +4,11 @@
 
 #include <attscope/nn.h>
 
-#include "core/catalog.h"
-#include "core/details.h"
-#include "core/error.h"
-#include "core/names.h"
-#include "core/text.h"
+#include "base/core/catalog.h"
+#include "base/core/details.h"
+#include "base/core/error.h"
+#include "base/core/names.h"
+#include "base/core/text.h"
 #include "graph/graph.h"
 #include "nn/list.h"
 #include "nn/module.h"

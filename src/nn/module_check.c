@@ -1,7 +1,7 @@
 /* Checks a module's descriptor before it is registered. */
-#include "core/catalog.h"
-#include "core/details.h"
-#include "core/error.h"
+#include "base/core/catalog.h"
+#include "base/core/details.h"
+#include "base/core/error.h"
 #include "nn/module.h"
 
 #define PLACE_BIT(name, bit, rank, text) | (bit)

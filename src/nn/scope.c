@@ -4,7 +4,7 @@
 
 #include <attscope/nn.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "graph/graph.h"
 
 att_scope att_scope_root(att_graph *graph)

@@ -1,4 +1,4 @@
-#include "core/error.h"
+#include "base/core/error.h"
 #include "graph/graph.h"
 #include "ops/attention_cases.h"
 #include "ops/attention_rule.h"

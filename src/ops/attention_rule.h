@@ -2,7 +2,7 @@
 #ifndef ATT_OPS_ATTENTION_RULE_H
 #define ATT_OPS_ATTENTION_RULE_H
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "ops/attention.h"
 
 /* A node has no inputs for terms, or all three, of which some may be absent, or these and one for the terms of keys. */

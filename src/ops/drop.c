@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/random.h"
+#include "base/core/random.h"
 #include "graph/graph.h"
 #include "ops/attention.h"
 #include "ops/cases.h"

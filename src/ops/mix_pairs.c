@@ -1,7 +1,7 @@
 #include "ops/mix_pairs.h"
 #include <attscope/ops.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "graph/graph.h"
 #include "ops/cases.h"
 #include "ops/list.h"

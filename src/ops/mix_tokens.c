@@ -1,4 +1,4 @@
-#include "core/error.h"
+#include "base/core/error.h"
 #include "ops/cases.h"
 #include "ops/list.h"
 #include "ops/mixing_rule.h"

@@ -1,7 +1,7 @@
 #include "ops/mixing.h"
 #include <attscope/ops.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "graph/graph.h"
 #include "ops/attention_rule.h"
 #include "ops/drop.h"

@@ -2,7 +2,7 @@
 #ifndef ATT_OPS_MIXING_RULE_H
 #define ATT_OPS_MIXING_RULE_H
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "ops/mixing.h"
 
 /* Input i has a row for each token of the grid, with `heads` heads side by side. */

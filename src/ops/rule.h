@@ -2,7 +2,7 @@
 #ifndef ATT_OPS_RULE_H
 #define ATT_OPS_RULE_H
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "graph/op.h"
 #include "ops/activation.h"
 

@@ -2,7 +2,7 @@
 #include "ops/conv2d.h"
 #include "ops/pool.h"
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 int64_t att_window_count(int64_t size, int64_t extent, int64_t stride, int64_t padding)
 {

@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "passes/passes.h"
 
 /* A summed value, and the parameter or total that it contributes to. owner: index of the parameter, or parameter count

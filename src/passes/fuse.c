@@ -1,4 +1,4 @@
-#include "core/error.h"
+#include "base/core/error.h"
 #include "passes/passes.h"
 
 /* The first reader of `value` that is not an observer; -1 if there is none. */

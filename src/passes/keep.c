@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "passes/seconds.h"
 #include "passes/segment.h"
 

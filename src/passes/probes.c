@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "passes/passes.h"
 
 /* needed[value]: something other than a probe depends on the value. */

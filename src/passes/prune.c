@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "passes/passes.h"
 
 static void replace_everywhere(att_graph *graph, att_value old, att_value new)

@@ -1,4 +1,4 @@
-#include "core/error.h"
+#include "base/core/error.h"
 #include "passes/keep.h"
 #include "passes/reorder.h"
 #include "passes/segment.h"

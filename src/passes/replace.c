@@ -1,4 +1,4 @@
-#include "core/error.h"
+#include "base/core/error.h"
 #include "passes/passes.h"
 #include "passes/pattern.h"
 #include "passes/reorder.h"

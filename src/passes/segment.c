@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "passes/reorder.h"
 
 bool att_node_reduces(const att_graph *graph, const att_node *node)

@@ -1,7 +1,7 @@
-#include "core/context.h"
-#include "core/error.h"
-#include "core/random.h"
-#include "core/text.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "base/core/random.h"
+#include "base/core/text.h"
 #include "plan/plan.h"
 
 static uint64_t mix(uint64_t hash, uint64_t value)

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "plan/plan.h"
 
 /* Whether what reductions add to gradients is the share of this process, as lanes are. Otherwise they see the samples

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "ops/attention.h"
 #include "plan/plan.h"
 

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "passes/segment.h"
 #include "plan/plan.h"
 

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "plan/plan.h"
 
 /* Steps that run once are usually few and small; there are many only if many weights are derived separately. Threads

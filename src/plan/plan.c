@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "core/context.h"
-#include "core/error.h"
-#include "core/random.h"
-#include "core/text.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "base/core/random.h"
+#include "base/core/text.h"
 #include "passes/passes.h"
 #include "passes/segment.h"
 #include "patterns/list.h"

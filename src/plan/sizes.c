@@ -1,5 +1,5 @@
-#include "core/context.h"
-#include "core/error.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
 #include "plan/plan.h"
 
 static const att_desc *desc_of(const att_graph *graph, att_value value)

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "plan/units.h"
 
 static bool same_descs(const att_desc *a, const att_desc *b, int count)

@@ -2,7 +2,7 @@
 #include <attscope/context.h>
 
 #include "backend/backend.h"
-#include "core/context.h"
+#include "base/core/context.h"
 #include "graph/registry.h"
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/wide.h"

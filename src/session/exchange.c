@@ -1,11 +1,11 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "comm/comm.h"
-#include "core/clock.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/threads.h"
+#include "base/comm/comm.h"
+#include "base/core/clock.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/threads.h"
 #include "session/session.h"
 
 /* Gradients of a segment travel between the processes while the segment's last groups, and then the next segment, run.

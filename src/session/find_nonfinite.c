@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "session/session.h"
 
 /* Index of the first element that is not finite; -1: all are finite. */

@@ -1,5 +1,5 @@
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "session/session.h"
 
 typedef struct fitting {

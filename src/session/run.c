@@ -1,5 +1,5 @@
-#include "core/clock.h"
-#include "core/error.h"
+#include "base/core/clock.h"
+#include "base/core/error.h"
 #include "session/session.h"
 
 /* --- one call ---------------------------------------------------------------------------------------------------- */

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "core/clock.h"
-#include "core/context.h"
-#include "core/error.h"
+#include "base/core/clock.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
 
 static size_t counter_count(const att_runner *runner)
 {

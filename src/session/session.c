@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/names.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/names.h"
+#include "base/core/text.h"
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */
 

@@ -2,7 +2,7 @@
 #ifndef ATT_SESSION_SESSION_H
 #define ATT_SESSION_SESSION_H
 
-#include "core/threads.h"
+#include "base/core/threads.h"
 #include "plan/plan.h"
 #include "session/runner.h"
 #include "weights/gradient.h"

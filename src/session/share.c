@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "comm/comm.h"
-#include "core/error.h"
+#include "base/comm/comm.h"
+#include "base/core/error.h"
 #include "session/session.h"
 
 /* What a session shares with other processes besides gradients: rows of a batch. */

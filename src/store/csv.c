@@ -1,11 +1,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/text.h"
-#include "io/file.h"
-#include "io/json.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+#include "base/io/json.h"
 #include "store/log.h"
 
 enum { MAX_COLUMNS = 256 };

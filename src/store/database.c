@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/context.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/text.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
 
 /* "atts" in ASCII: SQLite's application_id of attscope's databases. */
 enum { APPLICATION = 0x61747473, VERSION = 1 };

@@ -6,9 +6,9 @@
 
 #include <attscope/measure.h>
 
-#include "core/error.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 
 enum { MOST_FIELDS = 64 };
 

@@ -4,7 +4,7 @@
 
 #include <attscope/context.h>
 
-#include "core/export.h"
+#include "base/core/export.h"
 
 /* Brings the database up to date with metrics.jsonl and measure.jsonl in the folders: its rows are then those that the
  * training and the measurement would have written. Each run is imported in one transaction, which replaces its earlier

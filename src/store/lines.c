@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/io/file.h"
 #include "store/log.h"
 
 enum { WHERE = 4096 };

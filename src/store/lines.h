@@ -4,8 +4,8 @@
 
 #include <attscope/event.h>
 
-#include "core/export.h"
-#include "io/json.h"
+#include "base/core/export.h"
+#include "base/io/json.h"
 
 /* One event. kind: value of the object's member "event". where: file and line, for messages. */
 typedef struct att_line_event {

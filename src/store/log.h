@@ -5,8 +5,8 @@
 
 #include <attscope/store.h>
 
-#include "core/text.h"
-#include "io/json.h"
+#include "base/core/text.h"
+#include "base/io/json.h"
 
 /* Where to write a log, and which part of an existing log to keep. */
 typedef struct att_log_place {

@@ -1,9 +1,9 @@
 /* Writes measure.jsonl. The file is replaced atomically at ATT_EVENT_RUN_END. Its temporary file exists only while
  * events are written: a measurement that is killed before leaves nothing. Meanwhile the folder is locked: if several
  * measurements end at once, each waits until the one before has written its figures, and keeps them if it can. */
-#include "core/error.h"
-#include "core/memory.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/io/file.h"
 #include "store/log.h"
 
 typedef struct measured {

@@ -7,7 +7,7 @@
 #include <attscope/measure.h>
 #include <attscope/store.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 enum { MOST_FIGURES = 100000 };
 

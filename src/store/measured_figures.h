@@ -4,8 +4,8 @@
 
 #include <attscope/event.h>
 
-#include "core/export.h"
-#include "core/memory.h"
+#include "base/core/export.h"
+#include "base/core/memory.h"
 #include "store/lines.h"
 
 typedef struct att_figures {

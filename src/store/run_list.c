@@ -1,7 +1,7 @@
 #include "store/run_list.h"
 
-#include "core/error.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/io/file.h"
 #include "store/database.h"
 
 static att_status list(att_database *database, att_status (*visit)(void *user, const char *folder), void *user)

@@ -4,7 +4,7 @@
 
 #include <attscope/context.h>
 
-#include "core/export.h"
+#include "base/core/export.h"
 
 /* Calls visit() for each run of the database, in the order in which they were recorded. folder: as in the database,
  * relative to the database's folder or absolute; valid during the call. An error of visit() ends the list and is

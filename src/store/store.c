@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "core/context.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "io/file.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/io/file.h"
 #include "store/earlier.h"
 #include "store/import.h"
 #include "store/log.h"

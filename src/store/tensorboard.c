@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/io/file.h"
 #include "store/log.h"
 #include "store/tfrecord.h"
 

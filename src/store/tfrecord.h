@@ -7,7 +7,7 @@
 #ifndef ATT_STORE_TFRECORD_H
 #define ATT_STORE_TFRECORD_H
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 typedef struct att_crc32c {
     uint32_t table[256];

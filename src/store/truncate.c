@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "core/error.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/io/file.h"
 #include "store/log.h"
 
 void att_log_unreadable(att_context *context, const char *path, size_t kept, size_t dropped)

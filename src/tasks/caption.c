@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/names.h"
+#include "base/core/names.h"
 
 enum { REPLACEMENT_BYTES = 3, DIGITS = 3 };
 

@@ -4,7 +4,7 @@
 
 #include <attscope/task.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 /* Largest size of a caption. */
 enum { ATT_CAPTION_BYTES = 4096 };

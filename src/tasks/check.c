@@ -1,7 +1,7 @@
 /* Checks a task's descriptor before it is registered. */
 #include <string.h>
 
-#include "core/catalog.h"
+#include "base/core/catalog.h"
 #include "tasks/task.h"
 
 #define SPELLING "1 to 23 letters, digits and underscores, the first a letter"

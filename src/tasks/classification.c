@@ -4,11 +4,11 @@
 
 #include <attscope/ops.h>
 
-#include "core/memory.h"
-#include "core/text.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/io/json.h"
 #include "data/label_sets.h"
 #include "graph/graph.h"
-#include "io/json.h"
 #include "tasks/caption.h"
 #include "tasks/list.h"
 #include "tasks/score.h"

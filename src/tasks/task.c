@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "core/catalog.h"
-#include "core/text.h"
+#include "base/core/catalog.h"
+#include "base/core/text.h"
 #include "graph/graph.h"
 #include "tasks/list.h"
 

@@ -6,9 +6,9 @@
 
 #include <attscope/task.h>
 
-#include "core/error.h"
-#include "core/options.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/options.h"
+#include "base/core/text.h"
 
 /* Checks all members except the name, which must be valid. Errors: ERR_ARGUMENT if one is missing or invalid. */
 att_status att_task_check(att_context *context, const att_task *task);

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/quantile.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/quantile.h"
 
 typedef enum rule { ENTROPY, RANK, SPIKE, HEAD, RULES } rule;
 static const struct {

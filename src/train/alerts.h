@@ -4,8 +4,8 @@
 
 #include <attscope/event.h>
 
-#include "core/export.h"
-#include "core/text.h"
+#include "base/core/export.h"
+#include "base/core/text.h"
 
 /* The thresholds; attscope/train.h says what they mean. */
 #define ATT_ALERT_ENTROPY 0.1

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/names.h"
-#include "io/json.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/names.h"
+#include "base/io/json.h"
 #include "models/checkpoint.h"
 #include "train/metadata.h"
 #include "weights/weights.h"

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "core/names.h"
-#include "core/text.h"
+#include "base/core/names.h"
+#include "base/core/text.h"
 
 typedef struct choice_list {
     att_choice (*at)(int);

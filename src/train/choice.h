@@ -4,7 +4,7 @@
 
 #include <attscope/train.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 /* Finds the index of `name` among at(0 .. count-1). `what`: kind of item for the message, such as "schedule". Errors:
  * ERR_NOT_FOUND, whose message suggests the most similar name, or lists all names. */

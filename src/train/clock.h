@@ -2,7 +2,7 @@
 #ifndef ATT_TRAIN_CLOCK_H
 #define ATT_TRAIN_CLOCK_H
 
-#include "core/clock.h"
+#include "base/core/clock.h"
 
 /* part / whole; 0 if `whole` is 0. */
 static inline double att_ratio(double part, double whole)

@@ -3,8 +3,8 @@
 
 #include <attscope/evaluate.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "data/label_sets.h"
 #include "measure/study.h"
 #include "models/family.h"

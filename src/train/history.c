@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "train/numbers.h"
 
 static void clear(att_history *history)

@@ -7,7 +7,7 @@
 
 #include <attscope/context.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 enum { ATT_HISTORY_MAX = 1000 };
 

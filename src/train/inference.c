@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
 #include "graph/graph.h"
 #include "session/session.h"
 

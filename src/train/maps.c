@@ -6,8 +6,8 @@
 
 #include <attscope/ops.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "models/family.h"
 #include "ops/list.h"
 #include "ops/mix_pairs.h"

@@ -4,7 +4,7 @@
 
 #include <attscope/maps.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "graph/graph.h"
 #include "ops/attention.h"
 #include "tasks/caption.h"

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "io/json.h"
-#include "io/safetensors.h"
+#include "base/core/error.h"
+#include "base/io/json.h"
+#include "base/io/safetensors.h"
 
 enum { TEXT_SIZE = 8192, OWN_TENSORS = 2, TENSORS_PER_NODE = 4 };
 

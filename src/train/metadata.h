@@ -2,7 +2,7 @@
 #ifndef ATT_TRAIN_METADATA_H
 #define ATT_TRAIN_METADATA_H
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "train/checkpoint.h"
 
 /* Key and value pairs, whose strings are in the arena. Zero-initialise, then set arena.context. */

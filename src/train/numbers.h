@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 /* Writes the 64 bits as 16 hexadecimal digits, which preserves NaN as well. Returns `text`. */
 char *att_bits_format(double value, char text[ATT_NUMBER_TEXT]);

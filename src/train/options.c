@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "train/history.h"
 #include "train/numbers.h"
 

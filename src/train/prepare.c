@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/random.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
+#include "base/io/file.h"
 #include "graph/graph.h"
-#include "io/file.h"
 #include "models/family.h"
 #include "session/session.h"
 #include "train/inference.h"

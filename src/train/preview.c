@@ -1,7 +1,7 @@
 #include "train/preview.h"
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "measure/study.h"
 
 typedef struct preview {

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "comm/comm.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/random.h"
+#include "base/comm/comm.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
 #include "train/clock.h"
 
 enum { VALUE = 160 }; /* bytes of a value in a message */

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/io/file.h"
 #include "train/checkpoint.h"
 
 att_status att_checkpoint_path(att_context *context, const char *output, const char *name, char **path)

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/random.h"
-#include "core/threads.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
+#include "base/core/threads.h"
 #include "models/family.h"
 #include "session/session.h"
 #include "train/clock.h"

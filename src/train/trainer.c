@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "graph/graph.h"
 #include "train/clock.h"
 #include "train/prepare.h"

@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "train/clock.h"
 #include "train/trainer.h"
 

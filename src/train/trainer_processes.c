@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "comm/comm.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/random.h"
+#include "base/comm/comm.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
 #include "graph/graph.h"
 #include "train/metadata.h"
 #include "train/trainer.h"

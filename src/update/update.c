@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/context.h"
-#include "core/error.h"
-#include "core/names.h"
-#include "core/threads.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "base/core/names.h"
+#include "base/core/threads.h"
 #include "ops/update.h"
 #include "session/runner.h"
 

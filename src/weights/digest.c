@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/random.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
 #include "weights/weights.h"
 
 /* FNV-1a (Fowler, Noll, Vo) on words of 32 bits instead of bytes: four times as fast. */

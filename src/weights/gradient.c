@@ -1,6 +1,6 @@
 #include "weights/gradient.h"
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 size_t att_gradient_block_bytes(const att_weights *weights, const att_block *block)
 {

@@ -4,7 +4,7 @@
 
 #include <attscope/gradient.h>
 
-#include "core/export.h"
+#include "base/core/export.h"
 #include "weights/weights.h"
 
 struct att_gradient {

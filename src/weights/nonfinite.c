@@ -1,8 +1,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "weights/weights.h"
 
 static int64_t count_nonfinite(const void *values, att_dtype dtype, int64_t count)

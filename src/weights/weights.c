@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/context.h"
-#include "core/error.h"
-#include "core/random.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "base/core/random.h"
 
 enum { DRAW_CHUNK = 4096 }; /* elements drawn at a time */
 

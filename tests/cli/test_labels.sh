@@ -32,7 +32,7 @@ expect() { # FILE: the class name must be that of the file's line
     line=$(($(number) + 1))
     [ "$(names)" = "$(sed -n ${line}p "$1")" ] || fail "$command_line: class $(number) is \"$(names)\", expected $1's"
 }
-lists=$here/../../src/core/classes
+lists=$here/../../src/base/core/classes
 sed 's/^n[0-9]* //' "$lists/imagenet-1k.txt" >labels
 cut -d' ' -f1 "$lists/imagenet-1k.txt" >synsets
 : >nothing

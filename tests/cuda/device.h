@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "backend/backend.h"
-#include "core/context.h"
+#include "base/core/context.h"
 
 static att_context *context;
 static const att_backend *backend;

@@ -2,8 +2,8 @@
 #ifndef TESTS_DATA_PICTURES_H
 #define TESTS_DATA_PICTURES_H
 
+#include "base/io/pack.h"
 #include "data/picture.h"
-#include "io/pack.h"
 
 /* Writes an image to <folder>/<name>, and creates missing folders. */
 static inline void picture_write(const scratch *self, const char *name, int value)

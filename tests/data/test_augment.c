@@ -2,10 +2,10 @@
  * options, and independent random streams of the stages. */
 #include <math.h>
 
+#include "base/io/golden.h"
 #include "data/augment.h"
 #include "data/erase.h"
 #include "data/transform.h"
-#include "io/golden.h"
 
 enum { SIDE = 24, BYTES = SIDE * SIDE * 3, PICTURES = 3000 };
 

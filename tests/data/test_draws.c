@@ -6,13 +6,13 @@
  * prints a line "name value value ..." with N draws of each parameter, for tools/versus_timm_augment. */
 #include <math.h>
 
+#include "base/io/golden.h"
 #include "data/augment.h"
 #include "data/erase.h"
 #include "data/labels.h"
 #include "data/mix.h"
 #include "data/pictures.h"
 #include "data/transform.h"
-#include "io/golden.h"
 
 /* --- crops and flips --------------------------------------------------------------------------------------------- */
 

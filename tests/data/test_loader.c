@@ -1,11 +1,11 @@
 #include <attscope/data.h>
 
-#include "comm/threads.h"
-#include "core/memory.h"
+#include "base/comm/threads.h"
+#include "base/core/memory.h"
+#include "base/io/jpeg.h"
 #include "data/labels.h"
 #include "data/pictures.h"
 #include "data/slot.h"
-#include "io/jpeg.h"
 
 enum { IMAGES = 50, BATCH = 8, SIDE = PICTURE_SIDE, FLOATS = SIDE * SIDE };
 

@@ -2,9 +2,9 @@
  * and the batches of the loader. */
 #include <math.h>
 
+#include "base/io/golden.h"
 #include "data/mix.h"
 #include "data/pictures.h"
-#include "io/golden.h"
 
 enum { HEIGHT = 6, WIDTH = 8, COUNT = 4, FLOATS = HEIGHT * WIDTH * 3, DRAWS = 20000 };
 

@@ -1,6 +1,6 @@
 #include <attscope/data.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "data/opened.h"
 
 enum { SIDE = 32, PLANE = SIDE * SIDE, BATCH_IMAGES = 2, STL_SIDE = 96, STL_PLANE = STL_SIDE * STL_SIDE };

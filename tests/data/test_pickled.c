@@ -1,8 +1,8 @@
 /* CIFAR's version for Python, with pickles built by hand. */
 #include <attscope/data.h>
 
-#include "io/pack.h"
-#include "io/torch_file.h"
+#include "base/io/pack.h"
+#include "base/io/torch_file.h"
 
 enum { SIDE = 32, ROW = 3 * SIDE * SIDE, IMAGES = 2 };
 

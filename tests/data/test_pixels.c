@@ -1,7 +1,7 @@
 /* Every augmentation of pixels against Pillow's bytes: tests/goldens/augment.txt. */
+#include "base/io/golden.h"
 #include "data/augment.h"
 #include "data/pixels.h"
-#include "io/golden.h"
 
 enum { MOST = 24 * 33 * 3 };
 

@@ -1,8 +1,8 @@
 #include "data/resize.h"
 
-#include "core/context.h"
-#include "core/memory.h"
-#include "io/golden.h"
+#include "base/core/context.h"
+#include "base/core/memory.h"
+#include "base/io/golden.h"
 
 static void check_line(scratch *self, const char *line)
 {

@@ -3,7 +3,7 @@
 #include "data/opened.h"
 #include "data/tar_files.h"
 
-#include "comm/threads.h"
+#include "base/comm/threads.h"
 
 enum { SHARDS = 3, EACH = 5, IMAGES = SHARDS * EACH, FLOATS = PICTURE_SIDE * PICTURE_SIDE };
 

@@ -2,7 +2,7 @@
  * and flips and are mixed with the images. The loader knows them only by their target rules. */
 #include <math.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "data/augment.h"
 #include "data/pictures.h"
 

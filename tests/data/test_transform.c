@@ -2,8 +2,8 @@
 
 #include <attscope/data.h>
 
-#include "core/memory.h"
-#include "io/golden.h"
+#include "base/core/memory.h"
+#include "base/io/golden.h"
 #include "shared.h"
 
 static void transform(scratch *self, const att_transform_options *options, const att_image *image, int64_t index,

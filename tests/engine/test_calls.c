@@ -12,7 +12,7 @@
 #include <attscope/plan.h>
 
 #include "backend/backend.h"
-#include "core/context.h"
+#include "base/core/context.h"
 #include "graph/registry.h"
 #include "ops/list.h"
 

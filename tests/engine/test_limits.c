@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "engine/network.h"
 
 enum { SIZE = 16, THREADS = 2 };

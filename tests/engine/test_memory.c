@@ -13,8 +13,8 @@
 #include <attscope/update.h>
 
 #include "backend/backend.h"
-#include "core/context.h"
-#include "core/memory.h"
+#include "base/core/context.h"
+#include "base/core/memory.h"
 #include "engine/network.h"
 #include "graph/registry.h"
 #include "kernels/cpu/list.h"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "backend/backend.h"
-#include "core/context.h"
+#include "base/core/context.h"
 
 static void expect(att_context *context, const char *text)
 {

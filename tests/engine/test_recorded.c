@@ -10,7 +10,7 @@
 #include <attscope/update.h>
 
 #include "backend/backend.h"
-#include "core/context.h"
+#include "base/core/context.h"
 #include "engine/network.h"
 #include "graph/registry.h"
 #include "kernels/cpu/list.h"

@@ -1,7 +1,7 @@
 /* A tar, gzipped tar or zip archive: lists it, reads every member, and opens it as a data set. */
 #include "fuzz.h"
 
-#include "io/archive.h"
+#include "base/io/archive.h"
 
 enum { LARGEST_MEMBER = 1 << 20 };
 

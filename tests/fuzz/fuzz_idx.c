@@ -1,8 +1,8 @@
 /* An IDX file, plain or gzipped. */
 #include "fuzz.h"
 
-#include "core/memory.h"
-#include "io/idx.h"
+#include "base/core/memory.h"
+#include "base/io/idx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

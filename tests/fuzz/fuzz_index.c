@@ -2,7 +2,7 @@
  * sizes and times of two tars. An index that can be read is written and read again. */
 #include "fuzz.h"
 
-#include "core/random.h"
+#include "base/core/random.h"
 #include "data/shards.h"
 #include "data/tar_index.h"
 

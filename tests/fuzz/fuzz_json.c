@@ -2,7 +2,7 @@
 #include "fuzz.h"
 #include "fuzz_config.h"
 
-#include "io/json.h"
+#include "base/io/json.h"
 #include "models/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

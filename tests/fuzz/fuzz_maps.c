@@ -1,7 +1,7 @@
 /* The attention maps of a run, as the report reads them: opens the file and writes some images. */
 #include "fuzz.h"
 
-#include "core/text.h"
+#include "base/core/text.h"
 #include "lab/report/map_file.h"
 #include "tasks/caption.h"
 

@@ -2,8 +2,8 @@
  * leads to a path of the server, and has no token. */
 #include "fuzz.h"
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "lab/serve/dispatch.h"
 
 /* Whoever knows these 64 digits is let in. */

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "io/scratch.h"
+#include "base/io/scratch.h"
 
-#include "core/context.h"
+#include "base/core/context.h"
 #include "hub/cache.h"
 #include "hub/download.h"
 #include "hub/hub.h"

@@ -1,5 +1,5 @@
 /* Hashes, addresses, names and settings of downloads. */
-#include "io/scratch.h"
+#include "base/io/scratch.h"
 
 #include <attscope/hub.h>
 

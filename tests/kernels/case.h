@@ -27,7 +27,7 @@
 #include <attscope/update.h>
 
 #include "backend/kernel.h"
-#include "core/random.h"
+#include "base/core/random.h"
 #include "kernels/ref/element.h"
 #include "ops/attention.h"
 #include "sanitized.h"

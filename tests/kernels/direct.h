@@ -3,7 +3,7 @@
 #define ATT_TESTS_KERNELS_DIRECT_H
 
 #include "backend/backend.h"
-#include "core/context.h"
+#include "base/core/context.h"
 #include "graph/registry.h"
 #include "kernels/case.h"
 #include "kernels/ref/list.h"

@@ -11,7 +11,7 @@
 
 #include <attscope/attscope.h>
 
-#include "core/spread.h"
+#include "base/core/spread.h"
 
 static att_context *context;
 

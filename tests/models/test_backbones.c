@@ -1,7 +1,7 @@
 /* Networks without a head, and the tensors that self-supervised training leaves in checkpoints. */
 #include <attscope/plan.h>
 
-#include "core/options.h"
+#include "base/core/options.h"
 #include "models/checkpoints.h"
 
 enum { WIDTH = 64, CLASSES = 7 };

@@ -2,7 +2,7 @@
  * with PyTorch's, tools/versus_timm compares the logits of the named networks with timm's. */
 #include <math.h>
 
-#include "core/random.h"
+#include "base/core/random.h"
 #include "graph/graph.h"
 #include "models/checkpoints.h"
 #include "models/family.h"

@@ -1,7 +1,7 @@
 /* Places of modules: the hooks of a family, in some blocks. */
 #include <string.h>
 
-#include "core/options.h"
+#include "base/core/options.h"
 #include "models/checkpoints.h"
 #include "models/detected_modules.h"
 #include "models/family.h"

@@ -1,5 +1,5 @@
 /* Identification of the network in a file. */
-#include "io/tensors.h"
+#include "base/io/tensors.h"
 #include "models/checkpoints.h"
 
 static void same_options(const att_option_values *a, const att_option_values *b)

@@ -10,8 +10,8 @@
 
 #include <attscope/update.h>
 
-#include "comm/threads.h"
-#include "core/clock.h"
+#include "base/comm/threads.h"
+#include "base/core/clock.h"
 #include "models/fixture.h"
 #include "models/loss.h"
 #include "sanitized.h"

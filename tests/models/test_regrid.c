@@ -2,7 +2,7 @@
  * against timm's (tools/goldens/regrid.py). */
 #include <math.h>
 
-#include "core/context.h"
+#include "base/core/context.h"
 #include "models/fixture.h"
 #include "models/regrid.h"
 

@@ -1,7 +1,7 @@
 /* Images, patches and grids that are not square. */
 #include <string.h>
 
-#include "core/options.h"
+#include "base/core/options.h"
 #include "graph/graph.h"
 #include "models/checkpoints.h"
 #include "models/family.h"

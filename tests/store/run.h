@@ -4,7 +4,7 @@
 
 #include <attscope/store.h>
 
-#include "io/scratch.h"
+#include "base/io/scratch.h"
 
 #define FIELDS(...)                         \
     (const att_event_field[]){__VA_ARGS__}, \

@@ -11,12 +11,12 @@
 
 #include <attscope/ops.h>
 
+#include "base/io/golden.h"
+#include "base/io/json.h"
 #include "data/label_sets.h"
 #include "data/mix.h"
 #include "data/pictures.h"
 #include "graph/graph.h"
-#include "io/golden.h"
-#include "io/json.h"
 #include "ops/binary_cross_entropy.h"
 #include "tasks/caption.h"
 #include "tasks/list.h"

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "core/names.h"
+#include "base/core/names.h"
 
 static att_train_options training_in(const fixture *f, char output[160])
 {

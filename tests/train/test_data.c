@@ -1,6 +1,6 @@
 /* Images that cannot be decoded, and the time spent waiting for images. */
+#include "base/io/jpeg.h"
 #include "data/picture.h"
-#include "io/jpeg.h"
 #include "train/fixture.h"
 
 enum { PICTURES = 40, EVAL_PICTURES = 12 };

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "core/context.h"
+#include "base/core/context.h"
 #include "train/fixture.h"
 
 #include "golden_path.h"

@@ -1,5 +1,5 @@
 /* The file of attention maps against the maps themselves. */
-#include "io/json.h"
+#include "base/io/json.h"
 #include "tasks/list.h"
 #include "train/fixture.h"
 

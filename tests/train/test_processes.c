@@ -1,8 +1,8 @@
 /* Training and evaluation by several processes, here threads: the same files and figures as by one. */
 #include "train/fixture.h"
 
-#include "comm/threads.h"
-#include "core/error.h"
+#include "base/comm/threads.h"
+#include "base/core/error.h"
 
 /* What one process does. */
 typedef struct process {

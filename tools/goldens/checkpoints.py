@@ -1,6 +1,6 @@
 """tests/goldens/checkpoints: files written by torch.save() in its two formats, and a small ViT.
 
-tests/io/test_torch.c knows the content of kinds_*.pth: element i of a tensor, in memory order before it was transposed
+tests/base/io/test_torch.c knows the content of kinds_*.pth: element i of a tensor, in memory order before it was transposed
 or sliced, is a multiple of i. In the old format, storages are named by their memory addresses. Here they are numbered
 instead, so that the files are the same in every run.
 """

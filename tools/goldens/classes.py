@@ -1,4 +1,4 @@
-"""Writes src/core/classes: the class names of well-known data sets, one file for each, one class per line.
+"""Writes src/base/core/classes: the class names of well-known data sets, one file for each, one class per line.
 
 ImageNet-1k: WordNet's synsets in timm's order, each with its first lemma; if two synsets have the same lemma, with
 torchvision's name. CIFAR-10 and Fashion-MNIST: torchvision's names. CIFAR-100: the fine labels in the data set's file

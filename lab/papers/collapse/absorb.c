@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/papers/collapse/stack.h"
 
 /* A stack with column-wise norm, and the weights that absorb its norm. */

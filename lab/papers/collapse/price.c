@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/random.h"
+#include "base/core/error.h"
+#include "base/core/random.h"
 #include "lab/papers/collapse/plain.h"
 
 enum { MOST_SAMPLES = 1000 };

@@ -1,4 +1,4 @@
-#include "core/random.h"
+#include "base/core/random.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 enum { MOST_DEPTH = 100000, MOST_WIDTH = 2048, MOST_TOKENS = 4096, MOST_HIDDEN = 16384 };
 

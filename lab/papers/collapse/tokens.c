@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/quantile.h"
+#include "base/core/quantile.h"
 
 static size_t size_of(const att_tokens *t)
 {

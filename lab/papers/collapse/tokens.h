@@ -2,7 +2,7 @@
 #ifndef ATT_COLLAPSE_TOKENS_H
 #define ATT_COLLAPSE_TOKENS_H
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "lab/papers/collapse/logs.h"
 
 /* Between calls |mean| = 1 and |rest|_F = 1, or they are 0 and their scale is -inf. `rest` has columns of mean 0. */

@@ -2,8 +2,8 @@
 #ifndef ATT_EXPERIMENTS_EXPERIMENT_H
 #define ATT_EXPERIMENTS_EXPERIMENT_H
 
-#include "core/error.h"
-#include "core/random.h"
+#include "base/core/error.h"
+#include "base/core/random.h"
 #include "lab/papers/experiments/learn.h"
 #include "lab/papers/experiments/san.h"
 

@@ -6,9 +6,9 @@
 #include <attscope/ops.h>
 #include <attscope/update.h>
 
-#include "core/clock.h"
-#include "core/error.h"
-#include "core/random.h"
+#include "base/core/clock.h"
+#include "base/core/error.h"
+#include "base/core/random.h"
 #include "lab/papers/experiments/san.h"
 
 /* Lanes of the gradient: fixed, so that the result does not depend on the number of threads. */

@@ -5,7 +5,7 @@
 #include <attscope/lab/experiments.h>
 #include <attscope/plan.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 
 /* Rows of the inputs "x", "keys" and "target" of a graph, one for each sample. */
 typedef struct att_samples {

@@ -4,8 +4,8 @@
 
 #include <attscope/ops.h>
 
-#include "core/clock.h"
-#include "core/spread.h"
+#include "base/core/clock.h"
+#include "base/core/spread.h"
 #include "lab/papers/experiments/experiment.h"
 #include "lab/papers/experiments/paths.h"
 

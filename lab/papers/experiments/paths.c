@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 /* Of the states of all sums. */
 static const int64_t MOST_BYTES = 128 << 20;

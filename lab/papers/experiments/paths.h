@@ -2,7 +2,7 @@
 #ifndef ATT_EXPERIMENTS_PATHS_H
 #define ATT_EXPERIMENTS_PATHS_H
 
-#include "core/random.h"
+#include "base/core/random.h"
 #include "lab/papers/experiments/learn.h"
 #include "lab/papers/experiments/san.h"
 

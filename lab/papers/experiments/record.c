@@ -5,11 +5,11 @@
 
 #include <attscope/store.h>
 
-#include "core/clock.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/spread.h"
-#include "core/text.h"
+#include "base/core/clock.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/spread.h"
+#include "base/core/text.h"
 
 static const char PATHS[] = "path_accuracy", CIRCLE[] = "circle";
 

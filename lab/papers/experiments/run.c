@@ -4,7 +4,7 @@
 
 #include <attscope/lab/names.h>
 
-#include "core/spread.h"
+#include "base/core/spread.h"
 #include "lab/papers/experiments/list.h"
 #include "lab/papers/experiments/record.h"
 

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/random.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/random.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 
 enum { SHORTEST_MADE = 20, MOST_BYTES = 64 << 20 };
 

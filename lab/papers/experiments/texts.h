@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 
 typedef struct att_texts_table {
     int count, tokens; /* texts, and the most tokens of a text */

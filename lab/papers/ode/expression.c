@@ -6,8 +6,8 @@
 #include <attscope/lab/names.h>
 #include <muParserDLL.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 
 /* muParser's codes of errors (muParserError.h, which is C++ only). */
 enum { UNKNOWN_TOKEN = 1, UNEXPECTED_END = 2 };

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "lab/papers/ode/expression.h"
 #include "lab/papers/ode/lines.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/papers/ode/method.h"
 
 enum { DEFAULT_STEPS = 1000, SLOPES_OF_RK4 = 4, FIRST_REFINED = 1 << 10, MOST_REFINED = 1 << 24, STOP_EVERY = 1 << 12 };

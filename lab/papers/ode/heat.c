@@ -1,7 +1,7 @@
 /* The heat equation on a grid. Its matrix is symmetric with distinct negative eigenvalues, as theorem 2 asks for. */
 #include <math.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/papers/ode/system.h"
 
 static const double pi = 3.14159265358979323846;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/papers/ode/system.h"
 
 static const double standard[] = {-1, -1000};

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 
 att_status att_ode_lines_open(att_ode *ode, const char *path, size_t cap, att_ode_lines *lines)
 {

@@ -1,8 +1,8 @@
 /* Reads a square matrix from a text file. */
 #include <string.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "lab/papers/ode/lines.h"
 
 enum { MOST_BYTES = 4 << 20, MOST_NUMBER = 63 };

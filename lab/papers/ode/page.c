@@ -3,7 +3,7 @@
 
 #include <attscope/lab/json.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/papers/ode/system.h"
 #include "lab/report/json_members.h"
 #include "lab/report/page.h"

@@ -1,7 +1,7 @@
 /* Robertson's chemical reaction: rate constants that differ by nine orders of magnitude. */
 #include "lab/papers/ode/system.h"
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 static const char *const names[] = {"y1", "y2", "y3"};
 

@@ -3,8 +3,8 @@
 
 #include <attscope/lab/names.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "lab/papers/ode/list.h"
 
 static const double GROWTH = 1e20, NEAR_0 = 1e-6;

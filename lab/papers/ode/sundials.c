@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/papers/ode/adaptive.h"
 #include "lab/papers/ode/method.h"
 

@@ -6,8 +6,8 @@
 
 #include <attscope/lab/names.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "lab/papers/ode/list.h"
 
 /* Step of central differences as a share of |u_j|: the cube root of the rounding error. */

@@ -4,7 +4,7 @@
 
 #include <attscope/lab/ode.h>
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 
 struct att_ode {
     att_context *context;

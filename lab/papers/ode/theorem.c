@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/papers/ode/system.h"
 
 static const double MOST_NONLINEAR = 1e-8;

@@ -1,5 +1,5 @@
 /* Van der Pol's oscillator: slow along two branches, with fast jumps between them. */
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/papers/ode/system.h"
 
 static const char *const names[] = {"x", "y"};

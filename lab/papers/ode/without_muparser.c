@@ -1,7 +1,7 @@
 /* In place of expression.c in a build without muParser. */
 #include <math.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/papers/ode/expression.h"
 
 bool att_ode_is_builtin_name(const char *name)

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "lab/runs/flags/inner.h"
 #include "lab/runs/flags/unknown.h"
 #include "lab/runs/flags/unsupported_flags.h"

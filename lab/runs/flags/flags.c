@@ -1,8 +1,8 @@
 #include <string.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/options.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/options.h"
 #include "lab/runs/flags/inner.h"
 
 enum { MADE_ROWS = 2 * ATT_MOST_OPTIONS };

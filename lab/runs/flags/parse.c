@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/runs/flags/inner.h"
 #include "lab/runs/flags/unknown.h"
 #include "lab/runs/flags/unsupported_flags.h"

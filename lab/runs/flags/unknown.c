@@ -5,7 +5,7 @@
 
 #include <attscope/lab/names.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/runs/flags/inner.h"
 #include "lab/runs/flags/unsupported_flags.h"
 

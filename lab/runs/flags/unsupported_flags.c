@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/runs/flags/inner.h"
 
 /* Names from timm's train.py, validate.py, inference.py and benchmark.py (1.0.x and the main branch of August 2026),

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
-#include "core/names.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/names.h"
+#include "base/core/text.h"
 #include "lab/runs/flags/inner.h"
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */

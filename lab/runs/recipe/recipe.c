@@ -1,6 +1,6 @@
 #include "lab/runs/recipe/recipe.h"
 
-#include "core/error.h"
+#include "base/core/error.h"
 
 att_status att_recipe_default(att_context *context, att_recipe *recipe)
 {

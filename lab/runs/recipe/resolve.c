@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/runs/flags/inner.h"
 #include "lab/runs/recipe/recipe.h"
 

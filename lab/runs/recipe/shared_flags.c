@@ -3,7 +3,7 @@
 
 #include <attscope/lab/recipe.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/runs/recipe/recipe.h"
 
 #define ROWS(table) .rows = (table), .row_count = sizeof(table) / sizeof *(table)

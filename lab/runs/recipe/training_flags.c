@@ -5,8 +5,8 @@
 #include <attscope/lab/names.h>
 #include <attscope/lab/recipe.h>
 
-#include "core/error.h"
-#include "core/options.h"
+#include "base/core/error.h"
+#include "base/core/options.h"
 #include "lab/runs/recipe/recipe.h"
 
 /* part: the member of att_recipe that holds the group's struct. */

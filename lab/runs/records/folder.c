@@ -9,8 +9,8 @@
 
 #include <attscope/lab/runs.h>
 
-#include "core/error.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/io/file.h"
 #include "lab/runs/records/given.h"
 
 static const char last_name[] = "last.safetensors", output_folder[] = "the output folder of runs";

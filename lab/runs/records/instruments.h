@@ -4,7 +4,7 @@
 
 #include <attscope/measure.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 /* Returns whether the list has this item, with or without options after a colon. */
 bool att_instruments_name(const char *with, const char *item);

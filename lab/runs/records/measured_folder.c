@@ -7,8 +7,8 @@
 
 #include <attscope/store.h>
 
-#include "core/error.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/io/file.h"
 #include "lab/runs/records/measuring.h"
 #include "store/lines.h"
 

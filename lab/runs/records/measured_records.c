@@ -4,8 +4,8 @@
 
 #include <attscope/maps.h>
 
-#include "core/error.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/io/file.h"
 #include "lab/runs/records/measuring.h"
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */

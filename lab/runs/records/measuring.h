@@ -7,7 +7,7 @@
 #include <attscope/checkpoint.h>
 #include <attscope/lab/measuring.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 #include "lab/runs/records/raw.h"
 
 typedef struct att_measuring {

@@ -9,8 +9,8 @@
 #include <attscope/measure.h>
 #include <attscope/ops.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "graph/graph.h"
 #include "measure/instrument.h"
 

@@ -5,8 +5,8 @@
 #include <attscope/lab/measuring.h>
 #include <attscope/safetensors.h>
 
-#include "core/memory.h"
-#include "io/file.h"
+#include "base/core/memory.h"
+#include "base/io/file.h"
 
 /* An array [images, shape of one image]. Row i is that of image i of the data set. */
 typedef struct att_raw_array {

@@ -5,9 +5,9 @@
 
 #include <attscope/lab/json.h>
 
-#include "core/error.h"
-#include "core/text.h"
-#include "io/safetensors.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/safetensors.h"
 #include "lab/runs/records/raw.h"
 
 typedef enum form { SAFETENSORS, NPY, FOLDER, UNKNOWN } form;

@@ -5,9 +5,9 @@
 
 #include <attscope/lab/runs.h>
 
-#include "core/error.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 
 bool att_run_is_folder(const char *folder)
 {

@@ -4,8 +4,8 @@
 
 #include <attscope/measure.h>
 
-#include "core/error.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/io/file.h"
 #include "lab/runs/recipe/recipe.h"
 #include "lab/runs/records/instruments.h"
 #include "lab/runs/sweep/plan.h"

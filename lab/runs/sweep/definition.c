@@ -5,8 +5,8 @@
 
 #include <attscope/lab/flags.h>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "lab/runs/sweep/plan.h"
 
 static const char images[] = "images";

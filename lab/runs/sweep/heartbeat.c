@@ -7,10 +7,10 @@
 
 #include <attscope/lab/runs.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/threads.h"
-#include "io/journal.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/threads.h"
+#include "base/io/journal.h"
 
 enum { RENEWALS = 4 }; /* per lease */
 

@@ -5,8 +5,8 @@
 #include <attscope/lab/runs.h>
 #include <attscope/lab/sweep_plan.h>
 
-#include "core/memory.h"
-#include "io/json.h"
+#include "base/core/memory.h"
+#include "base/io/json.h"
 #include "lab/runs/sweep/process.h"
 
 enum { ATT_SWEEP_AXES = 8, ATT_SWEEP_VALUES = 32, ATT_SWEEP_NAME = 200, ATT_SWEEP_FLAG = 64 };

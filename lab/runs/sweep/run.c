@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
 #include "lab/runs/records/given.h"
 #include "lab/runs/sweep/work.h"
 

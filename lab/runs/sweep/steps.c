@@ -7,10 +7,10 @@
 #include <attscope/lab/training.h>
 #include <attscope/network.h>
 
-#include "core/context.h"
-#include "core/error.h"
-#include "io/file.h"
-#include "io/journal.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "base/io/file.h"
+#include "base/io/journal.h"
 
 enum { SAMPLES = 64 }; /* number of images whose own figures are recorded, a line each in the report */
 

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/clock.h"
-#include "core/context.h"
-#include "core/error.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/clock.h"
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 #include "lab/runs/sweep/steps.h"
 #include "lab/runs/sweep/work.h"
 

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/clock.h"
-#include "core/error.h"
-#include "core/text.h"
-#include "io/file.h"
-#include "io/journal.h"
+#include "base/core/clock.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+#include "base/io/journal.h"
 #include "lab/runs/sweep/heartbeat.h"
 
 enum { NOBODY = -1, MOST_TRIES = 1000, MOST_STALLS = 6000 };

@@ -5,10 +5,10 @@
 
 #include <attscope/hub.h>
 
-#include "core/error.h"
-#include "core/log.h"
-#include "core/options.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/log.h"
+#include "base/core/options.h"
+#include "base/io/file.h"
 #include "lab/runs/recipe/recipe.h"
 #include "models/describe.h"
 #include "train/alerts.h"

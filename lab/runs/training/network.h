@@ -9,7 +9,7 @@
 #include <attscope/models.h>
 #include <attscope/network.h>
 
-#include "core/text.h"
+#include "base/core/text.h"
 
 typedef struct att_trained_network {
     att_context *context;

@@ -7,10 +7,10 @@
 #include <attscope/file.h>
 #include <attscope/store.h>
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/text.h"
-#include "io/file.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
 #include "lab/runs/recipe/recipe.h"
 #include "lab/runs/training/network.h"
 

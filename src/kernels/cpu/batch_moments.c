@@ -1,5 +1,5 @@
 #include "ops/batch_moments.h"
-#include "core/error.h"
+#include "base/core/error.h"
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/shape.h"
 

@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "kernels/cpu/conv_vectors.h"
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/onednn_conv.h"

@@ -1,5 +1,5 @@
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/shape.h"
 #include "ops/conv2d.h"

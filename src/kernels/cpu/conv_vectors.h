@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backend/kernel.h"
-#include "core/random.h"
+#include "base/core/random.h"
 #include "ops/conv2d.h"
 
 /* Inputs of conv2d. */

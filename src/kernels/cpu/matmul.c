@@ -1,6 +1,6 @@
 #include "ops/matmul.h"
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/onednn.h"
 #include "kernels/cpu/shape.h"

@@ -1,8 +1,8 @@
 #include "kernels/cpu/onednn.h"
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/random.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/onednn_inner.h"
 

@@ -10,7 +10,7 @@
 
 #include <attscope/tensor.h>
 
-#include "core/export.h"
+#include "base/core/export.h"
 
 /* to [rows, columns] = a [rows, inner] b [inner, columns] (+ bias [columns]), summed in f32. bf16 requires a context
  * with att_context_has_bf16(). */

@@ -1,10 +1,10 @@
 /* By LAPACK, for graphs in f32 and f64. */
 #include <math.h>
 
-#include "core/error.h"
+#include "base/core/error.h"
+#include "base/spectrum/singular.h"
 #include "kernels/cpu/list.h"
 #include "kernels/cpu/shape.h"
-#include "spectrum/singular.h"
 
 enum { ALIGNED = 8 }; /* doubles in 64 bytes */
 

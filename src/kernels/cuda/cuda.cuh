@@ -27,9 +27,9 @@
 
 extern "C" {
 #include "backend/backend.h"
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/random.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
 }
 
 typedef __nv_bfloat16 bf16;

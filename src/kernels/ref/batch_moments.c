@@ -1,5 +1,5 @@
 #include "ops/batch_moments.h"
-#include "core/error.h"
+#include "base/core/error.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/channels.h"
 #include "kernels/ref/list.h"

@@ -2,7 +2,7 @@
 #ifndef ATT_KERNELS_REF_DROP_H
 #define ATT_KERNELS_REF_DROP_H
 
-#include "core/random.h"
+#include "base/core/random.h"
 #include "kernels/ref/call.h"
 
 /* Factor from draw `index` of a sample: 0 if dropped, else 1 / (1 - rate). */

@@ -1,4 +1,4 @@
-#include "core/error.h"
+#include "base/core/error.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 #include "ops/attention.h"

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "core/quantile.h"
+#include "base/core/quantile.h"
 #include "kernels/ref/call.h"
 #include "kernels/ref/list.h"
 #include "ops/residual_norms.h"

@@ -15,7 +15,7 @@
 #include <attscope/lab/bench.h>
 #include <attscope/nn.h>
 
-#include "comm/threads.h"
+#include "base/comm/threads.h"
 #include "lab/bench/clock.h"
 #include "lab/bench/gemm.h"
 #include "lab/bench/triad.h"

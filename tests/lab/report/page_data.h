@@ -4,8 +4,8 @@
 
 #include <attscope/lab/report.h>
 
-#include "io/json.h"
-#include "io/scratch.h"
+#include "base/io/json.h"
+#include "base/io/scratch.h"
 #include "lab/report/page.h"
 
 static inline const char *page_path(scratch *self)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "io/scratch.h"
+#include "base/io/scratch.h"
 #include "store/import.h"
 
 enum { RUNS = 8 };

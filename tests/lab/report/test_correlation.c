@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "io/scratch.h"
+#include "base/io/scratch.h"
 
 static att_correlation correlate(scratch *self, const double *x, const double *y, int count)
 {

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "io/scratch.h"
+#include "base/io/scratch.h"
 
 /* Checks |error| <= limit, so that NaN fails. */
 static void near(double value, double expected, double limit)

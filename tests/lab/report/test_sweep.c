@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "io/json.h"
-#include "io/scratch.h"
+#include "base/io/json.h"
+#include "base/io/scratch.h"
 #include "lab/report/sweep.h"
 
 enum { RUNS = 6 };

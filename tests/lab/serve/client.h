@@ -10,9 +10,9 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#include "core/clock.h"
-#include "core/error.h"
-#include "io/scratch.h"
+#include "base/core/clock.h"
+#include "base/core/error.h"
+#include "base/io/scratch.h"
 #include "lab/serve/http.h"
 #include "lab/serve/server.h"
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_SERVE_ROUTES_H
 #define TESTS_SERVE_ROUTES_H
 
-#include "core/memory.h"
+#include "base/core/memory.h"
 #include "lab/serve/client.h"
 
 static atomic_int streams_open;

@@ -1,5 +1,5 @@
 /* The engine of the pages that explore attention, against the network itself. */
-#include "io/png_write.h"
+#include "base/io/png_write.h"
 #include "lab/serve/engine_parts.h"
 #include "network/fixture.h"
 

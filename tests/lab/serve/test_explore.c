@@ -1,8 +1,8 @@
 /* The routes about checkpoints, of a network with random weights and one picture. */
 #include <math.h>
 
+#include "base/io/png_write.h"
 #include "data/picture.h"
-#include "io/png_write.h"
 #include "lab/serve/client.h"
 #include "lab/serve/list.h"
 

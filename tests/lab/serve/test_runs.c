@@ -1,7 +1,7 @@
 /* The routes of `attscope serve`: the list of runs, their pages, and the events of a training. */
 #include <sys/file.h>
 
-#include "io/json.h"
+#include "base/io/json.h"
 #include "lab/report/page.h"
 #include "lab/serve/client.h"
 

@@ -1,8 +1,8 @@
 /* Following a file to which another process writes: nothing is lost, sent twice, or sent in part. */
 #include <fcntl.h>
 
-#include "core/error.h"
-#include "io/scratch.h"
+#include "base/core/error.h"
+#include "base/io/scratch.h"
 #include "lab/serve/tail.h"
 
 typedef struct followed {

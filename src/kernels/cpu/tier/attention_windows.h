@@ -2,8 +2,8 @@
 #ifndef ATT_KERNELS_CPU_TIER_ATTENTION_WINDOWS_H
 #define ATT_KERNELS_CPU_TIER_ATTENTION_WINDOWS_H
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "kernels/cpu/tier/simd.h"
 #include "ops/attention.h"
 

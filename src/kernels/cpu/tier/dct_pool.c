@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "kernels/cpu/shape.h"
 #include "kernels/cpu/tier/floats.h"
 #include "kernels/cpu/tiered.h"

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "core/error.h"
-#include "core/memory.h"
+#include "base/core/error.h"
+#include "base/core/memory.h"
 #include "kernels/cpu/tier/simd.h"
 #include "ops/attention.h"
 

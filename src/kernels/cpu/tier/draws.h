@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "backend/kernel.h"
-#include "core/random.h"
+#include "base/core/random.h"
 #include "kernels/cpu/tier/floats.h"
 
 /* The random draws of a node. They depend on seed, step, node and sample only, not on the order of calls. A word w

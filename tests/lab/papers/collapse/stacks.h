@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "io/scratch.h"
+#include "base/io/scratch.h"
 
 static inline void run(scratch *self, const att_stack_options *options, att_stack_layer *layers, double *output)
 {

@@ -1,5 +1,5 @@
 /* The MLP: the steps of GELU, gradients, and the price of a larger Lipschitz constant. */
-#include "core/random.h"
+#include "base/core/random.h"
 #include "formula.h"
 #include "lab/papers/collapse/plain.h"
 #include "lab/papers/collapse/stack.h"

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "io/scratch.h"
+#include "base/io/scratch.h"
 
 static inline att_ode *open_system(scratch *s, const char *name, const att_ode_settings *settings)
 {

@@ -3,7 +3,7 @@
 
 #include <limits.h>
 
-#include "io/scratch.h"
+#include "base/io/scratch.h"
 
 static void write_file(const char *folder, const char *name, const char *text)
 {

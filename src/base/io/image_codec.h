@@ -1,0 +1,65 @@
+/* io/image_codec.h - shared by the image decoders and io/image.c. */
+#ifndef ATT_IO_IMAGE_CODEC_H
+#define ATT_IO_IMAGE_CODEC_H
+
+#include <attscope/image.h>
+
+#include "base/core/export.h"
+
+typedef struct att_box {
+    int x, y, width, height;
+} att_box;
+
+/* Chooses the part of a picture whose pixels are needed, when the picture's size is known from its header. `box` must
+ * return a non-empty box inside the picture. */
+typedef struct att_image_need {
+    att_box (*box)(void *user, int width, int height);
+    void *user;
+} att_image_need;
+
+/* The arguments of a decoder. name: the file's name for messages. */
+typedef struct att_image_job {
+    att_context *context;
+    const char *name;
+    const uint8_t *bytes;
+    size_t size;
+    int channels;
+    const att_image_limits *limits;
+    const att_image_need *need; /* NULL: every pixel */
+} att_image_job;
+
+/* Returns whether the bytes begin with the signature of a known image format, including formats that cannot be decoded.
+ */
+bool att_image_begins(const void *bytes, size_t size);
+
+/* Like att_image_decode(), with the file's name for messages. Pixels outside the needed box may be undefined. `need`
+ * changes neither the other pixels nor which files fail. */
+ATT_FOR_LAB att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size,
+                                              int channels, const att_image_limits *limits, const att_image_need *need,
+                                              att_image *image);
+/* Like att_image_read(), with `need` as above. */
+att_status att_image_read_needed(att_context *context, const char *path, int channels, const att_image_limits *limits,
+                                 const att_image_need *need, att_image *image);
+
+/* Checks width and height against the limits and allocates an image with undefined pixels. */
+att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t height, att_image *image);
+
+/* Formats of decoded rows, with one byte per sample. */
+typedef enum att_row_kind {
+    ATT_ROW_GREY,
+    ATT_ROW_GREY_ALPHA,
+    ATT_ROW_RGB,
+    ATT_ROW_RGBA,
+    ATT_ROW_CMYK_INVERTED
+} att_row_kind;
+/* Samples per pixel. */
+int att_row_samples(att_row_kind kind);
+/* Converts one row of image->width pixels and stores it as row `y` of the image. */
+void att_image_put_row(att_image *image, int y, att_row_kind kind, const uint8_t *row);
+
+/* Decoders. The caller has checked that the bytes begin with the format's signature. */
+att_status att_image_decode_jpeg(const att_image_job *job, att_image *image);
+att_status att_image_decode_png(const att_image_job *job, att_image *image);
+att_status att_image_decode_webp(const att_image_job *job, att_image *image);
+
+#endif

@@ -1,0 +1,139 @@
+/* Decodes PNG with libspng. Samples are unpacked here, so that pixels equal those of Pillow. */
+#include <spng.h>
+
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/io/image_codec.h"
+
+enum { MAX_CHUNK = 64 << 20 };
+
+typedef struct png_picture {
+    struct spng_ihdr header;
+    struct spng_plte palette;
+    att_row_kind kind; /* format of unpacked rows, in which palette indices are replaced by colours */
+    uint8_t *packed;   /* all rows in the file's format, big-endian */
+    size_t packed_size;
+    uint8_t *row;
+} png_picture;
+
+static att_status fail_png(const att_image_job *job, int code)
+{
+    att_status status = code == SPNG_EMEM ? ATT_ERR_MEMORY : ATT_ERR_FORMAT;
+    return att_fail(job->context, status, "%s: not a PNG that can be decoded: %s", job->name, spng_strerror(code));
+}
+
+#define SPNG_TRY(job, call)              \
+    do {                                 \
+        int code_ = (call);              \
+        if (code_ != 0)                  \
+            return fail_png(job, code_); \
+    } while (0)
+
+static att_row_kind kind_of(uint8_t color_type)
+{
+    switch (color_type) {
+    case SPNG_COLOR_TYPE_GRAYSCALE:
+        return ATT_ROW_GREY;
+    case SPNG_COLOR_TYPE_GRAYSCALE_ALPHA:
+        return ATT_ROW_GREY_ALPHA;
+    case SPNG_COLOR_TYPE_TRUECOLOR_ALPHA:
+        return ATT_ROW_RGBA;
+    default:
+        return ATT_ROW_RGB;
+    }
+}
+
+/* Unpacks samples of 1, 2 or 4 bits, of which the first is in the highest bits, and multiplies them by `scale`. */
+static void unpack_bits(const uint8_t *packed, int depth, int scale, int count, uint8_t *out)
+{
+    int mask = (1 << depth) - 1;
+    for (int i = 0; i < count; i++) {
+        int bit = i * depth;
+        out[i] = (uint8_t)(((packed[bit >> 3] >> (8 - depth - (bit & 7))) & mask) * scale);
+    }
+}
+
+/* Keeps the high byte of 16-bit samples. */
+static void unpack_words(const uint8_t *packed, int count, uint8_t *out)
+{
+    for (int i = 0; i < count; i++)
+        out[i] = packed[2 * i];
+}
+
+static bool look_up(const struct spng_plte *palette, int width, uint8_t *row)
+{
+    for (int x = width - 1; x >= 0; x--) { /* in place, so from the end, because colours are larger than indices */
+        uint8_t index = row[x];
+        if (index >= palette->n_entries)
+            return false;
+        const struct spng_plte_entry *entry = &palette->entries[index];
+        row[3 * x] = entry->red;
+        row[3 * x + 1] = entry->green;
+        row[3 * x + 2] = entry->blue;
+    }
+    return true;
+}
+
+/* Unpacks a row to one byte per sample and returns the samples. Returns NULL if an index is outside the palette. */
+static const uint8_t *unpack_row(const png_picture *png, const uint8_t *packed)
+{
+    bool indexed = png->header.color_type == SPNG_COLOR_TYPE_INDEXED;
+    int depth = png->header.bit_depth, width = (int)png->header.width;
+    int count = width * (indexed ? 1 : att_row_samples(png->kind));
+    if (depth == 8 && !indexed)
+        return packed;
+    if (depth == 16)
+        unpack_words(packed, count, png->row);
+    else
+        unpack_bits(packed, depth, indexed ? 1 : 255 / ((1 << depth) - 1), count, png->row);
+    return !indexed || look_up(&png->palette, width, png->row) ? png->row : NULL;
+}
+
+static att_status unpack_picture(const att_image_job *job, const png_picture *png, att_image *image)
+{
+    size_t stride = png->packed_size / png->header.height;
+    for (int y = 0; y < image->height; y++) {
+        const uint8_t *row = unpack_row(png, png->packed + (size_t)y * stride);
+        if (!row)
+            return att_fail(job->context, ATT_ERR_FORMAT, "%s: row %d uses a colour outside the palette of %u",
+                            job->name, y, png->palette.n_entries);
+        att_image_put_row(image, y, png->kind, row);
+    }
+    return ATT_OK;
+}
+
+static att_status read_picture(const att_image_job *job, spng_ctx *decoder, png_picture *png, att_image *image)
+{
+    size_t memory = job->limits->memory;
+    SPNG_TRY(job, spng_set_chunk_limits(decoder, memory < MAX_CHUNK ? memory : MAX_CHUNK, memory));
+    SPNG_TRY(job, spng_set_png_buffer(decoder, job->bytes, job->size));
+    SPNG_TRY(job, spng_get_ihdr(decoder, &png->header));
+    png->kind = kind_of(png->header.color_type);
+    ATT_TRY(att_image_make(job, png->header.width, png->header.height, image));
+    if (png->header.color_type == SPNG_COLOR_TYPE_INDEXED)
+        SPNG_TRY(job, spng_get_plte(decoder, &png->palette));
+    SPNG_TRY(job, spng_decoded_image_size(decoder, SPNG_FMT_RAW, &png->packed_size));
+    if (png->packed_size > memory)
+        return att_fail(job->context, ATT_ERR_UNSUPPORTED, "%s: needs %zu bytes, more than the limit of %zu", job->name,
+                        png->packed_size, memory);
+    size_t row_bytes = (size_t)png->header.width * 4;
+    png->packed = att_reallocate(job->context, NULL, png->packed_size);
+    png->row = att_reallocate(job->context, NULL, row_bytes);
+    if (!png->packed || !png->row)
+        return att_fail_memory(job->context, png->packed_size + row_bytes, job->name);
+    SPNG_TRY(job, spng_decode_image(decoder, png->packed, png->packed_size, SPNG_FMT_RAW, 0));
+    return unpack_picture(job, png, image);
+}
+
+att_status att_image_decode_png(const att_image_job *job, att_image *image)
+{
+    png_picture png = {.packed = NULL};
+    spng_ctx *decoder = spng_ctx_new(0);
+    if (!decoder)
+        return att_fail(job->context, ATT_ERR_MEMORY, "%s: out of memory for a PNG decoder", job->name);
+    att_status status = read_picture(job, decoder, &png, image);
+    spng_ctx_free(decoder);
+    att_free(job->context, png.packed);
+    att_free(job->context, png.row);
+    return status;
+}

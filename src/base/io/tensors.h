@@ -1,0 +1,71 @@
+/* io/tensors.h - an open file of named tensors, which the reader of each format fills. */
+#ifndef ATT_IO_TENSORS_H
+#define ATT_IO_TENSORS_H
+
+#include <attscope/tensors.h>
+
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+
+typedef struct att_tensors_item {
+    att_tensors_info info;
+    uint64_t place;          /* offset of element 0 in the file, in bytes */
+    const int64_t *strides;  /* [rank], in elements, allocated from the arena; NULL: row-major and contiguous */
+    const void *data;        /* the elements, contiguous, in the caller's memory; NULL: they are in the file */
+    att_file_reader *reader; /* of the file that holds the data; NULL: att_tensors.reader */
+} att_tensors_item;
+
+struct att_tensors {
+    att_context *context;
+    att_arena arena;
+    char *path;
+    att_file_reader *reader; /* NULL: tensors in the caller's memory */
+    char *header;            /* safetensors: the header, into which names and metadata point; else NULL */
+    att_tensors_item *items;
+    int count;
+    struct att_tensors_name *names; /* [count], sorted by name; set by att_tensors_open() */
+    att_safetensors_pair *metadata;
+    int metadata_count;
+    struct att_tensors_name *keys; /* [metadata_count], of the metadata, sorted; set by att_tensors_open() */
+    const char *origin, *skipped;
+    bool has_average;
+    struct att_tensors **shards; /* [shard_count], the files that an index names; their items are in `items`, too */
+    int shard_count;
+    bool is_shard; /* an index names the file, by the names that its tensors have in the file */
+};
+
+/* Readers, one per format. They set items, metadata, origin and has_average of an open file: arrays come from
+ * att_allocate(), texts are in the arena or the header. They check that the data of every item are inside the file.
+ * On failure, caller frees what they have set. */
+att_status att_tensors_read_safetensors(att_tensors *file);
+/* For a zip archive and for a sequence of pickles. */
+att_status att_tensors_read_torch_zip(att_tensors *file);
+att_status att_tensors_read_torch_pickles(att_tensors *file);
+/* For the index of several files. Sets file->shards. */
+att_status att_tensors_read_index(att_tensors *file);
+/* For an open file that an index names: safetensors, a zip archive or pickles. */
+att_status att_tensors_read_shard(att_tensors *shard);
+
+/* Makes *file of tensors in the caller's memory, which are then read like those of a safetensors file. Names are
+ * copied. The caller keeps the contents, until att_tensors_forget() is called: from then on only names, types and
+ * shapes can be read. A file of tensors in memory has neither metadata nor side files, and its path is
+ * ATT_TENSORS_HERE. On success the caller owns *file and closes it with att_tensors_close(). Errors: ERR_ARGUMENT (a
+ * tensor without name, or without data; an unknown type; an impossible shape), ERR_FORMAT (two tensors of one name),
+ * ERR_MEMORY. */
+#define ATT_TENSORS_HERE "the tensors in memory"
+att_status att_tensors_borrow(att_context *context, const att_safetensors_tensor *tensors, int count,
+                              att_tensors **file);
+void att_tensors_forget(att_tensors *file);
+/* Whether the tensors are, or were, in the caller's memory. */
+bool att_tensors_are_borrowed(const att_tensors *file);
+
+/* Changes the names of the tensors, starting at item `first`, to those of the network, as described in
+ * attscope/tensors.h: removes common prefixes ("module."), removes tensors that only training uses and
+ * adds them to file->skipped, and joins chunks of blocks. A prefix is common if at most 16 tensors, and at most a
+ * quarter of them, lack it; these keep their names. Appends a description of the changes to `changes`. Error:
+ * ERR_MEMORY.
+ */
+att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes);
+
+#endif

@@ -1,0 +1,259 @@
+/* Converts tensor names as training scripts write them to the names in the network. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "base/io/tensors.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* --- tensors that only training uses ------------------------------------------------------------------------------ */
+
+/* Which files and names a pattern applies to. */
+enum {
+    ANYWHERE = 1,
+    CONTRASTIVE = 2, /* files with two encoders, as in MoCo, which are recognised by a prefix of the encoder. In other
+                        files a tensor of that name may belong to the network */
+    BESIDE = 4,      /* names that lack the prefix of the network: losses, metrics and copies of the network that a
+                        training program keeps beside it, as those of Lightning do */
+};
+
+/* Names of tensors to skip. The first pattern that matches counts. */
+static const struct training_pattern {
+    const char *pattern;
+    int where;
+} training_only[] = {
+    {"mask_token", ANYWHERE},
+    {"decoder_pos_embed", ANYWHERE},
+    {"decoder_embed.*", ANYWHERE},
+    {"decoder_blocks.*", ANYWHERE},
+    {"decoder_norm.*", ANYWHERE},
+    {"decoder_pred.*", ANYWHERE},
+    {"head.mlp.*", ANYWHERE},
+    {"head.last_layer*", ANYWHERE},
+    {"dino_head.*", ANYWHERE},
+    {"ibot_head.*", ANYWHERE},
+    {"dino_loss.*", ANYWHERE},
+    {"ibot_patch_loss.*", ANYWHERE},
+    {"encoder_k.*", CONTRASTIVE},
+    {"momentum_encoder.*", CONTRASTIVE},
+    {"predictor.*", CONTRASTIVE},
+    {"queue*", CONTRASTIVE},
+    {"fc.*", CONTRASTIVE},
+    {"head.*", CONTRASTIVE},
+    {"criterion*", BESIDE},
+    {"*_criterion.*", BESIDE},
+    {"loss*", BESIDE},
+    {"*loss.*", BESIDE},
+    {"*_loss_*", BESIDE},
+    {"class_weight*", BESIDE},
+    {"pos_weight", BESIDE},
+    {"*metric*", BESIDE},
+    {"*acc.*", BESIDE},
+    {"*accuracy*", BESIDE},
+    {"*.tp", BESIDE}, /* the states of torchmetrics */
+    {"*.fp", BESIDE},
+    {"*.tn", BESIDE},
+    {"*.fn", BESIDE},
+    {"*.confmat", BESIDE},
+    {"*.preds", BESIDE},
+    {"*.target", BESIDE},
+    {"*.correct", BESIDE},
+    {"*.total", BESIDE},
+    {"*.num_batches", BESIDE},
+    {"*.*_value", BESIDE},
+    {"ema.*", BESIDE},
+    {"ema_*", BESIDE},
+    {"*_ema.*", BESIDE},
+    {"teacher.*", BESIDE},
+};
+
+static const struct prefix {
+    const char *text;
+    bool contrastive; /* prefix of the encoder to load, in a file with two encoders */
+} prefixes[] = {{"module.", false}, {"_orig_mod.", false}, {"model.", false},    {"backbone.", false},
+                {"net.", false},    {"network.", false},   {"encoder_q.", true}, {"base_encoder.", true}};
+
+static bool has_prefix(const char *name, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return strncmp(name, prefix, length) == 0 && name[length] != '\0';
+}
+
+/* Returns the index of the first pattern with one of these places that matches a name, or -1. */
+static int training_pattern_of(const char *name, int where)
+{
+    for (size_t i = 0; i < COUNT(training_only); i++)
+        if ((training_only[i].where & where) && att_text_matches(training_only[i].pattern, name))
+            return (int)i;
+    return -1;
+}
+
+/* Appends the patterns to file->skipped, each with the number of tensors that it matches: "mask_token, decoder_blocks.*
+ * (96)". */
+static att_status record_skipped(att_tensors *file, const int counts[COUNT(training_only)])
+{
+    att_text text = {.context = file->context};
+    att_text_append(&text, "%s", file->skipped);
+    for (size_t i = 0; i < COUNT(training_only); i++) {
+        if (counts[i] == 0)
+            continue;
+        att_text_append(&text, "%s%s", text.length ? ", " : "", training_only[i].pattern);
+        if (counts[i] > 1)
+            att_text_append(&text, " (%d)", counts[i]);
+    }
+    const char *copy = text.failed ? NULL : att_arena_string(&file->arena, text.data ? text.data : "");
+    if (copy)
+        file->skipped = copy;
+    att_text_free(&text);
+    return copy ? ATT_OK : att_fail_memory(file->context, 256, file->path);
+}
+
+/* Removes the tensors that a pattern with one of these places matches, unless they have the prefix, which is removed
+ * from their names. prefix: NULL means that no name has it. Adds the number of removed tensors to counts. */
+static void remove_training_only(att_tensors *file, int first, const char *prefix, int where,
+                                 int counts[COUNT(training_only)])
+{
+    int kept = first;
+    for (int i = first; i < file->count; i++) {
+        att_tensors_item item = file->items[i];
+        bool has_it = prefix && has_prefix(item.info.name, prefix);
+        int pattern = has_it ? -1 : training_pattern_of(item.info.name, where);
+        if (has_it)
+            item.info.name += strlen(prefix);
+        if (pattern < 0)
+            file->items[kept++] = item;
+        else
+            counts[pattern]++;
+    }
+    file->count = kept;
+}
+
+/* --- prefixes ----------------------------------------------------------------------------------------------------- */
+
+/* Returns whether removing the prefix would give this name to a tensor at or after item `first`. */
+static bool is_taken(const att_tensors *file, int first, const char *prefix, const char *name)
+{
+    for (int i = first; i < file->count; i++) {
+        const char *other = file->items[i].info.name;
+        if (has_prefix(other, prefix) && strcmp(other + strlen(prefix), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Returns how many tensors at or after item `first` lack the prefix, if it can be removed from the others. Returns -1
+ * if it cannot: no tensor has it, too many lack it, or two tensors would get the same name. A few tensors without the
+ * prefix, such as a counter or the weights of a loss, are allowed. Tensors to skip are not counted. */
+static int count_without_prefix(const att_tensors *file, int first, const struct prefix *prefix)
+{
+    enum { MAX_WITHOUT = 16, SHARE = 4 };
+    const int where = ANYWHERE | BESIDE | (prefix->contrastive ? CONTRASTIVE : 0);
+    int without = 0, with = 0;
+    for (int i = first; i < file->count; i++) {
+        const char *name = file->items[i].info.name;
+        if (has_prefix(name, prefix->text))
+            with++;
+        else if (training_pattern_of(name, where) < 0) {
+            if (++without > MAX_WITHOUT || is_taken(file, first, prefix->text, name))
+                return -1;
+        }
+    }
+    return with > 0 && without <= (with + without) / SHARE ? without : -1;
+}
+
+enum { MOST_PREFIXES = 8 }; /* limit on prefixes that follow each other */
+
+/* Removes common prefixes, and tensors beside the network that lack them. Sets *contrastive if one of the prefixes is
+ * that of an encoder in a file with two encoders. */
+static void strip(att_tensors *file, int first, att_text *changes, bool *contrastive, int counts[COUNT(training_only)])
+{
+    const char *word = " without the prefix ";
+    int without = 0, stripped = 0;
+    for (size_t p = 0; p < COUNT(prefixes) && stripped < MOST_PREFIXES; p++) {
+        int lacking = count_without_prefix(file, first, &prefixes[p]);
+        if (lacking < 0)
+            continue;
+        remove_training_only(file, first, prefixes[p].text, BESIDE, counts);
+        att_text_append(changes, "%s%s", word, prefixes[p].text);
+        word = "";
+        without = lacking;
+        stripped++;
+        *contrastive |= prefixes[p].contrastive;
+        p = (size_t)-1;
+    }
+    if (without > 0)
+        att_text_append(changes, " (%d other tensor%s)", without, without > 1 ? "s" : "");
+}
+
+/* --- blocks in chunks --------------------------------------------------------------------------------------------- */
+
+enum { MOST_BLOCKS = 1024 };
+
+/* Returns the part "<block>.<rest>" of a name "blocks.<chunk>.<block>.<rest>", or NULL for other names. */
+static const char *after_chunk(const char *name, int *chunk, int *block)
+{
+    int end = 0;
+    if (sscanf(name, "blocks.%4d.%n", chunk, &end) != 1 || end == 0 || *chunk < 0)
+        return NULL;
+    const char *rest = name + end;
+    end = 0;
+    return isdigit((unsigned char)*rest) && sscanf(rest, "%4d.%n", block, &end) == 1 && end > 0 && *block < MOST_BLOCKS
+               ? rest
+               : NULL;
+}
+
+/* Returns whether the network is a ViT whose blocks are in chunks, as in DINOv2: block numbers continue from chunk to
+ * chunk, so that each block number is in one chunk only. */
+static bool has_chunks(const att_tensors *file, int first)
+{
+    int16_t chunk_of[MOST_BLOCKS];
+    bool found = false, embeds = false;
+    memset(chunk_of, -1, sizeof chunk_of);
+    for (int i = first; i < file->count; i++) {
+        const char *name = file->items[i].info.name;
+        int chunk, block;
+        embeds |= strcmp(name, "patch_embed.proj.weight") == 0;
+        if (!has_prefix(name, "blocks."))
+            continue;
+        if (!after_chunk(name, &chunk, &block) || (chunk_of[block] >= 0 && chunk_of[block] != chunk))
+            return false;
+        chunk_of[block] = (int16_t)chunk;
+        found = true;
+    }
+    return found && embeds;
+}
+
+static att_status join_chunks(att_tensors *file, int first, att_text *changes)
+{
+    if (!has_chunks(file, first))
+        return ATT_OK;
+    for (int i = first; i < file->count; i++) {
+        int chunk, block;
+        const char *rest = after_chunk(file->items[i].info.name, &chunk, &block);
+        if (!rest)
+            continue;
+        char *name = att_arena_allocate(&file->arena, strlen(rest) + sizeof "blocks.");
+        if (!name)
+            return att_fail_memory(file->context, strlen(rest) + sizeof "blocks.", file->path);
+        memcpy(name, "blocks.", sizeof "blocks." - 1);
+        strcpy(name + sizeof "blocks." - 1, rest);
+        file->items[i].info.name = name;
+    }
+    att_text_append(changes, " with its chunks of blocks joined");
+    return ATT_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes)
+{
+    int counts[COUNT(training_only)] = {0};
+    const int count = file->count;
+    bool contrastive = false;
+    strip(file, first, changes, &contrastive, counts);
+    remove_training_only(file, first, NULL, ANYWHERE | (contrastive ? CONTRASTIVE : 0), counts);
+    ATT_TRY(file->count < count ? record_skipped(file, counts) : ATT_OK);
+    return join_chunks(file, first, changes);
+}

@@ -1,0 +1,18 @@
+/* io/torch_options.h - reads the options of a training script, which a PyTorch checkpoint may store with the weights.
+ */
+#ifndef ATT_IO_TORCH_OPTIONS_H
+#define ATT_IO_TORCH_OPTIONS_H
+
+#include "base/io/pickle.h"
+#include "base/io/tensors.h"
+
+/* Sets *text to the options under `key` that describe the network, as a JSON object in the file's arena
+ * (att_tensors_metadata() documents it), or to NULL if the checkpoint `root` has none. Error: ERR_MEMORY. */
+att_status att_torch_options(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                             const char **text);
+/* Does the same for the arguments of the network's constructor. If they are not a dictionary whose keys are short
+ * texts, *text is "unreadable", which is not valid JSON. */
+att_status att_torch_arguments(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                               const char **text);
+
+#endif

@@ -1,0 +1,470 @@
+#include "base/io/torch_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/torch_options.h"
+
+enum { MOST_DEPTH = 16, MOST_OBJECT_DEPTH = 64, MOST_STEPS = 1 << 22, MOST_NAME = 1024, LISTED = 8, MOST_LEVELS = 4 };
+
+/* Limits on the total size of tensors: MOST_EXPANSION times the size of the file, plus FREE_BYTES. Expanded tensors are
+ * larger than their data in the file; without a limit, a small file could claim any amount of memory. */
+enum { MOST_EXPANSION = 8, FREE_BYTES = 1 << 24 };
+
+static const char *const weight_keys[] = {"state_dict", "model_state_dict", "model",  "module",  "net",
+                                          "network",    "weights",          "params", "teacher", "student"};
+static const char *const average_keys[] = {"state_dict_ema", "model_ema", "ema_state_dict", "ema", "params_ema"};
+enum {
+    WEIGHT_KEYS = sizeof weight_keys / sizeof *weight_keys,
+    AVERAGE_KEYS = sizeof average_keys / sizeof *average_keys
+};
+
+typedef struct collector {
+    att_tensors *file;
+    const att_pickle *pickle;
+    int steps;                /* how many more values of containers may be visited */
+    int capacity;             /* of file->items */
+    uint64_t bytes_left;      /* how many more bytes tensors may have */
+    att_text name;            /* full name of the value that is being visited */
+    att_text origin, ignored; /* ignored: names of the values that are not weights */
+    int ignored_count;
+} collector;
+
+static att_status refuse(const collector *t, const char *what)
+{
+    return att_fail(t->file->context, ATT_ERR_FORMAT, "%s: %s", t->file->path, what);
+}
+
+static bool is_container(const att_pickle_value *value)
+{
+    return value->kind == ATT_PICKLE_DICT || value->kind == ATT_PICKLE_LIST || value->kind == ATT_PICKLE_TUPLE;
+}
+
+static void list_ignored(collector *t, att_pickle_text name)
+{
+    char shown[ATT_PICKLE_SHOWN];
+    if (name.length == 0)
+        return;
+    if (t->ignored_count < LISTED)
+        att_text_append(&t->ignored, "%s%s", t->ignored_count ? ", " : "", att_pickle_show(name, shown));
+    else if (t->ignored_count == LISTED)
+        att_text_append(&t->ignored, ", ...");
+    t->ignored_count++;
+}
+
+/* --- finding the weights ------------------------------------------------------------------------------------------ */
+
+/* Returns whether the value contains tensors. Returns false if t->steps is used up before one is found;
+ * collect_container() then fails. */
+static bool holds_tensors(collector *t, att_pickle_ref ref, int depth)
+{
+    const att_pickle_value *value = att_pickle_at(t->pickle, ref);
+    const char *what;
+    bool opaque = value->kind == ATT_PICKLE_OPAQUE;
+    if (opaque && att_pickle_is_inert(t->pickle, value))
+        return false;
+    if (opaque && att_pickle_is_unsupported_tensor(t->pickle, value, &what))
+        return true;
+    if ((!opaque && !is_container(value)) || depth == MOST_OBJECT_DEPTH)
+        return value->kind == ATT_PICKLE_TENSOR || value->kind == ATT_PICKLE_STORAGE;
+    uint32_t cell = value->cells.first;
+    for (uint32_t i = 0; i < value->cells.count && t->steps > 0; i++, cell = t->pickle->cells[cell].next) {
+        t->steps--;
+        if (holds_tensors(t, t->pickle->cells[cell].value, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+/* Returns the first of the keys whose value in `dict` is a container with tensors, and the value in *found, or NULL. */
+static const char *find_keys(collector *t, att_pickle_ref dict, const char *const *keys, int count,
+                             att_pickle_ref *found)
+{
+    for (int i = 0; i < count; i++)
+        if (att_pickle_find(t->pickle, dict, keys[i], found) && is_container(att_pickle_at(t->pickle, *found)) &&
+            holds_tensors(t, *found, 0))
+            return keys[i];
+    return NULL;
+}
+
+static bool is_metadata(const collector *t, const att_pickle_value *key)
+{
+    for (int i = 0; i < t->file->metadata_count; i++)
+        if (att_pickle_text_is(key, t->file->metadata[i].key))
+            return true;
+    return false;
+}
+
+/* Adds the dictionary's keys to t->ignored, except `taken` and `average` (may be NULL) and keys read as metadata. */
+static void list_others(collector *t, att_pickle_ref dict, const char *taken, const char *average)
+{
+    const att_pickle_value *value = att_pickle_at(t->pickle, dict);
+    const att_pickle_cell *cells = t->pickle->cells;
+    uint32_t cell = value->cells.first;
+    for (uint32_t i = 0; i + 1 < value->cells.count; i += 2, cell = cells[cells[cell].next].next) {
+        const att_pickle_value *key = att_pickle_at(t->pickle, cells[cell].value);
+        if (key->kind == ATT_PICKLE_TEXT && !(taken && att_pickle_text_is(key, taken)) &&
+            !(average && att_pickle_text_is(key, average)) && !is_metadata(t, key))
+            list_ignored(t, key->text);
+    }
+}
+
+/* Sets *name to the text under `key`, or to NULL if there is none. Fails with ERR_FORMAT if the text is not valid
+ * UTF-8.
+ */
+static att_status find_name(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                            const char **name)
+{
+    att_pickle_ref found;
+    *name = NULL;
+    if (!att_pickle_find(pickle, root, key, &found))
+        return ATT_OK;
+    const att_pickle_value *name_value = att_pickle_at(pickle, found);
+    if (name_value->kind != ATT_PICKLE_TEXT)
+        return ATT_OK;
+    char *copy = att_arena_allocate(&file->arena, name_value->text.length + 1);
+    if (!copy)
+        return att_fail_memory(file->context, name_value->text.length + 1, file->path);
+    memcpy(copy, name_value->text.bytes, name_value->text.length);
+    if (strlen(copy) != name_value->text.length || !att_utf8_valid(copy))
+        return att_fail(file->context, ATT_ERR_FORMAT,
+                        "%s: %s, the name of the architecture, is not valid UTF-8; the file is damaged", file->path,
+                        key);
+    *name = copy;
+    return ATT_OK;
+}
+
+/* Sets the file's metadata: what the training script stored about the network, under the script's keys. */
+static att_status collect_metadata(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
+{
+    static const struct {
+        const char *key;
+        att_status (*find)(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                           const char **text);
+    } all[] = {{ATT_TENSORS_ARCHITECTURE, find_name},
+               {"architecture", find_name},
+               {"model_name", find_name},
+               {"model", find_name},
+               {"timm_model", find_name},
+               {ATT_TENSORS_OPTIONS, att_torch_options},
+               {ATT_TENSORS_HYPER_PARAMETERS, att_torch_options},
+               {"model_args", att_torch_arguments},
+               {"model_kwargs", att_torch_arguments}};
+    enum { MOST = sizeof all / sizeof *all };
+    att_safetensors_pair found[MOST];
+    int count = 0;
+    for (int i = 0; i < MOST; i++) {
+        const char *text;
+        ATT_TRY(all[i].find(file, pickle, root, all[i].key, &text));
+        if (text)
+            found[count++] = (att_safetensors_pair){all[i].key, text};
+    }
+    if (count == 0)
+        return ATT_OK;
+    file->metadata = att_allocate_array(file->context, (size_t)count, sizeof *file->metadata);
+    if (!file->metadata)
+        return att_fail_memory(file->context, (size_t)count * sizeof *file->metadata, file->path);
+    memcpy(file->metadata, found, (size_t)count * sizeof *found);
+    file->metadata_count = count;
+    return ATT_OK;
+}
+
+/* --- one tensor --------------------------------------------------------------------------------------------------- */
+
+int64_t att_torch_storage_bytes(const att_pickle_storage *storage)
+{
+    int64_t size = storage->typed ? (int64_t)att_safetensors_dtype_size(storage->dtype) : 1;
+    return storage->count <= INT64_MAX / size ? storage->count * size : -1;
+}
+
+static att_status refuse_tensor(const collector *t, const char *name, const char *what)
+{
+    return att_fail(t->file->context, ATT_ERR_FORMAT, "%s: tensor %s: %s", t->file->path, name, what);
+}
+
+/* Returns a + b c for b, c >= 0, or -1 on overflow or if a is -1. */
+static int64_t add_product(int64_t a, int64_t b, int64_t c)
+{
+    return a < 0 || (c > 0 && b > (INT64_MAX - a) / c) ? -1 : a + b * c;
+}
+
+/* Returns the offset of the tensor's last element in the storage, in elements, or -1 on overflow. The tensor must not
+ * be empty. */
+static int64_t last_place(const att_pickle_storage *storage, const att_pickle_tensor *tensor)
+{
+    int64_t place = add_product(storage->view_offset, tensor->offset, 1);
+    for (int d = 0; d < tensor->shape.rank; d++)
+        place = add_product(place, tensor->shape.dims[d] - 1, tensor->strides[d]);
+    return place;
+}
+
+static bool is_contiguous(const att_pickle_tensor *tensor)
+{
+    int64_t expected = 1;
+    for (int d = tensor->shape.rank; d-- > 0;) {
+        if (tensor->shape.dims[d] != 1 && tensor->strides[d] != expected)
+            return false;
+        expected *= tensor->shape.dims[d];
+    }
+    return true;
+}
+
+/* Sets strides, unless the elements are contiguous. The stride of an axis of length 1 is 0. */
+static att_status set_strides(collector *t, att_tensors_item *item, const att_pickle_tensor *tensor)
+{
+    size_t bytes = (size_t)tensor->shape.rank * sizeof *item->strides;
+    if (is_contiguous(tensor))
+        return ATT_OK;
+    int64_t *strides = att_arena_allocate(&t->file->arena, bytes);
+    if (!strides)
+        return att_fail_memory(t->file->context, bytes, t->file->path);
+    for (int d = 0; d < tensor->shape.rank; d++)
+        strides[d] = tensor->shape.dims[d] == 1 ? 0 : tensor->strides[d];
+    item->strides = strides;
+    return ATT_OK;
+}
+
+static att_status place_tensor(collector *t, const att_pickle_tensor *tensor, att_tensors_item *item)
+{
+    const att_pickle_storage *storage = &t->pickle->storages[tensor->storage];
+    const char *name = item->info.name;
+    int64_t count = att_shape_count(tensor->shape), size = (int64_t)att_safetensors_dtype_size(tensor->dtype);
+    item->info.dtype = tensor->dtype;
+    item->info.shape = tensor->shape;
+    item->info.count = count;
+    if (count < 0)
+        return refuse_tensor(t, name, "its size has more elements than can be counted");
+    if (count == 0)
+        return ATT_OK;
+    int64_t last = last_place(storage, tensor);
+    if (last < 0 || last >= att_torch_storage_bytes(storage) / size)
+        return att_fail(t->file->context, ATT_ERR_FORMAT,
+                        "%s: tensor %s: its last element would be number %" PRId64 " of a storage of %" PRId64,
+                        t->file->path, name, last, att_torch_storage_bytes(storage) / size);
+    if ((uint64_t)count * (uint64_t)size > t->bytes_left)
+        return refuse_tensor(t, name, "the file is too small for a tensor of this size");
+    t->bytes_left -= (uint64_t)count * (uint64_t)size;
+    item->place = storage->place + (uint64_t)(storage->view_offset + tensor->offset) * (uint64_t)size;
+    return set_strides(t, item, tensor);
+}
+
+static att_status check_name(const collector *t)
+{
+    const char *name = t->name.data;
+    if (t->name.failed)
+        return att_fail_memory(t->file->context, t->name.capacity, t->file->path);
+    if (!name || !*name || strlen(name) != t->name.length || t->name.length > MOST_NAME || !att_utf8_valid(name))
+        return refuse(t, "a tensor's name is empty, longer than 1024 bytes, or not valid UTF-8");
+    return ATT_OK;
+}
+
+static att_status add_item(collector *t, const att_pickle_tensor *tensor)
+{
+    att_tensors *file = t->file;
+    ATT_TRY(check_name(t));
+    if (strcmp(t->name.data, "n_averaged") == 0) { /* the counter of torch.optim.swa_utils.AveragedModel */
+        list_ignored(t, (att_pickle_text){t->name.data, t->name.length});
+        return ATT_OK;
+    }
+    if (!att_list_grow(file->context, &file->items, file->count, &t->capacity, sizeof *file->items))
+        return att_fail_memory(file->context, (size_t)t->capacity * 2 * sizeof *file->items, file->path);
+    att_tensors_item *item = &file->items[file->count];
+    *item = (att_tensors_item){.info.name = att_arena_string(&file->arena, t->name.data)};
+    if (!item->info.name)
+        return att_fail_memory(file->context, t->name.length + 1, file->path);
+    file->count++;
+    return place_tensor(t, tensor, item);
+}
+
+/* --- visiting values ---------------------------------------------------------------------------------------------- */
+
+static att_status collect(collector *t, att_pickle_ref ref, int depth);
+
+static att_status collect_named(collector *t, att_pickle_text name, att_pickle_ref ref, int depth)
+{
+    size_t length = t->name.length;
+    if (name.length > MOST_NAME)
+        return refuse(t, "a name of more than 1024 bytes");
+    if (length > 0)
+        att_text_append(&t->name, ".");
+    att_text_append_bytes(&t->name, name.bytes, name.length);
+    att_status status = collect(t, ref, depth + 1);
+    t->name.length = length;
+    return status;
+}
+
+static att_status collect_numbered(collector *t, int64_t number, att_pickle_ref ref, int depth)
+{
+    char text[32];
+    int length = snprintf(text, sizeof text, "%" PRId64, number);
+    return collect_named(t, (att_pickle_text){text, (size_t)length}, ref, depth);
+}
+
+/* Ignores keys that are neither a text nor an integer: no tensor of a network has such a name. */
+static att_status collect_member(collector *t, const att_pickle_value *key, att_pickle_ref ref, int depth)
+{
+    if (key->kind == ATT_PICKLE_TEXT)
+        return collect_named(t, key->text, ref, depth);
+    return key->kind == ATT_PICKLE_INT ? collect_numbered(t, key->number, ref, depth) : ATT_OK;
+}
+
+static att_status collect_container(collector *t, const att_pickle_value *value, int depth)
+{
+    const att_pickle_cell *cells = t->pickle->cells;
+    if (depth == MOST_DEPTH)
+        return refuse(t, "its containers are nested deeper than 16 levels, or contain themselves");
+    uint32_t cell = value->cells.first, width = value->kind == ATT_PICKLE_DICT ? 2 : 1;
+    for (uint32_t i = 0; i < value->cells.count; i += width) {
+        ATT_TRY(att_check_stop(t->file->context, t->file->path));
+        if (t->steps-- <= 0)
+            return refuse(t, "its nested containers have more than 4194304 values");
+        att_pickle_ref first = cells[cell].value;
+        if (width == 2) {
+            cell = cells[cell].next;
+            ATT_TRY(collect_member(t, att_pickle_at(t->pickle, first), cells[cell].value, depth));
+        } else {
+            ATT_TRY(collect_numbered(t, i, first, depth));
+        }
+        cell = cells[cell].next;
+    }
+    return ATT_OK;
+}
+
+/* Ignores an OPAQUE value without tensors. Fails if the value contains tensors, because only the value's class knows
+ * their meaning. */
+static att_status collect_object(collector *t, att_pickle_text name, att_pickle_ref ref)
+{
+    const att_pickle_value *value = att_pickle_at(t->pickle, ref);
+    char shown[ATT_PICKLE_SHOWN], class[ATT_PICKLE_SHOWN];
+    const char *what;
+    att_pickle_show(name, shown);
+    if (att_pickle_is_unsupported_tensor(t->pickle, value, &what))
+        return att_fail(t->file->context, ATT_ERR_UNSUPPORTED, "%s: %s is %s, which is not supported", t->file->path,
+                        shown, what);
+    if (holds_tensors(t, ref, 0))
+        return att_fail(
+            t->file->context, ATT_ERR_UNSUPPORTED,
+            "%s: %s%sobject of the class %s with tensors in it; attscope runs no code and cannot know their meaning%s",
+            t->file->path, shown, *shown ? " is an " : "an ",
+            att_pickle_show(att_pickle_class_name(t->pickle, value), class), ATT_TORCH_ADVICE);
+    list_ignored(t, name);
+    return ATT_OK;
+}
+
+/* Adds the tensors in a value, whose name is t->name. */
+static att_status collect(collector *t, att_pickle_ref ref, int depth)
+{
+    const att_pickle_value *value = att_pickle_at(t->pickle, ref);
+    att_pickle_text name = {t->name.data ? t->name.data : "", t->name.length};
+    bool counter = strcmp(name.bytes, "n_averaged") == 0; /* of torch.optim.swa_utils.AveragedModel */
+    if (value->kind == ATT_PICKLE_TENSOR && !counter)
+        return add_item(t, &t->pickle->tensors[value->index]);
+    if (is_container(value))
+        return collect_container(t, value, depth);
+    if (value->kind == ATT_PICKLE_OPAQUE)
+        return collect_object(t, name, ref);
+    list_ignored(t, name);
+    return ATT_OK;
+}
+
+/* --- the whole checkpoint ----------------------------------------------------------------------------------------- */
+
+/* Adds the weights in `root`. key: the key of `root` in the checkpoint, NULL if `root` is the whole checkpoint. */
+static att_status collect_weights(collector *t, att_pickle_ref root, const char *key)
+{
+    int first = t->file->count;
+    const char *inner = NULL;
+    att_text_append(&t->origin, "%s", key ? key : "");
+    for (int level = 0; level < MOST_LEVELS; level++) {
+        att_pickle_ref found;
+        inner = find_keys(t, root, weight_keys, WEIGHT_KEYS, &found);
+        if (!inner)
+            break;
+        att_text_append(&t->origin, "%s%s", key ? "." : "", inner);
+        list_others(t, root, inner, NULL);
+        root = found;
+        key = inner;
+    }
+    if (!key)
+        att_text_append(&t->origin, "tensors");
+    bool single = att_pickle_at(t->pickle, root)->kind == ATT_PICKLE_TENSOR;
+    t->name.length = 0;
+    ATT_TRY(single ? collect_named(t, (att_pickle_text){"tensor", 6}, root, 0) : collect(t, root, 0));
+    return att_tensors_normalize_names(t->file, first, &t->origin);
+}
+
+static att_status name_average(collector *t, int first)
+{
+    att_tensors *file = t->file;
+    for (int i = first; i < file->count; i++) {
+        t->name.length = 0;
+        att_text_append(&t->name, "ema.%s", file->items[i].info.name);
+        const char *name = t->name.failed ? NULL : att_arena_string(&file->arena, t->name.data);
+        if (!name)
+            return att_fail_memory(file->context, MOST_NAME, file->path);
+        file->items[i].info.name = name;
+    }
+    file->has_average = true;
+    return ATT_OK;
+}
+
+/* Adds the weights and, if present, their average. If there is only an average, adds it as the weights. If there is
+ * neither, adds all tensors of the checkpoint. */
+static att_status collect_all(collector *t, att_pickle_ref root)
+{
+    att_pickle_ref weights = root, average = root;
+    const char *key = find_keys(t, root, weight_keys, WEIGHT_KEYS, &weights);
+    const char *average_key = find_keys(t, root, average_keys, AVERAGE_KEYS, &average);
+    if (!key && !average_key)
+        return collect_weights(t, root, NULL);
+    list_others(t, root, key, average_key);
+    if (!key)
+        return collect_weights(t, average, average_key);
+    ATT_TRY(collect_weights(t, weights, key));
+    if (!average_key)
+        return ATT_OK;
+    int first = t->file->count;
+    att_text_append(&t->origin, "; averaged weights: ");
+    ATT_TRY(collect_weights(t, average, average_key));
+    return name_average(t, first);
+}
+
+static att_status finish(collector *t)
+{
+    att_tensors *file = t->file;
+    if (file->count == 0)
+        return att_fail(file->context, ATT_ERR_FORMAT, "%s: a PyTorch file without tensors%s%s", file->path,
+                        t->ignored_count ? "; it contains " : "", t->ignored_count ? t->ignored.data : "");
+    if (t->ignored_count)
+        att_text_append(&t->origin, "; left out: %s", t->ignored.data);
+    const char *origin = t->origin.failed || t->ignored.failed ? NULL : att_arena_string(&file->arena, t->origin.data);
+    if (!origin)
+        return att_fail_memory(file->context, t->origin.length, file->path);
+    file->origin = origin;
+    return ATT_OK;
+}
+
+att_status att_torch_state_collect(att_tensors *file, const att_pickle *pickle, att_pickle_ref root)
+{
+    att_context *context = file->context;
+    collector t = {.file = file,
+                   .pickle = pickle,
+                   .steps = MOST_STEPS,
+                   .bytes_left = att_file_reader_size(file->reader) * MOST_EXPANSION + FREE_BYTES,
+                   .name.context = context,
+                   .origin.context = context,
+                   .ignored.context = context};
+    att_text_append(&t.origin, "PyTorch's ");
+    att_status status = collect_metadata(file, pickle, root);
+    if (status == ATT_OK)
+        status = file->is_shard ? collect(&t, root, 0) : collect_all(&t, root);
+    if (status == ATT_OK)
+        status = finish(&t);
+    att_text_free(&t.name);
+    att_text_free(&t.origin);
+    att_text_free(&t.ignored);
+    return status;
+}

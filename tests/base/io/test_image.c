@@ -1,0 +1,380 @@
+#include <attscope/image.h>
+
+#include "base/core/memory.h"
+#include "base/io/file.h"
+#include "base/io/golden.h"
+#include "base/io/image_codec.h"
+#include "base/io/jpeg.h"
+
+static void read_file(scratch *self, const char *name, char **bytes, size_t *size)
+{
+    char relative[256], path[4096];
+    snprintf(relative, sizeof(relative), "images/%s", name);
+    golden_path(relative, path, sizeof(path));
+    assert_int_equal(att_file_read(self->context, path, 1 << 20, bytes, size), ATT_OK);
+}
+
+static void check_channels(scratch *self, const char *name, int channels, int width, int height, const char *hash)
+{
+    char *bytes, text[32];
+    size_t size;
+    att_image image;
+    read_file(self, name, &bytes, &size);
+    att_status status = att_image_decode(self->context, bytes, size, channels, NULL, &image);
+    att_free(self->context, bytes);
+    if (status != ATT_OK)
+        fail_msg("%s", att_context_message(self->context));
+    assert_int_equal(image.width, width);
+    assert_int_equal(image.height, height);
+    assert_int_equal(image.channels, channels);
+    snprintf(text, sizeof(text), "%016" PRIx64, golden_hash(image.pixels, (size_t)(width * height * channels)));
+    if (strcmp(text, hash) != 0)
+        fail_msg("%s with %d channels: %s, expected %s", name, channels, text, hash);
+    att_image_free(self->context, &image);
+    assert_null(image.pixels);
+}
+
+static void check_refused(scratch *self, const char *name)
+{
+    char *bytes;
+    size_t size;
+    att_image image = {0};
+    read_file(self, name, &bytes, &size);
+    assert_int_equal(att_image_decode(self->context, bytes, size, 3, NULL, &image), ATT_ERR_FORMAT);
+    assert_null(image.pixels);
+    att_free(self->context, bytes);
+}
+
+static void check_file(scratch *self, const char *line)
+{
+    char name[64], rgb[32], grey[32];
+    int width, height;
+    assert_int_equal(sscanf(line, "%63s %d %d %31s %31s", name, &width, &height, rgb, grey), 5);
+    if (strcmp(rgb, "-") == 0) {
+        check_refused(self, name);
+    } else {
+        check_channels(self, name, 3, width, height, rgb);
+        check_channels(self, name, 1, width, height, grey);
+    }
+}
+
+static void decoded_pixels_equal_pillows(void **state)
+{
+    assert_int_equal(golden_each(*state, "decode", check_file), 42);
+}
+
+static void damaged_images_leak_nothing(void **state)
+{
+    scratch *self = *state;
+    static const char *const names[] = {"420.jpg",           "progressive.jpg", "restart.jpg", "cmyk.jpg",
+                                        "rgb.png",           "palette4.png",    "rgb16.png",   "lossy_rgba.webp",
+                                        "lossless_rgb.webp", "animation.webp"};
+    size_t allocated = att_context_allocations(self->context).bytes_now;
+    uint32_t noise = 1;
+    for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
+        char *bytes;
+        size_t size;
+        read_file(self, names[n], &bytes, &size);
+        for (size_t cut = 0; cut < size; cut += 7) {
+            att_image image;
+            noise = noise * 1664525 + 1013904223;
+            char before = bytes[cut];
+            bytes[cut] = (char)(noise >> 24);
+            if (att_image_decode(self->context, bytes, size, 3, NULL, &image) == ATT_OK)
+                att_image_free(self->context, &image);
+            bytes[cut] = before;
+            if (att_image_decode(self->context, bytes, cut, 3, NULL, &image) == ATT_OK)
+                att_image_free(self->context, &image);
+        }
+        att_free(self->context, bytes);
+    }
+    assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
+}
+
+/* Every scan takes as long as decoding the whole image. */
+static void a_jpeg_of_too_many_scans_is_refused(void **state)
+{
+    scratch *self = *state;
+    for (int scans = 127; scans <= 130; scans++) {
+        const jpeg_kind kind = {.width = 16, .height = 16, .components = 1, .across = 1, .down = 1, .scans = scans};
+        uint8_t *bytes;
+        size_t size;
+        att_image image = {0};
+        jpeg_make(&kind, &bytes, &size);
+        att_status status = att_image_decode(self->context, bytes, size, 1, NULL, &image);
+        assert_int_equal(status, scans <= 128 ? ATT_OK : ATT_ERR_FORMAT);
+        if (status == ATT_OK)
+            att_image_free(self->context, &image);
+        else
+            assert_non_null(strstr(att_context_message(self->context), "more than 128 scans"));
+        free(bytes);
+    }
+}
+
+/* --- parts of an image -------------------------------------------------------------------------------------------- */
+
+static const jpeg_kind kinds[] = {
+    {131, 97, 3, 1, 1, 0, false, 0, 0}, {131, 97, 3, 2, 1, 0, false, 0, 0}, {130, 97, 3, 1, 2, 0, false, 0, 0},
+    {131, 98, 3, 2, 2, 0, false, 0, 0}, {64, 48, 3, 2, 2, 3, false, 0, 0},  {131, 97, 3, 2, 2, 0, true, 0, 0},
+    {77, 131, 1, 1, 1, 0, false, 0, 0}, {97, 130, 3, 4, 1, 0, false, 0, 0}, {17, 5, 3, 2, 2, 0, false, 0, 0},
+    {131, 98, 3, 2, 2, 0, false, 0, 2},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds, BOXES = 150 };
+
+static int below(uint32_t *noise, int end)
+{
+    *noise = *noise * 1664525 + 1013904223;
+    return (int)((*noise >> 8) % (uint32_t)end);
+}
+
+/* `user` is the wanted box. */
+static att_box give_box(void *user, int width, int height)
+{
+    att_box box = *(const att_box *)user;
+    assert_true(box.x + box.width <= width && box.y + box.height <= height);
+    return box;
+}
+
+static att_box random_box(uint32_t *noise, int width, int height)
+{
+    att_box box = {.x = below(noise, width), .y = below(noise, height)};
+    box.width = 1 + below(noise, width - box.x);
+    box.height = 1 + below(noise, height - box.y);
+    return box;
+}
+
+static att_status decode_part(scratch *self, const uint8_t *bytes, size_t size, int channels, att_box *box,
+                              att_image *image)
+{
+    att_image_need need = {give_box, box};
+    return att_image_decode_named(self->context, "part", bytes, size, channels, NULL, box ? &need : NULL, image);
+}
+
+static void compare_parts(const att_image *part, const att_image *whole, att_box box)
+{
+    assert_int_equal(part->width, whole->width);
+    assert_int_equal(part->height, whole->height);
+    size_t channels = (size_t)whole->channels;
+    for (int y = box.y; y < box.y + box.height; y++) {
+        size_t from = ((size_t)y * (size_t)whole->width + (size_t)box.x) * channels;
+        assert_memory_equal(part->pixels + from, whole->pixels + from, (size_t)box.width * channels);
+    }
+}
+
+static void a_decoded_part_equals_that_of_the_whole(void **state)
+{
+    scratch *self = *state;
+    uint32_t noise = 3;
+    for (int k = 0; k < KINDS; k++)
+        for (int channels = 1; channels <= 3; channels += 2) {
+            uint8_t *bytes;
+            size_t size;
+            att_image whole, part;
+            jpeg_make(&kinds[k], &bytes, &size);
+            assert_int_equal(decode_part(self, bytes, size, channels, NULL, &whole), ATT_OK);
+            for (int b = 0; b < BOXES; b++) {
+                att_box box = random_box(&noise, whole.width, whole.height);
+                assert_int_equal(decode_part(self, bytes, size, channels, &box, &part), ATT_OK);
+                compare_parts(&part, &whole, box);
+                att_image_free(self->context, &part);
+            }
+            att_image_free(self->context, &whole);
+            free(bytes);
+        }
+}
+
+/* With a chroma sampling that no camera writes, the whole image is decoded, whatever part is needed. */
+static void a_jpeg_with_unusual_chroma_is_decoded_whole(void **state)
+{
+    scratch *self = *state;
+    static const jpeg_kind odd = {131, 98, 3, 2, 2, 0, false, 0, 2};
+    uint8_t *bytes;
+    size_t size;
+    att_image whole, part;
+    att_box corner = {0, 0, 1, 1};
+    jpeg_make(&odd, &bytes, &size);
+    assert_int_equal(decode_part(self, bytes, size, 3, NULL, &whole), ATT_OK);
+    assert_int_equal(decode_part(self, bytes, size, 3, &corner, &part), ATT_OK);
+    compare_parts(&part, &whole, (att_box){0, 0, odd.width, odd.height});
+    att_image_free(self->context, &part);
+    att_image_free(self->context, &whole);
+    free(bytes);
+}
+
+/* Damage is found in all parts of the file. */
+static void damage_outside_a_decoded_part_is_found(void **state)
+{
+    scratch *self = *state;
+    uint32_t noise = 5;
+    int refused = 0;
+    for (int k = 0; k < KINDS; k++) {
+        uint8_t *bytes;
+        size_t size;
+        jpeg_make(&kinds[k], &bytes, &size);
+        for (int b = 0; b < BOXES; b++) {
+            att_image whole = {0}, part = {0};
+            att_box box = random_box(&noise, kinds[k].width, kinds[k].height);
+            size_t cut = b % 2 ? size : (size_t)below(&noise, (int)size), at = (size_t)below(&noise, (int)size);
+            uint8_t before = bytes[at];
+            bytes[at] = b % 2 ? (uint8_t)below(&noise, 256) : before;
+            att_status wanted = decode_part(self, bytes, cut, 3, NULL, &whole);
+            if (wanted == ATT_OK && (whole.width != kinds[k].width || whole.height != kinds[k].height))
+                box = (att_box){0, 0, 1, 1};
+            att_status found = decode_part(self, bytes, cut, 3, &box, &part);
+            assert_int_equal(found, wanted);
+            if (found == ATT_OK)
+                compare_parts(&part, &whole, box);
+            refused += found != ATT_OK;
+            att_image_free(self->context, &whole);
+            att_image_free(self->context, &part);
+            bytes[at] = before;
+        }
+        free(bytes);
+    }
+    assert_true(refused > KINDS * BOXES / 2);
+}
+
+/* A truncated WebP and a damaged WebP give different messages. */
+static void a_truncated_webp_is_reported_as_truncated(void **state)
+{
+    scratch *self = *state;
+    char *bytes;
+    size_t size;
+    att_image image = {0};
+    read_file(self, "lossy_rgb.webp", &bytes, &size);
+    for (size_t cut = 12; cut < size; cut++) {
+        assert_int_equal(att_image_decode(self->context, bytes, cut, 3, NULL, &image), ATT_ERR_FORMAT);
+        assert_message_has(self, "the data are truncated");
+    }
+    memset(bytes + 12, 'x', 8); /* an unknown chunk */
+    assert_int_equal(att_image_decode(self->context, bytes, size, 3, NULL, &image), ATT_ERR_FORMAT);
+    assert_message_has(self, "not a WebP that can be decoded");
+    att_free(self->context, bytes);
+}
+
+static void images_beyond_the_limits_are_refused(void **state)
+{
+    scratch *self = *state;
+    char *bytes;
+    size_t size;
+    att_image image;
+    const char *const names[] = {"progressive.jpg", "rgb.png", "lossy_rgb.webp"};
+    for (int n = 0; n < 3; n++) {
+        read_file(self, names[n], &bytes, &size);
+        att_image_limits limits = att_image_limits_defaults();
+        limits.side = 26;
+        assert_int_equal(att_image_decode(self->context, bytes, size, 3, &limits, &image), ATT_ERR_UNSUPPORTED);
+        assert_message_has(self, "27 x 19 pixels; a side may have at most 26: scale the image down");
+        assert_message_has(self, "27 x 19");
+        limits = att_image_limits_defaults();
+        limits.pixels = 27 * 19 - 1;
+        assert_int_equal(att_image_decode(self->context, bytes, size, 3, &limits, &image), ATT_ERR_UNSUPPORTED);
+        assert_message_has(self, "27 x 19 pixels are 513; an image may have at most 512: scale the image down");
+        limits = att_image_limits_defaults();
+        limits.file_bytes = size - 1;
+        assert_int_equal(att_image_decode(self->context, bytes, size, 3, &limits, &image), ATT_ERR_UNSUPPORTED);
+        limits = att_image_limits_defaults();
+        limits.memory = 100;
+        assert_int_equal(att_image_decode(self->context, bytes, size, 3, &limits, &image), ATT_ERR_UNSUPPORTED);
+        assert_message_has(self, "limit of 100");
+        att_free(self->context, bytes);
+    }
+}
+
+/* Decoding a WebP takes 4 bytes per pixel in libwebp, and 3 more for the colours if a grey image is made. */
+static void the_memory_limit_counts_all_that_a_webp_needs(void **state)
+{
+    scratch *self = *state;
+    char *bytes;
+    size_t size;
+    read_file(self, "lossy_rgb.webp", &bytes, &size);
+    for (int channels = 1; channels <= 3; channels += 2)
+        for (size_t lacking = 0; lacking < 2; lacking++) {
+            att_image image = {0};
+            att_image_limits limits = att_image_limits_defaults();
+            limits.memory = (size_t)27 * 19 * (channels == 1 ? 7 : 4) - lacking;
+            assert_int_equal(att_image_decode(self->context, bytes, size, channels, &limits, &image),
+                             lacking ? ATT_ERR_UNSUPPORTED : ATT_OK);
+            att_image_free(self->context, &image);
+        }
+    att_free(self->context, bytes);
+}
+
+static void a_huge_png_is_refused_before_memory_is_taken(void **state)
+{
+    scratch *self = *state;
+    /* A PNG of 60,000 x 60,000 pixels: the signature, and the header with its checksum. */
+    static const uint8_t bomb[] = {0x89, 'P',  'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0,    0,
+                                   13,   'I',  'H', 'D', 'R',  0,    0,    0xea, 0x60, 0,    0,
+                                   0xea, 0x60, 8,   2,   0,    0,    0x00, 0x0f, 0xb0, 0xe2, 0x15};
+    att_image image;
+    assert_int_equal(att_image_decode(self->context, bomb, sizeof(bomb), 3, NULL, &image), ATT_ERR_UNSUPPORTED);
+    assert_true(att_context_allocations(self->context).bytes_peak < 1 << 20);
+}
+
+static void unreadable_files_are_refused_with_the_reason(void **state)
+{
+    scratch *self = *state;
+    att_image image;
+    scratch_write(self, "GIF89a", 6);
+    assert_int_equal(att_image_read(self->context, self->path, 3, NULL, &image), ATT_ERR_FORMAT);
+    assert_message_has(self, self->path);
+    assert_message_has(self, "a GIF image");
+    static const struct {
+        const char *bytes, *named;
+    } others[] = {{"P6\n2 2 255\n", "a PPM image"}, {"P5 2 2 255\n", "a PGM image"}, {"....ftypavif", "an AVIF image"}};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(att_image_decode(self->context, others[i].bytes, strlen(others[i].bytes), 3, NULL, &image),
+                         ATT_ERR_FORMAT);
+        assert_message_has(self, others[i].named);
+    }
+    /* Only bytes inside the file count. */
+    assert_int_equal(att_image_decode(self->context, "GIF8", 3, 3, NULL, &image), ATT_ERR_FORMAT);
+    assert_message_has(self, "not a JPEG, PNG or WebP image");
+    scratch_write(self, "RIFF....WAVE", 12);
+    assert_int_equal(att_image_read(self->context, self->path, 3, NULL, &image), ATT_ERR_FORMAT);
+    assert_message_has(self, "not a JPEG, PNG or WebP image");
+    assert_int_equal(att_image_read(self->context, self->path, 4, NULL, &image), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_image_read(self->context, "/no/such.jpg", 3, NULL, &image), ATT_ERR_NOT_FOUND);
+    assert_int_equal(att_image_decode(self->context, "", 0, 3, NULL, &image), ATT_ERR_FORMAT);
+}
+
+static att_status decode_all(scratch *self)
+{
+    static const char *const names[] = {"progressive.jpg", "grey4.png", "animation.webp"};
+    for (int n = 0; n < 3; n++) {
+        char relative[64], path[4096];
+        att_image image;
+        snprintf(relative, sizeof(relative), "images/%s", names[n]);
+        golden_path(relative, path, sizeof(path));
+        att_status status = att_image_read(self->context, path, 1, NULL, &image);
+        if (status != ATT_OK)
+            return status;
+        att_image_free(self->context, &image);
+    }
+    return ATT_OK;
+}
+
+static void lack_of_memory_is_reported_without_leaks(void **state)
+{
+    assert_survives_lack_of_memory(*state, decode_all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(decoded_pixels_equal_pillows),
+        scratch_test(a_jpeg_of_too_many_scans_is_refused),
+        scratch_test(damaged_images_leak_nothing),
+        scratch_test(a_decoded_part_equals_that_of_the_whole),
+        scratch_test(a_jpeg_with_unusual_chroma_is_decoded_whole),
+        scratch_test(damage_outside_a_decoded_part_is_found),
+        scratch_test(a_truncated_webp_is_reported_as_truncated),
+        scratch_test(images_beyond_the_limits_are_refused),
+        scratch_test(the_memory_limit_counts_all_that_a_webp_needs),
+        scratch_test(a_huge_png_is_refused_before_memory_is_taken),
+        scratch_test(unreadable_files_are_refused_with_the_reason),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,760 @@
+/* PyTorch checkpoints: files written by PyTorch are read exactly, hostile files are refused with a message. */
+#include "base/io/golden.h"
+#include "base/io/torch_file.h"
+#include "shared.h"
+
+/* --- files written by torch.save() -------------------------------------------------------------------------------- */
+
+static att_tensors *open_golden(scratch *self, const char *name)
+{
+    char path[4096], inner[64];
+    snprintf(inner, sizeof inner, "checkpoints/%s", name);
+    golden_path(inner, path, sizeof path);
+    return open_path(self, path);
+}
+
+static void assert_bytes(att_tensors *file, const char *name, att_safetensors_dtype dtype, const void *expected)
+{
+    uint8_t out[256];
+    int index = att_tensors_find(file, name);
+    assert_true(index >= 0);
+    att_tensors_info info = att_tensors_at(file, index);
+    assert_int_equal(info.dtype, dtype);
+    assert_int_equal(att_tensors_read(file, index, dtype, out, info.count), ATT_OK);
+    assert_memory_equal(out, expected, (size_t)info.count * att_safetensors_dtype_size(dtype));
+}
+
+/* The tensors of kinds() in tools/goldens/checkpoints.py. */
+static void assert_floats(att_tensors *file)
+{
+    static const double up[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
+    static const double turned[] = {0, 3, 1, 4, 2, 5}, thirds[] = {2, 5, 8, 11},
+                        half_turned[] = {0, 1.5, 0.5, 2, 1, 2.5};
+    static const double rows[] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}, halves[] = {0, 0.5, 1, 1.5, 2, 2.5};
+    static const double quarters[] = {0, 0.25, 0.5};
+    assert_f32(file, "plain", att_shape_of(2, 3), up);
+    assert_f32(file, "transposed", att_shape_of(3, 2), turned);
+    assert_f32(file, "every_third", att_shape_of(4), thirds);
+    assert_f32(file, "expanded", att_shape_of(3, 4), rows);
+    assert_f32(file, "channels_last", att_shape_of(1, 2, 3, 4), up);
+    assert_f32(file, "first_shared", att_shape_of(2, 5), up);
+    assert_f32(file, "second_shared", att_shape_of(10), up + 5);
+    assert_f32(file, "scalar", (att_shape){.rank = 0}, halves + 1);
+    assert_f32(file, "empty", att_shape_of(0, 3), up);
+    assert_f32(file, "f64", att_shape_of(3), quarters);
+    assert_f32(file, "f16", att_shape_of(3, 2), half_turned);
+    assert_f32(file, "bf16", att_shape_of(4), halves);
+    assert_f32(file, "parameter", att_shape_of(4), up);
+}
+
+static void assert_integers(att_tensors *file)
+{
+    assert_bytes(file, "i64", ATT_SAFETENSORS_I64, (const int64_t[]){-1, 0, 1});
+    assert_bytes(file, "i32", ATT_SAFETENSORS_I32, (const int32_t[]){0, 1, 2});
+    assert_bytes(file, "i16", ATT_SAFETENSORS_I16, (const int16_t[]){0, 1, 2});
+    assert_bytes(file, "i8", ATT_SAFETENSORS_I8, (const int8_t[]){-1, 0, 1});
+    assert_bytes(file, "u8", ATT_SAFETENSORS_U8, (const uint8_t[]){0, 1, 2});
+    assert_bytes(file, "bool", ATT_SAFETENSORS_BOOL, (const uint8_t[]){1, 0, 1});
+    /* -1 is not converted to a float, and transposed tensors are also made contiguous for types other than f32. */
+    assert_bytes(file, "f16", ATT_SAFETENSORS_F16, (const uint16_t[]){0, 0x3e00, 0x3800, 0x4000, 0x3c00, 0x4100});
+    float out[3];
+    assert_int_equal(att_tensors_read_f32(file, att_tensors_find(file, "i64"), out, 3), ATT_ERR_UNSUPPORTED);
+}
+
+static void assert_average(att_tensors *file)
+{
+    assert_true(att_tensors_has_average(file));
+    assert_f32(file, "ema.plain", att_shape_of(2, 3), (const double[]){1, 2, 3, 4, 5, 6});
+}
+
+static const char beside[] =
+    "PyTorch's state_dict without the prefix module.; averaged weights: state_dict_ema without the prefix module.; "
+    "left "
+    "out: epoch, optimizer, args, metric, history, huge, names, blob, ...";
+
+static void checkpoints_of_torch_save_are_read_exactly(void **state)
+{
+    static const struct {
+        const char *name, *origin;
+        int count;
+    } files[] = {
+        {"kinds_zip.pth", beside, 22}, {"kinds_old.pth", beside, 20}, {"kinds_protocol5.pth", "PyTorch's tensors", 21}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        att_tensors *file = open_golden(*state, files[i].name);
+        assert_string_equal(att_tensors_origin(file), files[i].origin);
+        assert_int_equal(att_tensors_count(file), files[i].count);
+        assert_string_equal(att_tensors_at(file, 0).name, "plain");
+        assert_string_equal(att_tensors_at(file, 18).name, "parameter");
+        assert_int_equal(att_tensors_metadata_count(file), 0);
+        assert_floats(file);
+        assert_integers(file);
+        if (strcmp(files[i].origin, beside) == 0)
+            assert_average(file);
+        else
+            assert_false(att_tensors_has_average(file));
+        if (att_tensors_find(file, "u16") >= 0) { /* its type is stored beside the storage */
+            assert_bytes(file, "u16", ATT_SAFETENSORS_U16, (const uint16_t[]){0, 1, 2});
+            assert_bytes(file, "f8", ATT_SAFETENSORS_F8_E4M3, (const uint8_t[]){0, 0x38, 0x40});
+        }
+        att_tensors_close(&file);
+    }
+}
+
+/* "Trained ResNet on CIFAR-10 by akamaster", in the format before 1.6; the figures are from torch.load() of PyTorch
+ * 2.15. */
+static void a_published_resnet20_is_read_exactly(void **state)
+{
+    scratch *self = *state;
+    char path[SHARED_PATH];
+    if (!shared_path("data/weights/resnet20-12fca82f.th", path))
+        skip();
+    att_tensors *file = open_path(self, path);
+    assert_int_equal(att_tensors_count(file), 97);
+    assert_string_equal(att_tensors_origin(file),
+                        "PyTorch's state_dict without the prefix module.; left out: best_prec1");
+    int index = att_tensors_find(file, "linear.weight");
+    assert_true(att_shape_equal(att_tensors_at(file, index).shape, att_shape_of(10, 64)));
+    float *weight = malloc(640 * sizeof *weight);
+    assert_non_null(weight);
+    assert_int_equal(att_tensors_read_f32(file, index, weight, 640), ATT_OK);
+    assert_true(weight[0] == -0x1.0f4fe0p+0F && weight[639] == 0x1.d03c04p-3F);
+    free(weight);
+    att_tensors_close(&file);
+}
+
+/* --- files built by hand ------------------------------------------------------------------------------------------ */
+
+/* Writes {"w": <tensor>} with a storage of four numbers. */
+static void write_state(scratch *self, const described *t)
+{
+    bytes *object = calloc(1, sizeof *object);
+    put_state(object, t);
+    write_old(self, object, &plain_storage, 1);
+    free(object);
+}
+
+/* Checks that the file self->path has the four numbers as tensor "w". */
+static void assert_four(scratch *self, att_shape shape)
+{
+    att_tensors *file = open_path(self, self->path);
+    assert_f32(file, "w", shape, (const double[]){1, 2, 3, 4});
+    att_tensors_close(&file);
+}
+
+static void a_checkpoint_made_by_hand_is_read(void **state)
+{
+    write_state(*state, &plain);
+    assert_four(*state, att_shape_of(2, 2));
+}
+
+/* Writes {<name>: <the object>, "epoch": 3, "state_dict": {"w": <tensor>}}. */
+static void write_checkpoint(scratch *self, const char *name, const bytes *value)
+{
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "}");
+    text(object, name);
+    put(object, value->data, value->size);
+    ops(object, "s");
+    text(object, "epoch");
+    integer(object, 3);
+    ops(object, "s");
+    text(object, "state_dict");
+    put_state(object, &plain);
+    ops(object, "s");
+    write_old(self, object, &plain_storage, 1);
+    free(object);
+}
+
+static void the_architecture_becomes_metadata(void **state)
+{
+    scratch *self = *state;
+    bytes *said = calloc(1, sizeof *said);
+    text(said, "resnet18");
+    write_checkpoint(self, "arch", said);
+    att_tensors *file = open_path(self, self->path);
+    assert_int_equal(att_tensors_count(file), 1);
+    assert_int_equal(att_tensors_metadata_count(file), 1);
+    assert_string_equal(att_tensors_metadata(file, ATT_TENSORS_ARCHITECTURE), "resnet18");
+    assert_string_equal(att_tensors_origin(file), "PyTorch's state_dict; left out: epoch");
+    att_tensors_close(&file);
+    said->size = 0;
+    integer(said, 18);
+    write_checkpoint(self, "arch", said);
+    file = open_path(self, self->path);
+    assert_null(att_tensors_metadata(file, ATT_TENSORS_ARCHITECTURE));
+    att_tensors_close(&file);
+    static const char *const damaged[] = {"resnet\xff", "resnet\xc3"};
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        said->size = 0;
+        text(said, damaged[i]);
+        write_checkpoint(self, "arch", said);
+        refused(self, ATT_ERR_FORMAT, "arch, the name of the architecture, is not valid UTF-8");
+    }
+    free(said);
+}
+
+/* The architecture name, options and arguments of the network, at every place where a script stores them. */
+static void every_description_becomes_metadata(void **state)
+{
+    static const char *const names[] = {"arch", "architecture", "model_name", "timm_model"};
+    scratch *self = *state;
+    bytes *said = calloc(1, sizeof *said);
+    text(said, "resnet18");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        write_checkpoint(self, names[i], said);
+        att_tensors *file = open_path(self, self->path);
+        assert_string_equal(att_tensors_metadata(file, names[i]), "resnet18");
+        att_tensors_close(&file);
+    }
+    static const struct {
+        const char *key, *opcodes, *expected; /* opcodes: {"arch": "r", "k": 7} unless given */
+    } all[] = {{"hyper_parameters", NULL, "{\"arch\":\"r\"}"},
+               {"model_args", NULL, "{\"arch\":\"r\",\"k\":7}"},
+               {"model_kwargs", NULL, "{\"arch\":\"r\",\"k\":7}"},
+               {"model_args", "]K\1a", "unreadable"},
+               {"model_args", "}K\1K\2s", "unreadable"},
+               {"model_args", "}", NULL},
+               {"model_args", "N", NULL}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        said->size = 0;
+        ops(said, all[i].opcodes ? all[i].opcodes : "}");
+        if (!all[i].opcodes) {
+            text(said, "arch");
+            text(said, "r");
+            ops(said, "s");
+            text(said, "k");
+            integer(said, 7);
+            ops(said, "s");
+        }
+        write_checkpoint(self, all[i].key, said);
+        att_tensors *file = open_path(self, self->path);
+        const char *found = att_tensors_metadata(file, all[i].key);
+        if (all[i].expected)
+            assert_string_equal(found, all[i].expected);
+        else
+            assert_null(found);
+        att_tensors_close(&file);
+    }
+    free(said);
+}
+
+/* Writes a checkpoint whose "args" are {"model": "m", "model_kwargs": <the object>}. */
+static void write_arguments(scratch *self, const bytes *arguments)
+{
+    bytes *args = calloc(1, sizeof *args);
+    ops(args, "}");
+    text(args, "model");
+    text(args, "m");
+    ops(args, "s");
+    text(args, "model_kwargs");
+    put(args, arguments->data, arguments->size);
+    ops(args, "s");
+    write_checkpoint(self, "args", args);
+    free(args);
+}
+
+static void assert_arguments(scratch *self, const bytes *arguments, const char *json)
+{
+    char expected[256];
+    snprintf(expected, sizeof expected, "{\"model\":\"m\"%s}", json);
+    write_arguments(self, arguments);
+    att_tensors *file = open_path(self, self->path);
+    assert_string_equal(att_tensors_metadata(file, ATT_TENSORS_OPTIONS), expected);
+    att_tensors_close(&file);
+}
+
+/* Values that cannot be represented are marked instead of left out. */
+static void training_arguments_become_metadata(void **state)
+{
+    static const char key[] = "}X\1\0\0\0k";
+    static const struct {
+        const char *opcodes, *json;
+        bool is_value; /* of the key "k" */
+    } all[] = {
+        {"N", "", false},
+        {"}", "", false},
+        {"]", "", false},
+        {"]K\1a", ",\"model_kwargs\":{\"unreadable\":true}", false},
+        {"}K\1K\2s", ",\"model_kwargs\":{\"unreadable\":true}", false},
+        {"N", ",\"model_kwargs.k\":null", true},
+        {"}", ",\"model_kwargs.k\":null", true},
+        {"\x88", ",\"model_kwargs.k\":true", true},
+        {"}K\1K\2s", ",\"model_kwargs.k\":{\"unreadable\":true}", true},
+        {"(K\1Nt", ",\"model_kwargs.k\":[1,null]", true},
+        {"ctorch.nn.modules.activation\nReLU\n", ",\"model_kwargs.k\":{\"unreadable\":true}", true},
+    };
+    scratch *self = *state;
+    bytes *arguments = calloc(1, sizeof *arguments);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        arguments->size = 0;
+        if (all[i].is_value)
+            put(arguments, key, sizeof key - 1);
+        ops(arguments, all[i].opcodes);
+        if (all[i].is_value)
+            ops(arguments, "s");
+        assert_arguments(self, arguments, all[i].json);
+    }
+    for (int length = 127; length <= 128; length++) { /* the longest allowed text, and one that is too long */
+        char value[129] = "", json[192];
+        memset(value, 'v', (size_t)length);
+        arguments->size = 0;
+        put(arguments, key, sizeof key - 1);
+        text(arguments, value);
+        ops(arguments, "s");
+        snprintf(json, sizeof json, ",\"model_kwargs.k\":\"%s\"", value);
+        assert_arguments(self, arguments, length == 127 ? json : ",\"model_kwargs.k\":{\"unreadable\":true}");
+    }
+    free(arguments);
+}
+
+static void tensors_outside_their_storage_are_refused(void **state)
+{
+    scratch *self = *state;
+    const int64_t huge = INT64_MAX;
+    const struct {
+        described tensor;
+        att_status status;
+        const char *reason;
+    } cases[] = {
+        {{"FloatStorage", "0", 4, 1, {2, 2}, {2, 1}, 2, 2}, ATT_ERR_FORMAT, "would be number 4 of a storage of 4"},
+        {{"FloatStorage", "0", 4, 0, {2, 2}, {3, 1}, 2, 2}, ATT_ERR_FORMAT, "would be number 4 of a storage of 4"},
+        {{"FloatStorage", "0", 4, 0, {2, 2}, {huge, huge}, 2, 2}, ATT_ERR_FORMAT, "its last element"},
+        {{"FloatStorage", "0", 4, huge, {2}, {huge}, 1, 1}, ATT_ERR_FORMAT, "its last element"},
+        {{"FloatStorage", "0", 4, -1, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "not (storage, offset, size, stride, ...)"},
+        {{"FloatStorage", "0", 4, 0, {2}, {-1}, 1, 1}, ATT_ERR_FORMAT, "not tuples of equal length of numbers >= 0"},
+        {{"FloatStorage", "0", 4, 0, {-2}, {1}, 1, 1}, ATT_ERR_FORMAT, "not tuples of equal length of numbers >= 0"},
+        {{"FloatStorage", "0", 4, 0, {2, 2}, {2}, 2, 1}, ATT_ERR_FORMAT, "not tuples of equal length of numbers >= 0"},
+        {{"FloatStorage", "0", 4, 0, {huge, huge}, {0, 0}, 2, 2}, ATT_ERR_FORMAT, "more elements than can be counted"},
+        {{"FloatStorage", "0", 4, 0, {1LL << 40}, {0}, 1, 1}, ATT_ERR_FORMAT, "the file is too small"},
+        {{"FloatStorage", "0", 4, 0, {1, 1, 1, 1, 1, 1}, {0}, 6, 6}, ATT_ERR_UNSUPPORTED, "more than 5 dimensions"},
+        {{"FloatStorage", "0", 5, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "has another size than its tensors require"},
+        {{"FloatStorage", "0", 3, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "another number of elements"},
+        {{"FloatStorage", "0", huge, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "has another size than its tensors require"},
+        {{"FloatStorage", "0", -4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "a storage that is not"},
+        {{"FloatStorage", "1", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "storage \"0\" belongs to no tensor"},
+        {{"QInt8Storage", "0", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "storage \"0\" belongs to no tensor"},
+        {{"NoStorage", "0", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_UNSUPPORTED, "the file uses torch.NoStorage"},
+        {{"Size", "0", 4, 0, {2}, {1}, 1, 1}, ATT_ERR_FORMAT, "a storage of an unknown type"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_state(self, &cases[i].tensor);
+        refused(self, cases[i].status, cases[i].reason);
+    }
+}
+
+/* The stride of a dimension with one element leaves the storage, but is never used. */
+static void strides_of_single_elements_are_ignored(void **state)
+{
+    write_state(*state, &(described){"FloatStorage", "0", 4, 0, {1, 4}, {INT64_MAX, 1}, 2, 2});
+    assert_four(*state, att_shape_of(1, 4));
+}
+
+static void missing_repeated_and_unused_storages_are_refused(void **state)
+{
+    scratch *self = *state;
+    bytes *object = calloc(1, sizeof *object);
+    put_state(object, &plain);
+    const stored twice[] = {plain_storage, plain_storage}, other = {"x", four, sizeof four, 4};
+    write_old(self, object, twice, 2);
+    refused(self, ATT_ERR_FORMAT, "storage \"0\" occurs twice");
+    write_old(self, object, twice, 0);
+    refused(self, ATT_ERR_FORMAT, "storage \"0\" is missing");
+    write_old(self, object, &other, 1);
+    refused(self, ATT_ERR_FORMAT, "storage \"x\" belongs to no tensor");
+    /* One storage that two tensors describe differently. */
+    const described wider = {"FloatStorage", "0", 2, 0, {2}, {1}, 1, 1};
+    text(object, "v");
+    tensor(object, &wider);
+    ops(object, "s");
+    write_old(self, object, &plain_storage, 1);
+    refused(self, ATT_ERR_FORMAT, "another number of elements");
+    free(object);
+}
+
+/* --- archives ----------------------------------------------------------------------------------------------------- */
+
+typedef struct zip_case {
+    zipped files[4];
+    int count;
+    att_status status;
+    const char *reason;
+} zip_case;
+
+static void only_whole_uncompressed_archives_are_read(void **state)
+{
+    scratch *self = *state;
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "\x80\x02");
+    put_state(object, &plain);
+    ops(object, ".");
+    const zipped data = {"a/data.pkl", object->data, object->size, 0, 0, 0, 0, 0};
+    const zipped numbers = {"a/data/0", four, sizeof four, 0, 0, 0, 0, 0};
+    zipped packed = numbers, locked = numbers, short_one = numbers, long_one = numbers, far = numbers, over = numbers;
+    packed.method = 8, locked.flags = 1, short_one.size_off = -4, long_one.size_off = 1;
+    far.place_off = 1 << 20, over.place_off = -(int64_t)(30 + strlen("a/data.pkl") + object->size);
+    zipped big_data = data, longer = data;
+    big_data.method = 8, longer.size_off = 1;
+    const zipped packed_order = {"a/byteorder", "?", 1, 8, 0, 0, 0, 0};
+    zipped bad = numbers, bad_data = data, unsaid = numbers;
+    bad.crc_off = bad_data.crc_off = 1;
+    unsaid.crc_off = -checksum((const uint8_t *)four, sizeof four);
+    const zip_case cases[] = {
+        {{data, numbers}, 2, ATT_OK, ""},
+        {{data, numbers, {"a/byteorder", "little", 6, 0, 0, 0, 0, 0}}, 3, ATT_OK, ""},
+        {{data, numbers, {"a/byteorder", "big", 3, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "not little-endian"},
+        {{data, numbers, {"a/byteorder", "littler", 7, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "not little-endian"},
+        {{data, numbers, {"a/constants.pkl", "", 0, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "a TorchScript program"},
+        {{data}, 1, ATT_ERR_FORMAT, "a storage that is missing"},
+        {{numbers}, 1, ATT_ERR_FORMAT, "it has no data.pkl"},
+        {{{"", "", 0, 0, 0, 0, 0, 0}}, 1, ATT_ERR_FORMAT, "it has no data.pkl"}, /* a local header and no more */
+        {{{"a/x", "", 0, 0, 0, 0, 0, 0}, {"b/data.pkl", "N.", 2, 0, 0, 0, 0, 0}},
+         2,
+         ATT_ERR_FORMAT,
+         "two folders in it, a/ and b/data.pkl; expected one"},
+        {{data, numbers, {"b/data/0", "", 0, 0, 0, 0, 0, 0}}, 3, ATT_ERR_FORMAT, "two folders in it, a/ and b/data/0"},
+        {{data, numbers, {"b.pkl", "N.", 2, 0, 0, 0, 0, 0}}, 3, ATT_ERR_FORMAT, "two folders in it, a/ and b.pkl"},
+        {{data, numbers, {"a/other.pkl", "N.", 2, 0, 0, 0, 0, 0}},
+         3,
+         ATT_ERR_FORMAT,
+         "two pickles in it, a/data.pkl and a/other.pkl; expected one"},
+        {{data, bad}, 2, ATT_ERR_FORMAT, "a/data/0 in it has a wrong checksum (CRC-32)"},
+        {{bad_data, numbers}, 2, ATT_ERR_FORMAT, "a/data.pkl in it has a wrong checksum"},
+        {{data, unsaid}, 2, ATT_OK, ""},
+        {{{"a/x", "", 0, 0, 0, 0, 0, 0}}, 0, ATT_ERR_FORMAT, "damaged"},
+        {{data, packed}, 2, ATT_ERR_UNSUPPORTED, "a/data/0 in it is compressed"},
+        {{big_data, numbers}, 2, ATT_ERR_UNSUPPORTED, "a/data.pkl in it is compressed"},
+        {{big_data, packed, packed_order},
+         3,
+         ATT_ERR_UNSUPPORTED,
+         "a/data.pkl in it is compressed or encrypted; expected"},
+        {{data, numbers, packed_order}, 3, ATT_ERR_UNSUPPORTED, "a/byteorder in it is compressed"},
+        {{data, locked}, 2, ATT_ERR_UNSUPPORTED, "encrypted"},
+        {{data, numbers, numbers}, 3, ATT_ERR_FORMAT, "occurs twice"},
+        {{data, short_one}, 2, ATT_ERR_FORMAT, "a/data/0 in it has 12 bytes, its tensors need 16"},
+        {{data, long_one}, 2, ATT_ERR_FORMAT, "extends beyond the archive"},
+        {{data, far}, 2, ATT_ERR_FORMAT, "has no local header at the offset given in the directory"},
+        {{data, over}, 2, ATT_ERR_FORMAT, "overlaps another file"},
+        {{longer, numbers}, 2, ATT_ERR_FORMAT, "overlaps another file"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_zip(self, cases[i].files, cases[i].count);
+        if (cases[i].status != ATT_OK)
+            refused(self, cases[i].status, cases[i].reason);
+        else
+            assert_four(self, att_shape_of(2, 2));
+    }
+    free(object);
+}
+
+/* The local header of the last file places its bytes after the directory. */
+static void bytes_behind_the_directory_are_refused(void **state)
+{
+    scratch *self = *state;
+    static const uint8_t extra[] = {1, 2, 3, 255}; /* the length of its extra field */
+    const zipped only = {"a/data.pkl", "N.", 2, 0, 0, 0, 0, 0};
+    for (size_t i = 0; i < sizeof extra; i++) {
+        bytes *file = calloc(1, sizeof *file);
+        zip_file(file, &only, 1);
+        file->data[28] = extra[i];
+        scratch_write(self, file->data, file->size);
+        refused(self, ATT_ERR_FORMAT, "a/data.pkl in it extends beyond the archive");
+        free(file);
+    }
+}
+
+/* Writes a checkpoint whose folder and storage have names of these lengths; the folder's includes its slash. */
+static void write_long_names(scratch *self, size_t folder, size_t key)
+{
+    enum { MOST = 4096 };
+    char data_name[MOST] = "", numbers_name[MOST] = "", key_name[8] = "";
+    bytes *object = calloc(1, sizeof *object);
+    memset(key_name, 'k', key);
+    memset(data_name, 'f', folder - 1);
+    snprintf(numbers_name, sizeof numbers_name, "%.4000s/data/%s", data_name, key_name);
+    strcat(data_name, "/data.pkl");
+    described tensor = plain;
+    tensor.key = key_name;
+    ops(object, "\x80\x02");
+    put_state(object, &tensor);
+    ops(object, ".");
+    const zipped files[] = {{data_name, object->data, object->size, 0, 0, 0, 0, 0},
+                            {numbers_name, four, sizeof four, 0, 0, 0, 0, 0}};
+    write_zip(self, files, 2);
+    free(object);
+}
+
+static void names_of_more_than_300_bytes_are_not_found(void **state)
+{
+    scratch *self = *state;
+    write_long_names(self, 292, 3); /* "<folder>data.pkl" and "<folder>data/kkk" have 300 bytes */
+    assert_four(self, att_shape_of(2, 2));
+    write_long_names(self, 292, 4);
+    refused(self, ATT_ERR_FORMAT, "kkkk in it is a storage that is missing");
+    static const size_t folders[] = {293, 300, 301, 4000};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        write_long_names(self, folders[i], 1);
+        refused(self, ATT_ERR_FORMAT, "it has no data.pkl");
+    }
+}
+
+/* Writes a sparse file: `begin`, then `zeros` bytes, then `end`. */
+static void write_sparse(scratch *self, const void *begin, size_t begin_size, uint64_t zeros, const void *end,
+                         size_t end_size)
+{
+    scratch_write(self, begin, begin_size);
+    assert_int_equal(truncate(self->path, (off_t)(begin_size + zeros)), 0);
+    FILE *file = fopen(self->path, "ab");
+    assert_non_null(file);
+    assert_int_equal(fwrite(end, 1, end_size, file), end_size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Writes a sparse file of `size` zeros that the archive declares as its directory, with one file. */
+static void write_directory_of(scratch *self, uint32_t size)
+{
+    static const uint8_t begin[] = "PK\3\4";
+    bytes *end = calloc(1, sizeof *end);
+    put(end, "PK\5\6\0\0\0\0\1\0\1\0", 12);
+    put_number(end, size, 4);
+    put_number(end, sizeof begin, 4);
+    put_number(end, 0, 2);
+    write_sparse(self, begin, sizeof begin, size, end->data, end->size);
+    free(end);
+}
+
+static void a_directory_of_more_than_64_mib_is_refused(void **state)
+{
+    enum { MOST = 1 << 26 };
+    write_directory_of(*state, MOST);
+    refused(*state, ATT_ERR_FORMAT, "a zip archive whose directory is damaged");
+    write_directory_of(*state, MOST + 1);
+    refused(*state, ATT_ERR_FORMAT, "a zip archive whose directory has more than 67108864 bytes");
+}
+
+/* Writes an archive whose pickle is `size` zeros, without a checksum, and opens it with so many allocations. */
+static att_status open_pickle_of(scratch *self, uint32_t size, long allocations)
+{
+    static const zipped empty = {"a/data.pkl", "", 0, 0, 0, 0, 0, 0};
+    zipped only = empty;
+    only.size_off = size;
+    bytes *file = calloc(1, sizeof *file), *place = calloc(1, sizeof *place);
+    zip_file(file, &only, 1);
+    const size_t local = 30 + strlen(only.name);
+    put_number(place, local + size, 4);
+    memcpy(file->data + file->size - 6, place->data, 4); /* the offset of the directory */
+    write_sparse(self, file->data, local, size, file->data + local, file->size - local);
+    free(file);
+    free(place);
+    self->allocations_left = allocations;
+    att_tensors *opened = NULL;
+    att_status status = att_tensors_open(self->context, self->path, &opened);
+    self->allocations_left = -1;
+    assert_null(opened);
+    return status;
+}
+
+/* Refused before memory for the pickle is allocated, unlike one of 1 GiB. */
+static void a_pickle_of_more_than_1_gib_is_refused(void **state)
+{
+    enum { MOST = 1 << 30 };
+    scratch *self = *state;
+    long allocations = 0;
+    while (open_pickle_of(self, MOST + 1, allocations) == ATT_ERR_MEMORY)
+        allocations++;
+    assert_message_has(self, "its pickle has more than 1073741824 bytes");
+    assert_int_equal(open_pickle_of(self, MOST, allocations), ATT_ERR_MEMORY);
+}
+
+/* --- files that are not checkpoints ------------------------------------------------------------------------------- */
+
+static void files_that_are_no_checkpoints_are_refused(void **state)
+{
+    scratch *self = *state;
+    char path[4096];
+    scratch_write(self, "", 0);
+    refused(self, ATT_ERR_FORMAT, "an empty file; expected weights, as safetensors or as torch.save() writes them");
+    snprintf(path, sizeof path, "%s.pth", self->path);
+    FILE *out = fopen(path, "w");
+    assert_true(out && fputs("<html>not found</html>", out) >= 0 && fclose(out) == 0);
+    att_tensors *file = NULL;
+    assert_int_equal(att_tensors_open(self->context, path, &file), ATT_ERR_FORMAT);
+    assert_message_has(self,
+                       "not a PyTorch checkpoint: expected a zip archive or a pickle, as torch.save() writes them");
+    unlink(path);
+}
+
+/* --- damage ------------------------------------------------------------------------------------------------------- */
+
+static uint8_t *read_golden(const char *name, size_t *size)
+{
+    char path[4096], inner[64];
+    snprintf(inner, sizeof inner, "checkpoints/%s", name);
+    golden_path(inner, path, sizeof path);
+    uint8_t *data = malloc(1 << 16);
+    FILE *file = fopen(path, "rb");
+    assert_true(data && file);
+    *size = fread(data, 1, 1 << 16, file);
+    fclose(file);
+    return data;
+}
+
+static const char *const golden_names[] = {"kinds_zip.pth", "kinds_old.pth"};
+
+/* Copies a golden file to self->path and returns its size. */
+static size_t copy_golden(scratch *self, const char *name)
+{
+    size_t size;
+    uint8_t *data = read_golden(name, &size);
+    scratch_write(self, data, size);
+    free(data);
+    return size;
+}
+
+/* Every byte is needed: the old format ends with its last storage, a zip with its directory. */
+static void a_truncated_checkpoint_is_refused(void **state)
+{
+    scratch *self = *state;
+    for (int i = 0; i < 2; i++) {
+        size_t left = copy_golden(self, golden_names[i]);
+        while (left > 0) {
+            left = (left - 1) / 7 * 7;
+            assert_int_equal(truncate(self->path, (off_t)left), 0);
+            att_tensors *file = NULL;
+            assert_int_equal(att_tensors_open(self->context, self->path, &file), ATT_ERR_FORMAT);
+            assert_message_has(self, self->path);
+        }
+    }
+}
+
+static void assert_readable(att_tensors *file)
+{
+    static double out[1 << 17];
+    for (int t = 0; t < att_tensors_count(file); t++) {
+        att_tensors_info info = att_tensors_at(file, t);
+        if (info.count <= (int64_t)(sizeof out / sizeof *out))
+            assert_int_equal(att_tensors_read(file, t, info.dtype, out, info.count), ATT_OK);
+    }
+}
+
+/* With any one byte changed, what is accepted can be read completely. */
+static void changed_bytes_are_refused_or_read_to_the_end(void **state)
+{
+    scratch *self = *state;
+    for (int i = 0; i < 2; i++) {
+        size_t size;
+        uint8_t *data = read_golden(golden_names[i], &size);
+        scratch_write(self, data, size);
+        for (size_t at = 0; at < size; at += 3) {
+            scratch_exchange_byte(self, at, data[at] ^ 1 << at % 8);
+            att_tensors *file = NULL;
+            if (att_tensors_open(self->context, self->path, &file) == ATT_OK)
+                assert_readable(file);
+            att_tensors_close(&file);
+            scratch_exchange_byte(self, at, data[at]);
+        }
+        free(data);
+    }
+}
+
+/* Another process shortens the file between opening and reading. */
+static void a_file_shortened_while_read_is_reported(void **state)
+{
+    scratch *self = *state;
+    for (int i = 0; i < 2; i++) {
+        copy_golden(self, golden_names[i]);
+        att_tensors *file = open_path(self, self->path);
+        assert_int_equal(truncate(self->path, 0), 0);
+        for (int t = 0; t < att_tensors_count(file); t++) {
+            uint8_t out[4096];
+            att_tensors_info info = att_tensors_at(file, t);
+            att_status expected = info.count > 0 ? ATT_ERR_IO : ATT_OK;
+            assert_int_equal(att_tensors_read(file, t, info.dtype, out, info.count), expected);
+        }
+        assert_message_has(self, "while it was read");
+        att_tensors_close(&file);
+    }
+}
+
+/* Pickles longer than the part of a file that is read first. */
+static void long_pickles_are_read_whole(void **state)
+{
+    enum { LENGTH = 3 << 20 };
+    static const char head[] =
+        "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.\x80\x02}.\x80\x02}"
+        "X\4\0\0\0noteX\0\0\x30\0";
+    scratch *self = *state;
+    bytes *rest = calloc(1, sizeof *rest);
+    uint8_t *all = calloc(1, LENGTH + sizeof *rest);
+    assert_true(rest && all);
+    ops(rest, "s");
+    text(rest, "w");
+    tensor(rest, &plain);
+    ops(rest, "s.\x80\x02](");
+    text(rest, "0");
+    ops(rest, "e.");
+    put_number(rest, 4, 8);
+    put(rest, four, sizeof four);
+    memcpy(all, head, sizeof head - 1);
+    memset(all + sizeof head - 1, 'x', LENGTH);
+    memcpy(all + sizeof head - 1 + LENGTH, rest->data, rest->size);
+    scratch_write(self, all, sizeof head - 1 + LENGTH + rest->size);
+    assert_four(self, att_shape_of(2, 2));
+    scratch_write(self, all, LENGTH);
+    refused(self, ATT_ERR_FORMAT, "truncated");
+    free(rest);
+    free(all);
+}
+
+static att_status open_path_of(scratch *self)
+{
+    att_tensors *file = NULL;
+    att_status status = att_tensors_open(self->context, self->path, &file);
+    att_tensors_close(&file);
+    return status;
+}
+
+static void opening_stops_when_asked(void **state)
+{
+    scratch *self = *state;
+    for (int i = 0; i < 2; i++) {
+        copy_golden(self, golden_names[i]);
+        assert_true(assert_stops(self, open_path_of) > 3);
+    }
+}
+
+static void lack_of_memory_is_reported_without_leaks(void **state)
+{
+    scratch *self = *state;
+    for (int i = 0; i < 2; i++) {
+        copy_golden(self, golden_names[i]);
+        assert_survives_lack_of_memory(self, open_path_of);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scratch_test(checkpoints_of_torch_save_are_read_exactly),
+        scratch_test(a_published_resnet20_is_read_exactly),
+        scratch_test(a_checkpoint_made_by_hand_is_read),
+        scratch_test(the_architecture_becomes_metadata),
+        scratch_test(training_arguments_become_metadata),
+        scratch_test(every_description_becomes_metadata),
+        scratch_test(tensors_outside_their_storage_are_refused),
+        scratch_test(strides_of_single_elements_are_ignored),
+        scratch_test(missing_repeated_and_unused_storages_are_refused),
+        scratch_test(only_whole_uncompressed_archives_are_read),
+        scratch_test(bytes_behind_the_directory_are_refused),
+        scratch_test(names_of_more_than_300_bytes_are_not_found),
+        scratch_test(a_directory_of_more_than_64_mib_is_refused),
+        scratch_test(a_pickle_of_more_than_1_gib_is_refused),
+        scratch_test(files_that_are_no_checkpoints_are_refused),
+        scratch_test(a_truncated_checkpoint_is_refused),
+        scratch_test(changed_bytes_are_refused_or_read_to_the_end),
+        scratch_test(lack_of_memory_is_reported_without_leaks),
+        scratch_test(a_file_shortened_while_read_is_reported),
+        scratch_test(long_pickles_are_read_whole),
+        scratch_test(opening_stops_when_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
