@@ -1,4 +1,4 @@
-# The backend "cuda": the plugin cuda.so (src/backend/plugin.h), linked with its own copy of the folders that kernels
+# The backend "cuda": the plugin cuda.so (src/engine/backend/plugin.h), linked with its own copy of the folders that kernels
 # use. Machine code for compute capability 8.0 and 9.0, and PTX for later ones.
 enable_language(CXX)
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
@@ -7,7 +7,7 @@ endif()
 enable_language(CUDA)
 find_package(CUDAToolkit REQUIRED)
 
-file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda/*.cu)
+file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/engine/kernels/cuda/*.cu)
 add_library(plugin_cuda MODULE ${files})
 set_target_properties(plugin_cuda PROPERTIES PREFIX "" OUTPUT_NAME cuda
                       CUDA_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/attscope-plugins)

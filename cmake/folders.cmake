@@ -3,6 +3,7 @@
 set(ATT_WINGS
     src/base
     src/data
+    src/engine
     src
     lab/report
     lab/papers
@@ -19,22 +20,22 @@ att_folder(src/base/comm USES att_core)
 att_folder(src/base/io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
            PkgConfig::WEBP ZLIB::ZLIB)
 att_folder(src/data USES att_io att_comm)
-att_folder(src/graph USES att_core)
-att_folder(src/ops USES att_graph)
-att_folder(src/passes USES att_graph)
-att_folder(src/patterns USES att_passes att_ops)
-att_folder(src/backend USES att_graph)
-att_folder(src/kernels/ref USES att_backend att_ops)
+att_folder(src/engine/graph USES att_core)
+att_folder(src/engine/ops USES att_graph)
+att_folder(src/engine/passes USES att_graph)
+att_folder(src/engine/patterns USES att_passes att_ops)
+att_folder(src/engine/backend USES att_graph)
+att_folder(src/engine/kernels/ref USES att_backend att_ops)
 # gomp: a oneDNN primitive stores the OpenMP thread count when it is created; onednn.c sets and restores that count.
-att_folder(src/kernels/cpu USES att_backend att_ops att_spectrum DNNL::dnnl gomp)
+att_folder(src/engine/kernels/cpu USES att_backend att_ops att_spectrum DNNL::dnnl gomp)
 # CUDA sources, which cmake/cuda.cmake compiles into a plugin.
-att_folder(src/kernels/cuda USES att_backend att_ops)
-att_folder(src/weights USES att_backend)
-att_folder(src/plan USES att_patterns att_weights att_comm)
-att_folder(src/session USES att_plan)
-att_folder(src/update USES att_session)
+att_folder(src/engine/kernels/cuda USES att_backend att_ops)
+att_folder(src/engine/weights USES att_backend)
+att_folder(src/engine/plan USES att_patterns att_weights att_comm)
+att_folder(src/engine/session USES att_plan)
+att_folder(src/engine/update USES att_session)
 # Gives a new context the lists of ops and kernels.
-att_folder(src/registry USES att_ops att_kernels_ref att_kernels_cpu att_update)
+att_folder(src/engine/registry USES att_ops att_kernels_ref att_kernels_cpu att_update)
 att_folder(src/nn USES att_registry att_data)
 att_folder(src/tasks USES att_nn)
 att_folder(src/models USES att_tasks)

@@ -7,8 +7,8 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "engine/weights/gradient.h"
 #include "lab/bench/clock.h"
-#include "weights/gradient.h"
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
 

@@ -1,15 +1,15 @@
 #include "lab/bench/gemm.h"
-#include "ops/attention.h"
-#include "ops/conv2d.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/conv2d.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#include "backend/kernel.h"
 #include "base/core/error.h"
 #include "base/core/threads.h"
-#include "graph/graph.h"
-#include "kernels/cpu/onednn.h"
+#include "engine/backend/kernel.h"
+#include "engine/graph/graph.h"
+#include "engine/kernels/cpu/onednn.h"
 
 /* `items` products of one shape, computed `layers` times per pass. A linear layer is one product, whose rows are split
  * into one block per thread. Attention has many small products; each thread computes whole products. */

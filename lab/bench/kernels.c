@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#include "backend/backend.h"
 #include "base/core/context.h"
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/random.h"
-#include "graph/registry.h"
+#include "engine/backend/backend.h"
+#include "engine/graph/registry.h"
 #include "lab/bench/clock.h"
 #include "lab/bench/limits.h"
 

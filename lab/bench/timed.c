@@ -3,7 +3,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/random.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 
 static void fill(att_random *random, att_dtype dtype, int classes, void *input, size_t count)
 {

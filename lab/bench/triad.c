@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include "backend/kernel.h"
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/threads.h"
+#include "engine/backend/kernel.h"
 
 /* Limits of the size of all three arrays together. */
 static const size_t MIN_BYTES = (size_t)96 << 20, MAX_BYTES = (size_t)1 << 30;

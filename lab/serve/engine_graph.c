@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "lab/report/json_members.h"
 #include "lab/serve/engine_parts.h"
 

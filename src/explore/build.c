@@ -7,12 +7,12 @@
 #include <attscope/ops.h>
 
 #include "base/core/error.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/list.h"
+#include "engine/ops/mixing.h"
 #include "explore/explorer.h"
-#include "graph/graph.h"
 #include "measure/clone.h"
 #include "measure/instrument.h"
-#include "ops/list.h"
-#include "ops/mixing.h"
 
 enum { RELATIVE = ATT_ATTENTION_RELATIVE, ROWS = ATT_ATTENTION_ROWS, COLUMNS = ATT_ATTENTION_COLUMNS };
 enum { KEYS = ATT_ATTENTION_KEYS };

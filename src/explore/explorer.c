@@ -1,6 +1,6 @@
 #include "explore/explorer.h"
 #include "base/core/error.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "network/network.h"
 
 static att_status prepare(att_explorer *explorer)

@@ -5,7 +5,7 @@
 #include <attscope/explore.h>
 
 #include "base/core/memory.h"
-#include "ops/attention.h"
+#include "engine/ops/attention.h"
 #include "train/inference.h"
 
 /* What a run keeps of an attention layer, for the rows of its map. */

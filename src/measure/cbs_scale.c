@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "base/core/quantile.h"
+#include "engine/ops/attention.h"
 #include "measure/list.h"
-#include "ops/attention.h"
 
 enum { LOW, HIGH, RATIO, MEAN, STATISTICS };
 static const att_statistic_info statistics[] = {

@@ -20,7 +20,7 @@
 #ifndef ATT_MEASURE_CLONE_H
 #define ATT_MEASURE_CLONE_H
 
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 
 /* A rule for special nodes. Called once for each node that depends on a replaced value. node: the original, valid
  * during the call; in: the copies of its inputs, node->in_count of them. Returns the value that takes the place of

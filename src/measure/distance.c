@@ -1,5 +1,5 @@
+#include "engine/ops/attention_summary.h"
 #include "measure/list.h"
-#include "ops/attention_summary.h"
 
 static const att_summary_column columns[] = {{ATT_SUMMARY_DISTANCE, "mean"},
                                              {ATT_SUMMARY_DISTANCE_OTHERS, "renormalised"}};

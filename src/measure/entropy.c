@@ -1,5 +1,5 @@
+#include "engine/ops/attention_summary.h"
 #include "measure/list.h"
-#include "ops/attention_summary.h"
 
 static const att_summary_column column = {ATT_SUMMARY_ENTROPY, "mean"};
 

@@ -6,8 +6,8 @@
 #include "base/core/memory.h"
 #include "base/core/quantile.h"
 #include "base/core/random.h"
+#include "engine/ops/attention.h"
 #include "measure/list.h"
-#include "ops/attention.h"
 
 enum { MOST_COUNT = 256, MOST_LAYERS = 128 };
 enum { COUNT, LONGEST, SEED }; /* options */

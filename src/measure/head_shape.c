@@ -1,9 +1,9 @@
 #include <math.h>
 
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/attention_summary.h"
 #include "measure/list.h"
-#include "ops/attention.h"
-#include "ops/attention_summary.h"
 
 /* In the order of their series. */
 enum { ROW, COLUMN, ROW_SPREAD, COLUMN_SPREAD, CORRELATION, BETWEEN, ON_GRID, STATISTICS };

@@ -1,9 +1,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "engine/ops/attention.h"
+#include "engine/ops/attention_summary.h"
 #include "measure/list.h"
-#include "ops/attention.h"
-#include "ops/attention_summary.h"
 
 /* In the order of their series. */
 enum { LOCAL, PREVIOUS, GLOBAL, UNIFORM, DEGENERATE, TYPES };

@@ -8,7 +8,7 @@
 
 #include "base/core/error.h"
 #include "base/core/export.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 
 /* Returns ERR_ARGUMENT if a member is missing or invalid. The name has been checked already. */
 att_status att_instrument_check(att_context *context, const att_instrument *instrument);

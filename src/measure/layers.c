@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "ops/attention.h"
+#include "engine/ops/attention.h"
 
 enum { FROM, FROM_MEAN = 1 }; /* the option, and its choice */
 static const char *const from_choices[] = {"class", "mean", NULL};

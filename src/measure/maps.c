@@ -1,7 +1,7 @@
 #include <stdio.h>
 
+#include "engine/ops/attention.h"
 #include "measure/instrument.h"
-#include "ops/attention.h"
 
 att_status att_maps_request(att_requests *requests, att_map_statistic_kind kind, double parameter)
 {

@@ -8,7 +8,7 @@
 
 #include "base/core/memory.h"
 #include "base/core/spread.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "measure/states.h"
 
 /* The figures of one statistic of one node. */

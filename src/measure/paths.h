@@ -8,7 +8,7 @@
 #ifndef ATT_MEASURE_PATHS_H
 #define ATT_MEASURE_PATHS_H
 
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 
 enum { ATT_PATHS_MOST_LAYERS = 128, ATT_PATHS_REASON = 320 };
 

@@ -1,9 +1,9 @@
 #include <string.h>
 
 #include "base/core/error.h"
+#include "engine/ops/combine.h"
+#include "engine/ops/list.h"
 #include "measure/paths_walk.h"
-#include "ops/combine.h"
-#include "ops/list.h"
 
 static const att_value *parts_of(const att_path_walk *w, att_value value)
 {

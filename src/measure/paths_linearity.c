@@ -1,12 +1,12 @@
 #include <stdio.h>
 
 #include "base/core/error.h"
+#include "engine/ops/combine.h"
+#include "engine/ops/cosine_heads.h"
+#include "engine/ops/linear.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rotary.h"
 #include "measure/paths_walk.h"
-#include "ops/combine.h"
-#include "ops/cosine_heads.h"
-#include "ops/linear.h"
-#include "ops/list.h"
-#include "ops/rotary.h"
 
 att_path_rule att_path_rule_of(const att_node *node)
 {

@@ -7,8 +7,8 @@
 #include <attscope/ops.h>
 
 #include "base/core/memory.h"
+#include "engine/ops/attention.h"
 #include "measure/paths.h"
-#include "ops/attention.h"
 
 /* How the output of a node depends on its inputs, once attention maps and statistics of norms are fixed. */
 typedef enum att_path_rule {

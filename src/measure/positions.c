@@ -4,10 +4,10 @@
 
 #include <attscope/ops.h>
 
-#include "graph/graph.h"
-#include "ops/linear.h"
-#include "ops/list.h"
-#include "ops/mixing.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/linear.h"
+#include "engine/ops/list.h"
+#include "engine/ops/mixing.h"
 
 enum { X, WEIGHT, BIAS, RESIDUAL }; /* inputs of linear */
 enum { GAMMA = 1, BETA = 2 };       /* inputs of layer_norm, after X */

@@ -7,9 +7,9 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
+#include "engine/ops/attention.h"
 #include "measure/instrument.h"
 #include "measure/study.h"
-#include "ops/attention.h"
 
 att_graph *att_requests_graph(const att_requests *requests)
 {

@@ -8,11 +8,11 @@
 #include "base/core/memory.h"
 #include "base/core/spread.h"
 #include "base/core/text.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/list.h"
 #include "measure/list.h"
 #include "measure/moments.h"
 #include "measure/study.h"
-#include "ops/attention.h"
-#include "ops/list.h"
 
 enum { BINS = 10 };
 enum { MOST_SAMPLES = 16 }; /* of one run, so that the gradients of all layers stay small */

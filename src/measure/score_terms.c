@@ -3,11 +3,11 @@
 
 #include <attscope/ops.h>
 
+#include "engine/ops/attention.h"
+#include "engine/ops/list.h"
+#include "engine/ops/score_terms.h"
 #include "measure/list.h"
 #include "measure/positions.h"
-#include "ops/attention.h"
-#include "ops/list.h"
-#include "ops/score_terms.h"
 
 /* Statistics in the order of their series. The first are terms, the bilinear ones in the order of the op. */
 enum {

@@ -1,9 +1,9 @@
 #include <stdio.h>
 
+#include "engine/ops/attention.h"
+#include "engine/ops/list.h"
+#include "engine/ops/score_norm.h"
 #include "measure/list.h"
-#include "ops/attention.h"
-#include "ops/list.h"
-#include "ops/score_norm.h"
 
 /* The weights of queries and keys of a node, and where its heads lie in them. */
 typedef struct weights {

@@ -2,8 +2,8 @@
 
 #include <attscope/ops.h>
 
+#include "engine/ops/attention.h"
 #include "measure/list.h"
-#include "ops/attention.h"
 
 enum { ONE, INFINITE };
 

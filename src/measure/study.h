@@ -8,8 +8,8 @@
 
 #include <attscope/progress.h>
 
+#include "engine/session/session.h"
 #include "measure/instrument.h"
-#include "session/session.h"
 
 typedef struct att_study_job {
     att_context *context;

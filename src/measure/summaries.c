@@ -6,10 +6,10 @@
 #include <attscope/ops.h>
 
 #include "base/core/text.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/attention_summary.h"
 #include "measure/instrument.h"
 #include "models/family.h"
-#include "ops/attention.h"
-#include "ops/attention_summary.h"
 
 /* The length of an axis of the image (0: height, 1: width); infinite if the graph has no image. */
 static double image_length(const att_graph *graph, int axis)

@@ -6,9 +6,9 @@
 
 #include <attscope/ops.h>
 
+#include "engine/ops/attention.h"
+#include "engine/ops/combine.h"
 #include "measure/clone.h"
-#include "ops/attention.h"
-#include "ops/combine.h"
 
 #define AS_VARIANT(skip, mlp, norms, name) {skip, mlp, norms},
 #define AS_NAME(skip, mlp, norms, name) name,

@@ -6,11 +6,11 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/names.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/attention.h"
 #include "models/config.h"
 #include "models/family.h"
 #include "models/list.h"
-#include "ops/attention.h"
 
 #define DECLARE(name) extern const att_family att_family_##name;
 ATT_FAMILY_LIST(DECLARE)

@@ -7,10 +7,10 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/mix_pairs.h"
 #include "models/conv_layers.h"
 #include "models/family.h"
-#include "ops/mix_pairs.h"
 
 typedef struct conversion {
     const char *list;

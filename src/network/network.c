@@ -8,7 +8,7 @@
 #include "base/core/memory.h"
 #include "base/io/tensors.h"
 #include "data/transform.h"
-#include "weights/weights.h"
+#include "engine/weights/weights.h"
 
 att_network_options att_network_options_defaults(void)
 {

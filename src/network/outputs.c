@@ -6,10 +6,10 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/text.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/attention.h"
 #include "models/family.h"
 #include "network/network.h"
-#include "ops/attention.h"
 
 /* Requests for attention nodes, by the ending of the name. */
 static const struct {

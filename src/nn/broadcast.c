@@ -4,7 +4,7 @@
 #include <attscope/ops.h>
 
 #include "base/core/error.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "nn/width.h"
 
 /* The aggregates of the paper's Table 10. */

@@ -3,7 +3,7 @@
 #include <attscope/ops.h>
 
 #include "base/core/error.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "nn/gates.h"
 
 att_init att_init_fan_in(int64_t inputs)

@@ -9,7 +9,7 @@
 #include "base/core/error.h"
 #include "base/core/names.h"
 #include "base/core/text.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "nn/list.h"
 #include "nn/module.h"
 

@@ -5,7 +5,7 @@
 #include <attscope/nn.h>
 
 #include "base/core/error.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 
 att_scope att_scope_root(att_graph *graph)
 {

@@ -8,7 +8,7 @@
 #include "base/core/text.h"
 #include "base/io/json.h"
 #include "data/label_sets.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "tasks/caption.h"
 #include "tasks/list.h"
 #include "tasks/score.h"

@@ -4,7 +4,7 @@
 
 #include "base/core/catalog.h"
 #include "base/core/text.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "tasks/list.h"
 
 #define ADDRESS(name) &att_task_##name,

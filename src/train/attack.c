@@ -5,7 +5,7 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "train/inference.h"
 
 static att_status build_loss(att_attack *attack, const att_model *model, const att_task *task,

@@ -10,9 +10,9 @@
 #include "base/core/memory.h"
 #include "base/core/names.h"
 #include "base/io/json.h"
+#include "engine/weights/weights.h"
 #include "models/checkpoint.h"
 #include "train/metadata.h"
-#include "weights/weights.h"
 
 static const char ema_slot[] = "ema", ema_prefix[] = "ema.";
 enum { NO_SLOT = -1, PREFIX_SIZE = 96 };

@@ -6,8 +6,8 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/text.h"
-#include "graph/graph.h"
-#include "session/session.h"
+#include "engine/graph/graph.h"
+#include "engine/session/session.h"
 
 const char *att_inference_image(const att_graph *graph)
 {

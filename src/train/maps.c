@@ -8,10 +8,10 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
+#include "engine/ops/list.h"
+#include "engine/ops/mix_pairs.h"
+#include "engine/weights/weights.h"
 #include "models/family.h"
-#include "ops/list.h"
-#include "ops/mix_pairs.h"
-#include "weights/weights.h"
 
 enum { MAX_IMAGES = 65536, TEXT_SIZE = 8192, MAX_LEVEL = 65535 };
 

@@ -5,8 +5,8 @@
 #include <attscope/maps.h>
 
 #include "base/core/memory.h"
-#include "graph/graph.h"
-#include "ops/attention.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/attention.h"
 #include "tasks/caption.h"
 #include "train/inference.h"
 

@@ -9,14 +9,14 @@
 #include "base/core/memory.h"
 #include "base/core/random.h"
 #include "base/io/file.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
+#include "engine/session/session.h"
+#include "engine/update/update.h"
+#include "engine/weights/weights.h"
 #include "models/family.h"
-#include "session/session.h"
 #include "train/inference.h"
 #include "train/metadata.h"
 #include "train/options.h"
-#include "update/update.h"
-#include "weights/weights.h"
 
 int64_t att_trainer_updates_per_epoch(const att_trainer *trainer)
 {

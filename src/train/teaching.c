@@ -8,10 +8,10 @@
 #include "base/core/memory.h"
 #include "base/core/random.h"
 #include "base/core/threads.h"
+#include "engine/session/session.h"
+#include "engine/weights/weights.h"
 #include "models/family.h"
-#include "session/session.h"
 #include "train/clock.h"
-#include "weights/weights.h"
 
 /* --- the teacher -------------------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "train/clock.h"
 #include "train/prepare.h"
 

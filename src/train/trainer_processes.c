@@ -6,7 +6,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/random.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "train/metadata.h"
 #include "train/trainer.h"
 

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "backend/backend.h"
 #include "base/core/context.h"
+#include "engine/backend/backend.h"
 
 static att_context *context;
 static const att_backend *backend;

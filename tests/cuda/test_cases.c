@@ -1,13 +1,13 @@
 /* Compares every CUDA kernel with the reference on every case of its op, in f32 and with bf16 in place of f32, and
  * checks that two runs give the same bits. Arguments: names of ops; none: all ops. Skipped without a device. */
-#include "kernels/case.h"
-#include "kernels/truth.h"
+#include "engine/kernels/case.h"
+#include "engine/kernels/truth.h"
 
 #include "cuda/device.h"
-#include "graph/registry.h"
-#include "ops/attention.h"
-#include "ops/linear.h"
-#include "ops/list.h"
+#include "engine/graph/registry.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/linear.h"
+#include "engine/ops/list.h"
 
 /* The largest allowed difference, relative to the largest magnitude of the output. `name` NULL: every case of the op;
  * the first entry that fits counts. */

@@ -1,7 +1,7 @@
 /* The memory planner: values are aligned, values that live at the same time do not overlap, and the arena is no larger
  * than the values of one step; also the values of a layer that training keeps. */
 #include "engine/fixture.h"
-#include "plan/plan.h"
+#include "engine/plan/plan.h"
 
 enum { SIZE = 16 };
 

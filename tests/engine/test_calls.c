@@ -11,10 +11,10 @@
 #include <attscope/ops.h>
 #include <attscope/plan.h>
 
-#include "backend/backend.h"
 #include "base/core/context.h"
-#include "graph/registry.h"
-#include "ops/list.h"
+#include "engine/backend/backend.h"
+#include "engine/graph/registry.h"
+#include "engine/ops/list.h"
 
 enum { THREADS = 8, WIDTH = 16, MOST = 2 * THREADS };
 

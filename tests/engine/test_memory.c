@@ -12,13 +12,13 @@
 
 #include <attscope/update.h>
 
-#include "backend/backend.h"
 #include "base/core/context.h"
 #include "base/core/memory.h"
+#include "engine/backend/backend.h"
+#include "engine/graph/registry.h"
+#include "engine/kernels/cpu/list.h"
 #include "engine/network.h"
-#include "graph/registry.h"
-#include "kernels/cpu/list.h"
-#include "ops/list.h"
+#include "engine/ops/list.h"
 
 enum { SIZE = 8, BATCH = 5, MAX_BLOCKS = 256 };
 

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "ops/batch_norm.h"
-#include "ops/finite_difference.h"
-#include "patterns/list.h"
-#include "plan/plan.h"
+#include "engine/ops/batch_norm.h"
+#include "engine/ops/finite_difference.h"
+#include "engine/patterns/list.h"
+#include "engine/plan/plan.h"
 
 enum { HEIGHT = 2, WIDTH = 3, CHANNELS = 5, NARROW = 2, CLASSES = 4 };
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "engine/network.h"
-#include "plan/plan.h"
+#include "engine/plan/plan.h"
 
 static att_plan_facts compile(att_graph *graph, att_purpose purpose)
 {

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "backend/backend.h"
 #include "base/core/context.h"
+#include "engine/backend/backend.h"
 
 static void expect(att_context *context, const char *text)
 {

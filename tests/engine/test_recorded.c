@@ -9,13 +9,13 @@
 
 #include <attscope/update.h>
 
-#include "backend/backend.h"
 #include "base/core/context.h"
+#include "engine/backend/backend.h"
+#include "engine/graph/registry.h"
+#include "engine/kernels/cpu/list.h"
 #include "engine/network.h"
-#include "graph/registry.h"
-#include "kernels/cpu/list.h"
-#include "ops/list.h"
-#include "session/session.h"
+#include "engine/ops/list.h"
+#include "engine/session/session.h"
 
 enum { SIZE = 8, BATCH = 3 };
 

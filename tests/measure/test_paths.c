@@ -12,9 +12,9 @@
 
 #include <attscope/measure.h>
 
+#include "engine/ops/finite_difference.h"
 #include "measure/paths.h"
 #include "models/fixture.h"
-#include "ops/finite_difference.h"
 
 enum { SAMPLES = 2, SIDE = 12, MOST = 4096 };
 

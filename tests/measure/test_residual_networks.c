@@ -14,7 +14,7 @@
 #include <attscope/models.h>
 #include <attscope/plan.h>
 
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "models/loss.h"
 #include "sanitized.h"
 

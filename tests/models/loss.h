@@ -5,7 +5,7 @@
 #include <attscope/models.h>
 #include <attscope/ops.h>
 
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 
 static inline void loss_add(const att_model *model, double smoothing)
 {

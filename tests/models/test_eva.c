@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/core/random.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "models/checkpoints.h"
 #include "models/family.h"
 

@@ -2,11 +2,11 @@
  * passes/keep.c on whole networks. */
 #include <attscope/update.h>
 
+#include "engine/session/session.h"
+#include "engine/weights/weights.h"
 #include "models/fixture.h"
 #include "models/loss.h"
 #include "sanitized.h"
-#include "session/session.h"
-#include "weights/weights.h"
 
 /* kept: KiB of one sample. steps: in the body of the training plan. */
 static const struct {

@@ -3,9 +3,9 @@
 
 #include <attscope/update.h>
 
+#include "engine/plan/plan.h"
 #include "models/fixture.h"
 #include "models/loss.h"
-#include "plan/plan.h"
 #include "sanitized.h"
 
 enum { CLASSES = 10 };

@@ -2,10 +2,10 @@
  * with PyTorch's. */
 #include <math.h>
 
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/drop.h"
 #include "models/checkpoints.h"
 #include "models/family.h"
-#include "ops/drop.h"
 
 static const char MIXER[] = "mixer_s16_224";
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/core/options.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "models/checkpoints.h"
 #include "models/family.h"
 

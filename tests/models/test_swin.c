@@ -2,11 +2,11 @@
  * with PyTorch's, tools/versus_timm compares the logits of the named networks with timm's. */
 #include <math.h>
 
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/drop.h"
 #include "models/checkpoints.h"
 #include "models/family.h"
-#include "ops/attention.h"
-#include "ops/drop.h"
 
 static const char SWIN[] = "swin_tiny_patch4_window7_224", V2[] = "swinv2_tiny_window8_256",
                   TUNED[] = "swinv2_base_window12to16_192to256", CR[] = "swinv2_cr_tiny_224";

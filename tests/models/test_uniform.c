@@ -4,10 +4,10 @@
 
 #include <attscope/update.h>
 
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/drop.h"
 #include "models/checkpoints.h"
 #include "models/loss.h"
-#include "ops/drop.h"
 
 enum { BATCH = 8, CLASSES = 10, SIDE = 28, PIXELS = SIDE * SIDE, NORMS = 64 };
 static const char VIT[] = "vit_tiny_patch16_224";

@@ -5,12 +5,12 @@
 
 #include <attscope/plan.h>
 
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/drop.h"
 #include "models/family.h"
 #include "models/fixture.h"
 #include "models/loss.h"
-#include "ops/attention.h"
-#include "ops/drop.h"
 
 static uint64_t fnv(const char *text)
 {

@@ -2,7 +2,7 @@
  * their context and in no other. */
 #include "network/registered.h"
 
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "nn/module.h"
 
 enum { FACTOR, MODE };

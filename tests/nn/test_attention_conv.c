@@ -6,8 +6,8 @@
 #include <attscope/ops.h>
 #include <attscope/plan.h>
 
+#include "engine/ops/attention.h"
 #include "models/fixture.h"
-#include "ops/attention.h"
 
 enum { MOST = 4096 };
 

@@ -16,8 +16,8 @@
 #include "data/label_sets.h"
 #include "data/mix.h"
 #include "data/pictures.h"
-#include "graph/graph.h"
-#include "ops/binary_cross_entropy.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/binary_cross_entropy.h"
 #include "tasks/caption.h"
 #include "tasks/list.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
-#include "graph/graph.h"
+#include "engine/graph/graph.h"
 #include "measure/instrument.h"
 
 enum { READINGS = 3, BLOCK_BYTES = 32 << 20 };

@@ -1,0 +1,15 @@
+#include "engine/backend/kernel.h"
+
+int64_t att_problem_count(const att_problem *problem, const att_desc *desc)
+{
+    int64_t count = att_shape_count(desc->shape);
+    return desc->kind == ATT_SAMPLE ? count * problem->group : count;
+}
+
+void att_share(int64_t count, int64_t grain, int part, int parts, int64_t *begin, int64_t *end)
+{
+    int64_t grains = (count + grain - 1) / grain;
+    int64_t first = grains * part / parts * grain, last = grains * (part + 1) / parts * grain;
+    *begin = first < count ? first : count;
+    *end = last < count ? last : count;
+}

@@ -1,0 +1,80 @@
+/* backend/kernel.h - the descriptor of a kernel, and the arguments of a call.
+ *
+ * A kernel is one file in kernels/<backend>/ that ends in one `const att_kernel`, plus a line in that folder's list.h.
+ * Of the kernels of an op, the first in the list that accepts the problem is used.
+ */
+#ifndef ATT_BACKEND_KERNEL_H
+#define ATT_BACKEND_KERNEL_H
+
+#include <attscope/update.h>
+
+#include "base/core/export.h"
+#include "engine/graph/op.h"
+
+/* The problem that a kernel is prepared for: one node at one group size. A sample value of shape s lies in memory as
+ * [group, s]; shared, summed and batch values as s. All values are dense and row-major, and aligned to 64 bytes.
+ * Exception: inputs and outputs that a caller binds may be aligned only to their element size. */
+typedef struct att_problem {
+    att_context *context;
+    const char *op;
+    const void *attrs;
+    const att_desc *in, *out;
+    int in_count, out_count;
+    int64_t group;
+    int parts; /* number of threads that share each call */
+} att_problem;
+
+/* Number of elements of a value in one call: the elements of desc, times the group for sample values. */
+int64_t att_problem_count(const att_problem *problem, const att_desc *desc);
+
+/* The requirements of a prepared kernel. Zeroed before prepare(). */
+typedef struct att_prepared {
+    void *state;          /* read-only while running; freed by release() */
+    size_t scratch_bytes; /* scratch per part, aligned to 64 bytes; contents are undefined at the start of each call */
+    size_t packed_bytes;  /* > 0: size of the packed copy of the shared inputs, which pack() writes in the kernel's own
+                             layout */
+    uint64_t packed_key;  /* for the same kernel and shared inputs, equal keys mean equal layouts, so that one packed
+                             copy is shared */
+} att_prepared;
+
+/* Parameters of a session's run that kernels read. */
+typedef struct att_run {
+    uint64_t seed;
+    int64_t step;
+    double scale;           /* factor of each sample's loss */
+    const att_hyper *hyper; /* updates only, else NULL */
+} att_run;
+
+/* Arguments of one call, on problem->group samples. Exception: a reduction (out[0] of kind ATT_BATCH) is called once
+ * for all `samples` of the batch, whose rows of a sample value lie one after the other. Part p of `parts` computes its
+ * share. Shares are disjoint, and no part reads what another part writes in the same call. Kernels add to summed
+ * outputs and overwrite all others entirely. Absent inputs and outputs that nobody reads are NULL. */
+typedef struct att_call {
+    const att_problem *problem;
+    const void *const *in;
+    void *const *out;
+    const void *packed;
+    void *state;
+    void *scratch; /* this part's own scratch */
+    int part, parts;
+    int64_t position; /* index of the group's first sample among the samples of the update */
+    const att_run *run;
+    int64_t samples;
+} att_call;
+
+typedef struct att_kernel {
+    const char *op;
+    const char *name;                            /* "onednn", "simd", "plain": shown in profiles and tests */
+    att_tier tier;                               /* the lowest tier that can run the kernel */
+    bool (*accepts)(const att_problem *problem); /* NULL: accepts every problem of the op */
+    att_status (*prepare)(const att_problem *problem, att_prepared *prepared); /* NULL: nothing to prepare */
+    /* Writes the packed copy. in: pointers to the problem's shared inputs, NULL for other inputs. */
+    att_status (*pack)(const att_problem *problem, void *state, const void *const *in, void *packed);
+    att_status (*run)(const att_call *call);
+    void (*release)(att_context *context, void *state);
+} att_kernel;
+
+/* The share [*begin, *end) of `part` among `count` items, with boundaries at multiples of `grain`. */
+ATT_FOR_LAB void att_share(int64_t count, int64_t grain, int part, int parts, int64_t *begin, int64_t *end);
+
+#endif

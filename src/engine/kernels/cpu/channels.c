@@ -1,0 +1,93 @@
+#include <string.h>
+
+#include "engine/kernels/cpu/list.h"
+#include "engine/kernels/cpu/shape.h"
+#include "engine/ops/concat.h"
+#include "engine/ops/shortcut_pad.h"
+
+/* Kernels that copy runs of channels. Parts share the pixels or rows of all samples. */
+
+static void copy(float *to, const float *from, int64_t channels)
+{
+    memcpy(to, from, (size_t)channels * sizeof(float));
+}
+
+/* Copies `count` channels of x from index `from` to index `to` of y; zeros if x is NULL. */
+static void move(const att_call *call, const void *x, int64_t from, int64_t to, int64_t count)
+{
+    bool y_is_bf16 = att_is_bf16(&call->problem->out[0]);
+    if (x)
+        att_float_move(x, from, att_is_bf16(&call->problem->in[0]), call->out[0], to, y_is_bf16, count);
+    else
+        att_float_clear(call->out[0], to, y_is_bf16, count);
+}
+
+static att_status shortcut_pad_run(const att_call *call)
+{
+    const att_shortcut_attrs *attrs = call->problem->attrs;
+    const int64_t *x = call->problem->in[0].shape.dims, *y = call->problem->out[0].shape.dims;
+    int64_t after = y[2] - attrs->before - x[2];
+    att_range part = att_part_of(call, call->problem->group * y[0] * y[1], 1);
+    for (int64_t pixel = part.begin; pixel < part.end; pixel++) {
+        int64_t sample = pixel / (y[0] * y[1]), i = pixel / y[1] % y[0], j = pixel % y[1];
+        int64_t from = (sample * x[0] + attrs->stride * i) * x[1] + attrs->stride * j, to = pixel * y[2];
+        move(call, NULL, 0, to, attrs->before);
+        move(call, call->in[0], from * x[2], to + attrs->before, x[2]);
+        move(call, NULL, 0, to + attrs->before + x[2], after);
+    }
+    return ATT_OK;
+}
+
+static att_status shortcut_pad_grad_run(const att_call *call)
+{
+    const att_shortcut_attrs *attrs = call->problem->attrs;
+    const int64_t *x = call->problem->out[0].shape.dims, *y = call->problem->in[0].shape.dims;
+    att_range part = att_part_of(call, call->problem->group * x[0] * x[1], 1);
+    for (int64_t pixel = part.begin; pixel < part.end; pixel++) {
+        int64_t sample = pixel / (x[0] * x[1]), row = pixel / x[1] % x[0], column = pixel % x[1];
+        int64_t from = (sample * y[0] + row / attrs->stride) * y[1] + column / attrs->stride;
+        bool seen = row % attrs->stride == 0 && column % attrs->stride == 0;
+        move(call, seen ? call->in[0] : NULL, from * y[2] + attrs->before, pixel * x[2], x[2]);
+    }
+    return ATT_OK;
+}
+
+static att_status concat_run(const att_call *call)
+{
+    int64_t a = att_columns(&call->problem->in[0]), b = att_columns(&call->problem->in[1]);
+    att_range part = att_part_of(call, att_rows(call, &call->problem->in[0]), 1);
+    for (int64_t row = part.begin; row < part.end; row++) {
+        float *y = (float *)call->out[0] + row * (a + b);
+        copy(y, (const float *)call->in[0] + row * a, a);
+        copy(y + a, (const float *)call->in[1] + row * b, b);
+    }
+    return ATT_OK;
+}
+
+static att_status concat_grad_run(const att_call *call)
+{
+    int64_t columns = att_columns(&call->problem->in[0]), a = ATT_ATTRS(call->problem, concat)->first, b = columns - a;
+    float *da = call->out[0], *db = call->out[1];
+    att_range part = att_part_of(call, att_rows(call, &call->problem->in[0]), 1);
+    for (int64_t row = part.begin; row < part.end; row++) {
+        const float *dy = (const float *)call->in[0] + row * columns;
+        if (da)
+            copy(da + row * a, dy, a);
+        if (db)
+            copy(db + row * b, dy + a, b);
+    }
+    return ATT_OK;
+}
+
+static bool pad_accepts(const att_problem *problem)
+{
+    return att_accepts_bf16(problem, 1, 1);
+}
+
+const att_kernel att_cpu_shortcut_pad = {
+    .op = "shortcut_pad", .name = "plain", .accepts = pad_accepts, .run = shortcut_pad_run};
+const att_kernel att_cpu_shortcut_pad_grad = {
+    .op = "shortcut_pad_grad", .name = "plain", .accepts = pad_accepts, .run = shortcut_pad_grad_run};
+const att_kernel att_cpu_concat = {.op = "concat", .name = "plain", .accepts = att_accepts_f32, .run = concat_run};
+const att_kernel att_cpu_concat_grad = {
+    .op = "concat_grad", .name = "plain", .accepts = att_accepts_f32, .run = concat_grad_run};

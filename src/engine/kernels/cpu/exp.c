@@ -1,0 +1,29 @@
+#include <math.h>
+
+#include "engine/kernels/cpu/list.h"
+#include "engine/kernels/cpu/shape.h"
+
+/* Networks take exponentials of a few numbers only. */
+static att_status exp_run(const att_call *call)
+{
+    const float *x = call->in[0];
+    float *y = call->out[0];
+    att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), 1);
+    for (int64_t i = part.begin; i < part.end; i++)
+        y[i] = expf(x[i]);
+    return ATT_OK;
+}
+
+static att_status exp_grad_run(const att_call *call)
+{
+    const float *dy = call->in[0], *y = call->in[1];
+    float *dx = call->out[0];
+    att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), 1);
+    for (int64_t i = part.begin; i < part.end; i++)
+        dx[i] = dy[i] * y[i];
+    return ATT_OK;
+}
+
+const att_kernel att_cpu_exp = {.op = "exp", .name = "plain", .accepts = att_accepts_f32, .run = exp_run};
+const att_kernel att_cpu_exp_grad = {
+    .op = "exp_grad", .name = "plain", .accepts = att_accepts_f32, .run = exp_grad_run};

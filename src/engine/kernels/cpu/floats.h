@@ -1,0 +1,91 @@
+/* kernels/cpu/floats.h - elements that are f32 or bf16, chosen by `is_bf16`. With a constant `is_bf16`, inlining yields
+ * loops for one type. Static functions only, so that tier objects can use it. */
+#ifndef ATT_KERNELS_CPU_FLOATS_H
+#define ATT_KERNELS_CPU_FLOATS_H
+
+#include <string.h>
+
+#include "engine/backend/kernel.h"
+
+#define ATT_INLINE static inline __attribute__((always_inline))
+
+static inline bool att_is_bf16(const att_desc *desc)
+{
+    return desc->dtype == ATT_BF16;
+}
+
+static inline bool att_none_bf16(const att_desc *descs, int count, unsigned but)
+{
+    for (int i = 0; i < count; i++)
+        if (att_desc_present(&descs[i]) && att_is_bf16(&descs[i]) && !(but >> i & 1))
+            return false;
+    return true;
+}
+
+/* For accepts(): whether all float inputs and outputs are f32, except those whose bit is set in `in` or `out`, which
+ * may also be bf16. Of the inputs, only input 0 is checked for f64, because sums of losses are f64. */
+static inline bool att_accepts_bf16(const att_problem *problem, unsigned in, unsigned out)
+{
+    return problem->in[0].dtype != ATT_F64 && att_none_bf16(problem->in, problem->in_count, in) &&
+           att_none_bf16(problem->out, problem->out_count, out);
+}
+
+static inline bool att_accepts_f32(const att_problem *problem)
+{
+    return att_accepts_bf16(problem, 0, 0);
+}
+
+ATT_INLINE size_t att_float_size(bool is_bf16)
+{
+    return is_bf16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* Address of element i. */
+ATT_INLINE const void *att_float_at(const void *x, int64_t i, bool is_bf16)
+{
+    return (const char *)x + (size_t)i * att_float_size(is_bf16);
+}
+
+ATT_INLINE float att_float_get(const void *x, int64_t i, bool is_bf16)
+{
+    if (!is_bf16)
+        return ((const float *)x)[i];
+    uint32_t bits = (uint32_t)((const uint16_t *)x)[i] << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Rounds to nearest, ties to even; NaN stays NaN. */
+ATT_INLINE void att_float_put(void *y, int64_t i, float value, bool is_bf16)
+{
+    if (!is_bf16) {
+        ((float *)y)[i] = value;
+        return;
+    }
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16, nan = bits >> 16 | 0x40;
+    ((uint16_t *)y)[i] = (uint16_t)(value != value ? nan : rounded);
+}
+
+/* Copies x[from, from + count) to y[to, to + count), with conversion. */
+static inline void att_float_move(const void *x, int64_t from, bool x_is_bf16, void *y, int64_t to, bool y_is_bf16,
+                                  int64_t count)
+{
+    if (x_is_bf16 == y_is_bf16) {
+        size_t size = att_float_size(y_is_bf16);
+        memcpy((char *)y + (size_t)to * size, att_float_at(x, from, x_is_bf16), (size_t)count * size);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        att_float_put(y, to + i, att_float_get(x, from + i, x_is_bf16), y_is_bf16);
+}
+
+/* Sets y[to, to + count) to zero. */
+static inline void att_float_clear(void *y, int64_t to, bool is_bf16, int64_t count)
+{
+    memset((char *)y + (size_t)to * att_float_size(is_bf16), 0, (size_t)count * att_float_size(is_bf16));
+}
+
+#endif

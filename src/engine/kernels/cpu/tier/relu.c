@@ -1,0 +1,81 @@
+#include "engine/kernels/cpu/shape.h"
+#include "engine/kernels/cpu/tier/floats.h"
+#include "engine/kernels/cpu/tiered.h"
+
+/* NaN stays NaN. */
+ATT_INLINE vf v_relu(vf x)
+{
+    return v_max((vf){0}, x);
+}
+
+ATT_INLINE void relu_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
+{
+    const void *x = call->in[0];
+    void *y = call->out[0];
+    att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), VW);
+    int64_t i = part.begin;
+    for (; i + 2 * VW <= part.end; i += 2 * VW)
+        v_put_pair(y, i, v_relu(v_get(x, i, x_is_bf16)), v_relu(v_get(x, i + VW, x_is_bf16)), y_is_bf16);
+    for (; i < part.end; i += VW)
+        v_put_until(y, i, part.end, v_relu(v_get_until(x, i, part.end, x_is_bf16)), y_is_bf16);
+}
+
+static att_status relu_run(const att_call *call)
+{
+    bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
+    if (x && y)
+        relu_as(call, true, true);
+    else if (!x && !y)
+        relu_as(call, false, false);
+    else
+        relu_as(call, x, y);
+    return ATT_OK;
+}
+
+static bool relu_accepts(const att_problem *problem)
+{
+    return att_accepts_bf16(problem, 1, 1);
+}
+
+const att_kernel ATT_TIERED(att_cpu_relu) = {
+    .op = "relu", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = relu_accepts, .run = relu_run};
+
+ATT_INLINE vf masked_gradient(const void *dy, const void *y, int64_t i, int64_t end, bool dy_is_bf16, bool y_is_bf16)
+{
+    vi keep = v_get_until(y, i, end, y_is_bf16) > (vf){0};
+    return v_where(keep, v_get_until(dy, i, end, dy_is_bf16));
+}
+
+ATT_INLINE void relu_grad_as(const att_call *call, bool dy_is_bf16, bool y_is_bf16, bool dx_is_bf16)
+{
+    const void *dy = call->in[0], *y = call->in[1];
+    void *dx = call->out[0];
+    att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), VW);
+    int64_t i = part.begin, end = part.end;
+    for (; i + 2 * VW <= end; i += 2 * VW)
+        v_put_pair(dx, i, masked_gradient(dy, y, i, end, dy_is_bf16, y_is_bf16),
+                   masked_gradient(dy, y, i + VW, end, dy_is_bf16, y_is_bf16), dx_is_bf16);
+    for (; i < end; i += VW)
+        v_put_until(dx, i, end, masked_gradient(dy, y, i, end, dy_is_bf16, y_is_bf16), dx_is_bf16);
+}
+
+static att_status relu_grad_run(const att_call *call)
+{
+    const att_problem *problem = call->problem;
+    bool dy = att_is_bf16(&problem->in[0]), y = att_is_bf16(&problem->in[1]), dx = att_is_bf16(&problem->out[0]);
+    if (dy && y && dx)
+        relu_grad_as(call, true, true, true);
+    else if (!dy && !y && !dx)
+        relu_grad_as(call, false, false, false);
+    else
+        relu_grad_as(call, dy, y, dx);
+    return ATT_OK;
+}
+
+static bool relu_grad_accepts(const att_problem *problem)
+{
+    return att_accepts_bf16(problem, 3, 1);
+}
+
+const att_kernel ATT_TIERED(att_cpu_relu_grad) = {
+    .op = "relu_grad", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = relu_grad_accepts, .run = relu_grad_run};

@@ -1,0 +1,67 @@
+#include "engine/kernels/cpu/shape.h"
+#include "engine/kernels/cpu/tier/rows.h"
+#include "engine/kernels/cpu/tiered.h"
+
+ATT_INLINE void scale_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
+{
+    const att_problem *problem = call->problem;
+    const float *gamma = call->in[1];
+    int64_t columns = att_columns(&problem->in[0]);
+    att_range part = att_part_of(call, att_rows(call, &problem->in[0]), 1);
+    for (int64_t at = part.begin * columns; at < part.end * columns; at += columns) {
+#pragma omp simd
+        for (int64_t c = 0; c < columns; c++)
+            att_float_put(call->out[0], at + c, att_float_get(call->in[0], at + c, x_is_bf16) * gamma[c], y_is_bf16);
+    }
+}
+
+/* Forward, x and y are bf16 in a branch. In the gradient, x is the f32 gradient of the residual stream. */
+static att_status scale_run(const att_call *call)
+{
+    bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
+    if (x && y)
+        scale_as(call, true, true);
+    else if (y)
+        scale_as(call, false, true);
+    else if (x)
+        scale_as(call, true, false);
+    else
+        scale_as(call, false, false);
+    return ATT_OK;
+}
+
+static bool scale_accepts(const att_problem *problem)
+{
+    return att_accepts_bf16(problem, 1, 1);
+}
+
+ATT_INLINE void scale_grad_as(const att_call *call, bool dy_is_bf16, bool x_is_bf16)
+{
+    const att_problem *problem = call->problem;
+    int64_t columns = att_columns(&problem->in[0]);
+    att_range part = att_part_of(call, columns, VW);
+    rows_add_as((rows_of){call->in[0], 0, dy_is_bf16}, (rows_of){call->in[1], 0, x_is_bf16},
+                att_rows(call, &problem->in[0]), columns, part.begin, part.end, call->out[0]);
+}
+
+static att_status scale_grad_run(const att_call *call)
+{
+    bool dy = att_is_bf16(&call->problem->in[0]), x = att_is_bf16(&call->problem->in[1]);
+    if (!dy && !x)
+        scale_grad_as(call, false, false);
+    else if (!dy && x)
+        scale_grad_as(call, false, true);
+    else
+        scale_grad_as(call, dy, x);
+    return ATT_OK;
+}
+
+static bool scale_grad_accepts(const att_problem *problem)
+{
+    return att_accepts_bf16(problem, 3, 0);
+}
+
+const att_kernel ATT_TIERED(att_cpu_scale) = {
+    .op = "scale", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = scale_accepts, .run = scale_run};
+const att_kernel ATT_TIERED(att_cpu_scale_grad) = {
+    .op = "scale_grad", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = scale_grad_accepts, .run = scale_grad_run};

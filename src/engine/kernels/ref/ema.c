@@ -1,0 +1,13 @@
+#include "engine/kernels/ref/call.h"
+#include "engine/kernels/ref/list.h"
+
+static att_status run(const att_call *call)
+{
+    double decay = call->run->hyper->ema_decay;
+    ref_range share = ref_share(call, ref_count(call, 0));
+    for (int64_t e = share.begin; e < share.end; e++)
+        ref_out(call, 0, e, decay * ref_old(call, 0, e) + (1 - decay) * ref_in(call, 0, e));
+    return ATT_OK;
+}
+
+const att_kernel att_ref_ema = {.op = "ema", .name = "ref", .run = run};

@@ -1,0 +1,31 @@
+#include "engine/kernels/ref/call.h"
+#include "engine/kernels/ref/list.h"
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static att_status run_silu(const att_call *call)
+{
+    ref_range share = ref_share(call, ref_count(call, 0));
+    for (int64_t e = share.begin; e < share.end; e++) {
+        double x = ref_in(call, 0, e);
+        ref_out(call, 0, e, x * sigmoid(x));
+    }
+    return ATT_OK;
+}
+
+const att_kernel att_ref_silu = {.op = "silu", .name = "ref", .run = run_silu};
+
+static att_status run_grad(const att_call *call)
+{
+    ref_range share = ref_share(call, ref_count(call, 0));
+    for (int64_t e = share.begin; e < share.end; e++) {
+        double x = ref_in(call, 1, e), s = sigmoid(x);
+        ref_out(call, 0, e, ref_in(call, 0, e) * s * (1 + x * (1 - s)));
+    }
+    return ATT_OK;
+}
+
+const att_kernel att_ref_silu_grad = {.op = "silu_grad", .name = "ref", .run = run_grad};

@@ -1,0 +1,107 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/adaptive_avg_pool.h"
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_adaptive_avg_pool(att_graph *graph, att_value x, int height, int width)
+{
+    att_adaptive_attrs attrs = {.out_h = height, .out_w = width};
+    return att_emit(graph, "adaptive_avg_pool", &attrs, &x, 1, NULL);
+}
+
+static att_status check_size(const att_infer *infer, const char *op)
+{
+    const att_adaptive_attrs *attrs = infer->attrs;
+    if (attrs->out_h < 1 || attrs->out_w < 1)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: the result is %d x %d, must be at least 1 x 1", op,
+                        attrs->out_h, attrs->out_w);
+    return ATT_OK;
+}
+
+static att_status adaptive_infer(att_infer *infer)
+{
+    static const char op[] = "adaptive_avg_pool";
+    const att_adaptive_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "x", ATT_SAMPLE, 3));
+    ATT_TRY(check_size(infer, op));
+    const int64_t *x = infer->in[0].shape.dims;
+    att_shape shape = att_shape_of(attrs->out_h, attrs->out_w, x[2]);
+    if (x[0] > INT32_MAX || x[1] > INT32_MAX || att_shape_count(shape) < 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: x %s is too large", op, ATT_SHOWN(&infer->in[0]));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
+    return ATT_OK;
+}
+
+static void adaptive_backward(att_backward *backward)
+{
+    att_adaptive_attrs attrs = *(const att_adaptive_attrs *)att_backward_attrs(backward);
+    att_shape x = att_backward_in_desc(backward, 0).shape;
+    attrs.height = (int32_t)x.dims[0];
+    attrs.width = (int32_t)x.dims[1];
+    att_value dy = att_backward_gradient(backward, 0);
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "adaptive_avg_pool_grad", &attrs, &dy, 1, NULL));
+}
+
+static void adaptive_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = (double)att_shape_count(in->shape);
+}
+
+#define TO(h, w) ATT_CASE_ATTRS(adaptive, (h), (w), 0, 0)
+static const att_op_case adaptive_cases[] = {
+    {.name = "smaller", TO(2, 3), .in = {ATT_CASE_SAMPLE(5, 7, 3)}, .in_count = 1, .gradient = true},
+    {.name = "larger", TO(5, 4), .in = {ATT_CASE_SAMPLE(3, 2, 3)}, .in_count = 1, .gradient = true},
+    {.name = "equal", TO(4, 4), .in = {ATT_CASE_SAMPLE(4, 4, 18)}, .in_count = 1},
+    {.name = "large_values", TO(2, 2), .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 33)}, .in_count = 1},
+    {.name = "fca_28", TO(7, 7), .in = {ATT_CASE_SAMPLE(28, 28, 128)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_adaptive_avg_pool = {
+    .name = "adaptive_avg_pool",
+    .attrs_size = sizeof(att_adaptive_attrs),
+    .help = "y [i, j]: the mean of rows floor(i h / height) .. ceil((i + 1) h / height) - 1 of x, columns alike",
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = adaptive_infer,
+    .backward = adaptive_backward,
+    .cost = adaptive_cost,
+    ATT_CASES(adaptive_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "adaptive_avg_pool_grad";
+    const att_adaptive_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(check_size(infer, op));
+    const int64_t *dy = infer->in[0].shape.dims;
+    att_shape x = att_shape_of(attrs->height, attrs->width, dy[2]);
+    if (dy[0] != attrs->out_h || dy[1] != attrs->out_w || att_shape_count(x) < 1)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s is not the output of a pool of %d x %d to %d x %d",
+                        op, ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->out_h, attrs->out_w);
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
+    return ATT_OK;
+}
+
+#define BACK(h, w, from_h, from_w) ATT_CASE_ATTRS(adaptive, (h), (w), (from_h), (from_w))
+static const att_op_case grad_cases[] = {
+    {.name = "smaller", BACK(2, 3, 5, 7), .in = {ATT_CASE_SAMPLE(2, 3, 3)}, .in_count = 1},
+    {.name = "larger", BACK(5, 4, 3, 2), .in = {ATT_CASE_SAMPLE(5, 4, 19)}, .in_count = 1},
+    {.name = "fca_28", BACK(7, 7, 28, 28), .in = {ATT_CASE_SAMPLE(7, 7, 128)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_adaptive_avg_pool_grad = {
+    .name = "adaptive_avg_pool_grad",
+    .attrs_size = sizeof(att_adaptive_attrs),
+    .help = "dx: dy over the number of elements of its window, added to each of them",
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = grad_infer,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,263 @@
+#include "engine/ops/activation.h"
+#include "engine/ops/cases.h"
+#include "engine/ops/gate.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+/* An affine map of rows with a matrix of the batch: the combination of a 1 x 1 convolution and the batch norm after it.
+ * The matrix is [C + 1, O]; its last row is added to every product. The matrix's gradient is per sample. */
+
+enum { X, MATRIX, GATE, RESIDUAL, IN_COUNT };
+enum { DY, DATA_MATRIX, DATA_GATE, DATA_RESIDUAL, DATA_IN_COUNT };
+enum { SUMS_X = 1, SUMS_MATRIX, SUMS_GATE, SUMS_RESIDUAL, SUMS_IN_COUNT };
+
+/* Checks the matrix, which must fit rows of `inputs` elements (0: rows of any width). */
+static att_status require_matrix(const att_infer *infer, const char *op, int matrix, int64_t inputs)
+{
+    ATT_TRY(att_rule_require_rank(infer, op, matrix, "matrix", ATT_BATCH, 2));
+    const int64_t *dims = infer->in[matrix].shape.dims;
+    return att_rule_require_shape(infer, op, matrix, "matrix", ATT_BATCH,
+                                  att_shape_of(inputs ? inputs + 1 : dims[0], dims[1]));
+}
+
+static att_status require_gate(const att_infer *infer, const char *op, int gate, int64_t outputs)
+{
+    return att_desc_present(&infer->in[gate])
+               ? att_rule_require_shape(infer, op, gate, "gate", ATT_SAMPLE, att_shape_of(outputs))
+               : ATT_OK;
+}
+
+static att_status require_residual(const att_infer *infer, const char *op, int residual, att_shape shape)
+{
+    return att_desc_present(&infer->in[residual])
+               ? att_rule_require_shape(infer, op, residual, "residual", ATT_SAMPLE, shape)
+               : ATT_OK;
+}
+
+static att_shape with_columns(att_shape shape, int64_t columns)
+{
+    shape.dims[shape.rank - 1] = columns;
+    return shape;
+}
+
+/* --- affine ------------------------------------------------------------------------------------------------------- */
+
+static att_status affine_infer(att_infer *infer)
+{
+    static const char op[] = "affine";
+    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
+    ATT_TRY(require_matrix(infer, op, MATRIX, att_rule_columns(&infer->in[X])));
+    int64_t outputs = infer->in[MATRIX].shape.dims[1];
+    att_shape shape = with_columns(infer->in[X].shape, outputs);
+    ATT_TRY(require_gate(infer, op, GATE, outputs));
+    ATT_TRY(require_residual(infer, op, RESIDUAL, shape));
+    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, shape);
+    return ATT_OK;
+}
+
+static void affine_backward(att_backward *backward)
+{
+    att_graph *graph = att_backward_graph(backward);
+    att_value dy = att_backward_gradient(backward, 0), matrix = att_backward_in(backward, MATRIX);
+    att_value gate = att_backward_in(backward, GATE), sums[2];
+    if (((const att_gate_attrs *)att_backward_attrs(backward))->activation == ATT_ACT_RELU)
+        dy = att_emit(graph, "relu_grad", NULL, (att_value[]){dy, att_backward_out(backward, 0)}, 2, NULL);
+    if (att_backward_needs_gradient(backward, RESIDUAL))
+        att_backward_add_gradient(backward, RESIDUAL, dy);
+    if (att_backward_needs_gradient(backward, MATRIX) || att_backward_needs_gradient(backward, GATE)) {
+        att_value in[SUMS_IN_COUNT] = {dy, att_backward_in(backward, X), matrix, gate, ATT_NONE};
+        att_emit(graph, "affine_sums", NULL, in, SUMS_IN_COUNT, sums);
+    }
+    if (att_backward_needs_gradient(backward, MATRIX))
+        att_backward_add_gradient(backward, MATRIX, sums[0]);
+    if (att_backward_needs_gradient(backward, GATE))
+        att_backward_add_gradient(backward, GATE, sums[1]);
+    if (att_backward_needs_gradient(backward, X)) {
+        att_value in[DATA_IN_COUNT] = {dy, matrix, gate, ATT_NONE};
+        att_backward_add_gradient(backward, X, att_emit(graph, "affine_data_grad", NULL, in, DATA_IN_COUNT, NULL));
+    }
+}
+
+static double elements(const att_desc *desc)
+{
+    return (double)att_shape_count(desc->shape);
+}
+
+static void affine_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)attrs;
+    cost->macs = elements(&in[X]) * (double)att_rule_columns(out);
+    cost->flops = 2 * cost->macs;
+}
+
+static bool absorb_gate(att_node *producer, const att_node *gate)
+{
+    enum { GATED_X, GATES, GATED_RESIDUAL };
+    if (producer->in[GATE] != ATT_NONE || producer->in[RESIDUAL] != ATT_NONE || gate->in[GATED_X] != producer->out[0] ||
+        gate->in[GATES] == producer->out[0])
+        return false;
+    producer->in[GATE] = gate->in[GATES];
+    producer->in[RESIDUAL] = gate->in[GATED_RESIDUAL];
+    ((att_gate_attrs *)producer->attrs)->activation = ATT_ATTRS(gate, gate)->activation;
+    return true;
+}
+
+/* Absorbs a gate, a sum and a ReLU, in this order. */
+static bool affine_absorb(att_node *producer, const att_node *consumer)
+{
+    if (ATT_ATTRS(producer, gate)->activation != ATT_ACT_NONE)
+        return false;
+    return consumer->op == &att_op_gate
+               ? absorb_gate(producer, consumer)
+               : att_rule_absorb_finish(producer, &((att_gate_attrs *)producer->attrs)->activation, consumer, RESIDUAL);
+}
+
+#define RELU ATT_CASE_ATTRS(gate, .activation = ATT_ACT_RELU)
+#define MATRIX_OF(c, o) ATT_CASE_DRAWN(ATT_BATCH, 0.2, 0, (c) + 1, o)
+#define ALONE(c, o, ...) \
+    .in = {ATT_CASE_SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), ATT_CASE_ABSENT, ATT_CASE_ABSENT}, .in_count = IN_COUNT
+#define ALL(c, o, ...)                                                                                             \
+    .in = {ATT_CASE_SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), ATT_CASE_SAMPLE(o), ATT_CASE_SAMPLE(__VA_ARGS__, o)}, \
+    .in_count = IN_COUNT
+static const att_op_case affine_cases[] = {
+    {.name = "odd", ALONE(7, 13, 3, 5)},
+    {.name = "vector",
+     .in = {ATT_CASE_SAMPLE(16), MATRIX_OF(16, 64), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = IN_COUNT},
+    {.name = "everything", RELU, ALL(6, 33, 3, 5)},
+    {.name = "many_rows", RELU, ALL(24, 48, 33, 31)},
+    {.name = "gate",
+     .in = {ATT_CASE_SAMPLE(9, 6), MATRIX_OF(6, 33), ATT_CASE_SAMPLE(33), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT},
+    {.name = "resnet164_32", RELU, ALL(16, 64, 32, 32), .bench = true},
+    {.name = "resnet164_16", RELU, ALL(32, 128, 16, 16), .bench = true},
+    {.name = "resnet164_8", RELU, ALL(64, 256, 8, 8), .bench = true},
+    {.name = "resnet50_56", ALONE(64, 256, 56, 56), .bench = true},
+};
+
+const att_op att_op_affine = {
+    .name = "affine",
+    .attrs_size = sizeof(att_gate_attrs),
+    .help = "y = act((x B + b) (.) gate + residual), with the matrix [B; b] of the batch",
+    .flags = ATT_OP_ABSORBS_FIRST,
+    .autocast_in = 1u << X | 1u << RESIDUAL,
+    .autocast_out = 1,
+    .autocast_promote = 1u << RESIDUAL,
+    .infer = affine_infer,
+    .backward = affine_backward,
+    .cost = affine_cost,
+    .absorb = affine_absorb,
+    ATT_CASES(affine_cases),
+};
+
+/* --- affine_data_grad --------------------------------------------------------------------------------------------- */
+
+static att_status data_grad_infer(att_infer *infer)
+{
+    static const char op[] = "affine_data_grad";
+    ATT_TRY(att_rule_count(infer, op, DATA_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, op, DY, "dy"));
+    ATT_TRY(require_matrix(infer, op, DATA_MATRIX, 0));
+    const int64_t *matrix = infer->in[DATA_MATRIX].shape.dims;
+    att_shape shape = with_columns(infer->in[DY].shape, matrix[0] - 1);
+    ATT_TRY(att_rule_require_shape(infer, op, DY, "dy", ATT_SAMPLE, with_columns(shape, matrix[1])));
+    ATT_TRY(require_gate(infer, op, DATA_GATE, matrix[1]));
+    ATT_TRY(require_residual(infer, op, DATA_RESIDUAL, shape));
+    att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, shape);
+    return ATT_OK;
+}
+
+static bool data_grad_absorb(att_node *producer, const att_node *consumer)
+{
+    return att_rule_absorb_added(producer, consumer, DATA_RESIDUAL);
+}
+
+#define DATA(c, o, ...)                                                                         \
+    .in = {ATT_CASE_SAMPLE(__VA_ARGS__, o), MATRIX_OF(c, o), ATT_CASE_ABSENT, ATT_CASE_ABSENT}, \
+    .in_count = DATA_IN_COUNT
+#define DATA_ALL(c, o, ...)                                                                                        \
+    .in = {ATT_CASE_SAMPLE(__VA_ARGS__, o), MATRIX_OF(c, o), ATT_CASE_SAMPLE(o), ATT_CASE_SAMPLE(__VA_ARGS__, c)}, \
+    .in_count = DATA_IN_COUNT
+static const att_op_case data_grad_cases[] = {
+    {.name = "odd", DATA(7, 13, 3, 5)},
+    {.name = "vector",
+     .in = {ATT_CASE_SAMPLE(64), MATRIX_OF(16, 64), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = DATA_IN_COUNT},
+    {.name = "everything", DATA_ALL(6, 33, 3, 5)},
+    {.name = "many_rows", DATA_ALL(24, 48, 33, 31)},
+    {.name = "resnet164_32", DATA_ALL(16, 64, 32, 32), .bench = true},
+    {.name = "resnet164_16", DATA_ALL(32, 128, 16, 16), .bench = true},
+    {.name = "resnet164_8", DATA_ALL(64, 256, 8, 8), .bench = true},
+    {.name = "resnet50_56", DATA(64, 256, 56, 56), .bench = true},
+};
+
+const att_op att_op_affine_data_grad = {
+    .name = "affine_data_grad",
+    .help = "dx = (dy (.) gate) B' + residual",
+    .autocast_in = 1u << DY | 1u << DATA_RESIDUAL,
+    .autocast_out = 1,
+    .autocast_promote = 1u << DATA_RESIDUAL,
+    .infer = data_grad_infer,
+    .cost = affine_cost,
+    .absorb = data_grad_absorb,
+    ATT_CASES(data_grad_cases),
+};
+
+/* --- affine_sums -------------------------------------------------------------------------------------------------- */
+
+static att_status sums_infer(att_infer *infer)
+{
+    static const char op[] = "affine_sums";
+    ATT_TRY(att_rule_count(infer, op, SUMS_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, op, DY, "dy"));
+    ATT_TRY(att_rule_require_rows(infer, op, SUMS_X, "x"));
+    ATT_TRY(require_matrix(infer, op, SUMS_MATRIX, att_rule_columns(&infer->in[SUMS_X])));
+    int64_t outputs = infer->in[SUMS_MATRIX].shape.dims[1];
+    ATT_TRY(att_rule_require_shape(infer, op, DY, "dy", ATT_SAMPLE, with_columns(infer->in[SUMS_X].shape, outputs)));
+    ATT_TRY(require_gate(infer, op, SUMS_GATE, outputs));
+    ATT_TRY(require_residual(infer, op, SUMS_RESIDUAL, infer->in[SUMS_MATRIX].shape));
+    att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, infer->in[SUMS_MATRIX].shape);
+    att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, att_shape_of(outputs));
+    return ATT_OK;
+}
+
+static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->macs = elements(&in[DY]) * (double)att_rule_columns(&in[SUMS_X]);
+    cost->flops = 2 * cost->macs;
+}
+
+/* Absorbs the addition of another gradient of the matrix. Absorbs nothing if there is a gate: the op then also yields
+ * the gate's gradient, on which the other addend may depend. */
+static bool sums_absorb(att_node *producer, const att_node *consumer)
+{
+    return producer->in[SUMS_GATE] == ATT_NONE && att_rule_absorb_added(producer, consumer, SUMS_RESIDUAL);
+}
+
+#define SUMS(c, o, gate, ...)                                                                                         \
+    .in = {ATT_CASE_SAMPLE(__VA_ARGS__, o), ATT_CASE_SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), gate, ATT_CASE_ABSENT}, \
+    .in_count = SUMS_IN_COUNT
+static const att_op_case sums_cases[] = {
+    {.name = "odd", SUMS(7, 13, ATT_CASE_ABSENT, 3, 5)},
+    {.name = "vector",
+     .in = {ATT_CASE_SAMPLE(64), ATT_CASE_SAMPLE(16), MATRIX_OF(16, 64), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(17, 64)},
+     .in_count = SUMS_IN_COUNT},
+    {.name = "gate", SUMS(6, 33, ATT_CASE_SAMPLE(33), 3, 5)},
+    {.name = "many_rows", SUMS(24, 48, ATT_CASE_SAMPLE(48), 33, 31)},
+    {.name = "resnet164_32", SUMS(16, 64, ATT_CASE_SAMPLE(64), 32, 32), .bench = true},
+    {.name = "resnet164_16", SUMS(32, 128, ATT_CASE_SAMPLE(128), 16, 16), .bench = true},
+    {.name = "resnet164_8", SUMS(64, 256, ATT_CASE_SAMPLE(256), 8, 8), .bench = true},
+    {.name = "resnet50_56", SUMS(64, 256, ATT_CASE_ABSENT, 56, 56), .bench = true},
+};
+
+const att_op att_op_affine_sums = {
+    .name = "affine_sums",
+    .help = "d[B; b] of each sample = [x 1]' (dy (.) gate) + residual; dgate = column sums of ([x 1]' dy) (.) [B; b]",
+    .autocast_in = 1u << DY | 1u << SUMS_X,
+    .infer = sums_infer,
+    .cost = sums_cost,
+    .absorb = sums_absorb,
+    ATT_CASES(sums_cases),
+};

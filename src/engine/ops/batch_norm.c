@@ -1,0 +1,197 @@
+#include <attscope/ops.h>
+
+#include <math.h>
+
+#include "engine/ops/activation.h"
+#include "engine/ops/batch_moments.h"
+#include "engine/ops/batch_norm.h"
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+enum { X, GAMMA, BETA, MEAN, VARIANCE, IN_COUNT };
+enum { GRAD_DY, GRAD_X, GRAD_GAMMA, GRAD_MEAN, GRAD_VARIANCE, GRAD_IN_COUNT };
+
+att_value att_batch_norm(att_graph *graph, att_value x, att_value gamma, att_value beta, att_value mean,
+                         att_value variance, const att_batch_norm_options *options)
+{
+    att_batch_norm_options given = options ? *options : (att_batch_norm_options){0};
+    att_batch_norm_attrs attrs = {.eps = given.eps == 0 ? 1e-5 : given.eps,
+                                  .momentum = given.momentum == 0 ? 0.1 : given.momentum,
+                                  .frozen = given.frozen};
+    att_value in[IN_COUNT] = {x, gamma, beta, mean, variance};
+    return att_emit(graph, "batch_norm", &attrs, in, IN_COUNT, NULL);
+}
+
+static att_status check_attrs(const att_infer *infer, const char *op)
+{
+    const att_batch_norm_attrs *attrs = infer->attrs;
+    if (!isfinite(attrs->eps) || attrs->eps <= 0)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
+    if (!(attrs->momentum >= 0 && attrs->momentum <= 1))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: momentum is %g, must be within 0 and 1", op,
+                        attrs->momentum);
+    return ATT_OK;
+}
+
+static att_status batch_norm_infer(att_infer *infer)
+{
+    static const char op[] = "batch_norm";
+    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
+    ATT_TRY(att_rule_require_vector(infer, op, GAMMA, "gamma", X));
+    ATT_TRY(att_rule_require_vector(infer, op, BETA, "beta", X));
+    ATT_TRY(att_rule_require_vector(infer, op, MEAN, "mean", X));
+    ATT_TRY(att_rule_require_vector(infer, op, VARIANCE, "variance", X));
+    ATT_TRY(check_attrs(infer, op));
+    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
+    return ATT_OK;
+}
+
+/* For the form with running statistics (inference, or frozen); otherwise training plans replace the node. Runs before
+ * an activation is absorbed. */
+static void batch_norm_backward(att_backward *backward)
+{
+    att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
+                                   att_backward_in(backward, GAMMA), att_backward_in(backward, MEAN),
+                                   att_backward_in(backward, VARIANCE)};
+    att_value out[3];
+    att_emit(att_backward_graph(backward), "batch_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
+    for (int i = X; i <= BETA; i++)
+        if (att_backward_needs_gradient(backward, i))
+            att_backward_add_gradient(backward, i, out[i]);
+}
+
+void att_batch_norm_follow(att_graph *graph, const att_node *node, att_value stats, int64_t rows)
+{
+    att_moments_attrs attrs = {.rows = rows, .momentum = ATT_ATTRS(node, batch_norm)->momentum};
+    att_value in[] = {stats, node->in[MEAN], node->in[VARIANCE]}, out[2];
+    att_emit(graph, "running_stats", &attrs, in, 3, out);
+    att_graph_assign(graph, node->in[MEAN], out[0]);
+    att_graph_assign(graph, node->in[VARIANCE], out[1]);
+}
+
+/* Computes moments per sample, merges them over the batch, and updates the running statistics. */
+static att_value batch_norm_in_training(att_graph *graph, const att_node *original)
+{
+    att_node node = *original; /* a copy, because emitting may move nodes */
+    if (ATT_ATTRS(&node, batch_norm)->frozen)
+        return ATT_NONE;
+    att_shape shape = att_value_shape(graph, node.in[X]);
+    int64_t rows = att_shape_count(shape) / shape.dims[shape.rank - 1];
+    att_value moments = att_emit(graph, "channel_moments", NULL, &node.in[X], 1, NULL);
+    att_moments_attrs merged = {.rows = rows};
+    att_value stats = att_emit(graph, "merge_moments", &merged, &moments, 1, NULL);
+    att_batch_norm_follow(graph, &node, stats, rows);
+    att_value in[] = {node.in[X], stats, node.in[GAMMA], node.in[BETA]};
+    return att_emit(graph, "normalize", node.attrs, in, 4, NULL);
+}
+
+/* One factor and one shift per channel. */
+static void batch_norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 2 * (double)att_shape_count(in[X].shape);
+}
+
+static bool batch_norm_absorb(att_node *producer, const att_node *consumer)
+{
+    return att_rule_absorb_relu(&((att_batch_norm_attrs *)producer->attrs)->activation, consumer);
+}
+
+#define PLAIN ATT_CASE_ATTRS(batch_norm, 1e-5, 0.1, true, ATT_ACT_NONE)
+#define RELU ATT_CASE_ATTRS(batch_norm, 1e-5, 0.1, true, ATT_ACT_RELU)
+#define STATS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.2, 0.3, c), ATT_CASE_DRAWN(ATT_SHARED, 0.1, 1.1, c)
+#define VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c), STATS(c)
+static const att_op_case batch_norm_cases[] = {
+    {.name = "odd", PLAIN, .in = {ATT_CASE_SAMPLE(3, 5, 7), VECTORS(7)}, .in_count = IN_COUNT, .gradient = true},
+    {.name = "row", PLAIN, .in = {ATT_CASE_SAMPLE(9), VECTORS(9)}, .in_count = IN_COUNT, .gradient = true},
+    {.name = "one_channel", RELU, .in = {ATT_CASE_SAMPLE(3, 5, 1), VECTORS(1)}, .in_count = IN_COUNT},
+    {.name = "many_rows", RELU, .in = {ATT_CASE_SAMPLE(33, 31, 24), VECTORS(24)}, .in_count = IN_COUNT},
+    {.name = "large_mean",
+     PLAIN,
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 6, 6, 33), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, 33), ATT_CASE_SHARED(33),
+            ATT_CASE_DRAWN(ATT_SHARED, 1, 1e4, 33), ATT_CASE_DRAWN(ATT_SHARED, 0.1, 1, 33)},
+     .in_count = IN_COUNT},
+    {.name = "no_variance",
+     PLAIN,
+     .in = {ATT_CASE_SAMPLE(6, 6, 16), ATT_CASE_SHARED(16), ATT_CASE_SHARED(16), ATT_CASE_SHARED(16),
+            ATT_CASE_DRAWN(ATT_SHARED, 0, 0, 16)},
+     .in_count = IN_COUNT},
+    {.name = "cifar_16", RELU, .in = {ATT_CASE_SAMPLE(32, 32, 16), VECTORS(16)}, .in_count = IN_COUNT, .bench = true},
+    {.name = "cifar_64", RELU, .in = {ATT_CASE_SAMPLE(32, 32, 64), VECTORS(64)}, .in_count = IN_COUNT, .bench = true},
+    {.name = "resnet_256",
+     PLAIN,
+     .in = {ATT_CASE_SAMPLE(56, 56, 256), VECTORS(256)},
+     .in_count = IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_batch_norm = {
+    .name = "batch_norm",
+    .attrs_size = sizeof(att_batch_norm_attrs),
+    .help = "y = act((x - mean) / sqrt(variance + eps) gamma + beta) per channel",
+    .flags = ATT_OP_RECOMPUTE | ATT_OP_NEEDS_SAMPLES,
+    .autocast_in = 1u << X,
+    .autocast_out = 1,
+    .infer = batch_norm_infer,
+    .backward = batch_norm_backward,
+    .in_training = batch_norm_in_training,
+    .cost = batch_norm_cost,
+    .absorb = batch_norm_absorb,
+    ATT_CASES(batch_norm_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "batch_norm_grad";
+    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
+    ATT_TRY(att_rule_require_vector(infer, op, GRAD_MEAN, "mean", GRAD_X));
+    ATT_TRY(att_rule_require_vector(infer, op, GRAD_VARIANCE, "variance", GRAD_X));
+    ATT_TRY(check_attrs(infer, op));
+    const att_desc *x = &infer->in[GRAD_X];
+    att_shape vector = att_shape_of(att_rule_columns(x));
+    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
+    att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
+    att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
+    return ATT_OK;
+}
+
+/* dx: 1 operation per element; dgamma: 3; dbeta: 1. */
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 5 * (double)att_shape_count(in[GRAD_X].shape);
+}
+
+#define GRAD_VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), STATS(c)
+static const att_op_case grad_cases[] = {
+    {.name = "odd",
+     PLAIN,
+     .in = {ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 7), GRAD_VECTORS(7)},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "row", PLAIN, .in = {ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), GRAD_VECTORS(9)}, .in_count = GRAD_IN_COUNT},
+    {.name = "many_rows",
+     PLAIN,
+     .in = {ATT_CASE_SAMPLE(33, 31, 24), ATT_CASE_SAMPLE(33, 31, 24), GRAD_VECTORS(24)},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "cifar_64",
+     PLAIN,
+     .in = {ATT_CASE_SAMPLE(32, 32, 64), ATT_CASE_SAMPLE(32, 32, 64), GRAD_VECTORS(64)},
+     .in_count = GRAD_IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_batch_norm_grad = {
+    .name = "batch_norm_grad",
+    .attrs_size = sizeof(att_batch_norm_attrs),
+    .help = "dx = dy gamma r, r = 1 / sqrt(variance + eps); dgamma, dbeta = the sums of dy (x - mean) r and of dy",
+    .autocast_in = 1u << GRAD_DY | 1u << GRAD_X,
+    .autocast_out = 1,
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

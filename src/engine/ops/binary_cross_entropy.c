@@ -1,0 +1,180 @@
+#include "engine/ops/binary_cross_entropy.h"
+
+#include <math.h>
+
+#include "engine/graph/graph.h"
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_binary_cross_entropy(att_graph *graph, att_value logits, att_value target,
+                                   const att_binary_cross_entropy_options *options)
+{
+    const att_binary_cross_entropy_options o =
+        options ? *options : (att_binary_cross_entropy_options){.positive_weight = 1};
+    const att_binary_cross_entropy_attrs attrs = {.smoothing = o.smoothing,
+                                                  .threshold = o.threshold,
+                                                  .positive_weight = o.positive_weight,
+                                                  .binary = o.binary,
+                                                  .sum = o.sum};
+    att_value in[2] = {logits, target};
+    return att_emit(graph, "binary_cross_entropy", &attrs, in, 2, NULL);
+}
+
+/* Checks the attributes, and the target, which is the input after the logits. */
+static att_status require_target(const att_infer *infer, const char *op, int logits)
+{
+    const att_binary_cross_entropy_attrs *attrs = infer->attrs;
+    if (!(attrs->positive_weight >= 0 && isfinite(attrs->positive_weight)))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: positive_weight is %g, must be finite and not negative",
+                        op, attrs->positive_weight);
+    if (attrs->binary && isnan(attrs->threshold))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: threshold is not a number", op);
+    return att_rule_require_target(infer, op, logits, attrs->smoothing);
+}
+
+static att_status loss_infer(att_infer *infer)
+{
+    static const char op[] = "binary_cross_entropy";
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "logits", ATT_SAMPLE, 1));
+    ATT_TRY(require_target(infer, op, 0));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, (att_shape){.rank = 0});
+    return ATT_OK;
+}
+
+static void loss_backward(att_backward *backward)
+{
+    att_graph *graph = att_backward_graph(backward);
+    if (att_backward_needs_gradient(backward, 1)) {
+        att_graph_fail(graph,
+                       att_fail(graph->context, ATT_ERR_UNSUPPORTED,
+                                "binary_cross_entropy: the target depends on parameters; it has no gradient here"));
+        return;
+    }
+    att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0), att_backward_in(backward, 1)};
+    att_backward_add_gradient(backward, 0,
+                              att_emit(graph, "binary_cross_entropy_grad", att_backward_attrs(backward), in, 3, NULL));
+}
+
+/* An exponential costs about 10 operations, a logarithm as many. */
+static void loss_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 27 * (double)att_shape_count(in[0].shape);
+}
+
+#define BCE(...) ATT_CASE_ATTRS(binary_cross_entropy, .positive_weight = 1, __VA_ARGS__)
+#define WEIGHTED(...) ATT_CASE_ATTRS(binary_cross_entropy, .positive_weight = 2.5, __VA_ARGS__)
+static const att_op_case loss_cases[] = {
+    {.name = "classes",
+     BCE(.sum = false),
+     .in = {ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7)},
+     .in_count = 2,
+     .gradient = true},
+    {.name = "smoothed",
+     BCE(.smoothing = 0.1),
+     .in = {ATT_CASE_SAMPLE(5), ATT_CASE_CLASS(5)},
+     .in_count = 2,
+     .gradient = true},
+    {.name = "smoothed_binary",
+     WEIGHTED(.smoothing = 0.1, .binary = true, .threshold = 0.2),
+     .in = {ATT_CASE_SAMPLE(33), ATT_CASE_CLASS(33)},
+     .in_count = 2,
+     .gradient = true},
+    {.name = "one_class", BCE(.smoothing = 0.1), .in = {ATT_CASE_SAMPLE(1), ATT_CASE_CLASS(1)}, .in_count = 2},
+    {.name = "weighted_sum",
+     WEIGHTED(.sum = true),
+     .in = {ATT_CASE_SAMPLE(19), ATT_CASE_CLASS(19)},
+     .in_count = 2,
+     .gradient = true},
+    {.name = "soft",
+     WEIGHTED(.sum = false),
+     .in = {ATT_CASE_SAMPLE(23), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 23)},
+     .in_count = 2},
+    {.name = "soft_binary",
+     WEIGHTED(.binary = true, .threshold = 0.2),
+     .in = {ATT_CASE_SAMPLE(23), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 23)},
+     .in_count = 2},
+    {.name = "at_the_threshold",
+     WEIGHTED(.binary = true, .threshold = 0.25),
+     .in = {ATT_CASE_SAMPLE(23), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0.25, 23)},
+     .in_count = 2},
+    {.name = "large_logits",
+     BCE(.smoothing = 0.1),
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 33), ATT_CASE_CLASS(33)},
+     .in_count = 2},
+    {.name = "tails",
+     WEIGHTED(.sum = true),
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 65), ATT_CASE_CLASS(65)},
+     .in_count = 2},
+    {.name = "imagenet",
+     BCE(.smoothing = 0.1),
+     .in = {ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)},
+     .in_count = 2,
+     .bench = true},
+};
+
+const att_op att_op_binary_cross_entropy = {
+    .name = "binary_cross_entropy",
+    .attrs_size = sizeof(att_binary_cross_entropy_attrs),
+    .help = "loss = mean_c -(w t_c ln s_c + (1 - t_c) ln(1 - s_c)), s = 1 / (1 + exp(-logits))",
+    .infer = loss_infer,
+    .backward = loss_backward,
+    .cost = loss_cost,
+    ATT_CASES(loss_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "binary_cross_entropy_grad";
+    ATT_TRY(att_rule_count(infer, op, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dloss", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require_rank(infer, op, 1, "logits", ATT_SAMPLE, 1));
+    ATT_TRY(require_target(infer, op, 1));
+    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 17 * (double)att_shape_count(out->shape);
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "classes",
+     BCE(.sum = false),
+     .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7)},
+     .in_count = 3},
+    {.name = "smoothed_binary",
+     WEIGHTED(.smoothing = 0.1, .binary = true, .threshold = 0.2, .sum = true),
+     .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(33), ATT_CASE_CLASS(33)},
+     .in_count = 3},
+    {.name = "soft",
+     WEIGHTED(.sum = false),
+     .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(23), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 23)},
+     .in_count = 3},
+    {.name = "soft_binary",
+     BCE(.binary = true, .threshold = 0.2),
+     .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(23), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 23)},
+     .in_count = 3},
+    {.name = "large_logits",
+     BCE(.smoothing = 0.1),
+     .in = {ATT_CASE_SCALAR, ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 33), ATT_CASE_CLASS(33)},
+     .in_count = 3},
+    {.name = "imagenet",
+     BCE(.smoothing = 0.1),
+     .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)},
+     .in_count = 3,
+     .bench = true},
+};
+
+const att_op att_op_binary_cross_entropy_grad = {
+    .name = "binary_cross_entropy_grad",
+    .attrs_size = sizeof(att_binary_cross_entropy_attrs),
+    .help = "dlogits = dloss ((1 - t + w t) s - w t) / classes",
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,81 @@
+/* ops/cases.h - macros for an op's test and benchmark cases.
+ *
+ * Recurring sizes: "tiny" and "small" are the layers of ViT-Ti and ViT-S at 224 x 224 (197 tokens of 192 and 384
+ * channels, 3 and 6 heads of 64); "demo" is a network of width 64 on 49 patches and a class token.
+ */
+#ifndef ATT_OPS_CASES_H
+#define ATT_OPS_CASES_H
+
+#include "engine/graph/op.h"
+#include "engine/ops/update.h"
+
+#define ATT_CASE_SHAPE(...)                                        \
+    {                                                              \
+        (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
+        {                                                          \
+            __VA_ARGS__                                            \
+        }                                                          \
+    }
+
+/* An input drawn from N(shift, scale^2), of the given kind and shape. */
+#define ATT_CASE_DRAWN(kind_, scale_, shift_, ...)                                                  \
+    {                                                                                               \
+        .desc = {ATT_F32, kind_, ATT_CASE_SHAPE(__VA_ARGS__)}, .scale = (scale_), .shift = (shift_) \
+    }
+#define ATT_CASE_SAMPLE(...) ATT_CASE_DRAWN(ATT_SAMPLE, 1, 0, __VA_ARGS__)
+#define ATT_CASE_SHARED(...) ATT_CASE_DRAWN(ATT_SHARED, 1, 0, __VA_ARGS__)
+/* Weights: small, so that sums over many inputs stay near 1. */
+#define ATT_CASE_WEIGHT(...) ATT_CASE_DRAWN(ATT_SHARED, 0.06, 0, __VA_ARGS__)
+#define ATT_CASE_SCALAR                                        \
+    {                                                          \
+        .desc = {ATT_F32, ATT_SAMPLE, {.rank = 0}}, .scale = 1 \
+    }
+/* One integer in [0, limit) per sample. */
+#define ATT_CASE_CLASS(limit_)                                        \
+    {                                                                 \
+        .desc = {ATT_I32, ATT_SAMPLE, {.rank = 0}}, .limit = (limit_) \
+    }
+/* Several integers in [0, limit) per sample. */
+#define ATT_CASE_INDICES(limit_, ...)                                                 \
+    {                                                                                 \
+        .desc = {ATT_I32, ATT_SAMPLE, ATT_CASE_SHAPE(__VA_ARGS__)}, .limit = (limit_) \
+    }
+#define ATT_CASE_ABSENT                               \
+    {                                                 \
+        .desc = { ATT_F32, ATT_SAMPLE, {.rank = -1} } \
+    }
+
+/* Attributes of a case, for example ATT_CASE_ATTRS(conv, .stride = 2). */
+#define ATT_CASE_ATTRS(type, ...)        \
+    .attrs = &(const att_##type##_attrs) \
+    {                                    \
+        __VA_ARGS__                      \
+    }
+
+/* The cases of all optimisers. */
+#define ATT_CASES_OF_UPDATE                                                \
+    {.name = "odd",                                                        \
+     ATT_CASE_ATTRS(update, .lr = 1, .weight_decay = 1),                   \
+     .in = {ATT_CASE_SHARED(4112), ATT_CASE_SHARED(1)},                    \
+     .in_count = 2},                                                       \
+        {.name = "no_decay",                                               \
+         ATT_CASE_ATTRS(update, .lr = 1),                                  \
+         .in = {ATT_CASE_SHARED(16), ATT_CASE_SHARED(1)},                  \
+         .in_count = 2},                                                   \
+        {.name = "slow",                                                   \
+         ATT_CASE_ATTRS(update, .lr = 0.25, .weight_decay = 3),            \
+         .in = {ATT_CASE_SHARED(96), ATT_CASE_SHARED(1)},                  \
+         .in_count = 2},                                                   \
+        {.name = "zero_gradient",                                          \
+         ATT_CASE_ATTRS(update, .lr = 1),                                  \
+         .in = {ATT_CASE_DRAWN(ATT_SHARED, 0, 0, 48), ATT_CASE_SHARED(1)}, \
+         .in_count = 2},                                                   \
+        {.name = "demo",                                                   \
+         ATT_CASE_ATTRS(update, .lr = 1, .weight_decay = 1),               \
+         .in = {ATT_CASE_SHARED(204800), ATT_CASE_SHARED(1)},              \
+         .in_count = 2,                                                    \
+         .bench = true},
+
+#define ATT_CASES(array) .cases = (array), .case_count = (int)(sizeof(array) / sizeof *(array))
+
+#endif

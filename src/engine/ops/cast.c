@@ -1,0 +1,33 @@
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+/* The output has the input's type until the plan sets another one. */
+static att_status cast_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "cast", 1));
+    ATT_TRY(att_rule_require(infer, "cast", 0, "x", ATT_SAMPLE));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+/* Differentiation runs while both types are still equal. */
+static void cast_backward(att_backward *backward)
+{
+    att_backward_add_gradient(backward, 0, att_backward_gradient(backward, 0));
+}
+
+static const att_op_case cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_cast = {
+    .name = "cast",
+    .help = "y = x in another type, rounded to nearest, ties to even",
+    .infer = cast_infer,
+    .backward = cast_backward,
+    .autocast_in = 1,
+    .autocast_out = 1,
+    ATT_CASES(cases),
+};

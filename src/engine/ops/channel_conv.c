@@ -1,0 +1,107 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/channel_conv.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+enum { X, WEIGHT };
+
+att_value att_channel_conv(att_graph *graph, att_value x, att_value weight)
+{
+    att_value in[2] = {x, weight};
+    return att_emit(graph, "channel_conv", NULL, in, 2, NULL);
+}
+
+static att_status check_weight(const att_infer *infer, const char *op, att_shape weight)
+{
+    int64_t width = weight.rank > 0 ? weight.dims[weight.rank - 1] : 0;
+    if (width % 2 == 0 || att_shape_count(weight) != width)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: weight %s must be [1, 1, k], k odd", op,
+                        att_shape_format(weight, (char[96]){0}, 96));
+    return ATT_OK;
+}
+
+static att_status conv_infer(att_infer *infer)
+{
+    static const char op[] = "channel_conv";
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_require(infer, op, WEIGHT, "weight", ATT_SHARED));
+    ATT_TRY(check_weight(infer, op, infer->in[WEIGHT].shape));
+    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
+    return ATT_OK;
+}
+
+/* Only for unflipped nodes, which att_channel_conv() emits. */
+static void conv_backward(att_backward *backward)
+{
+    att_graph *graph = att_backward_graph(backward);
+    att_value dy = att_backward_gradient(backward, 0);
+    if (att_backward_needs_gradient(backward, X)) {
+        att_channel_conv_attrs attrs = {.flipped = true};
+        att_value in[2] = {dy, att_backward_in(backward, WEIGHT)};
+        att_backward_add_gradient(backward, X, att_emit(graph, "channel_conv", &attrs, in, 2, NULL));
+    }
+    if (att_backward_needs_gradient(backward, WEIGHT)) {
+        att_value in[3] = {dy, att_backward_in(backward, X), att_backward_in(backward, WEIGHT)};
+        att_backward_add_gradient(backward, WEIGHT, att_emit(graph, "channel_conv_weight_grad", NULL, in, 3, NULL));
+    }
+}
+
+static void conv_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)attrs;
+    const att_desc *weight = out->kind == ATT_SUMMED ? out : &in[WEIGHT];
+    cost->macs = (double)att_shape_count(in->shape) * (double)att_shape_count(weight->shape);
+    cost->flops = 2 * cost->macs;
+}
+
+static const att_op_case conv_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(7), ATT_CASE_SHARED(1, 1, 3)}, .in_count = 2, .gradient = true},
+    {.name = "wide", .in = {ATT_CASE_SAMPLE(2), ATT_CASE_SHARED(1, 1, 7)}, .in_count = 2, .gradient = true},
+    {.name = "one", .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(1, 1, 1)}, .in_count = 2},
+    {.name = "flipped",
+     ATT_CASE_ATTRS(channel_conv, .flipped = true),
+     .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(1, 1, 5)},
+     .in_count = 2},
+    {.name = "resnet_256", .in = {ATT_CASE_SAMPLE(256), ATT_CASE_SHARED(1, 1, 5)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_channel_conv = {
+    .name = "channel_conv",
+    .attrs_size = sizeof(att_channel_conv_attrs),
+    .help = "y[c] = sum_j x[c + j - (k - 1) / 2] weight[j], zero outside x; flipped: weight[k - 1 - j]",
+    .infer = conv_infer,
+    .backward = conv_backward,
+    .cost = conv_cost,
+    ATT_CASES(conv_cases),
+};
+
+/* Of the weight, only the shape is used. */
+static att_status weight_infer(att_infer *infer)
+{
+    static const char op[] = "channel_conv_weight_grad";
+    ATT_TRY(att_rule_count(infer, op, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_require_like(infer, op, 1, "x", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require(infer, op, 2, "weight", ATT_SHARED));
+    ATT_TRY(check_weight(infer, op, infer->in[2].shape));
+    att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, infer->in[2].shape);
+    return ATT_OK;
+}
+
+#define GRAD(c, k) .in = {ATT_CASE_SAMPLE(c), ATT_CASE_SAMPLE(c), ATT_CASE_SHARED(1, 1, k)}, .in_count = 3
+static const att_op_case weight_cases[] = {
+    {.name = "odd", GRAD(7, 3)},
+    {.name = "wide", GRAD(2, 7)},
+    {.name = "resnet_256", GRAD(256, 5), .bench = true},
+};
+
+const att_op att_op_channel_conv_weight_grad = {
+    .name = "channel_conv_weight_grad",
+    .help = "dweight[j] = the sum over samples and c of dy[c] x[c + j - (k - 1) / 2]",
+    .infer = weight_infer,
+    .cost = conv_cost,
+    ATT_CASES(weight_cases),
+};

@@ -1,0 +1,106 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+enum { X, WEIGHT };
+
+att_value att_channel_linear(att_graph *graph, att_value x, att_value weight)
+{
+    att_value in[2] = {x, weight};
+    return att_emit(graph, "channel_linear", NULL, in, 2, NULL);
+}
+
+static att_status linear_infer(att_infer *infer)
+{
+    static const char op[] = "channel_linear";
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_like(infer, op, WEIGHT, "weight", ATT_SHARED, X));
+    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, att_shape_of(infer->in[X].shape.dims[0]));
+    return ATT_OK;
+}
+
+static void linear_backward(att_backward *backward)
+{
+    att_graph *graph = att_backward_graph(backward);
+    att_value dy = att_backward_gradient(backward, 0);
+    if (att_backward_needs_gradient(backward, X)) {
+        att_value in[2] = {dy, att_backward_in(backward, WEIGHT)};
+        att_backward_add_gradient(backward, X, att_emit(graph, "channel_linear_grad", NULL, in, 2, NULL));
+    }
+    if (att_backward_needs_gradient(backward, WEIGHT)) {
+        att_value in[2] = {dy, att_backward_in(backward, X)};
+        att_backward_add_gradient(backward, WEIGHT, att_emit(graph, "channel_linear_weight_grad", NULL, in, 2, NULL));
+    }
+}
+
+static void linear_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->macs = (double)att_shape_count(in[1].shape);
+    cost->flops = 2 * cost->macs;
+}
+
+static const att_op_case linear_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(7, 3), ATT_CASE_SHARED(7, 3)}, .in_count = 2, .gradient = true},
+    {.name = "style", .in = {ATT_CASE_SAMPLE(33, 2), ATT_CASE_SHARED(33, 2)}, .in_count = 2},
+    {.name = "resnet_256", .in = {ATT_CASE_SAMPLE(256, 2), ATT_CASE_SHARED(256, 2)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_channel_linear = {
+    .name = "channel_linear",
+    .help = "y[c] = sum_k x[c, k] weight[c, k]",
+    .infer = linear_infer,
+    .backward = linear_backward,
+    .cost = linear_cost,
+    ATT_CASES(linear_cases),
+};
+
+static att_status require_gradient(const att_infer *infer, const char *op, const char *name, att_kind kind)
+{
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 1, name, kind, 2));
+    return att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, att_shape_of(infer->in[1].shape.dims[0]));
+}
+
+static att_status grad_infer(att_infer *infer)
+{
+    ATT_TRY(require_gradient(infer, "channel_linear_grad", "weight", ATT_SHARED));
+    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
+    return ATT_OK;
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(7), ATT_CASE_SHARED(7, 3)}, .in_count = 2},
+    {.name = "resnet_256", .in = {ATT_CASE_SAMPLE(256), ATT_CASE_SHARED(256, 2)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_channel_linear_grad = {
+    .name = "channel_linear_grad",
+    .help = "dx[c, k] = dy[c] weight[c, k]",
+    .infer = grad_infer,
+    ATT_CASES(grad_cases),
+};
+
+static att_status weight_infer(att_infer *infer)
+{
+    ATT_TRY(require_gradient(infer, "channel_linear_weight_grad", "x", ATT_SAMPLE));
+    att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, infer->in[1].shape);
+    return ATT_OK;
+}
+
+static const att_op_case weight_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(7), ATT_CASE_SAMPLE(7, 3)}, .in_count = 2},
+    {.name = "resnet_256", .in = {ATT_CASE_SAMPLE(256), ATT_CASE_SAMPLE(256, 2)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_channel_linear_weight_grad = {
+    .name = "channel_linear_weight_grad",
+    .help = "dweight[c, k] = the sum over samples of dy[c] x[c, k]",
+    .infer = weight_infer,
+    .cost = linear_cost,
+    ATT_CASES(weight_cases),
+};

@@ -1,0 +1,90 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_channel_pool(att_graph *graph, att_value x)
+{
+    return att_emit(graph, "channel_pool", NULL, &x, 1, NULL);
+}
+
+static att_shape pool_shape(const att_desc *x)
+{
+    att_shape shape = x->shape;
+    shape.dims[shape.rank - 1] = 2;
+    return shape;
+}
+
+static att_status pool_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "channel_pool", 1));
+    ATT_TRY(att_rule_require_rows(infer, "channel_pool", 0, "x"));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, pool_shape(&infer->in[0]));
+    return ATT_OK;
+}
+
+static void pool_backward(att_backward *backward)
+{
+    att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0), att_backward_out(backward, 0)};
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "channel_pool_grad", NULL, in, 3, NULL));
+}
+
+static void pool_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 2 * (double)att_shape_count(in->shape);
+}
+
+#define MAP(...) .in = {ATT_CASE_SAMPLE(__VA_ARGS__)}, .in_count = 1
+static const att_op_case pool_cases[] = {
+    {.name = "odd", MAP(3, 5, 7), .gradient = true},
+    {.name = "row", MAP(33), .gradient = true},
+    {.name = "one_channel", MAP(3, 5, 1)},
+    {.name = "negative", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, -100, 9, 33)}, .in_count = 1},
+    {.name = "cifar_64", MAP(32, 32, 64), .bench = true},
+    {.name = "resnet_256", MAP(56, 56, 256), .bench = true},
+};
+
+const att_op att_op_channel_pool = {
+    .name = "channel_pool",
+    .help = "mean and maximum of each row over channels",
+    .autocast_in = 1,
+    .infer = pool_infer,
+    .backward = pool_backward,
+    .cost = pool_cost,
+    ATT_CASES(pool_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "channel_pool_grad";
+    ATT_TRY(att_rule_count(infer, op, 3));
+    ATT_TRY(att_rule_require(infer, op, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_rows(infer, op, 1, "x"));
+    ATT_TRY(att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, pool_shape(&infer->in[1])));
+    ATT_TRY(att_rule_require_shape(infer, op, 2, "y", ATT_SAMPLE, pool_shape(&infer->in[1])));
+    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
+    return ATT_OK;
+}
+
+/* All elements are equal: the first channel receives the gradient of the maximum. */
+#define EQUAL(n, c)                                                                                                \
+    .in = {ATT_CASE_SAMPLE(n, 2), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, n, c), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, n, 2)}, \
+    .in_count = 3
+static const att_op_case grad_cases[] = {
+    {.name = "equal", EQUAL(5, 7)},
+    {.name = "one_channel", EQUAL(5, 1)},
+    {.name = "no_maximum", .in = {ATT_CASE_SAMPLE(9, 2), ATT_CASE_SAMPLE(9, 33), ATT_CASE_SAMPLE(9, 2)}, .in_count = 3},
+    {.name = "cifar_64", EQUAL(1024, 64), .bench = true},
+};
+
+const att_op att_op_channel_pool_grad = {
+    .name = "channel_pool_grad",
+    .help = "dx = dmean / C, plus dmax at the first channel of each row whose x is the maximum",
+    .autocast_in = 1u << 1,
+    .autocast_out = 1,
+    .infer = grad_infer,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,95 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/concat.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+enum { A, B };
+
+att_value att_concat(att_graph *graph, att_value a, att_value b)
+{
+    att_value in[] = {a, b};
+    return att_emit(graph, "concat", NULL, in, 2, NULL);
+}
+
+static att_status concat_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "concat", 2));
+    ATT_TRY(att_rule_require(infer, "concat", A, "a", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, "concat", B, "b", ATT_SAMPLE));
+    const att_desc *a = &infer->in[A], *b = &infer->in[B];
+    att_shape shape = a->shape;
+    bool fits = a->shape.rank > 0 && b->shape.rank == a->shape.rank;
+    for (int i = 0; fits && i + 1 < shape.rank; i++)
+        fits = shape.dims[i] == b->shape.dims[i];
+    if (fits)
+        shape.dims[shape.rank - 1] += att_rule_columns(b);
+    if (!fits || att_rule_columns(a) > INT32_MAX || att_shape_count(shape) < 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "concat: a %s and b %s must differ in the last axis only",
+                        ATT_SHOWN(a), ATT_SHOWN(b));
+    att_rule_out(infer, a->dtype, ATT_SAMPLE, shape);
+    return ATT_OK;
+}
+
+static void concat_backward(att_backward *backward)
+{
+    att_desc a = att_backward_in_desc(backward, A);
+    att_concat_attrs attrs = {.first = (int32_t)att_rule_columns(&a)};
+    att_value dy = att_backward_gradient(backward, 0), out[2];
+    att_emit(att_backward_graph(backward), "concat_grad", &attrs, &dy, 1, out);
+    for (int i = 0; i < 2; i++)
+        if (att_backward_needs_gradient(backward, i))
+            att_backward_add_gradient(backward, i, out[i]);
+}
+
+static const att_op_case concat_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 4)}, .in_count = 2, .gradient = true},
+    {.name = "vectors", .in = {ATT_CASE_SAMPLE(7), ATT_CASE_SAMPLE(33)}, .in_count = 2, .gradient = true},
+    {.name = "maps_56", .in = {ATT_CASE_SAMPLE(56, 56, 64), ATT_CASE_SAMPLE(56, 56, 64)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_concat = {
+    .name = "concat",
+    .help = "y [.., A + B]: a [.., A] and b [.., B] side by side",
+    .infer = concat_infer,
+    .backward = concat_backward,
+    .cost = att_rule_copy_cost,
+    ATT_CASES(concat_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    int64_t width = ((const att_concat_attrs *)infer->attrs)->first;
+    ATT_TRY(att_rule_count(infer, "concat_grad", 1));
+    ATT_TRY(att_rule_require(infer, "concat_grad", 0, "dy", ATT_SAMPLE));
+    att_shape shape = infer->in[0].shape;
+    if (shape.rank < 1 || width < 1 || width >= att_rule_columns(&infer->in[0]))
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "concat_grad: dy %s does not begin with %lld columns of a",
+                        ATT_SHOWN(&infer->in[0]), (long long)width);
+    int64_t columns = att_rule_columns(&infer->in[0]);
+    shape.dims[shape.rank - 1] = width;
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
+    shape.dims[shape.rank - 1] = columns - width;
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
+    return ATT_OK;
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "odd", ATT_CASE_ATTRS(concat, .first = 7), .in = {ATT_CASE_SAMPLE(3, 5, 11)}, .in_count = 1},
+    {.name = "vectors", ATT_CASE_ATTRS(concat, .first = 7), .in = {ATT_CASE_SAMPLE(40)}, .in_count = 1},
+    {.name = "maps_56",
+     ATT_CASE_ATTRS(concat, .first = 64),
+     .in = {ATT_CASE_SAMPLE(56, 56, 128)},
+     .in_count = 1,
+     .bench = true},
+};
+
+const att_op att_op_concat_grad = {
+    .name = "concat_grad",
+    .attrs_size = sizeof(att_concat_attrs),
+    .help = "da, db: the columns of dy that came from a, and those from b",
+    .infer = grad_infer,
+    .cost = att_rule_copy_cost,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,147 @@
+#include <attscope/ops.h>
+
+#include <math.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/context_broadcast.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+enum { X, SCALE, RESIDUAL, IN_COUNT };
+
+att_value att_context_broadcast(att_graph *graph, att_value x, double keep, double share, att_value scale)
+{
+    att_broadcast_attrs attrs = {.keep = keep, .share = share};
+    att_value in[IN_COUNT] = {x, scale, ATT_NONE};
+    return att_emit(graph, "context_broadcast", &attrs, in, IN_COUNT, NULL);
+}
+
+static att_status broadcast_infer(att_infer *infer)
+{
+    static const char op[] = "context_broadcast";
+    const att_broadcast_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 2));
+    if (att_desc_present(&infer->in[SCALE]))
+        ATT_TRY(att_rule_require_vector(infer, op, SCALE, "scale", X));
+    if (att_desc_present(&infer->in[RESIDUAL]))
+        ATT_TRY(att_rule_require_like(infer, op, RESIDUAL, "residual", ATT_SAMPLE, X));
+    if (!isfinite(attrs->keep) || !isfinite(attrs->share))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: keep is %g and share is %g, must be finite", op,
+                        attrs->keep, attrs->share);
+    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
+    return ATT_OK;
+}
+
+/* The map is symmetric in the tokens, so it is its own transpose. Runs before a residual is absorbed. */
+static void broadcast_backward(att_backward *backward)
+{
+    att_graph *graph = att_backward_graph(backward);
+    att_value dy = att_backward_gradient(backward, 0);
+    if (att_backward_needs_gradient(backward, X)) {
+        att_value in[IN_COUNT] = {dy, att_backward_in(backward, SCALE), ATT_NONE};
+        att_backward_add_gradient(
+            backward, X, att_emit(graph, "context_broadcast", att_backward_attrs(backward), in, IN_COUNT, NULL));
+    }
+    if (att_backward_needs_gradient(backward, SCALE)) {
+        att_value in[2] = {dy, att_backward_in(backward, X)};
+        att_backward_add_gradient(backward, SCALE, att_emit(graph, "context_broadcast_scale_grad", NULL, in, 2, NULL));
+    }
+}
+
+/* The sum over tokens, its addition to every token, and the product with keep. */
+static void broadcast_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out;
+    const att_broadcast_attrs *broadcast = attrs;
+    bool shares = broadcast->share != 0 || att_desc_present(&in[SCALE]);
+    int each = (shares ? 2 : 0) + (broadcast->keep != 1 ? 1 : 0);
+    cost->flops = each * (double)att_shape_count(in[X].shape);
+}
+
+static bool broadcast_absorb(att_node *producer, const att_node *consumer)
+{
+    return att_rule_absorb_added(producer, consumer, RESIDUAL);
+}
+
+#define CB ATT_CASE_ATTRS(broadcast, 0.5, 0.5)
+#define CB_S ATT_CASE_ATTRS(broadcast, 1, 0)
+static const att_op_case broadcast_cases[] = {
+    {.name = "cb",
+     CB,
+     .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "cb_s",
+     CB_S,
+     .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SHARED(7), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "uneven",
+     ATT_CASE_ATTRS(broadcast, 0.3, -1.7),
+     .in = {ATT_CASE_SAMPLE(3, 33), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(3, 33)},
+     .in_count = IN_COUNT},
+    {.name = "one_token",
+     CB_S,
+     .in = {ATT_CASE_SAMPLE(1, 7), ATT_CASE_SHARED(7), ATT_CASE_SAMPLE(1, 7)},
+     .in_count = IN_COUNT},
+    {.name = "nothing_shared",
+     ATT_CASE_ATTRS(broadcast, 0.5, 0),
+     .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(5, 33)},
+     .in_count = IN_COUNT},
+    {.name = "demo",
+     CB,
+     .in = {ATT_CASE_SAMPLE(50, 64), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(50, 64)},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "small",
+     CB_S,
+     .in = {ATT_CASE_SAMPLE(197, 384), ATT_CASE_SHARED(384), ATT_CASE_SAMPLE(197, 384)},
+     .in_count = IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_context_broadcast = {
+    .name = "context_broadcast",
+    .attrs_size = sizeof(att_broadcast_attrs),
+    .help = "y_i = keep x_i + share (.) mean_j x_j (+ residual), over all tokens",
+    .autocast_in = 1u << X,
+    .autocast_out = 1,
+    .infer = broadcast_infer,
+    .backward = broadcast_backward,
+    .cost = broadcast_cost,
+    .absorb = broadcast_absorb,
+    ATT_CASES(broadcast_cases),
+};
+
+static att_status scale_grad_infer(att_infer *infer)
+{
+    static const char op[] = "context_broadcast_scale_grad";
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_like(infer, op, 1, "x", ATT_SAMPLE, 0));
+    att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, att_shape_of(infer->in[1].shape.dims[1]));
+    return ATT_OK;
+}
+
+static void scale_grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 2 * (double)att_shape_count(in[0].shape);
+}
+
+static const att_op_case scale_grad_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2},
+    {.name = "one_token", .in = {ATT_CASE_SAMPLE(1, 33), ATT_CASE_SAMPLE(1, 33)}, .in_count = 2},
+    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 384), ATT_CASE_SAMPLE(197, 384)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_context_broadcast_scale_grad = {
+    .name = "context_broadcast_scale_grad",
+    .attrs_size = sizeof(att_broadcast_attrs),
+    .help = "dscale = the sum over samples of mean_j x_j (.) sum_i dy_i",
+    .autocast_in = 3,
+    .infer = scale_grad_infer,
+    .cost = scale_grad_cost,
+    ATT_CASES(scale_grad_cases),
+};

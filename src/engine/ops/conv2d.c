@@ -1,0 +1,343 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/activation.h"
+#include "engine/ops/batch_norm.h"
+#include "engine/ops/cases.h"
+#include "engine/ops/conv2d.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+#include "engine/ops/window.h"
+
+enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE, IN_COUNT };
+
+static int32_t or_one(int option)
+{
+    return option == 0 ? 1 : option;
+}
+
+att_value att_conv2d(att_graph *graph, att_value x, att_value weight, att_value bias, const att_conv_options *options)
+{
+    att_conv_options o = options ? *options : (att_conv_options){0};
+    att_conv_attrs attrs = {
+        .stride = or_one(o.stride), .padding = o.padding, .dilation = or_one(o.dilation), .groups = or_one(o.groups)};
+    att_value in[IN_COUNT] = {x, weight, bias, ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE};
+    return att_emit(graph, "conv2d", &attrs, in, IN_COUNT, NULL);
+}
+
+static att_status check_channels(const att_infer *infer)
+{
+    const att_conv_attrs *attrs = infer->attrs;
+    const att_desc *x = &infer->in[X], *weight = &infer->in[WEIGHT];
+    int64_t outputs = weight->shape.dims[0], seen = weight->shape.dims[1];
+    if (x->shape.dims[2] % attrs->groups || x->shape.dims[2] / attrs->groups != seen || outputs % attrs->groups)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "conv2d: weight %s does not fit x %s in %d groups",
+                        ATT_SHOWN(weight), ATT_SHOWN(x), attrs->groups);
+    return ATT_OK;
+}
+
+/* Checks the bias, and the vectors of an absorbed norm (all or none): one element per output channel. */
+static att_status require_vectors(const att_infer *infer, int64_t channels)
+{
+    static const char *const names[IN_COUNT] = {
+        [BIAS] = "bias", [GAMMA] = "gamma", [BETA] = "beta", [MEAN] = "mean", [VARIANCE] = "variance"};
+    bool normed = att_desc_present(&infer->in[GAMMA]);
+    for (int i = BIAS; i < IN_COUNT; i++) {
+        bool expected = i == BIAS ? att_desc_present(&infer->in[BIAS]) : normed;
+        if (i == RESIDUAL || !expected)
+            continue;
+        ATT_TRY(att_rule_require(infer, "conv2d", i, names[i], ATT_SHARED));
+        if (att_shape_count(infer->in[i].shape) != channels)
+            return att_fail(infer->context, ATT_ERR_MISMATCH, "conv2d: %s %s must have %lld elements for weight %s",
+                            names[i], ATT_SHOWN(&infer->in[i]), (long long)channels, ATT_SHOWN(&infer->in[WEIGHT]));
+    }
+    return ATT_OK;
+}
+
+static att_status require_residual(const att_infer *infer)
+{
+    if (!att_desc_present(&infer->in[RESIDUAL]))
+        return ATT_OK;
+    ATT_TRY(att_rule_require(infer, "conv2d", RESIDUAL, "residual", ATT_SAMPLE));
+    if (!att_shape_equal(infer->in[RESIDUAL].shape, infer->out[0].shape))
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "conv2d: residual %s must have the result's shape %s",
+                        ATT_SHOWN(&infer->in[RESIDUAL]), ATT_SHOWN(&infer->out[0]));
+    return ATT_OK;
+}
+
+static att_status conv2d_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "conv2d", IN_COUNT));
+    ATT_TRY(att_rule_require_rank(infer, "conv2d", X, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, "conv2d", WEIGHT, "weight", ATT_SHARED, 4));
+    const int64_t *x = infer->in[X].shape.dims, *weight = infer->in[WEIGHT].shape.dims;
+    int64_t to[2];
+    ATT_TRY(att_conv_size(infer, "conv2d", x, weight + 2, to));
+    ATT_TRY(check_channels(infer));
+    att_shape shape = att_shape_of(to[0], to[1], weight[0]);
+    if (att_shape_count(shape) < 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "conv2d: the result of x %s and weight %s is too large",
+                        ATT_SHOWN(&infer->in[X]), ATT_SHOWN(&infer->in[WEIGHT]));
+    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, shape);
+    ATT_TRY(require_vectors(infer, weight[0]));
+    return require_residual(infer);
+}
+
+/* For the plain form that att_conv2d() emits; runs before anything is absorbed. */
+static void conv2d_backward(att_backward *backward)
+{
+    att_conv_attrs attrs = *(const att_conv_attrs *)att_backward_attrs(backward);
+    att_shape x = att_backward_in_desc(backward, X).shape, weight = att_backward_in_desc(backward, WEIGHT).shape;
+    att_graph *graph = att_backward_graph(backward);
+    att_value dy = att_backward_gradient(backward, 0);
+    attrs.height = (int32_t)x.dims[0];
+    attrs.width = (int32_t)x.dims[1];
+    attrs.kernel_h = (int32_t)weight.dims[2];
+    attrs.kernel_w = (int32_t)weight.dims[3];
+    if (att_backward_needs_gradient(backward, X)) {
+        att_value in[] = {dy, att_backward_in(backward, WEIGHT), ATT_NONE, ATT_NONE, ATT_NONE};
+        att_backward_add_gradient(backward, X, att_emit(graph, "conv2d_data_grad", &attrs, in, 5, NULL));
+    }
+    if (att_backward_needs_gradient(backward, WEIGHT)) {
+        att_value in[] = {dy, att_backward_in(backward, X)};
+        att_backward_add_gradient(backward, WEIGHT, att_emit(graph, "conv2d_weight_grad", &attrs, in, 2, NULL));
+    }
+    if (att_backward_needs_gradient(backward, BIAS))
+        att_rule_add_sum(backward, BIAS, dy, 1);
+}
+
+static void conv2d_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)attrs;
+    const att_shape *weight = &in[WEIGHT].shape;
+    cost->macs = (double)att_shape_count(out->shape) * (double)att_shape_count(*weight) / (double)weight->dims[0];
+    cost->flops = 2 * cost->macs;
+}
+
+static bool absorb_norm(att_node *producer, const att_node *norm)
+{
+    if (producer->in[GAMMA] != ATT_NONE || producer->in[RESIDUAL] != ATT_NONE || norm->in[0] != producer->out[0])
+        return false;
+    att_conv_attrs *attrs = producer->attrs;
+    attrs->eps = ATT_ATTRS(norm, batch_norm)->eps;
+    attrs->activation = ATT_ATTRS(norm, batch_norm)->activation;
+    for (int i = 0; i < 4; i++)
+        producer->in[GAMMA + i] = norm->in[1 + i];
+    return true;
+}
+
+/* y = act(norm(conv(x)) + residual): absorbs a norm, a sum and a ReLU, in this order. */
+static bool conv2d_absorb(att_node *producer, const att_node *consumer)
+{
+    att_conv_attrs *attrs = producer->attrs;
+    if (attrs->activation != ATT_ACT_NONE)
+        return false;
+    if (consumer->op == &att_op_batch_norm)
+        return absorb_norm(producer, consumer);
+    return att_rule_absorb_finish(producer, &attrs->activation, consumer, RESIDUAL);
+}
+
+#define CONV(s, p, d, g) .stride = (s), .padding = (p), .dilation = (d), .groups = (g)
+#define PLAIN(s, p, d, g) ATT_CASE_ATTRS(conv, CONV(s, p, d, g))
+#define RELU(s, p, d, g) ATT_CASE_ATTRS(conv, CONV(s, p, d, g), .activation = ATT_ACT_RELU)
+#define NORM(s, p, d, g) ATT_CASE_ATTRS(conv, CONV(s, p, d, g), .eps = 1e-2)
+#define NORM_RELU(s, p, d, g) ATT_CASE_ATTRS(conv, CONV(s, p, d, g), .eps = 1e-5, .activation = ATT_ACT_RELU)
+#define NO_NORM ATT_CASE_ABSENT, ATT_CASE_ABSENT, ATT_CASE_ABSENT, ATT_CASE_ABSENT
+#define NO_MORE ATT_CASE_ABSENT, ATT_CASE_ABSENT, NO_NORM
+/* gamma, beta, mean and variance of `c` channels; variances well above 0. */
+#define NORM_OF(c) ATT_CASE_SHARED(c), ATT_CASE_SHARED(c), ATT_CASE_SHARED(c), ATT_CASE_DRAWN(ATT_SHARED, 0.2, 2, c)
+static const att_op_case conv2d_cases[] = {
+    {.name = "odd",
+     PLAIN(1, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(5, 6, 3), ATT_CASE_SHARED(4, 3, 3, 3), ATT_CASE_SHARED(4), ATT_CASE_ABSENT, NO_NORM},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "stride_2_odd",
+     PLAIN(2, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(7, 5, 3), ATT_CASE_SHARED(5, 3, 3, 3), NO_MORE},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "stride_2_even",
+     PLAIN(2, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(6, 8, 17), ATT_CASE_WEIGHT(19, 17, 3, 3), NO_MORE},
+     .in_count = IN_COUNT},
+    {.name = "dilation",
+     PLAIN(1, 2, 2, 1),
+     .in = {ATT_CASE_SAMPLE(7, 6, 2), ATT_CASE_SHARED(3, 2, 3, 3), NO_MORE},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "dilation_bias",
+     PLAIN(1, 2, 2, 1),
+     .in = {ATT_CASE_SAMPLE(7, 6, 8), ATT_CASE_WEIGHT(16, 8, 3, 3), ATT_CASE_SHARED(16), ATT_CASE_ABSENT, NO_NORM},
+     .in_count = IN_COUNT},
+    {.name = "groups",
+     PLAIN(1, 1, 1, 2),
+     .in = {ATT_CASE_SAMPLE(4, 5, 6), ATT_CASE_SHARED(4, 3, 3, 3), ATT_CASE_SHARED(4), ATT_CASE_ABSENT, NO_NORM},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "depthwise",
+     PLAIN(2, 1, 1, 5),
+     .in = {ATT_CASE_SAMPLE(5, 5, 5), ATT_CASE_SHARED(5, 1, 3, 3), NO_MORE},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "depthwise_wide",
+     PLAIN(1, 1, 1, 32),
+     .in = {ATT_CASE_SAMPLE(6, 5, 32), ATT_CASE_SHARED(32, 1, 3, 3), NO_MORE},
+     .in_count = IN_COUNT},
+    {.name = "pointwise",
+     PLAIN(1, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SHARED(6, 7, 1, 1), ATT_CASE_SHARED(6), ATT_CASE_ABSENT, NO_NORM},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "pointwise_stride_2",
+     PLAIN(2, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(5, 4, 3), ATT_CASE_SHARED(4, 3, 1, 1), NO_MORE},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "pointwise_padded",
+     PLAIN(1, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(3, 4, 5), ATT_CASE_SHARED(6, 5, 1, 1), NO_MORE},
+     .in_count = IN_COUNT},
+    {.name = "one_pixel",
+     PLAIN(1, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(1, 1, 18), ATT_CASE_WEIGHT(16, 18, 3, 3), NO_MORE},
+     .in_count = IN_COUNT},
+    {.name = "whole_map",
+     PLAIN(1, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(4, 3, 5), ATT_CASE_SHARED(6, 5, 4, 3), NO_MORE},
+     .in_count = IN_COUNT},
+    {.name = "one_axis",
+     PLAIN(1, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(4, 5, 16), ATT_CASE_WEIGHT(16, 16, 1, 3), NO_MORE},
+     .in_count = IN_COUNT},
+    {.name = "stem",
+     PLAIN(2, 3, 1, 1),
+     .in = {ATT_CASE_SAMPLE(13, 12, 3), ATT_CASE_SHARED(20, 3, 7, 7), NO_MORE},
+     .in_count = IN_COUNT},
+    {.name = "relu",
+     RELU(1, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(5, 6, 16), ATT_CASE_WEIGHT(16, 16, 3, 3), ATT_CASE_SHARED(16), ATT_CASE_ABSENT, NO_NORM},
+     .in_count = IN_COUNT},
+    {.name = "residual",
+     PLAIN(1, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(5, 6, 7), ATT_CASE_SHARED(17, 7, 1, 1), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(5, 6, 17),
+            NO_NORM},
+     .in_count = IN_COUNT},
+    {.name = "norm",
+     NORM(2, 1, 1, 2),
+     .in = {ATT_CASE_SAMPLE(5, 6, 4), ATT_CASE_SHARED(6, 2, 3, 3), ATT_CASE_SHARED(6), ATT_CASE_ABSENT, NORM_OF(6)},
+     .in_count = IN_COUNT},
+    {.name = "pointwise_norm",
+     NORM(1, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(5, 6, 4), ATT_CASE_SHARED(6, 4, 1, 1), ATT_CASE_ABSENT, ATT_CASE_ABSENT, NORM_OF(6)},
+     .in_count = IN_COUNT},
+    {.name = "everything",
+     NORM_RELU(1, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(5, 6, 16), ATT_CASE_WEIGHT(16, 16, 3, 3), ATT_CASE_SHARED(16), ATT_CASE_SAMPLE(5, 6, 16),
+            NORM_OF(16)},
+     .in_count = IN_COUNT},
+    {.name = "planes",
+     NORM_RELU(1, 3, 1, 1),
+     .in = {ATT_CASE_SAMPLE(6, 19, 2), ATT_CASE_SHARED(1, 2, 7, 7), ATT_CASE_ABSENT, ATT_CASE_ABSENT, NORM_OF(1)},
+     .in_count = IN_COUNT},
+    {.name = "planes_unpadded",
+     PLAIN(1, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(6, 5, 3), ATT_CASE_SHARED(4, 3, 2, 3), NO_MORE},
+     .in_count = IN_COUNT},
+    {.name = "two_panels",
+     NORM_RELU(1, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(5, 15, 6), ATT_CASE_WEIGHT(64, 6, 3, 3), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(5, 15, 64),
+            NORM_OF(64)},
+     .in_count = IN_COUNT},
+    {.name = "narrow_panels_stride_2",
+     NORM_RELU(2, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(7, 61, 4), ATT_CASE_WEIGHT(48, 4, 3, 3), ATT_CASE_ABSENT, ATT_CASE_ABSENT, NORM_OF(48)},
+     .in_count = IN_COUNT},
+    {.name = "pointwise_panels",
+     NORM(1, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(5, 7, 130), ATT_CASE_WEIGHT(32, 130, 1, 1), ATT_CASE_SHARED(32), ATT_CASE_ABSENT,
+            NORM_OF(32)},
+     .in_count = IN_COUNT},
+    {.name = "large_values",
+     PLAIN(1, 1, 1, 1),
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 5, 6, 19), ATT_CASE_SHARED(18, 19, 3, 3), ATT_CASE_SHARED(18),
+            ATT_CASE_ABSENT, NO_NORM},
+     .in_count = IN_COUNT},
+    {.name = "resnet164_32",
+     PLAIN(1, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(32, 32, 16), ATT_CASE_WEIGHT(16, 16, 3, 3), NO_MORE},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "resnet164_32_out",
+     PLAIN(1, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(32, 32, 16), ATT_CASE_WEIGHT(64, 16, 1, 1), NO_MORE},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "resnet164_16_in",
+     PLAIN(1, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(16, 16, 128), ATT_CASE_WEIGHT(32, 128, 1, 1), NO_MORE},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "resnet164_8",
+     PLAIN(1, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(8, 8, 64), ATT_CASE_WEIGHT(64, 64, 3, 3), NO_MORE},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "cbam_32",
+     PLAIN(1, 3, 1, 1),
+     .in = {ATT_CASE_SAMPLE(32, 32, 2), ATT_CASE_SHARED(1, 2, 7, 7), NO_MORE},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "resnet164_32_norm",
+     NORM_RELU(1, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(32, 32, 16), ATT_CASE_WEIGHT(16, 16, 3, 3), ATT_CASE_ABSENT, ATT_CASE_ABSENT, NORM_OF(16)},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "resnet164_32_out_norm",
+     NORM(1, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(32, 32, 16), ATT_CASE_WEIGHT(64, 16, 1, 1), ATT_CASE_ABSENT, ATT_CASE_ABSENT, NORM_OF(64)},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "resnet164_8_norm",
+     NORM_RELU(1, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(8, 8, 64), ATT_CASE_WEIGHT(64, 64, 3, 3), ATT_CASE_ABSENT, ATT_CASE_ABSENT, NORM_OF(64)},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "resnet50_stem",
+     NORM_RELU(2, 3, 1, 1),
+     .in = {ATT_CASE_SAMPLE(224, 224, 3), ATT_CASE_WEIGHT(64, 3, 7, 7), ATT_CASE_ABSENT, ATT_CASE_ABSENT, NORM_OF(64)},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "resnet50_56_out",
+     NORM_RELU(1, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(56, 56, 64), ATT_CASE_WEIGHT(256, 64, 1, 1), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(56, 56, 256),
+            NORM_OF(256)},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "resnet50_28",
+     NORM_RELU(1, 1, 1, 1),
+     .in = {ATT_CASE_SAMPLE(28, 28, 128), ATT_CASE_WEIGHT(128, 128, 3, 3), ATT_CASE_ABSENT, ATT_CASE_ABSENT,
+            NORM_OF(128)},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "resnext50_14",
+     NORM_RELU(1, 1, 1, 32),
+     .in = {ATT_CASE_SAMPLE(14, 14, 512), ATT_CASE_WEIGHT(512, 16, 3, 3), ATT_CASE_ABSENT, ATT_CASE_ABSENT,
+            NORM_OF(512)},
+     .in_count = IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_conv2d = {
+    .name = "conv2d",
+    .attrs_size = sizeof(att_conv_attrs),
+    .help = "y = act(norm(x * W + b) + r): a convolution; norm the identity or (. - m) / sqrt(v + eps) gamma + beta",
+    .autocast_in = 1 << X | 1 << RESIDUAL,
+    .autocast_cast = 1 << X,
+    .autocast_out = 1,
+    .autocast_promote = 1 << RESIDUAL,
+    .infer = conv2d_infer,
+    .backward = conv2d_backward,
+    .cost = conv2d_cost,
+    .absorb = conv2d_absorb,
+    ATT_CASES(conv2d_cases),
+};

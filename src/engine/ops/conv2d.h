@@ -1,0 +1,19 @@
+/* ops/conv2d.h - attributes of conv2d and its gradients. */
+#ifndef ATT_OPS_CONV2D_H
+#define ATT_OPS_CONV2D_H
+
+#include <stdint.h>
+
+#include "engine/ops/activation.h"
+
+/* height, width: size of x, for the gradient of x. kernel_h, kernel_w: size of the kernel, for the gradient of the
+ * weight. eps: of an absorbed batch norm. */
+typedef struct att_conv_attrs {
+    int32_t stride, padding, dilation, groups;
+    int32_t height, width, kernel_h, kernel_w;
+    att_activation activation; /* none or ReLU */
+    int32_t unused;            /* in place of padding bytes */
+    double eps;
+} att_conv_attrs;
+
+#endif

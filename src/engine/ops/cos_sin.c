@@ -1,0 +1,86 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_cos_sin(att_graph *graph, att_value x)
+{
+    return att_emit(graph, "cos_sin", NULL, &x, 1, NULL);
+}
+
+static att_status cos_sin_infer(att_infer *infer)
+{
+    static const char op[] = "cos_sin";
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_require_rows(infer, op, 0, "x"));
+    att_shape shape = infer->in[0].shape;
+    shape.dims[shape.rank - 1] *= 2;
+    if (att_shape_count(shape) < 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: x %s is too large", op, ATT_SHOWN(&infer->in[0]));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
+    return ATT_OK;
+}
+
+static void cos_sin_backward(att_backward *backward)
+{
+    att_value in[2] = {att_backward_gradient(backward, 0), att_backward_out(backward, 0)};
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "cos_sin_grad", NULL, in, 2, NULL));
+}
+
+/* A cosine or sine costs about 10 operations. */
+static void cos_sin_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 10 * (double)att_shape_count(out->shape);
+}
+
+static const att_op_case cos_sin_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "row", .in = {ATT_CASE_SAMPLE(3)}, .in_count = 1},
+    {.name = "large_angles", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1000, 0, 3, 5, 33)}, .in_count = 1},
+    {.name = "small_table", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 10, 0, 196, 6, 32)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_cos_sin = {
+    .name = "cos_sin",
+    .help = "y [.., 2 C]: cos(x), then sin(x), of x [.., C]",
+    .infer = cos_sin_infer,
+    .backward = cos_sin_backward,
+    .cost = cos_sin_cost,
+    ATT_CASES(cos_sin_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "cos_sin_grad";
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_require_rows(infer, op, 0, "dy"));
+    ATT_TRY(att_rule_require_like(infer, op, 1, "y", ATT_SAMPLE, 0));
+    att_shape shape = infer->in[0].shape;
+    if (shape.dims[shape.rank - 1] % 2)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: the last axis of dy %s must be even", op,
+                        ATT_SHOWN(&infer->in[0]));
+    shape.dims[shape.rank - 1] /= 2;
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 3 * (double)att_shape_count(out->shape);
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 14), ATT_CASE_SAMPLE(5, 14)}, .in_count = 2},
+    {.name = "small_table", .in = {ATT_CASE_SAMPLE(196, 6, 64), ATT_CASE_SAMPLE(196, 6, 64)}, .in_count = 2},
+};
+
+const att_op att_op_cos_sin_grad = {
+    .name = "cos_sin_grad",
+    .help = "dx = dy_sin cos(x) - dy_cos sin(x)",
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

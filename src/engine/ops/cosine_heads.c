@@ -1,0 +1,180 @@
+#include "engine/ops/cosine_heads.h"
+#include <attscope/ops.h>
+
+#include <math.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+enum { X, LOGITS, IN_COUNT };
+enum { GRAD_X, GRAD_LOGITS, GRAD_DY, GRAD_IN_COUNT };
+
+att_value att_cosine_heads(att_graph *graph, att_value x, att_value logits, const att_cosine_options *options)
+{
+    att_cosine_heads_attrs attrs = {
+        .eps = options->eps, .heads = options->heads, .key_heads = options->key_heads, .width = options->width};
+    att_value in[IN_COUNT] = {x, logits};
+    return att_emit(graph, "cosine_heads", &attrs, in, IN_COUNT, NULL);
+}
+
+static att_status check(const att_infer *infer, const char *op)
+{
+    const att_cosine_heads_attrs *attrs = infer->attrs;
+    const att_desc *x = &infer->in[X], *logits = &infer->in[LOGITS];
+    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 2));
+    if (!isfinite(attrs->eps) || attrs->eps <= 0)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
+    int64_t count = att_cosine_heads_count(attrs), columns = x->shape.dims[1];
+    if (attrs->heads < 0 || attrs->key_heads < 0 || attrs->width < 1 || count < 1 || count > columns / attrs->width)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT,
+                        "%s: %d heads of queries and %d of keys, of %lld channels, do not fit into the rows of x %s",
+                        op, (int)attrs->heads, (int)attrs->key_heads, (long long)attrs->width, ATT_SHOWN(x));
+    if (!att_desc_present(logits))
+        return ATT_OK;
+    ATT_TRY(att_rule_require(infer, op, LOGITS, "logits", ATT_SHARED));
+    if (att_shape_count(logits->shape) != attrs->heads)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: logits %s must have an element for each of %d heads", op,
+                        ATT_SHOWN(logits), (int)attrs->heads);
+    return ATT_OK;
+}
+
+static att_status cosine_heads_infer(att_infer *infer)
+{
+    static const char op[] = "cosine_heads";
+    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(check(infer, op));
+    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
+    return ATT_OK;
+}
+
+static void cosine_heads_backward(att_backward *backward)
+{
+    att_value in[GRAD_IN_COUNT] = {att_backward_in(backward, X), att_backward_in(backward, LOGITS),
+                                   att_backward_gradient(backward, 0)};
+    att_value out[IN_COUNT];
+    att_emit(att_backward_graph(backward), "cosine_heads_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
+    for (int i = X; i <= LOGITS; i++)
+        if (in[i] != ATT_NONE && att_backward_needs_gradient(backward, i))
+            att_backward_add_gradient(backward, i, out[i]);
+}
+
+/* Elements of x that are divided by norms. */
+static double divided(const att_desc *x, const void *attrs)
+{
+    const att_cosine_heads_attrs *a = attrs;
+    return (double)x->shape.dims[0] * (double)(att_cosine_heads_count(a) * a->width);
+}
+
+/* Sum of squares: 2 operations per element; scaling: 1. */
+static void cosine_heads_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out;
+    cost->flops = 3 * divided(&in[X], attrs);
+}
+
+#define WITH_EPS(eps_, heads_, keys_, width_) \
+    ATT_CASE_ATTRS(cosine_heads, .eps = (eps_), .heads = (heads_), .key_heads = (keys_), .width = (width_))
+#define HEADS(heads_, keys_, width_) WITH_EPS(1e-12, heads_, keys_, width_)
+#define CLAMPED(heads_, keys_, width_) WITH_EPS(100, heads_, keys_, width_)
+#define SOME(heads_, keys_, width_) WITH_EPS(3, heads_, keys_, width_)
+#define NEAR_LIMIT(...) ATT_CASE_DRAWN(ATT_SHARED, 2, 4.6, __VA_ARGS__)
+static const att_op_case cosine_heads_cases[] = {
+    {.name = "limit",
+     HEADS(6, 0, 3),
+     .in = {ATT_CASE_SAMPLE(5, 18), NEAR_LIMIT(6)},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "packed",
+     HEADS(2, 2, 3),
+     .in = {ATT_CASE_SAMPLE(5, 18), ATT_CASE_SHARED(2, 1, 1)},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "no_logits",
+     HEADS(0, 2, 4),
+     .in = {ATT_CASE_SAMPLE(3, 9), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "clamped",
+     CLAMPED(1, 1, 4),
+     .in = {ATT_CASE_SAMPLE(3, 12), ATT_CASE_SHARED(1)},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "zeros",
+     HEADS(1, 1, 4),
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 3, 12), ATT_CASE_SHARED(1)},
+     .in_count = IN_COUNT},
+    {.name = "large_values",
+     HEADS(1, 1, 33),
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 3, 99), ATT_CASE_SHARED(1)},
+     .in_count = IN_COUNT},
+    {.name = "wide", HEADS(3, 2, 35), .in = {ATT_CASE_SAMPLE(7, 190), ATT_CASE_SHARED(3)}, .in_count = IN_COUNT},
+    {.name = "swinv2_tiny",
+     HEADS(3, 3, 32),
+     .in = {ATT_CASE_SAMPLE(4096, 288), ATT_CASE_SHARED(3, 1, 1)},
+     .in_count = IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_cosine_heads = {
+    .name = "cosine_heads",
+    .help = "the first heads of x, divided by their norms, times exp(min(logit, ln 100)) of each head",
+    .attrs_size = sizeof(att_cosine_heads_attrs),
+    .flags = ATT_OP_RECOMPUTE,
+    .infer = cosine_heads_infer,
+    .backward = cosine_heads_backward,
+    .cost = cosine_heads_cost,
+    .autocast_in = 1 << X,
+    .autocast_out = 1,
+    ATT_CASES(cosine_heads_cases),
+};
+
+/* Without logits there is no gradient of them. */
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "cosine_heads_grad";
+    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
+    ATT_TRY(check(infer, op));
+    ATT_TRY(att_rule_require_like(infer, op, GRAD_DY, "dy", ATT_SAMPLE, GRAD_X));
+    const att_desc *x = &infer->in[GRAD_X], *logits = &infer->in[GRAD_LOGITS];
+    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
+    if (att_desc_present(logits))
+        att_rule_out(infer, x->dtype, ATT_SUMMED, logits->shape);
+    return ATT_OK;
+}
+
+/* Norm and sum of products: 4 operations per element; dx: 4. */
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out;
+    cost->flops = 8 * divided(&in[GRAD_X], attrs);
+}
+
+#define GRAD_IN(n, c, logits) ATT_CASE_SAMPLE(n, c), logits, ATT_CASE_SAMPLE(n, c)
+static const att_op_case grad_cases[] = {
+    {.name = "limit", HEADS(6, 0, 3), .in = {GRAD_IN(5, 18, NEAR_LIMIT(6))}, .in_count = GRAD_IN_COUNT},
+    {.name = "packed", HEADS(2, 2, 3), .in = {GRAD_IN(5, 18, ATT_CASE_SHARED(2, 1, 1))}, .in_count = GRAD_IN_COUNT},
+    {.name = "no_logits", HEADS(0, 2, 4), .in = {GRAD_IN(3, 9, ATT_CASE_ABSENT)}, .in_count = GRAD_IN_COUNT},
+    {.name = "some_clamped", SOME(2, 1, 9), .in = {GRAD_IN(9, 27, ATT_CASE_SHARED(2))}, .in_count = GRAD_IN_COUNT},
+    {.name = "zeros",
+     HEADS(1, 1, 4),
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 3, 12), ATT_CASE_SHARED(1), ATT_CASE_SAMPLE(3, 12)},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "wide", HEADS(3, 2, 35), .in = {GRAD_IN(7, 190, ATT_CASE_SHARED(3))}, .in_count = GRAD_IN_COUNT},
+    {.name = "swinv2_tiny",
+     HEADS(3, 3, 32),
+     .in = {GRAD_IN(4096, 288, ATT_CASE_SHARED(3, 1, 1))},
+     .in_count = GRAD_IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_cosine_heads_grad = {
+    .name = "cosine_heads_grad",
+    .help = "dx = f (dy - n sum(dy n)) / |x|, n = x / |x|, where |x| > eps, else f dy / eps; dlogits = sum(dy y)",
+    .attrs_size = sizeof(att_cosine_heads_attrs),
+    .infer = grad_infer,
+    .cost = grad_cost,
+    .autocast_in = 1 << GRAD_X | 1 << GRAD_DY,
+    .autocast_out = 1,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,150 @@
+#include <attscope/ops.h>
+
+#include "engine/graph/graph.h"
+#include "engine/ops/cases.h"
+#include "engine/ops/cross_entropy.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_cross_entropy(att_graph *graph, att_value logits, att_value target, double smoothing)
+{
+    att_cross_entropy_attrs attrs = {.smoothing = smoothing};
+    att_value in[2] = {logits, target};
+    return att_emit(graph, "cross_entropy", &attrs, in, 2, NULL);
+}
+
+att_value att_token_cross_entropy(att_graph *graph, att_value logits, att_value target)
+{
+    att_cross_entropy_attrs attrs = {.rows = true};
+    att_value in[2] = {logits, target};
+    return att_emit(graph, "cross_entropy", &attrs, in, 2, NULL);
+}
+
+/* The logits are input `logits`; the target is the next input. */
+static att_status require_operands(const att_infer *infer, const char *op, int logits)
+{
+    const att_cross_entropy_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_require_rank(infer, op, logits, "logits", ATT_SAMPLE, attrs->rows ? 2 : 1));
+    if (!attrs->rows)
+        return att_rule_require_target(infer, op, logits, attrs->smoothing);
+    const att_desc *target = &infer->in[logits + 1];
+    if (!att_desc_present(target) || target->dtype != ATT_I32 || target->kind != ATT_SAMPLE ||
+        target->shape.rank != 1 || target->shape.dims[0] != infer->in[logits].shape.dims[0])
+        return att_fail(infer->context, ATT_ERR_MISMATCH,
+                        "%s: target %s of type %s must be one number of type %s for each of the %lld tokens", op,
+                        ATT_SHOWN(target), att_dtype_name(target->dtype), att_dtype_name(ATT_I32),
+                        (long long)infer->in[logits].shape.dims[0]);
+    return ATT_OK;
+}
+
+static att_status loss_infer(att_infer *infer)
+{
+    static const char op[] = "cross_entropy";
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(require_operands(infer, op, 0));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, (att_shape){.rank = 0});
+    return ATT_OK;
+}
+
+static void loss_backward(att_backward *backward)
+{
+    att_graph *graph = att_backward_graph(backward);
+    if (att_backward_needs_gradient(backward, 1)) {
+        att_graph_fail(graph, att_fail(graph->context, ATT_ERR_UNSUPPORTED,
+                                       "cross_entropy: the target depends on parameters; it has no gradient here"));
+        return;
+    }
+    att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0), att_backward_in(backward, 1)};
+    att_backward_add_gradient(backward, 0,
+                              att_emit(graph, "cross_entropy_grad", att_backward_attrs(backward), in, 3, NULL));
+}
+
+/* Maximum, exponential (10), sum, product with the target. */
+static void loss_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 14 * (double)att_shape_count(in[0].shape);
+}
+
+#define SMOOTHING(s) ATT_CASE_ATTRS(cross_entropy, .smoothing = (s))
+#define ROWS ATT_CASE_ATTRS(cross_entropy, .rows = true)
+static const att_op_case loss_cases[] = {
+    {.name = "classes", SMOOTHING(0), .in = {ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7)}, .in_count = 2, .gradient = true},
+    {.name = "smoothed",
+     SMOOTHING(0.1),
+     .in = {ATT_CASE_SAMPLE(5), ATT_CASE_CLASS(5)},
+     .in_count = 2,
+     .gradient = true},
+    {.name = "one_class", SMOOTHING(0.1), .in = {ATT_CASE_SAMPLE(1), ATT_CASE_CLASS(1)}, .in_count = 2},
+    /* does not sum to 1; the gradient is then softmax sum_c t_c - t */
+    {.name = "soft", .in = {ATT_CASE_SAMPLE(7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 7)}, .in_count = 2},
+    {.name = "large_logits",
+     SMOOTHING(0.1),
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 33), ATT_CASE_CLASS(33)},
+     .in_count = 2},
+    {.name = "demo", SMOOTHING(0.1), .in = {ATT_CASE_SAMPLE(10), ATT_CASE_CLASS(10)}, .in_count = 2, .bench = true},
+    {.name = "imagenet",
+     SMOOTHING(0.1),
+     .in = {ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)},
+     .in_count = 2,
+     .bench = true},
+    {.name = "tokens", ROWS, .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_INDICES(7, 5)}, .in_count = 2, .gradient = true},
+    {.name = "one_token", ROWS, .in = {ATT_CASE_SAMPLE(1, 33), ATT_CASE_INDICES(33, 1)}, .in_count = 2},
+};
+
+const att_op att_op_cross_entropy = {
+    .name = "cross_entropy",
+    .attrs_size = sizeof(att_cross_entropy_attrs),
+    .help = "loss = -sum_c t_c ln softmax(logits)_c, summed over the rows",
+    .infer = loss_infer,
+    .backward = loss_backward,
+    .cost = loss_cost,
+    ATT_CASES(loss_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "cross_entropy_grad";
+    ATT_TRY(att_rule_count(infer, op, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dloss", ATT_SAMPLE, 0));
+    ATT_TRY(require_operands(infer, op, 1));
+    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 14 * (double)att_shape_count(out->shape);
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "classes", SMOOTHING(0), .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7)}, .in_count = 3},
+    {.name = "smoothed", SMOOTHING(0.1), .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(5), ATT_CASE_CLASS(5)}, .in_count = 3},
+    {.name = "soft",
+     .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 7)},
+     .in_count = 3},
+    {.name = "large_logits",
+     SMOOTHING(0.1),
+     .in = {ATT_CASE_SCALAR, ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 33), ATT_CASE_CLASS(33)},
+     .in_count = 3},
+    {.name = "imagenet",
+     SMOOTHING(0.1),
+     .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)},
+     .in_count = 3,
+     .bench = true},
+    {.name = "tokens", ROWS, .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(5, 7), ATT_CASE_INDICES(7, 5)}, .in_count = 3},
+    {.name = "one_token",
+     ROWS,
+     .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(1, 33), ATT_CASE_INDICES(33, 1)},
+     .in_count = 3},
+};
+
+const att_op att_op_cross_entropy_grad = {
+    .name = "cross_entropy_grad",
+    .attrs_size = sizeof(att_cross_entropy_attrs),
+    .help = "dlogits = dloss (softmax(logits) sum_c t_c - t)",
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,123 @@
+#include <attscope/ops.h>
+
+#include <string.h>
+
+#include "base/core/random.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/cases.h"
+#include "engine/ops/drop.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+static bool is_drop(const att_node *node)
+{
+    bool attends = node->op == &att_op_attention || node->op == &att_op_mix_tokens || node->op == &att_op_mix_axes;
+    if (attends)
+        return ATT_ATTRS(node, attention)->drop_rate > 0;
+    return node->op == &att_op_dropout || node->op == &att_op_drop_path;
+}
+
+uint64_t att_drop_next_stream(const att_graph *graph)
+{
+    uint64_t earlier = 0;
+    for (int i = 0; i < graph->nodes.count; i++)
+        earlier += is_drop(&graph->nodes.items[i]) && strcmp(graph->nodes.items[i].scope, graph->scope) == 0;
+    return att_random_key(att_random_hash(graph->scope), earlier, 0);
+}
+
+static att_value emit_drop(att_graph *graph, const char *op, att_value x, double rate)
+{
+    if (rate == 0)
+        return x;
+    att_drop_attrs attrs = {.rate = rate, .stream = att_drop_next_stream(graph)};
+    return att_emit(graph, op, &attrs, &x, 1, NULL);
+}
+
+att_value att_dropout(att_graph *graph, att_value x, double rate)
+{
+    return emit_drop(graph, "dropout", x, rate);
+}
+
+att_value att_drop_path(att_graph *graph, att_value x, double rate)
+{
+    return emit_drop(graph, "drop_path", x, rate);
+}
+
+static att_status infer_drop(att_infer *infer, const char *op)
+{
+    double rate = ((const att_drop_attrs *)infer->attrs)->rate;
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_require(infer, op, 0, "x", ATT_SAMPLE));
+    if (!(rate >= 0 && rate < 1))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: rate is %g, must be in [0, 1)", op, rate);
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+/* The gradient node has the same stream, hence the same mask. */
+static void drop_backward(att_backward *backward, const char *op)
+{
+    att_value dy = att_backward_gradient(backward, 0);
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), op, att_backward_attrs(backward), &dy, 1, NULL));
+}
+
+static att_status dropout_infer(att_infer *infer)
+{
+    return infer_drop(infer, "dropout");
+}
+
+static void dropout_backward(att_backward *backward)
+{
+    drop_backward(backward, "dropout");
+}
+
+#define DROP(r, s) ATT_CASE_ATTRS(drop, (r), (s))
+static const att_op_case dropout_cases[] = {
+    {.name = "odd", DROP(0.3, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "keeps_all", DROP(0, 1), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "keeps_few", DROP(0.99, 2), .in = {ATT_CASE_SAMPLE(9, 33)}, .in_count = 1},
+    {.name = "tiny", DROP(0.1, 3), .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_dropout = {
+    .name = "dropout",
+    .attrs_size = sizeof(att_drop_attrs),
+    .help = "each element zero with probability rate, else x / (1 - rate)",
+    .flags = ATT_OP_TRAIN_ONLY,
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = dropout_infer,
+    .backward = dropout_backward,
+    ATT_CASES(dropout_cases),
+};
+
+static att_status drop_path_infer(att_infer *infer)
+{
+    return infer_drop(infer, "drop_path");
+}
+
+static void drop_path_backward(att_backward *backward)
+{
+    drop_backward(backward, "drop_path");
+}
+
+static const att_op_case drop_path_cases[] = {
+    {.name = "odd", DROP(0.5, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "keeps_all", DROP(0, 1), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "keeps_few", DROP(0.9, 2), .in = {ATT_CASE_SAMPLE(33)}, .in_count = 1},
+    {.name = "tiny", DROP(0.1, 3), .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_drop_path = {
+    .name = "drop_path",
+    .attrs_size = sizeof(att_drop_attrs),
+    .help = "each sample zero with probability rate, else x / (1 - rate)",
+    .flags = ATT_OP_TRAIN_ONLY | ATT_OP_NEEDS_SAMPLES,
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = drop_path_infer,
+    .backward = drop_path_backward,
+    ATT_CASES(drop_path_cases),
+};

@@ -1,0 +1,30 @@
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+static att_status infer_average(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "ema", 1));
+    ATT_TRY(att_rule_require_rank(infer, "ema", 0, "p", ATT_SHARED, 1));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SHARED, infer->in[0].shape);
+    return ATT_OK;
+}
+
+static void cost_of_average(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 3 * (double)att_shape_count(in->shape);
+}
+
+static const att_op_case cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SHARED(4112)}, .in_count = 1},
+    {.name = "demo", .in = {ATT_CASE_SHARED(204800)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_ema = {
+    .name = "ema",
+    .help = "ema = decay ema + (1 - decay) p",
+    .infer = infer_average,
+    .cost = cost_of_average,
+    ATT_CASES(cases),
+};

@@ -1,0 +1,126 @@
+#include "engine/ops/embed.h"
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_embed(att_graph *graph, att_value table, att_value indices)
+{
+    att_value in[2] = {table, indices};
+    return att_emit(graph, "embed", NULL, in, 2, NULL);
+}
+
+static att_status require_indices(const att_infer *infer, const char *op)
+{
+    const att_desc *indices = &infer->in[1];
+    if (!att_desc_present(indices))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: indices are missing", op);
+    if (indices->dtype != ATT_I32 || !att_rule_is(infer, 1, ATT_SAMPLE) || indices->shape.rank >= ATT_MAX_RANK ||
+        att_shape_count(indices->shape) < 1)
+        return att_fail(infer->context, ATT_ERR_MISMATCH,
+                        "%s: indices %s of type %s must be a sample value of type %s with 0 to %d axes and not empty",
+                        op, ATT_SHOWN(indices), att_dtype_name(indices->dtype), att_dtype_name(ATT_I32),
+                        ATT_MAX_RANK - 1);
+    return ATT_OK;
+}
+
+/* The shape of the indices with an axis of `columns` appended. */
+static att_shape rows_shape(const att_infer *infer, int64_t columns)
+{
+    att_shape shape = infer->in[1].shape;
+    shape.dims[shape.rank++] = columns;
+    return shape;
+}
+
+static att_status embed_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "embed", 2));
+    ATT_TRY(att_rule_require_rank(infer, "embed", 0, "table", ATT_SHARED, 2));
+    ATT_TRY(require_indices(infer, "embed"));
+    att_shape shape = rows_shape(infer, infer->in[0].shape.dims[1]);
+    if (att_shape_count(shape) < 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "embed: the result of table %s and indices %s is too large",
+                        ATT_SHOWN(&infer->in[0]), ATT_SHOWN(&infer->in[1]));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
+    return ATT_OK;
+}
+
+static void embed_backward(att_backward *backward)
+{
+    att_embed_attrs attrs = {.rows = att_backward_in_desc(backward, 0).shape.dims[0]};
+    att_value in[2] = {att_backward_gradient(backward, 0), att_backward_in(backward, 1)};
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "embed_grad", &attrs, in, 2, NULL));
+}
+
+static const att_op_case embed_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SHARED(5, 7), ATT_CASE_INDICES(5, 9)}, .in_count = 2, .gradient = true},
+    {.name = "grid", .in = {ATT_CASE_SHARED(7, 3), ATT_CASE_INDICES(7, 2, 3)}, .in_count = 2, .gradient = true},
+    {.name = "one", .in = {ATT_CASE_SHARED(3, 19), ATT_CASE_CLASS(3)}, .in_count = 2},
+    {.name = "tiny_positions",
+     .in = {ATT_CASE_SHARED(197, 192), ATT_CASE_INDICES(197, 197)},
+     .in_count = 2,
+     .bench = true},
+    {.name = "swin_tiny_bias",
+     .in = {ATT_CASE_SHARED(169, 3), ATT_CASE_INDICES(169, 49, 49)},
+     .in_count = 2,
+     .bench = true},
+};
+
+const att_op att_op_embed = {
+    .name = "embed",
+    .help = "y [.., C]: for each index [..] that row of the table [V, C]; NaN for an index outside [0, V)",
+    .infer = embed_infer,
+    .backward = embed_backward,
+    .cost = att_rule_copy_cost,
+    ATT_CASES(embed_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "embed_grad";
+    const att_embed_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_require_rows(infer, op, 0, "dy"));
+    ATT_TRY(require_indices(infer, op));
+    int64_t columns = att_rule_columns(&infer->in[0]);
+    ATT_TRY(att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, rows_shape(infer, columns)));
+    att_shape table = att_shape_of(attrs->rows, columns);
+    if (att_shape_count(table) < 1)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: a table of %lld rows of %lld is empty or too large", op,
+                        (long long)attrs->rows, (long long)columns);
+    att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, table);
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = (double)att_shape_count(in[0].shape);
+}
+
+#define ROWS(n) ATT_CASE_ATTRS(embed, .rows = (n))
+static const att_op_case grad_cases[] = {
+    {.name = "odd", ROWS(5), .in = {ATT_CASE_SAMPLE(9, 7), ATT_CASE_INDICES(5, 9)}, .in_count = 2},
+    {.name = "grid", ROWS(7), .in = {ATT_CASE_SAMPLE(2, 3, 3), ATT_CASE_INDICES(7, 2, 3)}, .in_count = 2},
+    {.name = "one", ROWS(3), .in = {ATT_CASE_SAMPLE(19), ATT_CASE_CLASS(3)}, .in_count = 2},
+    {.name = "tiny_positions",
+     ROWS(197),
+     .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_INDICES(197, 197)},
+     .in_count = 2,
+     .bench = true},
+    {.name = "swin_tiny_bias",
+     ROWS(169),
+     .in = {ATT_CASE_SAMPLE(49, 49, 3), ATT_CASE_INDICES(169, 49, 49)},
+     .in_count = 2,
+     .bench = true},
+};
+
+const att_op att_op_embed_grad = {
+    .name = "embed_grad",
+    .attrs_size = sizeof(att_embed_attrs),
+    .help = "dtable [V, C]: the rows of dy summed by their index; an index outside [0, V) adds nothing",
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

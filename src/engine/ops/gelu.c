@@ -1,0 +1,81 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_gelu(att_graph *graph, att_value x)
+{
+    return att_emit(graph, "gelu", NULL, &x, 1, NULL);
+}
+
+static att_status gelu_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "gelu", 1));
+    ATT_TRY(att_rule_require(infer, "gelu", 0, "x", ATT_SAMPLE));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+static void gelu_backward(att_backward *backward)
+{
+    att_value in[2] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0)};
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "gelu_grad", NULL, in, 2, NULL));
+}
+
+/* About the same for forward and gradient; an error function costs about 15 operations. */
+static void gelu_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 18 * (double)att_shape_count(out->shape);
+}
+
+static const att_op_case gelu_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "scalar", .in = {ATT_CASE_SCALAR}, .in_count = 1},
+    {.name = "tails", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 5, 0, 40, 33)}, .in_count = 1},
+    {.name = "large_values", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33)}, .in_count = 1},
+    {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 256)}, .in_count = 1, .bench = true},
+    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 768)}, .in_count = 1, .bench = true},
+    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 1536)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_gelu = {
+    .name = "gelu",
+    .help = "y = x Phi(x), Phi the normal distribution function",
+    .flags = ATT_OP_RECOMPUTE,
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = gelu_infer,
+    .backward = gelu_backward,
+    .cost = gelu_cost,
+    ATT_CASES(gelu_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "gelu_grad", 2));
+    ATT_TRY(att_rule_require(infer, "gelu_grad", 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, "gelu_grad", 1, "x", ATT_SAMPLE, 0));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2},
+    {.name = "tails", .in = {ATT_CASE_SAMPLE(40, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 5, 0, 40, 33)}, .in_count = 2},
+    {.name = "large_values", .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33)}, .in_count = 2},
+    {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 256), ATT_CASE_SAMPLE(50, 256)}, .in_count = 2, .bench = true},
+    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 768), ATT_CASE_SAMPLE(197, 768)}, .in_count = 2, .bench = true},
+    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 1536), ATT_CASE_SAMPLE(197, 1536)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_gelu_grad = {
+    .name = "gelu_grad",
+    .help = "dx = dy (Phi(x) + x phi(x)), phi the normal density",
+    .autocast_in = 3,
+    .autocast_out = 1,
+    .infer = grad_infer,
+    .cost = gelu_cost,
+    ATT_CASES(grad_cases),
+};

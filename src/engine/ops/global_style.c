@@ -1,0 +1,108 @@
+#include <attscope/ops.h>
+
+#include <math.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/global_style.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_global_style(att_graph *graph, att_value x, double eps)
+{
+    att_style_attrs attrs = {.eps = eps};
+    return att_emit(graph, "global_style", &attrs, &x, 1, NULL);
+}
+
+static att_shape style_shape(const att_desc *x)
+{
+    return att_shape_of(att_rule_columns(x), 2);
+}
+
+static att_status style_infer(att_infer *infer)
+{
+    static const char op[] = "global_style";
+    double eps = ((const att_style_attrs *)infer->attrs)->eps;
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_require_rows(infer, op, 0, "x"));
+    const att_desc *x = &infer->in[0];
+    if (att_rule_rows(x) < 2)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: x %s must have more than one row", op, ATT_SHOWN(x));
+    if (!isfinite(eps) || eps <= 0)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, eps);
+    att_rule_out(infer, x->dtype, ATT_SAMPLE, style_shape(x));
+    return ATT_OK;
+}
+
+static void style_backward(att_backward *backward)
+{
+    att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0), att_backward_out(backward, 0)};
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "global_style_grad", NULL, in, 3, NULL));
+}
+
+static void style_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 4 * (double)att_shape_count(in->shape);
+}
+
+#define EPS ATT_CASE_ATTRS(style, .eps = 1e-5)
+#define MAP(...) .in = {ATT_CASE_SAMPLE(__VA_ARGS__)}, .in_count = 1
+static const att_op_case style_cases[] = {
+    {.name = "odd", EPS, MAP(3, 5, 7), .gradient = true},
+    {.name = "two_rows", ATT_CASE_ATTRS(style, .eps = 0.1), MAP(2, 9), .gradient = true},
+    {.name = "one_channel", EPS, MAP(19, 23, 1)},
+    {.name = "large_mean", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 1e4, 9, 31, 33)}, .in_count = 1},
+    {.name = "no_variance", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 3, 9, 33)}, .in_count = 1},
+    {.name = "cifar_64", EPS, MAP(32, 32, 64), .bench = true},
+    {.name = "resnet_2048", EPS, MAP(7, 7, 2048), .bench = true},
+};
+
+const att_op att_op_global_style = {
+    .name = "global_style",
+    .attrs_size = sizeof(att_style_attrs),
+    .help = "mean and sqrt(unbiased variance + eps) of each channel over rows",
+    .autocast_in = 1,
+    .infer = style_infer,
+    .backward = style_backward,
+    .cost = style_cost,
+    ATT_CASES(style_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "global_style_grad";
+    ATT_TRY(att_rule_count(infer, op, 3));
+    ATT_TRY(att_rule_require(infer, op, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_rows(infer, op, 1, "x"));
+    ATT_TRY(att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, style_shape(&infer->in[1])));
+    ATT_TRY(att_rule_require_shape(infer, op, 2, "y", ATT_SAMPLE, style_shape(&infer->in[1])));
+    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 3 * (double)att_shape_count(out->shape);
+}
+
+#define GRAD(c, ...) \
+    .in = {ATT_CASE_SAMPLE(c, 2), ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 1, c, 2)}, .in_count = 3
+static const att_op_case grad_cases[] = {
+    {.name = "odd", GRAD(7, 3, 5, 7)},
+    {.name = "two_rows", GRAD(33, 2, 33)},
+    {.name = "many_rows", GRAD(24, 33, 31, 24)},
+    {.name = "cifar_64", GRAD(64, 32, 32, 64), .bench = true},
+};
+
+const att_op att_op_global_style_grad = {
+    .name = "global_style_grad",
+    .attrs_size = sizeof(att_style_attrs),
+    .help = "dx = dmean / n + dstd (x - mean) / ((n - 1) std), n the number of rows",
+    .autocast_in = 1u << 1,
+    .autocast_out = 1,
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,120 @@
+#include <attscope/ops.h>
+
+#include <math.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/l2_norm.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+enum { GRAD_DY, GRAD_X, GRAD_NORM, GRAD_IN_COUNT };
+
+att_value att_l2_norm(att_graph *graph, att_value x, double eps)
+{
+    att_l2_norm_attrs attrs = {.eps = eps};
+    return att_emit(graph, "l2_norm", &attrs, &x, 1, NULL);
+}
+
+static att_status l2_norm_infer(att_infer *infer)
+{
+    static const char op[] = "l2_norm";
+    const att_l2_norm_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_require_rows(infer, op, 0, "x"));
+    if (!isfinite(attrs->eps) || attrs->eps <= 0)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_rule_reduced_shape(&infer->in[0]));
+    return ATT_OK;
+}
+
+static void l2_norm_backward(att_backward *backward)
+{
+    att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0),
+                                   att_backward_out(backward, 1)};
+    att_backward_add_gradient(
+        backward, 0,
+        att_emit(att_backward_graph(backward), "l2_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, NULL));
+}
+
+/* Sum of squares: 2 operations per element; scaling: 1. */
+static void l2_norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 3 * (double)att_shape_count(in->shape);
+}
+
+#define EPS ATT_CASE_ATTRS(l2_norm, .eps = 1e-12)
+#define CLAMPED ATT_CASE_ATTRS(l2_norm, .eps = 100)
+static const att_op_case l2_norm_cases[] = {
+    {.name = "odd", EPS, .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "clamped", CLAMPED, .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "row", EPS, .in = {ATT_CASE_SAMPLE(9)}, .in_count = 1, .gradient = true},
+    {.name = "one_column", EPS, .in = {ATT_CASE_SAMPLE(3, 1)}, .in_count = 1},
+    {.name = "zeros", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 4, 33)}, .in_count = 1},
+    {.name = "large_values", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 4, 65)}, .in_count = 1},
+    {.name = "three_axes", EPS, .in = {ATT_CASE_SAMPLE(2, 3, 17)}, .in_count = 1},
+    {.name = "swinv2_tiny", EPS, .in = {ATT_CASE_SAMPLE(64, 3, 64, 32)}, .in_count = 1, .bench = true},
+    {.name = "tiny", EPS, .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_l2_norm = {
+    .name = "l2_norm",
+    .attrs_size = sizeof(att_l2_norm_attrs),
+    .help = "y = x / max(|x|, eps), |x| Euclidean, over the last axis",
+    .flags = ATT_OP_RECOMPUTE,
+    .autocast_out = 1,
+    .infer = l2_norm_infer,
+    .backward = l2_norm_backward,
+    .cost = l2_norm_cost,
+    ATT_CASES(l2_norm_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "l2_norm_grad";
+    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    const att_desc *x = &infer->in[GRAD_X];
+    ATT_TRY(att_rule_require_shape(infer, op, GRAD_NORM, "norm", ATT_SAMPLE, att_rule_reduced_shape(x)));
+    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
+    return ATT_OK;
+}
+
+/* Sum of products: 3 operations per element; dx: 4. */
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 7 * (double)att_shape_count(in[GRAD_X].shape);
+}
+
+/* The norm is drawn independently of x; the formula holds for any values. */
+#define GRAD_IN(n, c) ATT_CASE_SAMPLE(n, c), ATT_CASE_SAMPLE(n, c), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 3, n, 1)
+static const att_op_case grad_cases[] = {
+    {.name = "odd", EPS, .in = {GRAD_IN(5, 7)}, .in_count = GRAD_IN_COUNT},
+    {.name = "clamped", CLAMPED, .in = {GRAD_IN(5, 7)}, .in_count = GRAD_IN_COUNT},
+    {.name = "some_clamped", ATT_CASE_ATTRS(l2_norm, .eps = 3), .in = {GRAD_IN(9, 33)}, .in_count = GRAD_IN_COUNT},
+    {.name = "one_column", EPS, .in = {GRAD_IN(3, 1)}, .in_count = GRAD_IN_COUNT},
+    {.name = "row",
+     EPS,
+     .in = {ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 3, 1)},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "swinv2_tiny",
+     EPS,
+     .in = {ATT_CASE_SAMPLE(64, 3, 64, 32), ATT_CASE_SAMPLE(64, 3, 64, 32),
+            ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 5, 64, 3, 64, 1)},
+     .in_count = GRAD_IN_COUNT,
+     .bench = true},
+    {.name = "tiny", EPS, .in = {GRAD_IN(197, 192)}, .in_count = GRAD_IN_COUNT, .bench = true},
+};
+
+const att_op att_op_l2_norm_grad = {
+    .name = "l2_norm_grad",
+    .attrs_size = sizeof(att_l2_norm_attrs),
+    .help = "dx = (dy - n sum(dy n)) / |x|, n = x / |x|, where |x| > eps; else dx = dy / eps",
+    .autocast_in = 1,
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,162 @@
+#include <attscope/ops.h>
+
+#include <math.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/layer_norm.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+enum { X, GAMMA, BETA, IN_COUNT };
+enum { GRAD_DY, GRAD_X, GRAD_GAMMA, GRAD_STATS, GRAD_ADDEND, GRAD_IN_COUNT };
+
+att_value att_layer_norm(att_graph *graph, att_value x, att_value gamma, att_value beta, double eps)
+{
+    att_layer_norm_attrs attrs = {.eps = eps};
+    att_value in[IN_COUNT] = {x, gamma, beta};
+    return att_emit(graph, "layer_norm", &attrs, in, IN_COUNT, NULL);
+}
+
+static att_shape stats_shape(const att_desc *x)
+{
+    att_shape shape = x->shape;
+    shape.dims[shape.rank - 1] = 2;
+    return shape;
+}
+
+static att_status layer_norm_infer(att_infer *infer)
+{
+    static const char op[] = "layer_norm";
+    const att_layer_norm_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
+    ATT_TRY(att_rule_require_vector(infer, op, GAMMA, "gamma", X));
+    ATT_TRY(att_rule_require_vector(infer, op, BETA, "beta", X));
+    if (!isfinite(attrs->eps) || attrs->eps <= 0)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
+    const att_desc *x = &infer->in[X];
+    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
+    att_rule_out(infer, x->dtype, ATT_SAMPLE, stats_shape(x));
+    return ATT_OK;
+}
+
+static void layer_norm_backward(att_backward *backward)
+{
+    att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
+                                   att_backward_in(backward, GAMMA), att_backward_out(backward, 1), ATT_NONE};
+    att_value out[3];
+    att_emit(att_backward_graph(backward), "layer_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
+    for (int i = X; i <= BETA; i++)
+        if (att_backward_needs_gradient(backward, i))
+            att_backward_add_gradient(backward, i, out[i]);
+}
+
+/* Mean: 1 operation per element; variance: 3; normalise, scale, shift: 4. */
+static void layer_norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 8 * (double)att_shape_count(in[X].shape);
+}
+
+#define EPS ATT_CASE_ATTRS(layer_norm, .eps = 1e-6)
+#define VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c)
+static const att_op_case layer_norm_cases[] = {
+    {.name = "odd",
+     ATT_CASE_ATTRS(layer_norm, .eps = 0.02),
+     .in = {ATT_CASE_SAMPLE(5, 7), VECTORS(7)},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "row",
+     ATT_CASE_ATTRS(layer_norm, .eps = 0.02),
+     .in = {ATT_CASE_SAMPLE(9), VECTORS(9)},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "one_column", EPS, .in = {ATT_CASE_SAMPLE(3, 1), VECTORS(1)}, .in_count = IN_COUNT},
+    {.name = "zero_variance", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 3, 4, 33), VECTORS(33)}, .in_count = IN_COUNT},
+    {.name = "large_mean", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 300, 4, 64), VECTORS(64)}, .in_count = IN_COUNT},
+    {.name = "three_axes", EPS, .in = {ATT_CASE_SAMPLE(2, 3, 17), VECTORS(17)}, .in_count = IN_COUNT},
+    {.name = "demo", EPS, .in = {ATT_CASE_SAMPLE(50, 64), VECTORS(64)}, .in_count = IN_COUNT, .bench = true},
+    {.name = "tiny", EPS, .in = {ATT_CASE_SAMPLE(197, 192), VECTORS(192)}, .in_count = IN_COUNT, .bench = true},
+    {.name = "small", EPS, .in = {ATT_CASE_SAMPLE(197, 384), VECTORS(384)}, .in_count = IN_COUNT, .bench = true},
+};
+
+const att_op att_op_layer_norm = {
+    .name = "layer_norm",
+    .attrs_size = sizeof(att_layer_norm_attrs),
+    .help = "y = (x - mean) / sqrt(var + eps) gamma + beta, over the last axis",
+    .flags = ATT_OP_RECOMPUTE,
+    .autocast_out = 1,
+    .infer = layer_norm_infer,
+    .backward = layer_norm_backward,
+    .cost = layer_norm_cost,
+    ATT_CASES(layer_norm_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "layer_norm_grad";
+    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
+    ATT_TRY(att_rule_require(infer, op, GRAD_STATS, "stats", ATT_SAMPLE));
+    const att_desc *x = &infer->in[GRAD_X], *stats = &infer->in[GRAD_STATS];
+    if (!att_shape_equal(stats->shape, stats_shape(x)))
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: stats %s must hold two numbers for each row of x %s", op,
+                        ATT_SHOWN(stats), ATT_SHOWN(x));
+    if (att_desc_present(&infer->in[GRAD_ADDEND]))
+        ATT_TRY(att_rule_require_like(infer, op, GRAD_ADDEND, "addend", ATT_SAMPLE, GRAD_X));
+    att_shape vector = att_shape_of(att_rule_columns(x));
+    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
+    att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
+    att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
+    return ATT_OK;
+}
+
+/* Two sums of products: 7 operations per element; dx: 5; dgamma and dbeta: 3. */
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 15 * (double)att_shape_count(in[GRAD_X].shape);
+}
+
+static bool grad_absorb(att_node *producer, const att_node *consumer)
+{
+    return att_rule_absorb_added(producer, consumer, GRAD_ADDEND);
+}
+
+/* Statistics are drawn independently of x; the formula holds for any values. */
+#define GRAD_IN(n, c)                                                                    \
+    ATT_CASE_SAMPLE(n, c), ATT_CASE_SAMPLE(n, c), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), \
+        ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.8, n, 2)
+static const att_op_case grad_cases[] = {
+    {.name = "odd", EPS, .in = {GRAD_IN(5, 7), ATT_CASE_ABSENT}, .in_count = GRAD_IN_COUNT},
+    {.name = "one_column", EPS, .in = {GRAD_IN(3, 1), ATT_CASE_SAMPLE(3, 1)}, .in_count = GRAD_IN_COUNT},
+    {.name = "addend", EPS, .in = {GRAD_IN(5, 33), ATT_CASE_SAMPLE(5, 33)}, .in_count = GRAD_IN_COUNT},
+    {.name = "row",
+     EPS,
+     .in = {ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), ATT_CASE_SHARED(9), ATT_CASE_SAMPLE(2), ATT_CASE_ABSENT},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "demo", EPS, .in = {GRAD_IN(50, 64), ATT_CASE_SAMPLE(50, 64)}, .in_count = GRAD_IN_COUNT, .bench = true},
+    {.name = "tiny",
+     EPS,
+     .in = {GRAD_IN(197, 192), ATT_CASE_SAMPLE(197, 192)},
+     .in_count = GRAD_IN_COUNT,
+     .bench = true},
+    {.name = "small",
+     EPS,
+     .in = {GRAD_IN(197, 384), ATT_CASE_SAMPLE(197, 384)},
+     .in_count = GRAD_IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_layer_norm_grad = {
+    .name = "layer_norm_grad",
+    .attrs_size = sizeof(att_layer_norm_attrs),
+    .help = "dx = rstd (g - mean(g) - n mean(g n)) + addend, g = dy gamma, n = (x - mean) rstd; dgamma, dbeta",
+    .autocast_in = 1,
+    .infer = grad_infer,
+    .cost = grad_cost,
+    .absorb = grad_absorb,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,261 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/activation.h"
+#include "engine/ops/cases.h"
+#include "engine/ops/linear.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+enum { X, WEIGHT, BIAS, RESIDUAL, IN_COUNT };
+
+att_value att_linear(att_graph *graph, att_value x, att_value weight, att_value bias)
+{
+    att_value in[IN_COUNT] = {x, weight, bias, ATT_NONE};
+    return att_emit(graph, "linear", NULL, in, IN_COUNT, NULL);
+}
+
+static att_status require_weight(const att_infer *infer, int64_t *outputs)
+{
+    const att_linear_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_require(infer, "linear", WEIGHT, "weight", ATT_SHARED));
+    const att_desc *x = &infer->in[X], *weight = &infer->in[WEIGHT];
+    if (weight->shape.rank < 2)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: weight %s must have at least 2 axes",
+                        ATT_SHOWN(weight));
+    int64_t first = weight->shape.dims[0], others = att_shape_count(weight->shape) / first;
+    int64_t inputs = attrs->transposed ? first : others;
+    *outputs = attrs->transposed ? others : first;
+    if (att_rule_columns(x) != inputs)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: weight %s takes rows of %lld, x %s has rows of %lld",
+                        ATT_SHOWN(weight), (long long)inputs, ATT_SHOWN(x), (long long)att_rule_columns(x));
+    return ATT_OK;
+}
+
+static att_status linear_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "linear", IN_COUNT));
+    ATT_TRY(att_rule_require(infer, "linear", X, "x", ATT_SAMPLE));
+    const att_desc *in = infer->in;
+    if (in[X].shape.rank < 1)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: x is a scalar, must have rows");
+    int64_t outputs = 0;
+    ATT_TRY(require_weight(infer, &outputs));
+    att_shape shape = in[X].shape;
+    shape.dims[shape.rank - 1] = outputs;
+    if (att_shape_count(shape) < 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: the result of x %s and weight %s is too large",
+                        ATT_SHOWN(&in[X]), ATT_SHOWN(&in[WEIGHT]));
+    att_rule_out(infer, in[X].dtype, ATT_SAMPLE, shape);
+    if (att_desc_present(&in[BIAS])) {
+        ATT_TRY(att_rule_require(infer, "linear", BIAS, "bias", ATT_SHARED));
+        if (att_shape_count(in[BIAS].shape) != outputs)
+            return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: bias %s must have %lld elements for weight %s",
+                            ATT_SHOWN(&in[BIAS]), (long long)outputs, ATT_SHOWN(&in[WEIGHT]));
+    }
+    if (att_desc_present(&in[RESIDUAL])) {
+        ATT_TRY(att_rule_require(infer, "linear", RESIDUAL, "residual", ATT_SAMPLE));
+        if (!att_shape_equal(in[RESIDUAL].shape, shape))
+            return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: residual %s must have the result's shape %s",
+                            ATT_SHOWN(&in[RESIDUAL]), ATT_SHOWN(&infer->out[0]));
+    }
+    return ATT_OK;
+}
+
+static void add_weight_gradients(att_backward *backward, att_value dy)
+{
+    if (!att_backward_needs_gradient(backward, WEIGHT)) {
+        if (att_backward_needs_gradient(backward, BIAS))
+            att_rule_add_sum(backward, BIAS, dy, 1);
+        return;
+    }
+    att_value in[2] = {dy, att_backward_in(backward, X)}, out[2];
+    att_emit(att_backward_graph(backward), "linear_weight_grad", NULL, in, 2, out);
+    att_backward_add_gradient(backward, WEIGHT, out[0]);
+    if (att_backward_needs_gradient(backward, BIAS))
+        att_backward_add_gradient(backward, BIAS, out[1]);
+}
+
+/* For the plain form that att_linear() emits; runs before anything is absorbed. */
+static void linear_backward(att_backward *backward)
+{
+    att_value dy = att_backward_gradient(backward, 0);
+    if (att_backward_needs_gradient(backward, X)) {
+        att_linear_attrs attrs = {.transposed = true};
+        att_value in[IN_COUNT] = {dy, att_backward_in(backward, WEIGHT), ATT_NONE, ATT_NONE};
+        att_backward_add_gradient(backward, X,
+                                  att_emit(att_backward_graph(backward), "linear", &attrs, in, IN_COUNT, NULL));
+    }
+    add_weight_gradients(backward, dy);
+}
+
+static void linear_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)attrs;
+    cost->macs = (double)att_rule_columns(&in[X]) * (double)att_shape_count(out->shape);
+    cost->flops = 2 * cost->macs;
+}
+
+static bool linear_absorb(att_node *producer, const att_node *consumer)
+{
+    if (producer->in[RESIDUAL] != ATT_NONE)
+        return false;
+    att_linear_attrs *attrs = producer->attrs;
+    if (consumer->op == &att_op_gelu && attrs->activation == ATT_ACT_NONE) {
+        attrs->activation = ATT_ACT_GELU;
+        return true;
+    }
+    return att_rule_absorb_added(producer, consumer, RESIDUAL);
+}
+
+#define WITH_GELU ATT_CASE_ATTRS(linear, .activation = ATT_ACT_GELU)
+#define TRANSPOSED ATT_CASE_ATTRS(linear, .transposed = true)
+#define NO_MORE ATT_CASE_ABSENT, ATT_CASE_ABSENT
+static const att_op_case linear_cases[] = {
+    {.name = "plain",
+     .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SHARED(6, 7), ATT_CASE_SHARED(6), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "row", .in = {ATT_CASE_SAMPLE(7), ATT_CASE_SHARED(3, 7), NO_MORE}, .in_count = IN_COUNT, .gradient = true},
+    {.name = "convolution_weight",
+     .in = {ATT_CASE_SAMPLE(4, 12), ATT_CASE_SHARED(5, 3, 2, 2), ATT_CASE_SHARED(5), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "one_by_one", .in = {ATT_CASE_SAMPLE(1, 1), ATT_CASE_SHARED(1, 1), NO_MORE}, .in_count = IN_COUNT},
+    {.name = "transposed",
+     TRANSPOSED,
+     .in = {ATT_CASE_SAMPLE(5, 6), ATT_CASE_SHARED(6, 7), NO_MORE},
+     .in_count = IN_COUNT},
+    {.name = "transposed_convolution_weight",
+     TRANSPOSED,
+     .in = {ATT_CASE_SAMPLE(4, 5), ATT_CASE_SHARED(5, 3, 2, 2), NO_MORE},
+     .in_count = IN_COUNT},
+    {.name = "everything",
+     WITH_GELU,
+     .in = {ATT_CASE_SAMPLE(2, 3, 7), ATT_CASE_SHARED(33, 7), ATT_CASE_SHARED(33), ATT_CASE_SAMPLE(2, 3, 33)},
+     .in_count = IN_COUNT},
+    {.name = "transposed_residual",
+     TRANSPOSED,
+     .in = {ATT_CASE_SAMPLE(5, 17), ATT_CASE_SHARED(17, 7), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(5, 7)},
+     .in_count = IN_COUNT},
+    {.name = "squeeze",
+     .in = {ATT_CASE_SAMPLE(67), ATT_CASE_WEIGHT(5, 67, 1, 1), ATT_CASE_SHARED(5), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT},
+    {.name = "squeeze_residual",
+     .in = {ATT_CASE_SAMPLE(2, 9), ATT_CASE_WEIGHT(35, 9, 1, 1), ATT_CASE_SHARED(35), ATT_CASE_SAMPLE(2, 35)},
+     .in_count = IN_COUNT},
+    {.name = "excite", .in = {ATT_CASE_SAMPLE(3), ATT_CASE_WEIGHT(67, 3, 1, 1), NO_MORE}, .in_count = IN_COUNT},
+    {.name = "excite_transposed",
+     TRANSPOSED,
+     .in = {ATT_CASE_SAMPLE(67), ATT_CASE_WEIGHT(67, 6, 1, 1), NO_MORE},
+     .in_count = IN_COUNT},
+    {.name = "large_values",
+     WITH_GELU,
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e3, 0, 5, 19), ATT_CASE_SHARED(18, 19), ATT_CASE_SHARED(18), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT},
+    {.name = "demo_qkv",
+     .in = {ATT_CASE_SAMPLE(50, 64), ATT_CASE_WEIGHT(192, 64), ATT_CASE_WEIGHT(192), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "tiny_embedding",
+     .in = {ATT_CASE_SAMPLE(196, 768), ATT_CASE_WEIGHT(192, 3, 16, 16), ATT_CASE_WEIGHT(192), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "tiny_qkv",
+     .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_WEIGHT(576, 192), ATT_CASE_WEIGHT(576), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "tiny_projection",
+     .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_WEIGHT(192, 192), ATT_CASE_WEIGHT(192), ATT_CASE_SAMPLE(197, 192)},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "tiny_fc1",
+     WITH_GELU,
+     .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_WEIGHT(768, 192), ATT_CASE_WEIGHT(768), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "tiny_fc2",
+     .in = {ATT_CASE_SAMPLE(197, 768), ATT_CASE_WEIGHT(192, 768), ATT_CASE_WEIGHT(192), ATT_CASE_SAMPLE(197, 192)},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "tiny_fc2_input_gradient",
+     TRANSPOSED,
+     .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_WEIGHT(192, 768), NO_MORE},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "tiny_head",
+     .in = {ATT_CASE_SAMPLE(192), ATT_CASE_WEIGHT(1000, 192), ATT_CASE_WEIGHT(1000), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "small_qkv",
+     .in = {ATT_CASE_SAMPLE(197, 384), ATT_CASE_WEIGHT(1152, 384), ATT_CASE_WEIGHT(1152), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "small_fc1",
+     WITH_GELU,
+     .in = {ATT_CASE_SAMPLE(197, 384), ATT_CASE_WEIGHT(1536, 384), ATT_CASE_WEIGHT(1536), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_linear = {
+    .name = "linear",
+    .attrs_size = sizeof(att_linear_attrs),
+    .help = "y = act(x W' + b) + r; act the identity or GELU",
+    .autocast_in = 1,
+    .autocast_cast = 1,
+    .autocast_out = 1,
+    .infer = linear_infer,
+    .backward = linear_backward,
+    .cost = linear_cost,
+    .absorb = linear_absorb,
+    ATT_CASES(linear_cases),
+};
+
+static att_status weight_grad_infer(att_infer *infer)
+{
+    static const char op[] = "linear_weight_grad";
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_require(infer, op, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, op, 1, "x", ATT_SAMPLE));
+    const att_desc *dy = &infer->in[0], *x = &infer->in[1];
+    if (dy->shape.rank < 1 || x->shape.rank < 1 || att_rule_rows(dy) != att_rule_rows(x))
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s and x %s must have equally many rows", op,
+                        ATT_SHOWN(dy), ATT_SHOWN(x));
+    int64_t outputs = att_rule_columns(dy), inputs = att_rule_columns(x);
+    if (att_shape_count(att_shape_of(outputs, inputs)) < 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: the result of dy %s and x %s is too large", op,
+                        ATT_SHOWN(dy), ATT_SHOWN(x));
+    att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(outputs, inputs));
+    att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(outputs));
+    return ATT_OK;
+}
+
+static void weight_grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->macs = (double)att_rule_columns(&in[1]) * (double)att_shape_count(in[0].shape);
+    cost->flops = 2 * cost->macs + (double)att_shape_count(in[0].shape);
+}
+
+static const att_op_case weight_grad_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 6), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2},
+    {.name = "row", .in = {ATT_CASE_SAMPLE(3), ATT_CASE_SAMPLE(7)}, .in_count = 2},
+    {.name = "three_axes", .in = {ATT_CASE_SAMPLE(3, 5, 33), ATT_CASE_SAMPLE(3, 5, 17)}, .in_count = 2},
+    {.name = "large_values", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 5, 16), ATT_CASE_SAMPLE(5, 16)}, .in_count = 2},
+    {.name = "demo_qkv", .in = {ATT_CASE_SAMPLE(50, 192), ATT_CASE_SAMPLE(50, 64)}, .in_count = 2, .bench = true},
+    {.name = "tiny_qkv", .in = {ATT_CASE_SAMPLE(197, 576), ATT_CASE_SAMPLE(197, 192)}, .in_count = 2, .bench = true},
+    {.name = "tiny_fc1", .in = {ATT_CASE_SAMPLE(197, 768), ATT_CASE_SAMPLE(197, 192)}, .in_count = 2, .bench = true},
+    {.name = "tiny_fc2", .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_SAMPLE(197, 768)}, .in_count = 2, .bench = true},
+    {.name = "small_fc1", .in = {ATT_CASE_SAMPLE(197, 1536), ATT_CASE_SAMPLE(197, 384)}, .in_count = 2, .bench = true},
+    {.name = "nine_heads", .in = {ATT_CASE_SAMPLE(768, 400), ATT_CASE_SAMPLE(768, 3600)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_linear_weight_grad = {
+    .name = "linear_weight_grad",
+    .help = "dW = dy' x, db = column sums of dy, over samples and rows",
+    .autocast_in = 3,
+    .autocast_cast = 3,
+    .infer = weight_grad_infer,
+    .cost = weight_grad_cost,
+    ATT_CASES(weight_grad_cases),
+};

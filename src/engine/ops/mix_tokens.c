@@ -1,0 +1,208 @@
+#include "base/core/error.h"
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/mixing_rule.h"
+#include "engine/ops/rule.h"
+
+enum { V, MAP, IN_COUNT };
+
+static att_status check_map(const att_infer *infer, const char *op, int i, int64_t tokens)
+{
+    const att_attention_attrs *attrs = infer->attrs;
+    return att_rule_require_shape(infer, op, i, "the map", ATT_SHARED, att_shape_of(attrs->heads, tokens, tokens));
+}
+
+static att_status mix_infer(att_infer *infer)
+{
+    static const char op[] = "mix_tokens";
+    const att_attention_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(att_mixing_check_rows(infer, op, V, "v", attrs->value_heads));
+    const int64_t *dims = infer->in[V].shape.dims;
+    ATT_TRY(check_map(infer, op, MAP, dims[0]));
+    att_rule_out(infer, infer->in[V].dtype, ATT_SAMPLE,
+                 att_shape_of(dims[0], dims[1] / attrs->value_heads * attrs->heads));
+    return ATT_OK;
+}
+
+static void mix_backward(att_backward *backward)
+{
+    att_graph *graph = att_backward_graph(backward);
+    const void *attrs = att_backward_attrs(backward);
+    att_value dy = att_backward_gradient(backward, 0);
+    if (att_backward_needs_gradient(backward, V)) {
+        att_value in[] = {dy, att_backward_in(backward, MAP)};
+        att_backward_add_gradient(backward, V, att_emit(graph, "mix_tokens_values_grad", attrs, in, 2, NULL));
+    }
+    if (att_backward_needs_gradient(backward, MAP)) {
+        att_value in[] = {dy, att_backward_in(backward, V)};
+        att_backward_add_gradient(backward, MAP, att_emit(graph, "mix_tokens_map_grad", attrs, in, 2, NULL));
+    }
+}
+
+/* y: [N, H e] */
+static void cost_of(const att_desc *y, att_cost *cost)
+{
+    cost->macs = (double)att_shape_count(y->shape) * (double)y->shape.dims[0];
+    cost->flops = 2 * cost->macs;
+}
+
+static void mix_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost_of(&out[0], cost);
+}
+
+#define MAP_OF(h, n) ATT_CASE_DRAWN(ATT_SHARED, 0.1, 0, h, n, n)
+static const att_op_case mix_cases[] = {
+    {.name = "odd",
+     MIXING(2, 2, 1, 2, 3),
+     .in = {ATT_CASE_SAMPLE(7, 6), MAP_OF(2, 7)},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "shared_values",
+     MIXING(3, 1, 0, 2, 2),
+     .in = {ATT_CASE_SAMPLE(4, 5), MAP_OF(3, 4)},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "grouped_values",
+     MIXING(6, 2, 2, 9, 7),
+     .in = {ATT_CASE_SAMPLE(65, 38), MAP_OF(6, 65)},
+     .in_count = IN_COUNT},
+    {.name = "one_token",
+     MIXING(2, 1, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(1, 3), ATT_CASE_SHARED(2, 1, 1)},
+     .in_count = IN_COUNT},
+    {.name = "many_tokens",
+     MIXING(1, 1, 0, 17, 11),
+     .in = {ATT_CASE_SAMPLE(187, 33), MAP_OF(1, 187)},
+     .in_count = IN_COUNT},
+    {.name = "small",
+     MIXING(6, 6, 0, 14, 14),
+     .in = {ATT_CASE_SAMPLE(196, 384), MAP_OF(6, 196)},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "cordonnier",
+     MIXING(9, 1, 0, 16, 16),
+     .in = {ATT_CASE_SAMPLE(256, 400), MAP_OF(9, 256)},
+     .in_count = IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_mix_tokens = {
+    .name = "mix_tokens",
+    .attrs_size = sizeof(att_attention_attrs),
+    .help = "o_i = sum_j a_ij v_j, per head; a is the same for all samples",
+    .autocast_in = 1u << V,
+    .autocast_out = 1,
+    .infer = mix_infer,
+    .backward = mix_backward,
+    .in_training = att_mixing_in_training,
+    .cost = mix_cost,
+    ATT_CASES(mix_cases),
+};
+
+static att_status values_grad_infer(att_infer *infer)
+{
+    static const char op[] = "mix_tokens_values_grad";
+    const att_attention_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(att_mixing_check_rows(infer, op, 0, "dy", attrs->heads));
+    const int64_t *dims = infer->in[0].shape.dims;
+    ATT_TRY(check_map(infer, op, MAP, dims[0]));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE,
+                 att_shape_of(dims[0], dims[1] / attrs->heads * attrs->value_heads));
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost_of(&in[0], cost);
+}
+
+static const att_op_case values_grad_cases[] = {
+    {.name = "odd", MIXING(2, 2, 1, 2, 3), .in = {ATT_CASE_SAMPLE(7, 6), MAP_OF(2, 7)}, .in_count = IN_COUNT},
+    {.name = "grouped_values",
+     MIXING(6, 2, 2, 9, 7),
+     .in = {ATT_CASE_SAMPLE(65, 114), MAP_OF(6, 65)},
+     .in_count = IN_COUNT},
+    {.name = "one_token",
+     MIXING(2, 1, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(1, 6), ATT_CASE_SHARED(2, 1, 1)},
+     .in_count = IN_COUNT},
+    {.name = "many_tokens",
+     MIXING(1, 1, 0, 17, 11),
+     .in = {ATT_CASE_SAMPLE(187, 33), MAP_OF(1, 187)},
+     .in_count = IN_COUNT},
+    {.name = "small",
+     MIXING(6, 6, 0, 14, 14),
+     .in = {ATT_CASE_SAMPLE(196, 384), MAP_OF(6, 196)},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "cordonnier",
+     MIXING(9, 1, 0, 16, 16),
+     .in = {ATT_CASE_SAMPLE(256, 3600), MAP_OF(9, 256)},
+     .in_count = IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_mix_tokens_values_grad = {
+    .name = "mix_tokens_values_grad",
+    .attrs_size = sizeof(att_attention_attrs),
+    .help = "dv_j = sum_i a_ij do_i, summed over the heads that share a value",
+    .autocast_in = 1u << 0,
+    .autocast_out = 1,
+    .infer = values_grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(values_grad_cases),
+};
+
+static att_status map_grad_infer(att_infer *infer)
+{
+    static const char op[] = "mix_tokens_map_grad";
+    const att_attention_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(att_mixing_check_rows(infer, op, 0, "dy", attrs->heads));
+    const int64_t *dims = infer->in[0].shape.dims;
+    ATT_TRY(att_rule_require_shape(infer, op, 1, "v", ATT_SAMPLE,
+                                   att_shape_of(dims[0], dims[1] / attrs->heads * attrs->value_heads)));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, att_shape_of(attrs->heads, dims[0], dims[0]));
+    return ATT_OK;
+}
+
+static const att_op_case map_grad_cases[] = {
+    {.name = "odd", MIXING(2, 2, 1, 2, 3), .in = {ATT_CASE_SAMPLE(7, 6), ATT_CASE_SAMPLE(7, 6)}, .in_count = IN_COUNT},
+    {.name = "grouped_values",
+     MIXING(6, 2, 2, 9, 7),
+     .in = {ATT_CASE_SAMPLE(65, 114), ATT_CASE_SAMPLE(65, 38)},
+     .in_count = IN_COUNT},
+    {.name = "one_token",
+     MIXING(2, 1, 0, 1, 1),
+     .in = {ATT_CASE_SAMPLE(1, 6), ATT_CASE_SAMPLE(1, 3)},
+     .in_count = IN_COUNT},
+    {.name = "many_tokens",
+     MIXING(1, 1, 0, 17, 11),
+     .in = {ATT_CASE_SAMPLE(187, 33), ATT_CASE_SAMPLE(187, 33)},
+     .in_count = IN_COUNT},
+    {.name = "small",
+     MIXING(6, 6, 0, 14, 14),
+     .in = {ATT_CASE_SAMPLE(196, 384), ATT_CASE_SAMPLE(196, 384)},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "cordonnier",
+     MIXING(9, 1, 0, 16, 16),
+     .in = {ATT_CASE_SAMPLE(256, 3600), ATT_CASE_SAMPLE(256, 400)},
+     .in_count = IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_mix_tokens_map_grad = {
+    .name = "mix_tokens_map_grad",
+    .attrs_size = sizeof(att_attention_attrs),
+    .help = "da_ij = do_i . v_j, summed over the samples",
+    .autocast_in = 3,
+    .infer = map_grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(map_grad_cases),
+};

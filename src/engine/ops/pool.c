@@ -1,0 +1,232 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/pool.h"
+#include "engine/ops/rule.h"
+#include "engine/ops/window.h"
+
+static att_value emit_pool(att_graph *graph, const char *op, att_value x, const att_pool_options *given)
+{
+    att_pool_options options = given ? *given : (att_pool_options){0};
+    att_pool_attrs attrs = {.kernel = options.kernel,
+                            .stride = options.stride == 0 ? options.kernel : options.stride,
+                            .padding = options.padding,
+                            .ceil = options.ceil,
+                            .count_padding = options.count_padding};
+    return att_emit(graph, op, &attrs, &x, 1, NULL);
+}
+
+att_value att_max_pool(att_graph *graph, att_value x, const att_pool_options *options)
+{
+    return emit_pool(graph, "max_pool", x, options);
+}
+
+att_value att_avg_pool(att_graph *graph, att_value x, const att_pool_options *options)
+{
+    return emit_pool(graph, "avg_pool", x, options);
+}
+
+static att_status infer_pool(att_infer *infer, const char *op)
+{
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "x", ATT_SAMPLE, 3));
+    const att_shape *x = &infer->in[0].shape;
+    int64_t to[2];
+    ATT_TRY(att_pool_size(infer, op, x->dims, to));
+    att_shape shape = att_shape_of(to[0], to[1], x->dims[2]);
+    if (att_shape_count(shape) < 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: the result of x %s is too large", op,
+                        ATT_SHOWN(&infer->in[0]));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
+    return ATT_OK;
+}
+
+/* The output is x, a map of `size` with dy's channels. Checks that pooling x gives the shape of dy. */
+static att_status infer_pool_grad(att_infer *infer, const char *op, const int64_t size[2])
+{
+    const int64_t *dy = infer->in[0].shape.dims;
+    int64_t to[2];
+    ATT_TRY(att_pool_size(infer, op, size, to));
+    att_shape x = att_shape_of(size[0], size[1], dy[2]);
+    if (dy[0] != to[0] || dy[1] != to[1] || att_shape_count(x) < 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy must be %lld x %lld, not %s", op, (long long)to[0],
+                        (long long)to[1], ATT_SHOWN(&infer->in[0]));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
+    return ATT_OK;
+}
+
+static void pool_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in;
+    double kernel = ((const att_pool_attrs *)attrs)->kernel;
+    cost->flops = (double)att_shape_count(out->shape) * kernel * kernel;
+}
+
+static void pool_grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out;
+    double kernel = ((const att_pool_attrs *)attrs)->kernel;
+    cost->flops = (double)att_shape_count(in->shape) * kernel * kernel;
+}
+
+/* --- maximum ------------------------------------------------------------------------------------------------------ */
+
+static att_status max_pool_infer(att_infer *infer)
+{
+    return infer_pool(infer, "max_pool");
+}
+
+static void max_pool_backward(att_backward *backward)
+{
+    att_value in[] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0)};
+    att_backward_add_gradient(
+        backward, 0,
+        att_emit(att_backward_graph(backward), "max_pool_grad", att_backward_attrs(backward), in, 2, NULL));
+}
+
+#define POOL(k, s, p) .kernel = (k), .stride = (s), .padding = (p)
+#define PLAIN(k, s, p) ATT_CASE_ATTRS(pool, POOL(k, s, p))
+#define CEIL(k, s, p) ATT_CASE_ATTRS(pool, POOL(k, s, p), .ceil = true)
+static const att_op_case max_pool_cases[] = {
+    {.name = "odd", PLAIN(3, 2, 1), .in = {ATT_CASE_SAMPLE(5, 7, 3)}, .in_count = 1, .gradient = true},
+    {.name = "even", PLAIN(3, 2, 1), .in = {ATT_CASE_SAMPLE(6, 8, 19)}, .in_count = 1},
+    {.name = "apart", PLAIN(2, 2, 0), .in = {ATT_CASE_SAMPLE(5, 4, 33)}, .in_count = 1, .gradient = true},
+    {.name = "ceil", CEIL(3, 2, 0), .in = {ATT_CASE_SAMPLE(6, 4, 5)}, .in_count = 1, .gradient = true},
+    {.name = "no_window_behind", CEIL(2, 2, 1), .in = {ATT_CASE_SAMPLE(3, 4, 5)}, .in_count = 1},
+    {.name = "one_pixel", PLAIN(3, 2, 1), .in = {ATT_CASE_SAMPLE(1, 1, 17)}, .in_count = 1},
+    {.name = "gaps", PLAIN(1, 2, 0), .in = {ATT_CASE_SAMPLE(5, 6, 4)}, .in_count = 1, .gradient = true},
+    {.name = "equal_elements", PLAIN(3, 1, 1), .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 2, 4, 4, 18)}, .in_count = 1},
+    {.name = "resnet50", PLAIN(3, 2, 1), .in = {ATT_CASE_SAMPLE(112, 112, 64)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_max_pool = {
+    .name = "max_pool",
+    .attrs_size = sizeof(att_pool_attrs),
+    .help = "y: the maximum of each kernel x kernel window of x, per channel",
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = max_pool_infer,
+    .backward = max_pool_backward,
+    .cost = pool_cost,
+    ATT_CASES(max_pool_cases),
+};
+
+static att_status max_pool_grad_infer(att_infer *infer)
+{
+    static const char op[] = "max_pool_grad";
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, op, 1, "x", ATT_SAMPLE, 3));
+    ATT_TRY(infer_pool_grad(infer, op, infer->in[1].shape.dims));
+    if (!att_shape_equal(infer->out[0].shape, infer->in[1].shape))
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s and x %s must have equally many channels", op,
+                        ATT_SHOWN(&infer->in[0]), ATT_SHOWN(&infer->in[1]));
+    return ATT_OK;
+}
+
+static const att_op_case max_pool_grad_cases[] = {
+    {.name = "odd", PLAIN(3, 2, 1), .in = {ATT_CASE_SAMPLE(3, 4, 3), ATT_CASE_SAMPLE(5, 7, 3)}, .in_count = 2},
+    {.name = "even", PLAIN(3, 2, 1), .in = {ATT_CASE_SAMPLE(3, 4, 19), ATT_CASE_SAMPLE(6, 8, 19)}, .in_count = 2},
+    {.name = "ceil", CEIL(3, 2, 0), .in = {ATT_CASE_SAMPLE(3, 2, 33), ATT_CASE_SAMPLE(6, 4, 33)}, .in_count = 2},
+    {.name = "gaps", PLAIN(1, 2, 0), .in = {ATT_CASE_SAMPLE(3, 3, 4), ATT_CASE_SAMPLE(5, 6, 4)}, .in_count = 2},
+    {.name = "equal_elements",
+     PLAIN(3, 1, 1),
+     .in = {ATT_CASE_SAMPLE(4, 4, 18), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 2, 4, 4, 18)},
+     .in_count = 2},
+    {.name = "resnet50",
+     PLAIN(3, 2, 1),
+     .in = {ATT_CASE_SAMPLE(56, 56, 64), ATT_CASE_SAMPLE(112, 112, 64)},
+     .in_count = 2,
+     .bench = true},
+};
+
+const att_op att_op_max_pool_grad = {
+    .name = "max_pool_grad",
+    .attrs_size = sizeof(att_pool_attrs),
+    .help = "dx: dy, added where the first maximum of its window is",
+    .autocast_in = 3,
+    .autocast_out = 1,
+    .infer = max_pool_grad_infer,
+    .cost = pool_grad_cost,
+    ATT_CASES(max_pool_grad_cases),
+};
+
+/* --- average ------------------------------------------------------------------------------------------------------ */
+
+static att_status avg_pool_infer(att_infer *infer)
+{
+    return infer_pool(infer, "avg_pool");
+}
+
+static void avg_pool_backward(att_backward *backward)
+{
+    att_pool_attrs attrs = *(const att_pool_attrs *)att_backward_attrs(backward);
+    att_shape x = att_backward_in_desc(backward, 0).shape;
+    attrs.height = (int32_t)x.dims[0];
+    attrs.width = (int32_t)x.dims[1];
+    att_value dy = att_backward_gradient(backward, 0);
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "avg_pool_grad", &attrs, &dy, 1, NULL));
+}
+
+#define COUNTED(k, s, p) ATT_CASE_ATTRS(pool, POOL(k, s, p), .ceil = true, .count_padding = true)
+static const att_op_case avg_pool_cases[] = {
+    {.name = "odd", PLAIN(3, 2, 1), .in = {ATT_CASE_SAMPLE(5, 7, 3)}, .in_count = 1, .gradient = true},
+    {.name = "counted", COUNTED(3, 2, 1), .in = {ATT_CASE_SAMPLE(6, 4, 19)}, .in_count = 1, .gradient = true},
+    {.name = "ceil", CEIL(2, 2, 0), .in = {ATT_CASE_SAMPLE(5, 4, 5)}, .in_count = 1, .gradient = true},
+    {.name = "one_pixel", PLAIN(3, 2, 1), .in = {ATT_CASE_SAMPLE(1, 1, 17)}, .in_count = 1},
+    {.name = "large_values", PLAIN(2, 2, 0), .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 4, 4, 33)}, .in_count = 1},
+    {.name = "resnet50d", CEIL(2, 2, 0), .in = {ATT_CASE_SAMPLE(56, 56, 256)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_avg_pool = {
+    .name = "avg_pool",
+    .attrs_size = sizeof(att_pool_attrs),
+    .help = "y: the mean of each kernel x kernel window of x, per channel",
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = avg_pool_infer,
+    .backward = avg_pool_backward,
+    .cost = pool_cost,
+    ATT_CASES(avg_pool_cases),
+};
+
+static att_status avg_pool_grad_infer(att_infer *infer)
+{
+    static const char op[] = "avg_pool_grad";
+    const att_pool_attrs *attrs = infer->attrs;
+    const int64_t size[2] = {attrs->height, attrs->width};
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
+    return infer_pool_grad(infer, op, size);
+}
+
+#define OF(h, w) .height = (h), .width = (w)
+static const att_op_case avg_pool_grad_cases[] = {
+    {.name = "odd", ATT_CASE_ATTRS(pool, POOL(3, 2, 1), OF(5, 7)), .in = {ATT_CASE_SAMPLE(3, 4, 3)}, .in_count = 1},
+    {.name = "counted",
+     ATT_CASE_ATTRS(pool, POOL(3, 2, 1), OF(6, 4), .ceil = true, .count_padding = true),
+     .in = {ATT_CASE_SAMPLE(4, 3, 19)},
+     .in_count = 1},
+    {.name = "ceil",
+     ATT_CASE_ATTRS(pool, POOL(2, 2, 0), OF(5, 4), .ceil = true),
+     .in = {ATT_CASE_SAMPLE(3, 2, 33)},
+     .in_count = 1},
+    {.name = "resnet50d",
+     ATT_CASE_ATTRS(pool, POOL(2, 2, 0), OF(56, 56)),
+     .in = {ATT_CASE_SAMPLE(28, 28, 256)},
+     .in_count = 1,
+     .bench = true},
+};
+
+const att_op att_op_avg_pool_grad = {
+    .name = "avg_pool_grad",
+    .attrs_size = sizeof(att_pool_attrs),
+    .help = "dx: dy over the number of elements of its window, added to each of them",
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = avg_pool_grad_infer,
+    .cost = pool_grad_cost,
+    ATT_CASES(avg_pool_grad_cases),
+};

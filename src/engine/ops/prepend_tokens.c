@@ -1,0 +1,54 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_prepend_tokens(att_graph *graph, att_value tokens, att_value x)
+{
+    att_value in[2] = {tokens, x};
+    return att_emit(graph, "prepend_tokens", NULL, in, 2, NULL);
+}
+
+static att_status infer_tokens(att_infer *infer)
+{
+    static const char op[] = "prepend_tokens";
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_require(infer, op, 0, "tokens", ATT_SHARED));
+    ATT_TRY(att_rule_require_rank(infer, op, 1, "x", ATT_SAMPLE, 2));
+    int64_t n = infer->in[1].shape.dims[0], c = infer->in[1].shape.dims[1];
+    int64_t count = att_shape_count(infer->in[0].shape);
+    if (count % c)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: tokens %s must be whole rows of %lld, as x %s has", op,
+                        ATT_SHOWN(&infer->in[0]), (long long)c, ATT_SHOWN(&infer->in[1]));
+    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, att_shape_of(count / c + n, c));
+    return ATT_OK;
+}
+
+static void backward_of_tokens(att_backward *backward)
+{
+    att_graph *graph = att_backward_graph(backward);
+    att_value dy = att_backward_gradient(backward, 0);
+    att_shape x = att_backward_in_desc(backward, 1).shape;
+    int count = (int)(att_shape_count(att_backward_in_desc(backward, 0).shape) / x.dims[1]);
+    if (att_backward_needs_gradient(backward, 0))
+        att_rule_add_sum(backward, 0, att_slice_tokens(graph, dy, 0, count), 2);
+    if (att_backward_needs_gradient(backward, 1))
+        att_backward_add_gradient(backward, 1, att_slice_tokens(graph, dy, count, (int)x.dims[0]));
+}
+
+static const att_op_case cases[] = {
+    {.name = "class_token", .in = {ATT_CASE_SHARED(1, 1, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2, .gradient = true},
+    {.name = "three_tokens", .in = {ATT_CASE_SHARED(3, 7), ATT_CASE_SAMPLE(1, 7)}, .in_count = 2, .gradient = true},
+    {.name = "demo", .in = {ATT_CASE_SHARED(1, 1, 64), ATT_CASE_SAMPLE(49, 64)}, .in_count = 2, .bench = true},
+    {.name = "tiny", .in = {ATT_CASE_SHARED(1, 1, 192), ATT_CASE_SAMPLE(196, 192)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_prepend_tokens = {
+    .name = "prepend_tokens",
+    .help = "y [T + N, C]: shared tokens before those of x [N, C]",
+    .infer = infer_tokens,
+    .backward = backward_of_tokens,
+    .cost = att_rule_copy_cost,
+    ATT_CASES(cases),
+};

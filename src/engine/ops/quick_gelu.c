@@ -1,0 +1,84 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_quick_gelu(att_graph *graph, att_value x)
+{
+    return att_emit(graph, "quick_gelu", NULL, &x, 1, NULL);
+}
+
+static att_status quick_gelu_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "quick_gelu", 1));
+    ATT_TRY(att_rule_require(infer, "quick_gelu", 0, "x", ATT_SAMPLE));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+static void quick_gelu_backward(att_backward *backward)
+{
+    att_value in[2] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0)};
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "quick_gelu_grad", NULL, in, 2, NULL));
+}
+
+/* An exponential costs about 8 operations. */
+static void quick_gelu_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 12 * (double)att_shape_count(out->shape);
+}
+
+static const att_op_case quick_gelu_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "scalar", .in = {ATT_CASE_SCALAR}, .in_count = 1},
+    {.name = "tails", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 33)}, .in_count = 1},
+    {.name = "large_values", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33)}, .in_count = 1},
+    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 768)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_quick_gelu = {
+    .name = "quick_gelu",
+    .help = "y = x s, s = 1 / (1 + exp(-1.702 x))",
+    .flags = ATT_OP_RECOMPUTE,
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = quick_gelu_infer,
+    .backward = quick_gelu_backward,
+    .cost = quick_gelu_cost,
+    ATT_CASES(quick_gelu_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "quick_gelu_grad", 2));
+    ATT_TRY(att_rule_require(infer, "quick_gelu_grad", 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, "quick_gelu_grad", 1, "x", ATT_SAMPLE, 0));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 17 * (double)att_shape_count(out->shape);
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2},
+    {.name = "tails", .in = {ATT_CASE_SAMPLE(9, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 33)}, .in_count = 2},
+    {.name = "large_values", .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33)}, .in_count = 2},
+    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 768), ATT_CASE_SAMPLE(197, 768)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_quick_gelu_grad = {
+    .name = "quick_gelu_grad",
+    .help = "dx = dy s (1 + 1.702 x (1 - s)), s = 1 / (1 + exp(-1.702 x))",
+    .autocast_in = 3,
+    .autocast_out = 1,
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

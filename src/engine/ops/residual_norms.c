@@ -1,0 +1,53 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/residual_norms.h"
+#include "engine/ops/rule.h"
+
+att_value att_residual_norms(att_graph *graph, att_value x, bool median)
+{
+    const att_centre_attrs attrs = {median};
+    return att_emit(graph, "residual_norms", &attrs, &x, 1, NULL);
+}
+
+static att_status norms_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "residual_norms", 1));
+    ATT_TRY(att_rule_require_rank(infer, "residual_norms", 0, "x", ATT_SAMPLE, 2));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(ATT_RESIDUAL_NORMS));
+    return ATT_OK;
+}
+
+static void norms_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out;
+    double passes = ((const att_centre_attrs *)attrs)->median ? 2 * 32 : 1; /* median: one comparison per bit */
+    cost->flops = (7 + passes) * (double)att_shape_count(in->shape);
+}
+
+#define MEDIAN ATT_CASE_ATTRS(centre, true)
+static const att_op_case norms_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "one_token", .in = {ATT_CASE_SAMPLE(1, 33)}, .in_count = 1},
+    {.name = "one_channel", .in = {ATT_CASE_SAMPLE(9, 1)}, .in_count = 1},
+    {.name = "shifted", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 30, 17, 40)}, .in_count = 1},
+    {.name = "median_odd", MEDIAN, .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "median_even", MEDIAN, .in = {ATT_CASE_SAMPLE(6, 35)}, .in_count = 1},
+    {.name = "median_one_token", MEDIAN, .in = {ATT_CASE_SAMPLE(1, 3)}, .in_count = 1},
+    {.name = "median_shifted", MEDIAN, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 30, 17, 40)}, .in_count = 1},
+    {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 64)}, .in_count = 1, .bench = true},
+    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 384)}, .in_count = 1, .bench = true},
+    {.name = "median_small", MEDIAN, .in = {ATT_CASE_SAMPLE(197, 384)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_residual_norms = {
+    .name = "residual_norms",
+    .attrs_size = sizeof(att_centre_attrs),
+    .help = "|X|_1, |X|_inf, |X|_F of the tokens X [N, C], and the same of X - 1 mean(X)', or of X - 1 median(X)'",
+    .autocast_in = 1,
+    .infer = norms_infer,
+    .cost = norms_cost,
+    ATT_CASES(norms_cases),
+};

@@ -1,0 +1,128 @@
+#include <attscope/ops.h>
+
+#include <math.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rms_norm.h"
+#include "engine/ops/rule.h"
+
+enum { X, GAMMA, IN_COUNT };
+enum { GRAD_DY, GRAD_X, GRAD_GAMMA, GRAD_RSTD, GRAD_IN_COUNT };
+
+att_value att_rms_norm(att_graph *graph, att_value x, att_value gamma, double eps)
+{
+    att_rms_norm_attrs attrs = {.eps = eps};
+    att_value in[IN_COUNT] = {x, gamma};
+    return att_emit(graph, "rms_norm", &attrs, in, IN_COUNT, NULL);
+}
+
+static att_status rms_norm_infer(att_infer *infer)
+{
+    static const char op[] = "rms_norm";
+    const att_rms_norm_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
+    ATT_TRY(att_rule_require_vector(infer, op, GAMMA, "gamma", X));
+    if (!isfinite(attrs->eps) || attrs->eps <= 0)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
+    const att_desc *x = &infer->in[X];
+    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
+    att_rule_out(infer, x->dtype, ATT_SAMPLE, att_rule_reduced_shape(x));
+    return ATT_OK;
+}
+
+static void rms_norm_backward(att_backward *backward)
+{
+    att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
+                                   att_backward_in(backward, GAMMA), att_backward_out(backward, 1)};
+    att_value out[2];
+    att_emit(att_backward_graph(backward), "rms_norm_grad", NULL, in, GRAD_IN_COUNT, out);
+    for (int i = X; i <= GAMMA; i++)
+        if (att_backward_needs_gradient(backward, i))
+            att_backward_add_gradient(backward, i, out[i]);
+}
+
+/* Mean square: 2 operations per element; normalise and scale: 2. */
+static void rms_norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 4 * (double)att_shape_count(in[X].shape);
+}
+
+#define EPS ATT_CASE_ATTRS(rms_norm, .eps = 1e-6)
+#define VECTOR(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c)
+static const att_op_case rms_norm_cases[] = {
+    {.name = "odd",
+     ATT_CASE_ATTRS(rms_norm, .eps = 0.02),
+     .in = {ATT_CASE_SAMPLE(5, 7), VECTOR(7)},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "row",
+     ATT_CASE_ATTRS(rms_norm, .eps = 0.02),
+     .in = {ATT_CASE_SAMPLE(9), VECTOR(9)},
+     .in_count = IN_COUNT,
+     .gradient = true},
+    {.name = "one_column", EPS, .in = {ATT_CASE_SAMPLE(3, 1), VECTOR(1)}, .in_count = IN_COUNT},
+    {.name = "zeros", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 4, 33), VECTOR(33)}, .in_count = IN_COUNT},
+    {.name = "large_values", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 4, 65), VECTOR(65)}, .in_count = IN_COUNT},
+    {.name = "three_axes", EPS, .in = {ATT_CASE_SAMPLE(2, 3, 17), VECTOR(17)}, .in_count = IN_COUNT},
+    {.name = "swin_tiny", EPS, .in = {ATT_CASE_SAMPLE(49, 96), VECTOR(96)}, .in_count = IN_COUNT, .bench = true},
+    {.name = "tiny", EPS, .in = {ATT_CASE_SAMPLE(197, 192), VECTOR(192)}, .in_count = IN_COUNT, .bench = true},
+};
+
+const att_op att_op_rms_norm = {
+    .name = "rms_norm",
+    .attrs_size = sizeof(att_rms_norm_attrs),
+    .help = "y = x / sqrt(mean(x^2) + eps) gamma, over the last axis",
+    .flags = ATT_OP_RECOMPUTE,
+    .autocast_out = 1,
+    .infer = rms_norm_infer,
+    .backward = rms_norm_backward,
+    .cost = rms_norm_cost,
+    ATT_CASES(rms_norm_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "rms_norm_grad";
+    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
+    const att_desc *x = &infer->in[GRAD_X];
+    ATT_TRY(att_rule_require_shape(infer, op, GRAD_RSTD, "rstd", ATT_SAMPLE, att_rule_reduced_shape(x)));
+    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
+    att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(att_rule_columns(x)));
+    return ATT_OK;
+}
+
+/* Sum of products: 4 operations per element; dx: 5; dgamma: 3. */
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 12 * (double)att_shape_count(in[GRAD_X].shape);
+}
+
+/* rstd is drawn independently of x; the formula holds for any values. */
+#define GRAD_IN(n, c) \
+    ATT_CASE_SAMPLE(n, c), ATT_CASE_SAMPLE(n, c), VECTOR(c), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.8, n, 1)
+static const att_op_case grad_cases[] = {
+    {.name = "odd", .in = {GRAD_IN(5, 7)}, .in_count = GRAD_IN_COUNT},
+    {.name = "one_column", .in = {GRAD_IN(3, 1)}, .in_count = GRAD_IN_COUNT},
+    {.name = "wide", .in = {GRAD_IN(6, 65)}, .in_count = GRAD_IN_COUNT},
+    {.name = "row",
+     .in = {ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), VECTOR(9), ATT_CASE_SAMPLE(1)},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "swin_tiny", .in = {GRAD_IN(49, 96)}, .in_count = GRAD_IN_COUNT, .bench = true},
+    {.name = "tiny", .in = {GRAD_IN(197, 192)}, .in_count = GRAD_IN_COUNT, .bench = true},
+};
+
+const att_op att_op_rms_norm_grad = {
+    .name = "rms_norm_grad",
+    .help = "dx = rstd (g - n mean(g n)), g = dy gamma, n = x rstd; dgamma",
+    .autocast_in = 1,
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

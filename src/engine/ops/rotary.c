@@ -1,0 +1,154 @@
+#include "engine/ops/rotary.h"
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+enum { X, TABLE, IN_COUNT };
+enum { GRAD_DY, GRAD_TABLE, GRAD_X, GRAD_IN_COUNT };
+
+att_value att_rotary(att_graph *graph, att_value x, att_value table, const att_rotary_options *options)
+{
+    att_rotary_attrs attrs = {.heads = options->heads, .prefix = options->prefix, .halves = options->halves};
+    att_value in[IN_COUNT] = {x, table};
+    return att_emit(graph, "rotary", &attrs, in, IN_COUNT, NULL);
+}
+
+static att_status check_table(const att_infer *infer, const char *op)
+{
+    const att_desc *x = &infer->in[X], *table = &infer->in[TABLE];
+    const att_rotary_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_require(infer, op, TABLE, "table", ATT_SHARED));
+    if (table->shape.rank != 2 && table->shape.rank != 3)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: table %s must have 2 or 3 axes", op, ATT_SHOWN(table));
+    att_rotary_shape shape = att_rotary_shape_of(x, table);
+    if (shape.width % 2)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: the last axis of table %s must be even", op,
+                        ATT_SHOWN(table));
+    if (attrs->prefix < 0 || table->shape.dims[0] != shape.tokens - attrs->prefix)
+        return att_fail(infer->context, ATT_ERR_MISMATCH,
+                        "%s: table %s must have a row for each token of x %s but the first %d", op, ATT_SHOWN(table),
+                        ATT_SHOWN(x), (int)attrs->prefix);
+    if (attrs->heads < 1 || attrs->heads > shape.columns / shape.width)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d heads of table %s do not fit into the rows of x %s",
+                        op, (int)attrs->heads, ATT_SHOWN(table), ATT_SHOWN(x));
+    if (attrs->heads % shape.entries)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT,
+                        "%s: %d heads must be a multiple of the %lld heads of table %s", op, (int)attrs->heads,
+                        (long long)shape.entries, ATT_SHOWN(table));
+    return ATT_OK;
+}
+
+static att_status rotary_infer(att_infer *infer)
+{
+    static const char op[] = "rotary";
+    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 2));
+    ATT_TRY(check_table(infer, op));
+    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
+    return ATT_OK;
+}
+
+/* x is read for the gradient of the table only. */
+static void rotary_backward(att_backward *backward)
+{
+    bool learned = att_backward_needs_gradient(backward, TABLE);
+    att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, TABLE),
+                                   learned ? att_backward_in(backward, X) : ATT_NONE};
+    att_value out[IN_COUNT];
+    att_emit(att_backward_graph(backward), "rotary_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
+    for (int i = X; i <= TABLE; i++)
+        if (att_backward_needs_gradient(backward, i))
+            att_backward_add_gradient(backward, i, out[i]);
+}
+
+/* Elements of x that are turned. */
+static double turned(const att_desc *table, const void *attrs)
+{
+    int64_t width = att_rule_columns(table);
+    return (double)table->shape.dims[0] * (double)width * ((const att_rotary_attrs *)attrs)->heads;
+}
+
+static void rotary_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out;
+    cost->flops = 3 * turned(&in[TABLE], attrs);
+}
+
+#define HEADS(heads_, prefix_) ATT_CASE_ATTRS(rotary, .heads = (heads_), .prefix = (prefix_))
+#define HALVES(heads_, prefix_) ATT_CASE_ATTRS(rotary, .heads = (heads_), .prefix = (prefix_), .halves = 1)
+#define IN(...) .in = {__VA_ARGS__}, .in_count = IN_COUNT
+static const att_op_case rotary_cases[] = {
+    {.name = "learned_halves", HALVES(2, 0), IN(ATT_CASE_SAMPLE(3, 14), ATT_CASE_SHARED(3, 2, 6)), .gradient = true},
+    {.name = "learned", HEADS(4, 1), IN(ATT_CASE_SAMPLE(4, 24), ATT_CASE_SHARED(3, 2, 4)), .gradient = true},
+    {.name = "packed", HEADS(4, 1), IN(ATT_CASE_SAMPLE(5, 24), ATT_CASE_SHARED(4, 4)), .gradient = true},
+    {.name = "packed_halves", HALVES(4, 1), IN(ATT_CASE_SAMPLE(5, 38), ATT_CASE_SHARED(4, 6)), .gradient = true},
+    {.name = "one_pair", HEADS(1, 0), IN(ATT_CASE_SAMPLE(1, 2), ATT_CASE_SHARED(1, 2))},
+    {.name = "wide", HEADS(2, 2), IN(ATT_CASE_SAMPLE(7, 200), ATT_CASE_SHARED(5, 70))},
+    {.name = "wide_halves", HALVES(2, 2), IN(ATT_CASE_SAMPLE(7, 200), ATT_CASE_SHARED(5, 70))},
+    {.name = "wide_learned", HEADS(6, 0), IN(ATT_CASE_SAMPLE(7, 500), ATT_CASE_SHARED(7, 3, 72))},
+    {.name = "wide_learned_halves", HALVES(6, 0), IN(ATT_CASE_SAMPLE(7, 500), ATT_CASE_SHARED(7, 3, 72))},
+    {.name = "small", HEADS(12, 1), IN(ATT_CASE_SAMPLE(197, 1152), ATT_CASE_SHARED(196, 64)), .bench = true},
+    {.name = "small_halves", HALVES(12, 1), IN(ATT_CASE_SAMPLE(197, 1152), ATT_CASE_SHARED(196, 64)), .bench = true},
+    {.name = "small_learned", HEADS(12, 1), IN(ATT_CASE_SAMPLE(197, 1152), ATT_CASE_SHARED(196, 6, 64)), .bench = true},
+};
+
+const att_op att_op_rotary = {
+    .name = "rotary",
+    .help = "pairs of channels of the first heads of x, turned by the angles of a table",
+    .attrs_size = sizeof(att_rotary_attrs),
+    .infer = rotary_infer,
+    .backward = rotary_backward,
+    .cost = rotary_cost,
+    .autocast_in = 1 << X,
+    .autocast_out = 1,
+    ATT_CASES(rotary_cases),
+};
+
+/* Without x there is no gradient of the table. */
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "rotary_grad";
+    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require_rank(infer, op, GRAD_DY, "dy", ATT_SAMPLE, 2));
+    ATT_TRY(check_table(infer, op));
+    const att_desc *dy = &infer->in[GRAD_DY], *table = &infer->in[GRAD_TABLE];
+    att_rule_out(infer, dy->dtype, ATT_SAMPLE, dy->shape);
+    if (!att_desc_present(&infer->in[GRAD_X]))
+        return ATT_OK;
+    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    att_rule_out(infer, dy->dtype, ATT_SUMMED, table->shape);
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out;
+    double count = turned(&in[GRAD_TABLE], attrs);
+    cost->flops = (att_desc_present(&in[GRAD_X]) ? 7 : 3) * count;
+}
+
+#define LEARNED(n, c, ...) .in = {ATT_CASE_SAMPLE(n, c), __VA_ARGS__, ATT_CASE_SAMPLE(n, c)}, .in_count = GRAD_IN_COUNT
+#define FIXED(n, c, ...) .in = {ATT_CASE_SAMPLE(n, c), __VA_ARGS__, ATT_CASE_ABSENT}, .in_count = GRAD_IN_COUNT
+static const att_op_case grad_cases[] = {
+    {.name = "learned_halves", HALVES(2, 0), LEARNED(3, 14, ATT_CASE_SHARED(3, 2, 6))},
+    {.name = "learned", HEADS(4, 1), LEARNED(4, 24, ATT_CASE_SHARED(3, 2, 4))},
+    {.name = "packed", HEADS(4, 1), FIXED(5, 24, ATT_CASE_SHARED(4, 4))},
+    {.name = "wide_halves", HALVES(2, 2), FIXED(7, 200, ATT_CASE_SHARED(5, 70))},
+    {.name = "wide_learned", HEADS(6, 0), LEARNED(7, 500, ATT_CASE_SHARED(7, 3, 72))},
+    {.name = "wide_learned_halves", HALVES(6, 1), LEARNED(7, 500, ATT_CASE_SHARED(6, 3, 72))},
+    {.name = "small", HEADS(12, 1), FIXED(197, 1152, ATT_CASE_SHARED(196, 64)), .bench = true},
+    {.name = "small_learned", HEADS(12, 1), LEARNED(197, 1152, ATT_CASE_SHARED(196, 6, 64)), .bench = true},
+};
+
+const att_op att_op_rotary_grad = {
+    .name = "rotary_grad",
+    .help = "dx = dy turned back; dtable, if x is given",
+    .attrs_size = sizeof(att_rotary_attrs),
+    .infer = grad_infer,
+    .cost = grad_cost,
+    .autocast_in = 1 << GRAD_DY | 1 << GRAD_X,
+    .autocast_out = 1,
+    ATT_CASES(grad_cases),
+};

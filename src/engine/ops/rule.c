@@ -1,0 +1,188 @@
+#include "engine/ops/rule.h"
+#include "engine/ops/activation.h"
+#include "engine/ops/add.h"
+#include "engine/ops/sum_samples.h"
+
+#include "engine/ops/list.h"
+
+static const char *kind_name(att_kind kind)
+{
+    static const char *const names[] = {
+#define ATT_KIND_TEXT(name, text) text,
+        ATT_KIND_LIST(ATT_KIND_TEXT)
+#undef ATT_KIND_TEXT
+    };
+    return names[kind];
+}
+
+att_status att_rule_count(const att_infer *infer, const char *op, int count)
+{
+    if (infer->in_count != count)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: got %d inputs, takes %d", op, infer->in_count, count);
+    return ATT_OK;
+}
+
+static bool is_float(att_dtype dtype)
+{
+    return dtype == ATT_F32 || dtype == ATT_F64 || dtype == ATT_BF16;
+}
+
+bool att_rule_is(const att_infer *infer, int i, att_kind kind)
+{
+    return infer->in[i].kind == kind || (infer->derived && kind == ATT_SAMPLE && infer->in[i].kind == ATT_SHARED);
+}
+
+att_status att_rule_require(const att_infer *infer, const char *op, int i, const char *name, att_kind kind)
+{
+    const att_desc *in = &infer->in[i];
+    if (!att_desc_present(in))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %s is missing", op, name);
+    if (!att_rule_is(infer, i, kind))
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s is a %s value, must be %s", op, name,
+                        ATT_SHOWN(in), kind_name(in->kind), kind_name(kind));
+    if (!is_float(in->dtype))
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s is %s, must be a float type", op, name,
+                        att_dtype_name(in->dtype));
+    if (in->dtype != infer->in[0].dtype)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s is %s, must be %s as the first input", op, name,
+                        att_dtype_name(in->dtype), att_dtype_name(infer->in[0].dtype));
+    if (att_shape_count(in->shape) < 1)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s has no elements", op, name, ATT_SHOWN(in));
+    return ATT_OK;
+}
+
+att_status att_rule_require_rank(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
+                                 int rank)
+{
+    ATT_TRY(att_rule_require(infer, op, i, name, kind));
+    if (infer->in[i].shape.rank != rank)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s must have %d axes", op, name,
+                        ATT_SHOWN(&infer->in[i]), rank);
+    return ATT_OK;
+}
+
+att_status att_rule_require_rows(const att_infer *infer, const char *op, int i, const char *name)
+{
+    ATT_TRY(att_rule_require(infer, op, i, name, ATT_SAMPLE));
+    if (infer->in[i].shape.rank < 1)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s is a scalar, must have rows", op, name);
+    return ATT_OK;
+}
+
+att_status att_rule_require_shape(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
+                                  att_shape shape)
+{
+    ATT_TRY(att_rule_require(infer, op, i, name, kind));
+    if (!att_shape_equal(infer->in[i].shape, shape))
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s must have the shape %s", op, name,
+                        ATT_SHOWN(&infer->in[i]), att_shape_format(shape, (char[96]){0}, 96));
+    return ATT_OK;
+}
+
+att_status att_rule_require_like(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int j)
+{
+    return att_rule_require_shape(infer, op, i, name, kind, infer->in[j].shape);
+}
+
+att_status att_rule_require_target(const att_infer *infer, const char *op, int logits, double smoothing)
+{
+    const att_desc *target = &infer->in[logits + 1];
+    bool is_class = att_desc_present(target) && target->dtype == ATT_I32;
+    if (!(smoothing >= 0 && smoothing < 1))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: smoothing is %g, must be in [0, 1)", op, smoothing);
+    if (!is_class)
+        ATT_TRY(att_rule_require_like(infer, op, logits + 1, "target", ATT_SAMPLE, logits));
+    else if (target->kind != ATT_SAMPLE || target->shape.rank != 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: integer target %s must be one number per sample", op,
+                        ATT_SHOWN(target));
+    if (!is_class && smoothing != 0)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: smoothing is %g, must be 0 with a target for each class",
+                        op, smoothing);
+    return ATT_OK;
+}
+
+att_status att_rule_require_vector(const att_infer *infer, const char *op, int i, const char *name, int j)
+{
+    ATT_TRY(att_rule_require(infer, op, i, name, ATT_SHARED));
+    int64_t columns = att_rule_columns(&infer->in[j]);
+    if (att_shape_count(infer->in[i].shape) != columns)
+        return att_fail(infer->context, ATT_ERR_MISMATCH,
+                        "%s: %s %s must have %lld elements, as many as the last axis of %s", op, name,
+                        ATT_SHOWN(&infer->in[i]), (long long)columns, ATT_SHOWN(&infer->in[j]));
+    return ATT_OK;
+}
+
+int64_t att_rule_columns(const att_desc *desc)
+{
+    return desc->shape.dims[desc->shape.rank - 1];
+}
+
+int64_t att_rule_rows(const att_desc *desc)
+{
+    return att_shape_count(desc->shape) / att_rule_columns(desc);
+}
+
+att_shape att_rule_reduced_shape(const att_desc *desc)
+{
+    att_shape shape = desc->shape;
+    shape.dims[shape.rank - 1] = 1;
+    return shape;
+}
+
+void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape)
+{
+    if (infer->derived && kind == ATT_SAMPLE)
+        kind = ATT_SHARED;
+    if (infer->out_count < infer->room)
+        infer->out[infer->out_count] = (att_desc){dtype, kind, shape};
+    infer->out_count++;
+}
+
+att_status att_rule_update(att_infer *infer, const char *op, int slots)
+{
+    ATT_TRY(att_rule_count(infer, op, 2));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "the gradient", ATT_SHARED, 1));
+    ATT_TRY(att_rule_require_shape(infer, op, 1, "the scale", ATT_SHARED, att_shape_of(1)));
+    for (int i = 0; i < slots; i++)
+        att_rule_out(infer, infer->in[0].dtype, ATT_SHARED, infer->in[0].shape);
+    return ATT_OK;
+}
+
+void att_rule_add_sum(att_backward *backward, int i, att_value gradient, int axes)
+{
+    att_graph *graph = att_backward_graph(backward);
+    att_sum_attrs attrs = {.axes = att_value_shape(graph, gradient).rank - axes};
+    att_backward_add_gradient(backward, i, att_emit(graph, "sum_samples", &attrs, &gradient, 1, NULL));
+}
+
+void att_rule_copy_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)out, (void)attrs;
+    cost->flops = 0;
+}
+
+bool att_rule_absorb_added(att_node *producer, const att_node *consumer, int i)
+{
+    const att_add_attrs *add = consumer->attrs;
+    if (producer->in[i] != ATT_NONE || consumer->op != &att_op_add || add->axes != 0 || add->activation != ATT_ACT_NONE)
+        return false;
+    bool first = consumer->in[0] == producer->out[0], second = consumer->in[1] == producer->out[0];
+    if (first == second)
+        return false;
+    producer->in[i] = consumer->in[first ? 1 : 0];
+    return true;
+}
+
+bool att_rule_absorb_relu(att_activation *activation, const att_node *consumer)
+{
+    if (consumer->op != &att_op_relu || *activation != ATT_ACT_NONE)
+        return false;
+    *activation = ATT_ACT_RELU;
+    return true;
+}
+
+bool att_rule_absorb_finish(att_node *producer, att_activation *activation, const att_node *consumer, int i)
+{
+    return *activation == ATT_ACT_NONE &&
+           (att_rule_absorb_relu(activation, consumer) || att_rule_absorb_added(producer, consumer, i));
+}

@@ -1,0 +1,84 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_scale(att_graph *graph, att_value x, att_value gamma)
+{
+    att_value in[2] = {x, gamma};
+    return att_emit(graph, "scale", NULL, in, 2, NULL);
+}
+
+static att_status scale_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "scale", 2));
+    ATT_TRY(att_rule_require_rows(infer, "scale", 0, "x"));
+    ATT_TRY(att_rule_require_vector(infer, "scale", 1, "gamma", 0));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+static void scale_backward(att_backward *backward)
+{
+    att_graph *graph = att_backward_graph(backward);
+    att_value dy = att_backward_gradient(backward, 0);
+    if (att_backward_needs_gradient(backward, 0))
+        att_backward_add_gradient(backward, 0, att_scale(graph, dy, att_backward_in(backward, 1)));
+    if (att_backward_needs_gradient(backward, 1)) {
+        att_value in[2] = {dy, att_backward_in(backward, 0)};
+        att_backward_add_gradient(backward, 1, att_emit(graph, "scale_grad", NULL, in, 2, NULL));
+    }
+}
+
+static const att_op_case scale_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SHARED(7)}, .in_count = 2, .gradient = true},
+    {.name = "row", .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(33)}, .in_count = 2},
+    {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 64), ATT_CASE_SHARED(64)}, .in_count = 2, .bench = true},
+    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 384), ATT_CASE_SHARED(384)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_scale = {
+    .name = "scale",
+    .help = "y = x (.) gamma over the last axis",
+    .flags = ATT_OP_RECOMPUTE,
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = scale_infer,
+    .backward = scale_backward,
+    ATT_CASES(scale_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "scale_grad", 2));
+    ATT_TRY(att_rule_require(infer, "scale_grad", 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, "scale_grad", 1, "x", ATT_SAMPLE, 0));
+    const att_desc *x = &infer->in[1];
+    if (x->shape.rank < 1)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "scale_grad: x is a scalar, must have rows");
+    att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(att_rule_columns(x)));
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 2 * (double)att_shape_count(in->shape);
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2},
+    {.name = "row", .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SAMPLE(33)}, .in_count = 2},
+    {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 64), ATT_CASE_SAMPLE(50, 64)}, .in_count = 2, .bench = true},
+    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 384), ATT_CASE_SAMPLE(197, 384)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_scale_grad = {
+    .name = "scale_grad",
+    .help = "dgamma = the sum of dy (.) x over samples and rows",
+    .autocast_in = 3,
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

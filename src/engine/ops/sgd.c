@@ -1,0 +1,27 @@
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+#include "engine/ops/update.h"
+
+static att_status infer_update(att_infer *infer)
+{
+    return att_rule_update(infer, "sgd", 2);
+}
+
+static void cost_of_update(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 9 * (double)att_shape_count(in->shape);
+}
+
+static const att_op_case cases[] = {ATT_CASES_OF_UPDATE};
+
+const att_op att_op_sgd = {
+    .name = "sgd",
+    .attrs_size = sizeof(att_update_attrs),
+    .help = "p, momentum_buffer: b = momentum b + g + wd p; p -= lr b, or lr (g + wd p + momentum b) with Nesterov",
+    .infer = infer_update,
+    .cost = cost_of_update,
+    ATT_CASES(cases),
+    .slots = {"momentum_buffer"},
+};

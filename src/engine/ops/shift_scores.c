@@ -1,0 +1,125 @@
+#include "engine/ops/shift_scores.h"
+#include <attscope/ops.h>
+
+#include "engine/ops/attention.h"
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_shift_scores(att_graph *graph, att_value table, int prefix, int height, int width)
+{
+    const att_shift_scores_attrs attrs = {.prefix = prefix, .height = height, .width = width};
+    return att_emit(graph, "shift_scores", &attrs, &table, 1, NULL);
+}
+
+static att_status check_grid(const att_infer *infer, const char *op)
+{
+    const att_shift_scores_attrs *attrs = infer->attrs;
+    if (attrs->prefix < 0 || attrs->height < 1 || attrs->width < 1 ||
+        att_shape_count(att_shape_of(att_shift_tokens(attrs), att_shift_tokens(attrs))) < 0)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT,
+                        "%s: %d prefix tokens and a grid of %d x %d, must be at least 0 and 1 x 1, and not too large",
+                        op, attrs->prefix, attrs->height, attrs->width);
+    return ATT_OK;
+}
+
+static bool fits_shifts(const att_shift_scores_attrs *attrs, int64_t rows)
+{
+    int64_t shifts = att_shift_count(attrs);
+    return rows == shifts || (attrs->prefix > 0 && rows == shifts + ATT_ATTENTION_PREFIX_SHIFTS);
+}
+
+static att_status scores_infer(att_infer *infer)
+{
+    static const char op[] = "shift_scores";
+    const att_shift_scores_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "table", ATT_SAMPLE, 2));
+    ATT_TRY(check_grid(infer, op));
+    const int64_t *dims = infer->in[0].shape.dims;
+    if (!fits_shifts(attrs, dims[0]))
+        return att_fail(infer->context, ATT_ERR_MISMATCH,
+                        "%s: table %s does not fit a grid of %d x %d, which has (2 x %d - 1) x (2 x %d - 1) shifts%s",
+                        op, ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->height, attrs->width,
+                        attrs->prefix > 0 ? ", and 3 numbers for prefix tokens" : "");
+    int64_t tokens = att_shift_tokens(attrs);
+    att_shape shape = att_shape_of(dims[1], tokens, tokens);
+    if (att_shape_count(shape) < 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %lld tokens are too many", op, (long long)tokens);
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
+    return ATT_OK;
+}
+
+static void scores_backward(att_backward *backward)
+{
+    att_shift_scores_attrs attrs = *(const att_shift_scores_attrs *)att_backward_attrs(backward);
+    attrs.rows = (int32_t)att_backward_in_desc(backward, 0).shape.dims[0];
+    att_value dy = att_backward_gradient(backward, 0);
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "shift_scores_grad", &attrs, &dy, 1, NULL));
+}
+
+#define GRID(prefix_, h, w, ...) \
+    ATT_CASE_ATTRS(shift_scores, .prefix = (prefix_), .height = (h), .width = (w), __VA_ARGS__)
+static const att_op_case scores_cases[] = {
+    {.name = "odd", GRID(0, 3, 2, ), .in = {ATT_CASE_SAMPLE(15, 3)}, .in_count = 1, .gradient = true},
+    {.name = "prefixes", GRID(2, 2, 3, ), .in = {ATT_CASE_SAMPLE(18, 2)}, .in_count = 1, .gradient = true},
+    {.name = "no_numbers_of_prefixes", GRID(1, 2, 2, ), .in = {ATT_CASE_SAMPLE(9, 2)}, .in_count = 1, .gradient = true},
+    {.name = "one_axis", GRID(0, 19, 1, ), .in = {ATT_CASE_SAMPLE(37, 5)}, .in_count = 1},
+    {.name = "one_token", GRID(0, 1, 1, ), .in = {ATT_CASE_SAMPLE(1, 2)}, .in_count = 1},
+    {.name = "cordonnier", GRID(0, 16, 16, ), .in = {ATT_CASE_SAMPLE(961, 9)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_shift_scores = {
+    .name = "shift_scores",
+    .attrs_size = sizeof(att_shift_scores_attrs),
+    .help = "y[h, i, j] = table[shift from token j to token i, h]",
+    .infer = scores_infer,
+    .backward = scores_backward,
+    .cost = att_rule_copy_cost,
+    ATT_CASES(scores_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "shift_scores_grad";
+    const att_shift_scores_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(check_grid(infer, op));
+    const int64_t *dims = infer->in[0].shape.dims;
+    int64_t tokens = att_shift_tokens(attrs);
+    ATT_TRY(att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, att_shape_of(dims[0], tokens, tokens)));
+    if (!fits_shifts(attrs, attrs->rows))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: a table of %d rows does not fit a grid of %d x %d", op,
+                        attrs->rows, attrs->height, attrs->width);
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->rows, dims[0]));
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = (double)att_shape_count(in->shape);
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "odd", GRID(0, 3, 2, .rows = 15), .in = {ATT_CASE_SAMPLE(3, 6, 6)}, .in_count = 1},
+    {.name = "prefixes", GRID(2, 2, 3, .rows = 18), .in = {ATT_CASE_SAMPLE(2, 8, 8)}, .in_count = 1},
+    {.name = "no_numbers_of_prefixes", GRID(1, 2, 2, .rows = 9), .in = {ATT_CASE_SAMPLE(2, 5, 5)}, .in_count = 1},
+    {.name = "one_axis", GRID(0, 19, 1, .rows = 37), .in = {ATT_CASE_SAMPLE(5, 19, 19)}, .in_count = 1},
+    {.name = "cordonnier",
+     GRID(0, 16, 16, .rows = 961),
+     .in = {ATT_CASE_SAMPLE(9, 256, 256)},
+     .in_count = 1,
+     .bench = true},
+};
+
+const att_op att_op_shift_scores_grad = {
+    .name = "shift_scores_grad",
+    .attrs_size = sizeof(att_shift_scores_attrs),
+    .help = "dtable[s, h] = sum of dy[h, i, j] over all i, j with the shift s from token j to token i",
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,80 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_sigmoid(att_graph *graph, att_value x)
+{
+    return att_emit(graph, "sigmoid", NULL, &x, 1, NULL);
+}
+
+static att_status sigmoid_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "sigmoid", 1));
+    ATT_TRY(att_rule_require(infer, "sigmoid", 0, "x", ATT_SAMPLE));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+static void sigmoid_backward(att_backward *backward)
+{
+    att_value in[2] = {att_backward_gradient(backward, 0), att_backward_out(backward, 0)};
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "sigmoid_grad", NULL, in, 2, NULL));
+}
+
+/* An exponential costs about 8 operations. */
+static void sigmoid_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 10 * (double)att_shape_count(out->shape);
+}
+
+static const att_op_case sigmoid_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "scalar", .in = {ATT_CASE_SCALAR}, .in_count = 1},
+    {.name = "tails", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 33)}, .in_count = 1},
+    {.name = "pixels", .in = {ATT_CASE_SAMPLE(56, 56, 1)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_sigmoid = {
+    .name = "sigmoid",
+    .help = "y = 1 / (1 + exp(-x))",
+    .autocast_in = 1,
+    .infer = sigmoid_infer,
+    .backward = sigmoid_backward,
+    .cost = sigmoid_cost,
+    ATT_CASES(sigmoid_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "sigmoid_grad", 2));
+    ATT_TRY(att_rule_require(infer, "sigmoid_grad", 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, "sigmoid_grad", 1, "y", ATT_SAMPLE, 0));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 3 * (double)att_shape_count(out->shape);
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.5, 5, 7)}, .in_count = 2},
+    {.name = "pixels",
+     .in = {ATT_CASE_SAMPLE(56, 56, 1), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.5, 56, 56, 1)},
+     .in_count = 2,
+     .bench = true},
+};
+
+const att_op att_op_sigmoid_grad = {
+    .name = "sigmoid_grad",
+    .help = "dx = dy y (1 - y)",
+    .autocast_out = 1,
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

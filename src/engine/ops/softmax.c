@@ -1,0 +1,89 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_softmax(att_graph *graph, att_value x)
+{
+    return att_emit(graph, "softmax", NULL, &x, 1, NULL);
+}
+
+static att_status softmax_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "softmax", 1));
+    ATT_TRY(att_rule_require_rows(infer, "softmax", 0, "x"));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+static void softmax_backward(att_backward *backward)
+{
+    att_value in[2] = {att_backward_gradient(backward, 0), att_backward_out(backward, 0)};
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "softmax_grad", NULL, in, 2, NULL));
+}
+
+/* Maximum: 1 operation per element; difference, exponential, sum: 10; division: 1. */
+static void softmax_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 12 * (double)att_shape_count(out->shape);
+}
+
+static const att_op_case softmax_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "row", .in = {ATT_CASE_SAMPLE(9)}, .in_count = 1, .gradient = true},
+    {.name = "one_column", .in = {ATT_CASE_SAMPLE(3, 1)}, .in_count = 1},
+    {.name = "three_axes", .in = {ATT_CASE_SAMPLE(2, 3, 33)}, .in_count = 1},
+    {.name = "negative", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, -1000, 4, 19)}, .in_count = 1},
+    {.name = "large_values", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33)}, .in_count = 1},
+    {.name = "swin_tiny", .in = {ATT_CASE_SAMPLE(64, 3, 49, 49)}, .in_count = 1, .bench = true},
+    {.name = "tiny", .in = {ATT_CASE_SAMPLE(3, 197, 197)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_softmax = {
+    .name = "softmax",
+    .help = "y = exp(x - max(x)) / sum(exp(x - max(x))), over the last axis",
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = softmax_infer,
+    .backward = softmax_backward,
+    .cost = softmax_cost,
+    ATT_CASES(softmax_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "softmax_grad", 2));
+    ATT_TRY(att_rule_require_rows(infer, "softmax_grad", 0, "dy"));
+    ATT_TRY(att_rule_require_like(infer, "softmax_grad", 1, "y", ATT_SAMPLE, 0));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 4 * (double)att_shape_count(out->shape);
+}
+
+/* y is drawn near 1 / C without summing to 1; the formula holds for any values. */
+#define GRAD_IN(share, ...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, (share) / 2, share, __VA_ARGS__)
+static const att_op_case grad_cases[] = {
+    {.name = "odd", .in = {GRAD_IN(0.14, 5, 7)}, .in_count = 2},
+    {.name = "row", .in = {GRAD_IN(0.1, 9)}, .in_count = 2},
+    {.name = "one_column", .in = {GRAD_IN(1, 3, 1)}, .in_count = 2},
+    {.name = "three_axes", .in = {GRAD_IN(0.03, 2, 3, 33)}, .in_count = 2},
+    {.name = "swin_tiny", .in = {GRAD_IN(0.02, 64, 3, 49, 49)}, .in_count = 2, .bench = true},
+    {.name = "tiny", .in = {GRAD_IN(0.005, 3, 197, 197)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_softmax_grad = {
+    .name = "softmax_grad",
+    .help = "dx = y (dy - sum(dy y)), over the last axis",
+    .autocast_in = 3,
+    .autocast_out = 1,
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,70 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+enum { BEFORE, AFTER, BRANCH, ADDED, IN_COUNT };
+
+att_value att_step_norms(att_graph *graph, att_value before, att_value after, att_value branch, att_value added)
+{
+    att_value in[IN_COUNT] = {before, after, branch, added};
+    return att_emit(graph, "step_norms", NULL, in, IN_COUNT, NULL);
+}
+
+static att_status norms_infer(att_infer *infer)
+{
+    static const char op[] = "step_norms";
+    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
+    ATT_TRY(att_rule_require(infer, op, BEFORE, "before", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, op, AFTER, "after", ATT_SAMPLE, BEFORE));
+    if (att_desc_present(&infer->in[BRANCH]))
+        ATT_TRY(att_rule_require_like(infer, op, BRANCH, "branch", ATT_SAMPLE, BEFORE));
+    if (att_desc_present(&infer->in[ADDED]))
+        ATT_TRY(att_rule_require_like(infer, op, ADDED, "added", ATT_SAMPLE, BEFORE));
+    att_rule_out(infer, infer->in[BEFORE].dtype, ATT_SAMPLE, att_shape_of(ATT_STEP_NORMS));
+    return ATT_OK;
+}
+
+static void norms_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    int optional = att_desc_present(&in[BRANCH]) + att_desc_present(&in[ADDED]);
+    cost->flops = (5 + 2 * optional) * (double)att_shape_count(in->shape);
+}
+
+static const att_op_case norms_cases[] = {
+    {.name = "odd",
+     .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7), ATT_CASE_ABSENT},
+     .in_count = IN_COUNT},
+    {.name = "gated",
+     .in = {ATT_CASE_SAMPLE(9, 13), ATT_CASE_SAMPLE(9, 13), ATT_CASE_SAMPLE(9, 13), ATT_CASE_SAMPLE(9, 13)},
+     .in_count = IN_COUNT},
+    {.name = "no_branch",
+     .in = {ATT_CASE_SAMPLE(3, 33), ATT_CASE_SAMPLE(3, 33), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = IN_COUNT},
+    {.name = "row",
+     .in = {ATT_CASE_SAMPLE(65), ATT_CASE_SAMPLE(65), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = IN_COUNT},
+    {.name = "large",
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e15, 0, 4, 8), ATT_CASE_DRAWN(ATT_SAMPLE, 1e15, 0, 4, 8), ATT_CASE_ABSENT,
+            ATT_CASE_ABSENT},
+     .in_count = IN_COUNT},
+    {.name = "tiny",
+     .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_SAMPLE(197, 192), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
+     .in_count = IN_COUNT,
+     .bench = true},
+    {.name = "small",
+     .in = {ATT_CASE_SAMPLE(197, 384), ATT_CASE_SAMPLE(197, 384), ATT_CASE_SAMPLE(197, 384), ATT_CASE_SAMPLE(197, 384)},
+     .in_count = IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_step_norms = {
+    .name = "step_norms",
+    .help = "|before|, |after - before|, |branch|, |added|: Euclidean, over all elements",
+    .autocast_in = 15,
+    .infer = norms_infer,
+    .cost = norms_cost,
+    ATT_CASES(norms_cases),
+};

@@ -1,0 +1,68 @@
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+/* --- sum_lanes ---------------------------------------------------------------------------------------------------- */
+
+static att_status infer_lanes(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "sum_lanes", 1));
+    ATT_TRY(att_rule_require_rank(infer, "sum_lanes", 0, "lanes", ATT_SHARED, 2));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, att_shape_of(infer->in[0].shape.dims[1]));
+    return ATT_OK;
+}
+
+static void cost_of_lanes(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = (double)att_shape_count(in->shape);
+}
+
+static const att_op_case lane_cases[] = {
+    {.name = "one_lane", .in = {ATT_CASE_SHARED(1, 16)}, .in_count = 1},
+    {.name = "three_lanes", .in = {ATT_CASE_SHARED(3, 4112)}, .in_count = 1},
+    {.name = "large_values", .in = {ATT_CASE_DRAWN(ATT_SHARED, 1e25, 0, 2, 4096)}, .in_count = 1},
+    {.name = "demo", .in = {ATT_CASE_SHARED(1, 204800)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_sum_lanes = {
+    .name = "sum_lanes",
+    .help = "adds the lanes to the total, in order",
+    .infer = infer_lanes,
+    .cost = cost_of_lanes,
+    ATT_CASES(lane_cases),
+};
+
+/* --- sum_squares -------------------------------------------------------------------------------------------------- */
+
+enum { BLOCK = 4096 }; /* elements per sum of squares; threads share updates in multiples of this number */
+
+static att_status infer_squares(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "sum_squares", 1));
+    ATT_TRY(att_rule_require_rank(infer, "sum_squares", 0, "x", ATT_SHARED, 1));
+    att_rule_out(infer, ATT_F64, ATT_SHARED, att_shape_of((infer->in[0].shape.dims[0] + BLOCK - 1) / BLOCK));
+    return ATT_OK;
+}
+
+static void cost_of_squares(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 2 * (double)att_shape_count(in->shape);
+}
+
+static const att_op_case square_cases[] = {
+    {.name = "one_block", .in = {ATT_CASE_SHARED(16)}, .in_count = 1},
+    {.name = "rest", .in = {ATT_CASE_SHARED(4112)}, .in_count = 1},
+    {.name = "many_blocks", .in = {ATT_CASE_SHARED(40960)}, .in_count = 1},
+    {.name = "large_values", .in = {ATT_CASE_DRAWN(ATT_SHARED, 1e25, 0, 4096)}, .in_count = 1},
+    {.name = "demo", .in = {ATT_CASE_SHARED(204800)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_sum_squares = {
+    .name = "sum_squares",
+    .help = "sums of squares, in f64, of each 4096 elements",
+    .infer = infer_squares,
+    .cost = cost_of_squares,
+    ATT_CASES(square_cases),
+};

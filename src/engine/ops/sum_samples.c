@@ -1,0 +1,57 @@
+#include "engine/ops/sum_samples.h"
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+static att_status infer_sum(att_infer *infer)
+{
+    const att_sum_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, "sum_samples", 1));
+    ATT_TRY(att_rule_require(infer, "sum_samples", 0, "dy", infer->in->kind == ATT_BATCH ? ATT_BATCH : ATT_SAMPLE));
+    att_shape in = infer->in[0].shape;
+    if (attrs->axes < 0 || attrs->axes > in.rank)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "sum_samples: %d axes cannot be summed of %s", attrs->axes,
+                        ATT_SHOWN(&infer->in[0]));
+    att_shape out = {.rank = in.rank - attrs->axes};
+    for (int i = 0; i < out.rank; i++)
+        out.dims[i] = in.dims[in.rank - out.rank + i];
+    att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, out);
+    return ATT_OK;
+}
+
+static void cost_of_sum(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = (double)att_shape_count(in->shape);
+}
+
+static const att_op_case cases[] = {
+    {.name = "columns", ATT_CASE_ATTRS(sum, .axes = 1), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "tokens", ATT_CASE_ATTRS(sum, .axes = 0), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "middle", ATT_CASE_ATTRS(sum, .axes = 1), .in = {ATT_CASE_SAMPLE(3, 5, 33)}, .in_count = 1},
+    {.name = "everything", ATT_CASE_ATTRS(sum, .axes = 2), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
+    {.name = "batch", ATT_CASE_ATTRS(sum, .axes = 0), .in = {ATT_CASE_DRAWN(ATT_BATCH, 1, 0, 5, 33)}, .in_count = 1},
+    {.name = "large_values",
+     ATT_CASE_ATTRS(sum, .axes = 1),
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 64, 17)},
+     .in_count = 1},
+    {.name = "tiny_position",
+     ATT_CASE_ATTRS(sum, .axes = 0),
+     .in = {ATT_CASE_SAMPLE(197, 192)},
+     .in_count = 1,
+     .bench = true},
+    {.name = "tiny_bias",
+     ATT_CASE_ATTRS(sum, .axes = 1),
+     .in = {ATT_CASE_SAMPLE(197, 192)},
+     .in_count = 1,
+     .bench = true},
+};
+
+const att_op att_op_sum_samples = {
+    .name = "sum_samples",
+    .attrs_size = sizeof(att_sum_attrs),
+    .help = "the sum over samples and the first `axes` axes; a value of the batch counts once per sample",
+    .infer = infer_sum,
+    .cost = cost_of_sum,
+    ATT_CASES(cases),
+};

@@ -1,0 +1,130 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+enum { A, B, IN_COUNT };
+enum { GRAD_DY, GRAD_A, GRAD_B, GRAD_IN_COUNT };
+
+att_value att_swiglu(att_graph *graph, att_value a, att_value b)
+{
+    att_value in[IN_COUNT] = {a, b};
+    return att_emit(graph, "swiglu", NULL, in, IN_COUNT, NULL);
+}
+
+/* Checks inputs `first` and `first` + 1, which are a and b, and returns the shape of the result. */
+static att_status check_operands(const att_infer *infer, const char *op, int first, att_shape *result)
+{
+    const att_desc *a = &infer->in[first];
+    ATT_TRY(att_rule_require_rows(infer, op, first, "a"));
+    *result = a->shape;
+    if (att_desc_present(&infer->in[first + 1]))
+        return att_rule_require_like(infer, op, first + 1, "b", ATT_SAMPLE, first);
+    if (att_rule_columns(a) % 2)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: a %s must have two halves", op, ATT_SHOWN(a));
+    result->dims[result->rank - 1] /= 2;
+    return ATT_OK;
+}
+
+static att_status swiglu_infer(att_infer *infer)
+{
+    att_shape result;
+    ATT_TRY(att_rule_count(infer, "swiglu", IN_COUNT));
+    ATT_TRY(check_operands(infer, "swiglu", A, &result));
+    att_rule_out(infer, infer->in[A].dtype, ATT_SAMPLE, result);
+    return ATT_OK;
+}
+
+static void swiglu_backward(att_backward *backward)
+{
+    att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, A),
+                                   att_backward_in(backward, B)},
+              out[IN_COUNT];
+    att_emit(att_backward_graph(backward), "swiglu_grad", NULL, in, GRAD_IN_COUNT, out);
+    for (int i = A; i < IN_COUNT; i++)
+        if (in[GRAD_A + i] != ATT_NONE && att_backward_needs_gradient(backward, i))
+            att_backward_add_gradient(backward, i, out[i]);
+}
+
+/* An exponential costs about 8 operations. */
+static void swiglu_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 12 * (double)att_shape_count(out->shape);
+}
+
+static const att_op_case swiglu_cases[] = {
+    {.name = "two", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = IN_COUNT, .gradient = true},
+    {.name = "halves", .in = {ATT_CASE_SAMPLE(3, 5, 14), ATT_CASE_ABSENT}, .in_count = IN_COUNT, .gradient = true},
+    {.name = "tails", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 66), ATT_CASE_ABSENT}, .in_count = IN_COUNT},
+    {.name = "large_values",
+     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33), ATT_CASE_SAMPLE(5, 33)},
+     .in_count = IN_COUNT},
+    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 2048), ATT_CASE_ABSENT}, .in_count = IN_COUNT, .bench = true},
+    {.name = "small_two",
+     .in = {ATT_CASE_SAMPLE(197, 1024), ATT_CASE_SAMPLE(197, 1024)},
+     .in_count = IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_swiglu = {
+    .name = "swiglu",
+    .help = "y = silu(a) (.) b; without b, of the halves of a",
+    .flags = ATT_OP_RECOMPUTE,
+    .autocast_in = 1u << A | 1u << B,
+    .autocast_out = 1,
+    .infer = swiglu_infer,
+    .backward = swiglu_backward,
+    .cost = swiglu_cost,
+    ATT_CASES(swiglu_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "swiglu_grad";
+    att_shape result;
+    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
+    ATT_TRY(check_operands(infer, op, GRAD_A, &result));
+    ATT_TRY(att_rule_require_shape(infer, op, GRAD_DY, "dy", ATT_SAMPLE, result));
+    for (int i = GRAD_A; i < GRAD_IN_COUNT; i++)
+        if (att_desc_present(&infer->in[i]))
+            att_rule_out(infer, infer->in[i].dtype, ATT_SAMPLE, infer->in[i].shape);
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = 17 * (double)att_shape_count(in[GRAD_DY].shape);
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "two",
+     .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "halves",
+     .in = {ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 14), ATT_CASE_ABSENT},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "tails",
+     .in = {ATT_CASE_SAMPLE(9, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 66), ATT_CASE_ABSENT},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "large_values",
+     .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33), ATT_CASE_SAMPLE(5, 33)},
+     .in_count = GRAD_IN_COUNT},
+    {.name = "small",
+     .in = {ATT_CASE_SAMPLE(197, 1024), ATT_CASE_SAMPLE(197, 2048), ATT_CASE_ABSENT},
+     .in_count = GRAD_IN_COUNT,
+     .bench = true},
+};
+
+const att_op att_op_swiglu_grad = {
+    .name = "swiglu_grad",
+    .help = "da = dy b s (1 + a (1 - s)), db = dy a s, s = 1 / (1 + exp(-a)); halves as in a",
+    .autocast_in = 7,
+    .autocast_out = 3,
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

@@ -1,0 +1,82 @@
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_tanh(att_graph *graph, att_value x)
+{
+    return att_emit(graph, "tanh", NULL, &x, 1, NULL);
+}
+
+static att_status tanh_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "tanh", 1));
+    ATT_TRY(att_rule_require(infer, "tanh", 0, "x", ATT_SAMPLE));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+static void tanh_backward(att_backward *backward)
+{
+    att_value in[2] = {att_backward_gradient(backward, 0), att_backward_out(backward, 0)};
+    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "tanh_grad", NULL, in, 2, NULL));
+}
+
+/* A rational function with degrees 11 and 10. */
+static void tanh_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 15 * (double)att_shape_count(out->shape);
+}
+
+static const att_op_case tanh_cases[] = {
+    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "scalar", .in = {ATT_CASE_SCALAR}, .in_count = 1},
+    {.name = "tails", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 6, 0, 40, 33)}, .in_count = 1},
+    {.name = "large_values", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33)}, .in_count = 1},
+    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 768)}, .in_count = 1, .bench = true},
+};
+
+/* The output stays f32. Near 1, bf16 has steps of 1/256, so that 1 - y^2 would lose all digits. */
+const att_op att_op_tanh = {
+    .name = "tanh",
+    .help = "y = tanh(x)",
+    .autocast_in = 1,
+    .infer = tanh_infer,
+    .backward = tanh_backward,
+    .cost = tanh_cost,
+    ATT_CASES(tanh_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "tanh_grad", 2));
+    ATT_TRY(att_rule_require(infer, "tanh_grad", 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, "tanh_grad", 1, "y", ATT_SAMPLE, 0));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+    return ATT_OK;
+}
+
+static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)in, (void)attrs;
+    cost->flops = 3 * (double)att_shape_count(out->shape);
+}
+
+#define GRAD_IN(...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, 0.4, 0, __VA_ARGS__)
+static const att_op_case grad_cases[] = {
+    {.name = "odd", .in = {GRAD_IN(5, 7)}, .in_count = 2},
+    {.name = "saturated", .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, 5, 33)}, .in_count = 2},
+    {.name = "tiny", .in = {GRAD_IN(197, 768)}, .in_count = 2, .bench = true},
+};
+
+const att_op att_op_tanh_grad = {
+    .name = "tanh_grad",
+    .help = "dx = dy (1 - y^2)",
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = grad_infer,
+    .cost = grad_cost,
+    ATT_CASES(grad_cases),
+};

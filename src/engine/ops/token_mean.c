@@ -1,0 +1,140 @@
+#include <math.h>
+
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+#include "engine/ops/token_mean.h"
+
+att_value att_token_mean(att_graph *graph, att_value x, int first)
+{
+    att_mean_attrs attrs = {.first = first, .factor = 1};
+    return att_emit(graph, "token_mean", &attrs, &x, 1, NULL);
+}
+
+att_value att_repeat_tokens(att_graph *graph, att_value x, int count, double factor)
+{
+    att_mean_attrs attrs = {.total = count, .factor = factor * count};
+    return att_emit(graph, "token_mean_grad", &attrs, &x, 1, NULL);
+}
+
+att_value att_global_mean(att_graph *graph, att_value x)
+{
+    return att_token_mean(graph, x, 0);
+}
+
+static att_status check_attrs(const att_infer *infer, const char *op, int64_t total)
+{
+    const att_mean_attrs *attrs = infer->attrs;
+    int first = attrs->first;
+    if (!isfinite(attrs->factor))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: the factor must be a finite number", op);
+    if (first < 0 || first >= total)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: the first token is %d, must be among %lld", op, first,
+                        (long long)total);
+    return ATT_OK;
+}
+
+static att_status mean_infer(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, "token_mean", 1));
+    ATT_TRY(att_rule_require_rows(infer, "token_mean", 0, "x"));
+    const att_desc *x = &infer->in[0];
+    if (x->shape.rank < 2 || x->shape.rank > 3)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "token_mean: x %s must be tokens [N, C] or a map [h, w, C]",
+                        ATT_SHOWN(x));
+    if (att_rule_rows(x) > INT32_MAX)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "token_mean: x %s has too many rows", ATT_SHOWN(x));
+    ATT_TRY(check_attrs(infer, "token_mean", att_rule_rows(x)));
+    att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(att_rule_columns(x)));
+    return ATT_OK;
+}
+
+static void mean_backward(att_backward *backward)
+{
+    att_mean_attrs attrs = *(const att_mean_attrs *)att_backward_attrs(backward);
+    att_desc x = att_backward_in_desc(backward, 0);
+    attrs.total = (int32_t)att_rule_rows(&x);
+    attrs.width = x.shape.rank == 3 ? (int32_t)x.shape.dims[1] : 0;
+    att_value dy = att_backward_gradient(backward, 0);
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "token_mean_grad", &attrs, &dy, 1, NULL));
+}
+
+/* Also of token_mean_grad, which multiplies each channel once and copies it. */
+static void mean_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    cost->flops = (double)att_shape_count(in->shape);
+}
+
+#define MEAN(f, t) ATT_CASE_ATTRS(mean, (f), (t), 0, 1)
+#define MAP(h, w) ATT_CASE_ATTRS(mean, 0, (h) * (w), (w), 1)
+static const att_op_case mean_cases[] = {
+    {.name = "all", MEAN(0, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "patches", MEAN(1, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "one_token", MEAN(4, 5), .in = {ATT_CASE_SAMPLE(5, 33)}, .in_count = 1},
+    {.name = "large_values", MEAN(0, 9), .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 9, 17)}, .in_count = 1},
+    {.name = "map", MAP(3, 5), .in = {ATT_CASE_SAMPLE(3, 5, 7)}, .in_count = 1, .gradient = true},
+    {.name = "cifar_16", MAP(32, 32), .in = {ATT_CASE_SAMPLE(32, 32, 16)}, .in_count = 1, .bench = true},
+    {.name = "cifar_64", MAP(32, 32), .in = {ATT_CASE_SAMPLE(32, 32, 64)}, .in_count = 1, .bench = true},
+    {.name = "resnet_2048", MAP(7, 7), .in = {ATT_CASE_SAMPLE(7, 7, 2048)}, .in_count = 1, .bench = true},
+    {.name = "demo", MEAN(0, 49), .in = {ATT_CASE_SAMPLE(49, 64)}, .in_count = 1, .bench = true},
+    {.name = "tiny", MEAN(1, 197), .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_token_mean = {
+    .name = "token_mean",
+    .attrs_size = sizeof(att_mean_attrs),
+    .help = "y [C] = factor times the mean of rows first .. N - 1 of x [.., C]",
+    .autocast_in = 1,
+    .infer = mean_infer,
+    .backward = mean_backward,
+    .cost = mean_cost,
+    ATT_CASES(mean_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    static const char op[] = "token_mean_grad";
+    const att_mean_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
+    ATT_TRY(check_attrs(infer, op, attrs->total));
+    int64_t width = attrs->width, columns = infer->in[0].shape.dims[0];
+    if (width < 0 || (width > 0 && attrs->total % width != 0))
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d rows do not divide into a map of width %lld", op,
+                        attrs->total, (long long)width);
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE,
+                 width ? att_shape_of(attrs->total / width, width, columns) : att_shape_of(attrs->total, columns));
+    return ATT_OK;
+}
+
+/* It is the transpose of token_mean, and token_mean its. */
+static void grad_backward(att_backward *backward)
+{
+    att_value dy = att_backward_gradient(backward, 0);
+    att_backward_add_gradient(
+        backward, 0, att_emit(att_backward_graph(backward), "token_mean", att_backward_attrs(backward), &dy, 1, NULL));
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "all", MEAN(0, 5), .in = {ATT_CASE_SAMPLE(7)}, .in_count = 1},
+    {.name = "patches", MEAN(2, 5), .in = {ATT_CASE_SAMPLE(33)}, .in_count = 1, .gradient = true},
+    {.name = "repeat", ATT_CASE_ATTRS(mean, 0, 5, 0, 2.5), .in = {ATT_CASE_SAMPLE(7)}, .in_count = 1, .gradient = true},
+    {.name = "map", MAP(3, 5), .in = {ATT_CASE_SAMPLE(33)}, .in_count = 1},
+    {.name = "cifar_64", MAP(32, 32), .in = {ATT_CASE_SAMPLE(64)}, .in_count = 1, .bench = true},
+    {.name = "tiny", MEAN(1, 197), .in = {ATT_CASE_SAMPLE(192)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_token_mean_grad = {
+    .name = "token_mean_grad",
+    .attrs_size = sizeof(att_mean_attrs),
+    .help = "dx [total, C]: factor dy / (total - first) at rows first .. total - 1, zero before",
+    .autocast_out = 1,
+    .infer = grad_infer,
+    .backward = grad_backward,
+    .cost = mean_cost,
+    ATT_CASES(grad_cases),
+};

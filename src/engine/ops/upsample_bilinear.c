@@ -1,0 +1,94 @@
+#include "engine/ops/upsample_bilinear.h"
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+att_value att_upsample_bilinear(att_graph *graph, att_value x, int height, int width)
+{
+    att_upsample_attrs attrs = {.height = height, .width = width};
+    return att_emit(graph, "upsample_bilinear", &attrs, &x, 1, NULL);
+}
+
+/* Shape rule of the op and of its gradient: a map [.., C] becomes height x width. */
+static att_status infer_as(att_infer *infer, const char *op, const char *name)
+{
+    const att_upsample_attrs *attrs = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, name, ATT_SAMPLE, 3));
+    const int64_t *from = infer->in[0].shape.dims;
+    if (attrs->height < 1 || attrs->width < 1)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: the result is %d x %d, must be at least 1 x 1", op,
+                        attrs->height, attrs->width);
+    att_shape to = att_shape_of(attrs->height, attrs->width, from[2]);
+    if (from[0] > INT32_MAX || from[1] > INT32_MAX || att_shape_count(to) < 0)
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s or the result of %d x %d is too large", op, name,
+                        ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width);
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, to);
+    return ATT_OK;
+}
+
+static att_status upsample_infer(att_infer *infer)
+{
+    return infer_as(infer, "upsample_bilinear", "x");
+}
+
+static void upsample_backward(att_backward *backward)
+{
+    att_shape x = att_backward_in_desc(backward, 0).shape;
+    att_upsample_attrs attrs = {.height = (int32_t)x.dims[0], .width = (int32_t)x.dims[1]};
+    att_value dy = att_backward_gradient(backward, 0);
+    att_backward_add_gradient(backward, 0,
+                              att_emit(att_backward_graph(backward), "upsample_bilinear_grad", &attrs, &dy, 1, NULL));
+}
+
+/* Two products and a sum along each axis. */
+static void upsample_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)attrs;
+    double y = (double)att_shape_count(in->shape), x = (double)att_shape_count(out->shape);
+    cost->flops = 8 * (x > y ? x : y);
+}
+
+#define TO(h, w) ATT_CASE_ATTRS(upsample, .height = (h), .width = (w))
+static const att_op_case upsample_cases[] = {
+    {.name = "odd", TO(5, 7), .in = {ATT_CASE_SAMPLE(3, 2, 3)}, .in_count = 1, .gradient = true},
+    {.name = "smaller", TO(2, 3), .in = {ATT_CASE_SAMPLE(5, 7, 2)}, .in_count = 1, .gradient = true},
+    {.name = "same", TO(3, 4), .in = {ATT_CASE_SAMPLE(3, 4, 19)}, .in_count = 1},
+    {.name = "pixel", TO(3, 2), .in = {ATT_CASE_SAMPLE(1, 1, 33)}, .in_count = 1},
+    {.name = "double", TO(6, 10), .in = {ATT_CASE_SAMPLE(3, 5, 17)}, .in_count = 1},
+    {.name = "segmentation", TO(56, 56), .in = {ATT_CASE_SAMPLE(28, 28, 192)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_upsample_bilinear = {
+    .name = "upsample_bilinear",
+    .attrs_size = sizeof(att_upsample_attrs),
+    .help = "y [h, w, C]: x [H, W, C] interpolated at ((i + 1/2) H / h - 1/2, (j + 1/2) W / w - 1/2)",
+    .infer = upsample_infer,
+    .backward = upsample_backward,
+    .cost = upsample_cost,
+    ATT_CASES(upsample_cases),
+};
+
+static att_status grad_infer(att_infer *infer)
+{
+    return infer_as(infer, "upsample_bilinear_grad", "dy");
+}
+
+static const att_op_case grad_cases[] = {
+    {.name = "odd", TO(3, 2), .in = {ATT_CASE_SAMPLE(5, 7, 3)}, .in_count = 1},
+    {.name = "smaller", TO(5, 7), .in = {ATT_CASE_SAMPLE(2, 3, 2)}, .in_count = 1},
+    {.name = "pixel", TO(1, 1), .in = {ATT_CASE_SAMPLE(3, 2, 33)}, .in_count = 1},
+    {.name = "double", TO(3, 5), .in = {ATT_CASE_SAMPLE(6, 10, 17)}, .in_count = 1},
+    {.name = "segmentation", TO(28, 28), .in = {ATT_CASE_SAMPLE(56, 56, 192)}, .in_count = 1, .bench = true},
+};
+
+const att_op att_op_upsample_bilinear_grad = {
+    .name = "upsample_bilinear_grad",
+    .attrs_size = sizeof(att_upsample_attrs),
+    .help = "dx [H, W, C]: the transpose of upsample_bilinear on dy",
+    .infer = grad_infer,
+    .cost = upsample_cost,
+    ATT_CASES(grad_cases),
+};

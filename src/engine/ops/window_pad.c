@@ -1,0 +1,138 @@
+#include "engine/ops/window_pad.h"
+#include <attscope/ops.h>
+
+#include "engine/ops/cases.h"
+#include "engine/ops/list.h"
+#include "engine/ops/rule.h"
+
+static att_window_pad_attrs attrs_of(const att_window_pad_options *o)
+{
+    return (att_window_pad_attrs){.grid_h = o->grid_h,
+                                  .grid_w = o->grid_w,
+                                  .window_h = o->window_h,
+                                  .window_w = o->window_w,
+                                  .shift_h = o->shift_h,
+                                  .shift_w = o->shift_w};
+}
+
+att_value att_window_pad(att_graph *graph, att_value x, const att_window_pad_options *options)
+{
+    att_window_pad_attrs attrs = attrs_of(options);
+    return att_emit(graph, "window_pad", &attrs, &x, 1, NULL);
+}
+
+att_value att_window_crop(att_graph *graph, att_value x, const att_window_pad_options *options)
+{
+    att_window_pad_attrs attrs = attrs_of(options);
+    return att_emit(graph, "window_crop", &attrs, &x, 1, NULL);
+}
+
+static att_status check_attrs(const att_infer *infer, const char *op)
+{
+    enum { MOST = 1 << 24 };
+    const att_window_pad_attrs *a = infer->attrs;
+    if (a->grid_h < 1 || a->grid_w < 1 || a->grid_h > MOST || a->grid_w > MOST || a->window_h < 1 || a->window_w < 1 ||
+        a->window_h > MOST || a->window_w > MOST)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: a grid of %d x %d in windows of %d x %d", op, a->grid_h,
+                        a->grid_w, a->window_h, a->window_w);
+    if (a->shift_h < 0 || a->shift_w < 0 || a->shift_h >= a->window_h || a->shift_w >= a->window_w)
+        return att_fail(infer->context, ATT_ERR_ARGUMENT,
+                        "%s: shifts of %d and %d must be from 0 to less than the window's size %d x %d", op, a->shift_h,
+                        a->shift_w, a->window_h, a->window_w);
+    return ATT_OK;
+}
+
+/* Checks the input [from, C] and sets the output to [to, C]. */
+static att_status infer_tokens(att_infer *infer, const char *op, bool pads)
+{
+    const att_window_pad_attrs *a = infer->attrs;
+    ATT_TRY(att_rule_count(infer, op, 1));
+    ATT_TRY(att_rule_require_rank(infer, op, 0, "x", ATT_SAMPLE, 2));
+    ATT_TRY(check_attrs(infer, op));
+    int64_t tokens = (int64_t)a->grid_h * a->grid_w;
+    int64_t padded = att_window_padded(a->grid_h, a->window_h) * att_window_padded(a->grid_w, a->window_w);
+    const int64_t *x = infer->in[0].shape.dims;
+    if (x[0] != (pads ? tokens : padded))
+        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: x %s must have %lld tokens", op,
+                        ATT_SHOWN(&infer->in[0]), (long long)(pads ? tokens : padded));
+    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(pads ? padded : tokens, x[1]));
+    return ATT_OK;
+}
+
+static att_status pad_infer(att_infer *infer)
+{
+    return infer_tokens(infer, "window_pad", true);
+}
+
+static att_status crop_infer(att_infer *infer)
+{
+    return infer_tokens(infer, "window_crop", false);
+}
+
+static void add_gradient(att_backward *backward, const char *op)
+{
+    att_value dy = att_backward_gradient(backward, 0);
+    att_value dx = att_emit(att_backward_graph(backward), op, att_backward_attrs(backward), &dy, 1, NULL);
+    att_backward_add_gradient(backward, 0, dx);
+}
+
+static void pad_backward(att_backward *backward)
+{
+    add_gradient(backward, "window_crop");
+}
+
+static void crop_backward(att_backward *backward)
+{
+    add_gradient(backward, "window_pad");
+}
+
+#define GRID(h, w, wh, ww, sh, sw)                                                                                \
+    ATT_CASE_ATTRS(window_pad, .grid_h = (h), .grid_w = (w), .window_h = (wh), .window_w = (ww), .shift_h = (sh), \
+                   .shift_w = (sw))
+static const att_op_case pad_cases[] = {
+    {.name = "no_shift", GRID(3, 5, 2, 4, 0, 0), .in = {ATT_CASE_SAMPLE(15, 3)}, .in_count = 1, .gradient = true},
+    {.name = "shift", GRID(5, 6, 4, 4, 2, 2), .in = {ATT_CASE_SAMPLE(30, 2)}, .in_count = 1, .gradient = true},
+    {.name = "larger_window", GRID(2, 3, 7, 4, 3, 2), .in = {ATT_CASE_SAMPLE(6, 5)}, .in_count = 1},
+    {.name = "fits", GRID(4, 4, 2, 4, 1, 2), .in = {ATT_CASE_SAMPLE(16, 3)}, .in_count = 1},
+    {.name = "swin_tiny_256",
+     GRID(64, 64, 7, 7, 3, 3),
+     .in = {ATT_CASE_SAMPLE(4096, 96)},
+     .in_count = 1,
+     .bench = true},
+};
+
+const att_op att_op_window_pad = {
+    .name = "window_pad",
+    .attrs_size = sizeof(att_window_pad_attrs),
+    .help = "y: the tokens x of a grid, with zeros up to whole windows",
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = pad_infer,
+    .backward = pad_backward,
+    .cost = att_rule_copy_cost,
+    ATT_CASES(pad_cases),
+};
+
+static const att_op_case crop_cases[] = {
+    {.name = "no_shift", GRID(3, 5, 2, 4, 0, 0), .in = {ATT_CASE_SAMPLE(32, 3)}, .in_count = 1, .gradient = true},
+    {.name = "shift", GRID(5, 6, 4, 4, 2, 2), .in = {ATT_CASE_SAMPLE(64, 2)}, .in_count = 1, .gradient = true},
+    {.name = "larger_window", GRID(2, 3, 7, 4, 3, 2), .in = {ATT_CASE_SAMPLE(28, 5)}, .in_count = 1},
+    {.name = "fits", GRID(4, 4, 2, 4, 1, 2), .in = {ATT_CASE_SAMPLE(16, 3)}, .in_count = 1},
+    {.name = "swin_tiny_256",
+     GRID(64, 64, 7, 7, 3, 3),
+     .in = {ATT_CASE_SAMPLE(4900, 96)},
+     .in_count = 1,
+     .bench = true},
+};
+
+const att_op att_op_window_crop = {
+    .name = "window_crop",
+    .attrs_size = sizeof(att_window_pad_attrs),
+    .help = "the inverse of window_pad",
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = crop_infer,
+    .backward = crop_backward,
+    .cost = att_rule_copy_cost,
+    ATT_CASES(crop_cases),
+};

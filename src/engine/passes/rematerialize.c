@@ -1,0 +1,103 @@
+#include "base/core/error.h"
+#include "engine/passes/keep.h"
+#include "engine/passes/reorder.h"
+#include "engine/passes/segment.h"
+
+/* State of the pass. Arrays are indexed by value of the original graph. copy[value] is the latest copy, which segment
+ * copy_of[value] computes. */
+typedef struct rewriting {
+    att_graph *graph;
+    const bool *observers;
+    int node_count;
+    att_retention *retention;
+    att_value *copy;
+    int *copy_of;
+    att_order order;
+} rewriting;
+
+static att_value value_for_segment(rewriting *r, att_value value, int segment, bool observer);
+
+/* Copies shapes and types from the original, which may be bf16. Shape rules would yield f32. */
+static void copy_node(rewriting *r, att_node node, int segment)
+{
+    att_node copy = node;
+    if (!att_node_own(r->graph, &copy))
+        return;
+    copy.segment = segment;
+    for (int j = 0; j < node.in_count; j++)
+        copy.in[j] = value_for_segment(r, node.in[j], segment, false);
+    for (int j = 0; j < node.out_count; j++) {
+        copy.out[j] = att_graph_add_value(r->graph, r->graph->values.items[node.out[j]].desc, -1);
+        r->copy[node.out[j]] = copy.out[j];
+        r->copy_of[node.out[j]] = segment;
+    }
+    att_order_append(&r->order, copy);
+}
+
+/* The value that a node of `segment` reads in place of `value`: the original or a copy. An observer reads a copy if the
+ * value is recomputed for other nodes; a value that only observers read in later segments is kept for them. */
+static att_value value_for_segment(rewriting *r, att_value value, int segment, bool observer)
+{
+    const att_node *from = att_graph_producer(r->graph, value);
+    if (!from || r->graph->values.items[value].desc.kind != ATT_SAMPLE || from->segment >= segment ||
+        r->retention[value] == ATT_RETAIN_KEPT || (observer && r->retention[value] == ATT_RETAIN_SEGMENT))
+        return value;
+    if (r->copy_of[value] != segment)
+        copy_node(r, *from, segment);
+    return r->graph->status == ATT_OK ? r->copy[value] : ATT_NONE;
+}
+
+/* Observers are written after all other nodes of their segment, so that the order of the others, copies included, does
+ * not depend on observers. att_graph_place_observers() moves them later. */
+static void rewrite_segment(rewriting *r, int segment, bool observers)
+{
+    for (int i = 0; i < r->node_count && r->graph->status == ATT_OK; i++) {
+        att_node node = r->graph->nodes.items[i];
+        if (node.stage != ATT_BODY || node.segment != segment || r->observers[i] != observers ||
+            !att_node_own(r->graph, &node))
+            continue;
+        for (int j = 0; j < node.in_count; j++)
+            node.in[j] = value_for_segment(r, node.in[j], segment, observers);
+        att_order_append(&r->order, node);
+    }
+}
+
+static void append_stage(rewriting *r, att_stage stage)
+{
+    for (int i = 0; i < r->node_count; i++)
+        if (r->graph->nodes.items[i].stage == stage)
+            att_order_append(&r->order, r->graph->nodes.items[i]);
+}
+
+static att_status rewrite(rewriting *r, size_t most_bytes)
+{
+    att_graph *graph = r->graph;
+    ATT_TRY(att_graph_choose_kept(graph, r->observers, most_bytes, r->retention));
+    int segments = att_graph_segments(graph);
+    r->order.graph = graph;
+    append_stage(r, ATT_PROLOGUE);
+    for (int segment = 0; segment < segments; segment++) {
+        rewrite_segment(r, segment, false);
+        rewrite_segment(r, segment, true);
+    }
+    append_stage(r, ATT_EPILOGUE);
+    graph->segment = 0;
+    return att_order_finish(&r->order);
+}
+
+att_status att_graph_rematerialize(att_graph *graph, const bool *observers, size_t most_bytes)
+{
+    if (att_graph_segments(graph) == 1)
+        return ATT_OK;
+    att_arena work = {.context = graph->context};
+    size_t values = (size_t)graph->values.count;
+    rewriting r = {.graph = graph, .observers = observers, .node_count = graph->nodes.count};
+    r.retention = att_arena_allocate(&work, values * sizeof *r.retention);
+    r.copy = att_arena_allocate(&work, values * sizeof *r.copy);
+    r.copy_of = att_arena_allocate(&work, values * sizeof *r.copy_of);
+    att_status status = r.retention && r.copy && r.copy_of
+                            ? rewrite(&r, most_bytes)
+                            : att_fail_memory(graph->context, values * sizeof *r.copy, "a plan");
+    att_arena_free(&work);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* passes/segment.h - splits the body of a graph into segments at reductions over the batch.
+ *
+ * A reduction is a node that computes a value of the whole batch (kind ATT_BATCH). Readers of this value must wait
+ * until all samples have been processed. So the body is a sequence of segments: each segment runs for all groups of
+ * samples, then its reductions run. A sample value that a later segment reads is kept for the whole batch, or
+ * recomputed there.
+ *
+ * Order of calls: att_graph_split_segments() once, after fusion; att_graph_rematerialize() after autocasting, which
+ * adds casts that later segments read; att_graph_sort_segments() last. For observers see att_graph_place_observers()
+ * (passes/passes.h).
+ */
+#ifndef ATT_PASSES_SEGMENT_H
+#define ATT_PASSES_SEGMENT_H
+
+#include "engine/graph/graph.h"
+
+/* Whether the node is a reduction over the batch. */
+bool att_node_reduces(const att_graph *graph, const att_node *node);
+
+/* Assigns each node to the first segment in which it can run. */
+void att_graph_split_segments(att_graph *graph);
+int att_graph_segments(const att_graph *graph);
+
+/* passes/rematerialize.c: chooses which values are kept (passes/keep.h), and inserts copies of the producers of all
+ * others into the later segments that read them. most_bytes: as att_plan_options.keep_bytes. observers[node]: the node
+ * is an observer. Values that only observers read in later segments are kept, so that observers do not change the
+ * choice. */
+att_status att_graph_rematerialize(att_graph *graph, const bool *observers, size_t most_bytes);
+
+/* Orders the nodes: the prologue, then the body by segment, each with its reductions last, then the epilogue. Reorders
+ * the marks in observers[] accordingly. */
+att_status att_graph_sort_segments(att_graph *graph, bool *observers);
+
+#endif

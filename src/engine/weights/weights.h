@@ -1,0 +1,68 @@
+/* weights/weights.h - the blocks of memory for weights, slots and gradients. */
+#ifndef ATT_WEIGHTS_WEIGHTS_H
+#define ATT_WEIGHTS_WEIGHTS_H
+
+#include "engine/backend/backend.h"
+#include "engine/graph/graph.h"
+
+enum {
+    ATT_WEIGHT_ALIGN = 16, /* in elements */
+    ATT_MAX_SLOTS = 8
+};
+
+/* Positions of a graph's parameters in a block. offsets[i]: first element of parameter i, in order of declaration.
+ * Decayed parameters are in [0, decayed), other trained parameters in [decayed, trained), buffers in [trained,
+ * elements). Padding is zero and stays zero. */
+typedef struct att_layout {
+    int64_t *offsets;
+    int64_t decayed, trained, elements;
+} att_layout;
+
+/* Values and slots, in the same layout. */
+typedef struct att_block {
+    att_layout layout;
+    void *values;
+    struct {
+        const char *name; /* in the arena of the weights that own the block */
+        void *values;
+    } slots[ATT_MAX_SLOTS];
+    int slot_count;
+    att_arena *arena;
+    uint64_t version; /* counts changes of the values, so that sessions know when to run their prologue again */
+} att_block;
+
+/* Position of a parameter. */
+typedef struct att_parameter_place {
+    int block;
+    int64_t offset; /* in elements */
+} att_parameter_place;
+
+struct att_weights {
+    att_context *context;
+    att_arena arena;
+    const att_memory *memory;
+    att_dtype dtype;
+    const att_parameter_info *parameters; /* in order of declaration, part after part */
+    const att_parameter_place *places;
+    int count;
+    att_block own;      /* unused by joined weights */
+    att_block **blocks; /* {&own}, or the blocks of the parts */
+    int block_count;
+    bool overlaid; /* Parameters of one part hide those of another. Such weights cannot have a gradient. */
+};
+
+/* weights/nonfinite.c: fails with ERR_NONFINITE because results of the weights are not finite. what: the first part of
+ * the message, such as "the network's outputs contain NaN or infinity". The message goes on with the first parameter
+ * that has such values, their number, and the number of other such parameters; or says that all weights are finite.
+ * Other errors: ERR_MEMORY, those of att_weights_get(). */
+att_status att_weights_fail_nonfinite(const att_weights *weights, const char *what);
+
+/* Bytes of the values of all blocks, without slots. */
+size_t att_weights_bytes(const att_weights *weights);
+size_t att_block_bytes(const att_weights *weights, const att_block *block);
+/* The sum of the blocks' versions. */
+uint64_t att_weights_version(const att_weights *weights);
+/* The values of the block's slot; NULL if there is none of that name. */
+void *att_block_slot(const att_block *block, const char *name);
+
+#endif

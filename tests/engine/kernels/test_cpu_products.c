@@ -1,0 +1,211 @@
+/* Matrix products of real networks with oneDNN: no reference implementation is chosen, threads do not disturb each
+ * other, and a lack of memory leaves nothing behind. */
+#include <pthread.h>
+
+#include "engine/kernels/cpu/onednn.h"
+#include "engine/kernels/tiers.h"
+#include "engine/ops/list.h"
+
+int omp_get_max_threads(void);
+void omp_set_num_threads(int threads);
+
+/* Inputs: the channels of ViT-Ti, -S and -B. Rows: one image, four images, a tiny image. Both directions of every
+ * layer. */
+static void no_product_of_a_vit_is_a_reference_one(void **state)
+{
+    (void)state;
+    static const int64_t widths[] = {192, 384, 768}, rows[] = {197, 4 * 197, 50};
+    for (int w = 0; w < 3; w++)
+        for (int r = 0; r < 3; r++) {
+            int64_t c = widths[w];
+            const int64_t layers[][2] = {{768, c}, {c, 3 * c}, {c, c}, {c, 4 * c}, {4 * c, c}};
+            for (int layer = 0; layer < 5; layer++)
+                for (int back = 0; back < 2; back++) {
+                    att_product_spec spec = {.rows = rows[r],
+                                             .inner = layers[layer][back],
+                                             .columns = layers[layer][!back],
+                                             .b_transposed = !back,
+                                             .pack = true,
+                                             .bias = !back};
+                    att_product *product;
+                    assert_int_equal(att_product_create(context, &spec, &product), ATT_OK);
+                    const char *name = att_product_implementation(product);
+                    if (!strstr(name, "brg") && !strstr(name, "jit"))
+                        fail_msg("%lld x %lld x %lld is made by %s", (long long)spec.rows, (long long)spec.inner,
+                                 (long long)spec.columns, name);
+                    if (att_context_tier(context) >= ATT_TIER_AVX512)
+                        assert_non_null(strstr(name, "avx512"));
+                    att_product_destroy(context, product);
+                }
+        }
+}
+
+static void the_callers_openmp_is_left_alone(void **state)
+{
+    (void)state;
+    int before = omp_get_max_threads();
+    omp_set_num_threads(5);
+    att_product_spec spec = {.rows = 3, .inner = 16, .columns = 16, .pack = true};
+    att_product *product;
+    assert_int_equal(att_product_create(context, &spec, &product), ATT_OK);
+    float a[48] = {1}, b[256] = {2}, to[48];
+    void *packed = case_memory(att_product_packed_bytes(product));
+    void *scratch = case_memory(att_product_scratch_bytes(product));
+    assert_int_equal(att_product_pack(product, b, packed), ATT_OK);
+    assert_int_equal(att_product_run(product, a, packed, NULL, to, scratch), ATT_OK);
+    assert_true(to[0] == 2);
+    assert_int_equal(omp_get_max_threads(), 5);
+    omp_set_num_threads(before);
+    free(packed);
+    free(scratch);
+    att_product_destroy(context, product);
+}
+
+enum { ROWS = 197, INNER = 192, COLUMNS = 576, THREADS = 4, ROUNDS = 20 };
+
+typedef struct worker {
+    const att_product *product;
+    const void *packed;
+    float *a, *to;
+    bool same;
+} worker;
+
+static void *work(void *user)
+{
+    worker *w = user;
+    float *first = case_memory(ROWS * COLUMNS * sizeof(float));
+    void *scratch = case_memory(att_product_scratch_bytes(w->product));
+    w->same = att_product_run(w->product, w->a, w->packed, NULL, first, scratch) == ATT_OK;
+    for (int i = 0; i < ROUNDS; i++)
+        w->same = att_product_run(w->product, w->a, w->packed, NULL, w->to, scratch) == ATT_OK &&
+                  !memcmp(first, w->to, ROWS * COLUMNS * sizeof(float)) && w->same;
+    free(first);
+    free(scratch);
+    return NULL;
+}
+
+/* Several threads use one product at the same time; another thread created it. */
+static void threads_do_not_disturb_each_other(void **state)
+{
+    (void)state;
+    att_product_spec spec = {.rows = ROWS, .inner = INNER, .columns = COLUMNS, .b_transposed = true, .pack = true};
+    att_product *product;
+    assert_int_equal(att_product_create(context, &spec, &product), ATT_OK);
+    float *b = case_memory(INNER * COLUMNS * sizeof(float));
+    void *packed = case_memory(att_product_packed_bytes(product));
+    for (int i = 0; i < INNER * COLUMNS; i++)
+        b[i] = (float)(i % 7) - 3;
+    assert_int_equal(att_product_pack(product, b, packed), ATT_OK);
+    worker workers[THREADS];
+    pthread_t threads[THREADS];
+    for (int t = 0; t < THREADS; t++) {
+        workers[t] = (worker){product, packed, case_memory(ROWS * INNER * sizeof(float)),
+                              case_memory(ROWS * COLUMNS * sizeof(float)), false};
+        for (int i = 0; i < ROWS * INNER; i++)
+            workers[t].a[i] = (float)((i + t) % 5);
+        assert_int_equal(pthread_create(&threads[t], NULL, work, &workers[t]), 0);
+    }
+    for (int t = 0; t < THREADS; t++) {
+        pthread_join(threads[t], NULL);
+        assert_true(workers[t].same);
+        double exact = 0;
+        for (int i = 0; i < INNER; i++)
+            exact += workers[t].a[(ROWS - 1) * INNER + i] * b[(COLUMNS - 1) * INNER + i];
+        assert_true(workers[t].to[ROWS * COLUMNS - 1] == (float)exact); /* small whole numbers: no rounding */
+        free(workers[t].a);
+        free(workers[t].to);
+    }
+    free(b);
+    free(packed);
+    att_product_destroy(context, product);
+}
+
+/* Refuses the n-th call of the allocator (from 0) if it requests memory. */
+typedef struct failing {
+    long calls, refused;
+} failing;
+
+static void *allocate_or_refuse(void *user, void *old, size_t old_size, size_t size)
+{
+    failing *f = user;
+    if (size == 0) {
+        free(old);
+        return NULL;
+    }
+    if (f->calls++ == f->refused)
+        return NULL;
+    void *block = case_memory(size);
+    if (old) {
+        memcpy(block, old, old_size < size ? old_size : size);
+        free(old);
+    }
+    return block;
+}
+
+/* Prepares a kernel once for each of its allocations, with that allocation refused. */
+static void refuse_each(failing *f, const att_kernel *kernel, const att_problem *problem)
+{
+    size_t bytes = att_context_allocations(problem->context).bytes_now;
+    att_status status = ATT_ERR_MEMORY;
+    for (long refused = 0; kernel->prepare && status != ATT_OK; refused++) {
+        *f = (failing){0, refused};
+        att_prepared prepared = {0};
+        status = kernel->prepare(problem, &prepared);
+        assert_true(status == ATT_OK || status == ATT_ERR_MEMORY);
+        if (status == ATT_OK && kernel->release)
+            kernel->release(problem->context, prepared.state);
+        assert_int_equal(att_context_allocations(problem->context).bytes_now, bytes);
+    }
+}
+
+static bool takes(const att_kernel *kernel, const att_problem *problem)
+{
+    return !strcmp(kernel->op, problem->op) && kernel->tier <= att_context_tier(problem->context) &&
+           (!kernel->accepts || kernel->accepts(problem));
+}
+
+/* Every kernel of the tier on each case it accepts, in f32 and with bf16 for all values that may be bf16. */
+static void lack_of_memory_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    failing f = {0, -1};
+    att_settings settings = att_settings_defaults();
+    settings.allocate = allocate_or_refuse;
+    settings.allocate_user = &f;
+    att_context *poor;
+    assert_int_equal(att_context_create(&settings, &poor), ATT_OK);
+    for (const att_op *const *op = att_ops; *op; op++)
+        for (int i = 0; i < 2 * (*op)->case_count; i++) {
+            const att_op_case *definition = &(*op)->cases[i / 2];
+            if (definition->bench)
+                continue;
+            case_drawn drawn = case_draw((case_setup){poor, *op, definition, ATT_F32, 1, false,
+                                                      i % 2 ? (*op)->autocast_in : 0, i % 2 ? (*op)->autocast_out : 0});
+            att_problem problem = {poor,
+                                   (*op)->name,
+                                   att_op_case_attrs(*op, definition),
+                                   drawn.in,
+                                   drawn.out,
+                                   drawn.in_count,
+                                   drawn.out_count,
+                                   1,
+                                   3};
+            for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
+                if (takes(*kernel, &problem))
+                    refuse_each(&f, *kernel, &problem);
+            case_free(&drawn);
+        }
+    att_context_destroy(&poor);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_product_of_a_vit_is_a_reference_one),
+        cmocka_unit_test(the_callers_openmp_is_left_alone),
+        cmocka_unit_test(threads_do_not_disturb_each_other),
+        cmocka_unit_test(lack_of_memory_leaves_nothing_behind),
+    };
+    return TIERS_RUN(argv[0], tests);
+}

@@ -1,0 +1,105 @@
+/* kernels/tiers.h - runs a test program once for each processor tier of this machine. Each tier runs in a process of
+ * its own, because the context and oneDNN read the tier only once. Also finds the CPU kernels for a context's tier. */
+#ifndef ATT_TESTS_KERNELS_TIERS_H
+#define ATT_TESTS_KERNELS_TIERS_H
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/kernels/case.h"
+#include "engine/kernels/cpu/list.h"
+#include "engine/kernels/truth.h"
+
+static att_context *context; /* for the tests of one tier */
+static size_t tiers_bytes_at_start;
+
+static inline int tiers_setup(void **state)
+{
+    (void)state;
+    if (att_context_create(NULL, &context) != ATT_OK)
+        return -1;
+    tiers_bytes_at_start = att_context_allocations(context).bytes_now;
+    return 0;
+}
+
+/* Checks that kernels leave no memory allocated. */
+static inline int tiers_teardown(void **state)
+{
+    (void)state;
+    int left = att_context_allocations(context).bytes_now != tiers_bytes_at_start;
+    att_context_destroy(&context);
+    return left;
+}
+
+static inline const att_kernel *tiers_kernel(const att_context *of, const char *op)
+{
+    for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
+        if (!strcmp((*kernel)->op, op) && (*kernel)->tier <= att_context_tier(of))
+            return *kernel;
+    fail_msg("the CPU backend has no kernel for %s", op);
+    return NULL;
+}
+
+/* Returns the kernel that a plan chooses for the drawn case; NULL if none accepts it. */
+static inline const att_kernel *tiers_kernel_for(const case_drawn *drawn)
+{
+    const att_op *op = drawn->setup.op;
+    att_problem problem = {.context = context,
+                           .op = op->name,
+                           .attrs = att_op_case_attrs(drawn->setup.op, drawn->setup.definition),
+                           .in = drawn->in,
+                           .out = drawn->out,
+                           .in_count = drawn->in_count,
+                           .out_count = drawn->out_count,
+                           .group = drawn->setup.group,
+                           .parts = 1};
+    return att_cpu_kernel_for(&problem);
+}
+
+static inline bool tiers_running_one(void)
+{
+    return getenv("ATTSCOPE_CPU") != NULL;
+}
+
+static inline int tiers_run_one(const char *program, const char *tier)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("ATTSCOPE_CPU", tier, 1);
+        execl("/proc/self/exe", program, (char *)NULL);
+        _exit(127);
+    }
+    int status = -1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
+}
+
+/* Returns the exit status for main(). */
+static inline int tiers_run_all(const char *program)
+{
+    att_context *probe = NULL;
+    att_settings settings = att_settings_defaults();
+    settings.tier_cap = ATT_TIER_AVX512_BF16;
+    if (att_context_create(&settings, &probe) != ATT_OK)
+        return 1;
+    att_tier highest = att_context_tier(probe);
+    att_context_destroy(&probe);
+    truth_create();
+    int failed = 0;
+    for (int tier = ATT_TIER_BASELINE; tier <= ATT_TIER_AVX512_BF16; tier++) {
+        if (is_sanitized() && tier == ATT_TIER_AVX512 && highest == ATT_TIER_AVX512_BF16)
+            printf("skipped: under sanitizers, %s, which has the same code as avx512_bf16 without bf16\n",
+                   att_tier_name(tier));
+        else if (tier <= (int)highest)
+            failed |= tiers_run_one(program, att_tier_name(tier));
+        else
+            printf("skipped: this processor has no %s\n", att_tier_name(tier));
+    }
+    return failed;
+}
+
+/* The return value of main(). Runs `tests`, an array of CMUnitTest, for every tier or, in a child process, for one. */
+#define TIERS_RUN(program, tests)                                                                                  \
+    (tiers_running_one() ? cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, tiers_setup, tiers_teardown) \
+                         : tiers_run_all(program))
+
+#endif
