@@ -4,6 +4,7 @@ set(ATT_WINGS
     src/base
     src/data
     src/engine
+    src/networks
     src
     lab/report
     lab/papers
@@ -36,12 +37,12 @@ att_folder(src/engine/session USES att_plan)
 att_folder(src/engine/update USES att_session)
 # Gives a new context the lists of ops and kernels.
 att_folder(src/engine/registry USES att_ops att_kernels_ref att_kernels_cpu att_update)
-att_folder(src/nn USES att_registry att_data)
-att_folder(src/tasks USES att_nn)
-att_folder(src/models USES att_tasks)
+att_folder(src/networks/nn USES att_registry att_data)
+att_folder(src/networks/tasks USES att_nn)
+att_folder(src/networks/models USES att_tasks)
+att_folder(src/networks/hub USES att_models ${ATT_HUB_LIBRARIES})
 att_folder(src/measure USES att_models att_spectrum)
 att_folder(src/train USES att_measure)
-att_folder(src/hub USES att_models ${ATT_HUB_LIBRARIES})
 att_folder(src/network USES att_train att_hub)
 att_folder(src/explore USES att_network)
 att_folder(src/store USES att_explore ${ATT_SQLITE_LIBRARY})

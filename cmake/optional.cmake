@@ -31,8 +31,8 @@ function(att_optional setting library)
 endfunction()
 
 # Downloads of pretrained weights. Without them, weights in the caches are still found.
-att_optional(ATT_HUB CURL MODULE libcurl>=7.85 FLAG -lcurl PACKAGE libcurl4-openssl-dev WITH src/hub/curl.c
-             WITHOUT src/hub/without_curl.c LOST "downloads of pretrained weights")
+att_optional(ATT_HUB CURL MODULE libcurl>=7.85 FLAG -lcurl PACKAGE libcurl4-openssl-dev WITH src/networks/hub/curl.c
+             WITHOUT src/networks/hub/without_curl.c LOST "downloads of pretrained weights")
 # The web server of `attscope serve`.
 att_optional(ATT_SERVE MICROHTTPD MODULE libmicrohttpd>=0.9.71 FLAG -lmicrohttpd PACKAGE libmicrohttpd-dev
              WITH lab/serve/http.c WITHOUT lab/serve/without_microhttpd.c LOST "attscope serve")

@@ -1,11 +1,11 @@
-# Compiles timm's names and tags, src/models/timm/*.txt, into the library as byte arrays (src/models/timm.h). Run as a
+# Compiles timm's names and tags, src/networks/models/timm/*.txt, into the library as byte arrays (src/networks/models/timm.h). Run as a
 # script (cmake -P), this file writes the C source; included, it adds that step to att_models.
 cmake_minimum_required(VERSION 3.22)
 
 if(CMAKE_SCRIPT_MODE_FILE)
   # -DTIMM=folder -DOUT=file
   include(${CMAKE_CURRENT_LIST_DIR}/bytes.cmake)
-  set(c "#include \"models/timm.h\"\n")
+  set(c "#include \"networks/models/timm.h\"\n")
   foreach(list names tags)
     file(READ ${TIMM}/${list}.txt text)
     att_append_bytes(c att_timm_${list} "${text}")
@@ -14,7 +14,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 
-set(timm ${PROJECT_SOURCE_DIR}/src/models/timm)
+set(timm ${PROJECT_SOURCE_DIR}/src/networks/models/timm)
 add_custom_command(
   OUTPUT ${PROJECT_BINARY_DIR}/timm.c
   COMMAND ${CMAKE_COMMAND} -DTIMM=${timm} -DOUT=${PROJECT_BINARY_DIR}/timm.c -P ${CMAKE_CURRENT_LIST_FILE}

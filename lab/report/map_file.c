@@ -6,7 +6,7 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
-#include "tasks/caption.h"
+#include "networks/tasks/caption.h"
 
 enum { MAX_SIDE = 4096, MAX_TOKENS = 1 << 16, MAX_HEADS = 1 << 10, MAX_NODES = 1 << 10 };
 

@@ -2,7 +2,7 @@
 
 #include "base/core/spread.h"
 #include "measure/list.h"
-#include "tasks/score.h"
+#include "networks/tasks/score.h"
 
 static att_status request(att_requests *requests)
 {

@@ -6,7 +6,7 @@
 
 #include "base/core/memory.h"
 #include "measure/clone.h"
-#include "tasks/score.h"
+#include "networks/tasks/score.h"
 
 enum { MOST_SAMPLES = 64 }; /* of one run, so that logits of many variants stay small */
 

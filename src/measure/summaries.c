@@ -9,7 +9,7 @@
 #include "engine/ops/attention.h"
 #include "engine/ops/attention_summary.h"
 #include "measure/instrument.h"
-#include "models/family.h"
+#include "networks/models/family.h"
 
 /* The length of an axis of the image (0: height, 1: width); infinite if the graph has no image. */
 static double image_length(const att_graph *graph, int axis)

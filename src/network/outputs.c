@@ -8,8 +8,8 @@
 #include "base/core/text.h"
 #include "engine/graph/graph.h"
 #include "engine/ops/attention.h"
-#include "models/family.h"
 #include "network/network.h"
+#include "networks/models/family.h"
 
 /* Requests for attention nodes, by the ending of the name. */
 static const struct {

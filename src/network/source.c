@@ -3,8 +3,8 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
-#include "hub/hub.h"
 #include "network/network.h"
+#include "networks/hub/hub.h"
 
 /* Finds the first of the usual checkpoint files in a folder. */
 static att_status find_in(att_context *context, const char *folder, char *path, size_t size)

@@ -1,8 +1,8 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "engine/weights/weights.h"
-#include "models/family.h"
 #include "network/network.h"
+#include "networks/models/family.h"
 
 static void free_view(att_network_view *view)
 {

@@ -4,7 +4,7 @@
 
 #include <attscope/evaluate.h>
 
-#include "tasks/task.h"
+#include "networks/tasks/task.h"
 
 /* The fast gradient sign method (Goodfellow et al., ICLR 2015): x + epsilon sign(dL/dx) for pixels x in [0, 1], then
  * limited to [0, 1]. L is the task's loss without regularisation. */

@@ -11,7 +11,7 @@
 #include "base/core/names.h"
 #include "base/io/json.h"
 #include "engine/weights/weights.h"
-#include "models/checkpoint.h"
+#include "networks/models/checkpoint.h"
 #include "train/metadata.h"
 
 static const char ema_slot[] = "ema", ema_prefix[] = "ema.";

@@ -7,7 +7,7 @@
 #include "base/core/memory.h"
 #include "data/label_sets.h"
 #include "measure/study.h"
-#include "models/family.h"
+#include "networks/models/family.h"
 #include "train/attack.h"
 #include "train/clock.h"
 #include "train/inference.h"

@@ -5,7 +5,7 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
-#include "models/family.h"
+#include "networks/models/family.h"
 
 static int compare(const void *a, const void *b)
 {

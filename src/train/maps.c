@@ -11,7 +11,7 @@
 #include "engine/ops/list.h"
 #include "engine/ops/mix_pairs.h"
 #include "engine/weights/weights.h"
-#include "models/family.h"
+#include "networks/models/family.h"
 
 enum { MAX_IMAGES = 65536, TEXT_SIZE = 8192, MAX_LEVEL = 65535 };
 

@@ -7,7 +7,7 @@
 #include "base/core/memory.h"
 #include "engine/graph/graph.h"
 #include "engine/ops/attention.h"
-#include "tasks/caption.h"
+#include "networks/tasks/caption.h"
 #include "train/inference.h"
 
 enum { ATT_MAP_NAME = 256 };

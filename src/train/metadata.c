@@ -8,7 +8,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/text.h"
-#include "models/family.h"
+#include "networks/models/family.h"
 #include "train/numbers.h"
 #include "train/options.h"
 

@@ -13,7 +13,7 @@
 #include "engine/session/session.h"
 #include "engine/update/update.h"
 #include "engine/weights/weights.h"
-#include "models/family.h"
+#include "networks/models/family.h"
 #include "train/inference.h"
 #include "train/metadata.h"
 #include "train/options.h"

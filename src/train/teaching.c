@@ -10,7 +10,7 @@
 #include "base/core/threads.h"
 #include "engine/session/session.h"
 #include "engine/weights/weights.h"
-#include "models/family.h"
+#include "networks/models/family.h"
 #include "train/clock.h"
 
 /* --- the teacher -------------------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 
 #include <attscope/train.h>
 
-#include "tasks/task.h"
+#include "networks/tasks/task.h"
 #include "train/inference.h"
 
 /* Zero: there is no teacher. */

@@ -5,7 +5,7 @@
 #include <attscope/evaluate.h>
 #include <attscope/update.h>
 
-#include "tasks/task.h"
+#include "networks/tasks/task.h"
 #include "train/alerts.h"
 #include "train/checkpoint.h"
 #include "train/layer_decay.h"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Names of pretrained weights in place of checkpoints: every command that takes a checkpoint downloads them or finds them
-# in the cache. tests/hub checks the downloads themselves.
+# in the cache. tests/networks/hub checks the downloads themselves.
 . "$(dirname "$0")/lib.sh"
 needs python3
 unset HF_TOKEN HF_TOKEN_PATH HF_HUB_CACHE HF_HUB_OFFLINE XDG_CACHE_HOME

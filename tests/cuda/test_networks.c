@@ -8,7 +8,7 @@
 #include <attscope/task.h>
 #include <attscope/update.h>
 
-#include "models/fixture.h"
+#include "networks/models/fixture.h"
 
 #include "cuda/device.h"
 

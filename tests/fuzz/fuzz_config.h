@@ -4,8 +4,8 @@
 
 #include "fuzz.h"
 
-#include "models/config.h"
-#include "models/family.h"
+#include "networks/models/config.h"
+#include "networks/models/family.h"
 
 /* Every family checks the options, and completes them with the options of its first variant. */
 static inline void fuzz_complete(const att_option_values *said)

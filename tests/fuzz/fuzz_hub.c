@@ -1,9 +1,9 @@
 /* The first line: a name of pretrained weights, and an address. The others: headers of a server's reply. */
 #include "fuzz.h"
 
-#include "hub/name.h"
-#include "hub/transport.h"
-#include "hub/url.h"
+#include "networks/hub/name.h"
+#include "networks/hub/transport.h"
+#include "networks/hub/url.h"
 
 enum { MOST = 1 << 14 };
 

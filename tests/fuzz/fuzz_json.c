@@ -3,7 +3,7 @@
 #include "fuzz_config.h"
 
 #include "base/io/json.h"
-#include "models/config.h"
+#include "networks/models/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

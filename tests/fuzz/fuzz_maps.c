@@ -3,7 +3,7 @@
 
 #include "base/core/text.h"
 #include "lab/report/map_file.h"
-#include "tasks/caption.h"
+#include "networks/tasks/caption.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

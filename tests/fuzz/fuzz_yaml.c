@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "fuzz_config.h"
 
-#include "models/config.h"
+#include "networks/models/config.h"
 
 static void require_same(const att_yaml *a, const att_yaml *b)
 {

@@ -15,7 +15,7 @@
 
 #include <attscope/attscope.h>
 
-#include "models/fixture.h"
+#include "networks/models/fixture.h"
 
 static att_context *context;
 

@@ -3,7 +3,7 @@
 #define TESTS_MEASURE_SMALL_VIT_H
 
 #include "measure/run.h"
-#include "models/loss.h"
+#include "networks/models/loss.h"
 
 enum { SIZE = 16, CLASSES = 7 };
 

@@ -6,7 +6,7 @@
 #include <attscope/measure.h>
 #include <attscope/ops.h>
 
-#include "models/fixture.h"
+#include "networks/models/fixture.h"
 
 enum { SIDE = 12, LAYERS = 3, HEADS = 2 };
 

@@ -13,7 +13,7 @@
 
 #include <attscope/attscope.h>
 
-#include "models/fixture.h"
+#include "networks/models/fixture.h"
 #include "sanitized.h"
 #include "shared.h"
 

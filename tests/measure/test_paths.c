@@ -14,7 +14,7 @@
 
 #include "engine/ops/finite_difference.h"
 #include "measure/paths.h"
-#include "models/fixture.h"
+#include "networks/models/fixture.h"
 
 enum { SAMPLES = 2, SIDE = 12, MOST = 4096 };
 

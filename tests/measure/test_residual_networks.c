@@ -15,7 +15,7 @@
 #include <attscope/plan.h>
 
 #include "engine/graph/graph.h"
-#include "models/loss.h"
+#include "networks/models/loss.h"
 #include "sanitized.h"
 
 enum { SIDE = 8, CLASSES = 5, BATCH = 3, STAGES = 3, BLOCKS = 2, LOGITS = BATCH * CLASSES };

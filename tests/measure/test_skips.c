@@ -12,7 +12,7 @@
 
 #include <attscope/attscope.h>
 
-#include "models/fixture.h"
+#include "networks/models/fixture.h"
 
 enum { IMAGES = 100, FIRST = 20, SIDE = 8, PIXELS = SIDE * SIDE * 3, CLASSES = 5, MOST_BLOCKS = 12 };
 

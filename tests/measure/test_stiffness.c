@@ -12,7 +12,7 @@
 
 #include <attscope/attscope.h>
 
-#include "models/fixture.h"
+#include "networks/models/fixture.h"
 
 enum { STEPS = 5, CLASSES = 3, IMAGES = 200 };
 

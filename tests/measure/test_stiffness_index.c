@@ -14,7 +14,7 @@
 #include <attscope/attscope.h>
 
 #include "measure/study.h"
-#include "models/fixture.h"
+#include "networks/models/fixture.h"
 #include "sanitized.h"
 #include "shared.h"
 

@@ -7,8 +7,8 @@
 #include <attscope/attscope.h>
 #include <attscope/convert.h>
 
-#include "models/fixture.h"
-#include "models/loss.h"
+#include "networks/models/fixture.h"
+#include "networks/models/loss.h"
 #include "sanitized.h"
 
 enum { IMAGES = 1, SEED = 3 };

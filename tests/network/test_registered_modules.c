@@ -3,7 +3,7 @@
 #include "network/registered.h"
 
 #include "engine/graph/graph.h"
-#include "nn/module.h"
+#include "networks/nn/module.h"
 
 enum { FACTOR, MODE };
 static const char *const modes[] = {"once", "twice", NULL};

@@ -2,7 +2,7 @@
  * their context and in no other. */
 #include "network/registered.h"
 
-#include "tasks/list.h"
+#include "networks/tasks/list.h"
 
 /* Predicts the number of each image, its class. The loss is (prediction - number)^2 times the option `weight`. */
 typedef struct numbering_options {

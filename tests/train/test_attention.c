@@ -4,7 +4,7 @@
 
 #include <attscope/attscope.h>
 
-#include "models/fixture.h"
+#include "networks/models/fixture.h"
 #include "sanitized.h"
 #include "shared.h"
 

@@ -1,6 +1,6 @@
 /* The file of attention maps against the maps themselves. */
 #include "base/io/json.h"
-#include "tasks/list.h"
+#include "networks/tasks/list.h"
 #include "train/fixture.h"
 
 enum { SHOWN = 7, HEADS = 2, TOKENS = 5, PATCHES = 4, NODES = 2, PIXELS = SIDE * SIDE, OWN = 3, EACH = 4 };

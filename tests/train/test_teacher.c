@@ -1,5 +1,5 @@
 /* Trainings with a teacher: what it sees, resumes, and teachers that do not fit. The loss itself is compared with
- * PyTorch's in tests/models/test_training.c, several processes in test_processes.c. */
+ * PyTorch's in tests/networks/models/test_training.c, several processes in test_processes.c. */
 #include "train/fixture.h"
 
 /* A teacher and what it owns. */

@@ -1,4 +1,4 @@
-"""src/models/timm: the names and pretrained tags of timm's networks. The build compiles both files into the library.
+"""src/networks/models/timm: the names and pretrained tags of timm's networks. The build compiles both files into the library.
 
 names.txt has one line for each name in timm's registry:
     resnet50                                  attscope has this network
@@ -26,7 +26,7 @@ from timm.models import _registry, eva, mlp_mixer, resnet, vision_transformer
 
 warnings.filterwarnings("ignore")
 goldens = pathlib.Path(sys.argv[1])
-folder = goldens.parent.parent / "src/models/timm"
+folder = goldens.parent.parent / "src/networks/models/timm"
 supported = {line.split()[0] for line in (goldens / "models.txt").open()}
 
 # The missing feature, for Python modules of timm of which attscope has no network.

@@ -195,7 +195,7 @@ CASES = {
     "hard_teacher_adamw": ({}, "adamw", 0.1, {"type": "hard", "alpha": 0.5}),
     "soft_teacher_sgd": ({}, "sgd", 0.1, {"type": "soft", "alpha": 0.7, "tau": 3.0}),
 }
-# The options of tests/models/test_training.c, as timm's arguments.
+# The options of tests/networks/models/test_training.c, as timm's arguments.
 EPS = partial(LayerNorm, eps=1e-3)
 GAP = {"class_token": False, "global_pool": "avg"}
 RELPOS = {"kind": VisionTransformerRelPos, "patch_size": (7, 4), "init_values": 0.1}

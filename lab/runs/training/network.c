@@ -10,7 +10,7 @@
 #include "base/core/options.h"
 #include "base/io/file.h"
 #include "lab/runs/recipe/recipe.h"
-#include "models/describe.h"
+#include "networks/models/describe.h"
 #include "train/alerts.h"
 
 /* A recipe that names something unknown or unsupported is an invalid argument. The message is unchanged. */

@@ -2,7 +2,7 @@
 #include "lab/runs/training/small.h"
 
 #include "measure/list.h"
-#include "tasks/list.h"
+#include "networks/tasks/list.h"
 
 /* Copies of built-in ones with other names. */
 static att_module module;

@@ -1,0 +1,516 @@
+/* The self-attention network of Cordonnier et al. (ICLR 2020), which can express a convolutional network: patches of 2
+ * x 2 pixels, blocks of attention and an MLP with a layer norm after each addition, the mean over the tokens. Every
+ * head attends to the whole grid by positions, or by positions and content, and reads all channels of the tokens as
+ * values.
+ */
+#include "networks/models/attention_cnn.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <attscope/ops.h>
+
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "networks/models/checkpoint.h"
+#include "networks/models/foreign_tensors.h"
+#include "networks/models/patches.h"
+
+static const double NORM_EPS = 1e-12;
+
+/* --- encodings --------------------------------------------------------------------------------------------------- */
+
+#define ISOTROPIC ATT_ENCODING_ISOTROPIC
+#define QUADRATIC ATT_ENCODING_QUADRATIC
+#define LEARNED ATT_ENCODING_LEARNED
+#define LEARNED_CONTENT ATT_ENCODING_CONTENT
+
+static const char *encoding_name(int index)
+{
+    static const char *const names[] = {ISOTROPIC, QUADRATIC, LEARNED, LEARNED_CONTENT, NULL};
+    return index < (int)(sizeof names / sizeof *names) ? names[index] : NULL;
+}
+
+/* --- variants ---------------------------------------------------------------------------------------------------- */
+
+static const struct attention_cnn_variant {
+    const char *name, *encoding;
+    int heads;
+} variants[] = {
+    {"attention_cnn_isotropic", ISOTROPIC, 9},     {"attention_cnn_isotropic_many", ISOTROPIC, 16},
+    {"attention_cnn_quadratic", QUADRATIC, 9},     {"attention_cnn_learned", LEARNED, 9},
+    {"attention_cnn_content", LEARNED_CONTENT, 9},
+};
+enum { IMG_SIZE = 32 };
+
+static att_model_info attention_cnn_info(int index)
+{
+    return (att_model_info){.name = variants[index].name,
+                            .summary = "self-attention as convolution (Cordonnier et al., ICLR 2020)",
+                            .height = IMG_SIZE,
+                            .width = IMG_SIZE};
+}
+
+/* --- options ----------------------------------------------------------------------------------------------------- */
+
+typedef att_attention_cnn_options attention_cnn_options;
+
+static const char *pool_name(int index)
+{
+    return index == 0 ? "avg" : NULL;
+}
+
+enum { MOST_HEADS = 65536 };
+#define MEMBER(member) ATT_OPTION_AT(attention_cnn_options, member)
+static const att_option option_rows[] = {
+    ATT_SHARED_OPTIONS(attention_cnn_options),
+    {"patch_size", .kind = ATT_OPTION_SIDES, .value = "H [W]",
+     .help = "pixels of a patch, height and width; one number is both", .low = 1, .high = 65536, MEMBER(patch_size)},
+    {"embed_dim", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "width of a token", .low = 1, .high = 65536,
+     MEMBER(embed_dim)},
+    {"depth", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "blocks", .low = 1, .high = 1024, MEMBER(depth)},
+    {"num_heads", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "attention heads of a block", .low = 1,
+     .high = MOST_HEADS, MEMBER(num_heads)},
+    {"layer_heads", .kind = ATT_OPTION_TEXT, .value = "LIST",
+     .help = "of attention_cnn: heads of each block if they differ, as after pruning: 9,9,8,7,9,6; num_heads is then "
+             "the largest of them",
+     .differs_as = "the heads of its blocks", MEMBER(layer_heads)},
+    {"mlp_ratio", .kind = ATT_OPTION_REAL, .value = "X", .help = "width of the MLP over that of a token", .low = 1e-3,
+     .high = 64, MEMBER(mlp_ratio)},
+    {"encoding", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "what attention_cnn's heads attend by: isotropic (distance to a center), quadratic (with a spread of any "
+             "shape), learned (a vector for each shift along each axis) or learned_content (such vectors, compared "
+             "with the "
+             "query, and queries with keys)",
+     .choice = encoding_name, MEMBER(encoding)},
+    {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "what the head reads: avg, the mean over tokens", .choice = pool_name, MEMBER(global_pool)},
+    {"proj_drop_rate", .flag = "proj-drop", .kind = ATT_OPTION_REAL, .value = "X",
+     .help = "of attention_cnn: dropout at the end of each branch", .high = 0.999999, .not_compared = true,
+     MEMBER(proj_drop_rate)},
+    ATT_ATTENTION_DROP_OPTION(attention_cnn_options),
+};
+ATT_ASSERT_SETTINGS_FIT(attention_cnn_options);
+static const att_option_table table = {option_rows, sizeof option_rows / sizeof *option_rows,
+                                       sizeof(attention_cnn_options)};
+
+static void attention_cnn_defaults(int index, const att_option_values *given, att_option_values *options,
+                                   att_preprocess *preprocess)
+{
+    (void)given;
+    attention_cnn_options o;
+    att_options_clear(&table, &o);
+    o.img_size[0] = o.img_size[1] = IMG_SIZE;
+    o.in_chans = 3;
+    o.num_classes = 10;
+    o.drop_rate = o.drop_path_rate = 0;
+    o.proj_drop_rate = 0.1;
+    o.attn_drop_rate = 0;
+    o.patch_size[0] = o.patch_size[1] = 2;
+    o.embed_dim = 400;
+    o.depth = 6;
+    o.num_heads = variants[index].heads;
+    o.mlp_ratio = 512.0 / 400;
+    snprintf(o.modules, sizeof o.modules, "none");
+    snprintf(o.encoding, sizeof o.encoding, "%s", variants[index].encoding);
+    snprintf(o.global_pool, sizeof o.global_pool, "avg");
+    att_options_write(&table, &o, options);
+    *preprocess = (att_preprocess){.height = IMG_SIZE,
+                                   .width = IMG_SIZE,
+                                   .in_chans = 3,
+                                   .mean = {0.4914, 0.4822, 0.4465},
+                                   .std = {0.2023, 0.1994, 0.2010},
+                                   .crop_pct = 1,
+                                   .crop_mode = "center",
+                                   .interpolation = "bilinear"};
+}
+
+static bool is(const attention_cnn_options *o, const char *encoding)
+{
+    return strcmp(o->encoding, encoding) == 0;
+}
+
+/* Parses the next number of a list; *at goes behind it, to NULL at the end. Returns 0 if there is no such number. */
+static int next_heads(const char **at)
+{
+    char copy[16];
+    int64_t number;
+    size_t length = strcspn(*at, ",");
+    bool fits = length < sizeof copy;
+    snprintf(copy, sizeof copy, "%.*s", (int)length, *at);
+    *at = (*at)[length] ? *at + length + 1 : NULL;
+    return fits && att_text_to_i64(copy, &number) && number >= 1 && number <= MOST_HEADS ? (int)number : 0;
+}
+
+int att_attention_cnn_heads(const att_attention_cnn_options *o, int block)
+{
+    int heads = o->num_heads;
+    const char *at = *o->layer_heads ? o->layer_heads : NULL;
+    for (int i = 0; at && i <= block; i++)
+        heads = next_heads(&at);
+    return heads;
+}
+
+/* Checks layer_heads. num_heads becomes the largest number. */
+static att_status complete_heads(att_context *context, attention_cnn_options *o)
+{
+    int count = 0, least = MOST_HEADS, most = 0;
+    for (const char *at = *o->layer_heads ? o->layer_heads : NULL; at; count++) {
+        const int heads = next_heads(&at);
+        least = heads < least ? heads : least;
+        most = heads > most ? heads : most;
+    }
+    if (count == 0)
+        return ATT_OK;
+    if (count != o->depth || least < 1)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "layer_heads must be the numbers of heads of the %d blocks, from 1 to %d and joined by commas, "
+                        "not \"%s\"",
+                        o->depth, MOST_HEADS, o->layer_heads);
+    o->num_heads = most;
+    return ATT_OK;
+}
+
+static att_status attention_cnn_complete(att_context *context, void *options)
+{
+    static const att_hooks no_places;
+    attention_cnn_options *o = options;
+    const att_stages stages = {.count = 1, .blocks = {o->depth}};
+    att_modules modules;
+    ATT_TRY(att_modules_parse(context, &no_places, &stages, o->modules, &modules));
+    ATT_TRY(att_patches_check(context, o->img_size, o->patch_size));
+    ATT_TRY(complete_heads(context, o));
+    if (is(o, LEARNED_CONTENT) && o->embed_dim % 2)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "embed_dim is %d; with encoding " LEARNED_CONTENT
+                        " it must be even, since each axis reads one "
+                        "half of a query",
+                        o->embed_dim);
+    return att_mlp_check(context, "mlp_ratio", o->embed_dim, o->mlp_ratio);
+}
+
+/* --- the network ------------------------------------------------------------------------------------------------- */
+
+/* Initialised as PyTorch's layers: weight and bias uniform within 1 / sqrt(inputs). */
+static att_value build_linear(const att_scope *scope, att_value x, int64_t inputs, int64_t outputs, bool has_bias)
+{
+    const att_init init = {.rule = ATT_INIT_UNIFORM, .value = 1 / sqrt((double)inputs)};
+    att_scope_enter(scope);
+    att_value weight = att_scope_parameter(scope, "weight", att_shape_of(outputs, inputs), init, true);
+    att_value bias = has_bias ? att_scope_parameter(scope, "bias", att_shape_of(outputs), init, false) : ATT_NONE;
+    return att_linear(scope->graph, x, weight, bias);
+}
+
+/* A parameter of positions: drawn from N(0, deviation^2), without weight decay. */
+static att_value position_parameter(const att_scope *scope, const char *name, att_shape shape, double deviation,
+                                    bool decay)
+{
+    const att_init init = {.rule = ATT_INIT_NORMAL, .value = deviation};
+    att_scope_enter(scope);
+    return att_scope_parameter(scope, name, shape, init, decay);
+}
+
+static int grid_side(const attention_cnn_options *o, int axis)
+{
+    return o->img_size[axis] / o->patch_size[axis];
+}
+
+/* Scores of quadratic encodings: learned centers, rows first, and sharpness. Both start as published. */
+static void add_quadratic(const att_scope *scope, const attention_cnn_options *o, int64_t heads,
+                          att_attention_terms *terms)
+{
+    enum { CENTER = 2 };
+    const att_init near_one = {.rule = ATT_INIT_NEAR_IDENTITY, .value = 0.01};
+    const int height = grid_side(o, 0), width = grid_side(o, 1);
+    att_value centers = position_parameter(scope, "centers", att_shape_of(heads, 2), CENTER, false);
+    if (is(o, ISOTROPIC)) {
+        att_value sharpness = att_scope_parameter(scope, "sharpness", att_shape_of(heads), near_one, false);
+        att_isotropic_shifts(scope->graph, height, width, centers, sharpness, terms);
+    } else {
+        att_value factors = att_scope_parameter(scope, "factors", att_shape_of(heads, 2, 2), near_one, false);
+        terms->relative = att_quadratic_shifts(scope->graph, height, width, centers, factors);
+    }
+}
+
+/* A vector for each shift along an axis, as PyTorch's nn.Embedding starts. */
+static att_value axis_embedding(const att_scope *scope, const char *name, int side, int64_t width)
+{
+    return position_parameter(scope, name, att_shape_of(2 * side - 1, width), 1, true);
+}
+
+static void add_learned(const att_scope *scope, const attention_cnn_options *o, int heads, att_attention_terms *terms)
+{
+    att_scope row_key = att_scope_in(scope, "row_key"), column_key = att_scope_in(scope, "column_key");
+    att_value rows = axis_embedding(scope, "row_embed", grid_side(o, 0), o->embed_dim);
+    att_value columns = axis_embedding(scope, "column_embed", grid_side(o, 1), o->embed_dim);
+    terms->row_shifts = build_linear(&row_key, rows, o->embed_dim, heads, false);
+    terms->column_shifts = build_linear(&column_key, columns, o->embed_dim, heads, false);
+}
+
+/* Scores of queries q [N, H C]: the first half of a head's channels belongs to the rows, the other to the columns. */
+static void add_axis_terms(const att_scope *scope, const attention_cnn_options *o, int heads, att_value q,
+                           att_attention_terms *terms)
+{
+    const att_axis_terms_options options = {.heads = heads,
+                                            .width = o->embed_dim,
+                                            .grid_h = grid_side(o, 0),
+                                            .grid_w = grid_side(o, 1),
+                                            .scale = 1 / sqrt(o->embed_dim)};
+    att_value rows = axis_embedding(scope, "row_embed", grid_side(o, 0), o->embed_dim / 2);
+    att_value columns = axis_embedding(scope, "column_embed", grid_side(o, 1), o->embed_dim / 2);
+    att_scope_enter(scope);
+    att_axis_terms(scope->graph, q, rows, columns, &options, terms);
+}
+
+/* Every head reads all channels of x as values: [N, C] -> [N, H C]. */
+static att_value build_heads(const att_scope *scope, const attention_cnn_options *o, int heads, att_value x)
+{
+    const int64_t width = (int64_t)o->embed_dim * heads;
+    att_attention_terms terms = att_attention_no_terms();
+    att_scope query = att_scope_in(scope, "query"), key = att_scope_in(scope, "key");
+    att_value q = ATT_NONE, k = ATT_NONE;
+    if (is(o, LEARNED_CONTENT)) {
+        q = build_linear(&query, x, o->embed_dim, width, true);
+        k = build_linear(&key, x, o->embed_dim, width, true);
+        add_axis_terms(scope, o, heads, q, &terms);
+    } else if (is(o, LEARNED)) {
+        add_learned(scope, o, heads, &terms);
+    } else {
+        add_quadratic(scope, o, heads, &terms);
+    }
+    const att_attention_options options = {.heads = heads,
+                                           .value_heads = 1,
+                                           .grid_h = grid_side(o, 0),
+                                           .grid_w = grid_side(o, 1),
+                                           .step_h = o->patch_size[0],
+                                           .step_w = o->patch_size[1],
+                                           .terms = &terms,
+                                           .drop_rate = o->attn_drop_rate};
+    att_scope_enter(scope);
+    return att_attention(scope->graph, q, k, x, &options);
+}
+
+static att_value drop(const att_scope *scope, const attention_cnn_options *o, att_value x)
+{
+    att_scope_enter(scope);
+    return att_dropout(scope->graph, x, o->proj_drop_rate);
+}
+
+/* norm(identity + drop_path(dropout(branch))). half_of_block: 1 or 2. */
+static att_value add_branch(const att_scope *block, const attention_cnn_options *o, int half_of_block,
+                            att_value identity, att_value branch)
+{
+    att_scope dropout = att_scope_in(block, "drop%d", half_of_block);
+    att_scope path = att_scope_in(block, "drop_path%d", half_of_block);
+    att_scope sum = att_scope_in(block, "add%d", half_of_block), norm = att_scope_in(block, "norm%d", half_of_block);
+    branch = drop(&dropout, o, branch);
+    att_scope_enter(&path);
+    branch = att_drop_path(block->graph, branch, o->drop_path_rate);
+    att_scope_enter(&sum);
+    return att_nn_layer_norm(&norm, att_add(block->graph, identity, branch), NORM_EPS);
+}
+
+static att_value build_block(const att_scope *block, const attention_cnn_options *o, int heads, att_value x)
+{
+    const int64_t width = o->embed_dim, hidden = att_mlp_hidden(o->embed_dim, o->mlp_ratio);
+    att_scope attention = att_scope_in(block, "attn"), value = att_scope_in(&attention, "value");
+    att_scope proj = att_scope_in(&attention, "proj");
+    att_scope first = att_scope_in(block, "mlp.fc1"), second = att_scope_in(block, "mlp.fc2");
+    att_value branch = build_heads(&attention, o, heads, x);
+    branch = build_linear(&value, branch, width * heads, width, true);
+    x = add_branch(block, o, 1, x, build_linear(&proj, branch, width, width, true));
+    branch = att_gelu(block->graph, build_linear(&first, x, width, hidden, true));
+    return add_branch(block, o, 2, x, build_linear(&second, branch, hidden, width, true));
+}
+
+static att_value build_stem(const att_scope *scope, const attention_cnn_options *o)
+{
+    att_value image = att_graph_input(scope->graph, ATT_IMAGE, att_graph_dtype(scope->graph),
+                                      att_shape_of(o->img_size[0], o->img_size[1], o->in_chans));
+    const int64_t inputs = (int64_t)o->patch_size[0] * o->patch_size[1] * o->in_chans;
+    const att_init init = {.rule = ATT_INIT_UNIFORM, .value = 1 / sqrt((double)inputs)};
+    att_shape shape = att_shape_of(o->embed_dim, o->in_chans, o->patch_size[0], o->patch_size[1]);
+    att_scope_enter(scope);
+    att_value weight = att_scope_parameter(scope, "weight", shape, init, true);
+    att_value bias = att_scope_parameter(scope, "bias", att_shape_of(o->embed_dim), init, false);
+    return att_linear(scope->graph, att_patchify(scope->graph, image, o->patch_size[0], o->patch_size[1]), weight,
+                      bias);
+}
+
+static void attention_cnn_build(att_graph *graph, const void *options, att_features *features)
+{
+    const attention_cnn_options *o = options;
+    att_scope root = att_scope_root(graph), stem = att_scope_in(&root, "patch_embed.proj");
+    att_scope pool = att_scope_in(&root, "pool");
+    att_value x = build_stem(&stem, o);
+    for (int i = 0; i < o->depth; i++) {
+        att_scope block = att_scope_in(&root, "blocks.%d", i);
+        x = build_block(&block, o, att_attention_cnn_heads(o, i), x);
+    }
+    features->tokens = x;
+    att_scope_enter(&pool);
+    features->pooled = att_token_mean(graph, x, 0);
+}
+
+static att_classifier_form attention_cnn_classifier(const void *options)
+{
+    (void)options;
+    return (att_classifier_form){.scope = "head", .build = att_nn_classifier};
+}
+
+/* --- recognising tensors ------------------------------------------------------------------------------------------ */
+
+static const char SIGNATURE[] = "blocks.0.attn.value.weight", STEM[] = "patch_embed.proj.weight";
+
+static const char *const outer_names[] = {STEM, "patch_embed.proj.bias", "head.weight", "head.bias", NULL};
+static const char *const block_names[] = {"attn.value.weight",
+                                          "attn.value.bias",
+                                          "attn.proj.weight",
+                                          "attn.proj.bias",
+                                          "norm1.weight",
+                                          "norm1.bias",
+                                          "mlp.fc1.weight",
+                                          "mlp.fc1.bias",
+                                          "mlp.fc2.weight",
+                                          "mlp.fc2.bias",
+                                          "norm2.weight",
+                                          "norm2.bias",
+                                          NULL};
+
+/* The tensors of each encoding, below a block's attention; the first tells it from the encodings before it. */
+static const struct encoding_tensors {
+    const char *encoding, *names[8];
+} encodings[] = {
+    {LEARNED_CONTENT, {"query.weight", "query.bias", "key.weight", "key.bias", "row_embed", "column_embed"}},
+    {LEARNED, {"row_key.weight", "column_key.weight", "row_embed", "column_embed"}},
+    {ISOTROPIC, {"sharpness", "centers"}},
+    {QUADRATIC, {"factors", "centers"}},
+};
+
+static const struct encoding_tensors *find_encoding(const att_tensors *file)
+{
+    for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "blocks.0.attn.%s", encodings[i].names[0]);
+        if (att_checkpoint_has(file, name))
+            return &encodings[i];
+    }
+    return NULL;
+}
+
+/* user: the file's encoding, or NULL */
+static bool knows(const void *user, const char *name)
+{
+    const struct encoding_tensors *encoding = user;
+    const char *rest;
+    if (att_checkpoint_block(name, "blocks", &rest) < 0)
+        return att_checkpoint_lists(outer_names, name);
+    bool encodes = encoding && strncmp(rest, "attn.", 5) == 0 && att_checkpoint_lists(encoding->names, rest + 5);
+    return encodes || att_checkpoint_lists(block_names, rest);
+}
+
+static att_foreign attention_cnn_foreign(const att_context *context, const att_tensors *file)
+{
+    return att_foreign_find(context, file, knows, find_encoding(file));
+}
+
+static void read_depth(const att_tensors *file, att_option_values *found)
+{
+    const char *rest;
+    for (int i = 0; i < att_tensors_count(file); i++) {
+        int block = att_checkpoint_block(att_tensors_at(file, i).name, "blocks", &rest);
+        if (block >= att_options_number(found, "depth", 0))
+            att_options_set(found, "depth", block + 1);
+    }
+}
+
+static int heads_in_block(const att_tensors *file, int width, int block)
+{
+    char name[64];
+    att_shape shape;
+    snprintf(name, sizeof name, "blocks.%d.attn.value.weight", block);
+    const int64_t *dims = att_checkpoint_dims(file, name, 2, &shape);
+    return dims && dims[1] % width == 0 && dims[1] / width <= MOST_HEADS ? (int)(dims[1] / width) : 0;
+}
+
+static void read_heads(const att_tensors *file, int width, att_option_values *found)
+{
+    char list[sizeof((attention_cnn_options *)0)->layer_heads] = "";
+    int most = 0, least = MOST_HEADS, depth = (int)att_options_number(found, "depth", 0);
+    size_t length = 0;
+    for (int i = 0; i < depth && length < sizeof list; i++) {
+        const int heads = heads_in_block(file, width, i);
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%d", i ? "," : "", heads);
+        most = heads > most ? heads : most;
+        least = heads < least ? heads : least;
+    }
+    if (most > 0)
+        att_options_set(found, "num_heads", most);
+    if (least != most && length < sizeof list)
+        att_options_set_text(found, "layer_heads", list);
+}
+
+/* The grid of learned encodings, from the number of shifts along each axis. */
+static void read_grid(const att_tensors *file, att_option_values *found)
+{
+    static const char *const names[] = {"blocks.0.attn.row_embed", "blocks.0.attn.column_embed"};
+    const att_option_value *patch = att_options_find(found, "patch_size");
+    int sides[2] = {0, 0};
+    for (int axis = 0; axis < 2; axis++) {
+        att_shape shape;
+        const int64_t *dims = att_checkpoint_dims(file, names[axis], 2, &shape);
+        if (dims && dims[0] % 2)
+            sides[axis] = (int)((dims[0] + 1) / 2 * (int64_t)patch->numbers[axis < patch->count ? axis : 0]);
+    }
+    if (sides[0] > 0 && sides[1] > 0)
+        att_options_set_sides(found, "img_size", sides[0], sides[1]);
+}
+
+static att_status attention_cnn_recognise(att_context *context, const att_tensors *file, att_option_values *found)
+{
+    att_shape shape;
+    const struct encoding_tensors *encoding = find_encoding(file);
+    att_foreign foreign = attention_cnn_foreign(context, file);
+    if (!encoding)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: \"%s\" is of no attention by positions that attscope has",
+                        att_tensors_path(file), SIGNATURE);
+    ATT_TRY(att_foreign_refuse(context, file, &foreign, "self-attention network of Cordonnier et al."));
+    read_depth(file, found);
+    ATT_TRY(att_patches_read(context, file, STEM, found));
+    att_options_set_text(found, "encoding", encoding->encoding);
+    const int width = (int)att_options_number(found, "embed_dim", 1);
+    read_heads(file, width, found);
+    const int64_t *dims = att_checkpoint_dims(file, "blocks.0.mlp.fc1.weight", 2, &shape);
+    if (dims)
+        att_options_set(found, "mlp_ratio", att_mlp_ratio(width, dims[0]));
+    dims = att_checkpoint_dims(file, "head.weight", 2, &shape);
+    att_options_set(found, "num_classes", dims ? (double)dims[0] : 0);
+    read_grid(file, found);
+    return ATT_OK;
+}
+
+static int attention_cnn_layer(const char *name)
+{
+    const char *rest;
+    int block = att_checkpoint_block(name, "blocks", &rest);
+    return strncmp(name, "patch_embed.", 12) == 0 ? 0 : block < 0 ? ATT_LAYER_HEAD : 1 + block;
+}
+
+extern const att_family att_family_attention_cnn;
+
+const att_family att_family_attention_cnn = {
+    .name = "attention_cnn",
+    .signatures = {SIGNATURE},
+    .options = &table,
+    .classifier = attention_cnn_classifier,
+    .variant_count = sizeof variants / sizeof *variants,
+    .variant = attention_cnn_info,
+    .defaults = attention_cnn_defaults,
+    .complete = attention_cnn_complete,
+    .build = attention_cnn_build,
+    .foreign = attention_cnn_foreign,
+    .recognise = attention_cnn_recognise,
+    .layer = attention_cnn_layer,
+    .positions = &att_attention_cnn_positions,
+};

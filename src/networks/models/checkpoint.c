@@ -1,0 +1,98 @@
+#include "networks/models/checkpoint.h"
+
+#include <string.h>
+
+#include <attscope/models.h>
+#include <attscope/nn.h>
+
+#include "base/core/text.h"
+
+/* --- names ------------------------------------------------------------------------------------------------------- */
+
+bool att_checkpoint_owns(const att_tensors *file, const char *name)
+{
+    bool ours = att_tensors_metadata(file, ATT_IDENTITY_KEY) != NULL;
+    return (strncmp(name, "ema.", 4) == 0 && (ours || att_tensors_has_average(file))) ||
+           (strncmp(name, "optimizer.", 10) == 0 && ours);
+}
+
+const att_module *att_checkpoint_constant(const att_context *context, const char *name)
+{
+    for (int i = 0; i < att_module_count(context); i++) {
+        const char *constant = att_module_at(context, i)->constant;
+        size_t length = strlen(name), tail = constant ? strlen(constant) : length;
+        if (length > tail && name[length - tail - 1] == '.' && strcmp(name + length - tail, constant) == 0)
+            return att_module_at(context, i);
+    }
+    return NULL;
+}
+
+bool att_checkpoint_ignores(const att_context *context, const att_tensors *file, const char *name)
+{
+    /* PyTorch's batch norms count batches; the count has no effect if a momentum is set. Swins and BEiT store shifts
+     * between tokens or the index into the table of relative positions, Swins also the mask of shifted windows; all of
+     * these follow from the options. So do the tables of rotary positions that EVA-02's files may store. */
+    static const char *const buffers[] = {"*.num_batches_tracked",
+                                          "*.relative_position_index",
+                                          "*.attn.relative_coords_table",
+                                          "*.attn.relative_coordinates_log",
+                                          "*.attn_mask",
+                                          "*rope.freqs_*"};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
+        if (att_text_matches(buffers[i], name))
+            return true;
+    return att_checkpoint_owns(file, name) || att_checkpoint_constant(context, name);
+}
+
+bool att_checkpoint_same_shape(att_shape a, att_shape b)
+{
+    while (a.rank > 0 && a.dims[a.rank - 1] == 1)
+        a.rank--;
+    while (b.rank > 0 && b.dims[b.rank - 1] == 1)
+        b.rank--;
+    return att_shape_equal(a, b);
+}
+
+bool att_checkpoint_lists(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names;
+}
+
+int att_checkpoint_block(const char *name, const char *prefix, const char **rest)
+{
+    size_t length = strlen(prefix);
+    if (strncmp(name, prefix, length) != 0 || name[length] != '.')
+        return -1;
+    const char *digits = name + length + 1;
+    size_t count = strspn(digits, "0123456789");
+    if (count < 1 || count > 4 || digits[count] != '.' || (digits[0] == '0' && count > 1))
+        return -1;
+    int number = 0;
+    for (size_t i = 0; i < count; i++)
+        number = 10 * number + (digits[i] - '0');
+    *rest = digits + count + 1;
+    return number;
+}
+
+/* --- tensors ------------------------------------------------------------------------------------------------------ */
+
+bool att_checkpoint_has(const att_tensors *file, const char *name)
+{
+    return att_tensors_find(file, name) >= 0;
+}
+
+const int64_t *att_checkpoint_dims(const att_tensors *file, const char *name, int rank, att_shape *shape)
+{
+    int index = att_tensors_find(file, name);
+    if (index < 0)
+        return NULL;
+    *shape = att_tensors_at(file, index).shape;
+    if (shape->rank != rank)
+        return NULL;
+    for (int i = 0; i < rank; i++)
+        if (shape->dims[i] < 1 || shape->dims[i] > 1 << 24)
+            return NULL;
+    return shape->dims;
+}

@@ -1,0 +1,139 @@
+/* The convolutions of a network by name, see models/conv_layers.h. */
+#include "networks/models/conv_layers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "networks/models/family.h"
+
+static const char KEY[] = "attention_layers", ALL[] = "all";
+
+att_conv_layers att_conv_layers_of(const att_model *model, const att_weights *weights)
+{
+    return (att_conv_layers){.context = att_graph_context(att_model_graph(model)), .model = model, .weights = weights};
+}
+
+bool att_conv_layer_at(const att_conv_layers *c, int index, char name[ATT_CONV_NAME])
+{
+    const att_family *family = att_model_family(c->model);
+    return family->convolution && index < ATT_MOST_CONVS &&
+           family->convolution(c->context, att_model_settings(c->model), index, name, ATT_CONV_NAME);
+}
+
+int att_conv_parameter(const att_weights *weights, const char *layer, const char *parameter)
+{
+    char name[ATT_CONV_NAME + 32];
+    snprintf(name, sizeof name, "%s.%s", layer, parameter);
+    return att_weights_find(weights, name);
+}
+
+bool att_conv_attends(const att_conv_layers *c, const char *layer)
+{
+    return att_conv_parameter(c->weights, layer, "row_centers") >= 0;
+}
+
+/* --- choosing ----------------------------------------------------------------------------------------------------- */
+
+/* Says why `layer`, which is no convolution of the network itself, cannot be converted. attention: it should be
+ * attention now */
+static att_status fail_layer(const att_conv_layers *c, const char *layer, bool attention)
+{
+    static const char *const kinds[] = {[1] = "a norm", [2] = "a linear layer", [4] = "a convolution of a module"};
+    char conv[ATT_CONV_NAME], nearest[ATT_CONV_NAME] = "";
+    int weight = att_conv_parameter(c->weights, layer, "weight"), distance = (int)strlen(layer) / 2 + 1;
+    int rank = weight < 0 ? 0 : att_weights_at(c->weights, weight).shape.rank;
+    if (weight >= 0)
+        return att_fail(c->context, ATT_ERR_UNSUPPORTED, "\"%s\" cannot become %s: it is %s, and only %s can", layer,
+                        attention ? "a convolution" : "attention",
+                        rank == 1 || rank == 2 || rank == 4 ? kinds[rank] : "a layer of another kind",
+                        attention ? "attention in the place of convolutions" : "convolutions of the network itself");
+    for (int i = 0; att_conv_layer_at(c, i, conv); i++) {
+        int other = att_text_distance(layer, conv);
+        if (other < distance) {
+            distance = other;
+            snprintf(nearest, sizeof nearest, "%s", conv);
+        }
+    }
+    return att_fail(c->context, ATT_ERR_NOT_FOUND,
+                    "the network %s has no convolution \"%s\"%s%s%s; attscope inspect lists its layers",
+                    att_model_name(c->model), layer, *nearest ? "; did you mean \"" : "", nearest,
+                    *nearest ? "\"?" : "");
+}
+
+static att_status choose(att_conv_layers *c, const char *pattern, bool attention)
+{
+    char conv[ATT_CONV_NAME];
+    const bool is_all = strcmp(pattern, ALL) == 0, exact = !is_all && !strpbrk(pattern, "*?");
+    bool found = false;
+    for (int i = 0; att_conv_layer_at(c, i, conv); i++) {
+        const bool wanted = att_conv_attends(c, conv) == attention;
+        if (!is_all && !att_text_matches(pattern, conv))
+            continue;
+        found = true;
+        if (exact && !wanted)
+            return att_fail(c->context, ATT_ERR_UNSUPPORTED, "\"%s\" is %s already", conv,
+                            attention ? "a convolution" : "attention");
+        c->count += wanted && !c->chosen[i];
+        c->chosen[i] = wanted;
+    }
+    return found ? ATT_OK : fail_layer(c, pattern, attention);
+}
+
+att_status att_conv_layers_choose(att_conv_layers *c, const char *list, bool attention)
+{
+    const char *at = list;
+    while (*at) {
+        char name[ATT_CONV_NAME];
+        size_t length = strcspn(at, ","), blanks = strspn(at, " ");
+        blanks = blanks < length ? blanks : length;
+        if (snprintf(name, sizeof name, "%.*s", (int)(length - blanks), at + blanks) >= ATT_CONV_NAME)
+            return att_fail(c->context, ATT_ERR_ARGUMENT, "a layer's name has more than %d bytes", ATT_CONV_NAME - 1);
+        for (size_t end = strlen(name); end > 0 && name[end - 1] == ' ';)
+            name[--end] = '\0';
+        ATT_TRY(choose(c, name, attention));
+        at += length + (at[length] == ',');
+    }
+    if (c->count == 0)
+        return att_fail(c->context, ATT_ERR_UNSUPPORTED, "all convolutions that match \"%s\" are %s already", list,
+                        attention ? "convolutions" : "attention");
+    return ATT_OK;
+}
+
+/* --- another network ---------------------------------------------------------------------------------------------- */
+
+/* Copies parameter `from` of the network to parameter `to` of the other one. */
+static att_status copy_parameter(const att_conv_layers *c, int from, att_weights *weights, int to)
+{
+    int64_t count = att_shape_count(att_weights_at(c->weights, from).shape);
+    size_t bytes = att_size_product((size_t)count, att_dtype_size(att_graph_dtype(att_model_graph(c->model))));
+    void *values = att_allocate(c->context, bytes);
+    if (!values)
+        return att_fail_memory(c->context, bytes, "a parameter");
+    att_status status = att_weights_get(c->weights, -1, from, values, count);
+    if (status == ATT_OK)
+        status = att_weights_set(weights, -1, to, values, count);
+    att_free(c->context, values);
+    return status;
+}
+
+att_status att_conv_layers_remake(const att_conv_layers *c, const char *attention_layers, att_model **model,
+                                  att_weights **weights)
+{
+    const att_preprocess preprocess = att_model_preprocess(c->model);
+    att_option_values options = *att_model_options(c->model);
+    att_options_set_text(&options, KEY, attention_layers);
+    ATT_TRY(att_model_create(c->context, att_model_name(c->model), &options, att_graph_dtype(att_model_graph(c->model)),
+                             model));
+    att_model_set_preprocess(*model, &preprocess);
+    ATT_TRY(att_weights_create(att_model_graph(*model), "cpu", weights));
+    ATT_TRY(att_weights_initialise(*weights, 0));
+    for (int i = 0; i < att_weights_count(*weights); i++) {
+        int from = att_weights_find(c->weights, att_weights_at(*weights, i).name);
+        if (from >= 0)
+            ATT_TRY(copy_parameter(c, from, *weights, i));
+    }
+    return ATT_OK;
+}

@@ -1,0 +1,249 @@
+/* models/family.h - the descriptor of a family of networks. Each family is one file that ends in its descriptor, plus
+ * its line in models/list.h. */
+#ifndef ATT_MODELS_FAMILY_H
+#define ATT_MODELS_FAMILY_H
+
+#include <limits.h>
+
+#include <attscope/models.h>
+#include <attscope/nn.h>
+
+#include "base/core/options.h"
+#include "networks/models/config.h"
+#include "networks/models/foreign_tensors.h"
+#include "networks/models/module_options.h"
+#include "networks/models/placement.h"
+#include "networks/models/position_heads.h"
+#include "networks/models/regrid.h"
+#include "networks/tasks/task.h"
+
+/* An argument of timm's constructors that has no option here. value: the value with which timm's network computes the
+ * same as attscope's; ATT_ANY_VALUE: any value. */
+#define ATT_ANY_VALUE "*"
+typedef struct att_accepted_argument {
+    const char *key, *value;
+} att_accepted_argument;
+
+/* The options of a file's network by source, before options that no source gives are taken from the named variant. */
+typedef struct att_option_sources {
+    const char *path, *name; /* names of the file and of the network, for messages */
+    /* given: options given by the caller, side files and metadata; found: options from the tensors; own: options of the
+     * variant. */
+    const att_option_values *given, *found, *own;
+} att_option_sources;
+
+/* Options that help to interpret tensors that fit several networks. given: options of all sources; from_file: options
+ * of all sources except the caller, which describe the file itself; own: options of the variant. */
+typedef struct att_known {
+    const att_option_values *given, *from_file, *own;
+} att_known;
+
+/* A family. Functions may be NULL if there is nothing to do. `options` is the family's struct of options->size bytes.
+ */
+typedef struct att_family {
+    const char *name; /* "vit" */
+    /* Names of tensors, the last NULL: every network of the family has one of them: "patch_embed.proj.weight". */
+    const char *signatures[3];
+    /* Returns whether a file with such a tensor is of this family, rather than of one before it in the list with the
+     * same signature. NULL: it is. */
+    bool (*claims)(const att_tensors *file);
+    const att_option_table *options;                 /* include ATT_SHARED_OPTIONS */
+    att_hooks hooks;                                 /* places for modules; the option "modules" chooses among them */
+    const att_accepted_argument *accepted_arguments; /* the last has a NULL key */
+    att_classifier_form (*classifier)(const void *options); /* used if the task's head is a classifier */
+    int variant_count;
+    /* Returns name, summary and image sides of a variant. */
+    att_model_info (*variant)(int index);
+    /* Sets every option of variant `index`. Options that follow from others (fc_norm, layers, ...) may stay unset;
+     * complete() sets them. given: options known to differ from the variant, which may imply another preprocessing. */
+    void (*defaults)(int index, const att_option_values *given, att_option_values *options, att_preprocess *preprocess);
+    /* Sets the options that follow from others, and checks that all options are compatible. */
+    att_status (*complete)(att_context *context, void *options);
+    /* Adds the input ATT_IMAGE and the network without the head, and returns the features that heads read. */
+    void (*build)(att_graph *graph, const void *options, att_features *features);
+    /* Returns the tensors that no network of the family has. */
+    att_foreign (*foreign)(const att_context *context, const att_tensors *file);
+    /* Sets the options that names and shapes of the tensors determine; the others stay unset. Refuses a tensor that no
+     * network of the family has, by name (ERR_UNSUPPORTED, att_foreign_refuse()). */
+    att_status (*recognise)(att_context *context, const att_tensors *file, att_option_values *found);
+    /* Corrects options that recognise() derived from tensors that fit several networks. */
+    void (*disambiguate)(const att_tensors *file, const att_known *known, att_option_values *found);
+    /* Sets options that only the tensors determine. `options` are complete. */
+    att_status (*fit)(att_context *context, const att_tensors *file, void *options);
+    /* Handles an argument of timm's constructor that has another form than the option here, such as two ratios in one
+     * list: sets the corresponding options unless they are set. Returns false for other arguments. */
+    bool (*take_argument)(const char *key, const att_fact *fact, att_option_values *options);
+    /* Returns ERR_UNSUPPORTED or ERR_MISMATCH if no network has both the given options and the file's tensors,
+     * ERR_UNSUPPORTED if an option that the tensors do not determine must be given because the variant's value cannot
+     * be assumed. */
+    att_status (*check_undetermined)(att_context *context, const att_tensors *file, const att_option_sources *sources);
+    /* Returns whether the file's tensor `name`, which has a float type, differs from the network's parameter only in
+     * the grid of patches; *grid then describes the resampling. Grids of equally many patches, such as 2 x 8 and 4 x 4,
+     * differ too. file_options: the options in the file's metadata. */
+    bool (*regrids)(const void *options, const att_option_values *file_options, const char *name, att_shape file,
+                    att_shape own, att_regrid *grid);
+    /* Returns the options that decide how many rows the tensor `name` has, such as "img_size", if its rows belong to
+     * places of a grid or to shifts; NULL for other tensors. */
+    const char *(*grid_options)(const char *name);
+    /* Returns whether the parameter `name` belongs to a module, so that the same network without modules lacks it. */
+    bool (*is_added)(const att_context *context, const char *name);
+    /* Returns the layer of the parameter `name` for layer-wise learning rates, as timm's group_matcher(): 0 for the
+     * stem, a number that rises from block to block, ATT_LAYER_LAST_BLOCK for a norm after the blocks, ATT_LAYER_HEAD
+     * for all others. */
+    int (*layer)(const char *name);
+    /* Heads that attend by position only; NULL: the family has none. */
+    const att_position_family *positions;
+    att_alias *alias;
+    /* Writes the scope of convolution `index` of the network, as "layer1.0.conv2"; returns false past the last. The
+     * option "attention_layers" chooses among them. NULL: the family has no such option. */
+    bool (*convolution)(att_context *context, const void *options, int index, char *name, size_t size);
+    /* Writes the value of "attention_layers" with which the convolutions for which attends(user, name) is true are
+     * attention; returns false if it is too long. NULL: as convolution() is. */
+    bool (*attention_layers)(att_context *context, const void *options,
+                             bool (*attends)(const void *user, const char *conv), const void *user, char *text,
+                             size_t size);
+} att_family;
+enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
+
+/* Names of the input that every family has, and of the output of a network without a head. */
+#define ATT_IMAGE "image"
+#define ATT_FEATURES "features"
+
+/* Options that every family declares, and their members in a struct `type`. */
+#define ATT_SHARED_MEMBERS                  \
+    int img_size[2], in_chans, num_classes; \
+    char task[ATT_OPTION_KEY];              \
+    char modules[ATT_OPTION_TEXT_BYTES];    \
+    double drop_rate, drop_path_rate
+#define ATT_SHARED_OPTIONS(type)                                                                                  \
+    {.key = "img_size",                                                                                           \
+     .kind = ATT_OPTION_SIDES,                                                                                    \
+     .value = "H [W]",                                                                                            \
+     .help = "pixels of an image, height and width; one number is both",                                          \
+     .low = 1,                                                                                                    \
+     .high = 65536,                                                                                               \
+     ATT_OPTION_AT(type, img_size)},                                                                              \
+        {.key = "in_chans",                                                                                       \
+         .kind = ATT_OPTION_WHOLE,                                                                                \
+         .value = "N",                                                                                            \
+         .help = "channels of an image: 1 or 3",                                                                  \
+         .low = 1,                                                                                                \
+         .high = 3,                                                                                               \
+         .not_compared = true,                                                                                    \
+         ATT_OPTION_AT(type, in_chans)},                                                                          \
+        {.key = "num_classes",                                                                                    \
+         .kind = ATT_OPTION_WHOLE,                                                                                \
+         .value = "N",                                                                                            \
+         .help = "classes, the outputs of the classifier; 0: no classifier",                                      \
+         .low = 0,                                                                                                \
+         .high = 10000000,                                                                                        \
+         .not_compared = true,                                                                                    \
+         ATT_OPTION_AT(type, num_classes)},                                                                       \
+        {.key = "task",                                                                                           \
+         .kind = ATT_OPTION_TEXT,                                                                                 \
+         .value = "NAME",                                                                                         \
+         .help = "what the network is trained for: its head, targets and loss",                                   \
+         .choice = att_task_choice_name,                                                                          \
+         .choice_in = att_task_choice_in,                                                                         \
+         .not_compared = true,                                                                                    \
+         ATT_OPTION_AT(type, task)},                                                                              \
+        {.key = "modules",                                                                                        \
+         .kind = ATT_OPTION_TEXT,                                                                                 \
+         .value = "LIST",                                                                                         \
+         .help =                                                                                                  \
+             "modules and where they are: cb_s, se:ratio=8@after_branch:every:2, "                                \
+             "cb@after_attn+cb_s@after_mlp:0-5; attscope modules lists both",                                     \
+         .choice = att_module_choice_name,                                                                        \
+         .choice_in = att_module_choice_in,                                                                       \
+         .differs_as = "the module",                                                                              \
+         .detailed = true,                                                                                        \
+         .not_compared = true,                                                                                    \
+         ATT_OPTION_AT(type, modules)},                                                                           \
+        {.key = "drop_rate",                                                                                      \
+         .flag = "drop",                                                                                          \
+         .kind = ATT_OPTION_REAL,                                                                                 \
+         .value = "X",                                                                                            \
+         .help = "dropout before the head",                                                                       \
+         .high = 0.999999,                                                                                        \
+         .not_compared = true,                                                                                    \
+         .training = true,                                                                                        \
+         ATT_OPTION_AT(type, drop_rate)},                                                                         \
+    {                                                                                                             \
+        .key = "drop_path_rate", .flag = "drop-path", .kind = ATT_OPTION_REAL, .value = "X",                      \
+        .help = "drop path rate of the last block; no block's is larger", .high = 0.999999, .not_compared = true, \
+        .training = true, ATT_OPTION_AT(type, drop_path_rate)                                                     \
+    }
+
+/* The option of families with attention, a member attn_drop_rate of `type`. */
+#define ATT_ATTENTION_DROP_OPTION(type)                                                                 \
+    {                                                                                                   \
+        .key = "attn_drop_rate", .flag = "attn-drop", .kind = ATT_OPTION_REAL, .value = "X",            \
+        .help = "dropout of attention maps, after the softmax", .high = 0.999999, .not_compared = true, \
+        ATT_OPTION_AT(type, attn_drop_rate)                                                             \
+    }
+
+/* "none", then every built-in module; every built-in task; NULL past the last. */
+const char *att_module_choice_name(int index);
+const char *att_task_choice_name(int index);
+/* The same, with the modules and tasks that are registered with the context. */
+const char *att_module_choice_in(const att_context *context, int index);
+const char *att_task_choice_in(const att_context *context, int index);
+
+const att_family *att_model_family(const att_model *model);
+/* The complete options, in the family's struct. */
+const void *att_model_settings(const att_model *model);
+/* Reads all `count` elements of parameter `index` as f64. Errors: those of att_weights_get(). */
+att_status att_model_parameter(const att_model *model, const att_weights *weights, int index, int64_t count,
+                               double *values);
+/* The features of the model's network; ATT_NONE for features that it lacks. */
+const att_features *att_model_features(const att_model *model);
+const att_task *att_model_task_of(const att_model *model);
+/* Returns whether `name` is a parameter of a head: that of any task, or the classifier of the model's family. */
+bool att_model_is_head(const att_model *model, const char *name);
+/* Returns the layer of a parameter, see att_family.layer. */
+int att_model_layer(const att_model *model, const char *name);
+
+/* Makes the parameters of `model` that differ in shape or grid of patches from those of `from_model`, the same network
+ * for images of another size. They are resampled from `from` as att_model_load() does. On success the caller owns
+ * *resized and puts it over `from` with att_weights_overlay(); *resized is NULL if no parameter differs. Errors:
+ * ERR_UNSUPPORTED if a parameter differs in another way. */
+att_status att_model_resize_weights(const att_model *model, const att_model *from_model, const att_weights *from,
+                                    const char *backend, att_weights **resized);
+
+int att_family_count(void);
+const att_family *att_family_at(int index);
+/* Returns the declaration of an option by key or alias, from the first family that has it; NULL if none has. */
+const att_option *att_family_option(const char *key);
+/* Returns the last family of the list that has a signature among the file's tensors and claims the file; NULL if there
+ * is none. */
+const att_family *att_family_detect(const att_tensors *file);
+/* Returns the family for a file: that of its signature; without one, the family that knows most of its tensors. */
+const att_family *att_family_nearest(const att_context *context, const att_tensors *file);
+/* Returns ERR_UNSUPPORTED if no family knows all of the file's tensors. The message names the family that knows most of
+ * them, and the most telling tensor that it does not know. */
+att_status att_family_check_tensors(att_context *context, const att_tensors *file);
+/* Checks keys and values. Errors: ERR_ARGUMENT if the family lacks a key, or a value is out of range. */
+att_status att_family_check(att_context *context, const att_family *family, const att_option_values *options);
+/* Logs a note for each number that was given and that the complete options replace. */
+void att_family_note_ignored(att_context *context, const att_family *family, const att_option_values *given,
+                             const att_option_values *options);
+/* Sets the options that follow from others, in place. */
+att_status att_family_complete(att_context *context, const att_family *family, att_option_values *options);
+
+/* A named variant. */
+typedef struct att_variant {
+    const att_family *family;
+    int index; /* index within the family */
+    /* The settings of the pretrained tag in the name that differ from the variant's; nothing without a tag. */
+    att_config tag;
+} att_variant;
+int att_variant_count(void);
+att_variant att_variant_at(int index);
+/* Finds the variant of a name. `text` and errors: as for att_model_resolve(). */
+att_status att_variant_find(att_context *context, const char *text, att_variant *variant);
+/* Returns the variant's options (att_family.defaults) and preprocessing, with the settings of the pretrained tag
+ * applied. given: see att_family.defaults; NULL: none. */
+void att_variant_defaults(const att_variant *variant, const att_option_values *given, att_option_values *options,
+                          att_preprocess *preprocess);
+
+#endif

@@ -1,0 +1,89 @@
+/* The origin of an identity: which source gave its name, options and preprocessing. */
+#include "networks/models/identify.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "base/core/memory.h"
+
+static const char VARIANT[] = "the model's defaults";
+static const char TENSORS[] = "the tensors", IMPLIED[] = "following from these";
+
+/* The source of an option's value. found: from the tensors, which decide about num_classes even if it is given. */
+static const char *source_of(const att_identification *s, const att_option *option, const att_option_values *options,
+                             const att_option_values *found)
+{
+    const char *from = att_identify_provider(s, option->key);
+    bool is_found = att_option_same(option, options, found);
+    if (from && (!is_found || att_option_same(option, options, &s->config.options)))
+        return from;
+    return is_found ? TENSORS : IMPLIED;
+}
+
+/* Appends `before` and the options of a source that differ from the variant's; nothing if there are none. */
+static void append_source(const att_identification *s, const char *from, const char *before,
+                          const att_option_values *options, const att_option_values *found,
+                          const att_option_values *own, att_text *text)
+{
+    const att_option_table *table = s->variant.family->options;
+    att_option_values part = att_options_none();
+    att_text values = {.context = s->context};
+    for (int i = 0; i < table->count; i++)
+        if (att_options_find(options, table->options[i].key) &&
+            source_of(s, &table->options[i], options, found) == from)
+            att_option_copy(table->options[i].key, options, &part);
+    if (att_options_differences(&values, table, &part, own))
+        att_text_append(text, "%s%s", before, values.data ? values.data : "");
+    text->failed = text->failed || values.failed;
+    att_text_free(&values);
+}
+
+/* Appends the options that differ from the variant's, by their source; that of the name is first. */
+static void append_sources(const att_identification *s, const att_option_values *options,
+                           const att_option_values *found, const att_option_values *own, att_text *text)
+{
+    static const char *const sources[] = {att_from_caller,
+                                          att_from_arguments,
+                                          att_from_config,
+                                          att_from_metadata,
+                                          att_from_architecture,
+                                          att_from_description,
+                                          att_from_file_name,
+                                          TENSORS,
+                                          IMPLIED};
+    char before[96];
+    append_source(s, s->name_from, " with ", options, found, own, text);
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        snprintf(before, sizeof before, "; %s: ", sources[i]);
+        if (sources[i] != s->name_from)
+            append_source(s, sources[i], before, options, found, own, text);
+    }
+}
+
+att_status att_identify_describe(const att_identification *s, const att_option_values *own,
+                                 const att_option_values *found, att_identity *identity)
+{
+    att_text text = {.context = s->context}, brief = {.context = s->context};
+    const char *preprocess_from = s->preprocess_from ? s->preprocess_from : VARIANT;
+    const char *notes = s->notes.data ? s->notes.data : "", *tag = s->named.tag;
+    att_text_append(&text, "architecture: %s (%s%s%s)", s->name_from, identity->name, *tag ? "." : "", tag);
+    append_sources(s, &identity->options, found, own, &text);
+    att_text_append(&text, "; preprocessing: %s%s", preprocess_from, notes);
+    if (*att_tensors_origin(s->file))
+        att_text_append(&text, "; weights: %s", att_tensors_origin(s->file));
+    att_text_append(&brief, "%s%s%s", s->name_from, *tag ? ", pretrained tag " : "", tag);
+    if (strcmp(preprocess_from, s->name_from) != 0)
+        att_text_append(&brief, "; preprocessing: %s", preprocess_from);
+    if (*att_tensors_origin(s->file))
+        att_text_append(&brief, "; weights: %s", att_tensors_origin(s->file));
+    att_text_append(&brief, "%s", notes);
+    bool failed = text.failed || brief.failed || s->notes.failed;
+    if (!failed) {
+        snprintf(identity->origin, sizeof identity->origin, "%s", text.data);
+        snprintf(identity->brief, sizeof identity->brief, "%s", brief.data);
+    }
+    att_text_free(&text);
+    att_text_free(&brief);
+    return failed ? att_fail_memory(s->context, sizeof identity->origin, "a message") : ATT_OK;
+}

@@ -1,0 +1,178 @@
+/* The convolutions of a residual network by name, and which of them are attention instead. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "networks/models/resnet.h"
+
+static const char ALL[] = "all", NONE[] = "none";
+
+enum { DEEP_CONVS = 3 };
+
+static bool is_deep(const att_resnet *net)
+{
+    return net->stem == ATT_DEEP || net->stem == ATT_DEEP_TIERED;
+}
+
+/* Whether a block has a convolution in its shortcut, because shapes change there. block: within its stage */
+static bool has_shortcut_conv(const att_resnet *net, int stage, int block)
+{
+    return net->shortcut != ATT_PAD && block == 0 && (stage > 0 || att_resnet_expansion(net->block) > 1);
+}
+
+bool att_resnet_conv(const att_resnet *net, int index, char *name, size_t size)
+{
+    int of_stem = is_deep(net) ? DEEP_CONVS : 1;
+    if (index < 0)
+        return false;
+    if (index < of_stem)
+        return snprintf(name, size, is_deep(net) ? "conv1.%d" : "conv1", 3 * index) < (int)size;
+    index -= of_stem;
+    for (int s = 0; s < net->stages.count; s++)
+        for (int b = 0; b < net->stages.blocks[s]; b++) {
+            int convs = att_resnet_convs(net->block);
+            if (index < convs)
+                return snprintf(name, size, "layer%d.%d.conv%d", s + 1, b, index + 1) < (int)size;
+            index -= convs;
+            if (!has_shortcut_conv(net, s, b))
+                continue;
+            if (index-- == 0)
+                return snprintf(name, size, "layer%d.%d.downsample.%d", s + 1, b, net->shortcut == ATT_AVG_CONV) <
+                       (int)size;
+        }
+    return false;
+}
+
+bool att_resnet_convolution(att_context *context, const void *options, int index, char *name, size_t size)
+{
+    att_resnet net;
+    return att_resnet_read(context, options, &net) == ATT_OK && att_resnet_conv(&net, index, name, size);
+}
+
+/* --- the option attention_layers ---------------------------------------------------------------------------------- */
+
+/* Copies the next name of a list, without blanks around it, and moves *at past its comma. Returns false at the end. */
+static bool next_name(const char **at, char name[ATT_OPTION_TEXT_BYTES])
+{
+    if (!**at)
+        return false;
+    size_t length = strcspn(*at, ",");
+    const char *from = *at + strspn(*at, " "), *end = *at + length;
+    while (end > from && end[-1] == ' ')
+        end--;
+    snprintf(name, ATT_OPTION_TEXT_BYTES, "%.*s", (int)(end - from), from);
+    *at += length + ((*at)[length] == ',');
+    return true;
+}
+
+static bool matches(const char *pattern, const char *conv)
+{
+    return strcmp(pattern, ALL) == 0 || att_text_matches(pattern, conv);
+}
+
+bool att_resnet_attends(const att_resnet *net, const char *conv)
+{
+    const char *at = net->options->attention_layers;
+    char name[ATT_OPTION_TEXT_BYTES];
+    if (strcmp(at, NONE) == 0)
+        return false;
+    while (next_name(&at, name))
+        if (matches(name, conv))
+            return true;
+    return false;
+}
+
+/* Refuses a name or pattern of no convolution. */
+static att_status check_name(att_context *context, const att_resnet *net, const char *pattern)
+{
+    char conv[64], nearest[64] = "";
+    int distance = (int)strlen(pattern) / 2 + 1;
+    for (int i = 0; att_resnet_conv(net, i, conv, sizeof conv); i++) {
+        int other = att_text_distance(pattern, conv);
+        if (matches(pattern, conv))
+            return ATT_OK;
+        if (other < distance) {
+            distance = other;
+            snprintf(nearest, sizeof nearest, "%s", conv);
+        }
+    }
+    return att_fail(context, ATT_ERR_ARGUMENT, "attention_layers: \"%s\" matches no convolution of this network%s%s%s",
+                    pattern, *nearest ? "; did you mean \"" : ", whose first is conv1", nearest, *nearest ? "\"?" : "");
+}
+
+att_status att_resnet_check_attention(att_context *context, const att_resnet *net)
+{
+    const char *at = net->options->attention_layers;
+    char name[ATT_OPTION_TEXT_BYTES];
+    if (!*at || strcmp(at, NONE) == 0)
+        return ATT_OK;
+    while (next_name(&at, name))
+        ATT_TRY(check_name(context, net, name));
+    return ATT_OK;
+}
+
+/* --- describing ----------------------------------------------------------------------------------------------------
+ */
+
+/* Which of a network's convolutions are attention. */
+typedef struct attending {
+    const att_resnet *net;
+    bool (*attends)(const void *user, const char *conv);
+    const void *user;
+} attending;
+
+/* Counts the convolutions that match the pattern, and those of them that are attention. */
+static int count(const attending *a, const char *pattern, int *attention)
+{
+    char conv[64];
+    int total = 0;
+    *attention = 0;
+    for (int i = 0; att_resnet_conv(a->net, i, conv, sizeof conv); i++)
+        if (att_text_matches(pattern, conv)) {
+            total++;
+            *attention += a->attends(a->user, conv);
+        }
+    return total;
+}
+
+/* Writes to `entry` the convolution, or the pattern of its namesakes in the stage if all of them are attention. Returns
+ * false if an earlier entry names it. */
+static bool entry_of(const attending *a, const char *conv, char entry[64])
+{
+    int stage, block, used = 0, attention;
+    snprintf(entry, 64, "%s", conv);
+    if (sscanf(conv, "layer%d.%d.%n", &stage, &block, &used) != 2 || used == 0)
+        return true;
+    char pattern[64];
+    snprintf(pattern, sizeof pattern, "layer%d.*.%s", stage, conv + used);
+    int total = count(a, pattern, &attention);
+    if (total < 2 || attention < total)
+        return true;
+    snprintf(entry, 64, "%s", pattern);
+    return block == 0;
+}
+
+bool att_resnet_describe_attention(const att_resnet *net, bool (*attends)(const void *user, const char *conv),
+                                   const void *user, char *text, size_t size)
+{
+    const attending a = {net, attends, user};
+    char conv[64], entry[64];
+    int attention, total = count(&a, "*", &attention);
+    size_t length = 0;
+    if (attention == 0 || attention == total)
+        return snprintf(text, size, "%s", attention ? ALL : NONE) < (int)size;
+    for (int i = 0; att_resnet_conv(net, i, conv, sizeof conv) && length < size; i++)
+        if (attends(user, conv) && entry_of(&a, conv, entry))
+            length += (size_t)snprintf(text + length, size - length, "%s%s", length ? "," : "", entry);
+    return length < size;
+}
+
+bool att_resnet_attention_layers(att_context *context, const void *options,
+                                 bool (*attends)(const void *user, const char *conv), const void *user, char *text,
+                                 size_t size)
+{
+    att_resnet net;
+    return att_resnet_read(context, options, &net) == ATT_OK &&
+           att_resnet_describe_attention(&net, attends, user, text, size);
+}

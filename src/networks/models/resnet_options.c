@@ -1,0 +1,235 @@
+/* Declares, parses and checks the options of residual networks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "networks/models/module_options.h"
+#include "networks/models/resnet.h"
+
+/* --- the table ---------------------------------------------------------------------------------------------------- */
+
+/* Names of the values of the enums in models/resnet.h, in the order of the enums. */
+static const char *block_names(int index)
+{
+    static const char *const names[] = {"basic", "bottleneck", "preact"};
+    return index < 3 ? names[index] : NULL;
+}
+
+static const char *stem_names(int index)
+{
+    static const char *const names[] = {"conv7", "deep", "deep_tiered", "conv3"};
+    return index < 4 ? names[index] : NULL;
+}
+
+static const char *shortcut_names(int index)
+{
+    static const char *const names[] = {"conv", "avg_conv", "pad"};
+    return index < 3 ? names[index] : NULL;
+}
+
+static const char *pool_names(int index)
+{
+    return index == 0 ? "avg" : NULL;
+}
+
+#define RESNET(member) ATT_OPTION_AT(att_resnet_options, member)
+static const att_option resnet_options[] = {
+    ATT_SHARED_OPTIONS(att_resnet_options),
+    {"depth", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "layers with weights, without shortcuts",
+     .implied_by = "layers", .low = 1, .high = 1024, RESNET(depth)},
+    {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "what the head reads: avg, the mean", .choice = pool_names, RESNET(global_pool)},
+    {"block", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "of residual networks; preact: a bottleneck with norms and ReLUs before convolutions",
+     .choice = block_names, RESNET(block)},
+    {"stem_type", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "before the residual blocks: conv7 (7 x 7 of stride 2, max pool); deep, deep_tiered (three 3 x 3 in its "
+             "place); conv3 (3 x 3, no stride, no pool, as for CIFAR)",
+     .choice = stem_names, .differs_as = "the stem", RESNET(stem_type)},
+    {"shortcut", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "where shapes change: conv (1 x 1), avg_conv (average pool, 1 x 1) or pad (zeros, option A)",
+     .choice = shortcut_names, RESNET(shortcut)},
+    {"layers", .kind = ATT_OPTION_TEXT, .value = "LIST", .help = "residual blocks of each stage, as 3,4,6,3",
+     RESNET(layers)},
+    {"width", .kind = ATT_OPTION_WHOLE, .value = "N",
+     .help = "channels of the first stage of residual blocks, before a bottleneck's expansion",
+     .differs_as = "the width", .low = 1, .high = 65536, RESNET(width)},
+    {"cardinality", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "groups of a bottleneck's 3 x 3 convolution",
+     .low = 1, .high = 65536, RESNET(cardinality)},
+    {"base_width", .kind = ATT_OPTION_WHOLE, .value = "N",
+     .help = "channels per group of that convolution, for a first stage of 64 channels", .low = 1, .high = 65536,
+     RESNET(base_width)},
+    {"zero_init_last", .kind = ATT_OPTION_SWITCH, .help = "the last norm of a residual branch starts at 0",
+     .not_compared = true, RESNET(zero_init_last)},
+    {"attention_layers", .kind = ATT_OPTION_TEXT, .value = "LIST",
+     .help = "of residual networks: convolutions that are attention instead: none, all, or a list of names, which may "
+             "contain * and ?, as conv1,layer1.*.conv2",
+     .not_compared = true, RESNET(attention_layers)},
+    {"modules_hidden", .kind = ATT_OPTION_TEXT, .not_compared = true, .internal = true, RESNET(modules_hidden)},
+};
+
+ATT_ASSERT_SETTINGS_FIT(att_resnet_options);
+const att_option_table att_resnet_table = {resnet_options, sizeof resnet_options / sizeof *resnet_options,
+                                           sizeof(att_resnet_options)};
+
+/* --- dimensions --------------------------------------------------------------------------------------------------- */
+
+int att_resnet_convs(att_resnet_block block)
+{
+    return block == ATT_BASIC ? 2 : 3;
+}
+
+int att_resnet_expansion(att_resnet_block block)
+{
+    return block == ATT_BASIC ? 1 : 4;
+}
+
+int att_resnet_depth(att_resnet_block block, const att_stages *stages)
+{
+    return att_resnet_convs(block) * att_stages_total(stages) + 2;
+}
+
+int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width)
+{
+    return planes * base_width / 64 * cardinality;
+}
+
+/* Returns the index of `text` among the names; `text` is known to be one of the names. */
+static int index_of(const char *(*name)(int index), const char *text)
+{
+    int index = 0;
+    while (name(index + 1) && strcmp(name(index), text) != 0)
+        index++;
+    return index;
+}
+
+static void read_words(const att_resnet_options *options, att_resnet *net)
+{
+    net->block = (att_resnet_block)index_of(block_names, options->block);
+    net->stem = (att_resnet_stem)index_of(stem_names, options->stem_type);
+    net->shortcut = (att_resnet_shortcut)index_of(shortcut_names, options->shortcut);
+}
+
+/* --- depth and layers -------------------------------------------------------------------------------------------- */
+
+/* Parses numbers of blocks of at most four stages; returns false for any other text. */
+static bool parse_layers(const char *text, att_stages *stages)
+{
+    char copy[sizeof((att_resnet_options *)0)->layers];
+    snprintf(copy, sizeof copy, "%s", text);
+    int64_t blocks;
+    for (char *at = copy, *comma; at; at = comma ? comma + 1 : NULL) {
+        comma = strchr(at, ',');
+        if (comma)
+            *comma = '\0';
+        if (stages->count == ATT_STAGES || !att_text_to_i64(at, &blocks) || blocks < 1 || blocks > ATT_BLOCKS)
+            return false;
+        stages->blocks[stages->count++] = (int)blocks;
+    }
+    return att_stages_total(stages) <= ATT_BLOCKS;
+}
+
+static att_status read_layers(att_context *context, const att_resnet_options *options, att_resnet *net)
+{
+    bool small = net->stem == ATT_CONV3;
+    if (parse_layers(options->layers, &net->stages) && net->stages.count >= (small ? 3 : 4))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "layers must be the numbers of blocks of %s stages, as in \"%s\", at most %d in all, not \"%s\"",
+                    small ? "3 or 4" : "4", small ? "3,3,3" : "3,4,6,3", ATT_BLOCKS, options->layers);
+}
+
+/* Networks for CIFAR are named by depth: three stages of n blocks each. */
+static att_status stages_of_depth(att_context *context, att_resnet_block block, int depth, att_stages *stages)
+{
+    int step = 3 * att_resnet_convs(block), blocks = (depth - 2) / step;
+    if (depth != step * blocks + 2 || blocks < 1)
+        return att_fail(context, ATT_ERR_ARGUMENT, "depth %d: such a network is %d n + 2 layers deep (%d, %d, %d, ...)",
+                        depth, step, step + 2, 2 * step + 2, 3 * step + 2);
+    *stages = (att_stages){.count = 3, .blocks = {blocks, blocks, blocks}};
+    return ATT_OK;
+}
+
+void att_stages_format(const att_stages *stages, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (int s = 0; s < stages->count; s++)
+        snprintf(text + strlen(text), size - strlen(text), "%s%d", s ? "," : "", stages->blocks[s]);
+}
+
+static att_status read_stages(att_context *context, const att_resnet_options *options, att_resnet *net)
+{
+    if (!options->layers[0] && net->stem != ATT_CONV3)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "stem_type %s needs four stages; give their numbers of blocks in layers", options->stem_type);
+    if (!options->layers[0])
+        return stages_of_depth(context, net->block, options->depth, &net->stages);
+    ATT_TRY(read_layers(context, options, net));
+    int depth = att_resnet_depth(net->block, &net->stages);
+    if (options->depth != ATT_OPTION_UNSET && options->depth != depth)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "depth %d does not go with layers %s, which are %d deep; leave one of them out", options->depth,
+                        options->layers, depth);
+    return ATT_OK;
+}
+
+/* --- the rest ---------------------------------------------------------------------------------------------------- */
+
+static att_status check_widths(att_context *context, const att_resnet_options *options, const att_resnet *net)
+{
+    if (net->block == ATT_BASIC && (options->cardinality != 1 || options->base_width != 64))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "cardinality and base_width are a bottleneck's; basic blocks have 1 and 64");
+    if (att_resnet_inner(options->width, options->cardinality, options->base_width) < options->cardinality)
+        return att_fail(context, ATT_ERR_ARGUMENT, "width %d leaves no channel to a group with base_width %d",
+                        options->width, options->base_width);
+    if ((net->stem == ATT_DEEP || net->stem == ATT_DEEP_TIERED) && options->width % 8)
+        return att_fail(context, ATT_ERR_ARGUMENT, "width must be a multiple of 8 with a deep stem, not %d",
+                        options->width);
+    return ATT_OK;
+}
+
+static att_status read_hidden(att_context *context, const att_resnet_options *options, att_resnet *net)
+{
+    att_placed_module *placed = &net->modules.items[0];
+    att_module_choice choice = placed->choice;
+    if (!options->modules_hidden[0])
+        return ATT_OK;
+    if (net->modules.count != 1 || !att_module_set_hidden(&choice, 1))
+        return att_fail(context, ATT_ERR_ARGUMENT, "modules_hidden \"%s\": the module \"%s\" has no hidden width",
+                        options->modules_hidden, options->modules);
+    return att_widths_parse(context, options->modules_hidden, placed->at, att_stages_total(&net->stages),
+                            placed->hidden);
+}
+
+att_status att_resnet_read(att_context *context, const att_resnet_options *options, att_resnet *net)
+{
+    *net = (att_resnet){.options = options};
+    read_words(options, net);
+    ATT_TRY(read_stages(context, options, net));
+    ATT_TRY(check_widths(context, options, net));
+    int smallest = net->stem == ATT_CONV3 ? 1 << (net->stages.count - 1) : 32;
+    int shorter = options->img_size[0] < options->img_size[1] ? options->img_size[0] : options->img_size[1];
+    if (shorter < smallest)
+        return att_fail(
+            context, ATT_ERR_ARGUMENT,
+            "img_size %d is too small: the strides of this network need at least %d pixels in height and width",
+            shorter, smallest);
+    if (net->block == ATT_PREACT && options->zero_init_last)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "zero_init_last: the branches of pre-activation blocks do not end in a norm");
+    ATT_TRY(att_resnet_check_attention(context, net));
+    ATT_TRY(att_modules_parse(context, &att_resnet_hooks, &net->stages, options->modules, &net->modules));
+    return read_hidden(context, options, net);
+}
+
+att_status att_resnet_complete(att_context *context, void *options)
+{
+    att_resnet_options *o = options;
+    att_resnet net;
+    ATT_TRY(att_resnet_read(context, o, &net));
+    o->depth = att_resnet_depth(net.block, &net.stages);
+    att_stages_format(&net.stages, o->layers, sizeof o->layers);
+    return ATT_OK;
+}

@@ -1,0 +1,379 @@
+/* Vision Transformer (Dosovitskiy et al., ICLR 2021), DeiT (Touvron et al., ICML 2021), DeiT III (ECCV 2022), BEiT (Bao
+ * et al., ICLR 2022) and timm's ViTs with relative positions: patch embedding, class token or none, learned or relative
+ * positions, pre-norm blocks with or without LayerScale, last norm before or after the pooling. Dimensions and
+ * preprocessing are those of timm 1.0. */
+#include <stdio.h>
+#include <string.h>
+
+#include <attscope/nn.h>
+#include <attscope/ops.h>
+
+#include "base/core/error.h"
+#include "networks/models/family.h"
+#include "networks/models/patches.h"
+#include "networks/models/token_ends.h"
+#include "networks/models/token_tensors.h"
+#include "networks/models/vit.h"
+
+/* --- options ----------------------------------------------------------------------------------------------------- */
+
+/* Defines a function that returns the possible values by index. */
+#define CHOICES(function, ...)                                                    \
+    static const char *function(int index)                                        \
+    {                                                                             \
+        static const char *const names[] = {__VA_ARGS__, NULL};                   \
+        return index < (int)(sizeof names / sizeof *names) ? names[index] : NULL; \
+    }
+CHOICES(extra_layer_names, "none", "attn", "mlp")
+CHOICES(resize_names, "bicubic", ATT_VIT_BILINEAR, ATT_VIT_CORNERS)
+CHOICES(relative_names, "none", ATT_VIT_BIAS, ATT_VIT_MLP)
+CHOICES(norm_names, "layernorm", ATT_VIT_RMS_NORM)
+CHOICES(embed_norm_names, "none", "layernorm", ATT_VIT_RMS_NORM)
+CHOICES(attention_names, "attn", ATT_VIT_DIFFERENTIAL)
+CHOICES(block_names, ATT_VIT_BLOCK, ATT_VIT_POST_NORM, ATT_VIT_BEIT, ATT_VIT_SCALING, ATT_VIT_DIFF_SCALING,
+        ATT_VIT_THINGS)
+
+#define VIT(member) ATT_OPTION_AT(att_vit_options, member)
+static const att_option vit_options[] = {
+    ATT_SHARED_OPTIONS(att_vit_options),
+    ATT_ATTENTION_DROP_OPTION(att_vit_options),
+    {"patch_size", .kind = ATT_OPTION_SIDES, .value = "H [W]",
+     .help = "pixels of a patch, height and width; one number is both", .low = 1, .high = 65536, VIT(patch_size)},
+    {"embed_dim", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "width of a token", .low = 1, .high = 65536,
+     VIT(embed_dim)},
+    {"depth", .kind = ATT_OPTION_WHOLE, .value = "N",
+     .help = "blocks; of a residual network: layers with weights, without shortcuts", .implied_by = "layers", .low = 1,
+     .high = 1024, VIT(depth)},
+    {"num_heads", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "attention heads of a block",
+     .not_in_tensors = "the number of heads", .low = 1, .high = 65536, VIT(num_heads)},
+    {"mlp_ratio", .kind = ATT_OPTION_REAL, .value = "X", .help = "width of the MLP over that of a token", .low = 1e-3,
+     .high = 64, VIT(mlp_ratio)},
+    {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "what the head reads: token (the class token), avg, max or avgmax (mean, maximum or the mean of both over "
+             "the other tokens) or map (attention of a learned query)",
+     .choice = att_token_pool_name, VIT(global_pool)},
+    {"pool_include_prefix", .kind = ATT_OPTION_SWITCH, .help = "pooling reads class token and registers, too",
+     .not_compared = true, VIT(pool_include_prefix)},
+    {"final_norm", .kind = ATT_OPTION_SWITCH, .help = "a norm after the last block", VIT(final_norm)},
+    {"fc_norm", .kind = ATT_OPTION_SWITCH, .help = "put that norm after the pooling", VIT(fc_norm)},
+    {"class_token", .kind = ATT_OPTION_SWITCH, .help = "with or without a class token", VIT(class_token)},
+    {"reg_tokens", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "register tokens", .high = 1024, VIT(reg_tokens)},
+    {"distilled", .kind = ATT_OPTION_SWITCH, .help = "a distillation token with a classifier of its own, as in DeiT",
+     VIT(distilled)},
+    {"pos_embed", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "position embedding: learn or none",
+     .choice = att_token_position_name, VIT(pos_embed)},
+    {"pos_embed_resize", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "how the position embedding of a file is resampled for other images: bicubic (antialiased), bilinear, or "
+             "bilinear_corners (with the corners in the same places)",
+     .choice = resize_names, .not_compared = true, VIT(pos_embed_resize)},
+    {"rel_pos_type", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "relative positions in attention: none, bias (a number for each shift) or mlp (an MLP of the shift)",
+     .choice = relative_names, VIT(rel_pos_type)},
+    {"rel_pos_dim", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "hidden channels of the MLP of relative positions",
+     .high = 65536, VIT(rel_pos_dim)},
+    {"shared_rel_pos", .kind = ATT_OPTION_SWITCH, .help = "one set of relative positions for all blocks",
+     VIT(shared_rel_pos)},
+    {"embed_class", .kind = ATT_OPTION_SWITCH, .help = "position embedding for class token and registers, too",
+     VIT(embed_class)},
+    {"pre_norm", .kind = ATT_OPTION_SWITCH,
+     .help = "a norm before the first block, and no bias of the patches, as in CLIP", VIT(pre_norm)},
+    {"embed_norm_layer", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "norm of the embedded patches",
+     .choice = embed_norm_names, VIT(embed_norm_layer)},
+    {"norm_layer", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "norms: layernorm or rmsnorm",
+     .choice = norm_names, VIT(norm_layer)},
+    {"norm_eps", .kind = ATT_OPTION_REAL, .value = "X", .help = "eps of the norms", .low = 1e-12, .high = 1,
+     VIT(norm_eps)},
+    {"qkv_bias", .kind = ATT_OPTION_SWITCH, .help = "queries, keys and values with a bias", VIT(qkv_bias)},
+    {"qk_norm", .kind = ATT_OPTION_SWITCH, .help = "norms of the queries and keys of each head", VIT(qk_norm)},
+    {"proj_bias", .kind = ATT_OPTION_SWITCH, .help = "biases of the MLP and after attention", VIT(proj_bias)},
+    {"scale_attn_norm", .kind = ATT_OPTION_SWITCH, .help = "a norm of the heads' results", VIT(scale_attn_norm)},
+    {"scale_mlp_norm", .kind = ATT_OPTION_SWITCH, .help = "a norm of the MLP's hidden channels", VIT(scale_mlp_norm)},
+    {"init_values", .kind = ATT_OPTION_REAL, .value = "X", .help = "LayerScale with this initial value; 0: none",
+     .high = 1e3, .compare_presence = true, VIT(init_values)},
+    {"act_layer", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "activation of the MLPs",
+     .choice = att_activation_name, .not_in_tensors = "the activation", VIT(act_layer)},
+    {"mlp_layer", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "mlp, or gated by SiLU: swiglu, swiglu_packed (both layers in one)", .choice = att_mlp_name,
+     VIT(mlp_layer)},
+    {"attn_layer", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "attention: attn, or diff (differential)",
+     .choice = attention_names, VIT(attn_layer)},
+    {"block_fn", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "kind of the blocks, by its name in timm",
+     .choice = block_names, VIT(block_fn)},
+    {"extra_layer", .kind = ATT_OPTION_TEXT, .value = "NAME",
+     .help = "one more residual layer after the last block: attn, or mlp with twice as many hidden channels as a "
+             "token has, which has nearly as many parameters",
+     .choice = extra_layer_names, .differs_as = "the extra layer", VIT(extra_layer)},
+    {"file_grid", .kind = ATT_OPTION_SIDES, .low = 1, .high = 65536, .not_compared = true, .internal = true,
+     VIT(file_grid)},
+};
+
+ATT_ASSERT_SETTINGS_FIT(att_vit_options);
+static const att_option_table vit_table = {vit_options, sizeof vit_options / sizeof *vit_options,
+                                           sizeof(att_vit_options)};
+
+static void vit_defaults(int index, const att_option_values *given, att_option_values *options,
+                         att_preprocess *preprocess)
+{
+    (void)given;
+    att_vit_options o;
+    att_options_clear(&vit_table, &o);
+    att_vit_describe(index, &o, preprocess);
+    o.drop_rate = o.drop_path_rate = o.attn_drop_rate = 0;
+    snprintf(o.modules, sizeof o.modules, "none");
+    snprintf(o.extra_layer, sizeof o.extra_layer, "none");
+    att_options_write(&vit_table, &o, options);
+}
+
+/* Those that are options, too, have these values in a network whose name is unknown. */
+static const att_accepted_argument vit_arguments[] = {
+    {"pos_drop_rate", ATT_ANY_VALUE},
+    {"patch_drop_rate", ATT_ANY_VALUE},
+    {"proj_drop_rate", ATT_ANY_VALUE},
+    {"weight_init", ATT_ANY_VALUE},
+    {"fix_init", ATT_ANY_VALUE},
+    {"dynamic_img_size", ATT_ANY_VALUE},
+    {"dynamic_img_pad", "false"},
+    {"head_init_scale", ATT_ANY_VALUE},
+    {"qk_norm", "false"},
+    {"scale_attn_norm", "false"},
+    {"scale_mlp_norm", "false"},
+    {"proj_bias", "true"},
+    {"pos_embed", "learn"},
+    {"rel_pos_type", "none"},
+    {"rel_pos_dim", ATT_ANY_VALUE},
+    {"shared_rel_pos", "false"},
+    {"reg_tokens", "0"},
+    {"pre_norm", "false"},
+    {"act_layer", "gelu"},
+    {"pool_include_prefix", "false"},
+    {"norm_layer", "layernorm"},
+    {"swiglu_mlp", ATT_ANY_VALUE}, /* of BEiT; tensors show the kind of the MLP */
+    {NULL, NULL},
+};
+
+/* timm's arguments that are true or false, and the options with both values: texts, or numbers where there is no text.
+ */
+static const struct switch_argument {
+    const char *key, *option, *texts[2];
+    double numbers[2];
+} switch_arguments[] = {
+    {"no_embed_class", "embed_class", {NULL}, {1, 0}},
+    {"use_abs_pos_emb", "pos_embed", {"none", "learn"}, {0}},
+    {"use_rel_pos_bias", "rel_pos_type", {"none", ATT_VIT_BIAS}, {0}},
+    {"use_fc_norm", "fc_norm", {NULL}, {0, 1}},
+    {"scale_mlp", "scale_mlp_norm", {NULL}, {0, 1}},
+};
+
+/* BEiT's tables: one for all blocks, or none if use_rel_pos_bias is false, too. */
+static void take_shared_table(bool shared, att_option_values *options)
+{
+    if (shared)
+        att_options_set_text(options, "rel_pos_type", ATT_VIT_BIAS);
+    if (!att_options_find(options, "shared_rel_pos"))
+        att_options_set(options, "shared_rel_pos", shared);
+}
+
+/* A norm named by an argument has timm's default eps, whatever the variant's norm has. */
+static bool take_argument(const char *key, const att_fact *fact, att_option_values *options)
+{
+    if (strcmp(key, "norm_layer") == 0 && !att_options_find(options, "norm_eps"))
+        att_options_set(options, "norm_eps", 1e-6);
+    if (fact->kind != ATT_FACT_NUMBERS || fact->count != 1 || (fact->numbers[0] != 0 && fact->numbers[0] != 1))
+        return false;
+    if (strcmp(key, "use_shared_rel_pos_bias") == 0) {
+        take_shared_table(fact->numbers[0] != 0, options);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof switch_arguments / sizeof *switch_arguments; i++) {
+        const struct switch_argument *argument = &switch_arguments[i];
+        int value = fact->numbers[0] != 0;
+        if (strcmp(argument->key, key) != 0)
+            continue;
+        if (!att_options_find(options, argument->option) && argument->texts[value])
+            att_options_set_text(options, argument->option, argument->texts[value]);
+        else if (!att_options_find(options, argument->option))
+            att_options_set(options, argument->option, argument->numbers[value]);
+        return true;
+    }
+    return false;
+}
+
+bool att_vit_is_sequential(const char *block_fn)
+{
+    return strcmp(block_fn, ATT_VIT_BLOCK) == 0 || strcmp(block_fn, ATT_VIT_POST_NORM) == 0 ||
+           strcmp(block_fn, ATT_VIT_BEIT) == 0;
+}
+
+bool att_vit_is_beit(const att_vit_options *options)
+{
+    return strcmp(options->block_fn, ATT_VIT_BEIT) == 0;
+}
+
+bool att_vit_is_relative(const att_vit_options *options)
+{
+    return strcmp(options->rel_pos_type, "none") != 0;
+}
+
+int att_vit_prefix(const att_vit_options *options)
+{
+    return options->class_token + options->distilled + options->reg_tokens;
+}
+
+static bool is_any(const char *text, const char *const *names)
+{
+    while (*names && strcmp(*names, text) != 0)
+        names++;
+    return *names;
+}
+
+static att_status check_distilled(att_context *context, const att_vit_options *o)
+{
+    if (!o->distilled ||
+        (o->class_token && o->embed_class && o->reg_tokens == 0 && strcmp(o->pos_embed, "learn") == 0 &&
+         strcmp(o->global_pool, "token") == 0 && o->fc_norm != 1))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "a distilled network reads its class token and its distillation token: it needs class_token, "
+                    "embed_class, pos_embed \"learn\" and global_pool \"token\", and has no registers and no fc_norm");
+}
+
+static att_status check_mlp(att_context *context, const att_vit_options *o)
+{
+    const att_mlp_kind kind = att_mlp_named(o->mlp_layer);
+    ATT_TRY(att_mlp_check(context, "mlp_ratio", o->embed_dim, o->mlp_ratio));
+    if (kind != ATT_MLP_PLAIN && strcmp(o->act_layer, "silu") != 0)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "mlp_layer \"%s\" is gated by SiLU: act_layer must be \"silu\", not "
+                        "\"%s\"",
+                        o->mlp_layer, o->act_layer);
+    if (kind == ATT_MLP_PACKED && att_mlp_hidden(o->embed_dim, o->mlp_ratio) % 2)
+        return att_fail(context, ATT_ERR_ARGUMENT, "mlp_ratio %g makes %lld hidden channels, which are not two halves",
+                        o->mlp_ratio, (long long)att_mlp_hidden(o->embed_dim, o->mlp_ratio));
+    return ATT_OK;
+}
+
+/* The two kinds that compute attention and MLP of one norm have neither other MLPs nor further norms nor modules
+ * inside; there is no place for the extra layer beside parallel blocks. */
+static att_status check_block(att_context *context, const att_vit_options *o)
+{
+    static const char *const scaling[] = {ATT_VIT_SCALING, ATT_VIT_DIFF_SCALING, NULL};
+    bool is_scaling = is_any(o->block_fn, scaling), is_sequential = att_vit_is_sequential(o->block_fn);
+    if (is_scaling && (o->scale_attn_norm || o->scale_mlp_norm || strcmp(o->mlp_layer, "mlp") != 0 ||
+                       strcmp(o->attn_layer, "attn") != 0))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "block_fn \"%s\" has no scale_attn_norm, no scale_mlp_norm, and only mlp_layer \"mlp\" and "
+                        "attn_layer \"attn\"",
+                        o->block_fn);
+    if (!is_sequential && strcmp(o->modules, "none") != 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "modules \"%s\": block_fn \"%s\" has no places for modules",
+                        o->modules, o->block_fn);
+    if (!is_sequential && strcmp(o->extra_layer, "none") != 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "extra_layer \"%s\" does not fit block_fn \"%s\"", o->extra_layer,
+                        o->block_fn);
+    bool differs = strcmp(o->attn_layer, ATT_VIT_DIFFERENTIAL) == 0 || strcmp(o->block_fn, ATT_VIT_DIFF_SCALING) == 0;
+    if (differs && o->embed_dim / o->num_heads % 2)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "differential attention divides the %d channels of a head in two halves",
+                        o->embed_dim / o->num_heads);
+    return ATT_OK;
+}
+
+static att_status check_relative(att_context *context, const att_vit_options *o, const att_modules *modules)
+{
+    if (!att_vit_is_relative(o))
+        return ATT_OK;
+    if (!att_vit_is_sequential(o->block_fn) || strcmp(o->attn_layer, "attn") != 0)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "rel_pos_type \"%s\" does not fit block_fn \"%s\" with attn_layer \"%s\"", o->rel_pos_type,
+                        o->block_fn, o->attn_layer);
+    if (att_vit_is_beit(o) && strcmp(o->rel_pos_type, ATT_VIT_BIAS) != 0)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "rel_pos_type \"%s\" does not fit block_fn \"%s\", which has none or bias", o->rel_pos_type,
+                        o->block_fn);
+    for (int b = 0; b < o->depth && o->shared_rel_pos; b++)
+        if (att_modules_replaced_heads(modules, ATT_TOKEN_HEADS, b) > 0)
+            return att_fail(context, ATT_ERR_ARGUMENT,
+                            "modules \"%s\" replace heads of block %d, but shared_rel_pos gives all blocks the same "
+                            "heads",
+                            o->modules, b);
+    return ATT_OK;
+}
+
+/* The MLP's default width is timm's. */
+static void complete_relative(att_vit_options *o)
+{
+    bool is_mlp = strcmp(o->rel_pos_type, ATT_VIT_MLP) == 0;
+    o->shared_rel_pos = o->shared_rel_pos && att_vit_is_relative(o);
+    o->rel_pos_dim = !is_mlp ? 0 : o->rel_pos_dim > 0 ? o->rel_pos_dim : 128;
+}
+
+static att_status vit_complete(att_context *context, void *options)
+{
+    static const char *const pools[] = {"avg", "max", "avgmax", NULL};
+    att_vit_options *o = options;
+    if (o->embed_dim % o->num_heads)
+        return att_fail(context, ATT_ERR_ARGUMENT, "embed_dim %d is not a multiple of num_heads %d", o->embed_dim,
+                        o->num_heads);
+    ATT_TRY(att_patches_check(context, o->img_size, o->patch_size));
+    ATT_TRY(check_mlp(context, o));
+    if (strcmp(o->global_pool, "token") == 0 && !o->class_token)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "global_pool \"token\" needs the class token; without one use \"avg\"");
+    ATT_TRY(check_distilled(context, o));
+    ATT_TRY(check_block(context, o));
+    att_modules modules;
+    ATT_TRY(att_token_modules(context, o->modules, o->depth, o->num_heads, &modules));
+    ATT_TRY(check_relative(context, o, &modules));
+    complete_relative(o);
+    if (o->fc_norm == ATT_OPTION_UNSET)
+        o->fc_norm = is_any(o->global_pool, pools);
+    if (att_vit_prefix(o) == 0 || strcmp(o->pos_embed, "learn") != 0)
+        o->embed_class = 0;
+    return ATT_OK;
+}
+
+static att_value build_classifier(const att_scope *scope, att_value features, int64_t classes)
+{
+    return att_nn_linear(scope, features, classes, true);
+}
+
+static att_classifier_form vit_classifier(const void *options)
+{
+    const att_vit_options *o = options;
+    if (o->distilled)
+        return (att_classifier_form){.scope = "head", .second = "head_dist", .build = build_classifier};
+    if (att_vit_is_beit(o))
+        return (att_classifier_form){.scope = "head", .build = att_token_small_classifier};
+    return (att_classifier_form){.scope = "head",
+                                 .build = att_vit_is_relative(o) ? att_nn_classifier : build_classifier};
+}
+
+static const char *grid_options(const char *name)
+{
+    return strcmp(name, "pos_embed") == 0 || att_vit_is_table(name) ? "img_size" : NULL;
+}
+
+extern const att_family att_family_vit;
+
+const att_family att_family_vit = {
+    .name = "vit",
+    .signatures = {"patch_embed.proj.weight"},
+    .options = &vit_table,
+    .hooks = ATT_TOKEN_HOOK_SET,
+    .accepted_arguments = vit_arguments,
+    .classifier = vit_classifier,
+    .variant_count = ATT_VIT_VARIANTS,
+    .variant = att_vit_info,
+    .defaults = vit_defaults,
+    .complete = vit_complete,
+    .build = att_vit_build,
+    .foreign = att_vit_foreign,
+    .recognise = att_vit_recognise,
+    .take_argument = take_argument,
+    .disambiguate = att_vit_disambiguate,
+    .check_undetermined = att_vit_check_undetermined,
+    .regrids = att_vit_regrids,
+    .grid_options = grid_options,
+    .is_added = att_token_is_added,
+    .layer = att_token_layer,
+};

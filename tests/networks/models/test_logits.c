@@ -1,0 +1,126 @@
+/* Logits of small versions of timm's ViTs, BEiTs, EVAs and Swins for one image, against timm's
+ * (tools/goldens/logits.py). The options that make a network small leave everything else of its name. */
+#include <math.h>
+#include <stdlib.h>
+
+#include <attscope/plan.h>
+
+#include "networks/models/fixture.h"
+
+enum { CLASSES = 4, WORDS = 16 };
+
+typedef struct line {
+    char *words[WORDS];
+    att_option_values options;
+    double logits[CLASSES];
+} line;
+
+/* Takes "depth=2" or "depths=2,2". */
+static void take_option(char *text, att_option_values *options)
+{
+    char *value = strchr(text, '='), *end;
+    assert_non_null(value);
+    *value++ = '\0';
+    double number = strtod(value, &end);
+    if (*end)
+        att_options_set_text(options, text, value);
+    else
+        att_options_set(options, text, number);
+}
+
+/* Reads "NAME OPTIONS... = LOGITS..." */
+static void read_line(char *text, line *l)
+{
+    int count = 0, equals = 0;
+    for (char *word = strtok(text, " \n"); word && count < WORDS; word = strtok(NULL, " \n"))
+        l->words[count++] = word;
+    while (equals < count && strcmp(l->words[equals], "=") != 0)
+        equals++;
+    assert_int_equal(count, equals + 1 + CLASSES);
+    l->options = att_options_none();
+    for (int i = 1; i < equals; i++)
+        take_option(l->words[i], &l->options);
+    att_options_set(&l->options, "num_classes", CLASSES);
+    for (int c = 0; c < CLASSES; c++)
+        l->logits[c] = strtod(l->words[equals + 1 + c], NULL);
+}
+
+static void run(att_context *context, const att_model *model, float logits[CLASSES])
+{
+    const att_preprocess look = att_model_preprocess(model);
+    uint32_t count = (uint32_t)(look.height * look.width * look.in_chans);
+    float *image = malloc(count * sizeof *image);
+    att_plan_options options = att_plan_options_defaults();
+    att_weights *weights;
+    att_plan *plan;
+    att_session *session;
+    for (uint32_t i = 0; i < count; i++)
+        image[i] = (float)(4 * formula("image", i));
+    CHECK(context, att_weights_create(att_model_graph(model), "cpu", &weights));
+    formula_fill(context, att_model_graph(model), weights);
+    CHECK(context, att_plan_compile(att_model_graph(model), &options, &plan));
+    CHECK(context, att_session_create(plan, weights, 1, &session));
+    CHECK(context, att_session_bind(session, "image", image));
+    CHECK(context, att_session_run(session, 1));
+    CHECK(context, att_session_output(session, "logits", 0, 1, logits));
+    att_session_destroy(&session);
+    att_plan_destroy(&plan);
+    att_weights_destroy(&weights);
+    free(image);
+}
+
+/* Relative to the largest logit; measured: 2.2e-6. */
+static const double TOLERANCE = 1e-5;
+
+static double compare(const line *l, const float logits[CLASSES])
+{
+    double largest = 0, worst = 0;
+    for (int c = 0; c < CLASSES; c++)
+        largest = fmax(largest, fabs(l->logits[c]));
+    for (int c = 0; c < CLASSES; c++) {
+        double error = fabs(logits[c] - l->logits[c]) / largest;
+        if (!(error <= TOLERANCE))
+            fail_msg("%s: logit %d is %.7g instead of %.7g", l->words[0], c, logits[c], l->logits[c]);
+        worst = fmax(worst, error);
+    }
+    return worst;
+}
+
+static void logits_are_timms(void **state)
+{
+    att_context *context = *state;
+    FILE *file = golden_open("logits.txt");
+    char text[512];
+    double worst = 0;
+    int networks = 0;
+    for (; fgets(text, sizeof text, file); networks++) {
+        att_model *model;
+        line l;
+        float logits[CLASSES];
+        read_line(text, &l);
+        CHECK(context, att_model_create(context, l.words[0], &l.options, ATT_F32, &model));
+        run(context, model, logits);
+        worst = fmax(worst, compare(&l, logits));
+        att_model_destroy(&model);
+    }
+    fclose(file);
+    print_message("%d networks, relative errors up to %.2g\n", networks, worst);
+    assert_true(networks >= 297);
+}
+
+static int setup(void **state)
+{
+    return att_context_create(NULL, (att_context **)state) != ATT_OK;
+}
+
+static int teardown(void **state)
+{
+    att_context_destroy((att_context **)state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(logits_are_timms)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
