@@ -5,7 +5,7 @@ set(ATT_WINGS
     src/data
     src/engine
     src/networks
-    src
+    src/study
     lab/report
     lab/papers
     lab/runs
@@ -41,11 +41,11 @@ att_folder(src/networks/nn USES att_registry att_data)
 att_folder(src/networks/tasks USES att_nn)
 att_folder(src/networks/models USES att_tasks)
 att_folder(src/networks/hub USES att_models ${ATT_HUB_LIBRARIES})
-att_folder(src/measure USES att_models att_spectrum)
-att_folder(src/train USES att_measure)
-att_folder(src/network USES att_train att_hub)
-att_folder(src/explore USES att_network)
-att_folder(src/store USES att_explore ${ATT_SQLITE_LIBRARY})
+att_folder(src/study/measure USES att_models att_spectrum)
+att_folder(src/study/train USES att_measure)
+att_folder(src/study/network USES att_train att_hub)
+att_folder(src/study/explore USES att_network)
+att_folder(src/study/store USES att_explore ${ATT_SQLITE_LIBRARY})
 att_folder(lab/report USES att_store PkgConfig::JANSSON)
 att_folder(lab/papers/collapse USES att_core)
 att_folder(lab/papers/ode USES att_report att_spectrum ${ATT_ODE_LIBRARIES})

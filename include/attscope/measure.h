@@ -222,7 +222,7 @@ typedef struct att_instrument {
      * after another on the caller's thread. Must neither fail nor allocate memory. NULL for instruments with state. */
     void (*observe)(const att_observed *observed, double *values);
     att_instrument_state state;
-    /* For built-in instruments that run plans of their own (src/measure/study.h); NULL for all others. */
+    /* For built-in instruments that run plans of their own (src/study/measure/study.h); NULL for all others. */
     const struct att_study *study;
 } att_instrument;
 

@@ -8,7 +8,7 @@
 #include "base/core/text.h"
 #include "base/io/file.h"
 #include "lab/report/sweep.h"
-#include "store/run_list.h"
+#include "study/store/run_list.h"
 
 typedef struct collected_run {
     const char *folder;

@@ -4,7 +4,7 @@
 
 #include <attscope/lab/json.h>
 
-#include "store/measured_figures.h"
+#include "study/store/measured_figures.h"
 
 /* Writes {epoch, step, split, nodes, images, figures: [[instrument, node, head, statistic, mean, deviation, n,
  * excluded, bound, uniform], ...]}; bound and uniform 0: not known. A figure with recorded samples has one more item,

@@ -6,7 +6,7 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
-#include "store/lines.h"
+#include "study/store/lines.h"
 
 typedef struct run_reader {
     const char *with;

@@ -13,7 +13,7 @@
 #include "base/io/file.h"
 #include "lab/report/run.h"
 #include "lab/serve/record.h"
-#include "store/lines.h"
+#include "study/store/lines.h"
 
 /* --- records ------------------------------------------------------------------------------------------------------ */
 

@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
+#include "study/train/checkpoint.h"
 #include "tiny.h"
-#include "train/checkpoint.h"
 
 /* The header of a real checkpoint, and the bytes of its tensors. */
 typedef struct original {

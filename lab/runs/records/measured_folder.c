@@ -10,7 +10,7 @@
 #include "base/core/error.h"
 #include "base/io/file.h"
 #include "lab/runs/records/measuring.h"
-#include "store/lines.h"
+#include "study/store/lines.h"
 
 bool att_measuring_wants_maps(const att_measuring_options *options)
 {

@@ -12,7 +12,7 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "engine/graph/graph.h"
-#include "measure/instrument.h"
+#include "study/measure/instrument.h"
 
 enum { READINGS = 3, BLOCK_BYTES = 32 << 20 };
 static const char *const list_words[] = {"zeta", "rows", "weights"};

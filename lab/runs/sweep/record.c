@@ -7,7 +7,7 @@
 #include "base/core/text.h"
 #include "base/io/file.h"
 #include "lab/runs/sweep/work.h"
-#include "store/import.h"
+#include "study/store/import.h"
 
 /* --- sweep.json --------------------------------------------------------------------------------------------------- */
 

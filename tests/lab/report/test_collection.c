@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/io/scratch.h"
-#include "store/import.h"
+#include "study/store/import.h"
 
 enum { RUNS = 8 };
 

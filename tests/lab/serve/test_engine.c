@@ -1,7 +1,7 @@
 /* The engine of the pages that explore attention, against the network itself. */
 #include "base/io/png_write.h"
 #include "lab/serve/engine_parts.h"
-#include "network/fixture.h"
+#include "study/network/fixture.h"
 
 enum { TOKENS = 5, HEADS = 2, LAYERS = 2 };
 

@@ -1,7 +1,7 @@
 /* Measuring a checkpoint and recording the result in one call. */
 #include <attscope/lab/measuring.h>
 
-#include "train/fixture.h"
+#include "study/train/fixture.h"
 
 /* Exports the fixture's weights to the file `name` and opens it. */
 static att_network *open_checkpoint(const fixture *f, const char *name)

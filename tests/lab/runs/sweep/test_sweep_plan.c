@@ -4,7 +4,7 @@
 #include <pthread.h>
 
 #include "lab/runs/training/small.h"
-#include "measure/list.h"
+#include "study/measure/list.h"
 
 static const uint64_t seeds[] = {1, 2};
 static const char *const lrs[] = {"lr=0.001,0.01"};

@@ -4,7 +4,7 @@
 
 #include <attscope/lab/training.h>
 
-#include "train/fixture.h"
+#include "study/train/fixture.h"
 
 static inline att_recipe small_recipe(const fixture *f)
 {

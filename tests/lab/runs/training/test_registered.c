@@ -1,8 +1,8 @@
 /* A recipe may name modules, instruments and tasks that were registered with its context. */
 #include "lab/runs/training/small.h"
 
-#include "measure/list.h"
 #include "networks/tasks/list.h"
+#include "study/measure/list.h"
 
 /* Copies of built-in ones with other names. */
 static att_module module;

@@ -1,0 +1,110 @@
+#include "study/explore/explorer.h"
+#include "base/core/error.h"
+#include "engine/graph/graph.h"
+#include "study/network/network.h"
+
+static att_status prepare(att_explorer *explorer)
+{
+    const att_network *network = explorer->network;
+    if (network->dtype != ATT_F32)
+        return att_fail(explorer->context, ATT_ERR_UNSUPPORTED, "networks are explored in F32, not in %s",
+                        att_dtype_name(network->dtype));
+    ATT_TRY(att_explorer_build(explorer));
+    const att_inference_options options = {
+        .backend = network->backend, .precision = network->precision, .max_batch = 1, .group = 1, .stops = true};
+    ATT_TRY(att_inference_create(explorer->graph, network->weights, &options, &explorer->inference));
+    att_explorer_reset(explorer);
+    return att_explorer_bind(explorer);
+}
+
+att_status att_explorer_create(att_network *network, att_explorer **out)
+{
+    att_context *context = network->context;
+    att_explorer *explorer = att_allocate(context, sizeof *explorer);
+    if (!explorer)
+        return att_fail_memory(context, sizeof *explorer, "an explorer");
+    explorer->context = explorer->arena.context = context;
+    explorer->network = network;
+    att_status status = prepare(explorer);
+    if (status == ATT_OK)
+        *out = explorer;
+    else
+        att_explorer_destroy(&explorer);
+    return status;
+}
+
+void att_explorer_destroy(att_explorer **out)
+{
+    if (!out || !*out)
+        return;
+    att_explorer *explorer = *out;
+    att_context *context = explorer->context;
+    att_inference_free(&explorer->inference);
+    att_graph_destroy(&explorer->graph);
+    att_free(context, explorer->layers);
+    att_free(context, explorer->branches);
+    att_arena_free(&explorer->arena);
+    att_free(context, explorer);
+    *out = NULL;
+}
+
+int att_explorer_layer_count(const att_explorer *explorer)
+{
+    return explorer->layer_count;
+}
+
+att_explorer_layer att_explorer_layer_at(const att_explorer *explorer, int index)
+{
+    const att_explored_layer *layer = &explorer->layers[index];
+    const att_attention_attrs *attrs = &layer->attrs;
+    return (att_explorer_layer){
+        .scope = layer->scope,
+        .heads = attrs->heads,
+        .queries = (int)layer->queries,
+        .tokens = (int)layer->tokens,
+        .prefix = attrs->prefix,
+        .grid_h = attrs->grid_h,
+        .grid_w = attrs->grid_w,
+        .window_h = attrs->window_h,
+        .window_w = attrs->window_w,
+        .shift_h = attrs->shift_h,
+        .shift_w = attrs->shift_w,
+        .causal = attrs->causal,
+        .content = *layer->kept_name[ATT_KEPT_Q],
+        .positions = *layer->kept_name[ATT_KEPT_RELATIVE] || *layer->kept_name[ATT_KEPT_ROWS],
+    };
+}
+
+int att_explorer_branch_count(const att_explorer *explorer)
+{
+    return explorer->branch_count;
+}
+
+att_explorer_branch att_explorer_branch_at(const att_explorer *explorer, int branch)
+{
+    const att_explored_branch *b = &explorer->branches[branch];
+    return (att_explorer_branch){.scope = b->scope, .content = b->content};
+}
+
+/* Finds what the run has kept. */
+static void take_kept(att_explorer *explorer, const att_batch *answers)
+{
+    for (int l = 0; l < explorer->layer_count; l++)
+        for (int k = 0; k < ATT_KEPTS; k++) {
+            att_explored_layer *layer = &explorer->layers[l];
+            layer->kept[k] = *layer->kept_name[k] ? att_batch_field(answers, layer->kept_name[k]) : NULL;
+        }
+}
+
+att_status att_explorer_run(att_explorer *explorer, const float *pixels, att_batch *answers)
+{
+    ATT_TRY(att_require(explorer->context, pixels, "the pixels of an image"));
+    ATT_TRY(att_inference_run(&explorer->inference, pixels, 1, answers));
+    take_kept(explorer, answers);
+    att_explorer_note(explorer);
+    explorer->has_run = true;
+    if (!att_inference_is_finite(answers, 0))
+        return att_fail(explorer->context, ATT_ERR_NONFINITE,
+                        "the network's outputs for this image contain NaN or infinity");
+    return ATT_OK;
+}

@@ -1,0 +1,70 @@
+/* explore/explorer.h - the struct of an explorer, and functions shared by its files. */
+#ifndef ATT_EXPLORE_EXPLORER_H
+#define ATT_EXPLORE_EXPLORER_H
+
+#include <attscope/explore.h>
+
+#include "base/core/memory.h"
+#include "engine/ops/attention.h"
+#include "study/train/inference.h"
+
+/* What a run keeps of an attention layer, for the rows of its map. */
+typedef enum att_kept {
+    ATT_KEPT_Q,        /* [queries, H d]; absent, like K, if the scores have no content */
+    ATT_KEPT_K,        /* [N, G d] */
+    ATT_KEPT_RELATIVE, /* [S, H]; this and the others are absent if the scores do not have them */
+    ATT_KEPT_ROWS,     /* [queries, H h] */
+    ATT_KEPT_COLUMNS,  /* [queries, H w] */
+    ATT_KEPTS
+} att_kept;
+
+enum { ATT_EXPLORER_NAME = 48 };
+
+/* A vector that the plan reads: factors of what a change scales. */
+typedef struct att_factors {
+    char name[ATT_EXPLORER_NAME]; /* of the plan's input */
+    float *values;
+    int64_t count;
+} att_factors;
+
+typedef struct att_explored_layer {
+    const char *scope;
+    att_attention_attrs attrs;
+    int64_t queries, tokens;
+    int64_t width;                                /* d; 0 without content */
+    int64_t relative_rows;                        /* S */
+    char kept_name[ATT_KEPTS][ATT_EXPLORER_NAME]; /* outputs of the plan; "": absent */
+    const float *kept[ATT_KEPTS];                 /* of the last run; NULL: absent */
+    att_factors keep, even;                       /* of a head's output, and of the mean of its values: [H e] */
+    att_head_change *changes;                     /* [H]: of the next run */
+    bool *is_even;                                /* [H]: made uniform in the last run */
+} att_explored_layer;
+
+typedef struct att_explored_branch {
+    const char *scope, *content;
+    att_factors keep; /* of the branch's channels */
+} att_explored_branch;
+
+struct att_explorer {
+    att_context *context;
+    att_network *network;
+    att_graph *graph; /* the network's, with inputs for the changes */
+    att_inference inference;
+    att_arena arena; /* the arrays of layers and branches */
+    att_explored_layer *layers;
+    att_explored_branch *branches;
+    int layer_count, layer_room, branch_count, branch_room;
+    att_factors removed; /* [N]: 0, or minus infinity for a removed token; none if tokens cannot be removed */
+    bool *hidden;        /* [N]: tokens that were removed in the last run */
+    bool has_run;
+};
+
+/* build.c: makes explorer->graph from the network's, and lists layers and branches. */
+att_status att_explorer_build(att_explorer *explorer);
+
+/* changes.c: binds the inputs of the changes. */
+att_status att_explorer_bind(att_explorer *explorer);
+/* Remembers the changes of this run, which the rows of its maps depend on. */
+void att_explorer_note(att_explorer *explorer);
+
+#endif

@@ -1,0 +1,146 @@
+/* Class names in the config.json of a repository of the Hugging Face hub. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "base/core/names.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+#include "base/io/json.h"
+#include "study/network/network.h"
+
+enum { MOST_CONFIG = 1 << 20, MOST_CLASSES = 1 << 20 };
+
+/* timm's save_for_hf() writes "label_names", a list or an object by number, also into "pretrained_cfg" in older
+ * versions; the transformers library writes "id2label", an object by number. */
+static const json_t *find_names(const json_t *root)
+{
+    const json_t *const places[] = {json_object_get(root, "label_names"),
+                                    json_object_get(json_object_get(root, "pretrained_cfg"), "label_names"),
+                                    json_object_get(root, "id2label")};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (json_is_array(places[i]) || json_is_object(places[i]))
+            return places[i];
+    return NULL;
+}
+
+static size_t count_of(const json_t *names)
+{
+    return json_is_array(names) ? json_array_size(names) : json_object_size(names);
+}
+
+static const char *name_at(const json_t *names, int number)
+{
+    char key[16];
+    if (json_is_array(names))
+        return json_string_value(json_array_get(names, (size_t)number));
+    snprintf(key, sizeof key, "%d", number);
+    return json_string_value(json_object_get(names, key));
+}
+
+/* A name must be a line of its own. */
+static bool is_name(const char *text)
+{
+    if (!text || !*text)
+        return false;
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == '\x7f')
+            return false;
+    return true;
+}
+
+/* The transformers library writes "LABEL_0", "LABEL_1", ... for classes without names. */
+static bool is_placeholder(const char *name, int number)
+{
+    char placeholder[24];
+    snprintf(placeholder, sizeof placeholder, "LABEL_%d", number);
+    return strcmp(name, placeholder) == 0;
+}
+
+static bool are_names(const json_t *names, int classes)
+{
+    bool named = false;
+    if (!names || classes > MOST_CLASSES || count_of(names) != (size_t)classes)
+        return false;
+    for (int c = 0; c < classes; c++) {
+        const char *name = name_at(names, c);
+        if (!is_name(name))
+            return false;
+        named = named || !is_placeholder(name, c);
+    }
+    return named;
+}
+
+/* Whether the names are those of a data set whose names are built in, with the same numbers. */
+static bool are_known(const json_t *names, const att_known_classes *known)
+{
+    for (int c = 0; known && c < known->count; c++) {
+        const char *name = name_at(names, c), *synset = att_known_classes_synset(known, c);
+        if (strcmp(name, att_known_classes_label(known, c)) != 0 && (!synset || strcmp(name, synset) != 0))
+            return false;
+    }
+    return known;
+}
+
+/* att_model_identify() leaves a config.json out that names another network. */
+static bool is_of_network(const att_network *network, const json_t *root)
+{
+    const char *name = json_string_value(json_object_get(root, "architecture"));
+    att_network_name found, own;
+    return !name || (att_model_resolve(network->context, name, &found) == ATT_OK &&
+                     att_model_resolve(network->context, network->identity.name, &own) == ATT_OK &&
+                     strcmp(found.network, own.network) == 0);
+}
+
+/* The description of a class, where there is one, says more than its name. */
+static const char *shown_name(const json_t *root, const char *name)
+{
+    const char *described = json_string_value(json_object_get(json_object_get(root, "label_descriptions"), name));
+    return is_name(described) ? described : name;
+}
+
+/* Sets the lines of network->config_names and *shown. */
+static att_status take_names(att_network *network, const json_t *root, const json_t *names, char **shown)
+{
+    att_text own = {.context = network->context}, described = {.context = network->context};
+    for (int c = 0; c < att_model_classes(network->model); c++) {
+        const char *name = name_at(names, c);
+        att_text_append(&own, "%s\n", name);
+        att_text_append(&described, "%s\n", shown_name(root, name));
+    }
+    if (own.failed || described.failed) {
+        att_text_free(&own);
+        att_text_free(&described);
+        return att_fail_memory(network->context, own.length, "the names of classes");
+    }
+    network->config_names = own.data;
+    *shown = described.data;
+    return ATT_OK;
+}
+
+static att_status read_config(att_network *network, const char *path, const att_known_classes *known, char **shown)
+{
+    char *bytes;
+    size_t size;
+    json_t *root = NULL;
+    ATT_TRY(att_file_read(network->context, path, MOST_CONFIG, &bytes, &size));
+    att_status status = att_json_parse(network->context, path, bytes, size, &root);
+    att_free(network->context, bytes);
+    const json_t *names = find_names(root);
+    if (status == ATT_OK && is_of_network(network, root) && are_names(names, att_model_classes(network->model)) &&
+        !are_known(names, known))
+        status = take_names(network, root, names, shown);
+    json_decref(root);
+    return status;
+}
+
+att_status att_network_read_config_names(att_network *network, const att_known_classes *known, char **shown)
+{
+    char folder[ATT_NETWORK_PATH], path[ATT_NETWORK_PATH];
+    if (!*network->path || att_checkpoint_classes(network->file) ||
+        att_tensors_metadata(network->file, ATT_CLASSES_KEY))
+        return ATT_OK;
+    ATT_TRY(att_path_folder(network->context, network->path, folder, sizeof folder));
+    ATT_TRY(att_path_join(network->context, folder, "config.json", path, sizeof path));
+    return att_file_exists(path) ? read_config(network, path, known, shown) : ATT_OK;
+}

@@ -1,0 +1,39 @@
+/* Figures of a few images. */
+#include "base/core/error.h"
+#include "study/measure/selection.h"
+#include "study/network/network.h"
+
+/* Instruments use labels as indices of the logits. */
+static att_status check_labels(const att_network *network, int count, const int32_t *labels)
+{
+    const int classes = att_model_classes(network->model);
+    for (int i = 0; i < count; i++)
+        if (labels[i] < 0 || labels[i] >= classes)
+            return att_fail(network->context, ATT_ERR_ARGUMENT,
+                            "the label of image %d is %d, and the network has %d classes, numbered from 0", i,
+                            labels[i], classes);
+    return ATT_OK;
+}
+
+att_status att_network_measure(att_network *network, att_measure *measure, const float *pixels, int count,
+                               const int32_t *labels)
+{
+    att_inference inference;
+    att_batch answers;
+    const att_inference_options options = {
+        .backend = network->backend, .precision = network->precision, .max_batch = count, .probes = "*", .stops = true};
+    ATT_TRY(att_require(network->context, pixels, "the pixels of a measurement"));
+    if (!measure || measure != network->measure)
+        return att_fail(network->context, ATT_ERR_ARGUMENT,
+                        "the instruments are not those that the last call of att_network_observe() made for this "
+                        "network");
+    if (count < 1)
+        return att_fail(network->context, ATT_ERR_ARGUMENT, "a measurement of %d images, expected at least 1", count);
+    ATT_TRY(labels ? check_labels(network, count, labels) : att_measure_check_unlabelled(measure));
+    ATT_TRY(att_inference_create(att_model_graph(network->observed), network->weights, &options, &inference));
+    att_status status = att_inference_run(&inference, pixels, count, &answers);
+    if (status == ATT_OK)
+        status = att_measure_observe(measure, inference.session, count, labels);
+    att_inference_free(&inference);
+    return status;
+}

@@ -1,0 +1,76 @@
+/* network/network.h - the struct of an open network, and functions shared by its files. */
+#ifndef ATT_NETWORK_NETWORK_H
+#define ATT_NETWORK_NETWORK_H
+
+#include <attscope/checkpoint.h>
+#include <attscope/network.h>
+
+#include "base/core/memory.h"
+#include "study/train/inference.h"
+
+enum { ATT_NETWORK_PATH = 4096 };
+
+/* The network compiled for images of one size. */
+typedef struct att_network_view {
+    int height, width; /* 0: unused */
+    int max_batch;
+    uint64_t used;                  /* number of the run that used it last */
+    att_model *model;               /* NULL: the network's own */
+    att_weights *resized, *covered; /* NULL: the network's own weights */
+    uint64_t version;               /* version of the network's weights when the view was made */
+    att_graph *graph;               /* with the requested outputs */
+    att_inference inference;
+} att_network_view;
+
+enum { ATT_NETWORK_VIEWS = 4 };
+
+struct att_network {
+    att_context *context;
+    char path[ATT_NETWORK_PATH]; /* "": no file */
+    att_tensors *file;
+    att_identity identity;
+    att_preprocess trained;
+    const att_model *model;
+    att_weights *weights;
+    att_model *own_model; /* model and weights if the network owns them; NULL if they are the caller's */
+    att_weights *own_weights;
+    att_model *observed;        /* model with the probes of the last att_network_observe(); NULL: none */
+    const att_measure *measure; /* measure made by the same call; only its address is compared */
+    char *backend;
+    att_dtype dtype;
+    att_precision precision;
+    bool averaged;
+    char *outputs;         /* NULL: the task's outputs */
+    att_arena class_arena; /* holds class_names */
+    const char **class_names;
+    int class_count;
+    const char *known_classes; /* the built-in data set whose names these are; NULL: none, or chosen by the caller */
+    char *config_names;        /* class names in the config.json beside the file, one per line; NULL: none */
+    att_network_view views[ATT_NETWORK_VIEWS];
+    uint64_t runs;
+    float *pixels; /* transformed images */
+    size_t pixel_room;
+};
+
+/* class_names.c: sets the class names that the file or the config.json beside it gives. They are freed with the
+ * network. */
+att_status att_network_take_class_names(att_network *network);
+/* The data set whose built-in names belong to the network's outputs; NULL: none, or others are stated. */
+const att_known_classes *att_network_known_order(const att_network *network);
+/* config_names.c: sets network->config_names, and *shown to the names for people, one per line, which the caller frees.
+ * Changes neither if there are no names for all classes, if they are those of `known`, or if the file itself has names.
+ */
+att_status att_network_read_config_names(att_network *network, const att_known_classes *known, char **shown);
+
+/* outputs.c: copies the model's graph and adds every output and probe that `outputs` names (NULL: the task's outputs).
+ * *names lists their names in the graph, NULL after the last. On success the caller owns *graph and *names. Errors:
+ * ERR_NOT_FOUND. */
+att_status att_network_build_outputs(const att_model *model, const char *outputs, att_graph **graph,
+                                     const char ***names);
+
+/* views.c: returns the view for images of this size and batches of at least `count`; the network owns it. */
+att_status att_network_get_view(att_network *network, int height, int width, int count, att_network_view **view);
+/* Frees all views. */
+void att_network_free_views(att_network *network);
+
+#endif

@@ -1,0 +1,170 @@
+#include <stdio.h>
+#include <string.h>
+
+#include <attscope/ops.h>
+
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/attention.h"
+#include "networks/models/family.h"
+#include "study/network/network.h"
+
+/* Requests for attention nodes, by the ending of the name. */
+static const struct {
+    const char *ending;
+    att_status (*add_probes)(att_graph *graph, const char *pattern);
+} attention_requests[] = {{".map", att_graph_probe_attention_map},
+                          {".stats", att_graph_probe_attention_stats},
+                          {".summary", att_graph_probe_attention_summary}};
+enum { ATTENTION_REQUESTS = sizeof attention_requests / sizeof *attention_requests, NAME_SIZE = 256 };
+
+typedef struct output_request {
+    const att_model *model;
+    att_graph *graph;
+    const char **names;
+    int count, room;
+} output_request;
+
+static att_context *context_of(const output_request *w)
+{
+    return w->graph->context;
+}
+
+static void add_output(output_request *w, const char *name, att_value value)
+{
+    if (value != ATT_NONE && att_graph_find_output(w->graph, name) == ATT_NONE)
+        att_graph_output(w->graph, name, value);
+}
+
+/* Adds outputs for the features that heads read, so that these can be requested. */
+static att_status add_features(output_request *w)
+{
+    static const char *const stages[ATT_FEATURE_STAGES] = {"stage1", "stage2", "stage3", "stage4"};
+    const att_features *features = att_model_features(w->model);
+    add_output(w, "features", features->pooled);
+    add_output(w, "tokens", features->tokens);
+    for (int i = 0; i < features->stage_count; i++)
+        add_output(w, stages[i], features->stages[i]);
+    return w->graph->status;
+}
+
+/* If the name is a request for attention, adds the probes that it requests. */
+static att_status ask_attention(output_request *w, const char *requested)
+{
+    char pattern[NAME_SIZE];
+    size_t length = strlen(requested);
+    for (int i = 0; i < ATTENTION_REQUESTS; i++) {
+        size_t end = strlen(attention_requests[i].ending);
+        if (length <= end || strcmp(requested + length - end, attention_requests[i].ending) != 0)
+            continue;
+        snprintf(pattern, sizeof pattern, "%.*s", (int)(length - end), requested);
+        att_status status = attention_requests[i].add_probes(w->graph, pattern);
+        return status == ATT_ERR_NOT_FOUND ? ATT_OK : status; /* select_outputs() reports the available names */
+    }
+    return ATT_OK;
+}
+
+static att_status select_name(output_request *w, const char *name)
+{
+    if (!att_list_grow(context_of(w), &w->names, w->count + 1, &w->room, sizeof *w->names))
+        return att_fail_memory(context_of(w), sizeof *w->names, "a network's outputs");
+    w->names[w->count++] = name;
+    return ATT_OK;
+}
+
+/* The message lists the outputs and the scopes of attention nodes. */
+static att_status fail_unknown(const output_request *w, const char *requested)
+{
+    att_text has = {.context = context_of(w)};
+    bool attends = false;
+    for (int i = 0; i < w->graph->outputs.count; i++)
+        if (!w->graph->outputs.items[i].probe)
+            att_text_append(&has, "%s%s", has.length ? ", " : "", w->graph->outputs.items[i].name);
+    for (int i = 0; i < w->graph->nodes.count && !attends; i++) {
+        const att_node *node = &w->graph->nodes.items[i];
+        attends = att_is_attention(node);
+        if (attends)
+            att_text_append(&has, "; for attention nodes such as %s: .map, .stats, .summary", node->scope);
+    }
+    att_status status = has.failed ? att_fail_memory(context_of(w), has.length, "a message")
+                                   : att_fail(context_of(w), ATT_ERR_NOT_FOUND,
+                                              "the network has no output \"%s\"; it has %s", requested, has.data);
+    att_text_free(&has);
+    return status;
+}
+
+static att_status select_outputs(output_request *w, const char *requested)
+{
+    bool found = false;
+    ATT_TRY(ask_attention(w, requested));
+    for (int i = 0; i < w->graph->outputs.count; i++) {
+        if (!att_text_matches(requested, w->graph->outputs.items[i].name))
+            continue;
+        ATT_TRY(select_name(w, w->graph->outputs.items[i].name));
+        found = true;
+    }
+    return found ? ATT_OK : fail_unknown(w, requested);
+}
+
+/* Copies the name of `length` bytes at `from` without surrounding blanks, truncated to fit. */
+static void copy_name(const char *from, size_t length, char name[NAME_SIZE])
+{
+    static const char blanks[] = " \t\n";
+    for (; length > 0 && strchr(blanks, *from); length--)
+        from++;
+    while (length > 0 && strchr(blanks, from[length - 1]))
+        length--;
+    snprintf(name, NAME_SIZE, "%.*s", (int)(length < NAME_SIZE ? length : NAME_SIZE - 1), from);
+}
+
+static att_status select_list(output_request *w, const char *list)
+{
+    char requested[NAME_SIZE];
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        copy_name(at, length, requested);
+        ATT_TRY(select_outputs(w, requested));
+        at += length;
+        if (!*at)
+            return ATT_OK;
+    }
+}
+
+static att_status select_task_outputs(output_request *w)
+{
+    for (int i = 0; i < w->graph->outputs.count; i++) {
+        const att_named_value *output = &w->graph->outputs.items[i];
+        if (!output->probe && strcmp(output->name, "loss") != 0)
+            ATT_TRY(select_name(w, output->name));
+    }
+    return ATT_OK;
+}
+
+static att_status fill(output_request *w, const char *outputs)
+{
+    if (!outputs)
+        return select_task_outputs(w);
+    ATT_TRY(add_features(w));
+    return select_list(w, outputs);
+}
+
+att_status att_network_build_outputs(const att_model *model, const char *outputs, att_graph **graph,
+                                     const char ***names)
+{
+    const att_graph *own = att_model_graph(model);
+    output_request w = {.model = model, .graph = att_graph_copy(own)};
+    if (!w.graph)
+        return att_fail_memory(att_graph_context(own), sizeof(void *), "a network's graph");
+    att_status status = fill(&w, outputs);
+    if (status == ATT_OK) {
+        w.names[w.count] = NULL;
+        *graph = w.graph;
+        *names = w.names;
+        return ATT_OK;
+    }
+    att_free(context_of(&w), w.names);
+    att_graph_destroy(&w.graph);
+    return status;
+}

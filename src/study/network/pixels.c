@@ -1,0 +1,104 @@
+/* Puts images into network->pixels in the layout that the network takes. */
+#include "base/core/error.h"
+#include "base/core/threads.h"
+#include "data/transform.h"
+#include "study/network/network.h"
+
+/* Reserves network->pixels for `count` images of *each floats. */
+static att_status reserve(att_network *network, int height, int width, int count, size_t *each)
+{
+    *each = (size_t)height * (size_t)width * (size_t)network->identity.preprocess.in_chans;
+    size_t outputs = att_size_product(count > 0 ? (size_t)count : 1, *each);
+    if (outputs <= network->pixel_room)
+        return ATT_OK;
+    att_free(network->context, network->pixels);
+    network->pixels = att_allocate_array(network->context, outputs, sizeof *network->pixels);
+    network->pixel_room = network->pixels ? outputs : 0;
+    return network->pixels ? ATT_OK
+                           : att_fail_memory(network->context, att_size_product(outputs, sizeof(float)), "images");
+}
+
+static att_status run_prepared(att_network *network, int count, att_batch *answers)
+{
+    const att_preprocess *own = &network->identity.preprocess;
+    return att_network_run(network, network->pixels, count, own->height, own->width, answers);
+}
+
+att_status att_network_run_images(att_network *network, const att_image *images, int count, att_batch *answers)
+{
+    const att_transform_options transform = att_network_transform(network);
+    size_t each;
+    ATT_TRY(att_require(network->context, images, "the images of a run"));
+    ATT_TRY(reserve(network, transform.height, transform.width, count, &each));
+    for (int i = 0; i < count; i++)
+        ATT_TRY(
+            att_transform_image(network->context, &transform, &images[i], 0, 0, i, network->pixels + (size_t)i * each));
+    return run_prepared(network, count, answers);
+}
+
+att_status att_network_run_files(att_network *network, const char *const *paths, int count, att_batch *answers)
+{
+    const att_transform_options transform = att_network_transform(network);
+    size_t each;
+    ATT_TRY(att_require_texts(network->context, paths, count, "the path of an image"));
+    ATT_TRY(reserve(network, transform.height, transform.width, count, &each));
+    for (int i = 0; i < count; i++) {
+        att_image image = {0};
+        ATT_TRY(att_image_read(network->context, paths[i], transform.channels, NULL, &image));
+        att_status status =
+            att_transform_image(network->context, &transform, &image, 0, 0, i, network->pixels + (size_t)i * each);
+        att_image_free(network->context, &image);
+        ATT_TRY(status);
+    }
+    return run_prepared(network, count, answers);
+}
+
+att_status att_network_run_file(att_network *network, const char *path, att_batch *answers)
+{
+    return att_network_run_files(network, &path, 1, answers);
+}
+
+/* --- images whose channels are planes ----------------------------------------------------------------------------- */
+
+typedef struct interleaving {
+    const float *const *images;
+    float *pixels; /* [count, points, channels] */
+    int count, threads, channels;
+    size_t points; /* of a plane */
+} interleaving;
+
+/* Copies every `threads`-th image, from number `thread` on. */
+static void interleave(void *user, int thread)
+{
+    const interleaving *all = user;
+    const size_t channels = (size_t)all->channels;
+    for (int i = thread; i < all->count; i += all->threads)
+        for (size_t c = 0; c < channels; c++) {
+            const float *plane = all->images[i] + c * all->points;
+            float *out = all->pixels + (size_t)i * all->points * channels + c;
+            for (size_t p = 0; p < all->points; p++)
+                out[p * channels] = plane[p];
+        }
+}
+
+att_status att_network_run_planes(att_network *network, const float *const *images, int count, int height, int width,
+                                  att_batch *answers)
+{
+    att_context *context = network->context;
+    size_t each;
+    ATT_TRY(att_require(context, images, "the images of a run"));
+    if (height < 1 || width < 1)
+        return att_fail(context, ATT_ERR_ARGUMENT, "images of %d x %d pixels, expected at least 1 x 1", height, width);
+    ATT_TRY(reserve(network, height, width, count, &each));
+    for (int i = 0; i < count; i++)
+        ATT_TRY(att_require(context, images[i], "an image of a run"));
+    const int channels = network->identity.preprocess.in_chans;
+    interleaving all = {.images = images,
+                        .pixels = network->pixels,
+                        .count = count,
+                        .threads = att_context_threads(context),
+                        .channels = channels,
+                        .points = each / (size_t)channels};
+    att_threads_run(context, all.threads, interleave, &all);
+    return att_network_run(network, network->pixels, count, height, width, answers);
+}

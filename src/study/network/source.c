@@ -1,0 +1,65 @@
+#include <sys/stat.h>
+
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+#include "networks/hub/hub.h"
+#include "study/network/network.h"
+
+/* Finds the first of the usual checkpoint files in a folder. */
+static att_status find_in(att_context *context, const char *folder, char *path, size_t size)
+{
+    static const char *const names[] = {"model_best.safetensors", "last.safetensors",
+                                        "model.safetensors",      "model.safetensors.index.json",
+                                        "pytorch_model.bin",      "pytorch_model.bin.index.json"};
+    struct stat found;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        ATT_TRY(att_path_join(context, folder, names[i], path, size));
+        if (stat(path, &found) == 0 && !S_ISDIR(found.st_mode))
+            return ATT_OK;
+    }
+    return att_fail(context, ATT_ERR_NOT_FOUND,
+                    "%s is a folder without weights; expected model_best.safetensors, last.safetensors, "
+                    "model.safetensors or pytorch_model.bin in it, or the index of one of the latter",
+                    folder);
+}
+
+static att_status check_name(att_context *context, const char *what)
+{
+    att_network_name name;
+    att_status status = att_model_resolve(context, what, &name);
+    if (status == ATT_OK || status == ATT_ERR_MEMORY)
+        return status;
+    att_text why = {.context = context};
+    att_text_append(&why, "%s", att_context_message(context));
+    status = why.failed ? att_fail_memory(context, why.length, "a message")
+                        : att_fail(context, status, "%s is neither a file nor a folder; as a network's name: %s", what,
+                                   why.data);
+    att_text_free(&why);
+    return status;
+}
+
+static att_status find(att_context *context, const char *what, char *path, size_t size)
+{
+    struct stat found;
+    if (!*what)
+        return att_fail(
+            context, ATT_ERR_NOT_FOUND,
+            "the name of the checkpoint is empty; expected a file, a folder, pretrained weights or a network");
+    if (stat(what, &found) != 0)
+        return att_hub_is_name(what) ? att_hub_find(context, what, path, size) : check_name(context, what);
+    return S_ISDIR(found.st_mode) ? find_in(context, what, path, size) : att_path_copy(context, what, path, size);
+}
+
+att_status att_network_find_file(att_context *context, const char *what, char *path, size_t size)
+{
+    ATT_TRY(att_require(context, path, "the buffer for a path"));
+    if (size == 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "the buffer for a path has 0 bytes");
+    *path = '\0';
+    ATT_TRY(att_require(context, what, "the file, folder or name of a network"));
+    att_status status = find(context, what, path, size);
+    if (status != ATT_OK)
+        *path = '\0';
+    return status;
+}

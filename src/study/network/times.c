@@ -1,0 +1,120 @@
+/* Times of the operations of one run. */
+#include "base/core/context.h"
+#include "base/core/error.h"
+#include "study/network/network.h"
+
+typedef struct timed {
+    const char *scope, *op, *kernel;
+    double seconds; /* of this run */
+} timed;
+
+/* The operations of one of the threads that share the image. One image is one group of samples: the n-th call of a run
+ * is always that of the same operation, on every thread. */
+typedef struct part {
+    timed *rows;
+    int count, room;
+    int next; /* operation of this run */
+    bool failed;
+} part;
+
+typedef struct timing {
+    att_context *context;
+    part *parts; /* [threads] */
+    int threads;
+    double *sums; /* by operation: seconds of all runs */
+} timing;
+
+static void add(void *user, int number, const char *scope, const char *op, const char *kernel, double seconds)
+{
+    const timing *t = user;
+    part *p = &t->parts[number];
+    if (p->next == p->count && !att_list_grow(t->context, &p->rows, p->count, &p->room, sizeof *p->rows))
+        p->failed = true;
+    if (p->failed)
+        return;
+    p->count = p->next == p->count ? p->count + 1 : p->count;
+    p->rows[p->next++] = (timed){scope, op, kernel, seconds};
+}
+
+static att_status check_memory(const timing *t)
+{
+    for (int i = 0; i < t->threads; i++)
+        if (t->parts[i].failed)
+            return att_fail_memory(t->context, sizeof(timed), "the times of operations");
+    return ATT_OK;
+}
+
+static att_status run_once(att_network *network, const float *pixels, timing *t)
+{
+    const att_preprocess *own = &network->identity.preprocess;
+    att_network_view *view;
+    att_batch answers;
+    ATT_TRY(att_network_get_view(network, own->height, own->width, 1, &view));
+    for (int i = 0; i < t->threads; i++)
+        t->parts[i].next = 0;
+    att_session_trace(view->inference.session, add, t);
+    att_status status = att_inference_run(&view->inference, pixels, 1, &answers);
+    att_session_trace(view->inference.session, NULL, NULL);
+    return status == ATT_OK ? check_memory(t) : status;
+}
+
+/* Adds the seconds of the slowest thread of each operation. */
+static void add_run(const timing *t)
+{
+    for (int i = 0; i < t->parts[0].count; i++) {
+        double slowest = 0;
+        for (int p = 0; p < t->threads; p++)
+            if (i < t->parts[p].count && t->parts[p].rows[i].seconds > slowest)
+                slowest = t->parts[p].rows[i].seconds;
+        t->sums[i] += slowest;
+    }
+}
+
+/* Runs once to warm up, then `runs` times. */
+static att_status run_all(att_network *network, int runs, const float *pixels, timing *t)
+{
+    ATT_TRY(run_once(network, pixels, t));
+    const size_t count = (size_t)t->parts[0].count;
+    t->sums = att_allocate_array(t->context, count + 1, sizeof *t->sums);
+    if (!t->sums)
+        return att_fail_memory(t->context, count * sizeof *t->sums, "the times of operations");
+    for (int i = 0; i < runs; i++) {
+        if (att_stop_asked(t->context))
+            return att_fail(t->context, ATT_ERR_STOPPED, "stopped on request while times were measured");
+        ATT_TRY(run_once(network, pixels, t));
+        add_run(t);
+    }
+    return ATT_OK;
+}
+
+static void release(const timing *t)
+{
+    for (int i = 0; t->parts && i < t->threads; i++)
+        att_free(t->context, t->parts[i].rows);
+    att_free(t->context, t->parts);
+    att_free(t->context, t->sums);
+}
+
+att_status att_network_time(att_network *network, int runs,
+                            void (*row)(void *user, const char *scope, const char *op, const char *kernel,
+                                        double seconds),
+                            void *user)
+{
+    const att_preprocess *own = &network->identity.preprocess;
+    const size_t count = (size_t)own->height * (size_t)own->width * (size_t)own->in_chans;
+    timing t = {.context = network->context, .threads = att_context_threads(network->context)};
+    if (runs < 1)
+        return att_fail(network->context, ATT_ERR_ARGUMENT, "%d runs, expected at least 1", runs);
+    float *pixels = att_allocate_array(network->context, count, sizeof *pixels);
+    t.parts = att_allocate_array(network->context, (size_t)t.threads, sizeof *t.parts);
+    att_status status = pixels && t.parts
+                            ? run_all(network, runs, pixels, &t)
+                            : att_fail_memory(network->context, count * sizeof *pixels, "the times of operations");
+    for (int i = 0; status == ATT_OK && i < t.parts[0].count; i++) {
+        const timed *of = &t.parts[0].rows[i];
+        row(user, of->scope, of->op, of->kernel, t.sums[i] / runs);
+    }
+    release(&t);
+    att_free(network->context, pixels);
+    return status;
+}

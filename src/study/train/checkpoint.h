@@ -1,0 +1,67 @@
+/* train/checkpoint.h - writes the state of a training to a file and reads it back. */
+#ifndef ATT_TRAIN_CHECKPOINT_H
+#define ATT_TRAIN_CHECKPOINT_H
+
+#include <attscope/checkpoint.h>
+#include <attscope/train.h>
+
+#include "study/train/alerts.h"
+#include "study/train/history.h"
+
+/* The state that changes with each update, except for weights and slots. */
+typedef struct att_train_state {
+    int epoch;       /* finished epochs */
+    int64_t batch;   /* finished batches of the current epoch */
+    int64_t update;  /* finished updates */
+    double loss_sum; /* sum of the losses of the current epoch's images; loss_count: their number */
+    int64_t loss_count;
+    int64_t corrupt; /* images replaced in the current epoch */
+    double metric;   /* of the last evaluated epoch; NaN if none was evaluated */
+    att_history history;
+    att_alerts *alerts; /* NULL: no alerts */
+} att_train_state;
+
+/* The content of checkpoints besides att_train_state. The members are constant during a training; updates and
+ * att_checkpoint_resume() change the values in `weights`. */
+typedef struct att_train_run {
+    att_context *context;
+    const att_model *model;
+    att_weights *weights;
+    const att_train_data *data;
+    const att_train_options *options;
+    const char *metric;      /* name of the metric that selects the best epoch */
+    const char *fingerprint; /* the plan's fingerprint */
+    int lanes, parts;
+    int64_t memory; /* as in att_train_options */
+    /* Digests of image names and classes, and of some images' pixels; eval_*: "" without evaluation. */
+    char listing[ATT_DATASET_LISTING], eval_listing[ATT_DATASET_LISTING];
+    char sample[ATT_DATASET_LISTING], eval_sample[ATT_DATASET_LISTING];
+    const char *teacher;                     /* its name; NULL: no teacher */
+    char teacher_digest[ATT_WEIGHTS_DIGEST]; /* "": no teacher */
+} att_train_run;
+
+/* Writes a checkpoint. Replaces the file at `path` atomically. */
+att_status att_checkpoint_write(const att_train_run *run, const att_train_state *state, const char *path);
+
+/* Reads the engine settings of the file's training: the lanes, the threads that share a lane (`parts`), and the memory
+ * limit. *parts and *memory are 0 if the file lacks them. Errors: ERR_MISMATCH (the file holds no training),
+ * ERR_UNSUPPORTED (the training is of a version that cannot be resumed). */
+att_status att_checkpoint_engine(att_context *context, const att_tensors *file, int *lanes, int *parts,
+                                 int64_t *memory);
+
+/* Fills weights, slots and state, including the history, which keeps its capacity. First compares all settings that
+ * affect the results bit by bit: ERR_MISMATCH names the first difference, and nothing is changed. */
+att_status att_checkpoint_resume(const att_train_run *run, const att_tensors *file, att_train_state *state);
+
+/* Path of a checkpoint in a run's folder. name: "last", "model_best", "checkpoint-3". The caller frees *path with
+ * att_free(). */
+att_status att_checkpoint_path(att_context *context, const char *output, const char *name, char **path);
+
+/* After an epoch: writes "last", links it as "checkpoint-N" and "model_best" if the history keeps it under these names,
+ * and removes the checkpoint that the history evicted. */
+att_status att_checkpoint_publish(const att_train_run *run, const att_train_state *state);
+/* As att_checkpoint_publish(), but does not write "last", and links to `source`. Repeats the steps that a killed
+ * process may have left undone. */
+att_status att_checkpoint_link(const att_train_run *run, const att_train_state *state, const char *source);
+
+#endif

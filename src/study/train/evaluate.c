@@ -1,0 +1,290 @@
+#include <math.h>
+#include <string.h>
+
+#include <attscope/evaluate.h>
+
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "data/label_sets.h"
+#include "networks/models/family.h"
+#include "study/measure/study.h"
+#include "study/train/attack.h"
+#include "study/train/clock.h"
+#include "study/train/inference.h"
+#include "study/train/preview.h"
+#include "study/train/processes.h"
+
+att_evaluate_options att_evaluate_options_defaults(void)
+{
+    return (att_evaluate_options){.backend = "cpu", .batch_size = 256, .workers = 4, .stage = "evaluate"};
+}
+
+att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
+{
+    att_transform_options options =
+        att_transform_options_defaults(preprocess->height, preprocess->width, preprocess->in_chans);
+    options.crop = strcmp(preprocess->crop_mode, "squash") == 0   ? ATT_CROP_SQUASH
+                   : strcmp(preprocess->crop_mode, "border") == 0 ? ATT_CROP_BORDER
+                                                                  : ATT_CROP_CENTER;
+    options.crop_pct = preprocess->crop_pct;
+    options.interpolation = strcmp(preprocess->interpolation, "bilinear") == 0 ? ATT_BILINEAR : ATT_BICUBIC;
+    /* Images with one channel use the first channel's values for all three. */
+    for (int c = 0; c < 3; c++) {
+        options.mean[c] = preprocess->mean[c < preprocess->in_chans ? c : 0];
+        options.std[c] = preprocess->std[c < preprocess->in_chans ? c : 0];
+    }
+    return options;
+}
+
+typedef struct evaluator {
+    att_context *context;
+    const att_evaluate_options *options;
+    const att_task *task;
+    att_task_settings settings;
+    att_field fields[ATT_MAX_TARGETS];
+    void *state;     /* state of the task's metrics */
+    bool *competing; /* [classes]; NULL: all */
+    att_label_sets real;
+    att_inference inference;
+    att_transform_options transform;
+    att_attack attack;
+    att_processes processes;
+    att_loader *loader;
+    double started;
+    int64_t images;                    /* of the data set */
+    int64_t count, judged, not_finite; /* evaluated images; those with a right class; those with a NaN or infinite
+                                          output */
+} evaluator;
+
+static bool is_judged(const evaluator *e, int64_t image)
+{
+    const att_label_sets *real = e->settings.real;
+    return !e->options->unlabelled && (!real || real->first[image + 1] > real->first[image]);
+}
+
+static att_status observe_batch(evaluator *e, const att_batch *batch, const att_batch *answers)
+{
+    for (int i = 0; i < batch->count; i++) {
+        e->not_finite += !att_inference_is_finite(answers, i);
+        e->judged += is_judged(e, batch->indices[i]);
+    }
+    e->count += batch->count;
+    return e->options->unlabelled ? ATT_OK : e->task->observe(e->context, e->state, &e->settings, batch, answers);
+}
+
+/* The mean loss so far; NaN if the task has no metric "loss". */
+static double loss_so_far(const evaluator *e)
+{
+    double values[ATT_MAX_METRICS];
+    int loss = att_task_metric(&e->task->info, "loss");
+    if (loss < 0)
+        return NAN;
+    e->task->report(e->state, values);
+    return values[loss];
+}
+
+/* Returns whether to go on. */
+static bool tell(const evaluator *e, const att_batch *batch)
+{
+    if (!e->options->progress)
+        return true;
+    int64_t done = batch->number + 1, batches = att_loader_batches(e->loader), images = e->images;
+    int64_t seen = done * e->options->batch_size; /* with those that were left out */
+    double elapsed = att_seconds_now() - e->started;
+    att_progress progress = {.stage = e->options->stage,
+                             .batch = done,
+                             .batches = batches,
+                             .done = seen < images ? seen : images,
+                             .total = images,
+                             .images_per_second = att_ratio((double)e->count, elapsed),
+                             .seconds_left = elapsed / (double)done * (double)(batches - done),
+                             .loss = loss_so_far(e),
+                             .lr = NAN};
+    att_processes_describe(&e->processes, &progress);
+    return e->options->progress(e->options->progress_user, &progress);
+}
+
+static att_status report_progress(evaluator *e, const att_batch *batch)
+{
+    bool stop = !tell(e, batch);
+    ATT_TRY(att_processes_meet(&e->processes, &stop));
+    if (!stop)
+        return ATT_OK;
+    return att_fail(e->context, ATT_ERR_STOPPED, "the evaluation was stopped on request after %lld images",
+                    (long long)e->count);
+}
+
+/* The images that the network sees. */
+static att_status choose_images(evaluator *e, const att_batch *batch, const void **images)
+{
+    *images = batch->data[0];
+    return e->options->fgsm > 0 ? att_attack_run(&e->attack, batch, images) : ATT_OK;
+}
+
+static att_status run(evaluator *e, const att_dataset *dataset)
+{
+    att_batch batch, answers;
+    const void *images;
+    e->started = att_seconds_now();
+    att_processes_begin(&e->processes);
+    if (e->options->measure)
+        att_measure_tell(e->options->measure, e->options->progress, e->options->progress_user);
+    ATT_TRY(att_preview(&e->inference, dataset, &e->transform, e->options));
+    ATT_TRY(att_loader_start(e->loader, 0, 0));
+    for (;;) {
+        ATT_TRY(att_loader_next(e->loader, &batch));
+        if (batch.count == 0)
+            return ATT_OK;
+        ATT_TRY(choose_images(e, &batch, &images));
+        ATT_TRY(att_inference_run(&e->inference, images, batch.rows, &answers));
+        if (e->options->measure)
+            ATT_TRY(att_measure_observe(e->options->measure, e->inference.session, batch.count,
+                                        att_task_classes(e->task, &batch)));
+        if (e->options->observed)
+            ATT_TRY(e->options->observed(e->options->observed_user, e->inference.session, &batch));
+        ATT_TRY(observe_batch(e, &batch, &answers));
+        ATT_TRY(report_progress(e, &batch));
+    }
+}
+
+static att_status open_loader(evaluator *e, const att_dataset *dataset)
+{
+    const att_transform_options *transform = &e->transform;
+    att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
+    loader.transform = *transform;
+    loader.image = e->inference.image;
+    if (!e->options->unlabelled)
+        ATT_TRY(att_task_targets(e->context, e->task, &e->settings, e->fields, &loader.targets));
+    loader.batch_size = e->options->batch_size;
+    loader.workers = e->options->workers;
+    loader.comm = e->options->comm;
+    loader.corrupt = e->options->skip_corrupt ? ATT_CORRUPT_LEFT_OUT : ATT_CORRUPT_FATAL;
+    loader.corrupt_found = e->options->corrupt_found;
+    loader.corrupt_user = e->options->corrupt_user;
+    return att_loader_create(e->context, dataset, &loader, &e->loader);
+}
+
+static att_status check_robustness(const evaluator *e)
+{
+    const att_evaluate_options *options = e->options;
+    const att_transform_options *transform = &e->transform;
+    if (options->occlude < 0 || options->occlude > transform->height || options->occlude > transform->width)
+        return att_fail(e->context, ATT_ERR_ARGUMENT, "an occluded square of %d pixels does not fit into %d x %d",
+                        options->occlude, transform->height, transform->width);
+    if (!(options->fgsm >= 0 && options->fgsm <= 1))
+        return att_fail(e->context, ATT_ERR_ARGUMENT, "the epsilon of FGSM is %g, expected 0 to 1", options->fgsm);
+    if (options->fgsm > 0 && options->unlabelled)
+        return att_fail(e->context, ATT_ERR_ARGUMENT, "FGSM needs labelled images, for the loss");
+    return ATT_OK;
+}
+
+/* Lets only the classes of the data set's images compete. */
+static att_status choose_subset(evaluator *e, const att_dataset *dataset)
+{
+    size_t classes = (size_t)e->settings.classes;
+    e->competing = att_allocate_array(e->context, classes, sizeof *e->competing);
+    if (!e->competing)
+        return att_fail_memory(e->context, classes, "the classes of a data set");
+    for (int64_t i = 0; i < att_dataset_count(dataset); i++)
+        e->competing[att_dataset_label(dataset, i)] = true;
+    e->settings.competing = e->competing;
+    return ATT_OK;
+}
+
+/* After the data set was checked: its labels are classes of the network. */
+static att_status choose_right_answers(evaluator *e, const att_dataset *dataset)
+{
+    const att_evaluate_options *options = e->options;
+    if (!options->subset && !options->real_labels)
+        return ATT_OK;
+    if (options->unlabelled || !e->task->class_field)
+        return att_fail(e->context, ATT_ERR_ARGUMENT, "a subset of classes and real labels need images with classes");
+    if (options->subset && options->real_labels)
+        return att_fail(e->context, ATT_ERR_ARGUMENT, "a subset of classes and real labels cannot be combined");
+    if (options->subset)
+        return choose_subset(e, dataset);
+    e->real.arena.context = e->context;
+    ATT_TRY(att_label_sets_read(options->real_labels, dataset, e->settings.classes, &e->real));
+    e->settings.real = &e->real;
+    return ATT_OK;
+}
+
+static int rows_of_process(const att_evaluate_options *options)
+{
+    int processes = att_comm_size(options->comm);
+    return (options->batch_size + processes - 1) / processes;
+}
+
+static att_status prepare(evaluator *e, const att_model *model, att_weights *weights, const att_dataset *dataset)
+{
+    const att_task_setup setup = {.classes = att_model_classes(model), .options = e->options->task_options};
+    e->task = att_model_task_of(model);
+    ATT_TRY(att_processes_open(e->context, e->options->comm, &e->processes));
+    ATT_TRY(att_task_configure(e->context, e->task, &setup, &e->settings));
+    ATT_TRY(check_robustness(e));
+    ATT_TRY(att_inference_check_images(model, &e->transform));
+    e->transform.occlude = e->options->occlude;
+    att_inference_options inference = {.backend = e->options->backend ? e->options->backend : "cpu",
+                                       .precision = e->options->precision,
+                                       .max_batch = e->options->batch_size,
+                                       .comm = e->options->comm,
+                                       .probes = e->options->measure || e->options->observed ? "*" : NULL};
+    ATT_TRY(att_inference_create(att_model_graph(model), weights, &inference, &e->inference));
+    if (!e->options->unlabelled)
+        ATT_TRY(att_task_check_data(e->context, e->task, &e->settings, dataset));
+    ATT_TRY(choose_right_answers(e, dataset));
+    if (e->options->fgsm > 0)
+        ATT_TRY(att_attack_create(model, weights, e->task, e->options, e->competing, &e->transform,
+                                  rows_of_process(e->options), &e->attack));
+    e->state = att_allocate(e->context, e->task->state_size);
+    if (!e->state)
+        return att_fail_memory(e->context, e->task->state_size, "the metrics");
+    return open_loader(e, dataset);
+}
+
+static att_evaluation make_result(const evaluator *e)
+{
+    double elapsed = att_seconds_now() - e->started;
+    att_loader_stats stats = att_loader_describe(e->loader);
+    att_evaluation evaluation = {.count = e->count,
+                                 .judged = e->judged,
+                                 .not_finite = e->not_finite,
+                                 .corrupt = stats.corrupt,
+                                 .images_per_second = att_ratio((double)e->count, elapsed),
+                                 .wait_share = att_ratio(stats.wait_seconds, elapsed)};
+    e->task->report(e->state, evaluation.metrics);
+    return evaluation;
+}
+
+att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
+                        const att_transform_options *transform, const att_evaluate_options *options,
+                        att_evaluation *result)
+{
+    att_evaluate_options defaults = att_evaluate_options_defaults();
+    evaluator e = {.context = att_graph_context(att_model_graph(model)), .options = options ? options : &defaults};
+    ATT_TRY(att_require(e.context, dataset, "the data set of an evaluation"));
+    ATT_TRY(att_require(e.context, transform, "the transform of an evaluation"));
+    if (e.options->batch_size < 1)
+        return att_fail(e.context, ATT_ERR_ARGUMENT, "the batch has %d images, expected at least 1",
+                        e.options->batch_size);
+    e.transform = *transform;
+    e.images = att_dataset_count(dataset);
+    att_status status = prepare(&e, model, weights, dataset);
+    if (status == ATT_OK)
+        status = run(&e, dataset);
+    if (status == ATT_OK && e.count == 0)
+        status = att_fail(e.context, ATT_ERR_FORMAT, "none of the %lld images can be decoded",
+                          (long long)att_dataset_count(dataset));
+    if (status == ATT_OK && result)
+        *result = make_result(&e);
+    att_loader_destroy(&e.loader);
+    if (e.state && e.task->end)
+        e.task->end(e.context, e.state);
+    att_free(e.context, e.state);
+    att_label_sets_free(&e.real);
+    att_free(e.context, e.competing);
+    att_attack_free(&e.attack);
+    att_inference_free(&e.inference);
+    att_processes_close(&e.processes);
+    return status;
+}

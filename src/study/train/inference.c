@@ -1,0 +1,223 @@
+#include "study/train/inference.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "engine/graph/graph.h"
+#include "engine/session/session.h"
+
+const char *att_inference_image(const att_graph *graph)
+{
+    return graph->inputs.items[0].name;
+}
+
+/* Whether the output is returned by default. Probes are not, and neither is the loss, which needs targets. */
+static bool is_answer(const att_named_value *output)
+{
+    return !output->probe && strcmp(output->name, "loss") != 0;
+}
+
+static bool is_requested(const att_named_value *output, const char *const *requested)
+{
+    if (!requested)
+        return is_answer(output);
+    while (*requested && strcmp(*requested, output->name) != 0)
+        requested++;
+    return *requested;
+}
+
+static att_status describe_outputs(const att_graph *graph, const char *const *requested, att_inference *inference)
+{
+    size_t count = (size_t)graph->outputs.count;
+    inference->outputs = att_allocate_array(inference->context, count, sizeof *inference->outputs);
+    inference->answers = att_allocate_array(inference->context, count, sizeof *inference->answers);
+    if (count > 0 && (!inference->outputs || !inference->answers))
+        return att_fail_memory(inference->context, count * sizeof *inference->outputs, "a network's outputs");
+    for (int i = 0; i < graph->outputs.count; i++) {
+        const att_named_value *output = &graph->outputs.items[i];
+        if (is_requested(output, requested))
+            inference->outputs[inference->output_count++] =
+                (att_field){.name = output->name, .dtype = ATT_F32, .shape = att_value_shape(graph, output->value)};
+    }
+    return ATT_OK;
+}
+
+/* Lists the outputs and probes to compute. names: space for all outputs and a NULL. */
+static void choose_outputs(const att_graph *graph, const att_inference_options *options, const char **names)
+{
+    int count = 0;
+    for (int i = 0; i < graph->outputs.count; i++) {
+        const att_named_value *output = &graph->outputs.items[i];
+        if (is_requested(output, options->outputs) ||
+            (output->probe && options->probes && att_text_matches(options->probes, output->name)))
+            names[count++] = output->name;
+    }
+    names[count] = NULL;
+}
+
+static att_status compile(const att_graph *graph, const att_inference_options *options, att_inference *inference)
+{
+    *inference = (att_inference){.context = att_graph_context(graph),
+                                 .image = att_inference_image(graph),
+                                 .wide = att_graph_dtype(graph) == ATT_F64,
+                                 .pixels = att_shape_count(att_value_shape(graph, graph->inputs.items[0].value))};
+    ATT_TRY(describe_outputs(graph, options->outputs, inference));
+    size_t count = (size_t)graph->outputs.count + 1;
+    const char **names = att_allocate_array(inference->context, count, sizeof *names);
+    if (!names)
+        return att_fail_memory(inference->context, count * sizeof *names, "a network's outputs");
+    choose_outputs(graph, options, names);
+    att_plan_options plan = att_plan_options_defaults();
+    plan.backend = options->backend;
+    plan.precision = options->precision;
+    plan.group = options->group;
+    plan.comm = options->comm;
+    plan.outputs = names;
+    att_status status = att_plan_compile(graph, &plan, &inference->plan);
+    att_free(inference->context, names);
+    return status;
+}
+
+/* Bytes of a batch of images in F64. */
+static size_t image_bytes(const att_inference *inference, int max_batch)
+{
+    return inference->wide ? att_size_product((size_t)max_batch, (size_t)inference->pixels * sizeof(double)) : 0;
+}
+
+/* Bytes of a batch of the largest output in F64. */
+static size_t row_bytes(const att_inference *inference, int max_batch)
+{
+    int64_t most = 0;
+    for (int i = 0; i < inference->output_count; i++) {
+        int64_t elements = att_shape_count(inference->outputs[i].shape);
+        most = elements > most ? elements : most;
+    }
+    return inference->wide ? att_size_product((size_t)max_batch, (size_t)most * sizeof(double)) : 0;
+}
+
+static att_status allocate_answers(att_inference *inference, int max_batch)
+{
+    for (int i = 0; i < inference->output_count; i++) {
+        size_t bytes = att_size_product((size_t)max_batch, att_field_bytes(&inference->outputs[i]));
+        inference->answers[i] = att_allocate(inference->context, bytes);
+        if (!inference->answers[i])
+            return att_fail_memory(inference->context, bytes, "the outputs");
+    }
+    size_t images = image_bytes(inference, max_batch), rows = row_bytes(inference, max_batch);
+    inference->converted = images > 0 ? att_allocate(inference->context, images) : NULL;
+    inference->rows = rows > 0 ? att_allocate(inference->context, rows) : NULL;
+    return (images == 0 || inference->converted) && (rows == 0 || inference->rows)
+               ? ATT_OK
+               : att_fail_memory(inference->context, images + rows, "images and outputs in double precision");
+}
+
+att_status att_inference_create(const att_graph *graph, att_weights *weights, const att_inference_options *options,
+                                att_inference *inference)
+{
+    att_status status = compile(graph, options, inference);
+    if (status == ATT_OK)
+        status = att_session_create(inference->plan, weights, options->max_batch, &inference->session);
+    if (status == ATT_OK)
+        status = allocate_answers(inference, options->max_batch);
+    if (status == ATT_OK)
+        inference->session->stops = options->stops;
+    else
+        att_inference_free(inference);
+    return status;
+}
+
+att_status att_inference_bytes(const att_graph *graph, const att_inference_options *options, size_t *bytes)
+{
+    att_inference inference;
+    att_status status = compile(graph, options, &inference);
+    if (status == ATT_OK)
+        *bytes = att_session_bytes(inference.plan, options->max_batch);
+    for (int i = 0; i < inference.output_count && status == ATT_OK; i++)
+        *bytes =
+            att_size_sum(*bytes, att_size_product((size_t)options->max_batch, att_field_bytes(&inference.outputs[i])));
+    if (status == ATT_OK)
+        *bytes = att_size_sum(*bytes, att_size_sum(image_bytes(&inference, options->max_batch),
+                                                   row_bytes(&inference, options->max_batch)));
+    att_inference_free(&inference);
+    return status;
+}
+
+void att_inference_free(att_inference *inference)
+{
+    if (!inference->context)
+        return;
+    att_session_destroy(&inference->session);
+    att_plan_destroy(&inference->plan);
+    for (int i = 0; i < inference->output_count; i++)
+        att_free(inference->context, inference->answers[i]);
+    att_free(inference->context, inference->converted);
+    att_free(inference->context, inference->rows);
+    att_free(inference->context, inference->answers);
+    att_free(inference->context, inference->outputs);
+    *inference = (att_inference){0};
+}
+
+/* Reads the rows of an output, in F32. */
+static att_status read_output(const att_inference *inference, int output, int batch)
+{
+    const att_field *field = &inference->outputs[output];
+    float *answers = inference->answers[output];
+    void *rows = inference->wide ? (void *)inference->rows : answers;
+    ATT_TRY(att_session_output(inference->session, field->name, 0, batch, rows));
+    for (int64_t i = 0; inference->wide && i < batch * att_shape_count(field->shape); i++)
+        answers[i] = (float)inference->rows[i];
+    return ATT_OK;
+}
+
+att_status att_inference_run(att_inference *inference, const void *images, int rows, att_batch *answers)
+{
+    const float *narrow = images;
+    for (int64_t i = 0; inference->wide && i < rows * inference->pixels; i++)
+        inference->converted[i] = narrow[i];
+    ATT_TRY(att_session_bind(inference->session, inference->image, inference->wide ? inference->converted : images));
+    att_status status = att_session_run(inference->session, rows);
+    if (status == ATT_ERR_STOPPED)
+        return att_fail(inference->context, status, "stopped on request while the network ran");
+    ATT_TRY(status);
+    int batch = att_session_samples(inference->session);
+    for (int i = 0; i < inference->output_count; i++)
+        ATT_TRY(read_output(inference, i, batch));
+    *answers = (att_batch){.count = batch,
+                           .field_count = inference->output_count,
+                           .fields = inference->outputs,
+                           .data = (const void *const *)inference->answers};
+    return ATT_OK;
+}
+
+static bool all_finite(const float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
+}
+
+bool att_inference_is_finite(const att_batch *answers, int sample)
+{
+    for (int f = 0; f < answers->field_count; f++) {
+        int64_t width = att_shape_count(answers->fields[f].shape);
+        if (!all_finite((const float *)answers->data[f] + sample * width, width))
+            return false;
+    }
+    return true;
+}
+
+att_status att_inference_check_images(const att_model *model, const att_transform_options *transform)
+{
+    att_preprocess requested = att_model_preprocess(model);
+    if (transform->height == requested.height && transform->width == requested.width &&
+        transform->channels == requested.in_chans)
+        return ATT_OK;
+    return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_MISMATCH,
+                    "the transform makes images of %d x %d with %d channels, but %s takes %d x %d with %d",
+                    transform->height, transform->width, transform->channels, att_model_name(model), requested.height,
+                    requested.width, requested.in_chans);
+}

@@ -1,0 +1,516 @@
+#include "study/train/prepare.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
+#include "base/io/file.h"
+#include "engine/graph/graph.h"
+#include "engine/session/session.h"
+#include "engine/update/update.h"
+#include "engine/weights/weights.h"
+#include "networks/models/family.h"
+#include "study/train/inference.h"
+#include "study/train/metadata.h"
+#include "study/train/options.h"
+
+int64_t att_trainer_updates_per_epoch(const att_trainer *trainer)
+{
+    int steps = trainer->options->grad_accum_steps;
+    return trainer->batches / steps + (trainer->batches % steps != 0);
+}
+
+double att_trainer_lr(const att_trainer *trainer, int64_t update)
+{
+    return att_schedule_lr(trainer->schedule, trainer->options, trainer->base_lr,
+                           att_trainer_updates_per_epoch(trainer), trainer->state.epoch, update);
+}
+
+static att_status check_data(const att_trainer *trainer)
+{
+    const att_train_run *run = &trainer->run;
+    const att_train_data *data = run->data;
+    ATT_TRY(att_inference_check_images(run->model, data->train_transform));
+    ATT_TRY(att_task_check_data(run->context, trainer->task, &trainer->settings, data->train));
+    if (!data->eval)
+        return ATT_OK;
+    ATT_TRY(att_inference_check_images(run->model, data->eval_transform));
+    return att_task_check_data(run->context, trainer->task, &trainer->settings, data->eval);
+}
+
+/* Batch norm needs at least two values per channel in a batch, or in the share of a process that is on its own in
+ * this. */
+static att_status check_batch_norms(const att_trainer *trainer)
+{
+    const att_graph *graph = att_model_graph(trainer->run.model);
+    int batch = trainer->options->batch_size;
+    int least = trainer->options->sync_bn ? batch : batch / att_comm_size(trainer->options->comm);
+    for (int i = 0; i < graph->nodes.count && least == 1; i++) {
+        const att_node *node = &graph->nodes.items[i];
+        att_shape shape = att_value_shape(graph, node->out[0]);
+        if (strcmp(node->op->name, "batch_norm") == 0 && att_shape_count(shape) == shape.dims[shape.rank - 1])
+            return att_fail(trainer->context, ATT_ERR_ARGUMENT,
+                            "--batch-size (batch_size) %d%s: batch norm %s has one value per channel of an image, but "
+                            "needs at least two per batch",
+                            batch, batch > 1 ? ", so one image for each process" : "", node->scope);
+    }
+    return ATT_OK;
+}
+
+static const att_field *find_target(const att_target_rules *targets, const char *name)
+{
+    for (int f = 0; f < targets->count; f++)
+        if (strcmp(targets->fields[f].name, name) == 0)
+            return &targets->fields[f];
+    return NULL;
+}
+
+/* Returns the field that gives an input of the loss: a target, or what is read of the teacher; NULL: none. */
+static const att_field *find_source(const att_trainer *trainer, const att_target_rules *targets, const char *name)
+{
+    return att_teaching_gives(&trainer->teaching, name) ? &trainer->teaching.field : find_target(targets, name);
+}
+
+/* Checks that each input of the loss has a target of its type and shape. */
+static att_status check_inputs(const att_trainer *trainer, const att_target_rules *targets)
+{
+    const att_graph *graph = trainer->graph;
+    const char *task = trainer->task->info.name;
+    for (int i = 0; i < graph->inputs.count; i++) {
+        const att_named_value *input = &graph->inputs.items[i];
+        const att_field *field = find_source(trainer, targets, input->name);
+        if (strcmp(input->name, att_inference_image(graph)) == 0)
+            continue;
+        if (!field)
+            return att_fail(trainer->context, ATT_ERR_ARGUMENT,
+                            "task \"%s\": its loss reads the target \"%s\", which its function `fields` does not give",
+                            task, input->name);
+        if (field->dtype != att_value_dtype(graph, input->value) ||
+            !att_shape_equal(field->shape, att_value_shape(graph, input->value)))
+            return att_fail(trainer->context, ATT_ERR_ARGUMENT,
+                            "task \"%s\": the target \"%s\" does not have the type and shape of the loss's input", task,
+                            field->name);
+    }
+    return ATT_OK;
+}
+
+/* Copies the model's graph, including probes, and adds the task's loss. */
+static att_status add_loss(att_trainer *trainer)
+{
+    const att_graph *graph = att_model_graph(trainer->run.model);
+    ATT_TRY(att_graph_status(graph));
+    trainer->graph = att_graph_copy(graph);
+    if (!trainer->graph)
+        return att_fail_memory(trainer->context, sizeof(void *), "the graph of a training");
+    return att_task_build_loss(trainer->task, trainer->graph, &trainer->settings);
+}
+
+static att_status check_processes(att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    int processes = att_comm_size(options->comm);
+    if (options->batch_size < processes)
+        return att_fail(trainer->context, ATT_ERR_ARGUMENT,
+                        "--batch-size (batch_size) %d: every one of the %d processes needs at least one image",
+                        options->batch_size, processes);
+    return att_processes_open(trainer->context, options->comm, &trainer->processes);
+}
+
+static att_status check(att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    const att_graph *graph = att_model_graph(trainer->run.model);
+    ATT_TRY(att_train_options_check(trainer->context, options));
+    ATT_TRY(check_processes(trainer));
+    trainer->task = att_model_task_of(trainer->run.model);
+    ATT_TRY(att_train_metric(trainer->context, options, &trainer->task->info, &trainer->metric));
+    trainer->run.metric = trainer->task->info.metrics[trainer->metric].name;
+    ATT_TRY(att_optimizer_find(trainer->context, options->optimizer, &trainer->optimizer));
+    ATT_TRY(att_schedule_find(trainer->context, options->schedule, &trainer->schedule));
+    if (att_graph_dtype(graph) != ATT_F32)
+        return att_fail(trainer->context, ATT_ERR_ARGUMENT, "training takes a model in F32, not in %s",
+                        att_dtype_name(att_graph_dtype(graph)));
+    const att_task_setup setup = {.classes = att_model_classes(trainer->run.model),
+                                  .mixed = att_train_mixes(options),
+                                  .taught = options->teacher,
+                                  .options = options->task_options};
+    ATT_TRY(att_task_configure(trainer->context, trainer->task, &setup, &trainer->settings));
+    ATT_TRY(att_teaching_prepare(options, trainer->run.model, trainer->task, &trainer->settings,
+                                 trainer->run.data->train_transform, &trainer->teaching));
+    ATT_TRY(check_batch_norms(trainer));
+    trainer->base_lr = att_optimizer_lr(trainer->optimizer, options);
+    ATT_TRY(check_data(trainer));
+    return add_loss(trainer);
+}
+
+static att_update_options update_options(const att_trainer *trainer)
+{
+    return (att_update_options){.backend = trainer->options->backend,
+                                .optimizer = trainer->optimizer->op,
+                                .rates = trainer->rates,
+                                .ema = trainer->options->model_ema};
+}
+
+static void free_rates(att_trainer *trainer)
+{
+    att_free(trainer->context, trainer->rates);
+    att_free(trainer->context, trainer->frozen);
+    trainer->rates = NULL;
+    trainer->frozen = NULL;
+}
+
+/* Sets the factors of learning rate and weight decay per parameter. Weight decay applies to all parameters, or only to
+ * those whose declaration asks for it. */
+static att_status choose_rates(att_trainer *trainer)
+{
+    const att_weights *weights = trainer->run.weights;
+    bool all = strcmp(trainer->options->weight_decay_on, "all") == 0;
+    size_t count = (size_t)att_weights_count(weights);
+    trainer->rates = att_allocate_array(trainer->context, count, sizeof *trainer->rates);
+    trainer->frozen = att_allocate_array(trainer->context, count, sizeof *trainer->frozen);
+    if ((!trainer->rates || !trainer->frozen) && count > 0)
+        return att_fail_memory(trainer->context, count * sizeof *trainer->rates, "the parameters' rates");
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        att_parameter_info parameter = att_weights_at(weights, i);
+        trainer->rates[i] = att_parameter_rates_defaults(&parameter);
+        if (all)
+            trainer->rates[i].weight_decay = 1;
+    }
+    ATT_TRY(att_layer_decay_apply(trainer->context, trainer->run.model, trainer->options, weights, trainer->rates,
+                                  &trainer->layer_decay));
+    for (size_t i = 0; i < count; i++)
+        trainer->frozen[i] = trainer->rates[i].frozen;
+    return ATT_OK;
+}
+
+/* Computes the memory that evaluations need. Evaluations run while the training's session exists, on a copy of the
+ * averaged weights if an average is kept. */
+static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
+{
+    const att_train_options *options = trainer->options;
+    const att_weights *weights = trainer->run.weights;
+    *bytes = 0;
+    if (!trainer->run.data->eval)
+        return ATT_OK;
+    att_inference_options inference = {.backend = options->backend,
+                                       .precision = options->precision,
+                                       .max_batch = options->batch_size,
+                                       .comm = options->comm};
+    ATT_TRY(att_inference_bytes(att_model_graph(trainer->run.model), &inference, bytes));
+    if (options->model_ema)
+        *bytes = att_size_sum(*bytes, att_weights_bytes(weights));
+    return ATT_OK;
+}
+
+/* Number of parts of the memory that a training needs in addition to its session. */
+enum { PARTS = 4 };
+static att_status list_memory(const att_trainer *trainer, att_memory_part parts[PARTS])
+{
+    const att_weights *weights = trainer->run.weights;
+    att_update_options update = update_options(trainer);
+    parts[0] = (att_memory_part){"gradients", att_gradient_bytes(weights)};
+    parts[1] = (att_memory_part){"the optimiser's state", att_update_bytes(weights, &update)};
+    parts[2] = (att_memory_part){.what = "the evaluation"};
+    parts[3] = (att_memory_part){.what = "the teacher"};
+    ATT_TRY(evaluation_bytes(trainer, &parts[2].bytes));
+    return att_teaching_bytes(&trainer->teaching, &parts[3].bytes);
+}
+
+static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t memory)
+{
+    att_memory_part other_memory[PARTS];
+    size_t bytes = 0;
+    ATT_TRY(choose_rates(trainer));
+    ATT_TRY(list_memory(trainer, other_memory));
+    for (int i = 0; i < PARTS; i++)
+        bytes = att_size_sum(bytes, other_memory[i].bytes);
+    const att_train_options *options = trainer->options;
+    if (trainer->teaching.field.name)
+        bytes = att_size_sum(bytes, att_weights_bytes(options->teacher->weights));
+    att_plan_options plan = att_plan_options_defaults();
+    plan.comm = options->comm;
+    plan.sync_statistics = options->sync_bn;
+    plan.purpose = ATT_TRAIN;
+    plan.backend = options->backend;
+    plan.precision = options->precision;
+    plan.lanes = lanes;
+    plan.parts = parts;
+    plan.frozen = trainer->frozen;
+    ATT_TRY(att_session_fit(trainer->graph, &plan, trainer->run.weights, options->batch_size, (size_t)memory, bytes,
+                            &trainer->plan));
+    trainer->run.fingerprint = att_plan_fingerprint(trainer->plan);
+    trainer->run.lanes = att_plan_describe(trainer->plan).lanes;
+    trainer->run.parts = att_plan_describe(trainer->plan).parts;
+    trainer->run.memory = memory;
+    return att_session_check_memory(trainer->plan, options->batch_size, other_memory, PARTS);
+}
+
+static att_status create_sessions(att_trainer *trainer)
+{
+    att_update_options update = update_options(trainer);
+    ATT_TRY(att_session_create(trainer->plan, trainer->run.weights, trainer->options->batch_size, &trainer->session));
+    ATT_TRY(att_gradient_create(trainer->run.weights, &trainer->gradient));
+    ATT_TRY(att_teaching_open(&trainer->teaching));
+    return att_update_create(trainer->gradient, &update, &trainer->update);
+}
+
+static att_status open_loader(att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    const att_transform_options *transform = trainer->run.data->train_transform;
+    att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
+    loader.transform = *transform;
+    loader.mix = att_train_mix(options);
+    loader.image = att_inference_image(trainer->graph);
+    ATT_TRY(att_task_targets(trainer->context, trainer->task, &trainer->settings, trainer->fields, &loader.targets));
+    ATT_TRY(check_inputs(trainer, &loader.targets));
+    loader.repeats = options->aug_repeats > 1 ? options->aug_repeats : 1;
+    loader.batch_size = options->batch_size;
+    loader.workers = options->workers;
+    loader.comm = options->comm;
+    loader.shuffle = true;
+    loader.drop_last = true;
+    loader.seed = options->seed;
+    loader.corrupt = options->skip_corrupt ? ATT_CORRUPT_REPLACED : ATT_CORRUPT_FATAL;
+    loader.corrupt_found = att_trainer_train_corrupt;
+    loader.corrupt_user = trainer;
+    ATT_TRY(att_loader_create(trainer->context, trainer->run.data->train, &loader, &trainer->loader));
+    trainer->batches = att_loader_batches(trainer->loader);
+    if (trainer->batches < 1 && options->epochs > 0)
+        return att_fail(trainer->context, ATT_ERR_ARGUMENT,
+                        "the training set has %lld images, fewer than one batch of %d; use --batch-size %lld or less",
+                        (long long)att_dataset_count(trainer->run.data->train), options->batch_size,
+                        (long long)att_dataset_count(trainer->run.data->train));
+    size_t bytes = (size_t)options->batch_size * sizeof *trainer->losses;
+    trainer->losses = att_allocate(trainer->context, bytes);
+    return trainer->losses ? ATT_OK : att_fail_memory(trainer->context, bytes, "the losses of a batch");
+}
+
+/* Clears the slots, which may hold values of an earlier training. */
+static att_status clear_slots(att_context *context, att_weights *weights)
+{
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        int64_t count = att_shape_count(att_weights_at(weights, i).shape);
+        float *zeros = att_allocate_array(context, (size_t)count, sizeof *zeros);
+        if (!zeros && count > 0)
+            return att_fail_memory(context, (size_t)count * sizeof *zeros, "zeros for the optimiser");
+        att_status status = ATT_OK;
+        for (int slot = 0; slot < att_weights_slot_count(weights) && status == ATT_OK; slot++)
+            status = att_weights_set(weights, slot, i, zeros, count);
+        att_free(context, zeros);
+        ATT_TRY(status);
+    }
+    return ATT_OK;
+}
+
+att_status att_trainer_set_checkpoint(att_trainer *trainer, const char *path)
+{
+    char *copy = att_copy_string(trainer->context, path);
+    if (!copy)
+        return att_fail_memory(trainer->context, strlen(path), "a checkpoint's path");
+    att_free(trainer->context, trainer->last_checkpoint);
+    trainer->last_checkpoint = copy;
+    trainer->checkpoint_finite = false;
+    return ATT_OK;
+}
+
+/* Whether the state is consistent: a position within the training, at the end of an update. */
+static bool is_consistent(const att_trainer *trainer)
+{
+    const att_train_state *state = &trainer->state;
+    int64_t steps = trainer->options->grad_accum_steps;
+    if (state->epoch > trainer->options->epochs || state->batch > trainer->batches ||
+        (state->epoch == trainer->options->epochs && state->batch > 0) ||
+        (state->batch % steps != 0 && state->batch != trainer->batches))
+        return false;
+    int64_t updates = state->batch / steps + (state->batch % steps != 0);
+    return state->update == state->epoch * att_trainer_updates_per_epoch(trainer) + updates &&
+           state->loss_count == state->batch * trainer->options->batch_size;
+}
+
+static att_status resume(att_trainer *trainer, const att_tensors *file)
+{
+    const char *path = att_tensors_path(file);
+    ATT_TRY(att_checkpoint_resume(&trainer->run, file, &trainer->state));
+    if (!is_consistent(trainer))
+        return att_fail(trainer->context, ATT_ERR_FORMAT,
+                        "%s: its counters (epoch %d, batch %lld, update %lld) contradict each other", path,
+                        trainer->state.epoch, (long long)trainer->state.batch, (long long)trainer->state.update);
+    ATT_TRY(att_trainer_set_checkpoint(trainer, path));
+    if (trainer->state.batch > 0)
+        trainer->lr = att_trainer_lr(trainer, trainer->state.update - 1);
+    return ATT_OK;
+}
+
+/* Computes a digest of a few images' pixels, which detects different images with the same names. Images that cannot be
+ * decoded are skipped; the loader reports them. */
+static att_status hash_sample(const att_trainer *trainer, const att_dataset *dataset, char text[ATT_DATASET_LISTING])
+{
+    enum { IMAGES = 8 };
+    uint64_t sum = att_random_hash("");
+    int64_t count = att_dataset_count(dataset);
+    for (int64_t i = 0; i < IMAGES && i < count; i++) {
+        att_image image = {0};
+        att_status status =
+            att_dataset_read(dataset, trainer->context, count < IMAGES ? i : i * (count / IMAGES), 3, &image);
+        if (status == ATT_OK)
+            sum = att_random_hash_more(sum, image.pixels, (size_t)image.width * (size_t)image.height * 3);
+        att_image_free(trainer->context, &image);
+        if (status == ATT_ERR_MEMORY)
+            return status;
+    }
+    snprintf(text, ATT_DATASET_LISTING, "%016" PRIx64, sum);
+    return ATT_OK;
+}
+
+static att_status describe_teacher(att_trainer *trainer)
+{
+    const att_teacher *teacher = trainer->options->teacher;
+    if (!trainer->teaching.field.name)
+        return ATT_OK;
+    trainer->run.teacher = att_teacher_name(teacher);
+    return att_teacher_digest(teacher, trainer->run.teacher_digest);
+}
+
+static att_status describe_data(att_trainer *trainer)
+{
+    att_train_run *run = &trainer->run;
+    att_dataset_listing(run->data->train, run->listing);
+    ATT_TRY(hash_sample(trainer, run->data->train, run->sample));
+    if (!run->data->eval)
+        return ATT_OK;
+    att_dataset_listing(run->data->eval, run->eval_listing);
+    return hash_sample(trainer, run->data->eval, run->eval_sample);
+}
+
+/* Checks that a resume has at least as many threads as shared a lane in the original training. */
+static att_status check_threads(const att_trainer *trainer, int parts)
+{
+    int threads = att_context_threads(trainer->context);
+    if (parts <= threads)
+        return ATT_OK;
+    return att_fail(trainer->context, ATT_ERR_MISMATCH,
+                    "the training in %s needs at least %d threads to continue, and there %s %d; pass --threads %d",
+                    trainer->options->resume, parts, threads == 1 ? "is" : "are", threads, parts);
+}
+
+/* How the lanes of a training are split. */
+typedef struct lane_plan {
+    int lanes, parts; /* 0: automatic */
+    int64_t memory;
+} lane_plan;
+
+static att_status recompile(att_trainer *trainer, const lane_plan *chosen)
+{
+    att_plan_destroy(&trainer->plan);
+    free_rates(trainer);
+    return compile(trainer, chosen->lanes, chosen->parts, chosen->memory);
+}
+
+/* Processes may have different numbers of threads, but must agree on the lanes and on how many threads share one. */
+static att_status compile_together(att_trainer *trainer, lane_plan chosen)
+{
+    int threads, processes = att_comm_size(trainer->options->comm);
+    ATT_TRY(att_processes_least(&trainer->processes, att_context_threads(trainer->context), &threads));
+    if (chosen.lanes == 0 && processes > 1)
+        chosen.lanes = threads * processes;
+    ATT_TRY(compile(trainer, chosen.lanes, chosen.parts, chosen.memory));
+    ATT_TRY(att_processes_least(&trainer->processes, trainer->run.parts, &chosen.parts));
+    return chosen.parts == trainer->run.parts ? ATT_OK : recompile(trainer, &chosen);
+}
+
+/* Compiles with the lanes, parts and memory of the checkpoint's training, unless the options set others. file: the
+ * checkpoint to resume from, or NULL. */
+static att_status compile_as(att_trainer *trainer, const att_tensors *file)
+{
+    const att_train_options *options = trainer->options;
+    lane_plan chosen = {.lanes = options->lanes, .memory = options->memory};
+    int file_lanes = 0, parts = 0;
+    int64_t file_memory = 0;
+    if (file)
+        ATT_TRY(att_checkpoint_engine(trainer->context, file, &file_lanes, &parts, &file_memory));
+    chosen.lanes = chosen.lanes ? chosen.lanes : file_lanes;
+    chosen.memory = chosen.memory ? chosen.memory : file_memory;
+    if (chosen.lanes == file_lanes) {
+        ATT_TRY(check_threads(trainer, parts));
+        chosen.parts = parts;
+    }
+    return compile_together(trainer, chosen);
+}
+
+/* Compiles the training, opens the loader, and initialises the state or loads it from `file`, the checkpoint to resume
+ * from. file: NULL for a new training. */
+static att_status build(att_trainer *trainer, const att_tensors *file)
+{
+    const att_train_options *options = trainer->options;
+    ATT_TRY(compile_as(trainer, file));
+    ATT_TRY(create_sessions(trainer));
+    ATT_TRY(open_loader(trainer));
+    ATT_TRY(describe_data(trainer));
+    ATT_TRY(describe_teacher(trainer));
+    trainer->state.metric = NAN;
+    ATT_TRY(att_history_create(trainer->context, options->checkpoint_hist,
+                               !trainer->task->info.metrics[trainer->metric].larger_is_better,
+                               &trainer->state.history));
+    if (options->alert)
+        ATT_TRY(att_alerts_create(trainer->context, &trainer->state.alerts));
+    ATT_TRY(file ? resume(trainer, file) : clear_slots(trainer->context, trainer->run.weights));
+    ATT_TRY(att_trainer_compare(trainer));
+    return options->output && att_trainer_writes(trainer) ? att_file_make_folders(trainer->context, options->output)
+                                                          : ATT_OK;
+}
+
+/* As build(), but creates no session, writes no files and reads no weights. */
+static att_status dry_run(att_trainer *trainer, const att_tensors *file)
+{
+    ATT_TRY(compile_as(trainer, file));
+    ATT_TRY(open_loader(trainer));
+    if (!file)
+        return ATT_OK;
+    ATT_TRY(describe_data(trainer));
+    ATT_TRY(describe_teacher(trainer));
+    return att_metadata_compare(&trainer->run, file);
+}
+
+/* Runs build() or dry_run() with the checkpoint to resume from, or NULL. */
+static att_status with_checkpoint(att_trainer *trainer, att_status (*step)(att_trainer *, const att_tensors *))
+{
+    att_tensors *file = NULL;
+    ATT_TRY(check(trainer));
+    if (trainer->options->resume)
+        ATT_TRY(att_tensors_open(trainer->context, trainer->options->resume, &file));
+    att_status status = step(trainer, file);
+    att_tensors_close(&file);
+    return status;
+}
+
+att_status att_trainer_prepare(att_trainer *trainer)
+{
+    return with_checkpoint(trainer, build);
+}
+
+att_status att_trainer_dry_run(att_trainer *trainer)
+{
+    return with_checkpoint(trainer, dry_run);
+}
+
+void att_trainer_free(att_trainer *trainer)
+{
+    att_alerts_destroy(&trainer->state.alerts);
+    att_processes_close(&trainer->processes);
+    att_history_free(&trainer->state.history);
+    att_free(trainer->context, trainer->losses);
+    att_free(trainer->context, trainer->last_checkpoint);
+    att_loader_destroy(&trainer->loader);
+    att_teaching_close(&trainer->teaching);
+    att_update_destroy(&trainer->update);
+    att_gradient_destroy(&trainer->gradient);
+    free_rates(trainer);
+    att_session_destroy(&trainer->session);
+    att_plan_destroy(&trainer->plan);
+    att_graph_destroy(&trainer->graph);
+}

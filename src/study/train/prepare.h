@@ -1,0 +1,23 @@
+/* train/prepare.h - prepares a training for its first update. */
+#ifndef ATT_TRAIN_PREPARE_H
+#define ATT_TRAIN_PREPARE_H
+
+#include "study/train/trainer.h"
+
+/* Checks the arguments, compiles, opens the loader, and initialises the state or loads it from options->resume. The
+ * caller calls att_trainer_free(), also after a failure. */
+att_status att_trainer_prepare(att_trainer *trainer);
+void att_trainer_free(att_trainer *trainer);
+/* Dry run: makes the checks of att_trainer_prepare() without allocating the training's memory and without reading or
+ * writing the weights. The caller calls att_trainer_free(), also after a failure. */
+att_status att_trainer_dry_run(att_trainer *trainer);
+
+/* Stores the path of a checkpoint, for the messages of later failures. */
+att_status att_trainer_set_checkpoint(att_trainer *trainer, const char *path);
+
+/* Number of updates per epoch. */
+int64_t att_trainer_updates_per_epoch(const att_trainer *trainer);
+/* Learning rate of the next update after `update` finished ones, in the current epoch. */
+double att_trainer_lr(const att_trainer *trainer, int64_t update);
+
+#endif

@@ -1,0 +1,82 @@
+#include "study/train/schedule.h"
+
+#include <math.h>
+
+#include "study/train/choice.h"
+
+static const double pi = 3.14159265358979323846;
+
+static double cosine_rate(const att_schedule_span *span, double t)
+{
+    if (t >= span->total)
+        return span->min_lr;
+    return span->min_lr + 0.5 * (span->lr - span->min_lr) * (1 + cos(pi * t / span->total));
+}
+
+static double step_rate(const att_schedule_span *span, double t)
+{
+    return span->lr * pow(span->decay_rate, floor(t / span->decay));
+}
+
+static double multistep_rate(const att_schedule_span *span, double t)
+{
+    int passed = 0;
+    while (passed < span->milestone_count && span->milestones[passed] <= t + 1)
+        passed++;
+    return span->lr * pow(span->decay_rate, passed);
+}
+
+static double constant_rate(const att_schedule_span *span, double t)
+{
+    (void)t;
+    return span->lr;
+}
+
+static const att_schedule schedules[] = {
+    {"cosine", "half a cosine from --lr down to --min-lr over all epochs, after a linear warm-up", true, cosine_rate},
+    {"step", "multiplied by --decay-rate every --decay-epochs epochs, after a linear warm-up", true, step_rate},
+    {"multistep", "multiplied by --decay-rate at each of --decay-milestones, after a linear warm-up", true,
+     multistep_rate},
+    {"constant", "--lr, after a linear warm-up", true, constant_rate},
+    {"none", "--lr from the first update on", false, constant_rate},
+};
+enum { SCHEDULE_COUNT = sizeof schedules / sizeof *schedules };
+
+int att_schedule_count(void)
+{
+    return SCHEDULE_COUNT;
+}
+
+att_choice att_schedule_at(int index)
+{
+    if (index < 0 || index >= SCHEDULE_COUNT)
+        return (att_choice){0};
+    return (att_choice){schedules[index].name, schedules[index].summary};
+}
+
+att_status att_schedule_find(att_context *context, const char *name, const att_schedule **schedule)
+{
+    int index;
+    ATT_TRY(att_choice_find(context, "schedule", name, att_schedule_at, SCHEDULE_COUNT, &index));
+    *schedule = &schedules[index];
+    return ATT_OK;
+}
+
+double att_schedule_lr(const att_schedule *schedule, const att_train_options *options, double lr,
+                       int64_t updates_per_epoch, int epoch, int64_t update)
+{
+    double unit = options->sched_on_updates ? (double)updates_per_epoch : 1;
+    double t = options->sched_on_updates ? (double)update : (double)epoch;
+    double warmup = schedule->warms_up ? options->warmup_epochs * unit : 0;
+    if (t < warmup)
+        return options->warmup_lr + t * ((lr - options->warmup_lr) / warmup);
+    att_schedule_span span = {.lr = lr,
+                              .min_lr = options->min_lr,
+                              .decay_rate = options->decay_rate,
+                              .total = options->epochs * unit,
+                              .decay = options->decay_epochs * unit,
+                              .milestone_count = options->decay_milestone_count};
+    for (int i = 0; i < span.milestone_count; i++)
+        span.milestones[i] = options->decay_milestones[i] * unit;
+    return schedule->rate(&span, t);
+}
