@@ -6,10 +6,10 @@
 
 #include "base/core/error.h"
 #include "base/io/file.h"
+#include "lab/runs/recipe/network.h"
 #include "lab/runs/recipe/recipe.h"
 #include "lab/runs/records/instruments.h"
 #include "lab/runs/sweep/plan.h"
-#include "lab/runs/training/network.h"
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 

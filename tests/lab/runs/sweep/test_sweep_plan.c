@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "lab/runs/training/small.h"
+#include "lab/runs/recipe/small.h"
 #include "study/measure/list.h"
 
 static const uint64_t seeds[] = {1, 2};

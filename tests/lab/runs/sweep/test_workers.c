@@ -7,8 +7,8 @@
 
 #include <attscope/file.h>
 
+#include "lab/runs/recipe/small.h"
 #include "lab/runs/sweep/steps.h"
-#include "lab/runs/training/small.h"
 
 enum { CONTENDERS = 3 };
 

@@ -1,5 +1,5 @@
 /* A recipe may name modules, instruments and tasks that were registered with its context. */
-#include "lab/runs/training/small.h"
+#include "lab/runs/recipe/small.h"
 
 #include "networks/tasks/list.h"
 #include "study/measure/list.h"

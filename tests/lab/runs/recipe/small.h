@@ -1,6 +1,6 @@
-/* training/small.h - a recipe for the fixture's tiny network on the fixture's images. */
-#ifndef TESTS_TRAINING_SMALL_H
-#define TESTS_TRAINING_SMALL_H
+/* recipe/small.h - a recipe for the fixture's tiny network on the fixture's images. */
+#ifndef TESTS_RECIPE_SMALL_H
+#define TESTS_RECIPE_SMALL_H
 
 #include <attscope/lab/training.h>
 

@@ -11,8 +11,8 @@
 #include "base/core/memory.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
+#include "lab/runs/recipe/network.h"
 #include "lab/runs/recipe/recipe.h"
-#include "lab/runs/training/network.h"
 
 struct att_training {
     att_context *context;

@@ -1,5 +1,5 @@
 /* A training from its recipe, in one call. */
-#include "lab/runs/training/small.h"
+#include "lab/runs/recipe/small.h"
 
 typedef struct listener {
     int epochs, begins, stop_at;

@@ -1,4 +1,4 @@
-#include "lab/runs/training/network.h"
+#include "lab/runs/recipe/network.h"
 
 #include <stdio.h>
 #include <string.h>

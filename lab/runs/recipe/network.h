@@ -1,7 +1,7 @@
-/* training/network.h - the network of a training. It is identified before the data sets are opened, created after, and
+/* recipe/network.h - the network of a training. It is identified before the data sets are opened, created after, and
  * its weights are filled last. */
-#ifndef ATT_TRAINING_NETWORK_H
-#define ATT_TRAINING_NETWORK_H
+#ifndef ATT_RECIPE_NETWORK_H
+#define ATT_RECIPE_NETWORK_H
 
 #include <attscope/checkpoint.h>
 #include <attscope/lab/recipe.h>
