@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/core/error.h"
-#include "lab/runs/flags/inner.h"
+#include "base/flags/flags.h"
 #include "lab/runs/recipe/recipe.h"
 
 static att_status check_range(att_context *context, const char *name, const double range[2])

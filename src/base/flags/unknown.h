@@ -2,7 +2,7 @@
 #ifndef ATT_FLAGS_UNKNOWN_H
 #define ATT_FLAGS_UNKNOWN_H
 
-#include <attscope/lab/flags.h>
+#include "base/flags/flags.h"
 
 enum { ATT_MOST_UNKNOWN = 16, ATT_UNKNOWN_NAME = 64 };
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/core/error.h"
-#include "lab/runs/flags/inner.h"
-#include "lab/runs/flags/unknown.h"
-#include "lab/runs/flags/unsupported_flags.h"
+#include "base/flags/flags.h"
+#include "base/flags/unknown.h"
+#include "base/flags/unsupported_flags.h"
 
 typedef struct words {
     int at, count;

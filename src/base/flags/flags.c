@@ -3,7 +3,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/options.h"
-#include "lab/runs/flags/inner.h"
+#include "base/flags/flags.h"
 
 enum { MADE_ROWS = 2 * ATT_MOST_OPTIONS };
 

@@ -1,8 +1,10 @@
-/* flags/inner.h - shared by the readers of command lines and files. */
-#ifndef ATT_FLAGS_INNER_H
-#define ATT_FLAGS_INNER_H
+/* flags/flags.h - tables of flags, and the values of single rows. */
+#ifndef ATT_FLAGS_FLAGS_H
+#define ATT_FLAGS_FLAGS_H
 
 #include <attscope/lab/flags.h>
+
+#include "base/core/export.h"
 
 struct att_flags {
     att_context *context;
@@ -44,7 +46,7 @@ char *att_flag_describe(const att_flag *flag, char text[ATT_FLAG_VALUE_BYTES]);
 /* As att_flags_check(), but leaves texts that are NULL or "" as they are. */
 att_status att_flags_check_values(const att_flags *flags, const void *values);
 /* Calls the groups' merge functions. */
-att_status att_flags_merge(const att_flags *flags, void *values);
+ATT_FOR_LAB att_status att_flags_merge(const att_flags *flags, void *values);
 
 enum { ATT_FLAG_TEXT_BYTES = 256 };
 /* Splits the text of a flag that takes several numbers at spaces: "16 24" has two parts. Texts of other flags, and

@@ -4,9 +4,9 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
-#include "lab/runs/flags/inner.h"
-#include "lab/runs/flags/unknown.h"
-#include "lab/runs/flags/unsupported_flags.h"
+#include "base/flags/flags.h"
+#include "base/flags/unknown.h"
+#include "base/flags/unsupported_flags.h"
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 

@@ -3,7 +3,7 @@
 #ifndef ATT_FLAGS_UNSUPPORTED_FLAGS_H
 #define ATT_FLAGS_UNSUPPORTED_FLAGS_H
 
-#include <attscope/lab/flags.h>
+#include "base/flags/flags.h"
 
 /* A flag or config key of these scripts that attscope refuses. */
 typedef struct att_unsupported_flag {

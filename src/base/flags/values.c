@@ -10,7 +10,7 @@
 #include "base/core/error.h"
 #include "base/core/names.h"
 #include "base/core/text.h"
-#include "lab/runs/flags/inner.h"
+#include "base/flags/flags.h"
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 

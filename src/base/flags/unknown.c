@@ -1,13 +1,12 @@
-#include "lab/runs/flags/unknown.h"
+#include "base/flags/unknown.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include <attscope/lab/names.h>
-
 #include "base/core/error.h"
-#include "lab/runs/flags/inner.h"
-#include "lab/runs/flags/unsupported_flags.h"
+#include "base/core/names.h"
+#include "base/flags/flags.h"
+#include "base/flags/unsupported_flags.h"
 
 enum { REASON = 320 };
 

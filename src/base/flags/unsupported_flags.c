@@ -1,11 +1,11 @@
-#include "lab/runs/flags/unsupported_flags.h"
+#include "base/flags/unsupported_flags.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/core/error.h"
-#include "lab/runs/flags/inner.h"
+#include "base/flags/flags.h"
 
 /* Names from timm's train.py, validate.py, inference.py and benchmark.py (1.0.x and the main branch of August 2026),
  * and from DeiT's main.py. */

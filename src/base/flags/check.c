@@ -4,7 +4,7 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
-#include "lab/runs/flags/inner.h"
+#include "base/flags/flags.h"
 
 enum { WHERE = 128 };
 
