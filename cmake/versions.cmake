@@ -1,5 +1,5 @@
 # Linker scripts with the versions of the libraries' symbols. Public functions have the version of the interface (0.2).
-# Functions marked ATT_FOR_LAB (src/base/core/export.h), which libattscope exports for libattscope-lab only, have the exact
+# What is marked ATT_FOR_LAB (src/base/core/export.h), which libattscope exports for libattscope-lab only, has the exact
 # version (0.2.0), so that the loader refuses two libraries of different versions. Run as a script (cmake -P), this file
 # writes libattscope's linker script; included, it adds that step and sets ATT_VERSIONS and ATT_LAB_VERSIONS.
 cmake_minimum_required(VERSION 3.22)
@@ -10,11 +10,11 @@ if(CMAKE_SCRIPT_MODE_FILE)
   set(names "")
   foreach(header ${headers})
     file(READ ${header} text)
-    string(REGEX MATCHALL "ATT_FOR_LAB [^;(]*\\(" declarations "${text}")
+    string(REGEX MATCHALL "ATT_FOR_LAB [^;(]*" declarations "${text}")
     foreach(declaration ${declarations})
-      string(REGEX MATCH "att_[a-z0-9_]+\\($" name "${declaration}")
-      string(REPLACE "(" ";" name "${name}")
-      list(APPEND names ${name})
+      if(declaration MATCHES "(att_[a-z0-9_]+)(\\[[^]]*\\])?$")
+        list(APPEND names ${CMAKE_MATCH_1})
+      endif()
     endforeach()
   endforeach()
   list(SORT names)

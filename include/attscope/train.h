@@ -97,7 +97,7 @@ typedef struct att_train_options {
     /* Instruments made on the model's graph. They observe the forward pass of every `measure_every`-th training update,
      * beginning with the first, and change no bit of the result. NULL: none. */
     att_measure *measure;
-    int64_t measure_every; /* at least 1 if `measure` is set */
+    int64_t measure_every; /* at least 1 */
     /* Raise alerts, by the figures of the instruments entropy, residual, nsi and jacobian, as far as `measure` has
      * them:
      *
@@ -215,12 +215,12 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  * If a process fails alone, for example because its disk is full, the others wait for it: end them by att_comm_abort().
  *
  * result may be NULL; after a failure it describes the training up to that point. Errors: ERR_ARGUMENT (an option out
- * of range; fewer images than one batch; a model that has a loss already); ERR_NOT_FOUND (optimiser or schedule; with
- * the nearest name); ERR_UNSUPPORTED (mixing images although the task's targets cannot be mixed; a teacher although the
- * task does not support it); ERR_MISMATCH (also a teacher that does not fit the network); ERR_NONFINITE (a loss
- * or gradient: the message names the update, the first node and the last good checkpoint, and the weights are those
- * before that update; or an evaluation: the epoch writes no checkpoint and no event); ERR_STOPPED (requested by
- * `progress`: last.safetensors was written after the update in progress); ERR_IO; errors of a sink.
+ * of range or unknown; fewer images than one batch; a model that has a loss already); ERR_UNSUPPORTED (mixing images
+ * although the task's targets cannot be mixed; a teacher although the task does not support it); ERR_MISMATCH (also a
+ * teacher that does not fit the network); ERR_NONFINITE (a loss or gradient: the message names the update, the first
+ * node and the last good checkpoint, and the weights are those before that update; or an evaluation: the epoch writes
+ * no checkpoint and no event); ERR_STOPPED (requested by `progress`: last.safetensors was written after the update in
+ * progress); ERR_IO; errors of a sink.
  */
 ATT_API att_status att_train(const att_model *model, att_weights *weights, const att_train_data *data,
                              const att_train_options *options, att_train_result *result);

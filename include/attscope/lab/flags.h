@@ -55,6 +55,7 @@ typedef struct att_flag {
     const char *name; /* "batch-size" */
     const char *alias;
     const char *value;                /* placeholder in help: "N", "FILE" */
+    const char *start;                /* the default, as the flag takes it: "0.9 0.999"; NULL: 0, false, none */
     const char *help;                 /* NULL: internal flag, which help does not list */
     const char *(*choice)(int index); /* texts: the allowed values, NULL past the last; NULL: any text */
     const char *(*choice_in)(const att_context *context, int index); /* texts: see att_option.choice_in */
@@ -87,7 +88,7 @@ typedef struct att_flag_group {
     /* Replaces `rows` and `row_count` in groups whose rows come from the options of families and tasks: writes at most
      * `most` rows and returns the number of rows that exist. NULL: not used. */
     int (*make_rows)(att_context *context, att_flag *rows, int most);
-    void (*defaults)(att_context *context, void *values); /* stores the defaults; NULL: all zero */
+    void (*defaults)(att_context *context, void *values); /* stores defaults that no row gives; NULL: none */
     /* Called after all flags of one source (the command line or a file) are stored. Moves the values of short forms,
      * such as --input-size, into the flags that they stand for, such as --img-size. NULL: no short forms. */
     att_status (*merge)(att_context *context, void *values);

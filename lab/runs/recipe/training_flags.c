@@ -8,6 +8,7 @@
 #include "base/core/error.h"
 #include "base/core/options.h"
 #include "lab/runs/recipe/recipe.h"
+#include "study/train/options.h"
 
 /* part: the member of att_recipe that holds the group's struct. */
 #define GROUP(name, title, part, table, starts)                                                                  \
@@ -72,13 +73,6 @@ static const char *choose_remode(int index)
     return index < 3 ? names[index] : NULL;
 }
 
-static const char *choose_mixup_mode(int index)
-{
-    static const char *const names[] = {"batch", "pair", "elem"};
-    return index < 3 ? names[index] : NULL;
-}
-
-#define AUGMENTATION "Augmentation"
 static const att_flag image_options[] = {
     {"no-aug", .kind = ATT_FLAG_SWITCH,
      .help = "transform images as in evaluation: no random augmentation except mixing and repeats",
@@ -133,143 +127,7 @@ static void image_defaults(att_context *context, void *values)
     images->recount = 1;
 }
 
-GROUP(image_group, AUGMENTATION, images, image_options, image_defaults);
-
-#define RECIPE(member) ATT_FLAG_AT(att_train_options, member)
-static const att_flag repeat_options[] = {
-    {"aug-repeats", .kind = ATT_FLAG_INT, .value = "N",
-     .help = "how often an image occurs in an epoch, which has correspondingly fewer different images; 0: once",
-     RECIPE(aug_repeats), .low = 0, .high = 100},
-};
-
-GROUP(repeat_group, AUGMENTATION, train, repeat_options, NULL);
-
-/* --- the recipe --------------------------------------------------------------------------------------------------- */
-
-static const char *choose_optimizer(int index)
-{
-    return index < att_optimizer_count() ? att_optimizer_at(index).name : NULL;
-}
-
-static const char *choose_schedule(int index)
-{
-    return index < att_schedule_count() ? att_schedule_at(index).name : NULL;
-}
-
-/* Whether one of the first `count` tasks has a metric of that name. */
-static bool is_metric_of_first(int count, const char *name)
-{
-    for (int t = 0; t < count; t++) {
-        const att_task_info task = att_task_at(NULL, t);
-        if (att_task_metric(&task, name) >= 0)
-            return true;
-    }
-    return false;
-}
-
-/* The metrics of all tasks, each name once. */
-static const char *choose_metric(int index)
-{
-    for (int t = 0; t < att_task_count(NULL); t++) {
-        const att_task_info task = att_task_at(NULL, t);
-        for (int i = 0; i < task.metric_count; i++)
-            if (!is_metric_of_first(t, task.metrics[i].name) && index-- == 0)
-                return task.metrics[i].name;
-    }
-    return NULL;
-}
-
-static const char *choose_decayed(int index)
-{
-    static const char *const names[] = {"weights", "all"};
-    return index < 2 ? names[index] : NULL;
-}
-
-/* The two betas lie side by side. */
-#define BETAS .member = "beta1, beta2", .offset = offsetof(att_train_options, beta1), .size = 2 * sizeof(double)
-static_assert(offsetof(att_train_options, beta2) == offsetof(att_train_options, beta1) + sizeof(double),
-              "--opt-betas stores beta1 and beta2 as one pair");
-
-static const att_flag recipe_options[] = {
-    {"epochs", .kind = ATT_FLAG_INT, .value = "N", .help = "passes over the data; 0: write the untrained network",
-     RECIPE(epochs), .low = 0, .high = 1e6},
-    {"batch-size", .letter = 'b', .kind = ATT_FLAG_INT, .value = "N",
-     .help = "images per batch, of all processes together", RECIPE(batch_size), .low = 1, .high = 65536},
-    {"grad-accum-steps", .kind = ATT_FLAG_INT, .value = "N", .help = "batches per update", RECIPE(grad_accum_steps),
-     .low = 1, .high = 65536},
-    {"opt", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "optimiser", .choice = choose_optimizer, RECIPE(optimizer)},
-    {"momentum", .kind = ATT_FLAG_REAL, .value = "X", .help = "of sgd", RECIPE(momentum), .low = 0, .high = 0.999999},
-    {"opt-betas", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "of adamw", BETAS, .low = 0, .high = 0.999999},
-    {"opt-eps", .kind = ATT_FLAG_REAL, .value = "X", .help = "of adamw", RECIPE(eps), .low = 1e-30, .high = 1},
-    {"weight-decay", .kind = ATT_FLAG_REAL, .value = "X", .help = "weight decay", RECIPE(weight_decay), .low = 0,
-     .high = 1e3},
-    {"weight-decay-on", .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help = "weights: not on norms, biases, position and class token; all: on every parameter",
-     .choice = choose_decayed, RECIPE(weight_decay_on)},
-    {"layer-decay", .kind = ATT_FLAG_REAL, .value = "X",
-     .help = "factor by which the learning rate falls from one layer to the one below it", RECIPE(layer_decay),
-     .low = 0, .high = 1, .open = true},
-    {"layer-decay-min-scale", .kind = ATT_FLAG_REAL, .value = "X", .help = "least factor of a layer's learning rate",
-     RECIPE(layer_decay_min_scale), .low = 0, .high = 1},
-    {"layer-decay-no-opt-scale", .kind = ATT_FLAG_REAL, .value = "X",
-     .help = "layers with a smaller factor are frozen; 0: none", RECIPE(layer_decay_no_opt_scale), .low = 0, .high = 1},
-    {"clip-grad", .kind = ATT_FLAG_REAL, .value = "X", .help = "largest norm of the gradient", RECIPE(clip_grad),
-     .low = 0, .high = 1e9, .open = true},
-    {"lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "learning rate; default: --lr-base scaled by the batch",
-     RECIPE(lr), .low = 0, .high = 1e3, .open = true},
-    {"lr-base", .kind = ATT_FLAG_REAL, .value = "X", .help = "learning rate for a batch of 256", RECIPE(lr_base),
-     .low = 0, .high = 1e3},
-    {"sched", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "schedule", .choice = choose_schedule, RECIPE(schedule)},
-    {"sched-on-updates", .kind = ATT_FLAG_SWITCH, .help = "the rate changes at every update", RECIPE(sched_on_updates)},
-    {"warmup-epochs", .kind = ATT_FLAG_INT, .value = "N", .help = "epochs in which the rate rises, fewer than --epochs",
-     RECIPE(warmup_epochs), .low = 0, .high = 1e6},
-    {"warmup-lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "learning rate at the start of the warm-up",
-     RECIPE(warmup_lr), .low = 0, .high = 1e3},
-    {"min-lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "lowest learning rate", RECIPE(min_lr), .low = 0,
-     .high = 1e3},
-    {"decay-epochs", .kind = ATT_FLAG_REAL, .value = "X", .help = "step: epochs between two steps",
-     RECIPE(decay_epochs), .low = 1e-6, .high = 1e6},
-    {"decay-rate", .alias = "dr", .kind = ATT_FLAG_REAL, .value = "X", .help = "step, multistep: factor",
-     RECIPE(decay_rate), .low = 0, .high = 1},
-    {"decay-milestones", .kind = ATT_FLAG_INTS, .value = "N...",
-     .help = "multistep: epochs before which the rate falls", RECIPE(decay_milestones),
-     .count_offset = offsetof(att_train_options, decay_milestone_count), .low = 1, .high = 1e6,
-     .most = ATT_MOST_MILESTONES},
-    {"model-ema", .kind = ATT_FLAG_SWITCH, .help = "keep a moving average of the weights", RECIPE(model_ema)},
-    {"model-ema-decay", .kind = ATT_FLAG_REAL, .value = "X", .help = "decay of the average", RECIPE(model_ema_decay),
-     .low = 0, .high = 1},
-    {"model-ema-warmup", .kind = ATT_FLAG_SWITCH, .help = "smaller decay at first", RECIPE(model_ema_warmup)},
-    {"seed", .kind = ATT_FLAG_SEED, .value = "N", .help = "of weights, data order and augmentation", RECIPE(seed)},
-};
-
-static const att_flag mix_options[] = {
-    {"mixup", .kind = ATT_FLAG_REAL, .value = "X", .help = "Mixup: shares from Beta(X, X); 0: none", RECIPE(mixup),
-     .low = 0, .high = 1e6},
-    {"cutmix", .kind = ATT_FLAG_REAL, .value = "X", .help = "CutMix: shares from Beta(X, X); 0: none", RECIPE(cutmix),
-     .low = 0, .high = 1e6},
-    {"mixup-prob", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of mixing", RECIPE(mixup_prob), .low = 0,
-     .high = 1},
-    {"mixup-switch-prob", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of CutMix if both are on",
-     RECIPE(mixup_switch_prob), .low = 0, .high = 1},
-    {"mixup-mode", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "which images share one random draw",
-     .choice = choose_mixup_mode, RECIPE(mixup_mode)},
-    {"mixup-off-epoch", .kind = ATT_FLAG_INT, .value = "N", .help = "epoch from which nothing is mixed; 0: none",
-     RECIPE(mixup_off_epoch), .low = 0, .high = 1e6},
-    {"cutmix-minmax", .kind = ATT_FLAG_PAIR, .value = "X X",
-     .help = "CutMix: range of the box's sides relative to the image's, instead of --cutmix", RECIPE(cutmix_minmax),
-     .low = 0, .high = 1, .open = true},
-};
-
-GROUP(mix_group, "Mixing (the training loss is then that of mixed images)", train, mix_options, NULL);
-
-static void recipe_defaults(att_context *context, void *values)
-{
-    (void)context;
-    att_train_options *options = values;
-    *options = att_train_options_defaults();
-}
-
-GROUP(recipe_group, "Recipe", train, recipe_options, recipe_defaults);
+GROUP(image_group, "Augmentation", images, image_options, image_defaults);
 
 /* The options of all tasks, in the tasks' order. */
 static int make_task_rows(att_context *context, att_flag *rows, int most)
@@ -449,39 +307,6 @@ static void file_defaults(att_context *context, void *values)
 
 GROUP(file_group, "Files", files, file_options, file_defaults);
 
-static const att_flag run_options[] = {
-    {"workers", .letter = 'j', .kind = ATT_FLAG_INT, .value = "N", .help = "threads that read and decode images",
-     RECIPE(workers), .low = 0, .high = 256},
-    {"skip-corrupt", .kind = ATT_FLAG_SWITCH,
-     .help = "continue without images that cannot be decoded; each is logged once", RECIPE(skip_corrupt)},
-    {"lanes", .kind = ATT_FLAG_INT, .value = "N",
-     .help = "partial sums of the gradient in all processes together; their number determines its rounding; 0: one per "
-             "thread",
-     RECIPE(lanes), .low = 0, .high = ATT_MOST_LANES},
-    {"sync-bn", .kind = ATT_FLAG_SWITCH,
-     .help = "with several processes: batch norm takes statistics over the images of all of them, which gives the "
-             "results of one process",
-     RECIPE(sync_bn)},
-    {"memory", .kind = ATT_FLAG_SIZE, .value = "SIZE",
-     .help =
-         "most memory for weights, optimiser, gradients, saved activations and evaluation, as 800M or 4G; less memory "
-         "makes training slower and leaves its results unchanged; 0: a fixed rule for each network, or in a resume the "
-         "checkpoint's SIZE",
-     RECIPE(memory), .open = true},
-    {"eval-metric", .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help = "metric of the task that determines the best epoch; default: the task's choice", .choice = choose_metric,
-     .advisory = true, RECIPE(eval_metric)},
-    {"log-interval", .kind = ATT_FLAG_INT, .value = "N", .help = "updates between two logged updates",
-     RECIPE(log_interval), .low = 1, .high = 1e9},
-    {"checkpoint-hist", .kind = ATT_FLAG_INT, .value = "N", .help = "checkpoints to keep, the best ones",
-     RECIPE(checkpoint_hist), .low = 1, .high = 1000},
-    {"recovery-interval", .kind = ATT_FLAG_LONG, .value = "N",
-     .help = "updates between two writes of last.safetensors; 0: after epochs only", RECIPE(checkpoint_every_updates),
-     .low = 0, .high = 1e15},
-};
-
-GROUP(run_group, "Run", train, run_options, NULL);
-
 /* --- instruments -------------------------------------------------------------------------------------------------- */
 
 static const att_flag measure_options[] = {
@@ -501,36 +326,22 @@ static void measure_defaults(att_context *context, void *values)
     measure->nodes = "*";
 }
 
-#define INSTRUMENTS "Instruments (weights stay the same to the bit)"
-GROUP(measure_group, INSTRUMENTS, measure, measure_options, measure_defaults);
+GROUP(measure_group, "Instruments (weights stay the same to the bit)", measure, measure_options, measure_defaults);
 
-static const att_flag interval_options[] = {
-    {"measure-every", .kind = ATT_FLAG_LONG, .value = "N",
-     .help = "updates between two measurements; each uses the images of its update", RECIPE(measure_every), .low = 1,
-     .high = 1e15},
-    {"alert", .kind = ATT_FLAG_SWITCH,
-     .help = "report entropy collapse, rank collapse, stiffness spikes and dead heads, with layer, update and what to "
-             "try; measures what the rules read",
-     RECIPE(alert)},
-};
-
-GROUP(interval_group, INSTRUMENTS, train, interval_options, NULL);
-
-/* The defaults of recipe_group fill the whole of `train`; the other groups in `train` have none. */
 static const att_flag_use parts[] = {
     {&data_group, offsetof(att_recipe, data)},
     {&att_recipe_network_group, offsetof(att_recipe, network)},
     {&att_recipe_preprocess_group, offsetof(att_recipe, preprocess)},
     {&image_group, offsetof(att_recipe, images)},
-    {&repeat_group, offsetof(att_recipe, train)},
+    {&att_train_groups[ATT_TRAIN_REPEATS], offsetof(att_recipe, train)},
     {&task_group, offsetof(att_recipe, task)},
     {&teacher_group, offsetof(att_recipe, files)},
     {&regular_group, offsetof(att_recipe, network.options)},
-    {&recipe_group, offsetof(att_recipe, train)},
-    {&mix_group, offsetof(att_recipe, train)},
-    {&run_group, offsetof(att_recipe, train)},
+    {&att_train_groups[ATT_TRAIN_RECIPE], offsetof(att_recipe, train)},
+    {&att_train_groups[ATT_TRAIN_MIXING], offsetof(att_recipe, train)},
+    {&att_train_groups[ATT_TRAIN_RUN], offsetof(att_recipe, train)},
     {&measure_group, offsetof(att_recipe, measure)},
-    {&interval_group, offsetof(att_recipe, train)},
+    {&att_train_groups[ATT_TRAIN_MEASURING], offsetof(att_recipe, train)},
     {&file_group, offsetof(att_recipe, files)},
     {&att_recipe_engine_group, offsetof(att_recipe, engine)},
 };

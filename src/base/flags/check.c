@@ -38,14 +38,19 @@ static att_status check_count(const att_flags *flags, const att_flag *flag, cons
  */
 static att_status check_row(const att_flags *flags, int row, const void *values, void *scratch)
 {
-    const att_flag_place place = att_flags_at(flags, row);
-    const att_named_flag named = {place.flag, place.offset + place.flag->offset, false};
+    const att_flag *flag = &flags->rows[row];
+    const att_named_flag named = {flag, flags->offsets[row] + flag->offset, false};
+    const void *at = (const char *)values + named.at, *start = (const char *)flags->defaults + named.at;
     char where[WHERE], numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];
     const char *texts[ATT_MOST_REALS];
     name_row(flags, row, where);
-    ATT_TRY(check_count(flags, place.flag, where, (const char *)values + named.at));
-    int count = att_flag_format(&place, values, numbers, texts);
-    if (count == 0 || (att_flag_is_text(place.flag) && !*texts[0]))
+    ATT_TRY(check_count(flags, flag, where, at));
+    /* NaN means "not given" only if the default is not given either. */
+    bool needed = flag->kind == ATT_FLAG_REAL && !flag->open && att_flag_is_given(flag, start);
+    if (!needed && !att_flag_is_given(flag, at))
+        return ATT_OK;
+    int count = att_flag_texts(flag, at, numbers, texts);
+    if (att_flag_is_text(flag) && !*texts[0])
         return ATT_OK;
     return att_flags_store(flags, &named, where, texts, count, scratch);
 }

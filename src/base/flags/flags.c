@@ -107,6 +107,7 @@ static void fill(att_flags *flags)
             flags->groups[row] = use->group;
             if (flags->rows[row].kind == ATT_FLAG_DECLARED)
                 flags->rows[row].name = put_dashes(flags->rows[row].name, flags->names[row]);
+            att_flag_store_start(&flags->rows[row], (char *)flags->defaults + use->offset);
         }
         if (use->group->defaults)
             use->group->defaults(flags->context, (char *)flags->defaults + use->offset);
@@ -213,7 +214,7 @@ int att_flag_choice_count(const att_flag *flag)
     return count;
 }
 
-static bool is_called(const char *a, const char *b)
+bool att_flag_is_called(const char *a, const char *b)
 {
     for (; *a && *b; a++, b++)
         if (*a != *b && !((*a == '_' || *a == '-') && (*b == '_' || *b == '-')))
@@ -227,9 +228,9 @@ att_named_flag att_flags_by_name(const att_flags *flags, const char *name)
     for (int i = 0; i < flags->count; i++) {
         const att_flag *flag = &flags->rows[i];
         size_t at = flags->offsets[i] + flag->offset;
-        if (is_called(name, flag->name) || (flag->alias && is_called(name, flag->alias)))
+        if (att_flag_is_called(name, flag->name) || (flag->alias && att_flag_is_called(name, flag->alias)))
             return (att_named_flag){flag, at, false};
-        if (no && att_flag_is_truth(flag) && is_called(name + 3, flag->name))
+        if (no && att_flag_is_truth(flag) && att_flag_is_called(name + 3, flag->name))
             return (att_named_flag){flag, at, true};
     }
     return (att_named_flag){0};

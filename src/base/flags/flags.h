@@ -26,6 +26,8 @@ typedef struct att_named_flag {
     bool no;              /* found as --no-name */
 } att_named_flag;
 
+/* Whether a name is the same except for dashes and underscores. */
+bool att_flag_is_called(const char *a, const char *b);
 att_named_flag att_flags_by_name(const att_flags *flags, const char *name);
 att_named_flag att_flags_by_letter(const att_flags *flags, char letter);
 /* Whether the flag's value is true or false. */
@@ -43,6 +45,13 @@ att_status att_flags_store(const att_flags *flags, const att_named_flag *named, 
                            const char *const *texts, int count, void *values);
 /* Writes what a value must be, "a number from 0 to 1", and returns `text`. */
 char *att_flag_describe(const att_flag *flag, char text[ATT_FLAG_VALUE_BYTES]);
+/* Stores the default of a row. values: the struct of the row's group. */
+void att_flag_store_start(const att_flag *flag, void *values);
+/* Whether a value was given (att_flag.open). at: the value. */
+bool att_flag_is_given(const att_flag *flag, const void *at);
+/* Formats a value, as att_flag_format() does, even if it was not given. */
+int att_flag_texts(const att_flag *flag, const void *at, char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES],
+                   const char *texts[ATT_MOST_REALS]);
 /* As att_flags_check(), but leaves texts that are NULL or "" as they are. */
 att_status att_flags_check_values(const att_flags *flags, const void *values);
 /* Calls the groups' merge functions. */

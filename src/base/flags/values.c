@@ -1,4 +1,5 @@
 /* Parses and formats the values of flags. */
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -384,18 +385,20 @@ int att_flag_split(const att_flag *flag, const char *text, char copy[ATT_FLAG_TE
     return count > 0 ? count : 1;
 }
 
-/* --- formatting --------------------------------------------------------------------------------------------------- */
-
-/* Writes the fewest digits that read back as the same number, but at least six: fewer could give an exponent
- * ("9e+01"). */
-static void format_real(double value, char text[ATT_FLAG_VALUE_BYTES])
+void att_flag_store_start(const att_flag *flag, void *values)
 {
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, ATT_FLAG_VALUE_BYTES, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            return;
-    }
+    char copy[ATT_FLAG_TEXT_BYTES];
+    const char *parts[ATT_MOST_REALS + 1];
+    const att_named_flag named = {.flag = flag};
+    if (!flag->start)
+        return;
+    const int count = att_flag_split(flag, flag->start, copy, parts);
+    const int stored = store(&named, parts, count, NULL, (char *)values + flag->offset);
+    assert(stored == count);
+    (void)stored;
 }
+
+/* --- formatting --------------------------------------------------------------------------------------------------- */
 
 /* Bounds the count of a list, which a program may have set, by the room for its numbers. */
 static int within(const att_flag *flag, int count)
@@ -404,7 +407,7 @@ static int within(const att_flag *flag, int count)
     return count < most ? count : most;
 }
 
-static bool is_given(const att_flag *flag, const void *at)
+bool att_flag_is_given(const att_flag *flag, const void *at)
 {
     switch (flag->kind) {
     case ATT_FLAG_INT:
@@ -430,16 +433,13 @@ static bool is_given(const att_flag *flag, const void *at)
     }
 }
 
-int att_flag_format(const att_flag_place *place, const void *values, char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES],
-                    const char *texts[ATT_MOST_REALS])
+int att_flag_texts(const att_flag *flag, const void *at, char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES],
+                   const char *texts[ATT_MOST_REALS])
 {
-    const void *at = (const char *)values + place->offset + place->flag->offset;
     int count = 1;
-    if (!is_given(place->flag, at))
-        return 0;
     for (int i = 0; i < ATT_MOST_REALS; i++)
         texts[i] = numbers[i];
-    switch (place->flag->kind) {
+    switch (flag->kind) {
     case ATT_FLAG_SWITCH:
         texts[0] = *(const bool *)at ? "true" : "false";
         break;
@@ -454,32 +454,39 @@ int att_flag_format(const att_flag_place *place, const void *values, char number
         snprintf(numbers[0], ATT_FLAG_VALUE_BYTES, "%" PRIu64, *(const uint64_t *)at);
         break;
     case ATT_FLAG_REAL:
-        format_real(*(const double *)at, numbers[0]);
+        att_format_number(*(const double *)at, numbers[0]);
         break;
     case ATT_FLAG_PAIR:
         count = 2;
         for (int i = 0; i < count; i++)
-            format_real(((const double *)at)[i], numbers[i]);
+            att_format_number(((const double *)at)[i], numbers[i]);
         break;
     case ATT_FLAG_INTS:
-        count = within(place->flag, att_flag_ints_count(place->flag, at));
+        count = within(flag, att_flag_ints_count(flag, at));
         for (int i = 0; i < count; i++)
             snprintf(numbers[i], ATT_FLAG_VALUE_BYTES, "%d", ((const int *)at)[i]);
         break;
     case ATT_FLAG_REALS:
-        count = within(place->flag, ((const att_reals *)at)->count);
+        count = within(flag, ((const att_reals *)at)->count);
         for (int i = 0; i < count; i++)
-            format_real(((const att_reals *)at)->values[i], numbers[i]);
+            att_format_number(((const att_reals *)at)->values[i], numbers[i]);
         break;
     case ATT_FLAG_TEXT:
         texts[0] = *(const char *const *)at;
         break;
     case ATT_FLAG_DECLARED:
-        count = att_option_format(place->flag->declared, at, numbers);
+        count = att_option_format(flag->declared, at, numbers);
         break;
     case ATT_FLAG_TEXTS:
         count = 0;
         break;
     }
     return count;
+}
+
+int att_flag_format(const att_flag_place *place, const void *values, char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES],
+                    const char *texts[ATT_MOST_REALS])
+{
+    const void *at = (const char *)values + place->offset + place->flag->offset;
+    return att_flag_is_given(place->flag, at) ? att_flag_texts(place->flag, at, numbers, texts) : 0;
 }

@@ -169,9 +169,11 @@ void att_metadata_each(const att_train_run *run, att_metadata_line line, void *u
 {
     char what[WHAT_SIZE], value[VALUE_SIZE], option[ATT_TRAIN_OPTION_TEXT], first[ATT_TRAIN_OPTION_TEXT];
     const att_train_options defaults = att_train_options_defaults();
-    for (int i = 0; i < att_train_option_count(); i++) {
-        snprintf(what, sizeof what, "option.%s", att_train_option_name(i));
-        line(user, what, att_train_option_text(run->options, i, option), att_train_option_text(&defaults, i, first));
+    const att_flag *row;
+    for (int i = 0; (row = att_train_option_at(i)); i++) {
+        snprintf(what, sizeof what, "option.%s", row->member);
+        line(user, what, att_train_option_text(run->options, row, option),
+             att_train_option_text(&defaults, row, first));
     }
     snprintf(value, sizeof value, "%" PRId64, att_dataset_count(run->data->train));
     line(user, images_line, value, NULL);
@@ -306,17 +308,15 @@ static void explain_teacher(const comparison *c, char reason[REASON_SIZE])
                  stored, here);
 }
 
-/* Returns the flag of an option, in parentheses, if its name differs from the option's; "" if it is the same. */
-static const char *flag_of(const char *option)
+/* Returns the flag of an option of the training or of the model if it is not the option's name; NULL if it is. */
+static const char *flag_of(const comparison *c, const char *name)
 {
-    static const char *const flags[][2] = {{"optimizer", " (--opt)"},           {"beta1", " (--opt-betas)"},
-                                           {"beta2", " (--opt-betas)"},         {"eps", " (--opt-eps)"},
-                                           {"schedule", " (--sched)"},          {"drop_rate", " (--drop)"},
-                                           {"drop_path_rate", " (--drop-path)"}};
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (strcmp(option, flags[i][0]) == 0)
-            return flags[i][1];
-    return "";
+    const att_flag *row;
+    const att_option *option = att_option_find(att_model_family(c->run->model)->options, name);
+    for (int i = 0; (row = att_train_option_at(i)); i++)
+        if (strcmp(row->member, name) == 0)
+            return att_flag_is_called(row->name, name) ? NULL : row->name;
+    return option ? option->flag : NULL;
 }
 
 static char *explain_difference(const comparison *c, const char *what, const char *stored, const char *current,
@@ -334,11 +334,11 @@ static char *explain_difference(const comparison *c, const char *what, const cha
     } else if (strcmp(what, teacher_line) == 0) {
         explain_teacher(c, reason);
     } else {
-        const char *dot = strchr(what, '.'), *name = dot ? dot + 1 : what;
+        const char *dot = strchr(what, '.'), *name = dot ? dot + 1 : what, *flag = flag_of(c, name);
         size_t stored_length, current_length;
         first_difference(&stored, &stored_length, &current, &current_length);
-        snprintf(reason, REASON_SIZE, "it was trained with %s%s \"%.*s\", not \"%.*s\"%s", name, flag_of(name),
-                 (int)stored_length, stored, (int)current_length, current,
+        snprintf(reason, REASON_SIZE, "it was trained with %s%s%s%s \"%.*s\", not \"%.*s\"%s", name, flag ? " (--" : "",
+                 flag ? flag : "", flag ? ")" : "", (int)stored_length, stored, (int)current_length, current,
                  strcmp(what, "option.epochs") == 0 ? "; its learning rates depend on the number of epochs" : "");
     }
     return reason;

@@ -1,8 +1,7 @@
 #include "study/train/optimizer.h"
 
 #include <math.h>
-
-#include "study/train/choice.h"
+#include <string.h>
 
 static const att_optimizer optimizers[] = {
     {"sgd", "stochastic gradient descent with Nesterov's --momentum", "sgd", true, false},
@@ -29,12 +28,12 @@ att_choice att_optimizer_at(int index)
     return (att_choice){optimizers[index].name, optimizers[index].summary};
 }
 
-att_status att_optimizer_find(att_context *context, const char *name, const att_optimizer **optimizer)
+const att_optimizer *att_optimizer_find(const char *name)
 {
-    int index;
-    ATT_TRY(att_choice_find(context, "optimizer", name, att_optimizer_at, OPTIMIZER_COUNT, &index));
-    *optimizer = &optimizers[index];
-    return ATT_OK;
+    int i = 0;
+    while (strcmp(optimizers[i].name, name) != 0)
+        i++;
+    return &optimizers[i];
 }
 
 double att_optimizer_lr(const att_optimizer *optimizer, const att_train_options *options)

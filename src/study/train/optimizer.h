@@ -13,8 +13,8 @@ typedef struct att_optimizer {
                       size */
 } att_optimizer;
 
-/* Errors: ERR_NOT_FOUND, whose message suggests a similar name. */
-att_status att_optimizer_find(att_context *context, const char *name, const att_optimizer **optimizer);
+/* name: of att_optimizer_at(). */
+const att_optimizer *att_optimizer_find(const char *name);
 
 /* The base learning rate of the schedule: options->lr, or timm's default for the batch size. */
 double att_optimizer_lr(const att_optimizer *optimizer, const att_train_options *options);

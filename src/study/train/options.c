@@ -1,7 +1,6 @@
 #include "study/train/options.h"
 
-#include <inttypes.h>
-#include <math.h>
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,144 +8,237 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "study/train/history.h"
-#include "study/train/numbers.h"
 
-att_train_options att_train_options_defaults(void)
-{
-    return (att_train_options){.backend = "cpu",
-                               .seed = 42,
-                               .epochs = 300,
-                               .batch_size = 128,
-                               .grad_accum_steps = 1,
-                               .optimizer = "sgd",
-                               .momentum = 0.9,
-                               .beta1 = 0.9,
-                               .beta2 = 0.999,
-                               .eps = 1e-8,
-                               .weight_decay = 2e-5,
-                               .weight_decay_on = "weights",
-                               .lr_base = 0.1,
-                               .schedule = "cosine",
-                               .warmup_epochs = 5,
-                               .warmup_lr = 1e-5,
-                               .decay_epochs = 90,
-                               .decay_rate = 0.1,
-                               .decay_milestones = {90, 180, 270},
-                               .decay_milestone_count = 3,
-                               .mixup_prob = 1,
-                               .mixup_switch_prob = 0.5,
-                               .mixup_mode = "batch",
-                               .model_ema_decay = 0.9998,
-                               .workers = 4,
-                               .log_interval = 50,
-                               .measure_every = 50,
-                               .checkpoint_hist = 10};
-}
-
-typedef enum kind { TEXT, INT, SEED, REAL, FLAG, RANGE, MILESTONES } kind;
-
-/* X(kind, member) */
-#define OPTION_LIST(X)                \
-    X(SEED, seed)                     \
-    X(INT, epochs)                    \
-    X(INT, batch_size)                \
-    X(INT, grad_accum_steps)          \
-    X(TEXT, optimizer)                \
-    X(REAL, momentum)                 \
-    X(REAL, beta1)                    \
-    X(REAL, beta2)                    \
-    X(REAL, eps)                      \
-    X(REAL, weight_decay)             \
-    X(TEXT, weight_decay_on)          \
-    X(REAL, layer_decay)              \
-    X(REAL, layer_decay_min_scale)    \
-    X(REAL, layer_decay_no_opt_scale) \
-    X(REAL, clip_grad)                \
-    X(REAL, lr)                       \
-    X(REAL, lr_base)                  \
-    X(TEXT, schedule)                 \
-    X(FLAG, sched_on_updates)         \
-    X(INT, warmup_epochs)             \
-    X(REAL, warmup_lr)                \
-    X(REAL, min_lr)                   \
-    X(REAL, decay_epochs)             \
-    X(REAL, decay_rate)               \
-    X(MILESTONES, decay_milestones)   \
-    X(REAL, mixup)                    \
-    X(REAL, cutmix)                   \
-    X(RANGE, cutmix_minmax)           \
-    X(REAL, mixup_prob)               \
-    X(REAL, mixup_switch_prob)        \
-    X(TEXT, mixup_mode)               \
-    X(INT, mixup_off_epoch)           \
-    X(INT, aug_repeats)               \
-    X(FLAG, model_ema)                \
-    X(REAL, model_ema_decay)          \
-    X(FLAG, model_ema_warmup)
-
-static const struct option {
-    const char *name;
-    kind kind;
-    size_t offset;
-} table[] = {
-#define OPTION_ROW(kind, member) {#member, kind, offsetof(att_train_options, member)},
-    OPTION_LIST(OPTION_ROW)
-#undef OPTION_ROW
-};
-
-int att_train_option_count(void)
-{
-    return (int)(sizeof table / sizeof *table);
-}
-
-const char *att_train_option_name(int index)
-{
-    return table[index].name;
-}
-
-/* ATT_MOST_MILESTONES numbers up to a million fit into the text. */
-static void write_milestones(const att_train_options *options, char text[ATT_TRAIN_OPTION_TEXT])
-{
-    int length = 0;
-    *text = '\0';
-    for (int i = 0; i < options->decay_milestone_count && length < ATT_TRAIN_OPTION_TEXT; i++)
-        length += snprintf(text + length, (size_t)(ATT_TRAIN_OPTION_TEXT - length), "%s%d", i ? "," : "",
-                           options->decay_milestones[i]);
-}
-
-char *att_train_option_text(const att_train_options *options, int index, char text[ATT_TRAIN_OPTION_TEXT])
-{
-    const void *member = (const char *)options + table[index].offset;
-    char number[ATT_NUMBER_TEXT], second[ATT_NUMBER_TEXT];
-    switch (table[index].kind) {
-    case TEXT:
-        snprintf(text, ATT_TRAIN_OPTION_TEXT, "%s", *(const char *const *)member);
-        break;
-    case INT:
-        snprintf(text, ATT_TRAIN_OPTION_TEXT, "%d", *(const int *)member);
-        break;
-    case SEED:
-        snprintf(text, ATT_TRAIN_OPTION_TEXT, "%" PRIu64, *(const uint64_t *)member);
-        break;
-    case REAL:
-        snprintf(text, ATT_TRAIN_OPTION_TEXT, "%s", att_format_number(*(const double *)member, number));
-        break;
-    case FLAG:
-        snprintf(text, ATT_TRAIN_OPTION_TEXT, "%s", *(const bool *)member ? "true" : "false");
-        break;
-    case RANGE:
-        snprintf(text, ATT_TRAIN_OPTION_TEXT, "%s,%s", att_format_number(((const double *)member)[0], number),
-                 att_format_number(((const double *)member)[1], second));
-        break;
-    case MILESTONES:
-        write_milestones(options, text);
-        break;
-    }
-    return text;
-}
+/* --- the settings ------------------------------------------------------------------------------------------------- */
 
 static const char *const mix_modes[] = {[ATT_MIX_BATCH] = "batch", [ATT_MIX_PAIR] = "pair", [ATT_MIX_ELEM] = "elem"};
 enum { MIX_MODES = sizeof mix_modes / sizeof *mix_modes };
+
+static const char *choose_mixup_mode(int index)
+{
+    return index < MIX_MODES ? mix_modes[index] : NULL;
+}
+
+#define AT(member) ATT_FLAG_AT(att_train_options, member)
+static const att_flag repeat_options[] = {
+    {"aug-repeats", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "how often an image occurs in an epoch, which has correspondingly fewer different images; 0: once",
+     AT(aug_repeats), .low = 0, .high = 100},
+};
+
+static const char *choose_optimizer(int index)
+{
+    return index < att_optimizer_count() ? att_optimizer_at(index).name : NULL;
+}
+
+static const char *choose_schedule(int index)
+{
+    return index < att_schedule_count() ? att_schedule_at(index).name : NULL;
+}
+
+/* Whether one of the first `count` tasks has a metric of that name. */
+static bool is_metric_of_first(int count, const char *name)
+{
+    for (int t = 0; t < count; t++) {
+        const att_task_info task = att_task_at(NULL, t);
+        if (att_task_metric(&task, name) >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* The metrics of all tasks, each name once. */
+static const char *choose_metric(int index)
+{
+    for (int t = 0; t < att_task_count(NULL); t++) {
+        const att_task_info task = att_task_at(NULL, t);
+        for (int i = 0; i < task.metric_count; i++)
+            if (!is_metric_of_first(t, task.metrics[i].name) && index-- == 0)
+                return task.metrics[i].name;
+    }
+    return NULL;
+}
+
+static const char *choose_decayed(int index)
+{
+    static const char *const names[] = {"weights", "all"};
+    return index < 2 ? names[index] : NULL;
+}
+
+/* The two betas lie side by side. */
+#define BETAS .member = "beta1, beta2", .offset = offsetof(att_train_options, beta1), .size = 2 * sizeof(double)
+static_assert(offsetof(att_train_options, beta2) == offsetof(att_train_options, beta1) + sizeof(double),
+              "--opt-betas stores beta1 and beta2 as one pair");
+
+static const att_flag recipe_options[] = {
+    {"epochs", .kind = ATT_FLAG_INT, .value = "N", .start = "300",
+     .help = "passes over the data; 0: write the untrained network", AT(epochs), .low = 0, .high = 1e6},
+    {"batch-size", .letter = 'b', .kind = ATT_FLAG_INT, .value = "N", .start = "128",
+     .help = "images per batch, of all processes together", AT(batch_size), .low = 1, .high = 65536},
+    {"grad-accum-steps", .kind = ATT_FLAG_INT, .value = "N", .start = "1", .help = "batches per update",
+     AT(grad_accum_steps), .low = 1, .high = 65536},
+    {"opt", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "sgd", .help = "optimiser", .choice = choose_optimizer,
+     AT(optimizer)},
+    {"momentum", .kind = ATT_FLAG_REAL, .value = "X", .start = "0.9", .help = "of sgd", AT(momentum), .low = 0,
+     .high = 0.999999},
+    {"opt-betas", .kind = ATT_FLAG_PAIR, .value = "X X", .start = "0.9 0.999", .help = "of adamw", BETAS, .low = 0,
+     .high = 0.999999},
+    {"opt-eps", .kind = ATT_FLAG_REAL, .value = "X", .start = "1e-8", .help = "of adamw", AT(eps), .low = 1e-30,
+     .high = 1},
+    {"weight-decay", .kind = ATT_FLAG_REAL, .value = "X", .start = "2e-5", .help = "weight decay", AT(weight_decay),
+     .low = 0, .high = 1e3},
+    {"weight-decay-on", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "weights",
+     .help = "weights: not on norms, biases, position and class token; all: on every parameter",
+     .choice = choose_decayed, AT(weight_decay_on)},
+    {"layer-decay", .kind = ATT_FLAG_REAL, .value = "X",
+     .help = "factor by which the learning rate falls from one layer to the one below it", AT(layer_decay), .low = 0,
+     .high = 1, .open = true},
+    {"layer-decay-min-scale", .kind = ATT_FLAG_REAL, .value = "X", .help = "least factor of a layer's learning rate",
+     AT(layer_decay_min_scale), .low = 0, .high = 1},
+    {"layer-decay-no-opt-scale", .kind = ATT_FLAG_REAL, .value = "X",
+     .help = "layers with a smaller factor are frozen; 0: none", AT(layer_decay_no_opt_scale), .low = 0, .high = 1},
+    {"clip-grad", .kind = ATT_FLAG_REAL, .value = "X", .help = "largest norm of the gradient", AT(clip_grad), .low = 0,
+     .high = 1e9, .open = true},
+    {"lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "learning rate; default: --lr-base scaled by the batch", AT(lr),
+     .low = 0, .high = 1e3, .open = true},
+    {"lr-base", .kind = ATT_FLAG_REAL, .value = "X", .start = "0.1", .help = "learning rate for a batch of 256",
+     AT(lr_base), .low = 0, .high = 1e3},
+    {"sched", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "cosine", .help = "schedule", .choice = choose_schedule,
+     AT(schedule)},
+    {"sched-on-updates", .kind = ATT_FLAG_SWITCH, .help = "the rate changes at every update", AT(sched_on_updates)},
+    {"warmup-epochs", .kind = ATT_FLAG_INT, .value = "N", .start = "5",
+     .help = "epochs in which the rate rises, fewer than --epochs", AT(warmup_epochs), .low = 0, .high = 1e6},
+    {"warmup-lr", .kind = ATT_FLAG_REAL, .value = "X", .start = "1e-5",
+     .help = "learning rate at the start of the warm-up", AT(warmup_lr), .low = 0, .high = 1e3},
+    {"min-lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "lowest learning rate", AT(min_lr), .low = 0, .high = 1e3},
+    {"decay-epochs", .kind = ATT_FLAG_REAL, .value = "X", .start = "90", .help = "step: epochs between two steps",
+     AT(decay_epochs), .low = 1e-6, .high = 1e6},
+    {"decay-rate", .alias = "dr", .kind = ATT_FLAG_REAL, .value = "X", .start = "0.1",
+     .help = "step, multistep: factor", AT(decay_rate), .low = 0, .high = 1},
+    {"decay-milestones", .kind = ATT_FLAG_INTS, .value = "N...", .start = "90 180 270",
+     .help = "multistep: epochs before which the rate falls", AT(decay_milestones),
+     .count_offset = offsetof(att_train_options, decay_milestone_count), .low = 1, .high = 1e6,
+     .most = ATT_MOST_MILESTONES},
+    {"model-ema", .kind = ATT_FLAG_SWITCH, .help = "keep a moving average of the weights", AT(model_ema)},
+    {"model-ema-decay", .kind = ATT_FLAG_REAL, .value = "X", .start = "0.9998", .help = "decay of the average",
+     AT(model_ema_decay), .low = 0, .high = 1},
+    {"model-ema-warmup", .kind = ATT_FLAG_SWITCH, .help = "smaller decay at first", AT(model_ema_warmup)},
+    {"seed", .kind = ATT_FLAG_SEED, .value = "N", .start = "42", .help = "of weights, data order and augmentation",
+     AT(seed)},
+};
+
+static const att_flag mix_options[] = {
+    {"mixup", .kind = ATT_FLAG_REAL, .value = "X", .help = "Mixup: shares from Beta(X, X); 0: none", AT(mixup),
+     .low = 0, .high = 1e6},
+    {"cutmix", .kind = ATT_FLAG_REAL, .value = "X", .help = "CutMix: shares from Beta(X, X); 0: none", AT(cutmix),
+     .low = 0, .high = 1e6},
+    {"mixup-prob", .kind = ATT_FLAG_REAL, .value = "P", .start = "1", .help = "probability of mixing", AT(mixup_prob),
+     .low = 0, .high = 1},
+    {"mixup-switch-prob", .kind = ATT_FLAG_REAL, .value = "P", .start = "0.5",
+     .help = "probability of CutMix if both are on", AT(mixup_switch_prob), .low = 0, .high = 1},
+    {"mixup-mode", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "batch",
+     .help = "which images share one random draw", .choice = choose_mixup_mode, AT(mixup_mode)},
+    {"mixup-off-epoch", .kind = ATT_FLAG_INT, .value = "N", .help = "epoch from which nothing is mixed; 0: none",
+     AT(mixup_off_epoch), .low = 0, .high = 1e6},
+    {"cutmix-minmax", .kind = ATT_FLAG_PAIR, .value = "X X",
+     .help = "CutMix: range of the box's sides relative to the image's, instead of --cutmix", AT(cutmix_minmax),
+     .low = 0, .high = 1, .open = true},
+};
+
+static const att_flag run_options[] = {
+    {"workers", .letter = 'j', .kind = ATT_FLAG_INT, .value = "N", .start = "4",
+     .help = "threads that read and decode images", AT(workers), .low = 0, .high = 256},
+    {"skip-corrupt", .kind = ATT_FLAG_SWITCH,
+     .help = "continue without images that cannot be decoded; each is logged once", AT(skip_corrupt)},
+    {"lanes", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "partial sums of the gradient in all processes together; their number determines its rounding; 0: one per "
+             "thread",
+     AT(lanes), .low = 0, .high = ATT_MOST_LANES},
+    {"sync-bn", .kind = ATT_FLAG_SWITCH,
+     .help = "with several processes: batch norm takes statistics over the images of all of them, which gives the "
+             "results of one process",
+     AT(sync_bn)},
+    {"memory", .kind = ATT_FLAG_SIZE, .value = "SIZE",
+     .help =
+         "most memory for weights, optimiser, gradients, saved activations and evaluation, as 800M or 4G; less memory "
+         "makes training slower and leaves its results unchanged; 0: a fixed rule for each network, or in a resume the "
+         "checkpoint's SIZE",
+     AT(memory), .open = true},
+    {"eval-metric", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "metric of the task that determines the best epoch; default: the task's choice", .choice = choose_metric,
+     .advisory = true, AT(eval_metric)},
+    {"log-interval", .kind = ATT_FLAG_INT, .value = "N", .start = "50", .help = "updates between two logged updates",
+     AT(log_interval), .low = 1, .high = 1e9},
+    {"checkpoint-hist", .kind = ATT_FLAG_INT, .value = "N", .start = "10", .help = "checkpoints to keep, the best ones",
+     AT(checkpoint_hist), .low = 1, .high = ATT_HISTORY_MAX},
+    {"recovery-interval", .kind = ATT_FLAG_LONG, .value = "N",
+     .help = "updates between two writes of last.safetensors; 0: after epochs only", AT(checkpoint_every_updates),
+     .low = 0, .high = 1e15},
+};
+
+static const att_flag interval_options[] = {
+    {"measure-every", .kind = ATT_FLAG_LONG, .value = "N", .start = "50",
+     .help = "updates between two measurements; each uses the images of its update", AT(measure_every), .low = 1,
+     .high = 1e15},
+    {"alert", .kind = ATT_FLAG_SWITCH,
+     .help = "report entropy collapse, rank collapse, stiffness spikes and dead heads, with layer, update and what to "
+             "try; measures what the rules read",
+     AT(alert)},
+};
+
+#define GROUP(title, rows)                                               \
+    {                                                                    \
+        (title), (rows), sizeof(rows) / sizeof *(rows), .owner = "train" \
+    }
+const att_flag_group att_train_groups[ATT_TRAIN_GROUPS] = {
+    [ATT_TRAIN_REPEATS] = GROUP("Augmentation", repeat_options),
+    [ATT_TRAIN_RECIPE] = GROUP("Recipe", recipe_options),
+    [ATT_TRAIN_MIXING] = GROUP("Mixing (the training loss is then that of mixed images)", mix_options),
+    [ATT_TRAIN_RUN] = GROUP("Run", run_options),
+    [ATT_TRAIN_MEASURING] = GROUP("Instruments (weights stay the same to the bit)", interval_options),
+};
+
+att_train_options att_train_options_defaults(void)
+{
+    att_train_options options = {.backend = "cpu"};
+    for (int g = 0; g < ATT_TRAIN_GROUPS; g++)
+        for (int i = 0; i < att_train_groups[g].row_count; i++)
+            att_flag_store_start(&att_train_groups[g].rows[i], &options);
+    return options;
+}
+
+/* --- the settings that a resume compares -------------------------------------------------------------------------- */
+
+/* The two numbers of --opt-betas are recorded under the names of their members. */
+static const att_flag betas[] = {{"opt-betas", .kind = ATT_FLAG_REAL, AT(beta1)},
+                                 {"opt-betas", .kind = ATT_FLAG_REAL, AT(beta2)}};
+
+const att_flag *att_train_option_at(int index)
+{
+    for (int g = 0; g < ATT_TRAIN_RUN; g++) {
+        for (int i = 0; i < att_train_groups[g].row_count; i++) {
+            const att_flag *row = &att_train_groups[g].rows[i];
+            const bool pair = row->offset == betas->offset;
+            if (index <= pair)
+                return pair ? &betas[index] : row;
+            index -= 1 + pair;
+        }
+    }
+    return NULL;
+}
+
+char *att_train_option_text(const att_train_options *options, const att_flag *row, char text[ATT_TRAIN_OPTION_TEXT])
+{
+    char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];
+    const char *texts[ATT_MOST_REALS];
+    int count = att_flag_texts(row, (const char *)options + row->offset, numbers, texts), length = 0;
+    *text = '\0';
+    for (int i = 0; i < count && length < ATT_TRAIN_OPTION_TEXT; i++)
+        length += snprintf(text + length, (size_t)(ATT_TRAIN_OPTION_TEXT - length), "%s%s", i ? "," : "", texts[i]);
+    return text;
+}
+
+/* --- mixing and the metric ---------------------------------------------------------------------------------------- */
 
 bool att_train_mixes(const att_train_options *options)
 {
@@ -156,7 +248,7 @@ bool att_train_mixes(const att_train_options *options)
 static int find_mix_mode(const char *name)
 {
     int mode = 0;
-    while (mode < MIX_MODES && (!name || strcmp(name, mix_modes[mode]) != 0))
+    while (mode < MIX_MODES && strcmp(name, mix_modes[mode]) != 0)
         mode++;
     return mode;
 }
@@ -190,81 +282,48 @@ att_status att_train_metric(att_context *context, const att_train_options *optio
     return status;
 }
 
-static att_status check_milestones(att_context *context, const att_train_options *options)
+/* --- checks ------------------------------------------------------------------------------------------------------- */
+
+/* Applies the rows' rules. */
+static att_status check_rows(att_context *context, const att_train_options *options)
 {
-    const int most = 1000000, *milestones = options->decay_milestones;
-    int count = options->decay_milestone_count;
-    bool valid = count >= 0 && count <= ATT_MOST_MILESTONES;
-    for (int i = 0; valid && i < count; i++)
-        valid = milestones[i] >= 1 && milestones[i] <= most && (i == 0 || milestones[i] > milestones[i - 1]);
-    return valid ? ATT_OK
-                 : att_fail(context, ATT_ERR_ARGUMENT,
-                            "--decay-milestones (decay_milestones): expected at most %d epochs from 1 to %d in "
-                            "ascending order",
-                            ATT_MOST_MILESTONES, most);
+    att_flag_use uses[ATT_TRAIN_GROUPS] = {{0}};
+    const att_flags_options table = {.uses = uses, .use_count = ATT_TRAIN_GROUPS, .size = sizeof *options};
+    att_flags *flags = NULL;
+    for (int g = 0; g < ATT_TRAIN_GROUPS; g++)
+        uses[g].group = &att_train_groups[g];
+    ATT_TRY(att_flags_create(context, &table, &flags));
+    att_status status = att_flags_check_values(flags, options);
+    att_flags_destroy(&flags);
+    return status;
 }
 
-typedef struct range {
-    const char *name;
-    double value, least, most;
-} range;
+static att_status check_milestones(att_context *context, const att_train_options *options)
+{
+    const int *milestones = options->decay_milestones;
+    for (int i = 1; i < options->decay_milestone_count; i++)
+        if (milestones[i] <= milestones[i - 1])
+            return att_fail(context, ATT_ERR_ARGUMENT,
+                            "--decay-milestones (train.decay_milestones): %d follows %d; expected ascending epochs",
+                            milestones[i], milestones[i - 1]);
+    return ATT_OK;
+}
 
 att_status att_train_options_check(att_context *context, const att_train_options *options)
 {
-    const double tiny = 1e-300; /* "more than zero" */
-    const range ranges[] = {
-        {"lanes", options->lanes, 0, ATT_MOST_LANES},
-        {"memory", (double)options->memory, 0, 1e18},
-        {"epochs", options->epochs, 0, 1e6},
-        {"batch_size", options->batch_size, 1, 1 << 20},
-        {"grad_accum_steps", options->grad_accum_steps, 1, 1 << 20},
-        {"momentum", options->momentum, 0, 1},
-        {"beta1", options->beta1, 0, 1 - 1e-16},
-        {"beta2", options->beta2, 0, 1 - 1e-16},
-        {"eps", options->eps, tiny, 1},
-        {"weight_decay", options->weight_decay, 0, 1e6},
-        {"layer_decay", options->layer_decay, 0, 1},
-        {"layer_decay_min_scale", options->layer_decay_min_scale, 0, 1},
-        {"layer_decay_no_opt_scale", options->layer_decay_no_opt_scale, 0, 1},
-        {"clip_grad", options->clip_grad, 0, 1e300},
-        {"lr", options->lr, 0, 1e6},
-        {"lr_base", options->lr_base, options->lr > 0 ? 0 : tiny, 1e6},
-        {"warmup_epochs", options->warmup_epochs, 0, 1e6},
-        {"warmup_lr", options->warmup_lr, 0, 1e6},
-        {"min_lr", options->min_lr, 0, 1e6},
-        {"decay_epochs", options->decay_epochs, tiny, 1e6},
-        {"decay_rate", options->decay_rate, 0, 1e6},
-        {"mixup", options->mixup, 0, 1e6},
-        {"cutmix", options->cutmix, 0, 1e6},
-        {"mixup_prob", options->mixup_prob, 0, 1},
-        {"mixup_switch_prob", options->mixup_switch_prob, 0, 1},
-        {"mixup_off_epoch", options->mixup_off_epoch, 0, 1e6},
-        {"aug_repeats", options->aug_repeats, 0, 100},
-        {"model_ema_decay", options->model_ema_decay, 0, 1},
-        {"workers", options->workers, 0, 1024},
-        {"log_interval", options->log_interval, 1, INT32_MAX},
-        {"checkpoint_hist", options->checkpoint_hist, 1, ATT_HISTORY_MAX},
-        {"checkpoint_every_updates", (double)options->checkpoint_every_updates, 0, 1e15},
-        {"sink_count", options->sink_count, 0, 1024},
-        {"measure_every", (double)options->measure_every, options->measure ? 1 : 0, 1e15},
-    };
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
-        const range *r = &ranges[i];
-        if (!(r->value >= r->least && r->value <= r->most))
-            return att_fail(context, ATT_ERR_ARGUMENT, "the training option %s is %g, expected %g to %g", r->name,
-                            r->value, r->least, r->most);
-    }
-    if (options->alert && !options->measure)
-        return att_fail(context, ATT_ERR_ARGUMENT, "alerts need instruments, and there are none");
+    if (!options->backend || !options->optimizer || !options->schedule || !options->weight_decay_on ||
+        !options->mixup_mode)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "the training options backend, optimizer, schedule, weight_decay_on and mixup_mode must be "
+                        "given");
+    ATT_TRY(check_rows(context, options));
     ATT_TRY(check_milestones(context, options));
-    if (find_mix_mode(options->mixup_mode) == MIX_MODES)
-        return att_fail(context, ATT_ERR_ARGUMENT, "mixup_mode is \"%s\", expected batch, pair or elem",
-                        options->mixup_mode ? options->mixup_mode : "");
-    const char *decayed = options->weight_decay_on;
-    if (!decayed || (strcmp(decayed, "weights") != 0 && strcmp(decayed, "all") != 0))
-        return att_fail(context, ATT_ERR_ARGUMENT, "weight_decay_on is \"%s\", expected weights or all",
-                        decayed ? decayed : "");
-    if (!options->backend)
-        return att_fail(context, ATT_ERR_ARGUMENT, "no backend was given");
-    return ATT_OK;
+    if (options->lr == 0 && options->lr_base == 0)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "--lr-base (train.lr_base) is 0, and there is no --lr (train.lr); one of them must be above 0");
+    if (options->sink_count < 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "the training option sink_count is %d", options->sink_count);
+    return options->alert && !options->measure
+               ? att_fail(context, ATT_ERR_ARGUMENT, "alerts need instruments, and there are none")
+               : ATT_OK;
 }

@@ -129,8 +129,8 @@ static att_status check(att_trainer *trainer)
     trainer->task = att_model_task_of(trainer->run.model);
     ATT_TRY(att_train_metric(trainer->context, options, &trainer->task->info, &trainer->metric));
     trainer->run.metric = trainer->task->info.metrics[trainer->metric].name;
-    ATT_TRY(att_optimizer_find(trainer->context, options->optimizer, &trainer->optimizer));
-    ATT_TRY(att_schedule_find(trainer->context, options->schedule, &trainer->schedule));
+    trainer->optimizer = att_optimizer_find(options->optimizer);
+    trainer->schedule = att_schedule_find(options->schedule);
     if (att_graph_dtype(graph) != ATT_F32)
         return att_fail(trainer->context, ATT_ERR_ARGUMENT, "training takes a model in F32, not in %s",
                         att_dtype_name(att_graph_dtype(graph)));

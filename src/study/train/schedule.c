@@ -1,8 +1,7 @@
 #include "study/train/schedule.h"
 
 #include <math.h>
-
-#include "study/train/choice.h"
+#include <string.h>
 
 static const double pi = 3.14159265358979323846;
 
@@ -54,12 +53,12 @@ att_choice att_schedule_at(int index)
     return (att_choice){schedules[index].name, schedules[index].summary};
 }
 
-att_status att_schedule_find(att_context *context, const char *name, const att_schedule **schedule)
+const att_schedule *att_schedule_find(const char *name)
 {
-    int index;
-    ATT_TRY(att_choice_find(context, "schedule", name, att_schedule_at, SCHEDULE_COUNT, &index));
-    *schedule = &schedules[index];
-    return ATT_OK;
+    int i = 0;
+    while (strcmp(schedules[i].name, name) != 0)
+        i++;
+    return &schedules[i];
 }
 
 double att_schedule_lr(const att_schedule *schedule, const att_train_options *options, double lr,

@@ -19,8 +19,8 @@ typedef struct att_schedule {
     double (*rate)(const att_schedule_span *span, double t);
 } att_schedule;
 
-/* Errors: ERR_NOT_FOUND, whose message suggests a similar name. */
-att_status att_schedule_find(att_context *context, const char *name, const att_schedule **schedule);
+/* name: of att_schedule_at(). */
+const att_schedule *att_schedule_find(const char *name);
 
 /* Learning rate of the next update after `update` finished ones, in epoch `epoch`. lr: the rate at the end of the
  * warm-up. */

@@ -151,11 +151,12 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
     if (trainer->teaching.field.name)
         fields[count++] = (att_event_field){.name = "teacher", .text = att_teacher_name(trainer->options->teacher)};
     char texts[FIELDS_MAX][ATT_TRAIN_OPTION_TEXT];
-    for (int i = 0; i < att_train_option_count() && count < FIELDS_MAX; i++, count++) {
-        fields[count].name = att_train_option_name(i);
-        bool is_lr = strcmp(fields[count].name, "lr") == 0; /* options->lr can be 0: automatic */
+    const att_flag *row;
+    for (int i = 0; (row = att_train_option_at(i)) && count < FIELDS_MAX; i++, count++) {
+        bool is_lr = strcmp(row->member, "lr") == 0; /* options->lr can be 0: automatic */
+        fields[count].name = row->member;
         fields[count].text = is_lr ? att_format_number(trainer->base_lr, texts[count])
-                                   : att_train_option_text(run->options, i, texts[count]);
+                                   : att_train_option_text(run->options, row, texts[count]);
     }
     return emit(trainer, ATT_EVENT_RUN_BEGIN, fields, count);
 }

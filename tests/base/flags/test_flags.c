@@ -49,14 +49,16 @@ static const att_flag rows[] = {
     {"steps", .kind = ATT_FLAG_INTS, .value = "N...", .help = "", ATT_FLAG_AT(settings, steps),
      .count_offset = offsetof(settings, step_count), .low = 1, .high = 9, .most = 4},
     {"quick", .kind = ATT_FLAG_SWITCH, .help = "", ATT_FLAG_AT(settings, quick)},
-    {"tree-depth", .letter = 'd', .kind = ATT_FLAG_INT, .value = "N", .help = "", ATT_FLAG_AT(settings, depth),
-     .low = 1, .high = 9},
+    {"tree-depth", .letter = 'd', .kind = ATT_FLAG_INT, .value = "N", .start = "3", .help = "",
+     ATT_FLAG_AT(settings, depth), .low = 1, .high = 9},
     {"bytes", .kind = ATT_FLAG_SIZE, .value = "SIZE", .help = "", ATT_FLAG_AT(settings, bytes), .open = true},
     {"seed", .kind = ATT_FLAG_SEED, .value = "N", .help = "", ATT_FLAG_AT(settings, seed)},
-    {"rate", .alias = "lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "", ATT_FLAG_AT(settings, rate), .low = 0,
-     .high = 1},
-    {"betas", .kind = ATT_FLAG_REALS, .value = "X X", .help = "", ATT_FLAG_AT(settings, betas), .most = 2},
-    {"name", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "", .choice = choose_name, ATT_FLAG_AT(settings, name)},
+    {"rate", .alias = "lr", .kind = ATT_FLAG_REAL, .value = "X", .start = "0.5", .help = "",
+     ATT_FLAG_AT(settings, rate), .low = 0, .high = 1},
+    {"betas", .kind = ATT_FLAG_REALS, .value = "X X", .start = "0.9 0.999", .help = "", ATT_FLAG_AT(settings, betas),
+     .most = 2},
+    {"name", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "alpha", .help = "", .choice = choose_name,
+     ATT_FLAG_AT(settings, name)},
     {"file", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "", ATT_FLAG_AT(settings, file), .once = true},
     {"more", .kind = ATT_FLAG_TEXTS, .value = "TEXT", .help = "", ATT_FLAG_AT(settings, more), .once = true},
 };
@@ -74,16 +76,6 @@ static int make_rows(att_context *context, att_flag *made, int most)
     return 2;
 }
 
-static void defaults(att_context *context, void *values)
-{
-    settings *s = values;
-    (void)context;
-    s->depth = 3;
-    s->rate = 0.5;
-    s->name = "alpha";
-    s->betas = (att_reals){{0.9, 0.999}, 2};
-}
-
 /* Refuses betas that are not increasing. */
 static att_status complete(att_context *context, void *values)
 {
@@ -92,8 +84,7 @@ static att_status complete(att_context *context, void *values)
     return s->betas.values[0] < s->betas.values[1] ? ATT_OK : ATT_ERR_ARGUMENT;
 }
 
-static const att_flag_group plain = {
-    "Plain", rows, sizeof rows / sizeof *rows, .defaults = defaults, .complete = complete, .owner = "plain"};
+static const att_flag_group plain = {"Plain", rows, sizeof rows / sizeof *rows, .complete = complete, .owner = "plain"};
 static const att_flag_group made = {"Made", .make_rows = make_rows};
 static const att_flag_use parts[] = {{&plain, 0}, {&made, offsetof(settings, of)}};
 static const att_flag_group whole = {.parts = parts, .part_count = 2};
@@ -301,6 +292,9 @@ static void values_stored_by_a_program_are_checked(void **state)
     s = good;
     s.range[1] = NAN;
     assert_refused(f, att_flags_check(f->flags, &s), "--range (plain.range): \"0 nan\" is not two numbers");
+    s = good;
+    s.rate = NAN;
+    assert_refused(f, att_flags_check(f->flags, &s), "--rate (plain.rate): \"nan\" is not a number from 0 to 1");
     s = good;
     s.bytes = -1;
     assert_refused(f, att_flags_check(f->flags, &s), "--bytes (plain.bytes): \"-1\" is not a size");

@@ -332,11 +332,10 @@ static void every_process_names_the_first_value_that_is_not_finite(void **state)
 {
     char output[160];
     process p = process_of(*state, "one", output), ranks[2];
-    p.options.lr = 1e5;
     p.options.clip_grad = 0;
     p.options.optimizer = "sgd";
     p.options.warmup_epochs = 0;
-    p.options.lr = 1e6;
+    p.options.lr = p.options.weight_decay = 1e3;
     p.expected = ATT_ERR_NONFINITE;
     ranks[0] = ranks[1] = p;
     run_ranks(2, 1, train_rank, ranks, sizeof *ranks);

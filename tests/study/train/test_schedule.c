@@ -52,8 +52,7 @@ static void rates_are_timms(void **state)
 {
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        const att_schedule *schedule = NULL;
-        assert_int_equal(att_schedule_find(NULL, cases[c].schedule, &schedule), ATT_OK);
+        const att_schedule *schedule = att_schedule_find(cases[c].schedule);
         att_train_options options = att_train_options_defaults();
         options.epochs = EPOCHS;
         options.sched_on_updates = cases[c].on_updates;
@@ -72,33 +71,26 @@ static void rates_are_timms(void **state)
     }
 }
 
-static const att_optimizer *optimizer(const char *name)
-{
-    const att_optimizer *found = NULL;
-    assert_int_equal(att_optimizer_find(NULL, name, &found), ATT_OK);
-    return found;
-}
-
 static void the_rate_follows_the_batch(void **state)
 {
     (void)state;
     att_train_options options = att_train_options_defaults();
     options.batch_size = 128;
     options.grad_accum_steps = 8;
-    assert_float_equal(att_optimizer_lr(optimizer("sgd"), &options), 0.4, 1e-15);
-    assert_float_equal(att_optimizer_lr(optimizer("adamw"), &options), 0.2, 1e-15);
+    assert_float_equal(att_optimizer_lr(att_optimizer_find("sgd"), &options), 0.4, 1e-15);
+    assert_float_equal(att_optimizer_lr(att_optimizer_find("adamw"), &options), 0.2, 1e-15);
     options.lr = 0.3;
-    assert_float_equal(att_optimizer_lr(optimizer("adamw"), &options), 0.3, 0);
+    assert_float_equal(att_optimizer_lr(att_optimizer_find("adamw"), &options), 0.3, 0);
 }
 
 static void the_optimizers_name_chooses_its_op(void **state)
 {
     (void)state;
-    assert_string_equal(optimizer("sgd")->op, "sgd");
-    assert_true(optimizer("sgd")->nesterov);
-    assert_string_equal(optimizer("momentum")->op, "sgd");
-    assert_false(optimizer("momentum")->nesterov);
-    assert_string_equal(optimizer("adamw")->op, "adamw");
+    assert_string_equal(att_optimizer_find("sgd")->op, "sgd");
+    assert_true(att_optimizer_find("sgd")->nesterov);
+    assert_string_equal(att_optimizer_find("momentum")->op, "sgd");
+    assert_false(att_optimizer_find("momentum")->nesterov);
+    assert_string_equal(att_optimizer_find("adamw")->op, "adamw");
     for (int i = 0; i < att_optimizer_count(); i++)
         assert_true(att_optimizer_at(i).name && att_optimizer_at(i).summary);
     for (int i = 0; i < att_schedule_count(); i++)
@@ -113,14 +105,15 @@ static void the_average_copies_first(void **state)
     (void)state;
     att_train_options options = att_train_options_defaults();
     options.model_ema_decay = 0.9;
-    assert_float_equal(att_optimizer_hyper(optimizer("sgd"), &options, 0.1, 0).ema_decay, 0, 0);
-    assert_float_equal(att_optimizer_hyper(optimizer("sgd"), &options, 0.1, 1).ema_decay, 0.9, 0);
+    assert_float_equal(att_optimizer_hyper(att_optimizer_find("sgd"), &options, 0.1, 0).ema_decay, 0, 0);
+    assert_float_equal(att_optimizer_hyper(att_optimizer_find("sgd"), &options, 0.1, 1).ema_decay, 0.9, 0);
     options.model_ema_warmup = true;
-    assert_float_equal(att_optimizer_hyper(optimizer("sgd"), &options, 0.1, 0).ema_decay, 0, 0);
+    assert_float_equal(att_optimizer_hyper(att_optimizer_find("sgd"), &options, 0.1, 0).ema_decay, 0, 0);
     /* 1 - 2^(-2/3), 1 - 8^(-2/3) */
-    assert_float_equal(att_optimizer_hyper(optimizer("sgd"), &options, 0.1, 1).ema_decay, 0.37003947505256342, 1e-15);
-    assert_float_equal(att_optimizer_hyper(optimizer("sgd"), &options, 0.1, 7).ema_decay, 0.75, 1e-15);
-    assert_float_equal(att_optimizer_hyper(optimizer("sgd"), &options, 0.1, 1000).ema_decay, 0.9, 0);
+    assert_float_equal(att_optimizer_hyper(att_optimizer_find("sgd"), &options, 0.1, 1).ema_decay, 0.37003947505256342,
+                       1e-15);
+    assert_float_equal(att_optimizer_hyper(att_optimizer_find("sgd"), &options, 0.1, 7).ema_decay, 0.75, 1e-15);
+    assert_float_equal(att_optimizer_hyper(att_optimizer_find("sgd"), &options, 0.1, 1000).ema_decay, 0.9, 0);
 }
 
 int main(void)
