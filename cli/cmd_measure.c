@@ -46,14 +46,14 @@ typedef struct job {
 } job;
 
 static const att_flag instrument_options[] = {
-    {"with", .kind = ATT_FLAG_TEXT, .value = "LIST",
+    {"with", .kind = ATT_FLAG_TEXT, .value = "LIST", .start = "all",
      .help = "instruments, separated by commas, with options after a colon; all: all instruments except those that "
              "multiply the cost of a run or show more detail (density, jacobian_spectral, entropy_step, "
              "score_gradient, sai, tns_classes, stiff_surface, stiffness_index, skip_block, block_pruning, rank, "
              "collapse, paths, path_samples, head_chains, rollout, flow); -NAME: without this one; only -NAME: all "
              "others",
      .choice = att_choose_instrument, .advisory = true, .empty = true, ATT_FLAG_AT(instruments, with)},
-    {"nodes", .kind = ATT_FLAG_TEXT, .value = "LIST",
+    {"nodes", .kind = ATT_FLAG_TEXT, .value = "LIST", .start = "*",
      .help = "only nodes whose names match: names, which may contain * and ?, separated by commas, such as "
              "'blocks.*.attn' or 'blocks.1.*,blocks.2.*'",
      ATT_FLAG_AT(instruments, nodes)},
@@ -93,17 +93,9 @@ static const att_flag instrument_options[] = {
      ATT_FLAG_AT(instruments, labels)},
 };
 
-static void instrument_defaults(att_context *context, void *values)
-{
-    (void)context;
-    instruments *i = values;
-    i->with = "all";
-    i->nodes = "*";
-}
-
-static const att_flag_group instrument_group = {"Instruments", instrument_options,
-                                                sizeof instrument_options / sizeof *instrument_options,
-                                                .defaults = instrument_defaults};
+static const att_flag_group instrument_group = {.title = "Instruments",
+                                                .rows = instrument_options,
+                                                .row_count = sizeof instrument_options / sizeof *instrument_options};
 
 static const att_flag file_options[] = {
     {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER",

@@ -9,8 +9,8 @@ typedef struct settings {
 } settings;
 
 static const att_flag page_options[] = {
-    {"output", .letter = 'o', .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "file of the page",
-     ATT_FLAG_AT(settings, output), .once = true},
+    {"output", .letter = 'o', .kind = ATT_FLAG_TEXT, .value = "FILE", .start = "report.html",
+     .help = "file of the page", ATT_FLAG_AT(settings, output), .once = true},
     {"title", .kind = ATT_FLAG_TEXT, .value = "TEXT", .help = "the page's heading", ATT_FLAG_AT(settings, title),
      .once = true},
     {"reference", .kind = ATT_FLAG_TEXT, .value = "RUN",
@@ -24,9 +24,7 @@ static const att_flag page_options[] = {
 static void page_defaults(att_context *context, void *values)
 {
     (void)context;
-    settings *s = values;
-    s->output = "report.html";
-    s->map_bytes = (int64_t)att_report_options_defaults().map_bytes;
+    ((settings *)values)->map_bytes = (int64_t)att_report_options_defaults().map_bytes;
 }
 
 static const att_flag_group page_group = {"Page", page_options, sizeof page_options / sizeof *page_options,

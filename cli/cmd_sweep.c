@@ -34,8 +34,8 @@ typedef struct job {
 } job;
 
 static const att_flag sweep_options[] = {
-    {"seeds", .kind = ATT_FLAG_TEXT, .value = "LIST", .help = "each setting is run once with each of these seeds",
-     ATT_FLAG_AT(settings, seeds)},
+    {"seeds", .kind = ATT_FLAG_TEXT, .value = "LIST", .start = "1,2,3",
+     .help = "each setting is run once with each of these seeds", ATT_FLAG_AT(settings, seeds)},
     {"vary", .kind = ATT_FLAG_TEXTS, .value = "FLAG=LIST",
      .help = "an option of attscope train and its values, separated by commas (\\, is a comma in a value; a space "
              "separates "
@@ -44,7 +44,7 @@ static const att_flag sweep_options[] = {
     {"set", .kind = ATT_FLAG_TEXTS, .value = "FLAG=VALUE",
      .help = "an option of attscope train for all runs; overrides the recipe", ATT_FLAG_AT(settings, set),
      .once = true},
-    {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .help = "parent folder of sweeps",
+    {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .start = "output/sweep", .help = "parent folder of sweeps",
      ATT_FLAG_AT(settings, output)},
     {"experiment", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "folder within --output; without it, the recipe's name", ATT_FLAG_AT(settings, experiment)},
@@ -55,11 +55,8 @@ static const att_flag sweep_options[] = {
 
 static void sweep_defaults(att_context *context, void *values)
 {
-    settings *s = values;
     (void)context;
-    s->seeds = "1,2,3";
-    s->output = "output/sweep";
-    s->lease = ATT_SWEEP_LEASE;
+    ((settings *)values)->lease = ATT_SWEEP_LEASE;
 }
 
 static const att_flag measure_options[] = {

@@ -5,8 +5,8 @@
 static const att_flag data_options[] = {
     {"data-dir", .alias = "data", .kind = ATT_FLAG_TEXT, .value = "DATA",
      .help = "the data set, if it is not an operand", ATT_FLAG_AT(cli_evaluation_data, data_dir)},
-    {"split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "train, validation or test, or tars in DATA",
-     ATT_FLAG_AT(cli_evaluation_data, split)},
+    {"split", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "validation",
+     .help = "train, validation or test, or tars in DATA", ATT_FLAG_AT(cli_evaluation_data, split)},
     {"class-map", .kind = ATT_FLAG_TEXT, .value = "FILE",
      .help = "file with one class per line, in the order of their numbers",
      ATT_FLAG_AT(cli_evaluation_data, class_map)},
@@ -32,7 +32,6 @@ static void data_defaults(att_context *context, void *values)
     (void)context;
     cli_evaluation_data *d = values;
     att_evaluate_options options = att_evaluate_options_defaults();
-    d->split = "validation";
     d->batch_size = options.batch_size;
     d->workers = options.workers;
     d->cache_bytes = (int64_t)att_dataset_options_defaults().cache_bytes;

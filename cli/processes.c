@@ -15,20 +15,14 @@ static const char *choose_mpi(int index)
 }
 
 static const att_flag rows[] = {
-    {"mpi", .kind = ATT_FLAG_TEXT, .value = "NAME",
+    {"mpi", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "auto",
      .help = "the MPI library that connects the processes; auto: that of the mpirun or srun that started them; none: "
              "each process works on its own",
      .choice = choose_mpi, ATT_FLAG_AT(cli_processes, mpi)},
 };
 
-static void set_defaults(att_context *context, void *values)
-{
-    (void)context;
-    ((cli_processes *)values)->mpi = "auto";
-}
-
-const att_flag_group cli_group_processes = {"Several processes", rows, sizeof rows / sizeof *rows,
-                                            .defaults = set_defaults};
+const att_flag_group cli_group_processes = {
+    .title = "Several processes", .rows = rows, .row_count = sizeof rows / sizeof *rows};
 
 bool cli_processes_follows(void)
 {

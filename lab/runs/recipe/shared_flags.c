@@ -269,28 +269,19 @@ static const att_flag engine_options[] = {
     {"threads", .kind = ATT_FLAG_INT, .value = "N",
      .help = "of the engine; 0: one per processor, or an equal share for each of several processes on a machine",
      ATT_FLAG_AT(att_recipe_engine, threads), .low = 0, .high = 1024},
-    {"backend", .kind = ATT_FLAG_TEXT, .value = "NAME",
+    {"backend", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "cpu",
      .help = "where to compute; cuda: an NVIDIA GPU; ref: the plain reference", .choice = choose_backend,
      ATT_FLAG_AT(att_recipe_engine, backend)},
     {"amp", .kind = ATT_FLAG_SWITCH, .help = "mixed precision: matrix products in bf16, weights and sums in f32",
      ATT_FLAG_AT(att_recipe_engine, amp)},
-    {"amp-dtype", .kind = ATT_FLAG_TEXT, .value = "NAME",
+    {"amp-dtype", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "bfloat16",
      .help = "data type of mixed precision; only bfloat16 is supported", .choice = choose_amp_dtype,
      ATT_FLAG_AT(att_recipe_engine, amp_dtype)},
     {"amp-force", .kind = ATT_FLAG_SWITCH, .help = "allow --amp without AVX-512: slower than f32",
      ATT_FLAG_AT(att_recipe_engine, amp_force)},
 };
 
-static void engine_defaults(att_context *context, void *values)
-{
-    (void)context;
-    att_recipe_engine *engine = values;
-    engine->backend = att_plan_options_defaults().backend;
-    engine->amp_dtype = choose_amp_dtype(0);
-}
-
-const att_flag_group att_recipe_engine_group = {"Engine", ROWS(engine_options), .defaults = engine_defaults,
-                                                .owner = "engine"};
+const att_flag_group att_recipe_engine_group = {"Engine", ROWS(engine_options), .owner = "engine"};
 
 att_status att_recipe_engine_check(att_context *context, const att_recipe_engine *engine)
 {

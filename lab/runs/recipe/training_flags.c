@@ -20,10 +20,10 @@
 static const att_flag data_options[] = {
     {"data-dir", .alias = "data", .kind = ATT_FLAG_TEXT, .value = "DATA",
      .help = "the data set, if it is not given as operand", ATT_FLAG_AT(att_recipe_data, data_dir)},
-    {"train-split", .kind = ATT_FLAG_TEXT, .value = "NAME",
+    {"train-split", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "train",
      .help = "split to train on, or tars in DATA: 'train-{000..146}.tar'", ATT_FLAG_AT(att_recipe_data, train_split)},
-    {"val-split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "split to evaluate on, or tars in DATA; '': none",
-     ATT_FLAG_AT(att_recipe_data, val_split), .empty = true},
+    {"val-split", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "validation",
+     .help = "split to evaluate on, or tars in DATA; '': none", ATT_FLAG_AT(att_recipe_data, val_split), .empty = true},
     {"class-map", .kind = ATT_FLAG_TEXT, .value = "FILE",
      .help = "one class per line; class numbers are line numbers from 0", ATT_FLAG_AT(att_recipe_data, class_map)},
     {"coarse-labels", .kind = ATT_FLAG_SWITCH, .help = "CIFAR-100: its 20 superclasses instead of its 100 classes",
@@ -35,10 +35,7 @@ static const att_flag data_options[] = {
 static void data_defaults(att_context *context, void *values)
 {
     (void)context;
-    att_recipe_data *data = values;
-    data->train_split = "train";
-    data->val_split = "validation";
-    data->cache_bytes = (int64_t)att_dataset_options_defaults().cache_bytes;
+    ((att_recipe_data *)values)->cache_bytes = (int64_t)att_dataset_options_defaults().cache_bytes;
 }
 
 GROUP(data_group, "Data", data, data_options, data_defaults);
@@ -77,7 +74,7 @@ static const att_flag image_options[] = {
     {"no-aug", .kind = ATT_FLAG_SWITCH,
      .help = "transform images as in evaluation: no random augmentation except mixing and repeats",
      ATT_FLAG_AT(att_recipe_images, no_aug)},
-    {"train-crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME",
+    {"train-crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "rrc",
      .help = "random resized crop, shift over black borders, DeiT III's simple random crop over reflected borders, or "
              "centre crop",
      .choice = choose_crop, ATT_FLAG_AT(att_recipe_images, crop_mode)},
@@ -87,11 +84,11 @@ static const att_flag image_options[] = {
      ATT_FLAG_AT(att_recipe_images, ratio), .low = 1e-3, .high = 1e3},
     {"pad", .kind = ATT_FLAG_INT, .value = "N", .help = "pad, src: most pixels of a shift",
      ATT_FLAG_AT(att_recipe_images, pad), .low = 0, .high = 16384},
-    {"hflip", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of a left-right flip",
+    {"hflip", .kind = ATT_FLAG_REAL, .value = "P", .start = "0.5", .help = "probability of a left-right flip",
      ATT_FLAG_AT(att_recipe_images, hflip), .low = 0, .high = 1},
     {"vflip", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of an upside-down flip",
      ATT_FLAG_AT(att_recipe_images, vflip), .low = 0, .high = 1},
-    {"color-jitter", .kind = ATT_FLAG_REAL, .value = "X",
+    {"color-jitter", .kind = ATT_FLAG_REAL, .value = "X", .start = "0.4",
      .help = "brightness, contrast and saturation by factors from 1 - X to 1 + X; not with --aa",
      ATT_FLAG_AT(att_recipe_images, color_jitter), .low = 0, .high = 10},
     {"aa", .kind = ATT_FLAG_TEXT, .value = "TEXT", .help = "RandAugment, described as by timm: rand-m9-mstd0.5-inc1",
@@ -101,9 +98,10 @@ static const att_flag image_options[] = {
      ATT_FLAG_AT(att_recipe_images, three_augment)},
     {"reprob", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of random erasing",
      ATT_FLAG_AT(att_recipe_images, reprob), .low = 0, .high = 1},
-    {"remode", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "what erased boxes hold: 0, one colour, or noise",
-     .choice = choose_remode, ATT_FLAG_AT(att_recipe_images, remode)},
-    {"recount", .kind = ATT_FLAG_INT, .value = "N", .help = "most boxes of an image",
+    {"remode", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "pixel",
+     .help = "what erased boxes hold: 0, one colour, or noise", .choice = choose_remode,
+     ATT_FLAG_AT(att_recipe_images, remode)},
+    {"recount", .kind = ATT_FLAG_INT, .value = "N", .start = "1", .help = "most boxes of an image",
      ATT_FLAG_AT(att_recipe_images, recount), .low = 1, .high = 100},
     {"train-interpolation", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "of resizing in training; default: as --interpolation", .choice = choose_train_interpolation,
@@ -115,16 +113,11 @@ static void image_defaults(att_context *context, void *values)
     (void)context;
     att_recipe_images *images = values;
     att_transform_options transform = att_transform_options_defaults(1, 1, 1);
-    images->crop_mode = "rrc";
     for (int i = 0; i < 2; i++) {
         images->scale[i] = transform.scale[i];
         images->ratio[i] = transform.ratio[i];
     }
     images->pad = transform.pad;
-    images->hflip = 0.5;
-    images->color_jitter = 0.4;
-    images->remode = "pixel";
-    images->recount = 1;
 }
 
 GROUP(image_group, "Augmentation", images, image_options, image_defaults);
@@ -293,19 +286,13 @@ static const att_flag file_options[] = {
      .help = "checkpoint to continue in its folder, with the args.yaml beside it; a run's folder: its last checkpoint; "
              "auto: the last checkpoint of the experiment",
      ATT_FLAG_AT(att_recipe_files, resume)},
-    {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .help = "folder of all runs",
+    {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .start = "output/train", .help = "folder of all runs",
      ATT_FLAG_AT(att_recipe_files, output)},
     {"experiment", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "the run's folder in there; default: date-time-model-size", ATT_FLAG_AT(att_recipe_files, experiment)},
 };
 
-static void file_defaults(att_context *context, void *values)
-{
-    (void)context;
-    ((att_recipe_files *)values)->output = "output/train";
-}
-
-GROUP(file_group, "Files", files, file_options, file_defaults);
+GROUP(file_group, "Files", files, file_options, NULL);
 
 /* --- instruments -------------------------------------------------------------------------------------------------- */
 
@@ -313,20 +300,13 @@ static const att_flag measure_options[] = {
     {"measure", .kind = ATT_FLAG_TEXT, .value = "LIST",
      .help = "instruments to measure with, separated by commas, or all; attscope measure --help describes them",
      .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(att_recipe_measure, with)},
-    {"measure-nodes", .kind = ATT_FLAG_TEXT, .value = "LIST",
+    {"measure-nodes", .kind = ATT_FLAG_TEXT, .value = "LIST", .start = "*",
      .help = "only nodes whose names match: names, which may contain * and ?, separated by commas, as in "
              "'blocks.0.attn,blocks.1*.attn'",
      ATT_FLAG_AT(att_recipe_measure, nodes)},
 };
 
-static void measure_defaults(att_context *context, void *values)
-{
-    (void)context;
-    att_recipe_measure *measure = values;
-    measure->nodes = "*";
-}
-
-GROUP(measure_group, "Instruments (weights stay the same to the bit)", measure, measure_options, measure_defaults);
+GROUP(measure_group, "Instruments (weights stay the same to the bit)", measure, measure_options, NULL);
 
 static const att_flag_use parts[] = {
     {&data_group, offsetof(att_recipe, data)},
