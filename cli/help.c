@@ -53,9 +53,12 @@ void cli_about_text(const att_flags *flags, const att_flag_place *place, char te
     const char *texts[ATT_MOST_REALS];
     int count = att_flag_format(place, att_flags_defaults(flags), numbers, texts);
     size_t length = (size_t)snprintf(text, CLI_ABOUT_TEXT, "%s", flag->help);
-    int choices = att_flag_choice_count(flag);
+    int choices = 0;
+    while (att_flag_choice(flag, choices))
+        choices++;
     for (int i = 0; i < choices && choices <= SHOWN_CHOICES && length < CLI_ABOUT_TEXT; i++)
-        length += (size_t)snprintf(text + length, CLI_ABOUT_TEXT - length, "%s %s", i ? "," : ":", flag->choice(i));
+        length +=
+            (size_t)snprintf(text + length, CLI_ABOUT_TEXT - length, "%s %s", i ? "," : ":", att_flag_choice(flag, i));
     bool shown = count > 0 && flag->kind != ATT_FLAG_SWITCH;
     for (int i = 0; shown && i < count && length < CLI_ABOUT_TEXT; i++)
         length += (size_t)snprintf(text + length, CLI_ABOUT_TEXT - length, "%s %s", i ? "" : " (default", texts[i]);

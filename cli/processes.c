@@ -8,17 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *choose_mpi(int index)
-{
-    static const char *const names[] = {"auto", "openmpi", "mpich", "none"};
-    return index < (int)(sizeof names / sizeof *names) ? names[index] : NULL;
-}
-
 static const att_flag rows[] = {
     {"mpi", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "auto",
      .help = "the MPI library that connects the processes; auto: that of the mpirun or srun that started them; none: "
              "each process works on its own",
-     .choice = choose_mpi, ATT_FLAG_AT(cli_processes, mpi)},
+     .choices = (const char *const[]){"auto", "openmpi", "mpich", "none", NULL}, ATT_FLAG_AT(cli_processes, mpi)},
 };
 
 const att_flag_group cli_group_processes = {

@@ -9,7 +9,7 @@
 page_value page_value_of(const att_flag *option)
 {
     static const char *const files[] = {"FILE", "DATA", "CHECKPOINT", "IMAGE"};
-    if (option->choice)
+    if (att_flag_choice(option, 0))
         return PAGE_CHOICE;
     if (option->value && strcmp(option->value, "FOLDER") == 0)
         return PAGE_FOLDER;

@@ -24,8 +24,8 @@ static void put_value(FILE *out, const att_flag *option)
     switch (page_value_of(option)) {
     case PAGE_CHOICE:
         fputc('(', out);
-        for (int i = 0; option->choice(i); i++)
-            fprintf(out, "%s%s", i ? " " : "", option->choice(i));
+        for (int i = 0; att_flag_choice(option, i); i++)
+            fprintf(out, "%s%s", i ? " " : "", att_flag_choice(option, i));
         fputc(')', out);
         break;
     case PAGE_FILE:

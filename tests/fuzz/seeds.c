@@ -294,8 +294,8 @@ static void put_option(const att_flag *flag, FILE *dictionary, FILE *seed)
 {
     fprintf(dictionary, "\"--%s\"\n", flag->name);
     fprintf(seed, "--%s\n1\n", flag->name);
-    for (int choice = 0; choice < att_flag_choice_count(flag) && choice < MOST_CHOICES; choice++)
-        fprintf(dictionary, "\"%s\"\n", flag->choice(choice));
+    for (int choice = 0; choice < MOST_CHOICES && att_flag_choice(flag, choice); choice++)
+        fprintf(dictionary, "\"%s\"\n", att_flag_choice(flag, choice));
 }
 
 /* Writes one seed for each group of flags. */

@@ -57,6 +57,7 @@ typedef struct att_flag {
     const char *value;                /* placeholder in help: "N", "FILE" */
     const char *start;                /* the default, as the flag takes it: "0.9 0.999"; NULL: 0, false, none */
     const char *help;                 /* NULL: internal flag, which help does not list */
+    const char *const *choices;       /* texts: the allowed values, NULL-terminated; NULL: see `choice` */
     const char *(*choice)(int index); /* texts: the allowed values, NULL past the last; NULL: any text */
     const char *(*choice_in)(const att_context *context, int index); /* texts: see att_option.choice_in */
     const char *member; /* of the struct, for messages; NULL: they name the flag only */
@@ -187,8 +188,8 @@ ATT_API att_flag_place att_flags_find(const att_flags *flags, const char *name);
 enum { ATT_FLAG_VALUE_BYTES = ATT_OPTION_TEXT_BYTES };
 ATT_API int att_flag_format(const att_flag_place *place, const void *values,
                             char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES], const char *texts[ATT_MOST_REALS]);
-/* The number of the row's choices. */
-ATT_API int att_flag_choice_count(const att_flag *flag);
+/* A choice of the row; NULL past the last, and if any text is allowed. */
+ATT_API const char *att_flag_choice(const att_flag *flag, int index);
 /* The most numbers that the flag takes; 0 for switches and texts. */
 ATT_API int att_flag_numbers(const att_flag *flag);
 /* Whether the row is a declared switch (ATT_FLAG_DECLARED): not given by default, and turned off by --no-name. */

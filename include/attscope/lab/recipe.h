@@ -144,8 +144,6 @@ ATT_API att_precision att_recipe_precision(const att_recipe_engine *engine);
  * each channel. */
 ATT_API att_status att_recipe_preprocess_apply(att_context *context, const att_recipe_preprocess *given,
                                                att_preprocess *preprocess);
-/* The choices of "interpolation"; NULL past the last. */
-ATT_API const char *att_choose_interpolation(int index);
 /* "all" and the instruments, for help and completion of lists of instruments; NULL past the last. */
 ATT_API const char *att_choose_instrument(int index);
 

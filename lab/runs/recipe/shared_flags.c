@@ -10,40 +10,9 @@
 
 /* --- choices ------------------------------------------------------------------------------------------------------ */
 
-static const char *choice_of(const char *const *names, int count, int index)
-{
-    return index < count ? names[index] : NULL;
-}
-
-static const char *choose_crop_mode(int index)
-{
-    static const char *const names[] = {"center", "squash", "border"};
-    return choice_of(names, 3, index);
-}
-
-const char *att_choose_interpolation(int index)
-{
-    static const char *const names[] = {"bicubic", "bilinear"};
-    return choice_of(names, 2, index);
-}
-
 const char *att_choose_instrument(int index)
 {
     return index == 0 ? "all" : index <= att_instrument_count(NULL) ? att_instrument_at(NULL, index - 1).name : NULL;
-}
-
-static const char *choose_backend(int index)
-{
-    static const char *const names[] = {"cpu", "cuda", "ref"};
-    return choice_of(names, 3, index);
-}
-
-/* float16 is listed because timm's files contain it even without mixed precision. att_recipe_engine_check() refuses it
- * with amp. */
-static const char *choose_amp_dtype(int index)
-{
-    static const char *const names[] = {"bfloat16", "float16"};
-    return choice_of(names, 2, index);
 }
 
 static const char step[] = "step";
@@ -228,9 +197,10 @@ static const att_flag preprocess_options[] = {
     {"crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "evaluation; center: keep the aspect ratio and cover the crop; squash: ignore it; border: fit the whole "
              "image in and fill up with the mean",
-     .choice = choose_crop_mode, ATT_FLAG_AT(att_recipe_preprocess, crop_mode)},
-    {"interpolation", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "of resizing", .choice = att_choose_interpolation,
-     ATT_FLAG_AT(att_recipe_preprocess, interpolation)},
+     .choices = (const char *const[]){"center", "squash", "border", NULL},
+     ATT_FLAG_AT(att_recipe_preprocess, crop_mode)},
+    {"interpolation", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "of resizing",
+     .choices = (const char *const[]){"bicubic", "bilinear", NULL}, ATT_FLAG_AT(att_recipe_preprocess, interpolation)},
 };
 
 static att_status take_channels(att_context *context, const char *name, const att_reals *reals, int channels,
@@ -265,18 +235,22 @@ const att_flag_group att_recipe_preprocess_group = {"Preprocessing (default: the
 
 /* --- engine ------------------------------------------------------------------------------------------------------- */
 
+static const char bfloat16[] = "bfloat16";
+
+/* float16 is listed because timm's files contain it even without mixed precision. att_recipe_engine_check() refuses it
+ * with amp. */
 static const att_flag engine_options[] = {
     {"threads", .kind = ATT_FLAG_INT, .value = "N",
      .help = "of the engine; 0: one per processor, or an equal share for each of several processes on a machine",
      ATT_FLAG_AT(att_recipe_engine, threads), .low = 0, .high = 1024},
     {"backend", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "cpu",
-     .help = "where to compute; cuda: an NVIDIA GPU; ref: the plain reference", .choice = choose_backend,
-     ATT_FLAG_AT(att_recipe_engine, backend)},
+     .help = "where to compute; cuda: an NVIDIA GPU; ref: the plain reference",
+     .choices = (const char *const[]){"cpu", "cuda", "ref", NULL}, ATT_FLAG_AT(att_recipe_engine, backend)},
     {"amp", .kind = ATT_FLAG_SWITCH, .help = "mixed precision: matrix products in bf16, weights and sums in f32",
      ATT_FLAG_AT(att_recipe_engine, amp)},
-    {"amp-dtype", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "bfloat16",
-     .help = "data type of mixed precision; only bfloat16 is supported", .choice = choose_amp_dtype,
-     ATT_FLAG_AT(att_recipe_engine, amp_dtype)},
+    {"amp-dtype", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = bfloat16,
+     .help = "data type of mixed precision; only bfloat16 is supported",
+     .choices = (const char *const[]){bfloat16, "float16", NULL}, ATT_FLAG_AT(att_recipe_engine, amp_dtype)},
     {"amp-force", .kind = ATT_FLAG_SWITCH, .help = "allow --amp without AVX-512: slower than f32",
      ATT_FLAG_AT(att_recipe_engine, amp_force)},
 };
@@ -285,10 +259,9 @@ const att_flag_group att_recipe_engine_group = {"Engine", ROWS(engine_options), 
 
 att_status att_recipe_engine_check(att_context *context, const att_recipe_engine *engine)
 {
-    const char *only = choose_amp_dtype(0);
-    if (engine->amp && strcmp(engine->amp_dtype, only) != 0)
-        return att_fail(context, ATT_ERR_ARGUMENT, "--amp computes in %s only, not in %s; use --amp-dtype %s", only,
-                        engine->amp_dtype, only);
+    if (engine->amp && strcmp(engine->amp_dtype, bfloat16) != 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "--amp computes in %s only, not in %s; use --amp-dtype %s", bfloat16,
+                        engine->amp_dtype, bfloat16);
     if (engine->amp_force && !engine->amp)
         return att_fail(context, ATT_ERR_ARGUMENT, "--amp-force has no effect without --amp; give both or none");
     if (!engine->amp || engine->amp_force || strcmp(engine->backend, "cpu") != 0 ||

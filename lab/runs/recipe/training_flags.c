@@ -53,23 +53,6 @@ att_dataset_options att_recipe_dataset_options(const att_recipe_data *data, cons
 
 /* --- images of the training --------------------------------------------------------------------------------------- */
 
-static const char *choose_crop(int index)
-{
-    static const char *const names[] = {"rrc", "pad", "src", "center"};
-    return index < 4 ? names[index] : NULL;
-}
-
-static const char *choose_train_interpolation(int index)
-{
-    return index == 0 ? "random" : att_choose_interpolation(index - 1);
-}
-
-static const char *choose_remode(int index)
-{
-    static const char *const names[] = {"const", "rand", "pixel"};
-    return index < 3 ? names[index] : NULL;
-}
-
 static const att_flag image_options[] = {
     {"no-aug", .kind = ATT_FLAG_SWITCH,
      .help = "transform images as in evaluation: no random augmentation except mixing and repeats",
@@ -77,7 +60,7 @@ static const att_flag image_options[] = {
     {"train-crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "rrc",
      .help = "random resized crop, shift over black borders, DeiT III's simple random crop over reflected borders, or "
              "centre crop",
-     .choice = choose_crop, ATT_FLAG_AT(att_recipe_images, crop_mode)},
+     .choices = (const char *const[]){"rrc", "pad", "src", "center", NULL}, ATT_FLAG_AT(att_recipe_images, crop_mode)},
     {"scale", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "rrc: area of the crop",
      ATT_FLAG_AT(att_recipe_images, scale), .low = 1e-6, .high = 1},
     {"ratio", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "rrc: width over height",
@@ -99,12 +82,13 @@ static const att_flag image_options[] = {
     {"reprob", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of random erasing",
      ATT_FLAG_AT(att_recipe_images, reprob), .low = 0, .high = 1},
     {"remode", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "pixel",
-     .help = "what erased boxes hold: 0, one colour, or noise", .choice = choose_remode,
-     ATT_FLAG_AT(att_recipe_images, remode)},
+     .help = "what erased boxes hold: 0, one colour, or noise",
+     .choices = (const char *const[]){"const", "rand", "pixel", NULL}, ATT_FLAG_AT(att_recipe_images, remode)},
     {"recount", .kind = ATT_FLAG_INT, .value = "N", .start = "1", .help = "most boxes of an image",
      ATT_FLAG_AT(att_recipe_images, recount), .low = 1, .high = 100},
     {"train-interpolation", .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help = "of resizing in training; default: as --interpolation", .choice = choose_train_interpolation,
+     .help = "of resizing in training; default: as --interpolation",
+     .choices = (const char *const[]){"random", "bicubic", "bilinear", NULL},
      ATT_FLAG_AT(att_recipe_images, interpolation)},
 };
 

@@ -206,12 +206,14 @@ int att_flag_numbers(const att_flag *flag)
                                                 : !att_flag_is_text(flag) && !att_flag_is_truth(flag);
 }
 
-int att_flag_choice_count(const att_flag *flag)
+const char *att_flag_choice(const att_flag *flag, int index)
 {
-    int count = 0;
-    while (flag->choice && flag->choice(count))
-        count++;
-    return count;
+    const char *const *choice = flag->choices;
+    if (!choice)
+        return flag->choice ? flag->choice(index) : NULL;
+    while (*choice && index-- > 0)
+        choice++;
+    return *choice;
 }
 
 bool att_flag_is_called(const char *a, const char *b)

@@ -235,13 +235,13 @@ static int store(const att_named_flag *named, const char *const *texts, int coun
 
 static const char *choice_at(const att_context *context, const att_flag *flag, int index)
 {
-    return flag->choice_in ? flag->choice_in(context, index) : flag->choice(index);
+    return flag->choice_in ? flag->choice_in(context, index) : att_flag_choice(flag, index);
 }
 
 static int count_choices(const att_context *context, const att_flag *flag)
 {
     int count = 0;
-    while (flag->choice && choice_at(context, flag, count))
+    while (choice_at(context, flag, count))
         count++;
     return count;
 }

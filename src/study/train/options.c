@@ -11,13 +11,8 @@
 
 /* --- the settings ------------------------------------------------------------------------------------------------- */
 
-static const char *const mix_modes[] = {[ATT_MIX_BATCH] = "batch", [ATT_MIX_PAIR] = "pair", [ATT_MIX_ELEM] = "elem"};
-enum { MIX_MODES = sizeof mix_modes / sizeof *mix_modes };
-
-static const char *choose_mixup_mode(int index)
-{
-    return index < MIX_MODES ? mix_modes[index] : NULL;
-}
+static const char *const mix_modes[] = {
+    [ATT_MIX_BATCH] = "batch", [ATT_MIX_PAIR] = "pair", [ATT_MIX_ELEM] = "elem", NULL};
 
 #define AT(member) ATT_FLAG_AT(att_train_options, member)
 static const att_flag repeat_options[] = {
@@ -59,12 +54,6 @@ static const char *choose_metric(int index)
     return NULL;
 }
 
-static const char *choose_decayed(int index)
-{
-    static const char *const names[] = {"weights", "all"};
-    return index < 2 ? names[index] : NULL;
-}
-
 /* The two betas lie side by side. */
 #define BETAS .member = "beta1, beta2", .offset = offsetof(att_train_options, beta1), .size = 2 * sizeof(double)
 static_assert(offsetof(att_train_options, beta2) == offsetof(att_train_options, beta1) + sizeof(double),
@@ -89,7 +78,7 @@ static const att_flag recipe_options[] = {
      .low = 0, .high = 1e3},
     {"weight-decay-on", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "weights",
      .help = "weights: not on norms, biases, position and class token; all: on every parameter",
-     .choice = choose_decayed, AT(weight_decay_on)},
+     .choices = (const char *const[]){"weights", "all", NULL}, AT(weight_decay_on)},
     {"layer-decay", .kind = ATT_FLAG_REAL, .value = "X",
      .help = "factor by which the learning rate falls from one layer to the one below it", AT(layer_decay), .low = 0,
      .high = 1, .open = true},
@@ -137,7 +126,7 @@ static const att_flag mix_options[] = {
     {"mixup-switch-prob", .kind = ATT_FLAG_REAL, .value = "P", .start = "0.5",
      .help = "probability of CutMix if both are on", AT(mixup_switch_prob), .low = 0, .high = 1},
     {"mixup-mode", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "batch",
-     .help = "which images share one random draw", .choice = choose_mixup_mode, AT(mixup_mode)},
+     .help = "which images share one random draw", .choices = mix_modes, AT(mixup_mode)},
     {"mixup-off-epoch", .kind = ATT_FLAG_INT, .value = "N", .help = "epoch from which nothing is mixed; 0: none",
      AT(mixup_off_epoch), .low = 0, .high = 1e6},
     {"cutmix-minmax", .kind = ATT_FLAG_PAIR, .value = "X X",
@@ -248,7 +237,7 @@ bool att_train_mixes(const att_train_options *options)
 static int find_mix_mode(const char *name)
 {
     int mode = 0;
-    while (mode < MIX_MODES && strcmp(name, mix_modes[mode]) != 0)
+    while (strcmp(name, mix_modes[mode]) != 0)
         mode++;
     return mode;
 }

@@ -38,12 +38,6 @@ typedef struct fixture {
     char path[64];
 } fixture;
 
-static const char *choose_name(int index)
-{
-    static const char *const names[] = {"alpha", "beta"};
-    return index < 2 ? names[index] : NULL;
-}
-
 static const att_flag rows[] = {
     {"range", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "", ATT_FLAG_AT(settings, range), .high = 1, .open = true},
     {"steps", .kind = ATT_FLAG_INTS, .value = "N...", .help = "", ATT_FLAG_AT(settings, steps),
@@ -57,8 +51,8 @@ static const att_flag rows[] = {
      ATT_FLAG_AT(settings, rate), .low = 0, .high = 1},
     {"betas", .kind = ATT_FLAG_REALS, .value = "X X", .start = "0.9 0.999", .help = "", ATT_FLAG_AT(settings, betas),
      .most = 2},
-    {"name", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "alpha", .help = "", .choice = choose_name,
-     ATT_FLAG_AT(settings, name)},
+    {"name", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "alpha", .help = "",
+     .choices = (const char *const[]){"alpha", "beta", NULL}, ATT_FLAG_AT(settings, name)},
     {"file", .kind = ATT_FLAG_TEXT, .value = "FILE", .help = "", ATT_FLAG_AT(settings, file), .once = true},
     {"more", .kind = ATT_FLAG_TEXTS, .value = "TEXT", .help = "", ATT_FLAG_AT(settings, more), .once = true},
 };
