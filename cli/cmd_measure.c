@@ -47,11 +47,9 @@ typedef struct job {
 
 static const att_flag instrument_options[] = {
     {"with", .kind = ATT_FLAG_TEXT, .value = "LIST", .start = "all",
-     .help = "instruments, separated by commas, with options after a colon; all: all instruments except those that "
-             "multiply the cost of a run or show more detail (density, jacobian_spectral, entropy_step, "
-             "score_gradient, sai, tns_classes, stiff_surface, stiffness_index, skip_block, block_pruning, rank, "
-             "collapse, paths, path_samples, head_chains, rollout, flow); -NAME: without this one; only -NAME: all "
-             "others",
+     .help = "instruments, separated by commas, with options after a colon; all: all instruments except those above "
+             "with \"only if named\", which multiply the cost of a run or show more detail; -NAME: without this one; "
+             "only -NAME: all others",
      .choice = att_choose_instrument, .advisory = true, .empty = true, ATT_FLAG_AT(instruments, with)},
     {"nodes", .kind = ATT_FLAG_TEXT, .value = "LIST", .start = "*",
      .help = "only nodes whose names match: names, which may contain * and ?, separated by commas, such as "

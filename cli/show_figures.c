@@ -18,13 +18,13 @@ void cli_figures_explain(FILE *out)
     fputs("\nWhat the instruments measure:\n", out);
     for (int i = 0; i < att_instrument_count(NULL); i++) {
         att_instrument_info info = att_instrument_at(NULL, i);
-        explain_line(out, NAMES_INDENT, info.name, info.summary);
+        char text[CLI_ABOUT_TEXT];
+        snprintf(text, sizeof text, "%s%s", info.summary, info.costly ? "; only if named" : "");
+        explain_line(out, NAMES_INDENT, info.name, text);
         explain_line(out, NAMES_INDENT, "", info.formula);
         explain_line(out, NAMES_INDENT, "", info.source);
-        for (int o = 0; o < info.option_count; o++) {
-            char text[CLI_ABOUT_TEXT];
+        for (int o = 0; o < info.option_count; o++)
             explain_line(out, NAMES_INDENT, "", cli_detail_text(&info.options[o], text));
-        }
     }
 }
 

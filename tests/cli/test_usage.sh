@@ -25,7 +25,7 @@ usage '--cutmix-minmax: "0.5" is not two numbers from 0 to 1' train data --model
 usage '--cutmix-minmax 0.9 0.1: the first number, the lower limit, is above the second' train data --cutmix-minmax 0.9 0.1
 usage '--scale: "0 0" is not two numbers from 1e-06 to 1' train data --scale 0 0
 usage '--scale 0.5 0.2: the first number, the lower limit, is above the second' train data --scale 0.5 0.2
-usage '--ratio: "1" is not two numbers from 0.001 to 1000' train data --ratio 1
+usage '--ratio: "1" is not two numbers from 0.001 to 100' train data --ratio 1
 usage '--opt-betas: "0.9" is not two numbers from 0 to 0.999999' train data --opt-betas 0.9
 usage '--modules: "" is not a text of 1 to 255 bytes' train data --modules ''
 usage 'in_chans must be 1 or 3, not 2' train data --model resnet20 --in-chans 2

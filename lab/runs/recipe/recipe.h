@@ -12,6 +12,9 @@ const att_option *att_declared_find(const char *key);
 const char *att_choose_model(int index);
 /* Increments *count. Appends the row if `rows` has fewer than `most` rows. */
 void att_put_row(const att_flag *row, att_flag *rows, int most, int *count);
+/* Appends rows of the options of all families, each key once, in the families' order: of those that only training
+ * reads, or of the others. offset: of the att_option_values in the group's struct. */
+void att_put_option_rows(bool training, size_t offset, att_flag *rows, int most, int *count);
 
 /* --- applying a recipe -------------------------------------------------------------------------------------------- */
 

@@ -78,22 +78,26 @@ const att_option *att_declared_find(const char *key)
     return NULL;
 }
 
-/* Puts rows after the first `made`; returns the number of all rows. The options of all families, each key once, in the
- * families' order. Options that only training reads have rows in training_flags.c. */
-static int put_options(att_flag *rows, int most, int made)
+void att_put_option_rows(bool training, size_t offset, att_flag *rows, int most, int *count)
 {
-    enum { NAMED = sizeof named_options / sizeof *named_options };
-    const size_t offset = offsetof(att_recipe_network, options);
     for (int f = 0; f < att_model_family_count(); f++) {
         att_family_info family = att_model_family_at(f);
         for (int i = 0; i < family.option_count; i++) {
             const att_option *option = &family.options[i];
-            if (option->training || option->internal || att_declared_find(option->key) != option)
+            if (option->training != training || option->internal || att_declared_find(option->key) != option)
                 continue;
             att_flag row = att_flag_of_option(option, offset);
-            att_put_row(&row, rows, most, &made);
+            att_put_row(&row, rows, most, count);
         }
     }
+}
+
+/* Puts rows after the first `made`; returns the number of all rows. Options that only training reads have rows in
+ * training_flags.c. */
+static int put_options(att_flag *rows, int most, int made)
+{
+    enum { NAMED = sizeof named_options / sizeof *named_options };
+    att_put_option_rows(false, offsetof(att_recipe_network, options), rows, most, &made);
     for (int i = 1; i < NAMED; i++)
         att_put_row(&named_options[i], rows, most, &made);
     return made;

@@ -64,7 +64,7 @@ static const att_flag image_options[] = {
     {"scale", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "rrc: area of the crop",
      ATT_FLAG_AT(att_recipe_images, scale), .low = 1e-6, .high = 1},
     {"ratio", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "rrc: width over height",
-     ATT_FLAG_AT(att_recipe_images, ratio), .low = 1e-3, .high = 1e3},
+     ATT_FLAG_AT(att_recipe_images, ratio), .low = 1e-3, .high = 100},
     {"pad", .kind = ATT_FLAG_INT, .value = "N", .help = "pad, src: most pixels of a shift",
      ATT_FLAG_AT(att_recipe_images, pad), .low = 0, .high = 16384},
     {"hflip", .kind = ATT_FLAG_REAL, .value = "P", .start = "0.5", .help = "probability of a left-right flip",
@@ -162,23 +162,14 @@ static const char *task_key(const void *user, int index)
     return NULL;
 }
 
-static bool is_declared(const att_context *context, const char *key)
-{
-    const char *declared;
-    for (int i = 0; (declared = task_key(context, i)); i++)
-        if (strcmp(declared, key) == 0)
-            return true;
-    return false;
-}
-
 att_status att_recipe_check_keys(att_context *context, const att_option_values *task)
 {
-    int count = 0;
-    while (task_key(context, count))
-        count++;
     for (int i = 0; i < task->count; i++) {
-        const char *key = task->items[i].key;
-        if (is_declared(context, key))
+        const char *key = task->items[i].key, *declared;
+        int count = 0;
+        while ((declared = task_key(context, count)) && strcmp(declared, key) != 0)
+            count++;
+        if (declared)
             continue;
         const char *nearest = att_text_nearest(key, task_key, context, count);
         return att_fail(context, ATT_ERR_ARGUMENT, "task: no task has an option \"%s\"%s%s%s", key,
@@ -227,21 +218,11 @@ void att_recipe_take_task(att_recipe *recipe, const att_task_info *task)
         recipe->train.eval_metric = task->metrics[task->best].name;
 }
 
-/* The options of all families that only training reads, each key once. */
 static int make_regular_rows(att_context *context, att_flag *rows, int most)
 {
     int made = 0;
     (void)context;
-    for (int f = 0; f < att_model_family_count(); f++) {
-        const att_family_info family = att_model_family_at(f);
-        for (int i = 0; i < family.option_count; i++) {
-            const att_option *option = &family.options[i];
-            if (!option->training || att_declared_find(option->key) != option)
-                continue;
-            att_flag row = att_flag_of_option(option, 0);
-            att_put_row(&row, rows, most, &made);
-        }
-    }
+    att_put_option_rows(true, 0, rows, most, &made);
     return made;
 }
 
