@@ -12,9 +12,9 @@ static inline void fuzz_complete(const att_option_values *said)
 {
     for (int i = 0; i < att_family_count(); i++) {
         const att_family *family = att_family_at(i);
-        att_option_values options = *said, own = att_options_none();
+        att_option_values options = *said, own;
         att_preprocess preprocess;
-        family->defaults(0, said, &own, &preprocess);
+        att_variant_defaults(&(att_variant){.family = family}, said, &own, &preprocess);
         att_options_fill(&options, &own);
         if (att_family_check(fuzz_context(), family, &options) == ATT_OK)
             (void)att_family_complete(fuzz_context(), family, &options);

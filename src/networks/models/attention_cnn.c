@@ -16,6 +16,7 @@
 #include "networks/models/checkpoint.h"
 #include "networks/models/foreign_tensors.h"
 #include "networks/models/patches.h"
+#include "networks/models/variants.h"
 
 static const double NORM_EPS = 1e-12;
 
@@ -34,23 +35,20 @@ static const char *encoding_name(int index)
 
 /* --- variants ---------------------------------------------------------------------------------------------------- */
 
-static const struct attention_cnn_variant {
-    const char *name, *encoding;
-    int heads;
-} variants[] = {
-    {"attention_cnn_isotropic", ISOTROPIC, 9},     {"attention_cnn_isotropic_many", ISOTROPIC, 16},
-    {"attention_cnn_quadratic", QUADRATIC, 9},     {"attention_cnn_learned", LEARNED, 9},
-    {"attention_cnn_content", LEARNED_CONTENT, 9},
-};
-enum { IMG_SIZE = 32 };
+static const char CORDONNIER[] = "self-attention as convolution (Cordonnier et al., ICLR 2020)";
 
-static att_model_info attention_cnn_info(int index)
-{
-    return (att_model_info){.name = variants[index].name,
-                            .summary = "self-attention as convolution (Cordonnier et al., ICLR 2020)",
-                            .height = IMG_SIZE,
-                            .width = IMG_SIZE};
-}
+static const att_variant_row variant_rows[] = {
+    {"attention_cnn_isotropic", CORDONNIER, 32, 10, 1, "encoding=" ISOTROPIC},
+    {"attention_cnn_isotropic_many", CORDONNIER, 32, 10, 1, "num_heads=16 encoding=" ISOTROPIC},
+    {"attention_cnn_quadratic", CORDONNIER, 32, 10, 1, "encoding=" QUADRATIC},
+    {"attention_cnn_learned", CORDONNIER, 32, 10, 1, "encoding=" LEARNED},
+    {"attention_cnn_content", CORDONNIER, 32, 10, 1, "encoding=" LEARNED_CONTENT},
+};
+static const att_variants variants = {.rows = variant_rows,
+                                      .count = sizeof variant_rows / sizeof *variant_rows,
+                                      .shared = ATT_CIFAR
+                                      "patch_size=2 embed_dim=400 depth=6 num_heads=9 mlp_ratio=1.28 global_pool=avg "
+                                      "proj_drop_rate=0.1 attn_drop_rate=0"};
 
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
@@ -94,37 +92,6 @@ static const att_option option_rows[] = {
 ATT_ASSERT_SETTINGS_FIT(attention_cnn_options);
 static const att_option_table table = {option_rows, sizeof option_rows / sizeof *option_rows,
                                        sizeof(attention_cnn_options)};
-
-static void attention_cnn_defaults(int index, const att_option_values *given, att_option_values *options,
-                                   att_preprocess *preprocess)
-{
-    (void)given;
-    attention_cnn_options o;
-    att_options_clear(&table, &o);
-    o.img_size[0] = o.img_size[1] = IMG_SIZE;
-    o.in_chans = 3;
-    o.num_classes = 10;
-    o.drop_rate = o.drop_path_rate = 0;
-    o.proj_drop_rate = 0.1;
-    o.attn_drop_rate = 0;
-    o.patch_size[0] = o.patch_size[1] = 2;
-    o.embed_dim = 400;
-    o.depth = 6;
-    o.num_heads = variants[index].heads;
-    o.mlp_ratio = 512.0 / 400;
-    snprintf(o.modules, sizeof o.modules, "none");
-    snprintf(o.encoding, sizeof o.encoding, "%s", variants[index].encoding);
-    snprintf(o.global_pool, sizeof o.global_pool, "avg");
-    att_options_write(&table, &o, options);
-    *preprocess = (att_preprocess){.height = IMG_SIZE,
-                                   .width = IMG_SIZE,
-                                   .in_chans = 3,
-                                   .mean = {0.4914, 0.4822, 0.4465},
-                                   .std = {0.2023, 0.1994, 0.2010},
-                                   .crop_pct = 1,
-                                   .crop_mode = "center",
-                                   .interpolation = "bilinear"};
-}
 
 static bool is(const attention_cnn_options *o, const char *encoding)
 {
@@ -504,9 +471,7 @@ const att_family att_family_attention_cnn = {
     .signatures = {SIGNATURE},
     .options = &table,
     .classifier = attention_cnn_classifier,
-    .variant_count = sizeof variants / sizeof *variants,
-    .variant = attention_cnn_info,
-    .defaults = attention_cnn_defaults,
+    .variants = &variants,
     .complete = attention_cnn_complete,
     .build = attention_cnn_build,
     .foreign = attention_cnn_foreign,

@@ -60,8 +60,10 @@ att_status att_config_read_metadata(att_context *context, const char *what, cons
 /* As att_model_resolve(), for names in files written by other programs. Also ERR_UNSUPPORTED for a network that
  * attscope lacks, ignoring case and surrounding blanks, and for an unknown tag of a known network. */
 att_status att_config_resolve(att_context *context, const char *text, att_network_name *name);
-/* Parses the settings of a pretrained tag, "key=value key=value"; values of channels are joined by commas. */
-att_status att_config_read_tag(att_context *context, const char *values, size_t length, att_config *config);
+/* Reads settings of a pretrained tag or a named network, "key=value key=value"; values of channels are joined by
+ * commas. Sets those that the config lacks. table: options of the network's family. Errors: ERR_INTERNAL. */
+att_status att_config_read_settings(att_context *context, const att_option_table *table, const char *settings,
+                                    size_t length, att_config *config);
 
 /* Returns whether `own` has all options of `found` (from the tensors) with the same values. Options in which any
  * variant may differ (att_option.not_compared) are not compared. */

@@ -94,18 +94,6 @@ ATT_ASSERT_SETTINGS_FIT(att_eva_options);
 static const att_option_table eva_table = {eva_options, sizeof eva_options / sizeof *eva_options,
                                            sizeof(att_eva_options)};
 
-static void eva_defaults(int index, const att_option_values *given, att_option_values *options,
-                         att_preprocess *preprocess)
-{
-    (void)given;
-    att_eva_options o;
-    att_options_clear(&eva_table, &o);
-    att_eva_describe(index, &o, preprocess);
-    o.drop_rate = o.drop_path_rate = o.attn_drop_rate = 0;
-    snprintf(o.modules, sizeof o.modules, "none");
-    att_options_write(&eva_table, &o, options);
-}
-
 /* --- arguments of timm's constructor ------------------------------------------------------------------------------ */
 
 /* Tensors show the kind of the MLP. */
@@ -256,9 +244,7 @@ const att_family att_family_eva = {
     .hooks = ATT_TOKEN_HOOK_SET,
     .accepted_arguments = eva_arguments,
     .classifier = eva_classifier,
-    .variant_count = ATT_EVA_VARIANTS,
-    .variant = att_eva_info,
-    .defaults = eva_defaults,
+    .variants = &att_eva_variants,
     .complete = eva_complete,
     .build = att_eva_build,
     .foreign = att_eva_foreign,

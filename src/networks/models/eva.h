@@ -33,11 +33,7 @@ typedef struct att_eva_options {
 #define ATT_EVA_BLOCK "Block"
 #define ATT_EVA_POST_NORM "ResPostBlock"
 
-/* The named networks. */
-enum { ATT_EVA_VARIANTS = 60 };
-att_model_info att_eva_info(int index);
-/* Sets the options that differ between the named networks, and the preprocessing. */
-void att_eva_describe(int index, att_eva_options *options, att_preprocess *preprocess);
+extern const att_variants att_eva_variants;
 
 /* att_family.build */
 void att_eva_build(att_graph *graph, const void *options, att_features *features);

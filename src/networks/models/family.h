@@ -24,6 +24,30 @@ typedef struct att_accepted_argument {
     const char *key, *value;
 } att_accepted_argument;
 
+/* A named network. */
+typedef struct att_variant_row {
+    const char *name, *summary;
+    int img_size, num_classes; /* num_classes 0: no head */
+    double crop_pct;
+    /* Options and preprocessing, "embed_dim=192 mean=0.5,0.5,0.5 ", as in models/timm/tags.txt. Of a key that stands
+     * twice, the first value counts. */
+    const char *settings;
+} att_variant_row;
+
+/* The named networks of a family. */
+typedef struct att_variants {
+    const att_variant_row *rows;
+    int count;
+    /* Settings of all of them that `settings` of a row does not give. Options that follow from others (fc_norm, layers,
+     * ...) may stay unset; complete() sets them. */
+    const char *shared;
+    /* If the caller gives the option `key` the value `value`, which the named network does not have, `settings` replace
+     * those of the network: it then has other images. key NULL: there is no such option. */
+    struct {
+        const char *key, *value, *settings;
+    } images_by;
+} att_variants;
+
 /* The options of a file's network by source, before options that no source gives are taken from the named variant. */
 typedef struct att_option_sources {
     const char *path, *name; /* names of the file and of the network, for messages */
@@ -51,12 +75,7 @@ typedef struct att_family {
     att_hooks hooks;                                 /* places for modules; the option "modules" chooses among them */
     const att_accepted_argument *accepted_arguments; /* the last has a NULL key */
     att_classifier_form (*classifier)(const void *options); /* used if the task's head is a classifier */
-    int variant_count;
-    /* Returns name, summary and image sides of a variant. */
-    att_model_info (*variant)(int index);
-    /* Sets every option of variant `index`. Options that follow from others (fc_norm, layers, ...) may stay unset;
-     * complete() sets them. given: options known to differ from the variant, which may imply another preprocessing. */
-    void (*defaults)(int index, const att_option_values *given, att_option_values *options, att_preprocess *preprocess);
+    const att_variants *variants;
     /* Sets the options that follow from others, and checks that all options are compatible. */
     att_status (*complete)(att_context *context, void *options);
     /* Adds the input ATT_IMAGE and the network without the head, and returns the features that heads read. */
@@ -241,8 +260,8 @@ int att_variant_count(void);
 att_variant att_variant_at(int index);
 /* Finds the variant of a name. `text` and errors: as for att_model_resolve(). */
 att_status att_variant_find(att_context *context, const char *text, att_variant *variant);
-/* Returns the variant's options (att_family.defaults) and preprocessing, with the settings of the pretrained tag
- * applied. given: see att_family.defaults; NULL: none. */
+/* Returns the variant's options and preprocessing, with the settings of the pretrained tag applied. given: options
+ * known to differ from the variant, which may imply other images (att_variants.images_by); NULL: none. */
 void att_variant_defaults(const att_variant *variant, const att_option_values *given, att_option_values *options,
                           att_preprocess *preprocess);
 

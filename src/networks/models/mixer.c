@@ -13,27 +13,25 @@
 #include "networks/models/family.h"
 #include "networks/models/foreign_tensors.h"
 #include "networks/models/patches.h"
+#include "networks/models/variants.h"
 
 static const double NORM_EPS = 1e-6;
 
 /* --- variants ---------------------------------------------------------------------------------------------------- */
 
-static const struct mixer_variant {
-    const char *name;
-    int patch_size, embed_dim, depth;
-} variants[] = {
-    {"mixer_s32_224", 32, 512, 8},  {"mixer_s16_224", 16, 512, 8},   {"mixer_b32_224", 32, 768, 12},
-    {"mixer_b16_224", 16, 768, 12}, {"mixer_l32_224", 32, 1024, 24}, {"mixer_l16_224", 16, 1024, 24},
-};
-enum { IMG_SIZE = 224 };
+static const char MIXER[] = "MLP-Mixer (Tolstikhin et al., NeurIPS 2021)";
 
-static att_model_info mixer_info(int index)
-{
-    return (att_model_info){.name = variants[index].name,
-                            .summary = "MLP-Mixer (Tolstikhin et al., NeurIPS 2021)",
-                            .height = IMG_SIZE,
-                            .width = IMG_SIZE};
-}
+static const att_variant_row variant_rows[] = {
+    {"mixer_s32_224", MIXER, 224, 1000, 0.875, "patch_size=32 embed_dim=512 depth=8"},
+    {"mixer_s16_224", MIXER, 224, 1000, 0.875, "patch_size=16 embed_dim=512 depth=8"},
+    {"mixer_b32_224", MIXER, 224, 1000, 0.875, "patch_size=32 embed_dim=768 depth=12"},
+    {"mixer_b16_224", MIXER, 224, 1000, 0.875, "patch_size=16 embed_dim=768 depth=12"},
+    {"mixer_l32_224", MIXER, 224, 1000, 0.875, "patch_size=32 embed_dim=1024 depth=24"},
+    {"mixer_l16_224", MIXER, 224, 1000, 0.875, "patch_size=16 embed_dim=1024 depth=24"},
+};
+static const att_variants variants = {.rows = variant_rows,
+                                      .count = sizeof variant_rows / sizeof *variant_rows,
+                                      .shared = ATT_HALF "mlp_ratio=4 token_mlp_ratio=0.5 global_pool=avg"};
 
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
@@ -68,35 +66,6 @@ static const att_option rows[] = {
 };
 ATT_ASSERT_SETTINGS_FIT(mixer_options);
 static const att_option_table table = {rows, sizeof rows / sizeof *rows, sizeof(mixer_options)};
-
-static void mixer_defaults(int index, const att_option_values *given, att_option_values *options,
-                           att_preprocess *preprocess)
-{
-    (void)given;
-    const struct mixer_variant *variant = &variants[index];
-    mixer_options o;
-    att_options_clear(&table, &o);
-    o.img_size[0] = o.img_size[1] = IMG_SIZE;
-    o.in_chans = 3;
-    o.num_classes = 1000;
-    o.drop_rate = o.drop_path_rate = 0;
-    o.patch_size[0] = o.patch_size[1] = variant->patch_size;
-    o.embed_dim = variant->embed_dim;
-    o.depth = variant->depth;
-    o.mlp_ratio = 4;
-    o.token_mlp_ratio = 0.5;
-    snprintf(o.modules, sizeof o.modules, "none");
-    snprintf(o.global_pool, sizeof o.global_pool, "avg");
-    att_options_write(&table, &o, options);
-    *preprocess = (att_preprocess){.height = IMG_SIZE,
-                                   .width = IMG_SIZE,
-                                   .in_chans = 3,
-                                   .mean = {0.5, 0.5, 0.5},
-                                   .std = {0.5, 0.5, 0.5},
-                                   .crop_pct = 0.875,
-                                   .crop_mode = "center",
-                                   .interpolation = "bicubic"};
-}
 
 /* Indices in `hooks`. */
 enum { AFTER_MLP, AFTER_MIXING, MIXING };
@@ -470,9 +439,7 @@ const att_family att_family_mixer = {
     .hooks = {hooks, sizeof hooks / sizeof *hooks},
     .accepted_arguments = accepted_arguments,
     .classifier = mixer_classifier,
-    .variant_count = sizeof variants / sizeof *variants,
-    .variant = mixer_info,
-    .defaults = mixer_defaults,
+    .variants = &variants,
     .complete = mixer_complete,
     .build = mixer_build,
     .foreign = mixer_foreign,

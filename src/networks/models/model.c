@@ -62,8 +62,8 @@ att_family_info att_model_family_at(int index)
 att_family_info att_model_family_of(const char *network)
 {
     for (int f = 0; network && f < FAMILY_COUNT; f++)
-        for (int i = 0; i < families[f]->variant_count; i++)
-            if (strcmp(families[f]->variant(i).name, network) == 0)
+        for (int i = 0; i < families[f]->variants->count; i++)
+            if (strcmp(families[f]->variants->rows[i].name, network) == 0)
                 return att_model_family_at(f);
     return (att_family_info){0};
 }
@@ -237,16 +237,21 @@ int att_variant_count(void)
 {
     int count = 0;
     for (int f = 0; f < FAMILY_COUNT; f++)
-        count += families[f]->variant_count;
+        count += families[f]->variants->count;
     return count;
 }
 
 att_variant att_variant_at(int index)
 {
     int f = 0;
-    while (f < FAMILY_COUNT - 1 && index >= families[f]->variant_count)
-        index -= families[f++]->variant_count;
+    while (f < FAMILY_COUNT - 1 && index >= families[f]->variants->count)
+        index -= families[f++]->variants->count;
     return (att_variant){.family = families[f], .index = index, .tag = att_config_none()};
+}
+
+static const att_variant_row *row_of(const att_variant *variant)
+{
+    return &variant->family->variants->rows[variant->index];
 }
 
 int att_model_count(void)
@@ -258,25 +263,68 @@ att_model_info att_model_at(int index)
 {
     if (index < 0 || index >= att_model_count())
         return (att_model_info){0};
-    att_variant variant = att_variant_at(index);
-    return variant.family->variant(variant.index);
+    const att_variant variant = att_variant_at(index);
+    const att_variant_row *row = row_of(&variant);
+    return (att_model_info){
+        .name = row->name, .summary = row->summary, .height = row->img_size, .width = row->img_size};
+}
+
+static void read_settings(const att_family *family, const char *settings, att_config *config)
+{
+    /* cannot fail: the tests read the settings of every variant */
+    (void)att_config_read_settings(NULL, family->options, settings, strlen(settings), config);
+}
+
+/* The settings of a variant without those of its tag. */
+static att_config config_of(const att_variant *variant)
+{
+    static const char every_family[] =
+        "in_chans=3 modules=none drop_rate=0 drop_path_rate=0 crop_mode=center interpolation=bicubic";
+    const att_variant_row *row = row_of(variant);
+    att_config config = att_config_none();
+    config.crop_pct = row->crop_pct;
+    att_options_set_sides(&config.options, "img_size", row->img_size, row->img_size);
+    att_options_set(&config.options, "num_classes", row->num_classes);
+    read_settings(variant->family, row->settings, &config);
+    read_settings(variant->family, variant->family->variants->shared, &config);
+    read_settings(variant->family, every_family, &config);
+    return config;
+}
+
+/* Replaces the images of the network if an option of the caller implies others. Returns whether it does. */
+static bool take_other_images(const att_variant *variant, const att_option_values *given, att_config *config)
+{
+    const char *key = variant->family->variants->images_by.key, *value = variant->family->variants->images_by.value;
+    att_config other = att_config_none();
+    if (!key || !given || strcmp(att_options_text(given, key), value) != 0 ||
+        strcmp(att_options_text(&config->options, key), value) == 0)
+        return false;
+    read_settings(variant->family, variant->family->variants->images_by.settings, &other);
+    att_config_fill(&other, config);
+    *config = other;
+    return true;
 }
 
 void att_variant_defaults(const att_variant *variant, const att_option_values *given, att_option_values *options,
                           att_preprocess *preprocess)
 {
-    const att_option_values nothing = att_options_none();
-    att_model_info info = variant->family->variant(variant->index);
-    *options = nothing;
-    variant->family->defaults(variant->index, given ? given : &nothing, options, preprocess);
+    att_settings_buffer settings;
+    att_config config = config_of(variant);
+    bool other_images = take_other_images(variant, given, &config);
+    *options = att_options_none();
+    if (att_options_read(NULL, variant->family->options, &config.options, &settings) == ATT_OK)
+        att_options_write(variant->family->options, &settings, options);
     att_options_set_text(options, "task", att_task_at(NULL, 0).name);
-    if (preprocess->height != info.height || preprocess->width != info.width)
-        return; /* the images are not those of the tag's weights */
-    att_option_values tagged = variant->tag.options;
-    att_options_fill(&tagged, options);
-    *options = tagged;
-    att_config_apply(&variant->tag, preprocess);
+    if (!other_images) {
+        att_option_values tagged = variant->tag.options;
+        att_options_fill(&tagged, options);
+        *options = tagged;
+    }
+    *preprocess = (att_preprocess){0};
     att_options_size(options, preprocess);
+    att_config_apply(&config, preprocess);
+    if (!other_images) /* else the images are not those of the tag's weights */
+        att_config_apply(&variant->tag, preprocess);
 }
 
 att_status att_model_count_cost(att_context *context, att_model_info *info)
@@ -364,7 +412,7 @@ static att_status resolve_options(att_model *model, const att_variant *variant, 
     att_option_values own;
     att_variant_defaults(variant, options, &own, &model->preprocess);
     model->options = options ? *options : att_options_none();
-    model->name = variant->family->variant(variant->index).name;
+    model->name = row_of(variant)->name;
     model->family = variant->family;
     att_options_use_keys(model->family->options, &model->options);
     ATT_TRY(att_family_check(model->context, model->family, &model->options));

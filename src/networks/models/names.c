@@ -148,23 +148,28 @@ att_status att_model_resolve(att_context *context, const char *text, att_network
     return ATT_OK;
 }
 
+/* Adds the settings of a tag to the variant. headless: the tag's weights have no classifier. The variant keeps its
+ * number of classes then, because a file's tensors show whether there is a classifier. */
+static att_status read_tag(att_context *context, const att_timm_tag *tag, att_variant *variant, bool *headless)
+{
+    ATT_TRY(att_config_read_settings(context, variant->family->options, tag->values.bytes, tag->values.length,
+                                     &variant->tag));
+    *headless = att_options_number(&variant->tag.options, "num_classes", 1) == 0;
+    if (*headless)
+        att_options_unset(&variant->tag.options, "num_classes");
+    return ATT_OK;
+}
+
 att_status att_variant_find(att_context *context, const char *text, att_variant *variant)
 {
     att_network_name name;
     att_timm_tag tag;
+    bool headless;
     ATT_TRY(att_model_resolve(context, text, &name));
     *variant = att_variant_at(find_variant(name.network));
     if (name.tag[0] && att_timm_find_tag(name.network, name.tag, &tag))
-        return att_config_read_tag(context, tag.values.bytes, tag.values.length, &variant->tag);
+        return read_tag(context, &tag, variant, &headless);
     return ATT_OK;
-}
-
-/* Whether the tag's weights have no classifier. */
-static bool is_headless(const att_timm_tag *tag)
-{
-    char values[256];
-    snprintf(values, sizeof values, " %.*s ", (int)tag->values.length, tag->values.bytes);
-    return strstr(values, " num_classes=0 ") != NULL;
 }
 
 att_status att_model_tag_at(att_context *context, const char *network, int index, att_model_tag *tag)
@@ -179,9 +184,10 @@ att_status att_model_tag_at(att_context *context, const char *network, int index
         if (index-- != 0)
             continue;
         att_option_values options;
-        ATT_TRY(att_config_read_tag(context, found.values.bytes, found.values.length, &variant.tag));
+        bool headless;
+        ATT_TRY(read_tag(context, &found, &variant, &headless));
         att_variant_defaults(&variant, NULL, &options, &tag->preprocess);
-        tag->num_classes = is_headless(&found) ? 0 : (int)att_options_number(&options, "num_classes", 0);
+        tag->num_classes = headless ? 0 : (int)att_options_number(&options, "num_classes", 0);
         snprintf(tag->name, sizeof tag->name, "%.*s", (int)found.tag.length, found.tag.bytes);
         return ATT_OK;
     }

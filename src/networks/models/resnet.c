@@ -6,34 +6,9 @@
  * are used. */
 #include "networks/models/resnet.h"
 
-#include <stdio.h>
 #include <string.h>
 
-static const char SMALL_STEM[] = "conv3";
-
-typedef struct resnet_style {
-    const char *block, *stem_type, *shortcut;
-    int width, zero_init_last;
-} resnet_style;
-
-static const resnet_style basic = {"basic", "conv7", "conv", 64, 1}, basic_d = {"basic", "deep", "avg_conv", 64, 1},
-                          basic_t = {"basic", "deep_tiered", "avg_conv", 64, 1},
-                          plain = {"bottleneck", "conv7", "conv", 64, 1}, deep = {"bottleneck", "deep", "conv", 64, 1},
-                          bag = {"bottleneck", "deep", "avg_conv", 64, 1},
-                          tiered = {"bottleneck", "deep_tiered", "avg_conv", 64, 1},
-                          light = {"bottleneck", "conv7", "avg_conv", 64, 1},
-                          cifar_a = {"basic", SMALL_STEM, "pad", 16, 0},
-                          cifar = {"bottleneck", SMALL_STEM, "conv", 16, 0},
-                          cifar_preact = {"preact", SMALL_STEM, "conv", 16, 0};
-
-typedef struct resnet_images {
-    double mean[3], std[3];
-    const char *interpolation;
-} resnet_images;
-
-static const resnet_images imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, "bicubic"},
-                           linear = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, "bilinear"},
-                           colours = {{0.4914, 0.4822, 0.4465}, {0.2023, 0.1994, 0.2010}, "bilinear"};
+#include "networks/models/variants.h"
 
 static const char RESNET[] = "ResNet (He et al., CVPR 2016)";
 static const char TRICKS[] = "ResNet with a bag of tricks (He et al., CVPR 2019)";
@@ -44,139 +19,104 @@ static const char ECANET[] = "efficient channel attention (Wang et al., CVPR 202
 static const char CIFAR[] = "ResNet for CIFAR (He et al., CVPR 2016)";
 static const char PREACT[] = "pre-activation ResNet for CIFAR (He et al., ECCV 2016)";
 
-static const char L18[] = "2,2,2,2", L50[] = "3,4,6,3", L101[] = "3,4,23,3", L152[] = "3,8,36,3", L200[] = "3,24,36,3",
-                  L269[] = "3,30,48,8", L14[] = "1,1,1,1", LIGHT[] = "1,1,11,3";
+/* Blocks of each stage. */
+#define L18 "layers=2,2,2,2 "
+#define L50 "layers=3,4,6,3 "
+#define L101 "layers=3,4,23,3 "
+#define L152 "layers=3,8,36,3 "
+#define L200 "layers=3,24,36,3 "
+#define L269 "layers=3,30,48,8 "
+#define L14 "layers=1,1,1,1 "
+#define L_LIGHT "layers=1,1,11,3 "
 
-static const struct resnet_variant {
-    const char *name, *summary;
-    const resnet_style *style;
-    const char *layers; /* NULL: from the depth */
-    int depth, cardinality, base_width;
-    const char *modules;
-    int img_size;
-    double crop_pct;
-    const resnet_images *images;
-} variants[] = {
-    {"resnet10t", TRICKS, &basic_t, L14, 0, 1, 64, "none", 176, 0.875, &imagenet},
-    {"resnet14t", TRICKS, &tiered, L14, 0, 1, 64, "none", 176, 0.875, &imagenet},
-    {"resnet18", RESNET, &basic, L18, 0, 1, 64, "none", 224, 0.95, &imagenet},
-    {"resnet18d", TRICKS, &basic_d, L18, 0, 1, 64, "none", 224, 0.875, &imagenet},
-    {"resnet26", RESNET, &plain, L18, 0, 1, 64, "none", 224, 0.875, &imagenet},
-    {"resnet26d", TRICKS, &bag, L18, 0, 1, 64, "none", 224, 0.875, &imagenet},
-    {"resnet26t", TRICKS, &tiered, L18, 0, 1, 64, "none", 256, 0.94, &imagenet},
-    {"resnet34", RESNET, &basic, L50, 0, 1, 64, "none", 224, 0.95, &imagenet},
-    {"resnet34d", TRICKS, &basic_d, L50, 0, 1, 64, "none", 224, 0.875, &imagenet},
-    {"resnet50", RESNET, &plain, L50, 0, 1, 64, "none", 224, 0.95, &imagenet},
-    {"resnet50c", TRICKS, &deep, L50, 0, 1, 64, "none", 224, 0.875, &imagenet},
-    {"resnet50d", TRICKS, &bag, L50, 0, 1, 64, "none", 224, 0.875, &imagenet},
-    {"resnet50t", TRICKS, &tiered, L50, 0, 1, 64, "none", 224, 0.875, &imagenet},
-    {"resnet101", RESNET, &plain, L101, 0, 1, 64, "none", 224, 0.95, &imagenet},
-    {"resnet101c", TRICKS, &deep, L101, 0, 1, 64, "none", 224, 0.875, &imagenet},
-    {"resnet101d", TRICKS, &bag, L101, 0, 1, 64, "none", 256, 0.95, &imagenet},
-    {"resnet152", RESNET, &plain, L152, 0, 1, 64, "none", 224, 0.95, &imagenet},
-    {"resnet152c", TRICKS, &deep, L152, 0, 1, 64, "none", 224, 0.875, &imagenet},
-    {"resnet152d", TRICKS, &bag, L152, 0, 1, 64, "none", 256, 0.95, &imagenet},
-    {"resnet200", RESNET, &plain, L200, 0, 1, 64, "none", 224, 0.875, &imagenet},
-    {"resnet200d", TRICKS, &bag, L200, 0, 1, 64, "none", 256, 0.95, &imagenet},
-    {"wide_resnet50_2", WIDE, &plain, L50, 0, 1, 128, "none", 224, 0.875, &imagenet},
-    {"wide_resnet101_2", WIDE, &plain, L101, 0, 1, 128, "none", 224, 0.875, &linear},
-    {"resnext50_32x4d", RESNEXT, &plain, L50, 0, 32, 4, "none", 224, 0.95, &imagenet},
-    {"resnext50d_32x4d", RESNEXT, &bag, L50, 0, 32, 4, "none", 224, 0.875, &imagenet},
-    {"resnext101_32x4d", RESNEXT, &plain, L101, 0, 32, 4, "none", 224, 0.875, &linear},
-    {"resnext101_32x8d", RESNEXT, &plain, L101, 0, 32, 8, "none", 224, 0.875, &linear},
-    {"resnext101_32x16d", RESNEXT, &plain, L101, 0, 32, 16, "none", 224, 0.875, &linear},
-    {"resnext101_32x32d", RESNEXT, &plain, L101, 0, 32, 32, "none", 224, 0.875, &linear},
-    {"resnext101_64x4d", RESNEXT, &plain, L101, 0, 64, 4, "none", 224, 0.95, &imagenet},
-    {"seresnet18", SENET, &basic, L18, 0, 1, 64, "se:divisor=8", 224, 0.875, &imagenet},
-    {"seresnet34", SENET, &basic, L50, 0, 1, 64, "se:divisor=8", 224, 0.875, &imagenet},
-    {"seresnet50", SENET, &plain, L50, 0, 1, 64, "se", 224, 0.95, &imagenet},
-    {"seresnet50t", SENET, &tiered, L50, 0, 1, 64, "se", 224, 0.875, &imagenet},
-    {"seresnet101", SENET, &plain, L101, 0, 1, 64, "se", 224, 0.875, &imagenet},
-    {"seresnet152", SENET, &plain, L152, 0, 1, 64, "se", 224, 0.875, &imagenet},
-    {"seresnet152d", SENET, &bag, L152, 0, 1, 64, "se", 256, 0.95, &imagenet},
-    {"seresnet200d", SENET, &bag, L200, 0, 1, 64, "se", 256, 0.875, &imagenet},
-    {"seresnet269d", SENET, &bag, L269, 0, 1, 64, "se", 256, 0.875, &imagenet},
-    {"seresnext26d_32x4d", SENET, &bag, L18, 0, 32, 4, "se", 224, 0.875, &imagenet},
-    {"seresnext26t_32x4d", SENET, &tiered, L18, 0, 32, 4, "se", 224, 0.875, &imagenet},
-    {"seresnext50_32x4d", SENET, &plain, L50, 0, 32, 4, "se", 224, 0.875, &imagenet},
-    {"seresnext101_32x4d", SENET, &plain, L101, 0, 32, 4, "se", 224, 0.875, &imagenet},
-    {"seresnext101_32x8d", SENET, &plain, L101, 0, 32, 8, "se", 224, 0.95, &imagenet},
-    {"seresnext101d_32x8d", SENET, &bag, L101, 0, 32, 8, "se", 224, 0.95, &imagenet},
-    {"seresnext101_64x4d", SENET, &plain, L101, 0, 64, 4, "se", 224, 0.875, &imagenet},
-    {"ecaresnet26t", ECANET, &tiered, L18, 0, 1, 64, "eca", 256, 0.875, &imagenet},
-    {"ecaresnet50d", ECANET, &bag, L50, 0, 1, 64, "eca", 224, 0.875, &imagenet},
-    {"ecaresnet50t", ECANET, &tiered, L50, 0, 1, 64, "eca", 256, 0.875, &imagenet},
-    {"ecaresnet101d", ECANET, &bag, L101, 0, 1, 64, "eca", 224, 0.875, &imagenet},
-    {"ecaresnet200d", ECANET, &bag, L200, 0, 1, 64, "eca", 256, 0.95, &imagenet},
-    {"ecaresnet269d", ECANET, &bag, L269, 0, 1, 64, "eca", 320, 0.95, &imagenet},
-    {"ecaresnetlight", ECANET, &light, LIGHT, 0, 1, 64, "eca", 224, 0.875, &imagenet},
-    {"ecaresnext26t_32x4d", ECANET, &tiered, L18, 0, 32, 4, "eca", 224, 0.875, &imagenet},
-    {"ecaresnext50t_32x4d", ECANET, &tiered, L50, 0, 32, 4, "eca", 224, 0.875, &imagenet},
-    {"resnet20", CIFAR, &cifar_a, NULL, 20, 1, 64, "none", 32, 1, &linear},
-    {"resnet32", CIFAR, &cifar_a, NULL, 32, 1, 64, "none", 32, 1, &linear},
-    {"resnet44", CIFAR, &cifar_a, NULL, 44, 1, 64, "none", 32, 1, &linear},
-    {"resnet56", CIFAR, &cifar_a, NULL, 56, 1, 64, "none", 32, 1, &linear},
-    {"resnet110", CIFAR, &cifar_a, NULL, 110, 1, 64, "none", 32, 1, &linear},
-    {"resnet29", CIFAR, &cifar, NULL, 29, 1, 64, "none", 32, 1, &colours},
-    {"resnet164", CIFAR, &cifar, NULL, 164, 1, 64, "none", 32, 1, &colours},
-    {"preresnet29", PREACT, &cifar_preact, NULL, 29, 1, 64, "none", 32, 1, &colours},
-    {"preresnet164", PREACT, &cifar_preact, NULL, 164, 1, 64, "none", 32, 1, &colours},
+/* Kinds of blocks, stems and shortcuts. */
+#define BAG "stem_type=deep shortcut=avg_conv "
+#define DEEP "stem_type=deep "
+#define TIERED "stem_type=deep_tiered shortcut=avg_conv "
+#define LIGHT "shortcut=avg_conv "
+#define BASIC "block=basic "
+#define BASIC_D BASIC BAG
+#define BASIC_T BASIC TIERED
+#define SMALL "stem_type=conv3 width=16 zero_init_last=false "
+#define CIFAR_A BASIC SMALL ATT_IMAGENET ATT_LINEAR_IMAGES "shortcut=pad "
+#define CIFAR_B SMALL ATT_CIFAR
+#define CIFAR_PREACT "block=preact " CIFAR_B
+
+static const att_variant_row rows[] = {
+    {"resnet10t", TRICKS, 176, 1000, 0.875, BASIC_T L14},
+    {"resnet14t", TRICKS, 176, 1000, 0.875, TIERED L14},
+    {"resnet18", RESNET, 224, 1000, 0.95, BASIC L18},
+    {"resnet18d", TRICKS, 224, 1000, 0.875, BASIC_D L18},
+    {"resnet26", RESNET, 224, 1000, 0.875, L18},
+    {"resnet26d", TRICKS, 224, 1000, 0.875, BAG L18},
+    {"resnet26t", TRICKS, 256, 1000, 0.94, TIERED L18},
+    {"resnet34", RESNET, 224, 1000, 0.95, BASIC L50},
+    {"resnet34d", TRICKS, 224, 1000, 0.875, BASIC_D L50},
+    {"resnet50", RESNET, 224, 1000, 0.95, L50},
+    {"resnet50c", TRICKS, 224, 1000, 0.875, DEEP L50},
+    {"resnet50d", TRICKS, 224, 1000, 0.875, BAG L50},
+    {"resnet50t", TRICKS, 224, 1000, 0.875, TIERED L50},
+    {"resnet101", RESNET, 224, 1000, 0.95, L101},
+    {"resnet101c", TRICKS, 224, 1000, 0.875, DEEP L101},
+    {"resnet101d", TRICKS, 256, 1000, 0.95, BAG L101},
+    {"resnet152", RESNET, 224, 1000, 0.95, L152},
+    {"resnet152c", TRICKS, 224, 1000, 0.875, DEEP L152},
+    {"resnet152d", TRICKS, 256, 1000, 0.95, BAG L152},
+    {"resnet200", RESNET, 224, 1000, 0.875, L200},
+    {"resnet200d", TRICKS, 256, 1000, 0.95, BAG L200},
+    {"wide_resnet50_2", WIDE, 224, 1000, 0.875, L50 "base_width=128 "},
+    {"wide_resnet101_2", WIDE, 224, 1000, 0.875, L101 "base_width=128 " ATT_LINEAR_IMAGES},
+    {"resnext50_32x4d", RESNEXT, 224, 1000, 0.95, L50 "cardinality=32 base_width=4 "},
+    {"resnext50d_32x4d", RESNEXT, 224, 1000, 0.875, BAG L50 "cardinality=32 base_width=4 "},
+    {"resnext101_32x4d", RESNEXT, 224, 1000, 0.875, L101 "cardinality=32 base_width=4 " ATT_LINEAR_IMAGES},
+    {"resnext101_32x8d", RESNEXT, 224, 1000, 0.875, L101 "cardinality=32 base_width=8 " ATT_LINEAR_IMAGES},
+    {"resnext101_32x16d", RESNEXT, 224, 1000, 0.875, L101 "cardinality=32 base_width=16 " ATT_LINEAR_IMAGES},
+    {"resnext101_32x32d", RESNEXT, 224, 1000, 0.875, L101 "cardinality=32 base_width=32 " ATT_LINEAR_IMAGES},
+    {"resnext101_64x4d", RESNEXT, 224, 1000, 0.95, L101 "cardinality=64 base_width=4 "},
+    {"seresnet18", SENET, 224, 1000, 0.875, BASIC L18 "modules=se:divisor=8 "},
+    {"seresnet34", SENET, 224, 1000, 0.875, BASIC L50 "modules=se:divisor=8 "},
+    {"seresnet50", SENET, 224, 1000, 0.95, L50 "modules=se "},
+    {"seresnet50t", SENET, 224, 1000, 0.875, TIERED L50 "modules=se "},
+    {"seresnet101", SENET, 224, 1000, 0.875, L101 "modules=se "},
+    {"seresnet152", SENET, 224, 1000, 0.875, L152 "modules=se "},
+    {"seresnet152d", SENET, 256, 1000, 0.95, BAG L152 "modules=se "},
+    {"seresnet200d", SENET, 256, 1000, 0.875, BAG L200 "modules=se "},
+    {"seresnet269d", SENET, 256, 1000, 0.875, BAG L269 "modules=se "},
+    {"seresnext26d_32x4d", SENET, 224, 1000, 0.875, BAG L18 "cardinality=32 base_width=4 modules=se "},
+    {"seresnext26t_32x4d", SENET, 224, 1000, 0.875, TIERED L18 "cardinality=32 base_width=4 modules=se "},
+    {"seresnext50_32x4d", SENET, 224, 1000, 0.875, L50 "cardinality=32 base_width=4 modules=se "},
+    {"seresnext101_32x4d", SENET, 224, 1000, 0.875, L101 "cardinality=32 base_width=4 modules=se "},
+    {"seresnext101_32x8d", SENET, 224, 1000, 0.95, L101 "cardinality=32 base_width=8 modules=se "},
+    {"seresnext101d_32x8d", SENET, 224, 1000, 0.95, BAG L101 "cardinality=32 base_width=8 modules=se "},
+    {"seresnext101_64x4d", SENET, 224, 1000, 0.875, L101 "cardinality=64 base_width=4 modules=se "},
+    {"ecaresnet26t", ECANET, 256, 1000, 0.875, TIERED L18 "modules=eca "},
+    {"ecaresnet50d", ECANET, 224, 1000, 0.875, BAG L50 "modules=eca "},
+    {"ecaresnet50t", ECANET, 256, 1000, 0.875, TIERED L50 "modules=eca "},
+    {"ecaresnet101d", ECANET, 224, 1000, 0.875, BAG L101 "modules=eca "},
+    {"ecaresnet200d", ECANET, 256, 1000, 0.95, BAG L200 "modules=eca "},
+    {"ecaresnet269d", ECANET, 320, 1000, 0.95, BAG L269 "modules=eca "},
+    {"ecaresnetlight", ECANET, 224, 1000, 0.875, LIGHT L_LIGHT "modules=eca "},
+    {"ecaresnext26t_32x4d", ECANET, 224, 1000, 0.875, TIERED L18 "cardinality=32 base_width=4 modules=eca "},
+    {"ecaresnext50t_32x4d", ECANET, 224, 1000, 0.875, TIERED L50 "cardinality=32 base_width=4 modules=eca "},
+    {"resnet20", CIFAR, 32, 10, 1, CIFAR_A "depth=20 "},
+    {"resnet32", CIFAR, 32, 10, 1, CIFAR_A "depth=32 "},
+    {"resnet44", CIFAR, 32, 10, 1, CIFAR_A "depth=44 "},
+    {"resnet56", CIFAR, 32, 10, 1, CIFAR_A "depth=56 "},
+    {"resnet110", CIFAR, 32, 10, 1, CIFAR_A "depth=110 "},
+    {"resnet29", CIFAR, 32, 10, 1, CIFAR_B "depth=29 "},
+    {"resnet164", CIFAR, 32, 10, 1, CIFAR_B "depth=164 "},
+    {"preresnet29", PREACT, 32, 10, 1, CIFAR_PREACT "depth=29 "},
+    {"preresnet164", PREACT, 32, 10, 1, CIFAR_PREACT "depth=164 "},
 };
 
-static att_model_info resnet_info(int index)
-{
-    const struct resnet_variant *variant = &variants[index];
-    return (att_model_info){
-        .name = variant->name, .summary = variant->summary, .height = variant->img_size, .width = variant->img_size};
-}
-
-/* Whether the caller chooses the stem for small images for a network that has another stem. The network is then meant
- * for images like those of CIFAR. */
-static bool is_made_small(const resnet_style *style, const att_option_values *given)
-{
-    return strcmp(att_options_text(given, "stem_type"), SMALL_STEM) == 0 && strcmp(style->stem_type, SMALL_STEM) != 0;
-}
-
-static void set_images(const resnet_images *images, int img_size, double crop_pct, att_preprocess *preprocess)
-{
-    *preprocess = (att_preprocess){
-        .height = img_size, .width = img_size, .in_chans = 3, .crop_pct = crop_pct, .crop_mode = "center"};
-    memcpy(preprocess->mean, images->mean, sizeof preprocess->mean);
-    memcpy(preprocess->std, images->std, sizeof preprocess->std);
-    snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", images->interpolation);
-}
-
-static void resnet_defaults(int index, const att_option_values *given, att_option_values *options,
-                            att_preprocess *preprocess)
-{
-    const struct resnet_variant *variant = &variants[index];
-    const resnet_style *style = variant->style;
-    if (is_made_small(style, given))
-        set_images(&colours, 32, 1, preprocess);
-    else
-        set_images(variant->images, variant->img_size, variant->crop_pct, preprocess);
-    att_resnet_options o;
-    att_options_clear(&att_resnet_table, &o);
-    o.img_size[0] = preprocess->height;
-    o.img_size[1] = preprocess->width;
-    o.in_chans = 3;
-    o.num_classes = variant->layers ? 1000 : 10;
-    o.drop_rate = o.drop_path_rate = 0;
-    if (!variant->layers)
-        o.depth = variant->depth;
-    o.width = style->width;
-    o.cardinality = variant->cardinality;
-    o.base_width = variant->base_width;
-    o.zero_init_last = style->zero_init_last;
-    snprintf(o.global_pool, sizeof o.global_pool, "avg");
-    snprintf(o.block, sizeof o.block, "%s", style->block);
-    snprintf(o.stem_type, sizeof o.stem_type, "%s", style->stem_type);
-    snprintf(o.shortcut, sizeof o.shortcut, "%s", style->shortcut);
-    snprintf(o.layers, sizeof o.layers, "%s", variant->layers ? variant->layers : "");
-    snprintf(o.modules, sizeof o.modules, "%s", variant->modules);
-    snprintf(o.attention_layers, sizeof o.attention_layers, "none");
-    att_options_write(&att_resnet_table, &o, options);
-}
+/* Networks that are given the stem for small images are meant for images like those of CIFAR. */
+static const att_variants variants = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .shared = ATT_IMAGENET
+    "block=bottleneck stem_type=conv7 shortcut=conv width=64 cardinality=1 base_width=64 "
+    "zero_init_last=true global_pool=avg attention_layers=none",
+    .images_by = {.key = "stem_type", .value = "conv3", .settings = "img_size=32 crop_pct=1 " ATT_CIFAR}};
 
 /* Networks for CIFAR, recognised by padded shortcuts, name the classifier "linear"; the others "fc". */
 static att_classifier_form resnet_classifier(const void *options)
@@ -215,9 +155,7 @@ const att_family att_family_resnet = {
     .hooks = {hooks, sizeof hooks / sizeof *hooks},
     .accepted_arguments = resnet_arguments,
     .classifier = resnet_classifier,
-    .variant_count = sizeof variants / sizeof *variants,
-    .variant = resnet_info,
-    .defaults = resnet_defaults,
+    .variants = &variants,
     .complete = att_resnet_complete,
     .build = att_resnet_build,
     .foreign = att_resnet_foreign,

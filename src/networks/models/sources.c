@@ -565,19 +565,20 @@ att_status att_config_read_metadata(att_context *context, const char *what, cons
     return ATT_OK;
 }
 
-/* --- a pretrained tag -------------------------------------------------------------------------------------------- */
+/* --- settings of pretrained tags and named networks --------------------------------------------------------------- */
 
-static const char NUM_CLASSES[] = "num_classes";
-
-/* Parses "key=value,value". Modifies the text. */
-static att_status note_assignment(att_context *context, char *key, att_config *config)
+/* Reads "key=value,value". Modifies the text. */
+static att_status note_setting(att_context *context, const att_option_table *table, char *key, att_config *config)
 {
     char *value = strchr(key, '=');
     if (!value)
-        return att_fail(context, ATT_ERR_INTERNAL, "the list of pretrained tags has \"%s\"", key);
+        return att_fail(context, ATT_ERR_INTERNAL, "the settings of a network have \"%s\"", key);
     *value++ = '\0';
-    if (strcmp(key, NUM_CLASSES) == 0 && strcmp(value, "0") == 0)
-        return ATT_OK; /* the tensors show whether there is a classifier */
+    const att_option *option = att_option_find(table, key);
+    if (option && att_options_find(&config->options, option->key))
+        return ATT_OK;
+    if (option && att_option_store(option, (const char *const[]){value}, 1, &config->options))
+        return ATT_OK;
     const char *values[3] = {value};
     att_yaml_entry entry = {.key = key, .values = values, .value_count = 1};
     for (char *comma = value; (comma = strchr(comma, ',')) && entry.value_count < 3;) {
@@ -585,18 +586,20 @@ static att_status note_assignment(att_context *context, char *key, att_config *c
         values[entry.value_count++] = comma;
     }
     att_fact fact = yaml_fact(&entry);
-    return att_config_note(context, "a pretrained tag", key, &fact, config);
+    att_status status = att_config_note(context, "the settings of a network", key, &fact, config);
+    return status == ATT_ERR_NOT_FOUND ? att_fail(context, ATT_ERR_INTERNAL, "networks have no setting \"%s\"", key)
+                                       : status;
 }
 
-att_status att_config_read_tag(att_context *context, const char *values, size_t length, att_config *config)
+att_status att_config_read_settings(att_context *context, const att_option_table *table, const char *settings,
+                                    size_t length, att_config *config)
 {
-    char copy[256];
-    snprintf(copy, sizeof copy, "%.*s", (int)length, values);
-    for (char *at = copy, *space; at && *at; at = space) {
-        space = strchr(at, ' ');
-        if (space)
-            *space++ = '\0';
-        ATT_TRY(note_assignment(context, at, config));
+    for (const char *at = settings, *end = settings + length; at < end;) {
+        char word[ATT_OPTION_TEXT_BYTES];
+        const char *space = memchr(at, ' ', (size_t)(end - at));
+        snprintf(word, sizeof word, "%.*s", (int)((space ? space : end) - at), at);
+        ATT_TRY(note_setting(context, table, word, config));
+        at = space ? space + 1 : end;
     }
     return ATT_OK;
 }

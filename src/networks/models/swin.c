@@ -66,24 +66,6 @@ static const att_option rows[] = {
 ATT_ASSERT_SETTINGS_FIT(att_swin_options);
 const att_option_table att_swin_table = {rows, sizeof rows / sizeof *rows, sizeof(att_swin_options)};
 
-static void swin_defaults(int index, const att_option_values *given, att_option_values *options,
-                          att_preprocess *preprocess)
-{
-    (void)given;
-    att_swin_options o;
-    att_options_clear(&att_swin_table, &o);
-    att_swin_describe(index, &o, preprocess);
-    o.in_chans = 3;
-    o.drop_rate = o.attn_drop_rate = 0;
-    o.patch_size[0] = o.patch_size[1] = 4;
-    o.mlp_ratio = 4;
-    o.qkv_bias = 1;
-    o.always_partition = 0;
-    snprintf(o.global_pool, sizeof o.global_pool, "avg");
-    snprintf(o.modules, sizeof o.modules, "none");
-    att_options_write(&att_swin_table, &o, options);
-}
-
 static const att_accepted_argument accepted_arguments[] = {
     {"proj_drop_rate", ATT_ANY_VALUE},
     {"weight_init", ATT_ANY_VALUE},
@@ -371,9 +353,7 @@ const att_family att_family_swin = {
     .hooks = ATT_TOKEN_HOOK_SET,
     .accepted_arguments = accepted_arguments,
     .classifier = swin_classifier,
-    .variant_count = ATT_SWIN_VARIANTS,
-    .variant = att_swin_info,
-    .defaults = swin_defaults,
+    .variants = &att_swin_variants,
     .complete = swin_complete,
     .build = att_swin_build,
     .foreign = att_swin_foreign,

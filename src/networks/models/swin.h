@@ -34,11 +34,7 @@ typedef struct att_swin_version {
 const att_swin_version *att_swin_version_at(int index);
 const att_swin_version *att_swin_version_named(const char *name);
 
-/* The named networks. */
-enum { ATT_SWIN_VARIANTS = 37 };
-att_model_info att_swin_info(int index);
-/* Sets the options that differ between the named networks, and the preprocessing. */
-void att_swin_describe(int index, att_swin_options *options, att_preprocess *preprocess);
+extern const att_variants att_swin_variants;
 
 /* Tokens of a stage: their number of channels, their grid, and the windows of its attention. Arrays: height, width. */
 typedef struct att_swin_stage {

@@ -111,19 +111,6 @@ ATT_ASSERT_SETTINGS_FIT(att_vit_options);
 static const att_option_table vit_table = {vit_options, sizeof vit_options / sizeof *vit_options,
                                            sizeof(att_vit_options)};
 
-static void vit_defaults(int index, const att_option_values *given, att_option_values *options,
-                         att_preprocess *preprocess)
-{
-    (void)given;
-    att_vit_options o;
-    att_options_clear(&vit_table, &o);
-    att_vit_describe(index, &o, preprocess);
-    o.drop_rate = o.drop_path_rate = o.attn_drop_rate = 0;
-    snprintf(o.modules, sizeof o.modules, "none");
-    snprintf(o.extra_layer, sizeof o.extra_layer, "none");
-    att_options_write(&vit_table, &o, options);
-}
-
 /* Those that are options, too, have these values in a network whose name is unknown. */
 static const att_accepted_argument vit_arguments[] = {
     {"pos_drop_rate", ATT_ANY_VALUE},
@@ -362,9 +349,7 @@ const att_family att_family_vit = {
     .hooks = ATT_TOKEN_HOOK_SET,
     .accepted_arguments = vit_arguments,
     .classifier = vit_classifier,
-    .variant_count = ATT_VIT_VARIANTS,
-    .variant = att_vit_info,
-    .defaults = vit_defaults,
+    .variants = &att_vit_variants,
     .complete = vit_complete,
     .build = att_vit_build,
     .foreign = att_vit_foreign,

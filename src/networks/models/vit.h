@@ -20,11 +20,7 @@ typedef struct att_vit_options {
     int file_grid[2]; /* grid of patches of the file's position embedding; unset if unknown */
 } att_vit_options;
 
-/* The named networks. */
-enum { ATT_VIT_VARIANTS = 200 };
-att_model_info att_vit_info(int index);
-/* Sets the options that differ between the named networks, and the preprocessing. */
-void att_vit_describe(int index, att_vit_options *options, att_preprocess *preprocess);
+extern const att_variants att_vit_variants;
 
 /* Names of pos_embed_resize, rel_pos_type, norm_layer, mlp_layer, attn_layer and block_fn that more than one file
  * knows. */

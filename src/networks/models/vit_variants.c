@@ -1,186 +1,75 @@
 /* The named ViTs. Dimensions and preprocessing are those of timm 1.0. */
-#include <stdio.h>
-#include <string.h>
-
+#include "networks/models/variants.h"
 #include "networks/models/vit.h"
 
-typedef struct vit_size {
-    int embed_dim, depth, num_heads;
-    double mlp_ratio;
-} vit_size;
+#define P14 "patch_size=14 "
+#define P32 "patch_size=32 "
 
-static const vit_size tiny = {192, 12, 3, 4}, xsmall = {256, 10, 4, 4}, wee = {256, 14, 4, 5}, wee16 = {256, 16, 4, 5},
-                      little = {320, 14, 5, 5.6}, small = {384, 12, 6, 4}, small18 = {384, 18, 6, 4},
-                      small36 = {384, 36, 6, 4}, medium = {512, 12, 8, 4}, mediumd = {512, 20, 8, 4},
-                      betwixt = {640, 12, 10, 4}, base = {768, 12, 12, 4}, base16 = {768, 12, 16, 4},
-                      base18 = {768, 18, 12, 4}, plus = {896, 12, 14, 4}, so150m = {896, 18, 14, 2304.0 / 896},
-                      so150m2 = {832, 21, 13, 34.0 / 13}, large = {1024, 24, 16, 4}, aim_large = {1024, 24, 8, 2.75},
-                      so400m = {1152, 27, 16, 4304.0 / 1152}, huge = {1280, 32, 16, 4},
-                      giant = {1408, 40, 16, 48.0 / 11}, giant24 = {1536, 40, 24, 4},
-                      giant_gated = {1536, 40, 24, 8192.0 / 1536}, giantopt = {1536, 40, 16, 4},
-                      aim_huge = {1536, 24, 12, 4096.0 / 1536}, gigantic = {1664, 48, 16, 64.0 / 13},
-                      aim_1b = {2048, 24, 16, 2.75}, aim_3b = {3072, 24, 24, 8192.0 / 3072}, test = {64, 6, 2, 3},
-                      test2 = {64, 8, 2, 3}, test3 = {96, 9, 3, 2}, test4 = {96, 9, 3, 3};
+/* Widths of tokens, blocks, heads, and widths of MLPs that are not four times as wide. */
+#define XSMALL "embed_dim=256 depth=10 num_heads=4 "
+#define WEE "embed_dim=256 depth=14 num_heads=4 mlp_ratio=5 "
+#define WEE16 "embed_dim=256 depth=16 num_heads=4 mlp_ratio=5 "
+#define LITTLE "embed_dim=320 depth=14 num_heads=5 mlp_ratio=5.6 "
+#define SMALL18 "embed_dim=384 depth=18 num_heads=6 "
+#define SMALL36 "embed_dim=384 depth=36 num_heads=6 "
+#define BASE16 "embed_dim=768 depth=12 num_heads=16 "
+#define BASE18 "embed_dim=768 depth=18 num_heads=12 "
+#define PLUS "embed_dim=896 depth=12 num_heads=14 "
+#define SO150M "embed_dim=896 depth=18 num_heads=14 mlp_ratio=2.5714285714285716 "  /* 2304 / 896 */
+#define SO150M2 "embed_dim=832 depth=21 num_heads=13 mlp_ratio=2.6153846153846154 " /* 34 / 13 */
+#define AIM_LARGE "embed_dim=1024 depth=24 num_heads=8 mlp_ratio=2.75 "
+#define SO400M "embed_dim=1152 depth=27 num_heads=16 mlp_ratio=3.736111111111111 " /* 4304 / 1152 */
+#define HUGE "embed_dim=1280 depth=32 num_heads=16 "
+#define GIANT "embed_dim=1408 depth=40 num_heads=16 mlp_ratio=4.363636363636363 " /* 48 / 11 */
+#define GIANT24 "embed_dim=1536 depth=40 num_heads=24 "
+#define GIANT_GATED "embed_dim=1536 depth=40 num_heads=24 mlp_ratio=5.333333333333333 " /* 8192 / 1536 */
+#define GIANTOPT "embed_dim=1536 depth=40 num_heads=16 "
+#define AIM_HUGE "embed_dim=1536 depth=24 num_heads=12 mlp_ratio=2.6666666666666665 " /* 4096 / 1536 */
+#define GIGANTIC "embed_dim=1664 depth=48 num_heads=16 mlp_ratio=4.923076923076923 "  /* 64 / 13 */
+#define AIM_1B "embed_dim=2048 depth=24 num_heads=16 mlp_ratio=2.75 "
+#define AIM_3B "embed_dim=3072 depth=24 num_heads=24 mlp_ratio=2.6666666666666665 " /* 8192 / 3072 */
+#define TEST "embed_dim=64 depth=6 num_heads=2 mlp_ratio=3 "
+#define TEST2 "embed_dim=64 depth=8 num_heads=2 mlp_ratio=3 "
+#define TEST3 "embed_dim=96 depth=9 num_heads=3 mlp_ratio=2 "
+#define TEST4 "embed_dim=96 depth=9 num_heads=3 mlp_ratio=3 "
 
-/* What differs from timm's defaults: class token with a position, which the head reads after the last norm; layer norms
- * with an eps of 1e-6; biases; GELU. */
-typedef struct vit_style {
-    const char *global_pool; /* NULL: token */
-    bool no_class_token, no_embed_class, no_qkv_bias, no_proj_bias, no_final_norm, norm_before_pool;
-    bool pool_include_prefix, pre_norm, qk_norm, scale_norms, distilled;
-    bool no_pos_embed, shared_rel_pos;
-    int reg_tokens, rel_pos_dim;  /* rel_pos_dim 0: 128 */
-    double init_values, norm_eps; /* norm_eps 0: 1e-6 */
-    /* NULL: timm's default. */
-    const char *pos_embed_resize, *rel_pos_type, *norm_layer, *embed_norm_layer, *act_layer, *mlp_layer, *attn_layer,
-        *block_fn;
-} vit_style;
+/* Parts of networks. */
+#define AVG "global_pool=avg "
+#define NO_CLASS "class_token=false "
+#define PATCHES AVG NO_CLASS
+#define GAP PATCHES "fc_norm=false "
+#define MAP NO_CLASS "global_pool=map "
+#define APART "embed_class=false "
+#define UNBIASED "qkv_bias=false "
+#define SCALED "init_values=1e-5 "
+#define RMS "norm_layer=rmsnorm "
+#define RAW "mean=0 std=1 "
+#define TANH "act_layer=gelu_tanh "
+#define GATED "act_layer=silu mlp_layer=swiglu_packed "
+#define BILINEAR "pos_embed_resize=" ATT_VIT_BILINEAR " "
+#define CORNERS "pos_embed_resize=" ATT_VIT_CORNERS " "
+#define POST_NORM "block_fn=" ATT_VIT_POST_NORM " "
+#define PARALLEL "block_fn=" ATT_VIT_SCALING " "
+#define DIFF_PARALLEL "block_fn=" ATT_VIT_DIFF_SCALING " "
 
-static const vit_style
-    plain = {.global_pool = "token"},
-    scaled = {.init_values = 1e-5}, deit3 = {.no_embed_class = true, .init_values = 1e-6},
-    flexi = {.no_embed_class = true, .pos_embed_resize = ATT_VIT_BILINEAR}, unbiased = {.no_qkv_bias = true},
-    distilled = {.distilled = true}, gap = {.global_pool = "avg", .no_class_token = true, .norm_before_pool = true},
-    gap_scaled = {.global_pool = "avg",
-                  .no_class_token = true,
-                  .norm_before_pool = true,
-                  .no_qkv_bias = true,
-                  .init_values = 1e-6},
-    gap_tanh = {.global_pool = "avg", .no_class_token = true, .norm_before_pool = true, .act_layer = "gelu_tanh"},
-    map = {.global_pool = "map", .no_class_token = true},
-    map_tanh = {.global_pool = "map", .no_class_token = true, .act_layer = "gelu_tanh"}, mean = {.global_pool = "avg"},
-    clip = {.pre_norm = true, .norm_eps = 1e-5},
-    clip_quick = {.pre_norm = true, .norm_eps = 1e-5, .act_layer = "quick_gelu"},
-    aim = {.global_pool = "avg",
-           .no_class_token = true,
-           .norm_before_pool = true,
-           .no_qkv_bias = true,
-           .no_proj_bias = true,
-           .norm_layer = ATT_VIT_RMS_NORM,
-           .embed_norm_layer = ATT_VIT_RMS_NORM,
-           .norm_eps = 1e-5,
-           .act_layer = "silu",
-           .mlp_layer = "swiglu"},
-    beit3 = {.global_pool = "avg", .scale_norms = true, .norm_eps = 1e-5},
-    things = {.block_fn = ATT_VIT_THINGS, .init_values = 1e-5},
-    scaling = {.block_fn = ATT_VIT_SCALING,
-               .no_embed_class = true,
-               .pre_norm = true,
-               .no_qkv_bias = true,
-               .qk_norm = true,
-               .norm_layer = ATT_VIT_RMS_NORM},
-    post_norm = {.global_pool = "avg",
-                 .no_class_token = true,
-                 .no_qkv_bias = true,
-                 .init_values = 1e-5,
-                 .block_fn = ATT_VIT_POST_NORM},
-    gated = {.act_layer = "silu", .mlp_layer = "swiglu_packed", .init_values = 1e-5},
-    gated_reg1 = {.no_embed_class = true,
-                  .reg_tokens = 1,
-                  .act_layer = "silu",
-                  .mlp_layer = "swiglu_packed",
-                  .init_values = 1},
-    gated_reg4 = {.no_embed_class = true,
-                  .reg_tokens = 4,
-                  .act_layer = "silu",
-                  .mlp_layer = "swiglu_packed",
-                  .init_values = 1e-5},
-    reg1 = {.no_embed_class = true, .reg_tokens = 1, .init_values = 1},
-    reg4 = {.no_embed_class = true, .reg_tokens = 4, .init_values = 1e-5},
-    reg1_gap = {.global_pool = "avg",
-                .no_class_token = true,
-                .no_embed_class = true,
-                .reg_tokens = 1,
-                .init_values = 1e-5},
-    reg4_gap = {.global_pool = "avg",
-                .no_class_token = true,
-                .no_embed_class = true,
-                .reg_tokens = 4,
-                .init_values = 1e-5},
-    reg4_gap_base = {.global_pool = "avg", .no_class_token = true, .no_embed_class = true, .reg_tokens = 4},
-    reg4_gap_so = {.global_pool = "avg", .no_class_token = true, .norm_before_pool = true, .reg_tokens = 4},
-    reg4_map = {.global_pool = "map", .no_class_token = true, .reg_tokens = 4},
-    reg1_unbiased = {.global_pool = "avg",
-                     .no_class_token = true,
-                     .no_qkv_bias = true,
-                     .reg_tokens = 1,
-                     .init_values = 1e-5},
-    reg1_diff = {.global_pool = "avg",
-                 .no_class_token = true,
-                 .no_embed_class = true,
-                 .reg_tokens = 1,
-                 .init_values = 1e-5,
-                 .attn_layer = ATT_VIT_DIFFERENTIAL},
-    reg1_scaling = {.global_pool = "avg",
-                    .no_class_token = true,
-                    .no_embed_class = true,
-                    .reg_tokens = 1,
-                    .init_values = 1e-5,
-                    .block_fn = ATT_VIT_SCALING},
-    reg1_diff_scaling = {.global_pool = "avg",
-                         .no_class_token = true,
-                         .no_embed_class = true,
-                         .reg_tokens = 1,
-                         .init_values = 1e-5,
-                         .block_fn = ATT_VIT_DIFF_SCALING},
-    radio7 = {.no_embed_class = true, .no_final_norm = true, .reg_tokens = 7, .pos_embed_resize = ATT_VIT_BILINEAR},
-    radio7_corners = {.no_embed_class = true,
-                      .no_final_norm = true,
-                      .reg_tokens = 7,
-                      .pos_embed_resize = ATT_VIT_CORNERS},
-    radio7_scaled = {.no_embed_class = true,
-                     .no_final_norm = true,
-                     .reg_tokens = 7,
-                     .init_values = 1e-5,
-                     .pos_embed_resize = ATT_VIT_BILINEAR},
-    radio7_scaled_corners = {.no_embed_class = true,
-                             .no_final_norm = true,
-                             .reg_tokens = 7,
-                             .init_values = 1e-5,
-                             .pos_embed_resize = ATT_VIT_CORNERS},
-    radio9 = {.no_embed_class = true, .no_final_norm = true, .reg_tokens = 9, .pos_embed_resize = ATT_VIT_BILINEAR},
-    intern = {.no_final_norm = true, .init_values = 0.1},
-    tiny_reg = {.global_pool = "avg", .no_class_token = true, .reg_tokens = 1, .init_values = 1e-5},
-    tiny_reg_map = {.global_pool = "map",
-                    .no_class_token = true,
-                    .pool_include_prefix = true,
-                    .reg_tokens = 1,
-                    .init_values = 1e-5},
-    tiny_reg_rms = {.global_pool = "avg",
-                    .no_class_token = true,
-                    .reg_tokens = 1,
-                    .init_values = 1e-5,
-                    .norm_layer = ATT_VIT_RMS_NORM};
-
-#define BEIT .global_pool = "avg", .no_pos_embed = true, .rel_pos_type = ATT_VIT_BIAS, .block_fn = ATT_VIT_BEIT
-#define RELATIVE .no_pos_embed = true, .rel_pos_type = ATT_VIT_MLP, .init_values = 1e-6
-#define RELATIVE_GAP RELATIVE, .global_pool = "avg", .no_class_token = true
-static const vit_style beit = {BEIT, .init_values = 0.1}, beit_scaled = {BEIT, .init_values = 1e-5},
-                       relative = {RELATIVE_GAP, .no_qkv_bias = true},
-                       relative_bias = {RELATIVE_GAP, .norm_before_pool = true},
-                       relative_shared_small = {RELATIVE_GAP, .no_qkv_bias = true, .norm_before_pool = true,
-                                                .rel_pos_dim = 384, .shared_rel_pos = true},
-                       relative_shared_medium = {RELATIVE_GAP, .no_qkv_bias = true, .norm_before_pool = true,
-                                                 .rel_pos_dim = 512, .shared_rel_pos = true},
-                       relative_class_medium = {RELATIVE, .no_qkv_bias = true, .rel_pos_dim = 256},
-                       relative_class = {RELATIVE, .no_qkv_bias = true},
-                       relative_class_gap = {RELATIVE, .no_qkv_bias = true, .global_pool = "avg"},
-                       relative_post = {RELATIVE_GAP, .no_qkv_bias = true, .norm_before_pool = true,
-                                        .block_fn = ATT_VIT_POST_NORM},
-                       relative_post_bias = {RELATIVE_GAP, .norm_before_pool = true, .block_fn = ATT_VIT_POST_NORM};
-
-typedef struct vit_images {
-    double mean[3], std[3];
-    const char *crop_mode, *interpolation;
-} vit_images;
-
-static const vit_images
-    half = {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, "center", "bicubic"},
-    squashed = {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, "squash", "bicubic"},
-    imagenet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, "center", "bicubic"},
-    raw = {{0, 0, 0}, {1, 1, 1}, "center", "bilinear"}, raw_bicubic = {{0, 0, 0}, {1, 1, 1}, "center", "bicubic"},
-    clip_images = {{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}, "center", "bicubic"},
-    clip_squashed = {{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}, "squash", "bicubic"};
+/* Kinds of networks. */
+#define REG1_TOKEN APART "reg_tokens=1 init_values=1 "
+#define REG4_TOKENS APART SCALED "reg_tokens=4 "
+#define TINY_REG PATCHES SCALED "reg_tokens=1 "
+#define REG1_GAP TINY_REG APART
+#define REG4_GAP PATCHES APART "reg_tokens=4 "
+#define RADIO7 APART ATT_CLIP "final_norm=false reg_tokens=7 "
+#define RADIO9 APART BILINEAR ATT_CLIP "final_norm=false reg_tokens=9 "
+#define CLIP_STYLE ATT_CLIP "pre_norm=true norm_eps=1e-5 "
+#define AIM                                                                      \
+    GAP UNBIASED RMS ATT_CLIP                                                    \
+        "proj_bias=false embed_norm_layer=rmsnorm norm_eps=1e-5 act_layer=silu " \
+        "mlp_layer=swiglu "
+#define BEIT3_STYLE AVG ATT_IMAGENET "scale_attn_norm=true scale_mlp_norm=true norm_eps=1e-5 "
+#define XP APART UNBIASED RMS PARALLEL "pre_norm=true qk_norm=true "
+#define BEIT AVG "pos_embed=none rel_pos_type=" ATT_VIT_BIAS " block_fn=" ATT_VIT_BEIT " "
+#define RELATIVE "pos_embed=none rel_pos_type=" ATT_VIT_MLP " init_values=1e-6 "
+#define RELATIVE_SHARED RELATIVE GAP UNBIASED "shared_rel_pos=true "
 
 static const char VIT[] = "Vision Transformer (Dosovitskiy et al., ICLR 2021)";
 static const char FLEXIVIT[] = "FlexiViT (Beyer et al., CVPR 2023)";
@@ -204,274 +93,217 @@ static const char BEIT_2[] = "BEiT v2 (Peng et al., 2022)";
 static const char RELPOS[] = "ViT with relative positions (timm)";
 static const char EVA[] = "EVA (Fang et al., CVPR 2023)";
 
-static const struct vit_variant {
-    const char *name, *summary;
-    int patch_size, img_size;
-    int num_classes; /* 0: no head */
-    const vit_size *size;
-    const vit_style *style;
-    const vit_images *images;
-    double crop_pct;
-} variants[] = {
-    {"vit_tiny_patch16_224", VIT, 16, 224, 1000, &tiny, &plain, &half, 0.9},
-    {"vit_tiny_patch16_384", VIT, 16, 384, 1000, &tiny, &plain, &half, 1},
-    {"vit_small_patch32_224", VIT, 32, 224, 1000, &small, &plain, &half, 0.9},
-    {"vit_small_patch32_384", VIT, 32, 384, 1000, &small, &plain, &half, 1},
-    {"vit_small_patch16_224", VIT, 16, 224, 1000, &small, &plain, &half, 0.9},
-    {"vit_small_patch16_384", VIT, 16, 384, 1000, &small, &plain, &half, 1},
-    {"vit_small_patch8_224", VIT, 8, 224, 1000, &small, &plain, &imagenet, 0.9},
-    {"vit_small_patch16_36x1_224", VIT, 16, 224, 1000, &small36, &scaled, &half, 0.9},
-    {"vit_medium_patch16_gap_240", VIT, 16, 240, 11821, &medium, &gap_scaled, &half, 0.95},
-    {"vit_medium_patch16_gap_256", VIT, 16, 256, 1000, &medium, &gap_scaled, &half, 0.95},
-    {"vit_medium_patch16_gap_384", VIT, 16, 384, 1000, &medium, &gap_scaled, &squashed, 0.95},
-    {"vit_betwixt_patch16_gap_256", VIT, 16, 256, 1000, &betwixt, &gap_scaled, &half, 0.95},
-    {"vit_base_patch32_224", VIT, 32, 224, 1000, &base, &plain, &half, 0.9},
-    {"vit_base_patch32_384", VIT, 32, 384, 1000, &base, &plain, &half, 1},
-    {"vit_base_patch16_224", VIT, 16, 224, 1000, &base, &plain, &half, 0.9},
-    {"vit_base_patch16_384", VIT, 16, 384, 1000, &base, &plain, &half, 1},
-    {"vit_base_patch8_224", VIT, 8, 224, 1000, &base, &plain, &half, 0.9},
-    {"vit_base_patch16_224_miil", VIT, 16, 224, 11221, &base, &unbiased, &raw, 0.875},
-    {"vit_base_patch16_gap_224", VIT, 16, 224, 1000, &base16, &gap, &half, 0.9},
-    {"vit_base_patch32_plus_256", VIT, 32, 256, 1000, &plus, &scaled, &half, 0.95},
-    {"vit_base_patch16_plus_240", VIT, 16, 240, 1000, &plus, &scaled, &half, 0.95},
-    {"vit_large_patch32_224", VIT, 32, 224, 1000, &large, &plain, &half, 0.9},
-    {"vit_large_patch32_384", VIT, 32, 384, 1000, &large, &plain, &half, 1},
-    {"vit_large_patch16_224", VIT, 16, 224, 1000, &large, &plain, &half, 0.9},
-    {"vit_large_patch16_384", VIT, 16, 384, 1000, &large, &plain, &half, 1},
-    {"vit_large_patch14_224", VIT, 14, 224, 1000, &large, &plain, &half, 0.9},
-    {"vit_huge_patch14_224", VIT, 14, 224, 1000, &huge, &plain, &half, 0.9},
-    {"vit_giant_patch14_224", VIT, 14, 224, 1000, &giant, &plain, &half, 0.9},
-    {"vit_gigantic_patch14_224", VIT, 14, 224, 1000, &gigantic, &plain, &half, 0.9},
-    {"test_vit", VIT, 16, 160, 1000, &test, &plain, &half, 0.95},
-    {"flexivit_small", FLEXIVIT, 16, 240, 1000, &small, &flexi, &half, 0.95},
-    {"flexivit_base", FLEXIVIT, 16, 240, 1000, &base, &flexi, &half, 0.95},
-    {"flexivit_large", FLEXIVIT, 16, 240, 1000, &large, &flexi, &half, 0.95},
-    {"vit_small_patch14_dinov2", DINOV2, 14, 518, 0, &small, &scaled, &imagenet, 1},
-    {"vit_base_patch14_dinov2", DINOV2, 14, 518, 0, &base, &scaled, &imagenet, 1},
-    {"vit_large_patch14_dinov2", DINOV2, 14, 518, 0, &large, &scaled, &imagenet, 1},
-    {"vit_base_patch16_siglip_gap_224", SIGLIP, 16, 224, 0, &base, &gap, &half, 0.9},
-    {"vit_base_patch16_siglip_gap_256", SIGLIP, 16, 256, 0, &base, &gap, &half, 0.9},
-    {"vit_base_patch16_siglip_gap_384", SIGLIP, 16, 384, 0, &base, &gap, &half, 0.9},
-    {"vit_base_patch16_siglip_gap_512", SIGLIP, 16, 512, 0, &base, &gap, &half, 0.9},
-    {"vit_large_patch16_siglip_gap_256", SIGLIP, 16, 256, 0, &large, &gap, &half, 0.9},
-    {"vit_large_patch16_siglip_gap_384", SIGLIP, 16, 384, 0, &large, &gap, &half, 0.9},
-    {"vit_so400m_patch14_siglip_gap_224", SIGLIP, 14, 224, 0, &so400m, &gap, &half, 0.9},
-    {"vit_so400m_patch14_siglip_gap_378", SIGLIP, 14, 378, 0, &so400m, &gap, &half, 0.9},
-    {"vit_so400m_patch14_siglip_gap_384", SIGLIP, 14, 384, 0, &so400m, &gap, &half, 1},
-    {"vit_so400m_patch14_siglip_gap_448", SIGLIP, 14, 448, 0, &so400m, &gap, &half, 1},
-    {"vit_so400m_patch14_siglip_gap_896", SIGLIP, 14, 896, 0, &so400m, &gap, &half, 1},
-    {"test_vit2", VIT, 16, 160, 1000, &test2, &tiny_reg, &half, 0.95},
-    {"test_vit3", VIT, 16, 160, 1000, &test3, &tiny_reg_map, &half, 0.95},
-    {"test_vit4", VIT, 16, 160, 1000, &test4, &tiny_reg_rms, &half, 0.95},
-    {"vit_wee_patch16_reg1_gap_256", VIT, 16, 256, 1000, &wee, &reg1_gap, &half, 0.95},
-    {"vit_little_patch16_reg1_gap_256", VIT, 16, 256, 1000, &little, &reg1_gap, &half, 0.95},
-    {"vit_little_patch16_reg4_gap_256", VIT, 16, 256, 1000, &little, &reg4_gap, &half, 0.95},
-    {"vit_medium_patch16_reg1_gap_256", VIT, 16, 256, 1000, &medium, &reg1_gap, &half, 0.95},
-    {"vit_medium_patch16_reg4_gap_256", VIT, 16, 256, 1000, &medium, &reg4_gap, &half, 0.95},
-    {"vit_betwixt_patch16_reg1_gap_256", VIT, 16, 256, 1000, &betwixt, &reg1_gap, &half, 0.95},
-    {"vit_betwixt_patch16_reg4_gap_256", VIT, 16, 256, 1000, &betwixt, &reg4_gap, &half, 0.95},
-    {"vit_betwixt_patch16_reg4_gap_384", VIT, 16, 384, 1000, &betwixt, &reg4_gap, &half, 1},
-    {"vit_mediumd_patch16_reg4_gap_256", VIT, 16, 256, 1000, &mediumd, &reg4_gap, &half, 0.95},
-    {"vit_mediumd_patch16_reg4_gap_384", VIT, 16, 384, 1000, &mediumd, &reg4_gap, &half, 1},
-    {"vit_base_patch16_reg4_gap_256", VIT, 16, 256, 1000, &base, &reg4_gap_base, &half, 0.9},
-    {"vit_base_patch16_rpn_224", VIT, 16, 224, 1000, &base, &post_norm, &half, 0.9},
-    {"vit_so150m_patch16_reg4_gap_256", VIT, 16, 256, 1000, &so150m, &reg4_gap_so, &half, 0.95},
-    {"vit_so150m_patch16_reg4_gap_384", VIT, 16, 384, 1000, &so150m, &reg4_gap_so, &half, 1},
-    {"vit_so150m_patch16_reg4_map_256", VIT, 16, 256, 1000, &so150m, &reg4_map, &half, 0.9},
-    {"vit_so150m2_patch16_reg1_gap_256", VIT, 16, 256, 1000, &so150m2, &reg1_unbiased, &half, 1},
-    {"vit_so150m2_patch16_reg1_gap_384", VIT, 16, 384, 1000, &so150m2, &reg1_unbiased, &half, 1},
-    {"vit_so150m2_patch16_reg1_gap_448", VIT, 16, 448, 1000, &so150m2, &reg1_unbiased, &squashed, 1},
-    {"vit_huge_patch14_gap_224", VIT, 14, 224, 0, &huge, &gap, &imagenet, 0.9},
-    {"vit_huge_patch16_gap_448", VIT, 16, 448, 0, &huge, &gap, &imagenet, 1},
-    {"vit_giant_patch16_gap_224", VIT, 16, 224, 0, &giant, &gap, &imagenet, 0.9},
-    {"vit_small_patch16_18x2_224", THINGS, 16, 224, 1000, &small18, &things, &half, 0.9},
-    {"vit_base_patch16_18x2_224", THINGS, 16, 224, 1000, &base18, &things, &half, 0.9},
-    {"vit_dpwee_patch16_reg1_gap_256", SCALING, 16, 256, 1000, &wee16, &reg1_diff_scaling, &half, 0.95},
-    {"vit_pwee_patch16_reg1_gap_256", SCALING, 16, 256, 1000, &wee16, &reg1_scaling, &half, 0.95},
-    {"vit_base_patch16_xp_224", SCALING, 16, 224, 1000, &base, &scaling, &half, 0.9},
-    {"vit_large_patch14_xp_224", SCALING, 14, 224, 1000, &large, &scaling, &half, 0.9},
-    {"vit_huge_patch14_xp_224", SCALING, 14, 224, 1000, &huge, &scaling, &half, 0.9},
-    {"vit_dwee_patch16_reg1_gap_256", DIFFERENTIAL, 16, 256, 1000, &wee, &reg1_diff, &half, 0.95},
-    {"vit_dlittle_patch16_reg1_gap_256", DIFFERENTIAL, 16, 256, 1000, &little, &reg1_diff, &half, 0.95},
-    {"vit_xsmall_patch16_clip_224", CLIP, 16, 224, 512, &xsmall, &clip, &clip_images, 0.9},
-    {"vit_medium_patch16_clip_224", CLIP, 16, 224, 512, &medium, &clip, &clip_images, 0.9},
-    {"vit_medium_patch32_clip_224", CLIP, 32, 224, 512, &medium, &clip, &clip_images, 0.9},
-    {"vit_betwixt_patch32_clip_224", CLIP, 32, 224, 512, &betwixt, &clip, &clip_images, 0.9},
-    {"vit_base_patch16_clip_224", CLIP, 16, 224, 1000, &base, &clip, &clip_images, 0.95},
-    {"vit_base_patch16_clip_384", CLIP, 16, 384, 1000, &base, &clip, &clip_squashed, 1},
-    {"vit_base_patch16_clip_quickgelu_224", CLIP, 16, 224, 512, &base, &clip_quick, &clip_images, 1},
-    {"vit_base_patch32_clip_224", CLIP, 32, 224, 1000, &base, &clip, &clip_images, 0.9},
-    {"vit_base_patch32_clip_256", CLIP, 32, 256, 512, &base, &clip, &clip_images, 1},
-    {"vit_base_patch32_clip_384", CLIP, 32, 384, 1000, &base, &clip, &clip_images, 1},
-    {"vit_base_patch32_clip_448", CLIP, 32, 448, 1000, &base, &clip, &clip_images, 1},
-    {"vit_base_patch32_clip_quickgelu_224", CLIP, 32, 224, 512, &base, &clip_quick, &clip_images, 0.9},
-    {"vit_base_patch16_plus_clip_240", CLIP, 16, 240, 640, &plus, &clip, &clip_images, 1},
-    {"vit_large_patch14_clip_224", CLIP, 14, 224, 1000, &large, &clip, &half, 1},
-    {"vit_large_patch14_clip_336", CLIP, 14, 336, 1000, &large, &clip, &squashed, 1},
-    {"vit_large_patch14_clip_quickgelu_224", CLIP, 14, 224, 768, &large, &clip_quick, &clip_images, 1},
-    {"vit_large_patch14_clip_quickgelu_336", CLIP, 14, 336, 768, &large, &clip_quick, &clip_images, 1},
-    {"vit_huge_patch14_clip_224", CLIP, 14, 224, 1000, &huge, &clip, &clip_images, 1},
-    {"vit_huge_patch14_clip_336", CLIP, 14, 336, 1000, &huge, &clip, &clip_squashed, 1},
-    {"vit_huge_patch14_clip_378", CLIP, 14, 378, 1024, &huge, &clip, &clip_images, 1},
-    {"vit_huge_patch14_clip_quickgelu_224", CLIP, 14, 224, 1024, &huge, &clip_quick, &clip_images, 1},
-    {"vit_huge_patch14_clip_quickgelu_378", CLIP, 14, 378, 1024, &huge, &clip_quick, &clip_images, 1},
-    {"vit_giant_patch14_clip_224", CLIP, 14, 224, 1024, &giant, &clip, &clip_images, 1},
-    {"vit_gigantic_patch14_clip_224", CLIP, 14, 224, 1280, &gigantic, &clip, &clip_images, 1},
-    {"vit_gigantic_patch14_clip_378", CLIP, 14, 378, 1280, &gigantic, &clip, &clip_squashed, 1},
-    {"vit_gigantic_patch14_clip_quickgelu_224", CLIP, 14, 224, 1280, &gigantic, &clip_quick, &clip_images, 1},
-    {"vit_base_patch32_siglip_gap_256", SIGLIP, 32, 256, 0, &base, &gap_tanh, &half, 0.9},
-    {"vit_large_patch16_siglip_gap_512", SIGLIP, 16, 512, 0, &large, &gap_tanh, &half, 0.9},
-    {"vit_so400m_patch16_siglip_gap_256", SIGLIP, 16, 256, 0, &so400m, &gap_tanh, &half, 0.9},
-    {"vit_so400m_patch16_siglip_gap_384", SIGLIP, 16, 384, 0, &so400m, &gap_tanh, &half, 0.9},
-    {"vit_so400m_patch16_siglip_gap_512", SIGLIP, 16, 512, 0, &so400m, &gap_tanh, &half, 0.9},
-    {"vit_giantopt_patch16_siglip_gap_256", SIGLIP, 16, 256, 0, &giantopt, &gap_tanh, &half, 0.9},
-    {"vit_giantopt_patch16_siglip_gap_384", SIGLIP, 16, 384, 0, &giantopt, &gap_tanh, &half, 0.9},
-    {"vit_base_patch16_siglip_224", SIGLIP_MAP, 16, 224, 0, &base, &map, &half, 0.9},
-    {"vit_base_patch16_siglip_256", SIGLIP_MAP, 16, 256, 0, &base, &map, &half, 0.9},
-    {"vit_base_patch16_siglip_384", SIGLIP_MAP, 16, 384, 0, &base, &map, &half, 0.9},
-    {"vit_base_patch16_siglip_512", SIGLIP_MAP, 16, 512, 0, &base, &map, &half, 0.9},
-    {"vit_base_patch32_siglip_256", SIGLIP_MAP, 32, 256, 0, &base, &map_tanh, &half, 0.9},
-    {"vit_large_patch16_siglip_256", SIGLIP_MAP, 16, 256, 0, &large, &map, &half, 0.9},
-    {"vit_large_patch16_siglip_384", SIGLIP_MAP, 16, 384, 0, &large, &map, &half, 0.9},
-    {"vit_large_patch16_siglip_512", SIGLIP_MAP, 16, 512, 0, &large, &map_tanh, &half, 0.9},
-    {"vit_so400m_patch14_siglip_224", SIGLIP_MAP, 14, 224, 0, &so400m, &map, &half, 0.9},
-    {"vit_so400m_patch14_siglip_378", SIGLIP_MAP, 14, 378, 0, &so400m, &map, &half, 0.9},
-    {"vit_so400m_patch14_siglip_384", SIGLIP_MAP, 14, 384, 0, &so400m, &map, &half, 0.9},
-    {"vit_so400m_patch16_siglip_256", SIGLIP_MAP, 16, 256, 0, &so400m, &map_tanh, &half, 0.9},
-    {"vit_so400m_patch16_siglip_384", SIGLIP_MAP, 16, 384, 0, &so400m, &map_tanh, &half, 0.9},
-    {"vit_so400m_patch16_siglip_512", SIGLIP_MAP, 16, 512, 0, &so400m, &map_tanh, &half, 0.9},
-    {"vit_giantopt_patch16_siglip_256", SIGLIP_MAP, 16, 256, 0, &giantopt, &map_tanh, &half, 0.9},
-    {"vit_giantopt_patch16_siglip_384", SIGLIP_MAP, 16, 384, 0, &giantopt, &map_tanh, &half, 0.9},
-    {"vit_giant_patch14_dinov2", DINOV2, 14, 518, 0, &giant_gated, &gated, &imagenet, 1},
-    {"vit_small_patch14_reg4_dinov2", DINOV2_REG, 14, 518, 0, &small, &reg4, &imagenet, 1},
-    {"vit_base_patch14_reg4_dinov2", DINOV2_REG, 14, 518, 0, &base, &reg4, &imagenet, 1},
-    {"vit_large_patch14_reg4_dinov2", DINOV2_REG, 14, 518, 0, &large, &reg4, &imagenet, 1},
-    {"vit_giant_patch14_reg4_dinov2", DINOV2_REG, 14, 518, 0, &giant_gated, &gated_reg4, &imagenet, 1},
-    {"vit_base_patch14_reg1_tipsv2", TIPS, 14, 448, 0, &base, &reg1, &raw_bicubic, 1},
-    {"vit_large_patch14_reg1_tipsv2", TIPS, 14, 448, 0, &large, &reg1, &raw_bicubic, 1},
-    {"vit_so400m_patch14_reg1_tipsv2", TIPS, 14, 448, 0, &so400m, &reg1, &raw_bicubic, 1},
-    {"vit_giant_patch14_reg1_tipsv2", TIPS, 14, 448, 0, &giant_gated, &gated_reg1, &raw_bicubic, 1},
-    {"vit_base_patch16_radio_v3", RADIO, 16, 512, 0, &base, &radio7_scaled_corners, &clip_images, 1},
-    {"vit_large_patch16_radio_v3", RADIO, 16, 512, 0, &large, &radio7_scaled, &clip_images, 1},
-    {"vit_so400m_patch16_radio_v4", RADIO, 16, 512, 0, &so400m, &radio9, &clip_images, 1},
-    {"vit_huge_patch16_radio_v3", RADIO, 16, 512, 0, &huge, &radio7_corners, &clip_images, 1},
-    {"vit_huge_patch16_radio_v4", RADIO, 16, 512, 0, &huge, &radio9, &clip_images, 1},
-    {"vit_giant_patch16_radio_v3", RADIO, 16, 512, 0, &giant24, &radio7, &clip_images, 1},
-    {"vit_intern300m_patch14_448", INTERN, 14, 448, 0, &large, &intern, &imagenet, 1},
-    {"aimv2_large_patch14_224", AIMV2, 14, 224, 0, &aim_large, &aim, &clip_images, 1},
-    {"aimv2_large_patch14_336", AIMV2, 14, 336, 0, &aim_large, &aim, &clip_images, 1},
-    {"aimv2_large_patch14_448", AIMV2, 14, 448, 0, &aim_large, &aim, &clip_images, 1},
-    {"aimv2_huge_patch14_224", AIMV2, 14, 224, 0, &aim_huge, &aim, &clip_images, 1},
-    {"aimv2_huge_patch14_336", AIMV2, 14, 336, 0, &aim_huge, &aim, &clip_images, 1},
-    {"aimv2_huge_patch14_448", AIMV2, 14, 448, 0, &aim_huge, &aim, &clip_images, 1},
-    {"aimv2_1b_patch14_224", AIMV2, 14, 224, 0, &aim_1b, &aim, &clip_images, 1},
-    {"aimv2_1b_patch14_336", AIMV2, 14, 336, 0, &aim_1b, &aim, &clip_images, 1},
-    {"aimv2_1b_patch14_448", AIMV2, 14, 448, 0, &aim_1b, &aim, &clip_images, 1},
-    {"aimv2_3b_patch14_224", AIMV2, 14, 224, 0, &aim_3b, &aim, &clip_images, 1},
-    {"aimv2_3b_patch14_336", AIMV2, 14, 336, 0, &aim_3b, &aim, &clip_images, 1},
-    {"aimv2_3b_patch14_448", AIMV2, 14, 448, 0, &aim_3b, &aim, &clip_images, 1},
-    {"beit3_base_patch16_224", BEIT3, 16, 224, 1000, &base, &beit3, &imagenet, 1},
-    {"beit3_large_patch16_224", BEIT3, 16, 224, 1000, &large, &beit3, &imagenet, 1},
-    {"beit3_giant_patch14_224", BEIT3, 14, 224, 1000, &giant, &beit3, &imagenet, 1},
-    {"beit3_giant_patch14_336", BEIT3, 14, 336, 1000, &giant, &beit3, &imagenet, 1},
-    {"beit_base_patch16_224", BEIT_1, 16, 224, 1000, &base, &beit, &half, 0.9},
-    {"beit_base_patch16_384", BEIT_1, 16, 384, 1000, &base, &beit, &half, 1},
-    {"beit_large_patch16_224", BEIT_1, 16, 224, 1000, &large, &beit_scaled, &half, 0.9},
-    {"beit_large_patch16_384", BEIT_1, 16, 384, 1000, &large, &beit_scaled, &half, 1},
-    {"beit_large_patch16_512", BEIT_1, 16, 512, 1000, &large, &beit_scaled, &half, 1},
-    {"beitv2_base_patch16_224", BEIT_2, 16, 224, 1000, &base, &beit_scaled, &imagenet, 0.9},
-    {"beitv2_large_patch16_224", BEIT_2, 16, 224, 1000, &large, &beit_scaled, &imagenet, 0.95},
-    {"vit_relpos_small_patch16_224", RELPOS, 16, 224, 1000, &small, &relative, &half, 0.9},
-    {"vit_relpos_medium_patch16_224", RELPOS, 16, 224, 1000, &medium, &relative, &half, 0.9},
-    {"vit_relpos_base_patch16_224", RELPOS, 16, 224, 1000, &base, &relative, &half, 0.9},
-    {"vit_relpos_base_patch16_plus_240", RELPOS, 16, 240, 1000, &plus, &relative_bias, &half, 0.9},
-    {"vit_relpos_small_patch16_rpn_224", RELPOS, 16, 224, 1000, &small, &relative_post, &half, 0.9},
-    {"vit_relpos_medium_patch16_rpn_224", RELPOS, 16, 224, 1000, &medium, &relative_post, &half, 0.9},
-    {"vit_relpos_base_patch16_rpn_224", RELPOS, 16, 224, 1000, &base, &relative_post, &half, 0.9},
-    {"vit_relpos_base_patch32_plus_rpn_256", RELPOS, 32, 256, 1000, &plus, &relative_post_bias, &half, 0.9},
-    {"vit_relpos_medium_patch16_cls_224", RELPOS, 16, 224, 1000, &medium, &relative_class_medium, &half, 0.9},
-    {"vit_relpos_base_patch16_cls_224", RELPOS, 16, 224, 1000, &base, &relative_class, &half, 0.9},
-    {"vit_relpos_base_patch16_clsgap_224", RELPOS, 16, 224, 1000, &base, &relative_class_gap, &half, 0.9},
-    {"vit_srelpos_small_patch16_224", RELPOS, 16, 224, 1000, &small, &relative_shared_small, &half, 0.9},
-    {"vit_srelpos_medium_patch16_224", RELPOS, 16, 224, 1000, &medium, &relative_shared_medium, &half, 0.9},
-    {"test_vit_relpos", RELPOS, 16, 160, 1000, &test3, &relative, &half, 0.95},
-    {"eva_large_patch14_196", EVA, 14, 196, 1000, &large, &mean, &clip_images, 1},
-    {"eva_large_patch14_336", EVA, 14, 336, 1000, &large, &mean, &clip_squashed, 1},
-    {"deit_tiny_patch16_224", DEIT, 16, 224, 1000, &tiny, &plain, &imagenet, 0.9},
-    {"deit_small_patch16_224", DEIT, 16, 224, 1000, &small, &plain, &imagenet, 0.9},
-    {"deit_base_patch16_224", DEIT, 16, 224, 1000, &base, &plain, &imagenet, 0.9},
-    {"deit_base_patch16_384", DEIT, 16, 384, 1000, &base, &plain, &imagenet, 1},
-    {"deit_tiny_distilled_patch16_224", DEIT, 16, 224, 1000, &tiny, &distilled, &imagenet, 0.9},
-    {"deit_small_distilled_patch16_224", DEIT, 16, 224, 1000, &small, &distilled, &imagenet, 0.9},
-    {"deit_base_distilled_patch16_224", DEIT, 16, 224, 1000, &base, &distilled, &imagenet, 0.9},
-    {"deit_base_distilled_patch16_384", DEIT, 16, 384, 1000, &base, &distilled, &imagenet, 1},
-    {"deit3_small_patch16_224", DEIT3, 16, 224, 1000, &small, &deit3, &imagenet, 0.9},
-    {"deit3_small_patch16_384", DEIT3, 16, 384, 1000, &small, &deit3, &imagenet, 1},
-    {"deit3_medium_patch16_224", DEIT3, 16, 224, 1000, &medium, &deit3, &imagenet, 0.9},
-    {"deit3_base_patch16_224", DEIT3, 16, 224, 1000, &base, &deit3, &imagenet, 0.9},
-    {"deit3_base_patch16_384", DEIT3, 16, 384, 1000, &base, &deit3, &imagenet, 1},
-    {"deit3_large_patch16_224", DEIT3, 16, 224, 1000, &large, &deit3, &imagenet, 0.9},
-    {"deit3_large_patch16_384", DEIT3, 16, 384, 1000, &large, &deit3, &imagenet, 1},
-    {"deit3_huge_patch14_224", DEIT3, 14, 224, 1000, &huge, &deit3, &imagenet, 0.9},
+static const att_variant_row rows[] = {
+    {"vit_tiny_patch16_224", VIT, 224, 1000, 0.9, ATT_TINY},
+    {"vit_tiny_patch16_384", VIT, 384, 1000, 1, ATT_TINY},
+    {"vit_small_patch32_224", VIT, 224, 1000, 0.9, P32 ATT_SMALL},
+    {"vit_small_patch32_384", VIT, 384, 1000, 1, P32 ATT_SMALL},
+    {"vit_small_patch16_224", VIT, 224, 1000, 0.9, ATT_SMALL},
+    {"vit_small_patch16_384", VIT, 384, 1000, 1, ATT_SMALL},
+    {"vit_small_patch8_224", VIT, 224, 1000, 0.9, "patch_size=8 " ATT_SMALL ATT_IMAGENET},
+    {"vit_small_patch16_36x1_224", VIT, 224, 1000, 0.9, SMALL36 SCALED},
+    {"vit_medium_patch16_gap_240", VIT, 240, 11821, 0.95, ATT_MEDIUM GAP UNBIASED "init_values=1e-6 "},
+    {"vit_medium_patch16_gap_256", VIT, 256, 1000, 0.95, ATT_MEDIUM GAP UNBIASED "init_values=1e-6 "},
+    {"vit_medium_patch16_gap_384", VIT, 384, 1000, 0.95, ATT_MEDIUM ATT_SQUASHED GAP UNBIASED "init_values=1e-6 "},
+    {"vit_betwixt_patch16_gap_256", VIT, 256, 1000, 0.95, ATT_BETWIXT GAP UNBIASED "init_values=1e-6 "},
+    {"vit_base_patch32_224", VIT, 224, 1000, 0.9, P32 ATT_BASE},
+    {"vit_base_patch32_384", VIT, 384, 1000, 1, P32 ATT_BASE},
+    {"vit_base_patch16_224", VIT, 224, 1000, 0.9, ATT_BASE},
+    {"vit_base_patch16_384", VIT, 384, 1000, 1, ATT_BASE},
+    {"vit_base_patch8_224", VIT, 224, 1000, 0.9, "patch_size=8 " ATT_BASE},
+    {"vit_base_patch16_224_miil", VIT, 224, 11221, 0.875, ATT_BASE RAW ATT_LINEAR_IMAGES UNBIASED},
+    {"vit_base_patch16_gap_224", VIT, 224, 1000, 0.9, BASE16 GAP},
+    {"vit_base_patch32_plus_256", VIT, 256, 1000, 0.95, P32 PLUS SCALED},
+    {"vit_base_patch16_plus_240", VIT, 240, 1000, 0.95, PLUS SCALED},
+    {"vit_large_patch32_224", VIT, 224, 1000, 0.9, P32 ATT_LARGE},
+    {"vit_large_patch32_384", VIT, 384, 1000, 1, P32 ATT_LARGE},
+    {"vit_large_patch16_224", VIT, 224, 1000, 0.9, ATT_LARGE},
+    {"vit_large_patch16_384", VIT, 384, 1000, 1, ATT_LARGE},
+    {"vit_large_patch14_224", VIT, 224, 1000, 0.9, P14 ATT_LARGE},
+    {"vit_huge_patch14_224", VIT, 224, 1000, 0.9, P14 HUGE},
+    {"vit_giant_patch14_224", VIT, 224, 1000, 0.9, P14 GIANT},
+    {"vit_gigantic_patch14_224", VIT, 224, 1000, 0.9, P14 GIGANTIC},
+    {"test_vit", VIT, 160, 1000, 0.95, TEST},
+    {"flexivit_small", FLEXIVIT, 240, 1000, 0.95, ATT_SMALL APART BILINEAR},
+    {"flexivit_base", FLEXIVIT, 240, 1000, 0.95, ATT_BASE APART BILINEAR},
+    {"flexivit_large", FLEXIVIT, 240, 1000, 0.95, ATT_LARGE APART BILINEAR},
+    {"vit_small_patch14_dinov2", DINOV2, 518, 0, 1, P14 ATT_SMALL ATT_IMAGENET SCALED},
+    {"vit_base_patch14_dinov2", DINOV2, 518, 0, 1, P14 ATT_BASE ATT_IMAGENET SCALED},
+    {"vit_large_patch14_dinov2", DINOV2, 518, 0, 1, P14 ATT_LARGE ATT_IMAGENET SCALED},
+    {"vit_base_patch16_siglip_gap_224", SIGLIP, 224, 0, 0.9, ATT_BASE GAP},
+    {"vit_base_patch16_siglip_gap_256", SIGLIP, 256, 0, 0.9, ATT_BASE GAP},
+    {"vit_base_patch16_siglip_gap_384", SIGLIP, 384, 0, 0.9, ATT_BASE GAP},
+    {"vit_base_patch16_siglip_gap_512", SIGLIP, 512, 0, 0.9, ATT_BASE GAP},
+    {"vit_large_patch16_siglip_gap_256", SIGLIP, 256, 0, 0.9, ATT_LARGE GAP},
+    {"vit_large_patch16_siglip_gap_384", SIGLIP, 384, 0, 0.9, ATT_LARGE GAP},
+    {"vit_so400m_patch14_siglip_gap_224", SIGLIP, 224, 0, 0.9, P14 SO400M GAP},
+    {"vit_so400m_patch14_siglip_gap_378", SIGLIP, 378, 0, 0.9, P14 SO400M GAP},
+    {"vit_so400m_patch14_siglip_gap_384", SIGLIP, 384, 0, 1, P14 SO400M GAP},
+    {"vit_so400m_patch14_siglip_gap_448", SIGLIP, 448, 0, 1, P14 SO400M GAP},
+    {"vit_so400m_patch14_siglip_gap_896", SIGLIP, 896, 0, 1, P14 SO400M GAP},
+    {"test_vit2", VIT, 160, 1000, 0.95, TEST2 TINY_REG},
+    {"test_vit3", VIT, 160, 1000, 0.95, TEST3 MAP "reg_tokens=1 pool_include_prefix=true " SCALED},
+    {"test_vit4", VIT, 160, 1000, 0.95, TEST4 TINY_REG RMS},
+    {"vit_wee_patch16_reg1_gap_256", VIT, 256, 1000, 0.95, WEE REG1_GAP},
+    {"vit_little_patch16_reg1_gap_256", VIT, 256, 1000, 0.95, LITTLE REG1_GAP},
+    {"vit_little_patch16_reg4_gap_256", VIT, 256, 1000, 0.95, LITTLE REG4_GAP SCALED},
+    {"vit_medium_patch16_reg1_gap_256", VIT, 256, 1000, 0.95, ATT_MEDIUM REG1_GAP},
+    {"vit_medium_patch16_reg4_gap_256", VIT, 256, 1000, 0.95, ATT_MEDIUM REG4_GAP SCALED},
+    {"vit_betwixt_patch16_reg1_gap_256", VIT, 256, 1000, 0.95, ATT_BETWIXT REG1_GAP},
+    {"vit_betwixt_patch16_reg4_gap_256", VIT, 256, 1000, 0.95, ATT_BETWIXT REG4_GAP SCALED},
+    {"vit_betwixt_patch16_reg4_gap_384", VIT, 384, 1000, 1, ATT_BETWIXT REG4_GAP SCALED},
+    {"vit_mediumd_patch16_reg4_gap_256", VIT, 256, 1000, 0.95, ATT_MEDIUMD REG4_GAP SCALED},
+    {"vit_mediumd_patch16_reg4_gap_384", VIT, 384, 1000, 1, ATT_MEDIUMD REG4_GAP SCALED},
+    {"vit_base_patch16_reg4_gap_256", VIT, 256, 1000, 0.9, ATT_BASE REG4_GAP},
+    {"vit_base_patch16_rpn_224", VIT, 224, 1000, 0.9, ATT_BASE PATCHES UNBIASED SCALED POST_NORM},
+    {"vit_so150m_patch16_reg4_gap_256", VIT, 256, 1000, 0.95, SO150M GAP "reg_tokens=4 "},
+    {"vit_so150m_patch16_reg4_gap_384", VIT, 384, 1000, 1, SO150M GAP "reg_tokens=4 "},
+    {"vit_so150m_patch16_reg4_map_256", VIT, 256, 1000, 0.9, SO150M MAP "reg_tokens=4 "},
+    {"vit_so150m2_patch16_reg1_gap_256", VIT, 256, 1000, 1, SO150M2 TINY_REG UNBIASED},
+    {"vit_so150m2_patch16_reg1_gap_384", VIT, 384, 1000, 1, SO150M2 TINY_REG UNBIASED},
+    {"vit_so150m2_patch16_reg1_gap_448", VIT, 448, 1000, 1, SO150M2 ATT_SQUASHED TINY_REG UNBIASED},
+    {"vit_huge_patch14_gap_224", VIT, 224, 0, 0.9, P14 HUGE ATT_IMAGENET GAP},
+    {"vit_huge_patch16_gap_448", VIT, 448, 0, 1, HUGE ATT_IMAGENET GAP},
+    {"vit_giant_patch16_gap_224", VIT, 224, 0, 0.9, GIANT ATT_IMAGENET GAP},
+    {"vit_small_patch16_18x2_224", THINGS, 224, 1000, 0.9, SMALL18 SCALED "block_fn=ParallelThingsBlock "},
+    {"vit_base_patch16_18x2_224", THINGS, 224, 1000, 0.9, BASE18 SCALED "block_fn=ParallelThingsBlock "},
+    {"vit_dpwee_patch16_reg1_gap_256", SCALING, 256, 1000, 0.95, WEE16 REG1_GAP DIFF_PARALLEL},
+    {"vit_pwee_patch16_reg1_gap_256", SCALING, 256, 1000, 0.95, WEE16 REG1_GAP PARALLEL},
+    {"vit_base_patch16_xp_224", SCALING, 224, 1000, 0.9, ATT_BASE XP},
+    {"vit_large_patch14_xp_224", SCALING, 224, 1000, 0.9, P14 ATT_LARGE XP},
+    {"vit_huge_patch14_xp_224", SCALING, 224, 1000, 0.9, P14 HUGE XP},
+    {"vit_dwee_patch16_reg1_gap_256", DIFFERENTIAL, 256, 1000, 0.95, WEE REG1_GAP "attn_layer=diff "},
+    {"vit_dlittle_patch16_reg1_gap_256", DIFFERENTIAL, 256, 1000, 0.95, LITTLE REG1_GAP "attn_layer=diff "},
+    {"vit_xsmall_patch16_clip_224", CLIP, 224, 512, 0.9, XSMALL CLIP_STYLE},
+    {"vit_medium_patch16_clip_224", CLIP, 224, 512, 0.9, ATT_MEDIUM CLIP_STYLE},
+    {"vit_medium_patch32_clip_224", CLIP, 224, 512, 0.9, P32 ATT_MEDIUM CLIP_STYLE},
+    {"vit_betwixt_patch32_clip_224", CLIP, 224, 512, 0.9, P32 ATT_BETWIXT CLIP_STYLE},
+    {"vit_base_patch16_clip_224", CLIP, 224, 1000, 0.95, ATT_BASE CLIP_STYLE},
+    {"vit_base_patch16_clip_384", CLIP, 384, 1000, 1, ATT_BASE ATT_SQUASHED CLIP_STYLE},
+    {"vit_base_patch16_clip_quickgelu_224", CLIP, 224, 512, 1, ATT_BASE "act_layer=quick_gelu " CLIP_STYLE},
+    {"vit_base_patch32_clip_224", CLIP, 224, 1000, 0.9, P32 ATT_BASE CLIP_STYLE},
+    {"vit_base_patch32_clip_256", CLIP, 256, 512, 1, P32 ATT_BASE CLIP_STYLE},
+    {"vit_base_patch32_clip_384", CLIP, 384, 1000, 1, P32 ATT_BASE CLIP_STYLE},
+    {"vit_base_patch32_clip_448", CLIP, 448, 1000, 1, P32 ATT_BASE CLIP_STYLE},
+    {"vit_base_patch32_clip_quickgelu_224", CLIP, 224, 512, 0.9, P32 ATT_BASE "act_layer=quick_gelu " CLIP_STYLE},
+    {"vit_base_patch16_plus_clip_240", CLIP, 240, 640, 1, PLUS CLIP_STYLE},
+    {"vit_large_patch14_clip_224", CLIP, 224, 1000, 1, P14 ATT_LARGE ATT_HALF CLIP_STYLE},
+    {"vit_large_patch14_clip_336", CLIP, 336, 1000, 1, P14 ATT_LARGE ATT_HALF ATT_SQUASHED CLIP_STYLE},
+    {"vit_large_patch14_clip_quickgelu_224", CLIP, 224, 768, 1, P14 ATT_LARGE "act_layer=quick_gelu " CLIP_STYLE},
+    {"vit_large_patch14_clip_quickgelu_336", CLIP, 336, 768, 1, P14 ATT_LARGE "act_layer=quick_gelu " CLIP_STYLE},
+    {"vit_huge_patch14_clip_224", CLIP, 224, 1000, 1, P14 HUGE CLIP_STYLE},
+    {"vit_huge_patch14_clip_336", CLIP, 336, 1000, 1, P14 HUGE ATT_SQUASHED CLIP_STYLE},
+    {"vit_huge_patch14_clip_378", CLIP, 378, 1024, 1, P14 HUGE CLIP_STYLE},
+    {"vit_huge_patch14_clip_quickgelu_224", CLIP, 224, 1024, 1, P14 HUGE "act_layer=quick_gelu " CLIP_STYLE},
+    {"vit_huge_patch14_clip_quickgelu_378", CLIP, 378, 1024, 1, P14 HUGE "act_layer=quick_gelu " CLIP_STYLE},
+    {"vit_giant_patch14_clip_224", CLIP, 224, 1024, 1, P14 GIANT CLIP_STYLE},
+    {"vit_gigantic_patch14_clip_224", CLIP, 224, 1280, 1, P14 GIGANTIC CLIP_STYLE},
+    {"vit_gigantic_patch14_clip_378", CLIP, 378, 1280, 1, P14 GIGANTIC ATT_SQUASHED CLIP_STYLE},
+    {"vit_gigantic_patch14_clip_quickgelu_224", CLIP, 224, 1280, 1, P14 GIGANTIC "act_layer=quick_gelu " CLIP_STYLE},
+    {"vit_base_patch32_siglip_gap_256", SIGLIP, 256, 0, 0.9, P32 ATT_BASE GAP TANH},
+    {"vit_large_patch16_siglip_gap_512", SIGLIP, 512, 0, 0.9, ATT_LARGE GAP TANH},
+    {"vit_so400m_patch16_siglip_gap_256", SIGLIP, 256, 0, 0.9, SO400M GAP TANH},
+    {"vit_so400m_patch16_siglip_gap_384", SIGLIP, 384, 0, 0.9, SO400M GAP TANH},
+    {"vit_so400m_patch16_siglip_gap_512", SIGLIP, 512, 0, 0.9, SO400M GAP TANH},
+    {"vit_giantopt_patch16_siglip_gap_256", SIGLIP, 256, 0, 0.9, GIANTOPT GAP TANH},
+    {"vit_giantopt_patch16_siglip_gap_384", SIGLIP, 384, 0, 0.9, GIANTOPT GAP TANH},
+    {"vit_base_patch16_siglip_224", SIGLIP_MAP, 224, 0, 0.9, ATT_BASE MAP},
+    {"vit_base_patch16_siglip_256", SIGLIP_MAP, 256, 0, 0.9, ATT_BASE MAP},
+    {"vit_base_patch16_siglip_384", SIGLIP_MAP, 384, 0, 0.9, ATT_BASE MAP},
+    {"vit_base_patch16_siglip_512", SIGLIP_MAP, 512, 0, 0.9, ATT_BASE MAP},
+    {"vit_base_patch32_siglip_256", SIGLIP_MAP, 256, 0, 0.9, P32 ATT_BASE MAP TANH},
+    {"vit_large_patch16_siglip_256", SIGLIP_MAP, 256, 0, 0.9, ATT_LARGE MAP},
+    {"vit_large_patch16_siglip_384", SIGLIP_MAP, 384, 0, 0.9, ATT_LARGE MAP},
+    {"vit_large_patch16_siglip_512", SIGLIP_MAP, 512, 0, 0.9, ATT_LARGE MAP TANH},
+    {"vit_so400m_patch14_siglip_224", SIGLIP_MAP, 224, 0, 0.9, P14 SO400M MAP},
+    {"vit_so400m_patch14_siglip_378", SIGLIP_MAP, 378, 0, 0.9, P14 SO400M MAP},
+    {"vit_so400m_patch14_siglip_384", SIGLIP_MAP, 384, 0, 0.9, P14 SO400M MAP},
+    {"vit_so400m_patch16_siglip_256", SIGLIP_MAP, 256, 0, 0.9, SO400M MAP TANH},
+    {"vit_so400m_patch16_siglip_384", SIGLIP_MAP, 384, 0, 0.9, SO400M MAP TANH},
+    {"vit_so400m_patch16_siglip_512", SIGLIP_MAP, 512, 0, 0.9, SO400M MAP TANH},
+    {"vit_giantopt_patch16_siglip_256", SIGLIP_MAP, 256, 0, 0.9, GIANTOPT MAP TANH},
+    {"vit_giantopt_patch16_siglip_384", SIGLIP_MAP, 384, 0, 0.9, GIANTOPT MAP TANH},
+    {"vit_giant_patch14_dinov2", DINOV2, 518, 0, 1, P14 GIANT_GATED ATT_IMAGENET GATED SCALED},
+    {"vit_small_patch14_reg4_dinov2", DINOV2_REG, 518, 0, 1, P14 ATT_SMALL ATT_IMAGENET REG4_TOKENS},
+    {"vit_base_patch14_reg4_dinov2", DINOV2_REG, 518, 0, 1, P14 ATT_BASE ATT_IMAGENET REG4_TOKENS},
+    {"vit_large_patch14_reg4_dinov2", DINOV2_REG, 518, 0, 1, P14 ATT_LARGE ATT_IMAGENET REG4_TOKENS},
+    {"vit_giant_patch14_reg4_dinov2", DINOV2_REG, 518, 0, 1, P14 GIANT_GATED ATT_IMAGENET GATED REG4_TOKENS},
+    {"vit_base_patch14_reg1_tipsv2", TIPS, 448, 0, 1, P14 ATT_BASE RAW REG1_TOKEN},
+    {"vit_large_patch14_reg1_tipsv2", TIPS, 448, 0, 1, P14 ATT_LARGE RAW REG1_TOKEN},
+    {"vit_so400m_patch14_reg1_tipsv2", TIPS, 448, 0, 1, P14 SO400M RAW REG1_TOKEN},
+    {"vit_giant_patch14_reg1_tipsv2", TIPS, 448, 0, 1, P14 GIANT_GATED RAW GATED REG1_TOKEN},
+    {"vit_base_patch16_radio_v3", RADIO, 512, 0, 1, ATT_BASE RADIO7 SCALED CORNERS},
+    {"vit_large_patch16_radio_v3", RADIO, 512, 0, 1, ATT_LARGE RADIO7 SCALED BILINEAR},
+    {"vit_so400m_patch16_radio_v4", RADIO, 512, 0, 1, SO400M RADIO9},
+    {"vit_huge_patch16_radio_v3", RADIO, 512, 0, 1, HUGE RADIO7 CORNERS},
+    {"vit_huge_patch16_radio_v4", RADIO, 512, 0, 1, HUGE RADIO9},
+    {"vit_giant_patch16_radio_v3", RADIO, 512, 0, 1, GIANT24 RADIO7 BILINEAR},
+    {"vit_intern300m_patch14_448", INTERN, 448, 0, 1, P14 ATT_LARGE ATT_IMAGENET "final_norm=false init_values=0.1 "},
+    {"aimv2_large_patch14_224", AIMV2, 224, 0, 1, P14 AIM_LARGE AIM},
+    {"aimv2_large_patch14_336", AIMV2, 336, 0, 1, P14 AIM_LARGE AIM},
+    {"aimv2_large_patch14_448", AIMV2, 448, 0, 1, P14 AIM_LARGE AIM},
+    {"aimv2_huge_patch14_224", AIMV2, 224, 0, 1, P14 AIM_HUGE AIM},
+    {"aimv2_huge_patch14_336", AIMV2, 336, 0, 1, P14 AIM_HUGE AIM},
+    {"aimv2_huge_patch14_448", AIMV2, 448, 0, 1, P14 AIM_HUGE AIM},
+    {"aimv2_1b_patch14_224", AIMV2, 224, 0, 1, P14 AIM_1B AIM},
+    {"aimv2_1b_patch14_336", AIMV2, 336, 0, 1, P14 AIM_1B AIM},
+    {"aimv2_1b_patch14_448", AIMV2, 448, 0, 1, P14 AIM_1B AIM},
+    {"aimv2_3b_patch14_224", AIMV2, 224, 0, 1, P14 AIM_3B AIM},
+    {"aimv2_3b_patch14_336", AIMV2, 336, 0, 1, P14 AIM_3B AIM},
+    {"aimv2_3b_patch14_448", AIMV2, 448, 0, 1, P14 AIM_3B AIM},
+    {"beit3_base_patch16_224", BEIT3, 224, 1000, 1, ATT_BASE BEIT3_STYLE},
+    {"beit3_large_patch16_224", BEIT3, 224, 1000, 1, ATT_LARGE BEIT3_STYLE},
+    {"beit3_giant_patch14_224", BEIT3, 224, 1000, 1, P14 GIANT BEIT3_STYLE},
+    {"beit3_giant_patch14_336", BEIT3, 336, 1000, 1, P14 GIANT BEIT3_STYLE},
+    {"beit_base_patch16_224", BEIT_1, 224, 1000, 0.9, ATT_BASE BEIT "init_values=0.1 "},
+    {"beit_base_patch16_384", BEIT_1, 384, 1000, 1, ATT_BASE BEIT "init_values=0.1 "},
+    {"beit_large_patch16_224", BEIT_1, 224, 1000, 0.9, ATT_LARGE BEIT SCALED},
+    {"beit_large_patch16_384", BEIT_1, 384, 1000, 1, ATT_LARGE BEIT SCALED},
+    {"beit_large_patch16_512", BEIT_1, 512, 1000, 1, ATT_LARGE BEIT SCALED},
+    {"beitv2_base_patch16_224", BEIT_2, 224, 1000, 0.9, ATT_BASE ATT_IMAGENET BEIT SCALED},
+    {"beitv2_large_patch16_224", BEIT_2, 224, 1000, 0.95, ATT_LARGE ATT_IMAGENET BEIT SCALED},
+    {"vit_relpos_small_patch16_224", RELPOS, 224, 1000, 0.9, ATT_SMALL RELATIVE PATCHES UNBIASED},
+    {"vit_relpos_medium_patch16_224", RELPOS, 224, 1000, 0.9, ATT_MEDIUM RELATIVE PATCHES UNBIASED},
+    {"vit_relpos_base_patch16_224", RELPOS, 224, 1000, 0.9, ATT_BASE RELATIVE PATCHES UNBIASED},
+    {"vit_relpos_base_patch16_plus_240", RELPOS, 240, 1000, 0.9, PLUS RELATIVE GAP},
+    {"vit_relpos_small_patch16_rpn_224", RELPOS, 224, 1000, 0.9, ATT_SMALL RELATIVE GAP UNBIASED POST_NORM},
+    {"vit_relpos_medium_patch16_rpn_224", RELPOS, 224, 1000, 0.9, ATT_MEDIUM RELATIVE GAP UNBIASED POST_NORM},
+    {"vit_relpos_base_patch16_rpn_224", RELPOS, 224, 1000, 0.9, ATT_BASE RELATIVE GAP UNBIASED POST_NORM},
+    {"vit_relpos_base_patch32_plus_rpn_256", RELPOS, 256, 1000, 0.9, P32 PLUS RELATIVE GAP POST_NORM},
+    {"vit_relpos_medium_patch16_cls_224", RELPOS, 224, 1000, 0.9, ATT_MEDIUM RELATIVE UNBIASED "rel_pos_dim=256 "},
+    {"vit_relpos_base_patch16_cls_224", RELPOS, 224, 1000, 0.9, ATT_BASE RELATIVE UNBIASED},
+    {"vit_relpos_base_patch16_clsgap_224", RELPOS, 224, 1000, 0.9, ATT_BASE RELATIVE UNBIASED AVG},
+    {"vit_srelpos_small_patch16_224", RELPOS, 224, 1000, 0.9, ATT_SMALL RELATIVE_SHARED "rel_pos_dim=384 "},
+    {"vit_srelpos_medium_patch16_224", RELPOS, 224, 1000, 0.9, ATT_MEDIUM RELATIVE_SHARED "rel_pos_dim=512 "},
+    {"test_vit_relpos", RELPOS, 160, 1000, 0.95, TEST3 RELATIVE PATCHES UNBIASED},
+    {"eva_large_patch14_196", EVA, 196, 1000, 1, P14 ATT_LARGE ATT_CLIP AVG},
+    {"eva_large_patch14_336", EVA, 336, 1000, 1, P14 ATT_LARGE ATT_CLIP ATT_SQUASHED AVG},
+    {"deit_tiny_patch16_224", DEIT, 224, 1000, 0.9, ATT_TINY ATT_IMAGENET},
+    {"deit_small_patch16_224", DEIT, 224, 1000, 0.9, ATT_SMALL ATT_IMAGENET},
+    {"deit_base_patch16_224", DEIT, 224, 1000, 0.9, ATT_BASE ATT_IMAGENET},
+    {"deit_base_patch16_384", DEIT, 384, 1000, 1, ATT_BASE ATT_IMAGENET},
+    {"deit_tiny_distilled_patch16_224", DEIT, 224, 1000, 0.9, ATT_TINY ATT_IMAGENET "distilled=true "},
+    {"deit_small_distilled_patch16_224", DEIT, 224, 1000, 0.9, ATT_SMALL ATT_IMAGENET "distilled=true "},
+    {"deit_base_distilled_patch16_224", DEIT, 224, 1000, 0.9, ATT_BASE ATT_IMAGENET "distilled=true "},
+    {"deit_base_distilled_patch16_384", DEIT, 384, 1000, 1, ATT_BASE ATT_IMAGENET "distilled=true "},
+    {"deit3_small_patch16_224", DEIT3, 224, 1000, 0.9, ATT_SMALL ATT_IMAGENET APART "init_values=1e-6 "},
+    {"deit3_small_patch16_384", DEIT3, 384, 1000, 1, ATT_SMALL ATT_IMAGENET APART "init_values=1e-6 "},
+    {"deit3_medium_patch16_224", DEIT3, 224, 1000, 0.9, ATT_MEDIUM ATT_IMAGENET APART "init_values=1e-6 "},
+    {"deit3_base_patch16_224", DEIT3, 224, 1000, 0.9, ATT_BASE ATT_IMAGENET APART "init_values=1e-6 "},
+    {"deit3_base_patch16_384", DEIT3, 384, 1000, 1, ATT_BASE ATT_IMAGENET APART "init_values=1e-6 "},
+    {"deit3_large_patch16_224", DEIT3, 224, 1000, 0.9, ATT_LARGE ATT_IMAGENET APART "init_values=1e-6 "},
+    {"deit3_large_patch16_384", DEIT3, 384, 1000, 1, ATT_LARGE ATT_IMAGENET APART "init_values=1e-6 "},
+    {"deit3_huge_patch14_224", DEIT3, 224, 1000, 0.9, P14 HUGE ATT_IMAGENET APART "init_values=1e-6 "},
 };
 
-static_assert(sizeof variants / sizeof *variants == ATT_VIT_VARIANTS, "count the rows in vit.h");
-
-att_model_info att_vit_info(int index)
-{
-    const struct vit_variant *variant = &variants[index];
-    return (att_model_info){
-        .name = variant->name, .summary = variant->summary, .height = variant->img_size, .width = variant->img_size};
-}
-
-#define SET(text, given, otherwise) snprintf(text, sizeof(text), "%s", (given) ? (given) : (otherwise))
-
-static void set_style(const vit_style *style, att_vit_options *o)
-{
-    o->class_token = !style->no_class_token;
-    o->embed_class = !style->no_embed_class;
-    o->reg_tokens = style->reg_tokens;
-    o->distilled = style->distilled;
-    o->qkv_bias = !style->no_qkv_bias;
-    o->proj_bias = !style->no_proj_bias;
-    o->qk_norm = style->qk_norm;
-    o->scale_attn_norm = o->scale_mlp_norm = style->scale_norms;
-    o->pre_norm = style->pre_norm;
-    o->final_norm = !style->no_final_norm;
-    o->fc_norm = style->norm_before_pool ? 0 : ATT_OPTION_UNSET;
-    o->pool_include_prefix = style->pool_include_prefix;
-    o->init_values = style->init_values;
-    o->norm_eps = style->norm_eps > 0 ? style->norm_eps : 1e-6;
-    SET(o->global_pool, style->global_pool, "token");
-    o->rel_pos_dim = style->rel_pos_dim;
-    o->shared_rel_pos = style->shared_rel_pos;
-    snprintf(o->pos_embed, sizeof o->pos_embed, "%s", style->no_pos_embed ? "none" : "learn");
-    SET(o->pos_embed_resize, style->pos_embed_resize, "bicubic");
-    SET(o->rel_pos_type, style->rel_pos_type, "none");
-    SET(o->norm_layer, style->norm_layer, "layernorm");
-    SET(o->embed_norm_layer, style->embed_norm_layer, "none");
-    SET(o->act_layer, style->act_layer, "gelu");
-    SET(o->mlp_layer, style->mlp_layer, "mlp");
-    SET(o->attn_layer, style->attn_layer, "attn");
-    SET(o->block_fn, style->block_fn, ATT_VIT_BLOCK);
-}
-
-void att_vit_describe(int index, att_vit_options *o, att_preprocess *preprocess)
-{
-    const struct vit_variant *variant = &variants[index];
-    o->img_size[0] = o->img_size[1] = variant->img_size;
-    o->in_chans = 3;
-    o->num_classes = variant->num_classes;
-    o->patch_size[0] = o->patch_size[1] = variant->patch_size;
-    o->embed_dim = variant->size->embed_dim;
-    o->depth = variant->size->depth;
-    o->num_heads = variant->size->num_heads;
-    o->mlp_ratio = variant->size->mlp_ratio;
-    set_style(variant->style, o);
-    *preprocess = (att_preprocess){
-        .height = variant->img_size, .width = variant->img_size, .in_chans = 3, .crop_pct = variant->crop_pct};
-    memcpy(preprocess->mean, variant->images->mean, sizeof preprocess->mean);
-    memcpy(preprocess->std, variant->images->std, sizeof preprocess->std);
-    snprintf(preprocess->crop_mode, sizeof preprocess->crop_mode, "%s", variant->images->crop_mode);
-    snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", variant->images->interpolation);
-}
+/* timm's defaults: a class token with a position, which the head reads after the last norm. */
+const att_variants att_vit_variants = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .shared = ATT_HALF
+    "patch_size=16 mlp_ratio=4 attn_drop_rate=0 class_token=true embed_class=true reg_tokens=0 "
+    "distilled=false pos_embed=learn pos_embed_resize=bicubic rel_pos_type=none rel_pos_dim=0 "
+    "shared_rel_pos=false qkv_bias=true proj_bias=true qk_norm=false scale_attn_norm=false "
+    "scale_mlp_norm=false pre_norm=false final_norm=true pool_include_prefix=false init_values=0 "
+    "norm_eps=1e-6 global_pool=token norm_layer=layernorm embed_norm_layer=none act_layer=gelu "
+    "mlp_layer=mlp attn_layer=attn block_fn=" ATT_VIT_BLOCK " extra_layer=none"};

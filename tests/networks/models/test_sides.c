@@ -106,7 +106,7 @@ static void every_family_takes_height_before_width(void **state)
         att_options_set_sides(&options, "img_size", 64, 96);
         if (att_option_find(att_family_at(i)->options, "patch_size"))
             att_options_set_sides(&options, "patch_size", 4, 4);
-        att_model *model = make(p, att_family_at(i)->variant(0).name, &options);
+        att_model *model = make(p, att_family_at(i)->variants->rows[0].name, &options);
         const att_graph *graph = att_model_graph(model);
         assert_string_equal(graph->inputs.items[0].name, ATT_IMAGE);
         assert_true(att_shape_equal(att_value_shape(graph, graph->inputs.items[0].value), att_shape_of(64, 96, 3)));

@@ -106,6 +106,29 @@ static void aliases_are_taken(void **state)
     att_context_destroy(&context);
 }
 
+static void read_settings(att_context *context, const att_family *family, const char *settings)
+{
+    att_config config = att_config_none();
+    if (settings)
+        CHECK(context, att_config_read_settings(context, family->options, settings, strlen(settings), &config));
+}
+
+static void every_setting_is_known(void **state)
+{
+    for (int f = 0; f < att_family_count(); f++) {
+        const att_family *family = att_family_at(f);
+        const att_variants *variants = family->variants;
+        read_settings(*state, family, variants->shared);
+        read_settings(*state, family, variants->images_by.settings);
+        for (int i = 0; i < variants->count; i++)
+            read_settings(*state, family, variants->rows[i].settings);
+    }
+    att_config config = att_config_none();
+    const att_option_table *options = att_family_at(0)->options;
+    assert_int_equal(att_config_read_settings(*state, options, "depht=3", 7, &config), ATT_ERR_INTERNAL);
+    assert_int_equal(att_config_read_settings(*state, options, "depth", 5, &config), ATT_ERR_INTERNAL);
+}
+
 static void every_variant_is_timms(void **state)
 {
     FILE *file = golden_open("models.txt");
@@ -494,6 +517,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(families_agree_on_options),
         cmocka_unit_test(aliases_are_taken),
+        cmocka_unit_test(every_setting_is_known),
         cmocka_unit_test(every_variant_is_timms),
         cmocka_unit_test(networks_for_cifar_have_their_parameters),
         cmocka_unit_test(work_is_counted),
