@@ -27,11 +27,7 @@ static const double NORM_EPS = 1e-12;
 #define LEARNED ATT_ENCODING_LEARNED
 #define LEARNED_CONTENT ATT_ENCODING_CONTENT
 
-static const char *encoding_name(int index)
-{
-    static const char *const names[] = {ISOTROPIC, QUADRATIC, LEARNED, LEARNED_CONTENT, NULL};
-    return index < (int)(sizeof names / sizeof *names) ? names[index] : NULL;
-}
+ATT_CHOICES(encoding_name, ISOTROPIC, QUADRATIC, LEARNED, LEARNED_CONTENT)
 
 /* --- variants ---------------------------------------------------------------------------------------------------- */
 
@@ -54,10 +50,7 @@ static const att_variants variants = {.rows = variant_rows,
 
 typedef att_attention_cnn_options attention_cnn_options;
 
-static const char *pool_name(int index)
-{
-    return index == 0 ? "avg" : NULL;
-}
+ATT_CHOICES(pool_name, "avg")
 
 enum { MOST_HEADS = 65536 };
 #define MEMBER(member) ATT_OPTION_AT(attention_cnn_options, member)

@@ -14,17 +14,10 @@
 
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
-/* Defines a function that returns the possible values by index. */
-#define CHOICES(function, ...)                                                    \
-    static const char *function(int index)                                        \
-    {                                                                             \
-        static const char *const names[] = {__VA_ARGS__, NULL};                   \
-        return index < (int)(sizeof names / sizeof *names) ? names[index] : NULL; \
-    }
-CHOICES(attention_names, ATT_EVA_NO_KEY_BIAS, ATT_EVA_KEY_BIAS)
-CHOICES(block_names, ATT_EVA_BLOCK, ATT_EVA_POST_NORM)
-CHOICES(rope_names, ATT_EVA_NO_ROPE, ATT_EVA_AXIAL, ATT_EVA_MIXED, ATT_EVA_CENTERED)
-CHOICES(indexing_names, "ij", "xy")
+ATT_CHOICES(attention_names, ATT_EVA_NO_KEY_BIAS, ATT_EVA_KEY_BIAS)
+ATT_CHOICES(block_names, ATT_EVA_BLOCK, ATT_EVA_POST_NORM)
+ATT_CHOICES(rope_names, ATT_EVA_NO_ROPE, ATT_EVA_AXIAL, ATT_EVA_MIXED, ATT_EVA_CENTERED)
+ATT_CHOICES(indexing_names, "ij", "xy")
 
 #define EVA(member) ATT_OPTION_AT(att_eva_options, member)
 static const att_option eva_options[] = {

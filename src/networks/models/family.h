@@ -201,6 +201,14 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
         ATT_OPTION_AT(type, attn_drop_rate)                                                             \
     }
 
+/* Defines the function att_option.choice of these names. */
+#define ATT_CHOICES(function, ...)                                                \
+    static const char *function(int index)                                        \
+    {                                                                             \
+        static const char *const names[] = {__VA_ARGS__, NULL};                   \
+        return index < (int)(sizeof names / sizeof *names) ? names[index] : NULL; \
+    }
+
 /* "none", then every built-in module; every built-in task; NULL past the last. */
 const char *att_module_choice_name(int index);
 const char *att_task_choice_name(int index);

@@ -42,10 +42,7 @@ typedef struct mixer_options {
     char global_pool[8];
 } mixer_options;
 
-static const char *pool_names(int index)
-{
-    return index == 0 ? "avg" : NULL;
-}
+ATT_CHOICES(pool_names, "avg")
 
 #define MIXER(member) ATT_OPTION_AT(mixer_options, member)
 static const att_option rows[] = {

@@ -10,28 +10,10 @@
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
 /* Names of the values of the enums in models/resnet.h, in the order of the enums. */
-static const char *block_names(int index)
-{
-    static const char *const names[] = {"basic", "bottleneck", "preact"};
-    return index < 3 ? names[index] : NULL;
-}
-
-static const char *stem_names(int index)
-{
-    static const char *const names[] = {"conv7", "deep", "deep_tiered", "conv3"};
-    return index < 4 ? names[index] : NULL;
-}
-
-static const char *shortcut_names(int index)
-{
-    static const char *const names[] = {"conv", "avg_conv", "pad"};
-    return index < 3 ? names[index] : NULL;
-}
-
-static const char *pool_names(int index)
-{
-    return index == 0 ? "avg" : NULL;
-}
+ATT_CHOICES(block_names, "basic", "bottleneck", "preact")
+ATT_CHOICES(stem_names, "conv7", "deep", "deep_tiered", "conv3")
+ATT_CHOICES(shortcut_names, "conv", "avg_conv", "pad")
+ATT_CHOICES(pool_names, "avg")
 
 #define RESNET(member) ATT_OPTION_AT(att_resnet_options, member)
 static const att_option resnet_options[] = {

@@ -14,10 +14,7 @@
 
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
-static const char *pool_names(int index)
-{
-    return index == 0 ? "avg" : NULL;
-}
+ATT_CHOICES(pool_names, "avg")
 
 static const char *version_names(int index)
 {

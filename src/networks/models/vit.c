@@ -17,21 +17,14 @@
 
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
-/* Defines a function that returns the possible values by index. */
-#define CHOICES(function, ...)                                                    \
-    static const char *function(int index)                                        \
-    {                                                                             \
-        static const char *const names[] = {__VA_ARGS__, NULL};                   \
-        return index < (int)(sizeof names / sizeof *names) ? names[index] : NULL; \
-    }
-CHOICES(extra_layer_names, "none", "attn", "mlp")
-CHOICES(resize_names, "bicubic", ATT_VIT_BILINEAR, ATT_VIT_CORNERS)
-CHOICES(relative_names, "none", ATT_VIT_BIAS, ATT_VIT_MLP)
-CHOICES(norm_names, "layernorm", ATT_VIT_RMS_NORM)
-CHOICES(embed_norm_names, "none", "layernorm", ATT_VIT_RMS_NORM)
-CHOICES(attention_names, "attn", ATT_VIT_DIFFERENTIAL)
-CHOICES(block_names, ATT_VIT_BLOCK, ATT_VIT_POST_NORM, ATT_VIT_BEIT, ATT_VIT_SCALING, ATT_VIT_DIFF_SCALING,
-        ATT_VIT_THINGS)
+ATT_CHOICES(extra_layer_names, "none", "attn", "mlp")
+ATT_CHOICES(resize_names, "bicubic", ATT_VIT_BILINEAR, ATT_VIT_CORNERS)
+ATT_CHOICES(relative_names, "none", ATT_VIT_BIAS, ATT_VIT_MLP)
+ATT_CHOICES(norm_names, "layernorm", ATT_VIT_RMS_NORM)
+ATT_CHOICES(embed_norm_names, "none", "layernorm", ATT_VIT_RMS_NORM)
+ATT_CHOICES(attention_names, "attn", ATT_VIT_DIFFERENTIAL)
+ATT_CHOICES(block_names, ATT_VIT_BLOCK, ATT_VIT_POST_NORM, ATT_VIT_BEIT, ATT_VIT_SCALING, ATT_VIT_DIFF_SCALING,
+            ATT_VIT_THINGS)
 
 #define VIT(member) ATT_OPTION_AT(att_vit_options, member)
 static const att_option vit_options[] = {
