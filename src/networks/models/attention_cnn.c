@@ -14,11 +14,12 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "networks/models/checkpoint.h"
-#include "networks/models/foreign_tensors.h"
 #include "networks/models/patches.h"
+#include "networks/models/token_tensors.h"
 #include "networks/models/variants.h"
 
 static const double NORM_EPS = 1e-12;
+static const att_hooks no_hooks;
 
 /* --- encodings --------------------------------------------------------------------------------------------------- */
 
@@ -134,11 +135,10 @@ static att_status complete_heads(att_context *context, attention_cnn_options *o)
 
 static att_status attention_cnn_complete(att_context *context, void *options)
 {
-    static const att_hooks no_places;
     attention_cnn_options *o = options;
     const att_stages stages = {.count = 1, .blocks = {o->depth}};
     att_modules modules;
-    ATT_TRY(att_modules_parse(context, &no_places, &stages, o->modules, &modules));
+    ATT_TRY(att_modules_parse(context, &no_hooks, &stages, o->modules, &modules));
     ATT_TRY(att_patches_check(context, o->img_size, o->patch_size));
     ATT_TRY(complete_heads(context, o));
     if (is(o, LEARNED_CONTENT) && o->embed_dim % 2)
@@ -323,75 +323,51 @@ static att_classifier_form attention_cnn_classifier(const void *options)
 
 static const char SIGNATURE[] = "blocks.0.attn.value.weight", STEM[] = "patch_embed.proj.weight";
 
-static const char *const outer_names[] = {STEM, "patch_embed.proj.bias", "head.weight", "head.bias", NULL};
-static const char *const block_names[] = {"attn.value.weight",
-                                          "attn.value.bias",
-                                          "attn.proj.weight",
-                                          "attn.proj.bias",
-                                          "norm1.weight",
-                                          "norm1.bias",
-                                          "mlp.fc1.weight",
-                                          "mlp.fc1.bias",
-                                          "mlp.fc2.weight",
-                                          "mlp.fc2.bias",
-                                          "norm2.weight",
-                                          "norm2.bias",
-                                          NULL};
+static const char outer_names[] = "patch_embed.proj.weight patch_embed.proj.bias head.weight head.bias";
+static const char block_names[] =
+    "attn.value.weight attn.value.bias attn.proj.weight attn.proj.bias norm1.weight norm1.bias mlp.fc1.weight "
+    "mlp.fc1.bias mlp.fc2.weight mlp.fc2.bias norm2.weight norm2.bias";
 
-/* The tensors of each encoding, below a block's attention; the first tells it from the encodings before it. */
+/* The tensors of each encoding, below a block's attention; `sign` tells it from the encodings before it. */
 static const struct encoding_tensors {
-    const char *encoding, *names[8];
+    const char *encoding, *sign, *names;
 } encodings[] = {
-    {LEARNED_CONTENT, {"query.weight", "query.bias", "key.weight", "key.bias", "row_embed", "column_embed"}},
-    {LEARNED, {"row_key.weight", "column_key.weight", "row_embed", "column_embed"}},
-    {ISOTROPIC, {"sharpness", "centers"}},
-    {QUADRATIC, {"factors", "centers"}},
+    {LEARNED_CONTENT, "query.weight", "query.weight query.bias key.weight key.bias row_embed column_embed"},
+    {LEARNED, "row_key.weight", "row_key.weight column_key.weight row_embed column_embed"},
+    {ISOTROPIC, "sharpness", "sharpness centers"},
+    {QUADRATIC, "factors", "factors centers"},
 };
 
 static const struct encoding_tensors *find_encoding(const att_tensors *file)
 {
-    for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "blocks.0.attn.%s", encodings[i].names[0]);
-        if (att_checkpoint_has(file, name))
+    for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++)
+        if (att_checkpoint_has(file, "blocks.0.attn.%s", encodings[i].sign))
             return &encodings[i];
-    }
     return NULL;
 }
 
-/* user: the file's encoding, or NULL */
-static bool knows(const void *user, const char *name)
+static bool is_of_block(const att_tensors *file, const char *rest)
 {
-    const struct encoding_tensors *encoding = user;
-    const char *rest;
-    if (att_checkpoint_block(name, "blocks", &rest) < 0)
-        return att_checkpoint_lists(outer_names, name);
-    bool encodes = encoding && strncmp(rest, "attn.", 5) == 0 && att_checkpoint_lists(encoding->names, rest + 5);
-    return encodes || att_checkpoint_lists(block_names, rest);
+    const struct encoding_tensors *encoding = find_encoding(file);
+    return att_checkpoint_lists(block_names, rest) ||
+           (encoding && att_token_lists_below(encoding->names, rest, "attn"));
 }
+
+static const att_token_places no_places = {.hooks = &no_hooks};
+static const att_token_tensors like = {.outer = outer_names,
+                                       .is_of_block = is_of_block,
+                                       .what = "self-attention network of Cordonnier et al.",
+                                       .places = &no_places};
 
 static att_foreign attention_cnn_foreign(const att_context *context, const att_tensors *file)
 {
-    return att_foreign_find(context, file, knows, find_encoding(file));
-}
-
-static void read_depth(const att_tensors *file, att_option_values *found)
-{
-    const char *rest;
-    for (int i = 0; i < att_tensors_count(file); i++) {
-        int block = att_checkpoint_block(att_tensors_at(file, i).name, "blocks", &rest);
-        if (block >= att_options_number(found, "depth", 0))
-            att_options_set(found, "depth", block + 1);
-    }
+    return att_token_foreign(context, file, &like);
 }
 
 static int heads_in_block(const att_tensors *file, int width, int block)
 {
-    char name[64];
-    att_shape shape;
-    snprintf(name, sizeof name, "blocks.%d.attn.value.weight", block);
-    const int64_t *dims = att_checkpoint_dims(file, name, 2, &shape);
-    return dims && dims[1] % width == 0 && dims[1] / width <= MOST_HEADS ? (int)(dims[1] / width) : 0;
+    const int64_t inputs = att_checkpoint_side(file, 1, "blocks.%d.attn.value.weight", block);
+    return inputs % width == 0 && inputs / width <= MOST_HEADS ? (int)(inputs / width) : 0;
 }
 
 static void read_heads(const att_tensors *file, int width, att_option_values *found)
@@ -429,32 +405,22 @@ static void read_grid(const att_tensors *file, att_option_values *found)
 
 static att_status attention_cnn_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
-    att_shape shape;
     const struct encoding_tensors *encoding = find_encoding(file);
-    att_foreign foreign = attention_cnn_foreign(context, file);
+    att_detected_modules none = {0};
     if (!encoding)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: \"%s\" is of no attention by positions that attscope has",
                         att_tensors_path(file), SIGNATURE);
-    ATT_TRY(att_foreign_refuse(context, file, &foreign, "self-attention network of Cordonnier et al."));
-    read_depth(file, found);
+    ATT_TRY(att_token_read_names(context, file, &like, found, &none));
     ATT_TRY(att_patches_read(context, file, STEM, found));
     att_options_set_text(found, "encoding", encoding->encoding);
     const int width = (int)att_options_number(found, "embed_dim", 1);
     read_heads(file, width, found);
-    const int64_t *dims = att_checkpoint_dims(file, "blocks.0.mlp.fc1.weight", 2, &shape);
-    if (dims)
-        att_options_set(found, "mlp_ratio", att_mlp_ratio(width, dims[0]));
-    dims = att_checkpoint_dims(file, "head.weight", 2, &shape);
-    att_options_set(found, "num_classes", dims ? (double)dims[0] : 0);
+    const int64_t hidden = att_checkpoint_side(file, 0, "blocks.0.mlp.fc1.weight");
+    if (hidden)
+        att_options_set(found, "mlp_ratio", att_mlp_ratio(width, hidden));
+    att_options_set(found, "num_classes", (double)att_checkpoint_side(file, 0, "head.weight"));
     read_grid(file, found);
     return ATT_OK;
-}
-
-static int attention_cnn_layer(const char *name)
-{
-    const char *rest;
-    int block = att_checkpoint_block(name, "blocks", &rest);
-    return strncmp(name, "patch_embed.", 12) == 0 ? 0 : block < 0 ? ATT_LAYER_HEAD : 1 + block;
 }
 
 extern const att_family att_family_attention_cnn;
@@ -469,6 +435,6 @@ const att_family att_family_attention_cnn = {
     .build = attention_cnn_build,
     .foreign = attention_cnn_foreign,
     .recognise = attention_cnn_recognise,
-    .layer = attention_cnn_layer,
+    .layer = att_token_layer,
     .positions = &att_attention_cnn_positions,
 };

@@ -103,7 +103,7 @@ static att_status read_layer(const void *options, const att_model *model, const 
 
 static int head_axis(const char *name, int layer)
 {
-    static const char *const rows[] = {"centers", "factors", "sharpness", "row_key.weight", "column_key.weight", NULL};
+    static const char rows[] = "centers factors sharpness row_key.weight column_key.weight";
     const char *rest;
     if (att_checkpoint_block(name, "blocks", &rest) != layer || strncmp(rest, "attn.", 5) != 0)
         return -1;

@@ -1,5 +1,7 @@
 #include "networks/models/checkpoint.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <attscope/models.h>
@@ -53,11 +55,21 @@ bool att_checkpoint_same_shape(att_shape a, att_shape b)
     return att_shape_equal(a, b);
 }
 
-bool att_checkpoint_lists(const char *const *names, const char *name)
+bool att_checkpoint_lists(const char *names, const char *name)
 {
-    while (*names && strcmp(*names, name) != 0)
-        names++;
-    return *names;
+    size_t length = strlen(name);
+    if (length == 0 || strchr(name, ' '))
+        return false;
+    for (const char *at = names; (at = strstr(at, name)); at += length)
+        if ((at == names || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+            return true;
+    return false;
+}
+
+const char *att_checkpoint_below(const char *name, const char *scope)
+{
+    size_t length = strlen(scope);
+    return strncmp(name, scope, length) == 0 && name[length] == '.' ? name + length + 1 : NULL;
 }
 
 int att_checkpoint_block(const char *name, const char *prefix, const char **rest)
@@ -78,8 +90,16 @@ int att_checkpoint_block(const char *name, const char *prefix, const char **rest
 
 /* --- tensors ------------------------------------------------------------------------------------------------------ */
 
-bool att_checkpoint_has(const att_tensors *file, const char *name)
+/* A longer name is cut off; no tensor that a family looks for has one. */
+enum { NAME_BYTES = 160 };
+
+bool att_checkpoint_has(const att_tensors *file, const char *format, ...)
 {
+    char name[NAME_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
     return att_tensors_find(file, name) >= 0;
 }
 
@@ -95,4 +115,16 @@ const int64_t *att_checkpoint_dims(const att_tensors *file, const char *name, in
         if (shape->dims[i] < 1 || shape->dims[i] > 1 << 24)
             return NULL;
     return shape->dims;
+}
+
+int64_t att_checkpoint_side(const att_tensors *file, int axis, const char *format, ...)
+{
+    char name[NAME_BYTES];
+    att_shape shape;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    const int64_t *dims = att_checkpoint_dims(file, name, 2, &shape);
+    return dims ? dims[axis] : 0;
 }

@@ -12,15 +12,20 @@ bool att_checkpoint_ignores(const att_context *context, const att_tensors *file,
 /* Returns the module whose constant has this name; NULL if there is none. */
 const att_module *att_checkpoint_constant(const att_context *context, const char *name);
 
-/* Returns whether the list, which ends in NULL, contains the name. */
-bool att_checkpoint_lists(const char *const *names, const char *name);
+/* Returns whether the list of names, which are separated by blanks, contains the name. */
+bool att_checkpoint_lists(const char *names, const char *name);
+/* Returns what follows "<scope>." in the name; NULL if it does not begin so. */
+const char *att_checkpoint_below(const char *name, const char *scope);
 /* Parses "<prefix>.<number>.<rest>": returns the number (at most 9999, no leading zeros) and sets *rest. Returns -1 for
  * other names. */
 int att_checkpoint_block(const char *name, const char *prefix, const char **rest);
-bool att_checkpoint_has(const att_tensors *file, const char *name);
+/* Returns whether there is a tensor of this name. */
+bool att_checkpoint_has(const att_tensors *file, const char *format, ...) ATT_PRINTF(2, 3);
 /* Returns the dimensions of a tensor, stored in *shape; NULL if it is missing, has another rank, or a dimension is
  * outside 1..2^24. */
 const int64_t *att_checkpoint_dims(const att_tensors *file, const char *name, int rank, att_shape *shape);
+/* Returns a matrix's size along an axis, 0 or 1; 0 if att_checkpoint_dims() returns NULL for the name. */
+int64_t att_checkpoint_side(const att_tensors *file, int axis, const char *format, ...) ATT_PRINTF(3, 4);
 
 /* Returns whether shapes are equal except for trailing dimensions of 1: a 1 x 1 convolution is a linear layer. */
 bool att_checkpoint_same_shape(att_shape a, att_shape b);

@@ -90,32 +90,15 @@ static int count_below(const att_tensors *file, const char *scope)
     return count;
 }
 
-static bool has_below(const att_tensors *file, const char *scope, const char *rest)
-{
-    char name[64];
-    snprintf(name, sizeof name, "%s.%s", scope, rest);
-    return att_checkpoint_has(file, name);
-}
-
-/* Rows of a matrix below the scope; 0 without it. */
-static int64_t rows_below(const att_tensors *file, const char *scope, const char *rest)
-{
-    char name[64];
-    att_shape shape;
-    snprintf(name, sizeof name, "%s.%s", scope, rest);
-    const int64_t *dims = att_checkpoint_dims(file, name, 2, &shape);
-    return dims ? dims[0] : 0;
-}
-
 /* Reads how many of its heads an attention lacks, and whether it has biases. */
 static void describe_attention(const att_tensors *file, att_module_block *site)
 {
     static const char *const biases[] = {"qkv.bias", "q_bias", "q_proj.bias"};
     site->has_bias = false;
     for (size_t i = 0; i < sizeof biases / sizeof *biases; i++)
-        site->has_bias = site->has_bias || has_below(file, site->block, biases[i]);
-    int64_t packed = rows_below(file, site->block, "qkv.weight");
-    int64_t inner = packed ? packed / 3 : rows_below(file, site->block, "q_proj.weight");
+        site->has_bias = site->has_bias || att_checkpoint_has(file, "%s.%s", site->block, biases[i]);
+    int64_t packed = att_checkpoint_side(file, 0, "%s.qkv.weight", site->block);
+    int64_t inner = packed ? packed / 3 : att_checkpoint_side(file, 0, "%s.q_proj.weight", site->block);
     site->replaced_heads = inner ? site->heads - (int)(inner * site->heads / site->channels) : 0;
 }
 

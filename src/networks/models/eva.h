@@ -43,8 +43,6 @@ bool att_eva_claims(const att_tensors *file);
 /* att_family.foreign, recognise */
 att_foreign att_eva_foreign(const att_context *context, const att_tensors *file);
 att_status att_eva_recognise(att_context *context, const att_tensors *file, att_option_values *found);
-/* att_family.disambiguate: the grid of the position embedding; the kind of blocks and of pooling. */
-void att_eva_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found);
 /* att_family.check_undetermined */
 att_status att_eva_check_undetermined(att_context *context, const att_tensors *file, const att_option_sources *sources);
 /* att_family.regrids, for the position embedding. */

@@ -10,66 +10,20 @@
 #include "networks/models/token_tensors.h"
 #include "networks/models/vit.h"
 
-static const char *const outer_names[] = {"cls_token",
-                                          "reg_token",
-                                          "pos_embed",
-                                          "patch_embed.proj.weight",
-                                          "patch_embed.proj.bias",
-                                          "rope.freqs",
-                                          "norm_pre.weight",
-                                          "norm_pre.bias",
-                                          "norm.weight",
-                                          "norm.bias",
-                                          "fc_norm.weight",
-                                          "fc_norm.bias",
-                                          "head.weight",
-                                          "head.bias",
-                                          ATT_TOKEN_MAP_NAMES,
-                                          NULL};
+static const char outer_names[] =
+    "cls_token reg_token pos_embed patch_embed.proj.weight patch_embed.proj.bias rope.freqs norm_pre.weight "
+    "norm_pre.bias norm.weight norm.bias fc_norm.weight fc_norm.bias head.weight head.bias " ATT_TOKEN_MAP_NAMES;
 /* Tensors of a block. */
-static const char *const block_names[] = {"norm1.weight",
-                                          "norm1.bias",
-                                          "attn.qkv.weight",
-                                          "attn.qkv.bias",
-                                          "attn.q_bias",
-                                          "attn.v_bias",
-                                          "attn.q_proj.weight",
-                                          "attn.q_proj.bias",
-                                          "attn.k_proj.weight",
-                                          "attn.k_proj.bias",
-                                          "attn.v_proj.weight",
-                                          "attn.v_proj.bias",
-                                          "attn.norm.weight",
-                                          "attn.norm.bias",
-                                          "attn.proj.weight",
-                                          "attn.proj.bias",
-                                          "gamma_1",
-                                          "norm2.weight",
-                                          "norm2.bias",
-                                          "mlp.fc1.weight",
-                                          "mlp.fc1.bias",
-                                          "mlp.fc1_g.weight",
-                                          "mlp.fc1_g.bias",
-                                          "mlp.fc1_x.weight",
-                                          "mlp.fc1_x.bias",
-                                          "mlp.norm.weight",
-                                          "mlp.norm.bias",
-                                          "mlp.fc2.weight",
-                                          "mlp.fc2.bias",
-                                          "gamma_2",
-                                          NULL};
+static const char block_names[] =
+    "norm1.weight norm1.bias attn.qkv.weight attn.qkv.bias attn.q_bias attn.v_bias attn.q_proj.weight "
+    "attn.q_proj.bias attn.k_proj.weight attn.k_proj.bias attn.v_proj.weight attn.v_proj.bias attn.norm.weight "
+    "attn.norm.bias attn.proj.weight attn.proj.bias gamma_1 norm2.weight norm2.bias mlp.fc1.weight mlp.fc1.bias "
+    "mlp.fc1_g.weight mlp.fc1_g.bias mlp.fc1_x.weight mlp.fc1_x.bias mlp.norm.weight mlp.norm.bias mlp.fc2.weight "
+    "mlp.fc2.bias gamma_2";
 
 static bool has_part(const att_tensors *file, int block, const char *name)
 {
-    char full[64];
-    snprintf(full, sizeof full, "blocks.%d.%s", block, name);
-    return att_checkpoint_has(file, full);
-}
-
-static bool is_of_block(const att_tensors *file, const char *rest)
-{
-    (void)file;
-    return att_checkpoint_lists(block_names, rest);
+    return att_checkpoint_has(file, "blocks.%d.%s", block, name);
 }
 
 static bool attends(const att_tensors *file, int block)
@@ -86,7 +40,7 @@ bool att_eva_claims(const att_tensors *file)
     if (att_vit_table_rows(file) > 0)
         return false;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (att_checkpoint_has(file, own[i]))
+        if (att_checkpoint_has(file, "%s", own[i]))
             return true;
     return att_token_has_norm(file, "norm_pre") && has_part(file, 0, "attn.qkv.weight") &&
            (att_checkpoint_has(file, "attn_pool.latent") || !att_token_has_norm(file, "norm"));
@@ -113,20 +67,14 @@ static void read_attention(const att_tensors *file, att_option_values *found)
     att_options_set_text(found, "block_fn", ATT_EVA_BLOCK);
 }
 
-/* Rows of a matrix, or its columns; 0 without the tensor. */
-static int64_t side_of(const att_tensors *file, const char *name, int axis)
-{
-    att_shape shape;
-    const int64_t *dims = att_checkpoint_dims(file, name, 2, &shape);
-    return dims ? dims[axis] : 0;
-}
-
 static void read_mlp(const att_tensors *file, att_option_values *found)
 {
     int width = (int)att_options_number(found, "embed_dim", 1);
-    int64_t outputs = side_of(file, "blocks.0.mlp.fc1.weight", 0), inputs = side_of(file, "blocks.0.mlp.fc2.weight", 1);
-    bool gated = side_of(file, "blocks.0.mlp.fc1_g.weight", 0) > 0, packed = inputs > 0 && outputs == 2 * inputs;
-    int64_t pool = side_of(file, "attn_pool.mlp.fc1.weight", 0);
+    int64_t outputs = att_checkpoint_side(file, 0, "blocks.0.mlp.fc1.weight"),
+            inputs = att_checkpoint_side(file, 1, "blocks.0.mlp.fc2.weight");
+    bool gated = att_checkpoint_side(file, 0, "blocks.0.mlp.fc1_g.weight") > 0,
+         packed = inputs > 0 && outputs == 2 * inputs;
+    int64_t pool = att_checkpoint_side(file, 0, "attn_pool.mlp.fc1.weight");
     att_options_set_text(found, "mlp_layer",
                          att_mlp_name(gated    ? ATT_MLP_SWIGLU
                                       : packed ? ATT_MLP_PACKED
@@ -153,16 +101,6 @@ static att_status read_norms(att_context *context, const att_tensors *file, att_
     return ATT_OK;
 }
 
-static void read_tokens(const att_tensors *file, att_option_values *found)
-{
-    bool has_class = att_checkpoint_has(file, "cls_token"), maps = att_checkpoint_has(file, "attn_pool.latent");
-    att_options_set(found, "class_token", has_class);
-    att_options_set(found, "reg_tokens", att_token_registers(file));
-    att_options_set_text(found, "pos_embed", att_checkpoint_has(file, "pos_embed") ? "learn" : "none");
-    if (maps || !has_class)
-        att_options_set_text(found, "global_pool", maps ? "map" : "avg");
-}
-
 /* Of the rotary positions tensors show learned frequencies only. */
 static void read_rope(const att_tensors *file, att_option_values *found)
 {
@@ -174,7 +112,11 @@ static void read_rope(const att_tensors *file, att_option_values *found)
     att_options_set(found, "num_heads", (double)dims[2]);
 }
 
-static const att_token_tensors like = {outer_names, is_of_block, attends, "network of the EVA family here"};
+static const att_token_tensors like = {.outer = outer_names,
+                                       .block = block_names,
+                                       .attends = attends,
+                                       .what = "network of the EVA family here",
+                                       .places = &att_token_places_of_blocks};
 
 att_foreign att_eva_foreign(const att_context *context, const att_tensors *file)
 {
@@ -193,22 +135,12 @@ att_status att_eva_recognise(att_context *context, const att_tensors *file, att_
     read_mlp(file, found);
     ATT_TRY(att_token_write_modules(context, file, &detected, found));
     ATT_TRY(read_norms(context, file, found));
-    read_tokens(file, found);
+    att_token_read_tokens(file, found);
     read_rope(file, found);
     att_options_set(found, "init_values", has_part(file, 0, "gamma_1") ? unknown_start : 0);
     att_token_read_classes(file, found);
     att_positions_read(file, found);
     return ATT_OK;
-}
-
-/* Blocks with norms at the front and at the end have the same tensors; so have several ways of pooling patches. */
-void att_eva_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found)
-{
-    static const char *const blocks[] = {ATT_EVA_BLOCK, ATT_EVA_POST_NORM, NULL};
-    static const char *const pools[] = {"avg", "max", "avgmax", NULL};
-    att_positions_disambiguate(file, known, found);
-    att_token_take_unseen("block_fn", known, blocks, found);
-    att_token_take_unseen("global_pool", known, pools, found);
 }
 
 /* --- refusals ----------------------------------------------------------------------------------------------------- */

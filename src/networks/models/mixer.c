@@ -9,10 +9,9 @@
 
 #include "base/core/error.h"
 #include "networks/models/checkpoint.h"
-#include "networks/models/detected_modules.h"
 #include "networks/models/family.h"
-#include "networks/models/foreign_tensors.h"
 #include "networks/models/patches.h"
+#include "networks/models/token_tensors.h"
 #include "networks/models/variants.h"
 
 static const double NORM_EPS = 1e-6;
@@ -256,86 +255,35 @@ static att_classifier_form mixer_classifier(const void *options)
 static const char SIGNATURE[] = "stem.proj.weight";
 static const char CHANNEL_MLP[] = "blocks.0.mlp_channels.fc1.weight";
 
-static const char *const outer_names[] = {SIGNATURE,     "stem.proj.bias", "norm.weight", "norm.bias",
-                                          "head.weight", "head.bias",      NULL};
-static const char *const block_names[] = {"norm1.weight",
-                                          "norm1.bias",
-                                          "mlp_tokens.fc1.weight",
-                                          "mlp_tokens.fc1.bias",
-                                          "mlp_tokens.fc2.weight",
-                                          "mlp_tokens.fc2.bias",
-                                          "norm2.weight",
-                                          "norm2.bias",
-                                          "mlp_channels.fc1.weight",
-                                          "mlp_channels.fc1.bias",
-                                          "mlp_channels.fc2.weight",
-                                          "mlp_channels.fc2.bias",
-                                          NULL};
+static const char outer_names[] = "stem.proj.weight stem.proj.bias norm.weight norm.bias head.weight head.bias";
+static const char block_names[] =
+    "norm1.weight norm1.bias mlp_tokens.fc1.weight mlp_tokens.fc1.bias mlp_tokens.fc2.weight mlp_tokens.fc2.bias "
+    "norm2.weight norm2.bias mlp_channels.fc1.weight mlp_channels.fc1.bias mlp_channels.fc2.weight "
+    "mlp_channels.fc2.bias";
 
 enum { NAME_SIZE = 48 };
-static const char *token_mlp_name(int block, char name[NAME_SIZE])
-{
-    snprintf(name, NAME_SIZE, "blocks.%d.mlp_tokens.fc1.weight", block);
-    return name;
-}
-
-/* The branch of each hook, below a block. */
 static const char *const branches[] = {
     [AFTER_MLP] = "mlp_channels", [AFTER_MIXING] = "mlp_tokens", [MIXING] = "mlp_tokens"};
+static const att_token_places tensor_places = {
+    .hooks = &places, .branches = branches, .inside = MIXING, .after = AFTER_MIXING};
 
-static const att_module *module_at(const att_context *context, const att_tensors *file, int block, const char *rest,
-                                   int *hook)
+static bool mixes(const att_tensors *file, int block)
 {
-    const att_module *module = att_detected_find(context, rest, branches[AFTER_MLP], ATT_ON_TOKENS);
-    char name[NAME_SIZE];
-    bool mixes = att_checkpoint_has(file, token_mlp_name(block, name));
-    *hook = module ? AFTER_MLP : mixes ? AFTER_MIXING : MIXING;
-    return module ? module : att_detected_find(context, rest, branches[MIXING], ATT_ON_TOKENS);
+    return att_checkpoint_has(file, "blocks.%d.mlp_tokens.fc1.weight", block);
 }
 
-static bool is_in_module(const att_context *context, const char *rest)
-{
-    return att_detected_owns(context, rest, branches[AFTER_MLP], ATT_ON_TOKENS) ||
-           att_detected_owns(context, rest, branches[MIXING], ATT_ON_TOKENS);
-}
+static const att_token_tensors like = {
+    .outer = outer_names, .block = block_names, .attends = mixes, .what = "MLP-Mixer", .places = &tensor_places};
 
 static bool mixer_is_added(const att_context *context, const char *name)
 {
     const char *rest;
-    return att_checkpoint_block(name, "blocks", &rest) >= 0 && is_in_module(context, rest);
-}
-
-/* user: the context */
-static bool knows(const void *user, const char *name)
-{
-    const char *rest;
-    if (att_checkpoint_block(name, "blocks", &rest) < 0)
-        return att_checkpoint_lists(outer_names, name);
-    return is_in_module(user, rest) || att_checkpoint_lists(block_names, rest);
+    return att_checkpoint_block(name, "blocks", &rest) >= 0 && att_token_owns(context, &tensor_places, rest);
 }
 
 static att_foreign mixer_foreign(const att_context *context, const att_tensors *file)
 {
-    return att_foreign_find(context, file, knows, context);
-}
-
-/* Reads depth and modules from the names of all tensors. */
-static att_status read_names(att_context *context, const att_tensors *file, att_option_values *found,
-                             att_detected_modules *detected)
-{
-    const att_foreign foreign = mixer_foreign(context, file);
-    ATT_TRY(att_foreign_refuse(context, file, &foreign, "MLP-Mixer"));
-    for (int i = 0; i < att_tensors_count(file); i++) {
-        const char *name = att_tensors_at(file, i).name, *rest = NULL;
-        int block = att_checkpoint_block(name, "blocks", &rest), hook = 0;
-        const att_module *module =
-            block >= 0 && block < ATT_BLOCKS ? module_at(context, file, block, rest, &hook) : NULL;
-        if (module)
-            att_detected_add(context, detected, module, hook, block);
-        if (block >= att_options_number(found, "depth", 0) && knows(context, name))
-            att_options_set(found, "depth", block + 1);
-    }
-    return ATT_OK;
+    return att_token_foreign(context, file, &like);
 }
 
 /* Returns the dimensions of the weight fc1 in the first token MLP, and its name; NULL if no block has one. */
@@ -344,19 +292,11 @@ static const int64_t *token_mlp(const att_tensors *file, const att_option_values
 {
     int depth = (int)att_options_number(found, "depth", 0);
     for (int b = 0; b < depth; b++)
-        if (att_checkpoint_has(file, token_mlp_name(b, name)))
+        if (mixes(file, b)) {
+            snprintf(name, NAME_SIZE, "blocks.%d.mlp_tokens.fc1.weight", b);
             return att_checkpoint_dims(file, name, 2, shape);
+        }
     return NULL;
-}
-
-static void read_classes(const att_tensors *file, att_option_values *found)
-{
-    att_shape shape;
-    const int64_t *dims = att_checkpoint_dims(file, "head.weight", 2, &shape);
-    if (dims)
-        att_options_set(found, "num_classes", (double)dims[0]);
-    else if (!att_checkpoint_has(file, "head.weight") && !att_checkpoint_has(file, "head.bias"))
-        att_options_set(found, "num_classes", 0);
 }
 
 static void read_mlps(const att_tensors *file, att_option_values *found)
@@ -379,13 +319,13 @@ static void read_mlps(const att_tensors *file, att_option_values *found)
 static att_status mixer_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
     att_detected_modules detected = {0};
-    ATT_TRY(read_names(context, file, found, &detected));
+    ATT_TRY(att_token_read_names(context, file, &like, found, &detected));
     ATT_TRY(att_patches_read(context, file, SIGNATURE, found));
     const int64_t width = (int64_t)att_options_number(found, "embed_dim", 1), widths[] = {width, width, width};
     ATT_TRY(att_detected_write_blocks(context, file, &places, branches, widths, &detected, found));
     ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp_tokens"));
     ATT_TRY(att_mlp_check_gate(context, file, "blocks.0.mlp_channels"));
-    read_classes(file, found);
+    att_token_read_classes(file, found);
     read_mlps(file, found);
     return ATT_OK;
 }
@@ -416,17 +356,6 @@ static att_status mixer_check_undetermined(att_context *context, const att_tenso
                     u->path, (int)dims[1], height, width, tokens);
 }
 
-static int mixer_layer(const char *name)
-{
-    const char *rest;
-    int block = att_checkpoint_block(name, "blocks", &rest);
-    if (strncmp(name, "stem.", 5) == 0)
-        return 0;
-    if (strncmp(name, "norm.", 5) == 0)
-        return ATT_LAYER_LAST_BLOCK;
-    return block < 0 ? ATT_LAYER_HEAD : 1 + block;
-}
-
 extern const att_family att_family_mixer;
 
 const att_family att_family_mixer = {
@@ -444,5 +373,5 @@ const att_family att_family_mixer = {
     .take_argument = take_argument,
     .check_undetermined = mixer_check_undetermined,
     .is_added = mixer_is_added,
-    .layer = mixer_layer,
+    .layer = att_token_layer,
 };

@@ -18,59 +18,36 @@ enum { NAME_BYTES = 256 };
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
-static const char *const norm_names[] = {"weight", "bias", "running_mean", "running_var"};
-
-static bool is_norm(const char *name, const char *norm)
+/* Returns what follows the last dot, and the part before it in `scope`; NULL without a dot, or if the part is too long.
+ */
+static const char *split(const char *name, char scope[NAME_BYTES])
 {
-    size_t length = strlen(norm);
-    if (strncmp(name, norm, length) != 0 || name[length] != '.')
-        return false;
-    for (int i = 0; i < COUNT(norm_names); i++)
-        if (strcmp(name + length + 1, norm_names[i]) == 0)
-            return true;
-    return false;
+    const char *dot = strrchr(name, '.');
+    return dot && snprintf(scope, NAME_BYTES, "%.*s", (int)(dot - name), name) < NAME_BYTES ? dot + 1 : NULL;
+}
+
+/* Whether the name is a parameter of one of the norms. */
+static bool is_norm(const char *name, const char *norms)
+{
+    char scope[NAME_BYTES];
+    const char *parameter = split(name, scope);
+    return parameter && att_checkpoint_lists("weight bias running_mean running_var", parameter) &&
+           att_checkpoint_lists(norms, scope);
 }
 
 static bool is_outer(const char *name)
 {
-    static const char *const others[] = {"conv1.weight", "conv1.0.weight", "conv1.3.weight", "conv1.6.weight",
-                                         "fc.weight",    "fc.bias",        "linear.weight",  "linear.bias"};
-    static const char *const norms[] = {"bn1", "bn", "conv1.1", "conv1.4"};
-    for (int i = 0; i < COUNT(others); i++)
-        if (strcmp(name, others[i]) == 0)
-            return true;
-    for (int i = 0; i < COUNT(norms); i++)
-        if (is_norm(name, norms[i]))
-            return true;
-    return false;
+    static const char others[] =
+        "conv1.weight conv1.0.weight conv1.3.weight conv1.6.weight fc.weight fc.bias linear.weight linear.bias";
+    return att_checkpoint_lists(others, name) || is_norm(name, "bn1 bn conv1.1 conv1.4");
 }
 
 static bool is_inner(const char *name)
 {
-    static const char *const convs[] = {"conv1.weight",        "conv2.weight",        "conv3.weight",
-                                        "downsample.0.weight", "downsample.1.weight", "downsample.1.bias",
-                                        "shortcut.0.weight"};
-    static const char *const norms[] = {"bn1", "bn2", "bn3", "downsample.1", "downsample.2", "shortcut.1"};
-    for (int i = 0; i < COUNT(convs); i++)
-        if (strcmp(name, convs[i]) == 0)
-            return true;
-    for (int i = 0; i < COUNT(norms); i++)
-        if (is_norm(name, norms[i]))
-            return true;
-    return false;
-}
-
-/* Parameters of attention in place of a convolution, beside the weight that both have. */
-static const char *const attention_names[] = {"row_centers", "column_centers", "row_sharpness", "column_sharpness"};
-
-/* Returns the length of the scope of such a parameter; 0 for other names. */
-static size_t attention_scope(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    for (int i = 0; dot && i < COUNT(attention_names); i++)
-        if (strcmp(dot + 1, attention_names[i]) == 0)
-            return (size_t)(dot - name);
-    return 0;
+    static const char convs[] =
+        "conv1.weight conv2.weight conv3.weight downsample.0.weight downsample.1.weight "
+        "downsample.1.bias shortcut.0.weight";
+    return att_checkpoint_lists(convs, name) || is_norm(name, "bn1 bn2 bn3 downsample.1 downsample.2 shortcut.1");
 }
 
 /* Parses at most 3 digits without leading zeros before a dot and moves *at past the dot; returns false
@@ -110,36 +87,17 @@ int att_resnet_layer(const char *name)
     return read_place(name, &stage, &block, &rest) ? 1 + ATT_BLOCKS * stage + block : ATT_LAYER_HEAD;
 }
 
-/* Whether the first `length` bytes are the scope of a convolution. */
-static bool is_conv(const char *scope, size_t length)
-{
-    static const char *const outer[] = {"conv1", "conv1.0", "conv1.3", "conv1.6"};
-    static const char *const inner[] = {"conv1", "conv2", "conv3", "downsample.0", "downsample.1"};
-    char own[NAME_BYTES];
-    int stage, block;
-    const char *rest;
-    if (snprintf(own, sizeof own, "%.*s", (int)length, scope) >= NAME_BYTES)
-        return false;
-    bool in_block = read_place(own, &stage, &block, &rest), found = false;
-    for (int i = 0; !in_block && i < COUNT(outer); i++)
-        found = found || strcmp(own, outer[i]) == 0;
-    for (int i = 0; in_block && i < COUNT(inner); i++)
-        found = found || strcmp(rest, inner[i]) == 0;
-    return found;
-}
-
-/* Whether the parameter belongs to attention in place of a convolution. */
+/* Whether the parameter belongs to attention in place of a convolution. Both have a weight. */
 static bool is_of_attention(const char *name)
 {
-    size_t length = attention_scope(name);
-    return length > 0 && is_conv(name, length);
-}
-
-/* Returns what follows "<scope>." in `name`; NULL for other names. */
-static const char *after_scope(const char *name, const char *scope)
-{
-    size_t length = strlen(scope);
-    return strncmp(name, scope, length) == 0 && name[length] == '.' ? name + length + 1 : NULL;
+    char scope[NAME_BYTES];
+    int stage, block;
+    const char *rest, *parameter = split(name, scope);
+    if (!parameter || !att_checkpoint_lists("row_centers column_centers row_sharpness column_sharpness", parameter))
+        return false;
+    return read_place(scope, &stage, &block, &rest)
+               ? att_checkpoint_lists("conv1 conv2 conv3 downsample.0 downsample.1", rest)
+               : att_checkpoint_lists("conv1 conv1.0 conv1.3 conv1.6", scope);
 }
 
 /* Returns scope i under which files have a module for feature maps, the module's own scope first; NULL past the last.
@@ -156,7 +114,7 @@ static const char *after_module_scope(const char *rest, const att_module *module
 {
     const char *own = NULL, *scope;
     for (*which = 0; !own && (scope = scope_of(module, *which)); ++*which)
-        own = after_scope(rest, scope);
+        own = att_checkpoint_below(rest, scope);
     --*which;
     return own;
 }
@@ -174,7 +132,7 @@ static bool is_in_module(const att_context *context, const char *rest)
 static bool other_name(const att_module *module, const char *own, char *other, size_t size)
 {
     for (int i = 0; i < ATT_MODULE_OTHER_NAMES && module->other_names[i][0]; i++) {
-        const char *rest = after_scope(own, module->other_names[i][0]);
+        const char *rest = att_checkpoint_below(own, module->other_names[i][0]);
         if (rest)
             return snprintf(other, size, "%s.%s", module->other_names[i][1], rest) < (int)size;
     }
@@ -251,17 +209,17 @@ bool att_resnet_alias(const att_context *context, const char *name, int index, c
     int stage, number;
     const char *rest, *own = NULL;
     for (int h = 0; h < 2 && index == 0; h++)
-        if ((own = after_scope(name, heads[h])))
+        if ((own = att_checkpoint_below(name, heads[h])))
             return snprintf(other, size, "%s.%s", heads[1 - h], own) < (int)size;
     if (!read_place(name, &stage, &number, &rest))
         return false;
-    if (index == 0 && (own = after_scope(rest, "downsample")))
+    if (index == 0 && (own = att_checkpoint_below(rest, "downsample")))
         return snprintf(other, size, "layer%d.%d.shortcut.%s", stage, number, own) < (int)size;
     char block[48];
     snprintf(block, sizeof block, "layer%d.%d", stage, number);
     for (int i = 0; i < att_module_count(context); i++) {
         const att_module *module = att_module_at(context, i);
-        own = (module->places & ATT_ON_MAPS) ? after_scope(rest, module->scope) : NULL;
+        own = (module->places & ATT_ON_MAPS) ? att_checkpoint_below(rest, module->scope) : NULL;
         if (own && alias_in_module(module, block, own, &index, other, size))
             return true;
     }
@@ -300,15 +258,8 @@ static bool has(const recognition *s, const char *name)
 /* Returns the shape of a tensor of this rank with dimensions in 1..2^24; rank 0 if there is none. */
 static att_shape shape_of(const recognition *s, const char *name, int rank)
 {
-    static const att_shape none = {.rank = 0};
-    int index = att_tensors_find(s->file, name);
-    if (index < 0)
-        return none;
-    att_shape shape = att_tensors_at(s->file, index).shape;
-    for (int i = 0; i < shape.rank; i++)
-        if (shape.dims[i] < 1 || shape.dims[i] > 1 << 24)
-            return none;
-    return shape.rank == rank ? shape : none;
+    att_shape shape;
+    return att_checkpoint_dims(s->file, name, rank, &shape) ? shape : (att_shape){.rank = 0};
 }
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
@@ -388,7 +339,7 @@ static att_status read_stages(const recognition *s, att_option_values *found, at
 static bool is_attention(const void *user, const char *conv)
 {
     char name[NAME_BYTES];
-    return snprintf(name, sizeof name, "%s.%s", conv, attention_names[0]) < NAME_BYTES && has(user, name);
+    return snprintf(name, sizeof name, "%s.row_centers", conv) < NAME_BYTES && has(user, name);
 }
 
 static bool has_attention(const recognition *s)
@@ -494,7 +445,7 @@ static int tensors_of(const recognition *s, const att_module *module, const char
 {
     int count = 0, which;
     for (int i = 0; i < att_tensors_count(s->file); i++) {
-        const char *name = att_tensors_at(s->file, i).name, *rest = after_scope(name, block);
+        const char *name = att_tensors_at(s->file, i).name, *rest = att_checkpoint_below(name, block);
         count += rest && !att_checkpoint_ignores(s->context, s->file, name) && after_module_scope(rest, module, &which);
     }
     return count;

@@ -11,31 +11,26 @@
 #include "networks/models/swin.h"
 #include "networks/models/token_tensors.h"
 
-static const char *const outer_names[] = {"patch_embed.proj.weight",
-                                          "patch_embed.proj.bias",
-                                          "patch_embed.norm.weight",
-                                          "patch_embed.norm.bias",
-                                          "head.fc.weight",
-                                          "head.fc.bias",
-                                          NULL};
-static const char *const last_names[] = {"norm.weight", "norm.bias", NULL}; /* of versions with a last norm */
-static const char *const stage_names[] = {"downsample.norm.weight", "downsample.norm.bias",
-                                          "downsample.reduction.weight", NULL};
-static const char *const block_names[] = {"norm1.weight",   "norm1.bias",     "attn.qkv.weight", "attn.proj.weight",
-                                          "attn.proj.bias", "norm2.weight",   "norm2.bias",      "mlp.fc1.weight",
-                                          "mlp.fc1.bias",   "mlp.fc2.weight", "mlp.fc2.bias",    NULL};
+static const char outer_names[] =
+    "patch_embed.proj.weight patch_embed.proj.bias patch_embed.norm.weight patch_embed.norm.bias head.fc.weight "
+    "head.fc.bias";
+static const char last_names[] = "norm.weight norm.bias"; /* of versions with a last norm */
+static const char stage_names[] = "downsample.norm.weight downsample.norm.bias downsample.reduction.weight";
+static const char block_names[] =
+    "norm1.weight norm1.bias attn.qkv.weight attn.proj.weight attn.proj.bias norm2.weight norm2.bias mlp.fc1.weight "
+    "mlp.fc1.bias mlp.fc2.weight mlp.fc2.bias";
 
 /* Names in the blocks of one version. */
 static const struct version_names {
-    const char *version, *names[9];
+    const char *version, *names;
 } version_names[] = {
-    {ATT_SWIN_V1, {"attn.relative_position_bias_table", "attn.qkv.bias"}},
+    {ATT_SWIN_V1, "attn.relative_position_bias_table attn.qkv.bias"},
     {ATT_SWIN_V2,
-     {"attn.logit_scale", "attn.q_bias", "attn.v_bias", "attn.cpb_mlp.0.weight", "attn.cpb_mlp.0.bias",
-      "attn.cpb_mlp.2.weight"}},
+     "attn.logit_scale attn.q_bias attn.v_bias attn.cpb_mlp.0.weight attn.cpb_mlp.0.bias "
+     "attn.cpb_mlp.2.weight"},
     {ATT_SWIN_V2_CR,
-     {"attn.logit_scale", "attn.qkv.bias", "attn.meta_mlp.fc1.weight", "attn.meta_mlp.fc1.bias",
-      "attn.meta_mlp.fc2.weight", "attn.meta_mlp.fc2.bias", "norm3.weight", "norm3.bias"}},
+     "attn.logit_scale attn.qkv.bias attn.meta_mlp.fc1.weight attn.meta_mlp.fc1.bias "
+     "attn.meta_mlp.fc2.weight attn.meta_mlp.fc2.bias norm3.weight norm3.bias"},
 };
 enum { VERSIONS = sizeof version_names / sizeof *version_names };
 
@@ -80,7 +75,8 @@ bool att_swin_is_added(const att_context *context, const char *name)
 {
     int stage, block;
     const char *rest;
-    return read_place(name, &stage, &block, &rest) && block >= 0 && att_token_owns(context, rest);
+    return read_place(name, &stage, &block, &rest) && block >= 0 &&
+           att_token_owns(context, &att_token_places_of_blocks, rest);
 }
 
 typedef struct recognition {
@@ -104,9 +100,7 @@ static const int64_t *block_dims(const recognition *r, int stage, int block, con
 
 static bool has_block_tensor(const recognition *r, int stage, int block, const char *rest)
 {
-    char name[NAME_SIZE];
-    snprintf(name, sizeof name, "%s.%d.blocks.%d.%s", r->version->stages, stage, block, rest);
-    return att_checkpoint_has(r->file, name);
+    return att_checkpoint_has(r->file, "%s.%d.blocks.%d.%s", r->version->stages, stage, block, rest);
 }
 
 static bool has_attention(const recognition *r, int stage, int block)
@@ -159,7 +153,7 @@ static bool is_block_name(const swin_names *names, const char *rest)
     while (strcmp(of->version, names->version->name) != 0)
         of++;
     return att_checkpoint_lists(block_names, rest) || att_checkpoint_lists(of->names, rest) ||
-           att_token_owns(names->context, rest);
+           att_token_owns(names->context, &att_token_places_of_blocks, rest);
 }
 
 static bool is_outer_name(const swin_names *names, const char *name)
@@ -403,7 +397,7 @@ static void describe_block(const att_block_layout *layout, const att_module *mod
     if (hook == ATT_TOKEN_MID_MLP)
         site->channels = att_mlp_hidden(width, r->mlp_ratio);
     snprintf(site->block, sizeof site->block, "%s.%d.blocks.%d.%s", r->version->stages, stage, block - first,
-             att_token_branches[hook]);
+             att_token_places_of_blocks.branches[hook]);
     att_detected_describe(layout->file, module, site);
 }
 
@@ -415,7 +409,8 @@ static att_status read_modules(const recognition *r, att_option_values *found)
         const char *rest, *name = att_tensors_at(r->file, i).name;
         if (!read_place(name, &stage, &block, &rest) || block < 0)
             continue;
-        const att_module *module = att_token_module_at(r->context, rest, has_attention(r, stage, block), &hook);
+        const att_module *module =
+            att_token_module_at(r->context, &att_token_places_of_blocks, rest, has_attention(r, stage, block), &hook);
         for (int s = 0; s < stage; s++)
             first += r->depths.blocks[s];
         if (module)

@@ -23,6 +23,7 @@ att_value att_token_embed(const att_scope *root, const att_token_form *form, con
 
 /* Names of att_token_pool.kind, and of position embeddings: learn, none. NULL past the last. */
 const char *att_token_pool_name(int index);
+#define ATT_TOKEN_MEAN_POOLS "avg max avgmax" /* those whose norm follows the pooling */
 const char *att_token_position_name(int index);
 
 /* What the head reads. */

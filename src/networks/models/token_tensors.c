@@ -7,44 +7,43 @@
 #include "networks/models/checkpoint.h"
 #include "networks/models/foreign_tensors.h"
 #include "networks/models/patches.h"
+#include "networks/models/position_grid.h"
+#include "networks/models/token_ends.h"
 
-const char *const att_token_branches[ATT_TOKEN_HOOKS] = {
+static const char *const branches[ATT_TOKEN_HOOKS] = {
     [ATT_TOKEN_AFTER_MLP] = "mlp",          [ATT_TOKEN_AFTER_ATTN] = "attn",       [ATT_TOKEN_ATTN] = "attn",
     [ATT_TOKEN_BEFORE_MLP] = "norm2",       [ATT_TOKEN_MID_MLP] = "mlp.act",       [ATT_TOKEN_BEFORE_ATTN] = "norm1",
     [ATT_TOKEN_STREAM_AFTER_ATTN] = "add1", [ATT_TOKEN_STREAM_AFTER_MLP] = "add2", [ATT_TOKEN_HEADS] = "attn"};
+const att_token_places att_token_places_of_blocks = {
+    .hooks = &att_token_hooks, .branches = branches, .inside = ATT_TOKEN_ATTN, .after = ATT_TOKEN_AFTER_ATTN};
 
-const att_module *att_token_module_at(const att_context *context, const char *rest, bool has_attention, int *hook)
+const att_module *att_token_module_at(const att_context *context, const att_token_places *places, const char *rest,
+                                      bool has_attention, int *hook)
 {
     const att_module *module = NULL;
-    for (*hook = 0; *hook < ATT_TOKEN_HOOKS; ++*hook) {
-        if (*hook == (has_attention ? ATT_TOKEN_ATTN : ATT_TOKEN_AFTER_ATTN))
+    for (*hook = 0; *hook < places->hooks->count; ++*hook) {
+        if (*hook == (has_attention ? places->inside : places->after))
             continue;
-        module = att_detected_find(context, rest, att_token_branches[*hook], att_token_hooks.items[*hook].place);
+        module = att_detected_find(context, rest, places->branches[*hook], places->hooks->items[*hook].place);
         if (module)
             break;
     }
     return module;
 }
 
-bool att_token_owns(const att_context *context, const char *rest)
+bool att_token_owns(const att_context *context, const att_token_places *places, const char *rest)
 {
     bool is = false;
-    for (int hook = 0; hook < ATT_TOKEN_HOOKS; hook++)
-        is = is || att_detected_owns(context, rest, att_token_branches[hook], att_token_hooks.items[hook].place);
+    for (int hook = 0; hook < places->hooks->count; hook++)
+        is = is || att_detected_owns(context, rest, places->branches[hook], places->hooks->items[hook].place);
     return is;
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-const char *att_token_below(const char *name, const char *scope)
+bool att_token_lists_below(const char *names, const char *name, const char *scope)
 {
-    size_t length = strlen(scope);
-    return strncmp(name, scope, length) == 0 && name[length] == '.' ? name + length + 1 : NULL;
-}
-
-bool att_token_lists_below(const char *const *names, const char *name, const char *scope)
-{
-    const char *rest = att_token_below(name, scope);
+    const char *rest = att_checkpoint_below(name, scope);
     return rest && att_checkpoint_lists(names, rest);
 }
 
@@ -60,7 +59,9 @@ static bool knows(const void *user, const char *name)
     const char *rest;
     if (att_checkpoint_block(name, "blocks", &rest) < 0)
         return att_checkpoint_lists(names->like->outer, name);
-    return att_token_owns(names->context, rest) || names->like->is_of_block(names->file, rest);
+    return att_token_owns(names->context, names->like->places, rest) ||
+           (names->like->is_of_block ? names->like->is_of_block(names->file, rest)
+                                     : att_checkpoint_lists(names->like->block, rest));
 }
 
 att_foreign att_token_foreign(const att_context *context, const att_tensors *file, const att_token_tensors *like)
@@ -78,9 +79,9 @@ att_status att_token_read_names(att_context *context, const att_tensors *file, c
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *name = att_tensors_at(file, i).name, *rest = NULL;
         int hook = 0, block = att_checkpoint_block(name, "blocks", &rest);
-        const att_module *module = block >= 0 && block < ATT_BLOCKS
-                                       ? att_token_module_at(context, rest, like->attends(file, block), &hook)
-                                       : NULL;
+        const att_module *module = NULL;
+        if (block >= 0 && block < ATT_BLOCKS && like->places->hooks->count > 0)
+            module = att_token_module_at(context, like->places, rest, like->attends(file, block), &hook);
         if (block >= att_options_number(found, "depth", 0) && knows(&names, name))
             att_options_set(found, "depth", block + 1);
         if (module)
@@ -97,20 +98,10 @@ att_status att_token_write_modules(att_context *context, const att_tensors *file
     for (int hook = 0; hook < ATT_TOKEN_HOOKS; hook++)
         widths[hook] = width;
     widths[ATT_TOKEN_MID_MLP] = att_mlp_hidden(width, att_options_number(found, "mlp_ratio", 1));
-    return att_detected_write_blocks(context, file, &att_token_hooks, att_token_branches, widths, detected, found);
+    return att_detected_write_blocks(context, file, &att_token_hooks, branches, widths, detected, found);
 }
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
-
-/* Rows of "blocks.<block>.attn.<name>"; 0 without this tensor of rank 2. */
-static int64_t attention_rows(const att_tensors *file, int block, const char *name)
-{
-    char full[64];
-    att_shape shape;
-    snprintf(full, sizeof full, "blocks.%d.attn.%s", block, name);
-    const int64_t *dims = att_checkpoint_dims(file, full, 2, &shape);
-    return dims ? dims[0] : 0;
-}
 
 /* A uniform head shows the width d of a head: an attention that leaves one head to it has C - d inner channels; the
  * uniform head of another is d wide. */
@@ -119,8 +110,9 @@ void att_token_read_heads(const att_tensors *file, att_option_values *found)
     int depth = (int)att_options_number(found, "depth", 0);
     int64_t channels = (int64_t)att_options_number(found, "embed_dim", 1);
     for (int b = 0; b < depth; b++) {
-        int64_t packed = attention_rows(file, b, "qkv.weight"), v = attention_rows(file, b, "uniform_head.v.weight");
-        int64_t inner = packed ? packed / 3 : attention_rows(file, b, "q_proj.weight");
+        int64_t packed = att_checkpoint_side(file, 0, "blocks.%d.attn.qkv.weight", b);
+        int64_t v = att_checkpoint_side(file, 0, "blocks.%d.attn.uniform_head.v.weight", b);
+        int64_t inner = packed ? packed / 3 : att_checkpoint_side(file, 0, "blocks.%d.attn.q_proj.weight", b);
         int64_t width = !inner || !v ? 0 : inner < channels ? channels - inner : v;
         if (width > 0 && channels % width == 0) {
             att_options_set(found, "num_heads", (double)(channels / width));
@@ -131,17 +123,7 @@ void att_token_read_heads(const att_tensors *file, att_option_values *found)
 
 bool att_token_has_norm(const att_tensors *file, const char *name)
 {
-    char weight[48], bias[48];
-    snprintf(weight, sizeof weight, "%s.weight", name);
-    snprintf(bias, sizeof bias, "%s.bias", name);
-    return att_checkpoint_has(file, weight) || att_checkpoint_has(file, bias);
-}
-
-int att_token_registers(const att_tensors *file)
-{
-    att_shape shape;
-    const int64_t *dims = att_checkpoint_dims(file, "reg_token", 3, &shape);
-    return dims ? (int)dims[1] : 0;
+    return att_checkpoint_has(file, "%s.weight", name) || att_checkpoint_has(file, "%s.bias", name);
 }
 
 void att_token_read_classes(const att_tensors *file, att_option_values *found)
@@ -152,12 +134,34 @@ void att_token_read_classes(const att_tensors *file, att_option_values *found)
         att_options_set(found, "num_classes", dims ? (double)dims[0] : 0);
 }
 
-void att_token_take_unseen(const char *key, const att_known *known, const char *const *names, att_option_values *found)
+void att_token_read_tokens(const att_tensors *file, att_option_values *found)
+{
+    att_shape shape;
+    const int64_t *registers = att_checkpoint_dims(file, "reg_token", 3, &shape);
+    bool has_class = att_checkpoint_has(file, "cls_token"), maps = att_checkpoint_has(file, "attn_pool.latent");
+    att_options_set(found, "class_token", has_class);
+    att_options_set(found, "reg_tokens", registers ? (double)registers[1] : 0);
+    att_options_set_text(found, "pos_embed", att_checkpoint_has(file, "pos_embed") ? "learn" : "none");
+    if (maps || !has_class)
+        att_options_set_text(found, "global_pool", maps ? "map" : "avg");
+}
+
+/* For a text that is one of `names`, between which tensors do not decide: takes the value that is given, or that of the
+ * variant, if it is one of them, too. */
+static void take_unseen(const char *key, const att_known *known, const char *names, att_option_values *found)
 {
     const char *given = att_options_text(known->given, key),
                *wanted = *given ? given : att_options_text(known->own, key);
     if (att_checkpoint_lists(names, att_options_text(found, key)) && att_checkpoint_lists(names, wanted))
         att_options_set_text(found, key, wanted);
+}
+
+/* Blocks with norms at the front and at the end have the same tensors; so have several ways of pooling patches. */
+void att_token_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found)
+{
+    att_positions_disambiguate(file, known, found);
+    take_unseen("block_fn", known, "Block ResPostBlock", found);
+    take_unseen("global_pool", known, ATT_TOKEN_MEAN_POOLS, found);
 }
 
 /* --- refusals ----------------------------------------------------------------------------------------------------- */
@@ -225,15 +229,16 @@ att_status att_token_check_heads(att_context *context, const att_option_sources 
 bool att_token_is_added(const att_context *context, const char *name)
 {
     const char *rest;
-    return att_checkpoint_block(name, "blocks", &rest) >= 0 && att_token_owns(context, rest);
+    return att_checkpoint_block(name, "blocks", &rest) >= 0 &&
+           att_token_owns(context, &att_token_places_of_blocks, rest);
 }
 
-/* As timm's VisionTransformer, VisionTransformerDistilled, VisionTransformerRelPos, Beit and Eva; fc_norm,
+/* As timm's VisionTransformer, VisionTransformerDistilled, VisionTransformerRelPos, Beit, Eva and MlpMixer; fc_norm,
  * shared_rel_pos and rope are beside the head. */
 int att_token_layer(const char *name)
 {
-    static const char *const stem[] = {"cls_token",   "dist_token", "reg_token",   "pos_embed",
-                                       "patch_embed", "norm_pre",   "rel_pos_bias"};
+    static const char *const stem[] = {"cls_token",   "dist_token", "reg_token",    "pos_embed",
+                                       "patch_embed", "norm_pre",   "rel_pos_bias", "stem."};
     const char *rest;
     int block = att_checkpoint_block(name, "blocks", &rest);
     for (size_t i = 0; i < sizeof stem / sizeof *stem; i++)

@@ -7,36 +7,41 @@
 #include "networks/models/family.h"
 #include "networks/models/token_block.h"
 
-/* The scope of each hook's modules, below a block. */
-extern const char *const att_token_branches[ATT_TOKEN_HOOKS];
+/* The hooks of a family, and where their tensors are. */
+typedef struct att_token_places {
+    const att_hooks *hooks;
+    const char *const *branches; /* the scope of each hook's modules, below a block */
+    int inside, after; /* the hooks in place of the block's attention, or what a family has there, and at its end */
+} att_token_places;
+extern const att_token_places att_token_places_of_blocks; /* of att_token_hooks */
 
 /* Returns the module of a parameter, and its hook; NULL for others. rest: the parameter's name within the block;
  * has_attention: whether the file has the block's own attention. */
-const att_module *att_token_module_at(const att_context *context, const char *rest, bool has_attention, int *hook);
+const att_module *att_token_module_at(const att_context *context, const att_token_places *places, const char *rest,
+                                      bool has_attention, int *hook);
 /* Returns whether `rest` lies in the scope of a module. */
-bool att_token_owns(const att_context *context, const char *rest);
+bool att_token_owns(const att_context *context, const att_token_places *places, const char *rest);
 
 /* --- names of networks whose blocks are "blocks.N.*" -------------------------------------------------------------- */
 
-/* Returns what follows "<scope>." in the name; NULL if it does not begin so. */
-const char *att_token_below(const char *name, const char *scope);
-/* Returns whether the name is "<scope>." and then one of the list, which ends in NULL. */
-bool att_token_lists_below(const char *const *names, const char *name, const char *scope);
+/* Returns whether the name is "<scope>." and then one of the list. */
+bool att_token_lists_below(const char *names, const char *name, const char *scope);
 
-/* The tensors of a family. is_of_block, attends: whether a block has a tensor of that name; whether it has attention of
- * its own. */
+/* The tensors of a family. */
 typedef struct att_token_tensors {
-    const char *const *outer; /* names outside of the blocks, NULL-terminated */
-    bool (*is_of_block)(const att_tensors *file, const char *rest);
-    bool (*attends)(const att_tensors *file, int block);
+    const char *outer, *block; /* names outside of the blocks, and in a block */
+    bool (*is_of_block)(const att_tensors *file,
+                        const char *rest);               /* whether a block has a tensor; NULL: see `block` */
+    bool (*attends)(const att_tensors *file, int block); /* whether a block has attention of its own */
     const char *what; /* of the message for a name that the family lacks: "ViT here" */
+    const att_token_places *places;
 } att_token_tensors;
 
-/* Tensors of pooling by attention (models/token_ends.h), as items of a list. */
-#define ATT_TOKEN_MAP_NAMES                                                                                   \
-    "attn_pool.latent", "attn_pool.q.weight", "attn_pool.q.bias", "attn_pool.kv.weight", "attn_pool.kv.bias", \
-        "attn_pool.proj.weight", "attn_pool.proj.bias", "attn_pool.norm.weight", "attn_pool.norm.bias",       \
-        "attn_pool.mlp.fc1.weight", "attn_pool.mlp.fc1.bias", "attn_pool.mlp.fc2.weight", "attn_pool.mlp.fc2.bias"
+/* Tensors of pooling by attention (models/token_ends.h), as part of a list. */
+#define ATT_TOKEN_MAP_NAMES                                                                       \
+    "attn_pool.latent attn_pool.q.weight attn_pool.q.bias attn_pool.kv.weight attn_pool.kv.bias " \
+    "attn_pool.proj.weight attn_pool.proj.bias attn_pool.norm.weight attn_pool.norm.bias "        \
+    "attn_pool.mlp.fc1.weight attn_pool.mlp.fc1.bias attn_pool.mlp.fc2.weight attn_pool.mlp.fc2.bias"
 
 /* att_family.foreign */
 att_foreign att_token_foreign(const att_context *context, const att_tensors *file, const att_token_tensors *like);
@@ -50,15 +55,15 @@ att_status att_token_write_modules(att_context *context, const att_tensors *file
 void att_token_read_heads(const att_tensors *file, att_option_values *found);
 /* Returns whether there is a tensor "<name>.weight" or "<name>.bias". */
 bool att_token_has_norm(const att_tensors *file, const char *name);
-/* Returns the number of registers. */
-int att_token_registers(const att_tensors *file);
 /* Sets num_classes from the classifier "head"; unless that has an unexpected shape, a file without one has 0 classes.
  */
 void att_token_read_classes(const att_tensors *file, att_option_values *found);
 
-/* For a text that is one of `names`, between which tensors do not decide: takes the value that is given, or that of the
- * variant, if it is one of them, too. */
-void att_token_take_unseen(const char *key, const att_known *known, const char *const *names, att_option_values *found);
+/* Sets class_token, reg_tokens and pos_embed, and global_pool if the tensors show it. */
+void att_token_read_tokens(const att_tensors *file, att_option_values *found);
+
+/* att_family.disambiguate: the grid of the position embedding; the kind of blocks and of pooling. */
+void att_token_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found);
 
 /* att_family.is_added and att_family.layer. */
 bool att_token_is_added(const att_context *context, const char *name);

@@ -9,6 +9,7 @@
 #include <attscope/ops.h>
 
 #include "base/core/error.h"
+#include "networks/models/checkpoint.h"
 #include "networks/models/family.h"
 #include "networks/models/patches.h"
 #include "networks/models/token_ends.h"
@@ -180,8 +181,7 @@ static bool take_argument(const char *key, const att_fact *fact, att_option_valu
 
 bool att_vit_is_sequential(const char *block_fn)
 {
-    return strcmp(block_fn, ATT_VIT_BLOCK) == 0 || strcmp(block_fn, ATT_VIT_POST_NORM) == 0 ||
-           strcmp(block_fn, ATT_VIT_BEIT) == 0;
+    return att_checkpoint_lists(ATT_VIT_BLOCK " " ATT_VIT_POST_NORM " " ATT_VIT_BEIT, block_fn);
 }
 
 bool att_vit_is_beit(const att_vit_options *options)
@@ -197,13 +197,6 @@ bool att_vit_is_relative(const att_vit_options *options)
 int att_vit_prefix(const att_vit_options *options)
 {
     return options->class_token + options->distilled + options->reg_tokens;
-}
-
-static bool is_any(const char *text, const char *const *names)
-{
-    while (*names && strcmp(*names, text) != 0)
-        names++;
-    return *names;
 }
 
 static att_status check_distilled(att_context *context, const att_vit_options *o)
@@ -236,8 +229,8 @@ static att_status check_mlp(att_context *context, const att_vit_options *o)
  * inside; there is no place for the extra layer beside parallel blocks. */
 static att_status check_block(att_context *context, const att_vit_options *o)
 {
-    static const char *const scaling[] = {ATT_VIT_SCALING, ATT_VIT_DIFF_SCALING, NULL};
-    bool is_scaling = is_any(o->block_fn, scaling), is_sequential = att_vit_is_sequential(o->block_fn);
+    bool is_scaling = att_checkpoint_lists(ATT_VIT_SCALING " " ATT_VIT_DIFF_SCALING, o->block_fn),
+         is_sequential = att_vit_is_sequential(o->block_fn);
     if (is_scaling && (o->scale_attn_norm || o->scale_mlp_norm || strcmp(o->mlp_layer, "mlp") != 0 ||
                        strcmp(o->attn_layer, "attn") != 0))
         return att_fail(context, ATT_ERR_ARGUMENT,
@@ -289,7 +282,6 @@ static void complete_relative(att_vit_options *o)
 
 static att_status vit_complete(att_context *context, void *options)
 {
-    static const char *const pools[] = {"avg", "max", "avgmax", NULL};
     att_vit_options *o = options;
     if (o->embed_dim % o->num_heads)
         return att_fail(context, ATT_ERR_ARGUMENT, "embed_dim %d is not a multiple of num_heads %d", o->embed_dim,
@@ -306,7 +298,7 @@ static att_status vit_complete(att_context *context, void *options)
     ATT_TRY(check_relative(context, o, &modules));
     complete_relative(o);
     if (o->fc_norm == ATT_OPTION_UNSET)
-        o->fc_norm = is_any(o->global_pool, pools);
+        o->fc_norm = att_checkpoint_lists(ATT_TOKEN_MEAN_POOLS, o->global_pool);
     if (att_vit_prefix(o) == 0 || strcmp(o->pos_embed, "learn") != 0)
         o->embed_class = 0;
     return ATT_OK;

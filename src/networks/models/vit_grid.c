@@ -55,15 +55,10 @@ static void disambiguate_window(const att_tensors *file, const att_known *known,
         att_options_set_sides(found, "file_grid", grid[0], grid[1]);
 }
 
-/* Blocks with norms at the front and at the end have the same tensors; so have several ways of pooling patches. */
 void att_vit_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found)
 {
-    static const char *const sequential[] = {ATT_VIT_BLOCK, ATT_VIT_POST_NORM, NULL};
-    static const char *const pools[] = {"avg", "max", "avgmax", NULL};
-    att_positions_disambiguate(file, known, found);
+    att_token_disambiguate(file, known, found);
     disambiguate_window(file, known, found);
-    att_token_take_unseen("block_fn", known, sequential, found);
-    att_token_take_unseen("global_pool", known, pools, found);
 }
 
 /* As timm, leaves the rows for the tokens before those of the patches. */

@@ -61,13 +61,10 @@ int64_t att_vit_table_rows(const att_tensors *file)
 static void read_heads(const att_tensors *file, const char *name, int64_t columns, att_option_values *found)
 {
     const char *rest;
-    char qkv_name[64];
-    att_shape shape;
     int block = att_checkpoint_block(name, "blocks", &rest);
     int64_t channels = (int64_t)att_options_number(found, "embed_dim", 1);
-    snprintf(qkv_name, sizeof qkv_name, "blocks.%d.attn.qkv.weight", block);
-    const int64_t *qkv = block < 0 ? NULL : att_checkpoint_dims(file, qkv_name, 2, &shape);
-    int64_t width = !qkv ? channels / columns : qkv[0] / (3 * columns);
+    int64_t qkv = block < 0 ? 0 : att_checkpoint_side(file, 0, "blocks.%d.attn.qkv.weight", block);
+    int64_t width = !qkv ? channels / columns : qkv / (3 * columns);
     if (width > 0 && channels % width == 0)
         att_options_set(found, "num_heads", (double)(channels / width));
 }

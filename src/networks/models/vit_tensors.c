@@ -13,85 +13,26 @@
 #include "networks/models/vit.h"
 
 /* Tensors outside of the blocks. */
-static const char *const outer_names[] = {"cls_token",
-                                          "dist_token",
-                                          "reg_token",
-                                          "pos_embed",
-                                          "rel_pos_bias.relative_position_bias_table",
-                                          "shared_rel_pos.relative_position_bias_table",
-                                          "shared_rel_pos.mlp.fc1.weight",
-                                          "shared_rel_pos.mlp.fc1.bias",
-                                          "shared_rel_pos.mlp.fc2.weight",
-                                          "shared_rel_pos.mlp.fc2.bias",
-                                          "patch_embed.proj.weight",
-                                          "patch_embed.proj.bias",
-                                          "patch_embed.norm.weight",
-                                          "patch_embed.norm.bias",
-                                          "norm_pre.weight",
-                                          "norm_pre.bias",
-                                          "norm.weight",
-                                          "norm.bias",
-                                          "fc_norm.weight",
-                                          "fc_norm.bias",
-                                          "head.weight",
-                                          "head.bias",
-                                          "head_dist.weight",
-                                          "head_dist.bias",
-                                          ATT_TOKEN_MAP_NAMES,
-                                          NULL};
+static const char outer_names[] =
+    "cls_token dist_token reg_token pos_embed rel_pos_bias.relative_position_bias_table "
+    "shared_rel_pos.relative_position_bias_table shared_rel_pos.mlp.fc1.weight shared_rel_pos.mlp.fc1.bias "
+    "shared_rel_pos.mlp.fc2.weight shared_rel_pos.mlp.fc2.bias patch_embed.proj.weight patch_embed.proj.bias "
+    "patch_embed.norm.weight patch_embed.norm.bias norm_pre.weight norm_pre.bias norm.weight norm.bias "
+    "fc_norm.weight fc_norm.bias head.weight head.bias head_dist.weight head_dist.bias " ATT_TOKEN_MAP_NAMES;
 /* Tensors of an attention and of an MLP, below their scopes. */
-static const char *const attention_names[] = {"qkv.weight",
-                                              "qkv.bias",
-                                              "q_norm.weight",
-                                              "q_norm.bias",
-                                              "k_norm.weight",
-                                              "k_norm.bias",
-                                              "sub_norm.weight",
-                                              "lambda_q1",
-                                              "lambda_k1",
-                                              "lambda_q2",
-                                              "lambda_k2",
-                                              "norm.weight",
-                                              "norm.bias",
-                                              "proj.weight",
-                                              "proj.bias",
-                                              "q_bias",
-                                              "v_bias",
-                                              "relative_position_bias_table",
-                                              "rel_pos.relative_position_bias_table",
-                                              "rel_pos.mlp.fc1.weight",
-                                              "rel_pos.mlp.fc1.bias",
-                                              "rel_pos.mlp.fc2.weight",
-                                              "rel_pos.mlp.fc2.bias",
-                                              NULL};
-static const char *const mlp_names[] = {"fc1.weight", "fc1.bias",    "fc1_g.weight", "fc1_g.bias", "fc1_x.weight",
-                                        "fc1_x.bias", "norm.weight", "norm.bias",    "fc2.weight", "fc2.bias",
-                                        NULL};
+static const char attention_names[] =
+    "qkv.weight qkv.bias q_norm.weight q_norm.bias k_norm.weight k_norm.bias sub_norm.weight lambda_q1 lambda_k1 "
+    "lambda_q2 lambda_k2 norm.weight norm.bias proj.weight proj.bias q_bias v_bias relative_position_bias_table "
+    "rel_pos.relative_position_bias_table rel_pos.mlp.fc1.weight rel_pos.mlp.fc1.bias rel_pos.mlp.fc2.weight "
+    "rel_pos.mlp.fc2.bias";
+static const char mlp_names[] =
+    "fc1.weight fc1.bias fc1_g.weight fc1_g.bias fc1_x.weight fc1_x.bias norm.weight norm.bias fc2.weight fc2.bias";
 /* Tensors of a block beside those; and of blocks with attention and MLP in parallel. */
-static const char *const block_names[] = {
-    "norm1.weight", "norm1.bias", "ls1.gamma", "norm2.weight", "norm2.bias", "ls2.gamma", "gamma_1", "gamma_2", NULL};
-static const char *const scaling_names[] = {"in_norm.weight",
-                                            "in_norm.bias",
-                                            "in_proj.weight",
-                                            "in_proj.bias",
-                                            "mlp_bias",
-                                            "q_norm.weight",
-                                            "q_norm.bias",
-                                            "k_norm.weight",
-                                            "k_norm.bias",
-                                            "sub_norm.weight",
-                                            "lambda_q1",
-                                            "lambda_k1",
-                                            "lambda_q2",
-                                            "lambda_k2",
-                                            "attn_out_proj.weight",
-                                            "attn_out_proj.bias",
-                                            "mlp_out_proj.weight",
-                                            "mlp_out_proj.bias",
-                                            "out_proj.weight",
-                                            "out_proj.bias",
-                                            "ls.gamma",
-                                            NULL};
+static const char block_names[] = "norm1.weight norm1.bias ls1.gamma norm2.weight norm2.bias ls2.gamma gamma_1 gamma_2";
+static const char scaling_names[] =
+    "in_norm.weight in_norm.bias in_proj.weight in_proj.bias mlp_bias q_norm.weight q_norm.bias k_norm.weight "
+    "k_norm.bias sub_norm.weight lambda_q1 lambda_k1 lambda_q2 lambda_k2 attn_out_proj.weight attn_out_proj.bias "
+    "mlp_out_proj.weight mlp_out_proj.bias out_proj.weight out_proj.bias ls.gamma";
 
 /* How the blocks of a file are built. */
 typedef enum block_kind { SEQUENTIAL, SCALING, THINGS } block_kind;
@@ -106,10 +47,10 @@ static block_kind kind_of(const att_tensors *file)
 /* One of a pair of parallel branches: "attns.1.norm.weight". */
 static bool is_in_pair(const char *rest)
 {
-    static const char *const own[] = {"norm.weight", "norm.bias", "ls.gamma", NULL};
+    static const char own[] = "norm.weight norm.bias ls.gamma";
     static const char *const scopes[] = {"attns.0", "attns.1", "ffns.0", "ffns.1"};
     for (int i = 0; i < 4; i++) {
-        const char *inner = att_token_below(rest, scopes[i]);
+        const char *inner = att_checkpoint_below(rest, scopes[i]);
         if (inner && (att_checkpoint_lists(own, inner) || (i < 2 ? att_token_lists_below(attention_names, inner, "attn")
                                                                  : att_token_lists_below(mlp_names, inner, "mlp"))))
             return true;
@@ -131,9 +72,7 @@ static bool is_of_block(const att_tensors *file, const char *rest)
 
 static bool has_attention(const att_tensors *file, int block)
 {
-    char name[48];
-    snprintf(name, sizeof name, "blocks.%d.attn.qkv.weight", block);
-    return att_checkpoint_has(file, name);
+    return att_checkpoint_has(file, "blocks.%d.attn.qkv.weight", block);
 }
 
 static bool has_half(const att_tensors *file, int block, const char *const *scopes)
@@ -178,9 +117,7 @@ static const parts parts_of[] = {
 /* Whether block `block` has the tensor "<scope><name>". */
 static bool has_part(const att_tensors *file, int block, const char *scope, const char *name)
 {
-    char full[80];
-    snprintf(full, sizeof full, "blocks.%d.%s%s", block, scope, name);
-    return att_checkpoint_has(file, full);
+    return att_checkpoint_has(file, "blocks.%d.%s%s", block, scope, name);
 }
 
 /* Returns the first block with attention, 0 if there is none: other blocks may have a module in its place. */
@@ -219,28 +156,15 @@ static void read_attention(const att_tensors *file, att_option_values *found)
                     kind != SCALING && has_part(file, block, names->attention, "norm.weight"));
 }
 
-/* Reads a shape's first dimension; 0 without the tensor. */
-static int64_t rows_of(const att_tensors *file, const char *scope, const char *name)
-{
-    char full[80];
-    att_shape shape;
-    snprintf(full, sizeof full, "blocks.0.%s%s", scope, name);
-    const int64_t *dims = att_checkpoint_dims(file, full, 2, &shape);
-    return dims ? dims[0] : 0;
-}
-
 static void read_mlp(const att_tensors *file, att_option_values *found)
 {
     const parts *names = &parts_of[kind_of(file)];
     int width = (int)att_options_number(found, "embed_dim", 1);
-    int64_t hidden = names->mlp ? rows_of(file, names->mlp, "fc1.weight")
-                                : rows_of(file, names->qkv, ".weight") - 3 * (int64_t)width;
-    int64_t gate = names->mlp ? rows_of(file, names->mlp, "fc1_g.weight") : 0;
-    char full[80];
-    att_shape shape;
-    snprintf(full, sizeof full, "blocks.0.%sfc2.weight", names->mlp ? names->mlp : "-");
-    const int64_t *second = att_checkpoint_dims(file, full, 2, &shape);
-    bool packed = hidden > 0 && second && 2 * second[1] == hidden;
+    const char *mlp = names->mlp ? names->mlp : "-";
+    int64_t hidden = names->mlp ? att_checkpoint_side(file, 0, "blocks.0.%sfc1.weight", mlp)
+                                : att_checkpoint_side(file, 0, "blocks.0.%s.weight", names->qkv) - 3 * (int64_t)width;
+    int64_t gate = att_checkpoint_side(file, 0, "blocks.0.%sfc1_g.weight", mlp);
+    bool packed = hidden > 0 && 2 * att_checkpoint_side(file, 1, "blocks.0.%sfc2.weight", mlp) == hidden;
     att_options_set_text(found, "mlp_layer",
                          att_mlp_name(gate > 0 ? ATT_MLP_SWIGLU
                                       : packed ? ATT_MLP_PACKED
@@ -271,18 +195,6 @@ static void read_norms(const att_tensors *file, att_option_values *found)
         att_options_set(found, "final_norm", 0);
 }
 
-static void read_tokens(const att_tensors *file, att_option_values *found)
-{
-    bool has_class = att_checkpoint_has(file, "cls_token"), maps = att_checkpoint_has(file, "attn_pool.latent");
-    att_options_set(found, "class_token", has_class);
-    att_options_set(found, "distilled",
-                    att_checkpoint_has(file, "dist_token") || att_checkpoint_has(file, "head_dist.weight"));
-    att_options_set(found, "reg_tokens", att_token_registers(file));
-    att_options_set_text(found, "pos_embed", att_checkpoint_has(file, "pos_embed") ? "learn" : "none");
-    if (maps || !has_class)
-        att_options_set_text(found, "global_pool", maps ? "map" : "avg");
-}
-
 static void read_switches(const att_tensors *file, att_option_values *found)
 {
     /* Tensors show that there is LayerScale, but not its initial value. This value has the order of magnitude of DeiT
@@ -293,7 +205,11 @@ static void read_switches(const att_tensors *file, att_option_values *found)
     att_token_read_classes(file, found);
 }
 
-static const att_token_tensors like = {outer_names, is_of_block, has_attention, "ViT or DeiT"};
+static const att_token_tensors like = {.outer = outer_names,
+                                       .is_of_block = is_of_block,
+                                       .attends = has_attention,
+                                       .what = "ViT or DeiT",
+                                       .places = &att_token_places_of_blocks};
 
 att_foreign att_vit_foreign(const att_context *context, const att_tensors *file)
 {
@@ -312,7 +228,9 @@ att_status att_vit_recognise(att_context *context, const att_tensors *file, att_
     read_mlp(file, found);
     ATT_TRY(att_token_write_modules(context, file, &detected, found));
     read_norms(file, found);
-    read_tokens(file, found);
+    att_token_read_tokens(file, found);
+    att_options_set(found, "distilled",
+                    att_checkpoint_has(file, "dist_token") || att_checkpoint_has(file, "head_dist.weight"));
     read_switches(file, found);
     att_vit_read_grid(file, found);
     return ATT_OK;
