@@ -242,6 +242,31 @@ bool att_text_to_f64(const char *text, double *value)
     return true;
 }
 
+int att_text_to_list(const char *text, int low, int high, int *numbers, int most)
+{
+    int count = 0;
+    for (const char *at = text, *next; at; at = next) {
+        char item[24];
+        int64_t number;
+        const size_t length = strcspn(at, ",");
+        next = at[length] ? at + length + 1 : NULL;
+        if (count == most || snprintf(item, sizeof item, "%.*s", (int)length, at) >= (int)sizeof item ||
+            !att_text_to_i64(item, &number) || number < low || number > high)
+            return 0;
+        numbers[count++] = (int)number;
+    }
+    return count;
+}
+
+bool att_format_list(const int *numbers, int count, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (int i = 0; i < count && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s%d", i ? "," : "", numbers[i]);
+    return length < size;
+}
+
 /* --- UTF-8 -------------------------------------------------------------------------------------------------------- */
 
 size_t att_utf8_decode(const char *text, uint32_t *code)

@@ -52,6 +52,11 @@ char *att_size_format(size_t bytes, char *text, size_t size);
  * finite. */
 ATT_FOR_LAB bool att_text_to_i64(const char *text, int64_t *value);
 ATT_FOR_LAB bool att_text_to_f64(const char *text, double *value);
+/* Parses whole numbers from `low` to `high`, joined by commas. Returns their count; 0 if the text is anything else or
+ * has more than `most` numbers. */
+int att_text_to_list(const char *text, int low, int high, int *numbers, int most);
+/* Writes numbers in that form; returns false if the text does not fit. */
+bool att_format_list(const int *numbers, int count, char *text, size_t size);
 enum { ATT_NUMBER_TEXT = 32 };
 /* Writes a number, or "nan", "inf" or "-inf", to `text` and returns `text`. Uses the fewest of 15, 16 or 17 significant
  * digits that read back as the same number, and a decimal point in every locale. */

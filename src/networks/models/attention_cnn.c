@@ -92,43 +92,27 @@ static bool is(const attention_cnn_options *o, const char *encoding)
     return strcmp(o->encoding, encoding) == 0;
 }
 
-/* Parses the next number of a list; *at goes behind it, to NULL at the end. Returns 0 if there is no such number. */
-static int next_heads(const char **at)
-{
-    char copy[16];
-    int64_t number;
-    size_t length = strcspn(*at, ",");
-    bool fits = length < sizeof copy;
-    snprintf(copy, sizeof copy, "%.*s", (int)length, *at);
-    *at = (*at)[length] ? *at + length + 1 : NULL;
-    return fits && att_text_to_i64(copy, &number) && number >= 1 && number <= MOST_HEADS ? (int)number : 0;
-}
-
 int att_attention_cnn_heads(const att_attention_cnn_options *o, int block)
 {
-    int heads = o->num_heads;
-    const char *at = *o->layer_heads ? o->layer_heads : NULL;
-    for (int i = 0; at && i <= block; i++)
-        heads = next_heads(&at);
-    return heads;
+    int heads[ATT_ATTENTION_CNN_LISTED];
+    const int count = att_text_to_list(o->layer_heads, 1, MOST_HEADS, heads, ATT_ATTENTION_CNN_LISTED);
+    return block < count ? heads[block] : o->num_heads;
 }
 
 /* Checks layer_heads. num_heads becomes the largest number. */
 static att_status complete_heads(att_context *context, attention_cnn_options *o)
 {
-    int count = 0, least = MOST_HEADS, most = 0;
-    for (const char *at = *o->layer_heads ? o->layer_heads : NULL; at; count++) {
-        const int heads = next_heads(&at);
-        least = heads < least ? heads : least;
-        most = heads > most ? heads : most;
-    }
-    if (count == 0)
+    int heads[ATT_ATTENTION_CNN_LISTED], most = 0;
+    const int count = att_text_to_list(o->layer_heads, 1, MOST_HEADS, heads, ATT_ATTENTION_CNN_LISTED);
+    if (!*o->layer_heads)
         return ATT_OK;
-    if (count != o->depth || least < 1)
+    if (count != o->depth)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "layer_heads must be the numbers of heads of the %d blocks, from 1 to %d and joined by commas, "
                         "not \"%s\"",
                         o->depth, MOST_HEADS, o->layer_heads);
+    for (int i = 0; i < count; i++)
+        most = heads[i] > most ? heads[i] : most;
     o->num_heads = most;
     return ATT_OK;
 }
@@ -370,20 +354,20 @@ static int heads_in_block(const att_tensors *file, int width, int block)
     return inputs % width == 0 && inputs / width <= MOST_HEADS ? (int)(inputs / width) : 0;
 }
 
+/* The option layer_heads is left out if the list is too long for it. */
 static void read_heads(const att_tensors *file, int width, att_option_values *found)
 {
-    char list[sizeof((attention_cnn_options *)0)->layer_heads] = "";
-    int most = 0, least = MOST_HEADS, depth = (int)att_options_number(found, "depth", 0);
-    size_t length = 0;
-    for (int i = 0; i < depth && length < sizeof list; i++) {
-        const int heads = heads_in_block(file, width, i);
-        length += (size_t)snprintf(list + length, sizeof list - length, "%s%d", i ? "," : "", heads);
-        most = heads > most ? heads : most;
-        least = heads < least ? heads : least;
+    char list[sizeof((attention_cnn_options *)0)->layer_heads];
+    int heads[ATT_ATTENTION_CNN_LISTED], most = 0, least = MOST_HEADS;
+    const int depth = (int)att_options_number(found, "depth", 0);
+    for (int i = 0; i < depth && i < ATT_ATTENTION_CNN_LISTED; i++) {
+        heads[i] = heads_in_block(file, width, i);
+        most = heads[i] > most ? heads[i] : most;
+        least = heads[i] < least ? heads[i] : least;
     }
     if (most > 0)
         att_options_set(found, "num_heads", most);
-    if (least != most && length < sizeof list)
+    if (least != most && depth <= ATT_ATTENTION_CNN_LISTED && att_format_list(heads, depth, list, sizeof list))
         att_options_set_text(found, "layer_heads", list);
 }
 

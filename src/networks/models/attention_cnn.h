@@ -18,6 +18,7 @@ typedef struct att_attention_cnn_options {
     char layer_heads[ATT_OPTION_TEXT_BYTES], encoding[24], global_pool[8];
 } att_attention_cnn_options;
 
+enum { ATT_ATTENTION_CNN_LISTED = ATT_OPTION_TEXT_BYTES / 2 }; /* numbers for which layer_heads may have room */
 /* The number of heads of a block. */
 int att_attention_cnn_heads(const att_attention_cnn_options *options, int block);
 

@@ -4,6 +4,7 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "base/core/text.h"
 #include "networks/models/attention_cnn.h"
 #include "networks/models/checkpoint.h"
 
@@ -113,21 +114,17 @@ static int head_axis(const char *name, int layer)
 /* Equal numbers need no list. */
 static bool set_heads(const int *heads, int layers, att_option_values *options)
 {
-    char list[sizeof((att_attention_cnn_options *)0)->layer_heads] = "";
-    size_t length = 0;
-    bool equal = true;
-    for (int i = 0; i < layers; i++) {
-        if (length < sizeof list)
-            length += (size_t)snprintf(list + length, sizeof list - length, "%s%d", i ? "," : "", heads[i]);
+    char list[sizeof((att_attention_cnn_options *)0)->layer_heads];
+    bool equal = true, fits = att_format_list(heads, layers, list, sizeof list);
+    for (int i = 0; i < layers; i++)
         equal = equal && heads[i] == heads[0];
-    }
     att_options_unset(options, "num_heads");
     att_options_unset(options, "layer_heads");
     if (equal)
         att_options_set(options, "num_heads", heads[0]);
     else
         att_options_set_text(options, "layer_heads", list);
-    return equal || length < sizeof list;
+    return equal || fits;
 }
 
 const att_position_family att_attention_cnn_positions = {

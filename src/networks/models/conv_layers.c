@@ -137,3 +137,49 @@ att_status att_conv_layers_remake(const att_conv_layers *c, const char *attentio
     }
     return ATT_OK;
 }
+
+/* --- the option attention_layers ---------------------------------------------------------------------------------- */
+
+/* Counts the convolutions that match the pattern, and those of them that are attention. */
+static int count(const att_conv_names *names, const char *pattern, int *attention)
+{
+    char conv[ATT_CONV_NAME];
+    int total = 0;
+    *attention = 0;
+    for (int i = 0; names->at(names->user, i, conv, sizeof conv); i++)
+        if (att_text_matches(pattern, conv)) {
+            total++;
+            *attention += names->attends(names->user, i, conv);
+        }
+    return total;
+}
+
+/* Writes to `entry` the convolution, or the pattern of its namesakes in the stage if all of them are attention. Returns
+ * false if an earlier entry names it. */
+static bool entry_of(const att_conv_names *names, const char *conv, char entry[ATT_CONV_NAME])
+{
+    int stage, block, used = 0, attention;
+    char pattern[ATT_CONV_NAME];
+    snprintf(entry, ATT_CONV_NAME, "%s", conv);
+    if (sscanf(conv, "layer%d.%d.%n", &stage, &block, &used) != 2 || used == 0)
+        return true;
+    snprintf(pattern, sizeof pattern, "layer%d.*.%s", stage, conv + used);
+    int total = count(names, pattern, &attention);
+    if (total < 2 || attention < total)
+        return true;
+    snprintf(entry, ATT_CONV_NAME, "%s", pattern);
+    return block == 0;
+}
+
+bool att_conv_names_format(const att_conv_names *names, char *text, size_t size)
+{
+    char conv[ATT_CONV_NAME], entry[ATT_CONV_NAME];
+    int attention, total = count(names, "*", &attention);
+    size_t length = 0;
+    if (attention == 0 || attention == total)
+        return snprintf(text, size, "%s", attention ? ALL : "none") < (int)size;
+    for (int i = 0; names->at(names->user, i, conv, sizeof conv) && length < size; i++)
+        if (names->attends(names->user, i, conv) && entry_of(names, conv, entry))
+            length += (size_t)snprintf(text + length, size - length, "%s%s", length ? "," : "", entry);
+    return length < size;
+}

@@ -27,6 +27,15 @@ bool att_conv_attends(const att_conv_layers *layers, const char *layer);
  * those of att_model_to_attention(). */
 att_status att_conv_layers_choose(att_conv_layers *layers, const char *list, bool attention);
 
+/* The convolutions of a network by number, and which of them are attention. */
+typedef struct att_conv_names {
+    bool (*at)(const void *user, int index, char *name, size_t size); /* writes a name; false past the last */
+    bool (*attends)(const void *user, int index, const char *name);
+    const void *user;
+} att_conv_names;
+/* Writes the value of the option "attention_layers" that names those that are attention; false if it is too long. */
+bool att_conv_names_format(const att_conv_names *names, char *text, size_t size);
+
 /* Makes the network with other convolutions as attention, the value of its option "attention_layers". Parameters that
  * both have are copied, the others have their initial values. After a failure the caller frees what was made. */
 att_status att_conv_layers_remake(const att_conv_layers *layers, const char *attention_layers, att_model **model,

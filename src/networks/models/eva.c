@@ -222,11 +222,6 @@ static att_classifier_form eva_classifier(const void *options)
     return (att_classifier_form){.scope = "head", .build = att_token_small_classifier};
 }
 
-static const char *grid_options(const char *name)
-{
-    return strcmp(name, "pos_embed") == 0 ? "img_size" : NULL;
-}
-
 extern const att_family att_family_eva;
 
 const att_family att_family_eva = {
@@ -246,7 +241,6 @@ const att_family att_family_eva = {
     .disambiguate = att_token_disambiguate,
     .check_undetermined = att_eva_check_undetermined,
     .regrids = att_eva_regrids,
-    .grid_options = grid_options,
     .is_added = att_token_is_added,
     .layer = att_token_layer,
 };

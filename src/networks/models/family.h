@@ -98,12 +98,10 @@ typedef struct att_family {
     att_status (*check_undetermined)(att_context *context, const att_tensors *file, const att_option_sources *sources);
     /* Returns whether the file's tensor `name`, which has a float type, differs from the network's parameter only in
      * the grid of patches; *grid then describes the resampling. Grids of equally many patches, such as 2 x 8 and 4 x 4,
-     * differ too. file_options: the options in the file's metadata. */
+     * differ too. Sets grid->options for every tensor whose rows belong to places of a grid or to shifts, to NULL for
+     * others. file_options: the options in the file's metadata. */
     bool (*regrids)(const void *options, const att_option_values *file_options, const char *name, att_shape file,
                     att_shape own, att_regrid *grid);
-    /* Returns the options that decide how many rows the tensor `name` has, such as "img_size", if its rows belong to
-     * places of a grid or to shifts; NULL for other tensors. */
-    const char *(*grid_options)(const char *name);
     /* Returns whether the parameter `name` belongs to a module, so that the same network without modules lacks it. */
     bool (*is_added)(const att_context *context, const char *name);
     /* Returns the layer of the parameter `name` for layer-wise learning rates, as timm's group_matcher(): 0 for the
@@ -116,11 +114,6 @@ typedef struct att_family {
     /* Writes the scope of convolution `index` of the network, as "layer1.0.conv2"; returns false past the last. The
      * option "attention_layers" chooses among them. NULL: the family has no such option. */
     bool (*convolution)(att_context *context, const void *options, int index, char *name, size_t size);
-    /* Writes the value of "attention_layers" with which the convolutions for which attends(user, name) is true are
-     * attention; returns false if it is too long. NULL: as convolution() is. */
-    bool (*attention_layers)(att_context *context, const void *options,
-                             bool (*attends)(const void *user, const char *conv), const void *user, char *text,
-                             size_t size);
 } att_family;
 enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
 

@@ -250,16 +250,16 @@ typedef struct misfit {
 static void note_misfit(const loading *l, const att_parameter_info *parameter, const att_tensors_info *info,
                         misfit *grids)
 {
-    const att_family *family = att_model_family(l->model);
-    const char *options = family->grid_options ? family->grid_options(parameter->name) : NULL;
+    att_regrid grid = {.options = NULL};
     att_shape rows = info->shape;
-    bool has_rows = options && is_number(info->dtype) && rows.rank > 1;
+    (void)needs_regrid(l, parameter, info, &grid);
+    bool has_rows = grid.options && rows.rank > 1;
     if (has_rows)
         rows.dims[rows.rank - 2] = parameter->shape.dims[rows.rank - 2];
     bool other_rows = has_rows && att_shape_equal(rows, parameter->shape);
     if ((!other_rows && !differs_in_channels(l, parameter, info)) || grids->count++ > 0)
         return;
-    grids->name = parameter->name, grids->options = options;
+    grids->name = parameter->name, grids->options = grid.options;
     grids->has = info->shape, grids->wants = parameter->shape;
 }
 

@@ -89,10 +89,12 @@ bool att_positions_regrid(const int img_size[2], const int patch_size[2], const 
                           const att_option_values *file_options, const char *name, att_shape file, att_shape own,
                           att_regrid *grid)
 {
-    if (strcmp(name, "pos_embed") != 0 || file.rank != 3 || file.dims[0] != 1 || file.dims[1] > 1 << 24 ||
-        file.dims[2] != own.dims[2])
+    *grid = (att_regrid){.options = strcmp(name, "pos_embed") == 0 ? "img_size" : NULL};
+    if (!grid->options || file.rank != 3 || file.dims[0] != 1 || file.dims[1] > 1 << 24 || file.dims[2] != own.dims[2])
         return false;
-    att_regrid made = {.width = own.dims[2], .to = {img_size[0] / patch_size[0], img_size[1] / patch_size[1]}};
+    att_regrid made = {.options = grid->options,
+                       .width = own.dims[2],
+                       .to = {img_size[0] / patch_size[0], img_size[1] / patch_size[1]}};
     made.extra = (int)(own.dims[1] - (int64_t)made.to[0] * made.to[1]);
     if (file.dims[1] <= made.extra ||
         !find_grid(file_grid, file_options, file.dims[1] - made.extra, made.to, made.from))

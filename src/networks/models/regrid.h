@@ -24,6 +24,7 @@ typedef struct att_regrid {
     int extra, from[2], to[2];
     int64_t width;
     att_regrid_way way;
+    const char *options; /* those of the network that decide its grid: "img_size" */
 } att_regrid;
 
 /* Rows are resampled first across and then down. Extra rows are copied. in [extra + from[0] from[1], width] -> out

@@ -166,5 +166,4 @@ const att_family att_family_resnet = {
     .layer = att_resnet_layer,
     .alias = att_resnet_alias,
     .convolution = att_resnet_convolution,
-    .attention_layers = att_resnet_attention_layers,
 };

@@ -48,22 +48,16 @@ bool att_resnet_conv(const att_resnet *net, int index, char *name, size_t size);
 bool att_resnet_attends(const att_resnet *net, const char *conv);
 /* Refuses names in "attention_layers" that no convolution has (ERR_ARGUMENT). */
 att_status att_resnet_check_attention(att_context *context, const att_resnet *net);
-/* Writes the value of "attention_layers" for the convolutions for which `attends` is true; false if it is too long. */
-bool att_resnet_describe_attention(const att_resnet *net, bool (*attends)(const void *user, const char *conv),
-                                   const void *user, char *text, size_t size);
 
 /* Returns the number of layers with weights, without shortcuts. */
 int att_resnet_depth(att_resnet_block block, const att_stages *stages);
-/* Writes the blocks of each stage: "3,4,6,3". */
-void att_stages_format(const att_stages *stages, char *text, size_t size);
 /* Number of convolutions in a block, and ratio of its outputs to the channels of its stage. */
 int att_resnet_convs(att_resnet_block block);
 int att_resnet_expansion(att_resnet_block block);
 /* Channels of a bottleneck's 3 x 3 convolution in a stage of `planes` channels. */
 int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width);
 
-/* att_family.complete, build, foreign, recognise, fit, check_undetermined, is_added, layer, alias, convolution,
- * attention_layers */
+/* att_family.complete, build, foreign, recognise, fit, check_undetermined, is_added, layer, alias, convolution */
 att_foreign att_resnet_foreign(const att_context *context, const att_tensors *file);
 att_status att_resnet_complete(att_context *context, void *options);
 void att_resnet_build(att_graph *graph, const void *options, att_features *features);
@@ -72,9 +66,6 @@ att_status att_resnet_fit(att_context *context, const att_tensors *file, void *o
 bool att_resnet_is_added(const att_context *context, const char *name);
 int att_resnet_layer(const char *name);
 bool att_resnet_convolution(att_context *context, const void *options, int index, char *name, size_t size);
-bool att_resnet_attention_layers(att_context *context, const void *options,
-                                 bool (*attends)(const void *user, const char *conv), const void *user, char *text,
-                                 size_t size);
 att_status att_resnet_check_undetermined(att_context *context, const att_tensors *file,
                                          const att_option_sources *sources);
 bool att_resnet_alias(const att_context *context, const char *name, int index, char *other, size_t size);

@@ -98,18 +98,8 @@ static void read_words(const att_resnet_options *options, att_resnet *net)
 /* Parses numbers of blocks of at most four stages; returns false for any other text. */
 static bool parse_layers(const char *text, att_stages *stages)
 {
-    char copy[sizeof((att_resnet_options *)0)->layers];
-    snprintf(copy, sizeof copy, "%s", text);
-    int64_t blocks;
-    for (char *at = copy, *comma; at; at = comma ? comma + 1 : NULL) {
-        comma = strchr(at, ',');
-        if (comma)
-            *comma = '\0';
-        if (stages->count == ATT_STAGES || !att_text_to_i64(at, &blocks) || blocks < 1 || blocks > ATT_BLOCKS)
-            return false;
-        stages->blocks[stages->count++] = (int)blocks;
-    }
-    return att_stages_total(stages) <= ATT_BLOCKS;
+    stages->count = att_text_to_list(text, 1, ATT_BLOCKS, stages->blocks, ATT_STAGES);
+    return stages->count > 0 && att_stages_total(stages) <= ATT_BLOCKS;
 }
 
 static att_status read_layers(att_context *context, const att_resnet_options *options, att_resnet *net)
@@ -131,13 +121,6 @@ static att_status stages_of_depth(att_context *context, att_resnet_block block, 
                         depth, step, step + 2, 2 * step + 2, 3 * step + 2);
     *stages = (att_stages){.count = 3, .blocks = {blocks, blocks, blocks}};
     return ATT_OK;
-}
-
-void att_stages_format(const att_stages *stages, char *text, size_t size)
-{
-    text[0] = '\0';
-    for (int s = 0; s < stages->count; s++)
-        snprintf(text + strlen(text), size - strlen(text), "%s%d", s ? "," : "", stages->blocks[s]);
 }
 
 static att_status read_stages(att_context *context, const att_resnet_options *options, att_resnet *net)
@@ -212,6 +195,6 @@ att_status att_resnet_complete(att_context *context, void *options)
     att_resnet net;
     ATT_TRY(att_resnet_read(context, o, &net));
     o->depth = att_resnet_depth(net.block, &net.stages);
-    att_stages_format(&net.stages, o->layers, sizeof o->layers);
+    att_format_list(net.stages.blocks, net.stages.count, o->layers, sizeof o->layers);
     return ATT_OK;
 }

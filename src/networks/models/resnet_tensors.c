@@ -5,6 +5,7 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "networks/models/checkpoint.h"
+#include "networks/models/conv_layers.h"
 #include "networks/models/detected_modules.h"
 #include "networks/models/foreign_tensors.h"
 #include "networks/models/resnet.h"
@@ -327,7 +328,7 @@ static att_status read_stages(const recognition *s, att_option_values *found, at
     bool basic = strcmp(att_options_text(found, "block"), "basic") == 0;
     char layers[4 * ATT_STAGES + 1];
     att_options_set(found, "depth", att_resnet_depth(basic ? ATT_BASIC : ATT_BOTTLENECK, stages));
-    att_stages_format(stages, layers, sizeof layers);
+    att_format_list(stages->blocks, stages->count, layers, sizeof layers);
     att_options_set_text(found, "layers", layers);
     return ATT_OK;
 }
@@ -335,11 +336,9 @@ static att_status read_stages(const recognition *s, att_option_values *found, at
 /* --- attention in place of convolutions ----------------------------------------------------------------------------
  */
 
-/* user: the recognition */
-static bool is_attention(const void *user, const char *conv)
+static bool is_attention(const recognition *s, const char *conv)
 {
-    char name[NAME_BYTES];
-    return snprintf(name, sizeof name, "%s.row_centers", conv) < NAME_BYTES && has(user, name);
+    return att_checkpoint_has(s->file, "%s.row_centers", conv);
 }
 
 static bool has_attention(const recognition *s)
@@ -362,6 +361,22 @@ static att_status parse_network(const recognition *s, const att_option_values *f
     return att_resnet_read(s->context, options, net);
 }
 
+typedef struct attending {
+    const recognition *s;
+    const att_resnet *net;
+} attending;
+
+static bool conv_at(const void *user, int index, char *name, size_t size)
+{
+    return att_resnet_conv(((const attending *)user)->net, index, name, size);
+}
+
+static bool attends(const void *user, int index, const char *name)
+{
+    (void)index;
+    return is_attention(((const attending *)user)->s, name);
+}
+
 /* Leaves the option out if the names are too long: then it must be given, where a pattern may be short. The other
  * options are known already. */
 static att_status read_attention(const recognition *s, att_option_values *found)
@@ -371,7 +386,8 @@ static att_status read_attention(const recognition *s, att_option_values *found)
     att_resnet net;
     if (has_attention(s)) {
         ATT_TRY(parse_network(s, found, "", &options, &net));
-        if (!att_resnet_describe_attention(&net, is_attention, s, text, sizeof text))
+        const att_conv_names names = {.at = conv_at, .attends = attends, .user = &(attending){s, &net}};
+        if (!att_conv_names_format(&names, text, sizeof text))
             return ATT_OK;
     }
     att_options_set_text(found, "attention_layers", text);

@@ -86,7 +86,7 @@ static bool take_heads(const att_fact *fact, att_option_values *options)
             return false;
         heads[i] = (int)fact->numbers[i];
     }
-    att_swin_format_list(heads, fact->count, text, sizeof text);
+    att_format_list(heads, fact->count, text, sizeof text);
     if (!att_options_find(options, "stage_heads"))
         att_options_set_text(options, "stage_heads", text);
     return true;
@@ -113,43 +113,18 @@ static bool take_argument(const char *key, const att_fact *fact, att_option_valu
 
 /* --- lists ------------------------------------------------------------------------------------------------------- */
 
-/* Parses at most `most` numbers joined by commas; returns their count, 0 if the text is no such list of numbers from
- * `low` to 65536. */
-static int parse_list(const char *text, int low, int *numbers, int most)
-{
-    char copy[64];
-    int count = 0;
-    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
-        return 0;
-    for (char *at = copy, *comma; at; at = comma ? comma + 1 : NULL) {
-        int64_t number;
-        comma = strchr(at, ',');
-        if (comma)
-            *comma = '\0';
-        if (count == most || !att_text_to_i64(at, &number) || number < low || number > 65536)
-            return 0;
-        numbers[count++] = (int)number;
-    }
-    return count;
-}
-
-void att_swin_format_list(const int *numbers, int count, char *text, size_t size)
-{
-    text[0] = '\0';
-    for (int i = 0; i < count; i++)
-        snprintf(text + strlen(text), size - strlen(text), "%s%d", i ? "," : "", numbers[i]);
-}
+enum { MOST_NUMBER = 65536 }; /* of a list of an option */
 
 static att_status read_stages(att_context *context, const att_swin_options *o, att_swin *net)
 {
     int heads[ATT_STAGES];
-    net->depths.count = parse_list(o->depths, 1, net->depths.blocks, ATT_STAGES);
+    net->depths.count = att_text_to_list(o->depths, 1, MOST_NUMBER, net->depths.blocks, ATT_STAGES);
     if (net->depths.count == 0 || att_stages_total(&net->depths) > ATT_BLOCKS)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "depths must be the numbers of blocks of 1 to %d stages, as in \"2,2,6,2\", at most %d in all, "
                         "not \"%s\"",
                         ATT_STAGES, ATT_BLOCKS, o->depths);
-    if (parse_list(o->stage_heads, 1, heads, ATT_STAGES) != net->depths.count)
+    if (att_text_to_list(o->stage_heads, 1, MOST_NUMBER, heads, ATT_STAGES) != net->depths.count)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "stage_heads must be the numbers of heads of the %d stages of depths %s, not \"%s\"",
                         net->depths.count, o->depths, o->stage_heads);
@@ -182,9 +157,9 @@ void att_swin_format_windows(int (*windows)[2], int stages, char *text, size_t s
         sides[s] = windows[s][0];
     }
     if (same)
-        att_swin_format_list(windows[0], square ? 1 : 2, text, size);
+        att_format_list(windows[0], square ? 1 : 2, text, size);
     else
-        att_swin_format_list(sides, stages, text, size);
+        att_format_list(sides, stages, text, size);
 }
 
 /* As timm: where the grid is no larger than the window, the window is the grid and is not shifted. */
@@ -210,7 +185,7 @@ static int parse_fraction(const char *text)
 static att_status parse_windows(att_context *context, const att_swin_options *o, const att_swin *net, int (*windows)[2])
 {
     int numbers[ATT_STAGES], stages = net->depths.count, fraction = parse_fraction(o->window_size);
-    int count = fraction ? 2 : parse_list(o->window_size, 1, numbers, ATT_STAGES);
+    int count = fraction ? 2 : att_text_to_list(o->window_size, 1, MOST_NUMBER, numbers, ATT_STAGES);
     for (int i = 0; i < 2 && fraction; i++)
         numbers[i] = net->stages[0].grid[i] < fraction ? 1 : net->stages[0].grid[i] / fraction;
     if (count == 0 || (count > 2 && count != stages))
@@ -225,7 +200,7 @@ static att_status parse_windows(att_context *context, const att_swin_options *o,
 static att_status read_pretrained(att_context *context, const att_swin_options *o, att_swin *net)
 {
     int sides[ATT_STAGES], stages = net->depths.count;
-    int count = parse_list(o->pretrained_window_sizes, 0, sides, ATT_STAGES);
+    int count = att_text_to_list(o->pretrained_window_sizes, 0, MOST_NUMBER, sides, ATT_STAGES);
     if (count != 1 && count != stages)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "pretrained_window_sizes must be one number, or one for each of %d stages, not \"%s\"", stages,
@@ -298,7 +273,7 @@ static void format_pretrained(const att_swin *net, char *text, size_t size)
         sides[s] = net->stages[s].pretrained;
         same = same && sides[s] == sides[0];
     }
-    att_swin_format_list(sides, same ? 1 : stages, text, size);
+    att_format_list(sides, same ? 1 : stages, text, size);
 }
 
 /* Writes the lists in one form, so that equal ones are equal texts. */
@@ -309,13 +284,13 @@ static att_status swin_complete(att_context *context, void *options)
     att_swin net;
     ATT_TRY(att_swin_read(context, o, &net));
     int stages = net.depths.count;
-    att_swin_format_list(net.depths.blocks, stages, o->depths, sizeof o->depths);
-    att_swin_format_list(numbers, parse_list(o->stage_heads, 1, numbers, ATT_STAGES), o->stage_heads,
-                         sizeof o->stage_heads);
+    att_format_list(net.depths.blocks, stages, o->depths, sizeof o->depths);
+    att_format_list(numbers, att_text_to_list(o->stage_heads, 1, MOST_NUMBER, numbers, ATT_STAGES), o->stage_heads,
+                    sizeof o->stage_heads);
     format_pretrained(&net, o->pretrained_window_sizes, sizeof o->pretrained_window_sizes);
     if (parse_fraction(o->window_size))
         return ATT_OK;
-    spread_windows(numbers, parse_list(o->window_size, 1, numbers, ATT_STAGES), stages, windows);
+    spread_windows(numbers, att_text_to_list(o->window_size, 1, MOST_NUMBER, numbers, ATT_STAGES), stages, windows);
     att_swin_format_windows(windows, stages, o->window_size, sizeof o->window_size);
     return ATT_OK;
 }
@@ -332,13 +307,6 @@ static att_classifier_form swin_classifier(const void *options)
     const att_swin_version *version = att_swin_version_named(((const att_swin_options *)options)->swin_version);
     bool uniform = version->start == ATT_START_UNIFORM;
     return (att_classifier_form){.scope = "head.fc", .build = uniform ? att_nn_classifier : build_classifier};
-}
-
-static const char *grid_options(const char *name)
-{
-    static const char table[] = ".relative_position_bias_table";
-    size_t length = strlen(name), tail = sizeof table - 1;
-    return length > tail && strcmp(name + length - tail, table) == 0 ? "window_size and img_size" : NULL;
 }
 
 extern const att_family att_family_swin;
@@ -358,7 +326,6 @@ const att_family att_family_swin = {
     .take_argument = take_argument,
     .check_undetermined = att_swin_check_undetermined,
     .regrids = att_swin_regrids,
-    .grid_options = grid_options,
     .is_added = att_swin_is_added,
     .layer = att_swin_layer,
 };

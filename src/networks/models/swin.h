@@ -59,7 +59,6 @@ att_status att_swin_read(att_context *context, const att_swin_options *options, 
 /* Whether norm3 follows block b of stage s. */
 bool att_swin_has_extra_norm(const att_swin *net, int s, int b);
 
-void att_swin_format_list(const int *numbers, int count, char *text, size_t size);
 /* Writes the windows of all stages in the shortest form: "7", "8,16" (height, width), "7,7,14,7" (one per stage). */
 void att_swin_format_windows(int (*windows)[2], int stages, char *text, size_t size);
 

@@ -252,9 +252,9 @@ static void read_stages(recognition *r, att_option_values *found)
         all_windows = all_windows && windows[s][0] > 0;
         same = same && windows[s][0] == windows[0][0];
     }
-    att_swin_format_list(r->depths.blocks, r->depths.count, text, sizeof text);
+    att_format_list(r->depths.blocks, r->depths.count, text, sizeof text);
     att_options_set_text(found, "depths", text);
-    att_swin_format_list(r->heads, r->depths.count, text, sizeof text);
+    att_format_list(r->heads, r->depths.count, text, sizeof text);
     if (all_heads)
         att_options_set_text(found, "stage_heads", text);
     att_swin_format_windows(windows, r->depths.count, text, sizeof text);
@@ -313,13 +313,15 @@ bool att_swin_regrids(const void *options, const att_option_values *file_options
     att_swin net;
     int stage, block;
     const char *rest;
-    if (!read_place(name, &stage, &block, &rest) || strcmp(rest, "attn.relative_position_bias_table") != 0 ||
-        file.rank != 2 || file.dims[1] != own.dims[1] || file.dims[0] == own.dims[0] || file.dims[0] > 1 << 24)
+    *grid = (att_regrid){.options = NULL};
+    if (!read_place(name, &stage, &block, &rest) || strcmp(rest, "attn.relative_position_bias_table") != 0)
+        return false;
+    *grid = (att_regrid){.options = "window_size and img_size", .width = own.dims[1], .way = ATT_REGRID_SHIFTS};
+    if (file.rank != 2 || file.dims[1] != own.dims[1] || file.dims[0] == own.dims[0] || file.dims[0] > 1 << 24)
         return false;
     int side = att_relative_side(file.dims[0]);
     if (side == 0 || att_swin_measure(NULL, options, &net) != ATT_OK || stage >= net.depths.count)
         return false;
-    *grid = (att_regrid){.width = own.dims[1], .way = ATT_REGRID_SHIFTS};
     for (int i = 0; i < 2; i++) {
         grid->from[i] = 2 * side - 1;
         grid->to[i] = 2 * net.stages[stage].window[i] - 1;

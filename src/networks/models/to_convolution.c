@@ -238,15 +238,16 @@ static att_status add_layer(conversion *c, const char *name)
 
 /* --- the network -------------------------------------------------------------------------------------------------- */
 
-/* user: a conversion */
-static bool stays_attention(const void *user, const char *name)
+static bool conv_at(const void *user, int index, char *name, size_t size)
 {
-    const conversion *c = user;
-    char conv[ATT_CONV_NAME];
-    for (int i = 0; att_conv_layer_at(&c->convs, i, conv); i++)
-        if (strcmp(conv, name) == 0)
-            return att_conv_attends(&c->convs, conv) && !c->convs.chosen[i];
-    return false;
+    (void)size;
+    return att_conv_layer_at(user, index, name);
+}
+
+static bool stays_attention(const void *user, int index, const char *name)
+{
+    const att_conv_layers *convs = user;
+    return att_conv_attends(convs, name) && !convs->chosen[index];
 }
 
 static att_status check(const conversion *c)
@@ -263,12 +264,11 @@ static att_status check(const conversion *c)
 
 static att_status convert(conversion *c)
 {
-    const att_family *family = att_model_family(c->convs.model);
+    const att_conv_names names = {.at = conv_at, .attends = stays_attention, .user = &c->convs};
     char text[ATT_OPTION_TEXT_BYTES], conv[ATT_CONV_NAME];
     ATT_TRY(check(c));
     ATT_TRY(att_conv_layers_choose(&c->convs, c->list, true));
-    if (!family->attention_layers(c->convs.context, att_model_settings(c->convs.model), stays_attention, c, text,
-                                  sizeof text))
+    if (!att_conv_names_format(&names, text, sizeof text))
         return att_fail(c->convs.context, ATT_ERR_UNSUPPORTED,
                         "the names of the layers that stay attention take more than %d bytes; convert all layers of a "
                         "stage, or all",

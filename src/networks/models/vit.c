@@ -320,11 +320,6 @@ static att_classifier_form vit_classifier(const void *options)
                                  .build = att_vit_is_relative(o) ? att_nn_classifier : build_classifier};
 }
 
-static const char *grid_options(const char *name)
-{
-    return strcmp(name, "pos_embed") == 0 || att_vit_is_table(name) ? "img_size" : NULL;
-}
-
 extern const att_family att_family_vit;
 
 const att_family att_family_vit = {
@@ -343,7 +338,6 @@ const att_family att_family_vit = {
     .disambiguate = att_vit_disambiguate,
     .check_undetermined = att_vit_check_undetermined,
     .regrids = att_vit_regrids,
-    .grid_options = grid_options,
     .is_added = att_token_is_added,
     .layer = att_token_layer,
 };

@@ -65,8 +65,9 @@ void att_vit_disambiguate(const att_tensors *file, const att_known *known, att_o
 static bool regrids_table(const att_vit_options *o, const att_option_values *file_options, att_shape file,
                           att_shape own, att_regrid *grid)
 {
-    att_regrid made = {.width = own.dims[1], .way = ATT_REGRID_SHIFTS};
+    att_regrid made = {.options = "img_size", .width = own.dims[1], .way = ATT_REGRID_SHIFTS};
     int from[2], to[2];
+    *grid = made;
     if (file.rank != 2 || file.dims[0] > 1 << 24 || file.dims[1] != own.dims[1])
         return false;
     for (int i = 0; i < 2; i++)

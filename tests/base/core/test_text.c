@@ -112,6 +112,22 @@ static void only_a_near_word_is_suggested(void **state)
     assert_null(att_text_nearest("zzzzzz", flag, flags, 4));
 }
 
+static void lists_of_numbers_are_read_and_written(void **state)
+{
+    (void)state;
+    int numbers[3];
+    char text[8];
+    assert_int_equal(att_text_to_list("2,18,2", 1, 18, numbers, 3), 3);
+    assert_int_equal(numbers[1], 18);
+    assert_int_equal(att_text_to_list("2,18,2", 1, 17, numbers, 3), 0);
+    assert_int_equal(att_text_to_list("2,18,2,2", 1, 18, numbers, 3), 0);
+    assert_int_equal(att_text_to_list("2,,2", 1, 18, numbers, 3), 0);
+    assert_int_equal(att_text_to_list("", 0, 18, numbers, 3), 0);
+    assert_true(att_format_list((const int[]){2, 18, 25}, 3, text, sizeof text));
+    assert_string_equal(text, "2,18,25");
+    assert_false(att_format_list((const int[]){2, 18, 256}, 3, text, sizeof text));
+}
+
 static void numbers_take_the_whole_string(void **state)
 {
     (void)state;
@@ -260,6 +276,7 @@ int main(void)
         cmocka_unit_test(printable_text_steers_no_terminal),
         cmocka_unit_test(printable_text_reads_as_its_letters),
         cmocka_unit_test(only_a_near_word_is_suggested),
+        cmocka_unit_test(lists_of_numbers_are_read_and_written),
         cmocka_unit_test(numbers_take_the_whole_string),
         cmocka_unit_test(sizes_are_readable),
         cmocka_unit_test(a_text_grows_as_it_is_appended_to),
