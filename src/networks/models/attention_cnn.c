@@ -6,7 +6,6 @@
 #include "networks/models/attention_cnn.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <attscope/ops.h>
@@ -136,14 +135,13 @@ static att_status attention_cnn_complete(att_context *context, void *options)
 
 /* --- the network ------------------------------------------------------------------------------------------------- */
 
-/* Initialised as PyTorch's layers: weight and bias uniform within 1 / sqrt(inputs). */
-static att_value build_linear(const att_scope *scope, att_value x, int64_t inputs, int64_t outputs, bool has_bias)
+/* A layer without bias, which starts as att_nn_classifier(). */
+static att_value project(const att_scope *scope, att_value x, int64_t inputs, int64_t outputs)
 {
     const att_init init = {.rule = ATT_INIT_UNIFORM, .value = 1 / sqrt((double)inputs)};
     att_scope_enter(scope);
-    att_value weight = att_scope_parameter(scope, "weight", att_shape_of(outputs, inputs), init, true);
-    att_value bias = has_bias ? att_scope_parameter(scope, "bias", att_shape_of(outputs), init, false) : ATT_NONE;
-    return att_linear(scope->graph, x, weight, bias);
+    return att_linear(scope->graph, x, att_scope_parameter(scope, "weight", att_shape_of(outputs, inputs), init, true),
+                      ATT_NONE);
 }
 
 /* A parameter of positions: drawn from N(0, deviation^2), without weight decay. */
@@ -188,8 +186,8 @@ static void add_learned(const att_scope *scope, const attention_cnn_options *o, 
     att_scope row_key = att_scope_in(scope, "row_key"), column_key = att_scope_in(scope, "column_key");
     att_value rows = axis_embedding(scope, "row_embed", grid_side(o, 0), o->embed_dim);
     att_value columns = axis_embedding(scope, "column_embed", grid_side(o, 1), o->embed_dim);
-    terms->row_shifts = build_linear(&row_key, rows, o->embed_dim, heads, false);
-    terms->column_shifts = build_linear(&column_key, columns, o->embed_dim, heads, false);
+    terms->row_shifts = project(&row_key, rows, o->embed_dim, heads);
+    terms->column_shifts = project(&column_key, columns, o->embed_dim, heads);
 }
 
 /* Scores of queries q [N, H C]: the first half of a head's channels belongs to the rows, the other to the columns. */
@@ -215,8 +213,8 @@ static att_value build_heads(const att_scope *scope, const attention_cnn_options
     att_scope query = att_scope_in(scope, "query"), key = att_scope_in(scope, "key");
     att_value q = ATT_NONE, k = ATT_NONE;
     if (is(o, LEARNED_CONTENT)) {
-        q = build_linear(&query, x, o->embed_dim, width, true);
-        k = build_linear(&key, x, o->embed_dim, width, true);
+        q = att_nn_classifier(&query, x, width);
+        k = att_nn_classifier(&key, x, width);
         add_axis_terms(scope, o, heads, q, &terms);
     } else if (is(o, LEARNED)) {
         add_learned(scope, o, heads, &terms);
@@ -262,10 +260,10 @@ static att_value build_block(const att_scope *block, const attention_cnn_options
     att_scope proj = att_scope_in(&attention, "proj");
     att_scope first = att_scope_in(block, "mlp.fc1"), second = att_scope_in(block, "mlp.fc2");
     att_value branch = build_heads(&attention, o, heads, x);
-    branch = build_linear(&value, branch, width * heads, width, true);
-    x = add_branch(block, o, 1, x, build_linear(&proj, branch, width, width, true));
-    branch = att_gelu(block->graph, build_linear(&first, x, width, hidden, true));
-    return add_branch(block, o, 2, x, build_linear(&second, branch, hidden, width, true));
+    branch = att_nn_classifier(&value, branch, width);
+    x = add_branch(block, o, 1, x, att_nn_classifier(&proj, branch, width));
+    branch = att_gelu(block->graph, att_nn_classifier(&first, x, hidden));
+    return add_branch(block, o, 2, x, att_nn_classifier(&second, branch, width));
 }
 
 static att_value build_stem(const att_scope *scope, const attention_cnn_options *o)

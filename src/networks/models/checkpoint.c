@@ -72,19 +72,27 @@ const char *att_checkpoint_below(const char *name, const char *scope)
     return strncmp(name, scope, length) == 0 && name[length] == '.' ? name + length + 1 : NULL;
 }
 
+int att_checkpoint_number(const char **at)
+{
+    const size_t count = strspn(*at, "0123456789");
+    int number = 0;
+    if (count < 1 || count > 4 || (*at)[count] != '.' || ((*at)[0] == '0' && count > 1))
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        number = 10 * number + ((*at)[i] - '0');
+    *at += count + 1;
+    return number;
+}
+
 int att_checkpoint_block(const char *name, const char *prefix, const char **rest)
 {
     size_t length = strlen(prefix);
     if (strncmp(name, prefix, length) != 0 || name[length] != '.')
         return -1;
     const char *digits = name + length + 1;
-    size_t count = strspn(digits, "0123456789");
-    if (count < 1 || count > 4 || digits[count] != '.' || (digits[0] == '0' && count > 1))
-        return -1;
-    int number = 0;
-    for (size_t i = 0; i < count; i++)
-        number = 10 * number + (digits[i] - '0');
-    *rest = digits + count + 1;
+    const int number = att_checkpoint_number(&digits);
+    if (number >= 0)
+        *rest = digits;
     return number;
 }
 

@@ -16,6 +16,9 @@ const att_module *att_checkpoint_constant(const att_context *context, const char
 bool att_checkpoint_lists(const char *names, const char *name);
 /* Returns what follows "<scope>." in the name; NULL if it does not begin so. */
 const char *att_checkpoint_below(const char *name, const char *scope);
+/* Parses a number (at most 9999, no leading zeros) before a dot and moves *at past the dot; returns -1 for other texts.
+ */
+int att_checkpoint_number(const char **at);
 /* Parses "<prefix>.<number>.<rest>": returns the number (at most 9999, no leading zeros) and sets *rest. Returns -1 for
  * other names. */
 int att_checkpoint_block(const char *name, const char *prefix, const char **rest);

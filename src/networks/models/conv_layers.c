@@ -35,6 +35,19 @@ bool att_conv_attends(const att_conv_layers *c, const char *layer)
     return att_conv_parameter(c->weights, layer, "row_centers") >= 0;
 }
 
+bool att_conv_next_name(const char **at, char name[ATT_OPTION_TEXT_BYTES])
+{
+    if (!**at)
+        return false;
+    size_t length = strcspn(*at, ",");
+    const char *from = *at + strspn(*at, " "), *end = *at + length;
+    while (end > from && end[-1] == ' ')
+        end--;
+    snprintf(name, ATT_OPTION_TEXT_BYTES, "%.*s", (int)(end - from), from);
+    *at += length + ((*at)[length] == ',');
+    return true;
+}
+
 /* --- choosing ----------------------------------------------------------------------------------------------------- */
 
 /* Says why `layer`, which is no convolution of the network itself, cannot be converted. attention: it should be
@@ -84,17 +97,11 @@ static att_status choose(att_conv_layers *c, const char *pattern, bool attention
 
 att_status att_conv_layers_choose(att_conv_layers *c, const char *list, bool attention)
 {
-    const char *at = list;
-    while (*at) {
-        char name[ATT_CONV_NAME];
-        size_t length = strcspn(at, ","), blanks = strspn(at, " ");
-        blanks = blanks < length ? blanks : length;
-        if (snprintf(name, sizeof name, "%.*s", (int)(length - blanks), at + blanks) >= ATT_CONV_NAME)
+    char name[ATT_OPTION_TEXT_BYTES];
+    for (const char *at = list; att_conv_next_name(&at, name);) {
+        if (strlen(name) >= ATT_CONV_NAME)
             return att_fail(c->context, ATT_ERR_ARGUMENT, "a layer's name has more than %d bytes", ATT_CONV_NAME - 1);
-        for (size_t end = strlen(name); end > 0 && name[end - 1] == ' ';)
-            name[--end] = '\0';
         ATT_TRY(choose(c, name, attention));
-        at += length + (at[length] == ',');
     }
     if (c->count == 0)
         return att_fail(c->context, ATT_ERR_UNSUPPORTED, "all convolutions that match \"%s\" are %s already", list,

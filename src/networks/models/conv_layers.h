@@ -22,6 +22,9 @@ int att_conv_parameter(const att_weights *weights, const char *layer, const char
 /* Whether attention is in the place of the convolution of this name. */
 bool att_conv_attends(const att_conv_layers *layers, const char *layer);
 
+/* Copies the next name of a list, without blanks around it, and moves *at past its comma. Returns false at the end. A
+ * longer name is cut off. */
+bool att_conv_next_name(const char **at, char name[ATT_OPTION_TEXT_BYTES]);
 /* Chooses the layers in a list of names and patterns, or "all", that are attention (attention true) or convolutions
  * (false). A layer of the other kind is refused if it is named, and left as it is if a pattern matches it. Errors:
  * those of att_model_to_attention(). */

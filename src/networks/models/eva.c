@@ -1,7 +1,6 @@
 /* EVA (Fang et al., CVPR 2023), EVA-02 (Fang et al., 2024) and ViTs with rotary positions: the Perception Encoder
  * (Bolya et al., 2025), RoPE-ViT (Heo et al., ECCV 2024), DINOv3 (Simeoni et al., 2025) and others, as in timm's eva.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include <attscope/nn.h>
@@ -100,18 +99,16 @@ static const att_accepted_argument eva_arguments[] = {
     {"attn_only_layer_scale", "false"},     {NULL, NULL},
 };
 
-/* Arguments that are switches, and their options. */
-static const struct argument {
-    const char *key, *option;
-    const char *texts[2]; /* values of a text for false and true; NULL: the option is a switch */
-    bool opposite;
-} arguments[] = {{.key = "no_embed_class", .option = "embed_class", .opposite = true},
-                 {.key = "use_pre_transformer_norm", .option = "pre_norm"},
-                 {.key = "use_fc_norm", .option = "fc_norm"},
-                 {.key = "scale_mlp", .option = "scale_mlp_norm"},
-                 {.key = "scale_attn_inner", .option = "scale_attn_norm"},
-                 {.key = "use_abs_pos_emb", .option = "pos_embed", .texts = {"none", "learn"}},
-                 {.key = "use_post_norm", .option = "block_fn", .texts = {ATT_EVA_BLOCK, ATT_EVA_POST_NORM}}};
+static const att_switch_argument switch_arguments[] = {
+    {.key = "no_embed_class", .option = "embed_class", .opposite = true},
+    {.key = "use_pre_transformer_norm", .option = "pre_norm"},
+    {.key = "use_fc_norm", .option = "fc_norm"},
+    {.key = "scale_mlp", .option = "scale_mlp_norm"},
+    {.key = "scale_attn_inner", .option = "scale_attn_norm"},
+    {.key = "use_abs_pos_emb", .option = "pos_embed", .texts = {"none", "learn"}},
+    {.key = "use_post_norm", .option = "block_fn", .texts = {ATT_EVA_BLOCK, ATT_EVA_POST_NORM}},
+    {.key = NULL},
+};
 
 /* timm's use_rot_pos_emb false means rope_type "none". */
 static bool take_argument(const char *key, const att_fact *fact, att_option_values *options)
@@ -127,18 +124,7 @@ static bool take_argument(const char *key, const att_fact *fact, att_option_valu
         att_options_set_text(options, "rope_type", ATT_EVA_NO_ROPE);
         return true;
     }
-    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
-        const struct argument *a = &arguments[i];
-        if (strcmp(key, a->key) != 0 || (fact->numbers[0] != 0 && fact->numbers[0] != 1))
-            continue;
-        bool value = (fact->numbers[0] == 1) != a->opposite, given = att_options_find(options, a->option);
-        if (!given && a->texts[0])
-            att_options_set_text(options, a->option, a->texts[value]);
-        else if (!given)
-            att_options_set(options, a->option, value);
-        return true;
-    }
-    return false;
+    return att_token_take_switch(switch_arguments, key, fact, options);
 }
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */

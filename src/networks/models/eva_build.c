@@ -75,12 +75,6 @@ static void build_rotary(eva_build *build)
         build->rotary.table = att_rotary_table(build->graph, &grid, width, o->rope_temperature);
 }
 
-/* Drop path rates rise linearly with depth; the last block has the given rate. */
-static double drop_path_of(const att_eva_options *o, int index)
-{
-    return o->depth > 1 ? o->drop_path_rate * index / (o->depth - 1) : 0;
-}
-
 /* Outputs of fc1; a packed one holds gate and value side by side. */
 static int64_t hidden_of(const att_eva_options *o)
 {
@@ -103,7 +97,8 @@ static att_value build_block(const eva_build *build, int index, att_value x)
                                    .scope = scope,
                                    .index = index,
                                    .hidden = hidden_of(build->options),
-                                   .drop_path = drop_path_of(build->options, index),
+                                   .drop_path =
+                                       att_drop_path_of(build->options->drop_path_rate, index, build->options->depth),
                                    .rotary = turned ? &rotary : NULL};
     return att_token_transform(&block, att_token_attend(&block, x));
 }

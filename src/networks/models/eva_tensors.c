@@ -1,5 +1,4 @@
 /* Recognises networks of the EVA family by timm's tensor names. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/core/error.h"

@@ -215,6 +215,9 @@ const void *att_model_settings(const att_model *model);
 /* Reads all `count` elements of parameter `index` as f64. Errors: those of att_weights_get(). */
 att_status att_model_parameter(const att_model *model, const att_weights *weights, int index, int64_t count,
                                double *values);
+/* Sets all elements of parameter `index` of weights in the type of the model's graph, and uses `values` as room. */
+att_status att_model_set_parameter(const att_model *model, att_weights *weights, int index, int64_t count,
+                                   double *values);
 /* The features of the model's network; ATT_NONE for features that it lacks. */
 const att_features *att_model_features(const att_model *model);
 const att_task *att_model_task_of(const att_model *model);

@@ -488,6 +488,19 @@ att_status att_model_parameter(const att_model *model, const att_weights *weight
     return ATT_OK;
 }
 
+/* Values in f32 are narrowed from the front: each is written after it was read. */
+att_status att_model_set_parameter(const att_model *model, att_weights *weights, int index, int64_t count,
+                                   double *values)
+{
+    if (att_graph_dtype(att_model_graph(model)) == ATT_F64)
+        return att_weights_set(weights, -1, index, values, count);
+    for (int64_t i = 0; i < count; i++) {
+        const float value = (float)values[i];
+        memcpy((char *)values + sizeof value * (size_t)i, &value, sizeof value);
+    }
+    return att_weights_set(weights, -1, index, values, count);
+}
+
 const void *att_model_settings(const att_model *model)
 {
     return &model->settings;

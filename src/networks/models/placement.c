@@ -17,6 +17,11 @@ int att_stages_total(const att_stages *stages)
     return total;
 }
 
+double att_drop_path_of(double last, int index, int count)
+{
+    return count > 1 ? last * index / (count - 1) : 0;
+}
+
 /* --- parsing ------------------------------------------------------------------------------------------------------ */
 
 typedef struct reading {

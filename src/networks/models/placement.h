@@ -24,6 +24,8 @@ typedef struct att_stages {
 } att_stages;
 
 int att_stages_total(const att_stages *stages);
+/* The drop path rate of block `index` of `count`: rates rise linearly with depth, and the last block has `last`. */
+double att_drop_path_of(double last, int index, int count);
 
 /* Sets chosen[b] for the blocks b of the whole network. Errors: ERR_ARGUMENT. */
 att_status att_placement_parse(att_context *context, const char *text, const att_stages *stages,

@@ -1,5 +1,4 @@
 /* Degenerate heads, and networks without some of their heads. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/core/error.h"

@@ -56,38 +56,18 @@ static att_status declare_changed(resizing *r)
     return att_graph_status(r->changed);
 }
 
-/* Converts values of `dtype` (F32 or F64) to f64. */
-static void widen(att_dtype dtype, const void *values, int64_t count, double *out)
-{
-    for (int64_t i = 0; i < count; i++)
-        out[i] = dtype == ATT_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
-}
-
-static void narrow(att_dtype dtype, const double *values, int64_t count, void *out)
-{
-    for (int64_t i = 0; i < count; i++)
-        if (dtype == ATT_F64)
-            ((double *)out)[i] = values[i];
-        else
-            ((float *)out)[i] = (float)values[i];
-}
-
-/* in, out: buffers for the old and the new table in f64; raw: a buffer for the larger of them in the graph's type */
-static att_status resample(const resizing *r, att_weights *to, int index, double *in, double *out, void *raw)
+/* in, out: buffers for the old and the new table */
+static att_status resample(const resizing *r, att_weights *to, int index, double *in, double *out)
 {
     att_parameter_info parameter = att_weights_at(to, index);
     int from = att_weights_find(r->from, parameter.name);
     att_shape shape = att_weights_at(r->from, from).shape;
-    att_dtype dtype = att_graph_dtype(r->changed);
-    int64_t old = att_shape_count(shape), count = att_shape_count(parameter.shape);
     att_regrid grid;
     if (!find_grid(r, &parameter, shape, &grid))
         return fail_shape(r, &parameter);
-    ATT_TRY(att_weights_get(r->from, -1, from, raw, old));
-    widen(dtype, raw, old, in);
+    ATT_TRY(att_model_parameter(r->from_model, r->from, from, att_shape_count(shape), in));
     ATT_TRY(att_regrid_table(r->context, &grid, in, out));
-    narrow(dtype, out, count, raw);
-    return att_weights_set(to, -1, index, raw, count);
+    return att_model_set_parameter(r->model, to, index, att_shape_count(parameter.shape), out);
 }
 
 static att_status fill(const resizing *r, att_weights *to)
@@ -100,12 +80,12 @@ static att_status fill(const resizing *r, att_weights *to)
         most = count > most ? count : most;
         most = old > most ? old : most;
     }
-    double *room = att_allocate_array(r->context, att_size_product(3, most), sizeof *room);
+    double *room = att_allocate_array(r->context, att_size_product(2, most), sizeof *room);
     if (!room)
-        return att_fail_memory(r->context, att_size_product(3 * sizeof *room, most), "a position embedding");
+        return att_fail_memory(r->context, att_size_product(2 * sizeof *room, most), "a position embedding");
     att_status status = ATT_OK;
     for (int i = 0; i < att_weights_count(to) && status == ATT_OK; i++)
-        status = resample(r, to, i, room, room + most, room + 2 * most);
+        status = resample(r, to, i, room, room + most);
     att_free(r->context, room);
     return status;
 }

@@ -122,13 +122,6 @@ static att_value build_shortcut(const resnet_build *build, const place *at, att_
     return net->block == ATT_PREACT ? x : norm_in(&scope, pools ? "2" : "1", x);
 }
 
-/* Drop path rates rise linearly with depth. */
-static double drop_path_of(const att_resnet *net, int block)
-{
-    int last = att_stages_total(&net->stages) - 1;
-    return last > 0 ? net->options->drop_path_rate * block / last : 0;
-}
-
 static att_value build_block(const resnet_build *build, const place *at, att_value x)
 {
     const att_resnet *net = build->net;
@@ -137,7 +130,8 @@ static att_value build_block(const resnet_build *build, const place *at, att_val
     branch = att_modules_apply(&net->modules, ATT_RESNET_AFTER_BRANCH, at->index, &at->scope, &site);
     att_scope drop = att_scope_in(&at->scope, "drop_path"), add = att_scope_in(&at->scope, "add");
     att_scope_enter(&drop);
-    branch = att_drop_path(build->graph, branch, drop_path_of(net, at->index));
+    branch = att_drop_path(build->graph, branch,
+                           att_drop_path_of(net->options->drop_path_rate, at->index, att_stages_total(&net->stages)));
     att_scope_enter(&add);
     x = att_add(build->graph, identity, branch);
     return net->block == ATT_PREACT ? x : relu_in(&at->scope, "act", att_resnet_convs(net->block), x);

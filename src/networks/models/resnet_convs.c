@@ -4,6 +4,7 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
+#include "networks/models/conv_layers.h"
 #include "networks/models/resnet.h"
 
 static const char ALL[] = "all", NONE[] = "none";
@@ -52,20 +53,6 @@ bool att_resnet_convolution(att_context *context, const void *options, int index
 
 /* --- the option attention_layers ---------------------------------------------------------------------------------- */
 
-/* Copies the next name of a list, without blanks around it, and moves *at past its comma. Returns false at the end. */
-static bool next_name(const char **at, char name[ATT_OPTION_TEXT_BYTES])
-{
-    if (!**at)
-        return false;
-    size_t length = strcspn(*at, ",");
-    const char *from = *at + strspn(*at, " "), *end = *at + length;
-    while (end > from && end[-1] == ' ')
-        end--;
-    snprintf(name, ATT_OPTION_TEXT_BYTES, "%.*s", (int)(end - from), from);
-    *at += length + ((*at)[length] == ',');
-    return true;
-}
-
 static bool matches(const char *pattern, const char *conv)
 {
     return strcmp(pattern, ALL) == 0 || att_text_matches(pattern, conv);
@@ -77,7 +64,7 @@ bool att_resnet_attends(const att_resnet *net, const char *conv)
     char name[ATT_OPTION_TEXT_BYTES];
     if (strcmp(at, NONE) == 0)
         return false;
-    while (next_name(&at, name))
+    while (att_conv_next_name(&at, name))
         if (matches(name, conv))
             return true;
     return false;
@@ -107,7 +94,7 @@ att_status att_resnet_check_attention(att_context *context, const att_resnet *ne
     char name[ATT_OPTION_TEXT_BYTES];
     if (!*at || strcmp(at, NONE) == 0)
         return ATT_OK;
-    while (next_name(&at, name))
+    while (att_conv_next_name(&at, name))
         ATT_TRY(check_name(context, net, name));
     return ATT_OK;
 }

@@ -1,5 +1,4 @@
 /* Declares, parses and checks the options of residual networks. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/core/error.h"

@@ -51,28 +51,15 @@ static bool is_inner(const char *name)
     return att_checkpoint_lists(convs, name) || is_norm(name, "bn1 bn2 bn3 downsample.1 downsample.2 shortcut.1");
 }
 
-/* Parses at most 3 digits without leading zeros before a dot and moves *at past the dot; returns false
- * otherwise. */
-static bool read_number(const char **at, int *number)
-{
-    size_t count = strspn(*at, "0123456789");
-    if (count < 1 || count > 3 || (*at)[count] != '.' || ((*at)[0] == '0' && count > 1))
-        return false;
-    *number = 0;
-    for (size_t i = 0; i < count; i++)
-        *number = 10 * *number + ((*at)[i] - '0');
-    *at += count + 1;
-    return true;
-}
-
 /* Parses "layer<stage>.<block>.<rest>", stages from 1; returns false for other names. */
 static bool read_place(const char *name, int *stage, int *block, const char **rest)
 {
     if (strncmp(name, "layer", 5) != 0)
         return false;
     *rest = name + 5;
-    return read_number(rest, stage) && *stage >= 1 && *stage <= ATT_STAGES && read_number(rest, block) &&
-           *block < ATT_BLOCKS;
+    *stage = att_checkpoint_number(rest);
+    *block = *stage >= 1 && *stage <= ATT_STAGES ? att_checkpoint_number(rest) : -1;
+    return *block >= 0 && *block < ATT_BLOCKS;
 }
 
 /* The norm after the blocks, which networks with pre-activation have and timm lacks, belongs to the last block, as in

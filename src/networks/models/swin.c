@@ -9,7 +9,6 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
-#include "networks/models/checkpoint.h"
 #include "networks/models/patches.h"
 
 /* --- options ----------------------------------------------------------------------------------------------------- */
@@ -297,16 +296,11 @@ static att_status swin_complete(att_context *context, void *options)
 
 /* --- the family --------------------------------------------------------------------------------------------------- */
 
-static att_value build_classifier(const att_scope *scope, att_value features, int64_t classes)
-{
-    return att_nn_linear(scope, features, classes, true);
-}
-
 static att_classifier_form swin_classifier(const void *options)
 {
     const att_swin_version *version = att_swin_version_named(((const att_swin_options *)options)->swin_version);
     bool uniform = version->start == ATT_START_UNIFORM;
-    return (att_classifier_form){.scope = "head.fc", .build = uniform ? att_nn_classifier : build_classifier};
+    return (att_classifier_form){.scope = "head.fc", .build = uniform ? att_nn_classifier : att_token_classifier};
 }
 
 extern const att_family att_family_swin;

@@ -13,13 +13,6 @@ typedef struct swin_build {
     att_scope root;
 } swin_build;
 
-/* Drop path rates rise linearly with depth; the last block has the given rate. */
-static double drop_path_of(const att_swin *net, int index)
-{
-    int last = att_stages_total(&net->depths) - 1;
-    return last > 0 ? net->options->drop_path_rate * index / last : 0;
-}
-
 static att_value build_embedding(const swin_build *build)
 {
     const att_swin_options *o = build->net.options;
@@ -93,12 +86,13 @@ static att_value build_stage(const swin_build *build, const att_scope *scope, in
     int64_t hidden = att_mlp_hidden(net->stages[s].width, net->options->mlp_ratio);
     for (int b = 0; b < net->depths.blocks[s]; b++) {
         const att_token_form form = form_of(net, s, b % 2 == 1);
-        const att_token_block block = {.form = &form,
-                                       .modules = &net->modules,
-                                       .scope = att_scope_in(scope, "blocks.%d", b),
-                                       .index = first + b,
-                                       .hidden = hidden,
-                                       .drop_path = drop_path_of(net, first + b)};
+        const att_token_block block = {
+            .form = &form,
+            .modules = &net->modules,
+            .scope = att_scope_in(scope, "blocks.%d", b),
+            .index = first + b,
+            .hidden = hidden,
+            .drop_path = att_drop_path_of(net->options->drop_path_rate, first + b, att_stages_total(&net->depths))};
         x = att_token_transform(&block, att_token_attend(&block, x));
         att_scope norm3 = att_scope_in(&block.scope, "norm3");
         if (att_swin_has_extra_norm(net, s, b))

@@ -1,5 +1,4 @@
 /* Recognises Swin Transformers by timm's tensor names. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -61,12 +61,10 @@ static att_status fill(const conversion *c, int index, double value)
 {
     enum { MOST_ROWS = 64 };
     int64_t count = att_shape_count(att_weights_at(c->made.weights, index).shape);
-    bool is_f64 = att_graph_dtype(att_model_graph(c->model)) == ATT_F64;
-    float narrow[MOST_ROWS];
-    double wide[MOST_ROWS];
+    double values[MOST_ROWS];
     for (int64_t i = 0; i < count && i < MOST_ROWS; i++)
-        narrow[i] = (float)value, wide[i] = value;
-    return att_weights_set(c->made.weights, -1, index, is_f64 ? (const void *)wide : narrow, count);
+        values[i] = value;
+    return att_model_set_parameter(c->model, c->made.weights, index, count, values);
 }
 
 /* The centers are those of the kernel from the start (att_nn_attention_conv()). */

@@ -173,20 +173,6 @@ static double missed_share(const layer *l)
     return all > 0 ? sqrt(fmax(missed, 0) / all) : 0; /* no weight but 0 leaves nothing to miss */
 }
 
-static att_status set_weight(const layer *l)
-{
-    const int64_t count = l->size * count_taps(l);
-    const int index = att_conv_parameter(l->c->made.weights, l->name, "weight");
-    float *narrow = (float *)l->projection; /* element i is written after element i was read */
-    if (att_graph_dtype(att_model_graph(l->c->convs.model)) == ATT_F64)
-        return att_weights_set(l->c->made.weights, -1, index, l->projection, count);
-    for (int64_t i = 0; i < count; i++) {
-        const float value = (float)l->projection[i];
-        memcpy((char *)narrow + sizeof value * (size_t)i, &value, sizeof value);
-    }
-    return att_weights_set(l->c->made.weights, -1, index, narrow, count);
-}
-
 static att_status convert_layer(layer *l, double *error)
 {
     att_context *context = l->c->convs.context;
@@ -203,7 +189,8 @@ static att_status convert_layer(layer *l, double *error)
         return att_fail_memory(context, (size_t)count * sizeof *l->projection, "a kernel");
     project(l);
     *error = missed_share(l);
-    return set_weight(l);
+    return att_model_set_parameter(l->c->convs.model, l->c->made.weights,
+                                   att_conv_parameter(l->c->made.weights, l->name, "weight"), count, l->projection);
 }
 
 static const att_node *attention_of(const conversion *c, const char *name)

@@ -169,6 +169,11 @@ static att_value linear(const att_token_block *block, const att_scope *scope, at
     return att_linear(scope->graph, x, layer.weight, layer.bias);
 }
 
+att_value att_token_classifier(const att_scope *scope, att_value features, int64_t classes)
+{
+    return att_nn_linear(scope, features, classes, true);
+}
+
 att_value att_token_small_classifier(const att_scope *scope, att_value features, int64_t classes)
 {
     att_projection layer = declare(scope, classes, columns_of(scope, features), true, false, 1000);

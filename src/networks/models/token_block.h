@@ -125,6 +125,8 @@ att_value att_project(const att_scope *scope, const att_projection *layer, att_v
 att_value att_token_heads(const att_token_block *block, const att_scope *scope, const att_scope *node, att_value x,
                           att_value relative, const att_projection *qkv, int64_t first, int heads);
 
+/* att_nn_linear() as a classifier. */
+att_value att_token_classifier(const att_scope *scope, att_value features, int64_t classes);
 /* A classifier whose weights start at a thousandth of those of att_nn_linear(), as in BEiT and EVA. */
 att_value att_token_small_classifier(const att_scope *scope, att_value features, int64_t classes);
 

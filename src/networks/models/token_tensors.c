@@ -1,6 +1,5 @@
 #include "networks/models/token_tensors.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/core/error.h"
@@ -132,6 +131,23 @@ void att_token_read_classes(const att_tensors *file, att_option_values *found)
     const int64_t *dims = att_checkpoint_dims(file, "head.weight", 2, &shape);
     if (dims || !att_token_has_norm(file, "head"))
         att_options_set(found, "num_classes", dims ? (double)dims[0] : 0);
+}
+
+bool att_token_take_switch(const att_switch_argument *arguments, const char *key, const att_fact *fact,
+                           att_option_values *options)
+{
+    const att_switch_argument *a = arguments;
+    while (a->key && strcmp(a->key, key) != 0)
+        a++;
+    if (!a->key || fact->kind != ATT_FACT_NUMBERS || fact->count != 1 ||
+        (fact->numbers[0] != 0 && fact->numbers[0] != 1))
+        return false;
+    const bool value = (fact->numbers[0] == 1) != a->opposite, given = att_options_find(options, a->option);
+    if (!given && a->texts[0])
+        att_options_set_text(options, a->option, a->texts[value]);
+    else if (!given)
+        att_options_set(options, a->option, value);
+    return true;
 }
 
 void att_token_read_tokens(const att_tensors *file, att_option_values *found)

@@ -59,6 +59,16 @@ bool att_token_has_norm(const att_tensors *file, const char *name);
  */
 void att_token_read_classes(const att_tensors *file, att_option_values *found);
 
+/* An argument of timm's constructor that is true or false, and its option: a switch, or a text with these values for
+ * false and true. opposite: the switch is on if the argument is false. The last of a list has a NULL key. */
+typedef struct att_switch_argument {
+    const char *key, *option, *texts[2];
+    bool opposite;
+} att_switch_argument;
+/* Part of att_family.take_argument. */
+bool att_token_take_switch(const att_switch_argument *arguments, const char *key, const att_fact *fact,
+                           att_option_values *options);
+
 /* Sets class_token, reg_tokens and pos_embed, and global_pool if the tensors show it. */
 void att_token_read_tokens(const att_tensors *file, att_option_values *found);
 

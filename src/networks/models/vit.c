@@ -2,7 +2,6 @@
  * et al., ICLR 2022) and timm's ViTs with relative positions: patch embedding, class token or none, learned or relative
  * positions, pre-norm blocks with or without LayerScale, last norm before or after the pooling. Dimensions and
  * preprocessing are those of timm 1.0. */
-#include <stdio.h>
 #include <string.h>
 
 #include <attscope/nn.h>
@@ -132,17 +131,13 @@ static const att_accepted_argument vit_arguments[] = {
     {NULL, NULL},
 };
 
-/* timm's arguments that are true or false, and the options with both values: texts, or numbers where there is no text.
- */
-static const struct switch_argument {
-    const char *key, *option, *texts[2];
-    double numbers[2];
-} switch_arguments[] = {
-    {"no_embed_class", "embed_class", {NULL}, {1, 0}},
-    {"use_abs_pos_emb", "pos_embed", {"none", "learn"}, {0}},
-    {"use_rel_pos_bias", "rel_pos_type", {"none", ATT_VIT_BIAS}, {0}},
-    {"use_fc_norm", "fc_norm", {NULL}, {0, 1}},
-    {"scale_mlp", "scale_mlp_norm", {NULL}, {0, 1}},
+static const att_switch_argument switch_arguments[] = {
+    {.key = "no_embed_class", .option = "embed_class", .opposite = true},
+    {.key = "use_abs_pos_emb", .option = "pos_embed", .texts = {"none", "learn"}},
+    {.key = "use_rel_pos_bias", .option = "rel_pos_type", .texts = {"none", ATT_VIT_BIAS}},
+    {.key = "use_fc_norm", .option = "fc_norm"},
+    {.key = "scale_mlp", .option = "scale_mlp_norm"},
+    {.key = NULL},
 };
 
 /* BEiT's tables: one for all blocks, or none if use_rel_pos_bias is false, too. */
@@ -159,24 +154,11 @@ static bool take_argument(const char *key, const att_fact *fact, att_option_valu
 {
     if (strcmp(key, "norm_layer") == 0 && !att_options_find(options, "norm_eps"))
         att_options_set(options, "norm_eps", 1e-6);
-    if (fact->kind != ATT_FACT_NUMBERS || fact->count != 1 || (fact->numbers[0] != 0 && fact->numbers[0] != 1))
-        return false;
-    if (strcmp(key, "use_shared_rel_pos_bias") == 0) {
-        take_shared_table(fact->numbers[0] != 0, options);
-        return true;
-    }
-    for (size_t i = 0; i < sizeof switch_arguments / sizeof *switch_arguments; i++) {
-        const struct switch_argument *argument = &switch_arguments[i];
-        int value = fact->numbers[0] != 0;
-        if (strcmp(argument->key, key) != 0)
-            continue;
-        if (!att_options_find(options, argument->option) && argument->texts[value])
-            att_options_set_text(options, argument->option, argument->texts[value]);
-        else if (!att_options_find(options, argument->option))
-            att_options_set(options, argument->option, argument->numbers[value]);
-        return true;
-    }
-    return false;
+    if (strcmp(key, "use_shared_rel_pos_bias") != 0 || fact->kind != ATT_FACT_NUMBERS || fact->count != 1 ||
+        (fact->numbers[0] != 0 && fact->numbers[0] != 1))
+        return att_token_take_switch(switch_arguments, key, fact, options);
+    take_shared_table(fact->numbers[0] != 0, options);
+    return true;
 }
 
 bool att_vit_is_sequential(const char *block_fn)
@@ -304,20 +286,15 @@ static att_status vit_complete(att_context *context, void *options)
     return ATT_OK;
 }
 
-static att_value build_classifier(const att_scope *scope, att_value features, int64_t classes)
-{
-    return att_nn_linear(scope, features, classes, true);
-}
-
 static att_classifier_form vit_classifier(const void *options)
 {
     const att_vit_options *o = options;
     if (o->distilled)
-        return (att_classifier_form){.scope = "head", .second = "head_dist", .build = build_classifier};
+        return (att_classifier_form){.scope = "head", .second = "head_dist", .build = att_token_classifier};
     if (att_vit_is_beit(o))
         return (att_classifier_form){.scope = "head", .build = att_token_small_classifier};
     return (att_classifier_form){.scope = "head",
-                                 .build = att_vit_is_relative(o) ? att_nn_classifier : build_classifier};
+                                 .build = att_vit_is_relative(o) ? att_nn_classifier : att_token_classifier};
 }
 
 extern const att_family att_family_vit;

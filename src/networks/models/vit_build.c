@@ -19,13 +19,6 @@ static bool has_extra_layer(const att_vit_options *options)
     return strcmp(options->extra_layer, "none") != 0;
 }
 
-/* Drop path rates rise linearly with depth; the last layer has the given rate. */
-static double drop_path_of(const att_vit_options *options, int index)
-{
-    int last = options->depth - 1 + has_extra_layer(options);
-    return last > 0 ? options->drop_path_rate * index / last : 0;
-}
-
 static bool is(const char *text, const char *name)
 {
     return strcmp(text, name) == 0;
@@ -88,7 +81,8 @@ static att_token_block block_of(const vit_build *build, const att_modules *modul
                              .scope = att_scope_in(&build->root, "blocks.%d", index),
                              .index = index,
                              .hidden = hidden,
-                             .drop_path = drop_path_of(build->options, index)};
+                             .drop_path = att_drop_path_of(build->options->drop_path_rate, index,
+                                                           build->options->depth + has_extra_layer(build->options))};
 }
 
 static att_value build_block(const vit_build *build, int index, att_value x)

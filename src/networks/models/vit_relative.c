@@ -1,5 +1,4 @@
 /* The relative positions of a ViT's tensors. */
-#include <stdio.h>
 #include <string.h>
 
 #include "networks/models/checkpoint.h"

@@ -1,11 +1,9 @@
 /* Recognises ViTs by timm's tensor names. */
-#include <stdio.h>
 #include <string.h>
 
 #include <attscope/nn.h>
 
 #include "base/core/error.h"
-#include "base/core/text.h"
 #include "networks/models/checkpoint.h"
 #include "networks/models/detected_modules.h"
 #include "networks/models/patches.h"
