@@ -54,11 +54,11 @@ static void adaptive_cost(const att_desc *in, const att_desc *out, const void *a
 
 #define TO(h, w) ATT_CASE_ATTRS(adaptive, (h), (w), 0, 0)
 static const att_op_case adaptive_cases[] = {
-    {.name = "smaller", TO(2, 3), .in = {ATT_CASE_SAMPLE(5, 7, 3)}, .in_count = 1, .gradient = true},
-    {.name = "larger", TO(5, 4), .in = {ATT_CASE_SAMPLE(3, 2, 3)}, .in_count = 1, .gradient = true},
-    {.name = "equal", TO(4, 4), .in = {ATT_CASE_SAMPLE(4, 4, 18)}, .in_count = 1},
-    {.name = "large_values", TO(2, 2), .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 33)}, .in_count = 1},
-    {.name = "fca_28", TO(7, 7), .in = {ATT_CASE_SAMPLE(28, 28, 128)}, .in_count = 1, .bench = true},
+    {.name = "smaller", TO(2, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7, 3)), .gradient = true},
+    {.name = "larger", TO(5, 4), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 2, 3)), .gradient = true},
+    {.name = "equal", TO(4, 4), ATT_CASE_IN(ATT_CASE_SAMPLE(4, 4, 18))},
+    {.name = "large_values", TO(2, 2), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 33))},
+    {.name = "fca_28", TO(7, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(28, 28, 128)), .bench = true},
 };
 
 const att_op att_op_adaptive_avg_pool = {
@@ -91,9 +91,9 @@ static att_status grad_infer(att_infer *infer)
 
 #define BACK(h, w, from_h, from_w) ATT_CASE_ATTRS(adaptive, (h), (w), (from_h), (from_w))
 static const att_op_case grad_cases[] = {
-    {.name = "smaller", BACK(2, 3, 5, 7), .in = {ATT_CASE_SAMPLE(2, 3, 3)}, .in_count = 1},
-    {.name = "larger", BACK(5, 4, 3, 2), .in = {ATT_CASE_SAMPLE(5, 4, 19)}, .in_count = 1},
-    {.name = "fca_28", BACK(7, 7, 28, 28), .in = {ATT_CASE_SAMPLE(7, 7, 128)}, .in_count = 1, .bench = true},
+    {.name = "smaller", BACK(2, 3, 5, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 3))},
+    {.name = "larger", BACK(5, 4, 3, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 4, 19))},
+    {.name = "fca_28", BACK(7, 7, 28, 28), ATT_CASE_IN(ATT_CASE_SAMPLE(7, 7, 128)), .bench = true},
 };
 
 const att_op att_op_adaptive_avg_pool_grad = {

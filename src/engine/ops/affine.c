@@ -115,21 +115,15 @@ static bool affine_absorb(att_node *producer, const att_node *consumer)
 
 #define RELU ATT_CASE_ATTRS(gate, .activation = ATT_ACT_RELU)
 #define MATRIX_OF(c, o) ATT_CASE_DRAWN(ATT_BATCH, 0.2, 0, (c) + 1, o)
-#define ALONE(c, o, ...) \
-    .in = {ATT_CASE_SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), ATT_CASE_ABSENT, ATT_CASE_ABSENT}, .in_count = IN_COUNT
-#define ALL(c, o, ...)                                                                                             \
-    .in = {ATT_CASE_SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), ATT_CASE_SAMPLE(o), ATT_CASE_SAMPLE(__VA_ARGS__, o)}, \
-    .in_count = IN_COUNT
+#define ALONE(c, o, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), ATT_CASE_ABSENT, ATT_CASE_ABSENT)
+#define ALL(c, o, ...) \
+    ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), ATT_CASE_SAMPLE(o), ATT_CASE_SAMPLE(__VA_ARGS__, o))
 static const att_op_case affine_cases[] = {
     {.name = "odd", ALONE(7, 13, 3, 5)},
-    {.name = "vector",
-     .in = {ATT_CASE_SAMPLE(16), MATRIX_OF(16, 64), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
-     .in_count = IN_COUNT},
+    {.name = "vector", ATT_CASE_IN(ATT_CASE_SAMPLE(16), MATRIX_OF(16, 64), ATT_CASE_ABSENT, ATT_CASE_ABSENT)},
     {.name = "everything", RELU, ALL(6, 33, 3, 5)},
     {.name = "many_rows", RELU, ALL(24, 48, 33, 31)},
-    {.name = "gate",
-     .in = {ATT_CASE_SAMPLE(9, 6), MATRIX_OF(6, 33), ATT_CASE_SAMPLE(33), ATT_CASE_ABSENT},
-     .in_count = IN_COUNT},
+    {.name = "gate", ATT_CASE_IN(ATT_CASE_SAMPLE(9, 6), MATRIX_OF(6, 33), ATT_CASE_SAMPLE(33), ATT_CASE_ABSENT)},
     {.name = "resnet164_32", RELU, ALL(16, 64, 32, 32), .bench = true},
     {.name = "resnet164_16", RELU, ALL(32, 128, 16, 16), .bench = true},
     {.name = "resnet164_8", RELU, ALL(64, 256, 8, 8), .bench = true},
@@ -173,17 +167,12 @@ static bool data_grad_absorb(att_node *producer, const att_node *consumer)
     return att_rule_absorb_added(producer, consumer, DATA_RESIDUAL);
 }
 
-#define DATA(c, o, ...)                                                                         \
-    .in = {ATT_CASE_SAMPLE(__VA_ARGS__, o), MATRIX_OF(c, o), ATT_CASE_ABSENT, ATT_CASE_ABSENT}, \
-    .in_count = DATA_IN_COUNT
-#define DATA_ALL(c, o, ...)                                                                                        \
-    .in = {ATT_CASE_SAMPLE(__VA_ARGS__, o), MATRIX_OF(c, o), ATT_CASE_SAMPLE(o), ATT_CASE_SAMPLE(__VA_ARGS__, c)}, \
-    .in_count = DATA_IN_COUNT
+#define DATA(c, o, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__, o), MATRIX_OF(c, o), ATT_CASE_ABSENT, ATT_CASE_ABSENT)
+#define DATA_ALL(c, o, ...) \
+    ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__, o), MATRIX_OF(c, o), ATT_CASE_SAMPLE(o), ATT_CASE_SAMPLE(__VA_ARGS__, c))
 static const att_op_case data_grad_cases[] = {
     {.name = "odd", DATA(7, 13, 3, 5)},
-    {.name = "vector",
-     .in = {ATT_CASE_SAMPLE(64), MATRIX_OF(16, 64), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
-     .in_count = DATA_IN_COUNT},
+    {.name = "vector", ATT_CASE_IN(ATT_CASE_SAMPLE(64), MATRIX_OF(16, 64), ATT_CASE_ABSENT, ATT_CASE_ABSENT)},
     {.name = "everything", DATA_ALL(6, 33, 3, 5)},
     {.name = "many_rows", DATA_ALL(24, 48, 33, 31)},
     {.name = "resnet164_32", DATA_ALL(16, 64, 32, 32), .bench = true},
@@ -236,14 +225,14 @@ static bool sums_absorb(att_node *producer, const att_node *consumer)
     return producer->in[SUMS_GATE] == ATT_NONE && att_rule_absorb_added(producer, consumer, SUMS_RESIDUAL);
 }
 
-#define SUMS(c, o, gate, ...)                                                                                         \
-    .in = {ATT_CASE_SAMPLE(__VA_ARGS__, o), ATT_CASE_SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), gate, ATT_CASE_ABSENT}, \
-    .in_count = SUMS_IN_COUNT
+#define SUMS(c, o, gate, ...)                                                                            \
+    ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__, o), ATT_CASE_SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), gate, \
+                ATT_CASE_ABSENT)
 static const att_op_case sums_cases[] = {
     {.name = "odd", SUMS(7, 13, ATT_CASE_ABSENT, 3, 5)},
     {.name = "vector",
-     .in = {ATT_CASE_SAMPLE(64), ATT_CASE_SAMPLE(16), MATRIX_OF(16, 64), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(17, 64)},
-     .in_count = SUMS_IN_COUNT},
+     ATT_CASE_IN(ATT_CASE_SAMPLE(64), ATT_CASE_SAMPLE(16), MATRIX_OF(16, 64), ATT_CASE_ABSENT,
+                 ATT_CASE_SAMPLE(17, 64))},
     {.name = "gate", SUMS(6, 33, ATT_CASE_SAMPLE(33), 3, 5)},
     {.name = "many_rows", SUMS(24, 48, ATT_CASE_SAMPLE(48), 33, 31)},
     {.name = "resnet164_32", SUMS(16, 64, ATT_CASE_SAMPLE(64), 32, 32), .bench = true},

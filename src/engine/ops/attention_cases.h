@@ -18,12 +18,8 @@
 #define GRID(h, prefix_, gh, gw, ...)                                                                      \
     ATT_CASE_ATTRS(attention, ATT_ATTENTION_HEADS(h), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), \
                    .scale = 0.5, .step_h = 1, .step_w = 1, __VA_ARGS__)
-#define PACKED(...)                                                    \
-    {                                                                  \
-        ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_ABSENT, ATT_CASE_ABSENT \
-    }
 #define NO_TERMS ATT_CASE_ABSENT, ATT_CASE_ABSENT, ATT_CASE_ABSENT
 #define NO_KEYS(n) ATT_CASE_DRAWN(ATT_SAMPLE, 0, -INFINITY, n)
-#define PACKED_TERMS(...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_ABSENT, ATT_CASE_ABSENT
+#define PACKED(...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_ABSENT, ATT_CASE_ABSENT
 
 #endif

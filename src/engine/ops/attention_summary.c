@@ -40,7 +40,7 @@ static void summary_cost(const att_desc *in, const att_desc *out, const void *at
 /* Statistics near 0.48: masses that leave some mass for the other tokens, and sums over weights from which a norm can
  * be computed. */
 #define SUMMARY(p) ATT_CASE_ATTRS(attention_summary, .prefix = (p))
-#define STATS(h, n) .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0.001, 0.48, h, n, ATT_STAT_COUNT)}, .in_count = 1
+#define STATS(h, n) ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0.001, 0.48, h, n, ATT_STAT_COUNT))
 static const att_op_case summary_cases[] = {
     {.name = "odd", SUMMARY(1), STATS(2, 5)},
     {.name = "no_prefix", SUMMARY(0), STATS(3, 33)},

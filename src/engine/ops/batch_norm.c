@@ -104,27 +104,21 @@ static bool batch_norm_absorb(att_node *producer, const att_node *consumer)
 #define STATS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.2, 0.3, c), ATT_CASE_DRAWN(ATT_SHARED, 0.1, 1.1, c)
 #define VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c), STATS(c)
 static const att_op_case batch_norm_cases[] = {
-    {.name = "odd", PLAIN, .in = {ATT_CASE_SAMPLE(3, 5, 7), VECTORS(7)}, .in_count = IN_COUNT, .gradient = true},
-    {.name = "row", PLAIN, .in = {ATT_CASE_SAMPLE(9), VECTORS(9)}, .in_count = IN_COUNT, .gradient = true},
-    {.name = "one_channel", RELU, .in = {ATT_CASE_SAMPLE(3, 5, 1), VECTORS(1)}, .in_count = IN_COUNT},
-    {.name = "many_rows", RELU, .in = {ATT_CASE_SAMPLE(33, 31, 24), VECTORS(24)}, .in_count = IN_COUNT},
+    {.name = "odd", PLAIN, ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 7), VECTORS(7)), .gradient = true},
+    {.name = "row", PLAIN, ATT_CASE_IN(ATT_CASE_SAMPLE(9), VECTORS(9)), .gradient = true},
+    {.name = "one_channel", RELU, ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 1), VECTORS(1))},
+    {.name = "many_rows", RELU, ATT_CASE_IN(ATT_CASE_SAMPLE(33, 31, 24), VECTORS(24))},
     {.name = "large_mean",
      PLAIN,
-     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 6, 6, 33), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, 33), ATT_CASE_SHARED(33),
-            ATT_CASE_DRAWN(ATT_SHARED, 1, 1e4, 33), ATT_CASE_DRAWN(ATT_SHARED, 0.1, 1, 33)},
-     .in_count = IN_COUNT},
+     ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 6, 6, 33), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, 33),
+                 ATT_CASE_SHARED(33), ATT_CASE_DRAWN(ATT_SHARED, 1, 1e4, 33), ATT_CASE_DRAWN(ATT_SHARED, 0.1, 1, 33))},
     {.name = "no_variance",
      PLAIN,
-     .in = {ATT_CASE_SAMPLE(6, 6, 16), ATT_CASE_SHARED(16), ATT_CASE_SHARED(16), ATT_CASE_SHARED(16),
-            ATT_CASE_DRAWN(ATT_SHARED, 0, 0, 16)},
-     .in_count = IN_COUNT},
-    {.name = "cifar_16", RELU, .in = {ATT_CASE_SAMPLE(32, 32, 16), VECTORS(16)}, .in_count = IN_COUNT, .bench = true},
-    {.name = "cifar_64", RELU, .in = {ATT_CASE_SAMPLE(32, 32, 64), VECTORS(64)}, .in_count = IN_COUNT, .bench = true},
-    {.name = "resnet_256",
-     PLAIN,
-     .in = {ATT_CASE_SAMPLE(56, 56, 256), VECTORS(256)},
-     .in_count = IN_COUNT,
-     .bench = true},
+     ATT_CASE_IN(ATT_CASE_SAMPLE(6, 6, 16), ATT_CASE_SHARED(16), ATT_CASE_SHARED(16), ATT_CASE_SHARED(16),
+                 ATT_CASE_DRAWN(ATT_SHARED, 0, 0, 16))},
+    {.name = "cifar_16", RELU, ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 16), VECTORS(16)), .bench = true},
+    {.name = "cifar_64", RELU, ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 64), VECTORS(64)), .bench = true},
+    {.name = "resnet_256", PLAIN, ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 256), VECTORS(256)), .bench = true},
 };
 
 const att_op att_op_batch_norm = {
@@ -169,19 +163,14 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 
 #define GRAD_VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), STATS(c)
 static const att_op_case grad_cases[] = {
-    {.name = "odd",
-     PLAIN,
-     .in = {ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 7), GRAD_VECTORS(7)},
-     .in_count = GRAD_IN_COUNT},
-    {.name = "row", PLAIN, .in = {ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), GRAD_VECTORS(9)}, .in_count = GRAD_IN_COUNT},
+    {.name = "odd", PLAIN, ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 7), GRAD_VECTORS(7))},
+    {.name = "row", PLAIN, ATT_CASE_IN(ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), GRAD_VECTORS(9))},
     {.name = "many_rows",
      PLAIN,
-     .in = {ATT_CASE_SAMPLE(33, 31, 24), ATT_CASE_SAMPLE(33, 31, 24), GRAD_VECTORS(24)},
-     .in_count = GRAD_IN_COUNT},
+     ATT_CASE_IN(ATT_CASE_SAMPLE(33, 31, 24), ATT_CASE_SAMPLE(33, 31, 24), GRAD_VECTORS(24))},
     {.name = "cifar_64",
      PLAIN,
-     .in = {ATT_CASE_SAMPLE(32, 32, 64), ATT_CASE_SAMPLE(32, 32, 64), GRAD_VECTORS(64)},
-     .in_count = GRAD_IN_COUNT,
+     ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 64), ATT_CASE_SAMPLE(32, 32, 64), GRAD_VECTORS(64)),
      .bench = true},
 };
 

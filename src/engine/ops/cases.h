@@ -45,6 +45,10 @@
         .desc = { ATT_F32, ATT_SAMPLE, {.rank = -1} } \
     }
 
+/* The inputs of a case, in the op's order. */
+#define ATT_CASE_IN(...) \
+    .in = {__VA_ARGS__}, .in_count = (int)(sizeof((att_case_input[]){__VA_ARGS__}) / sizeof(att_case_input))
+
 /* Attributes of a case, for example ATT_CASE_ATTRS(conv, .stride = 2). */
 #define ATT_CASE_ATTRS(type, ...)        \
     .attrs = &(const att_##type##_attrs) \
@@ -53,27 +57,20 @@
     }
 
 /* The cases of all optimisers. */
-#define ATT_CASES_OF_UPDATE                                                \
-    {.name = "odd",                                                        \
-     ATT_CASE_ATTRS(update, .lr = 1, .weight_decay = 1),                   \
-     .in = {ATT_CASE_SHARED(4112), ATT_CASE_SHARED(1)},                    \
-     .in_count = 2},                                                       \
-        {.name = "no_decay",                                               \
-         ATT_CASE_ATTRS(update, .lr = 1),                                  \
-         .in = {ATT_CASE_SHARED(16), ATT_CASE_SHARED(1)},                  \
-         .in_count = 2},                                                   \
-        {.name = "slow",                                                   \
-         ATT_CASE_ATTRS(update, .lr = 0.25, .weight_decay = 3),            \
-         .in = {ATT_CASE_SHARED(96), ATT_CASE_SHARED(1)},                  \
-         .in_count = 2},                                                   \
-        {.name = "zero_gradient",                                          \
-         ATT_CASE_ATTRS(update, .lr = 1),                                  \
-         .in = {ATT_CASE_DRAWN(ATT_SHARED, 0, 0, 48), ATT_CASE_SHARED(1)}, \
-         .in_count = 2},                                                   \
-        {.name = "demo",                                                   \
-         ATT_CASE_ATTRS(update, .lr = 1, .weight_decay = 1),               \
-         .in = {ATT_CASE_SHARED(204800), ATT_CASE_SHARED(1)},              \
-         .in_count = 2,                                                    \
+#define ATT_CASES_OF_UPDATE                                                                                          \
+    {.name = "odd",                                                                                                  \
+     ATT_CASE_ATTRS(update, .lr = 1, .weight_decay = 1),                                                             \
+     ATT_CASE_IN(ATT_CASE_SHARED(4112), ATT_CASE_SHARED(1))},                                                        \
+        {.name = "no_decay", ATT_CASE_ATTRS(update, .lr = 1), ATT_CASE_IN(ATT_CASE_SHARED(16), ATT_CASE_SHARED(1))}, \
+        {.name = "slow",                                                                                             \
+         ATT_CASE_ATTRS(update, .lr = 0.25, .weight_decay = 3),                                                      \
+         ATT_CASE_IN(ATT_CASE_SHARED(96), ATT_CASE_SHARED(1))},                                                      \
+        {.name = "zero_gradient",                                                                                    \
+         ATT_CASE_ATTRS(update, .lr = 1),                                                                            \
+         ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SHARED, 0, 0, 48), ATT_CASE_SHARED(1))},                                     \
+        {.name = "demo",                                                                                             \
+         ATT_CASE_ATTRS(update, .lr = 1, .weight_decay = 1),                                                         \
+         ATT_CASE_IN(ATT_CASE_SHARED(204800), ATT_CASE_SHARED(1)),                                                   \
          .bench = true},
 
 #define ATT_CASES(array) .cases = (array), .case_count = (int)(sizeof(array) / sizeof *(array))

@@ -18,8 +18,8 @@ static void cast_backward(att_backward *backward)
 }
 
 static const att_op_case cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_cast = {

@@ -58,14 +58,13 @@ static void conv_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 static const att_op_case conv_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(7), ATT_CASE_SHARED(1, 1, 3)}, .in_count = 2, .gradient = true},
-    {.name = "wide", .in = {ATT_CASE_SAMPLE(2), ATT_CASE_SHARED(1, 1, 7)}, .in_count = 2, .gradient = true},
-    {.name = "one", .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(1, 1, 1)}, .in_count = 2},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(7), ATT_CASE_SHARED(1, 1, 3)), .gradient = true},
+    {.name = "wide", ATT_CASE_IN(ATT_CASE_SAMPLE(2), ATT_CASE_SHARED(1, 1, 7)), .gradient = true},
+    {.name = "one", ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(1, 1, 1))},
     {.name = "flipped",
      ATT_CASE_ATTRS(channel_conv, .flipped = true),
-     .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(1, 1, 5)},
-     .in_count = 2},
-    {.name = "resnet_256", .in = {ATT_CASE_SAMPLE(256), ATT_CASE_SHARED(1, 1, 5)}, .in_count = 2, .bench = true},
+     ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(1, 1, 5))},
+    {.name = "resnet_256", ATT_CASE_IN(ATT_CASE_SAMPLE(256), ATT_CASE_SHARED(1, 1, 5)), .bench = true},
 };
 
 const att_op att_op_channel_conv = {
@@ -91,7 +90,7 @@ static att_status weight_infer(att_infer *infer)
     return ATT_OK;
 }
 
-#define GRAD(c, k) .in = {ATT_CASE_SAMPLE(c), ATT_CASE_SAMPLE(c), ATT_CASE_SHARED(1, 1, k)}, .in_count = 3
+#define GRAD(c, k) ATT_CASE_IN(ATT_CASE_SAMPLE(c), ATT_CASE_SAMPLE(c), ATT_CASE_SHARED(1, 1, k))
 static const att_op_case weight_cases[] = {
     {.name = "odd", GRAD(7, 3)},
     {.name = "wide", GRAD(2, 7)},

@@ -37,12 +37,12 @@ static void pool_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 2 * (double)att_shape_count(in->shape);
 }
 
-#define MAP(...) .in = {ATT_CASE_SAMPLE(__VA_ARGS__)}, .in_count = 1
+#define MAP(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__))
 static const att_op_case pool_cases[] = {
     {.name = "odd", MAP(3, 5, 7), .gradient = true},
     {.name = "row", MAP(33), .gradient = true},
     {.name = "one_channel", MAP(3, 5, 1)},
-    {.name = "negative", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, -100, 9, 33)}, .in_count = 1},
+    {.name = "negative", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, -100, 9, 33))},
     {.name = "cifar_64", MAP(32, 32, 64), .bench = true},
     {.name = "resnet_256", MAP(56, 56, 256), .bench = true},
 };
@@ -70,13 +70,12 @@ static att_status grad_infer(att_infer *infer)
 }
 
 /* All elements are equal: the first channel receives the gradient of the maximum. */
-#define EQUAL(n, c)                                                                                                \
-    .in = {ATT_CASE_SAMPLE(n, 2), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, n, c), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, n, 2)}, \
-    .in_count = 3
+#define EQUAL(n, c) \
+    ATT_CASE_IN(ATT_CASE_SAMPLE(n, 2), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, n, c), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, n, 2))
 static const att_op_case grad_cases[] = {
     {.name = "equal", EQUAL(5, 7)},
     {.name = "one_channel", EQUAL(5, 1)},
-    {.name = "no_maximum", .in = {ATT_CASE_SAMPLE(9, 2), ATT_CASE_SAMPLE(9, 33), ATT_CASE_SAMPLE(9, 2)}, .in_count = 3},
+    {.name = "no_maximum", ATT_CASE_IN(ATT_CASE_SAMPLE(9, 2), ATT_CASE_SAMPLE(9, 33), ATT_CASE_SAMPLE(9, 2))},
     {.name = "cifar_64", EQUAL(1024, 64), .bench = true},
 };
 

@@ -45,18 +45,10 @@ static void combine_cost(const att_desc *in, const att_desc *out, const void *at
 
 #define FACTORS(x, z) ATT_CASE_ATTRS(combine, .a = (x), .b = (z))
 static const att_op_case combine_cases[] = {
-    {.name = "odd",
-     FACTORS(0.7, -0.3),
-     .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)},
-     .in_count = 2,
-     .gradient = true},
-    {.name = "scalars", FACTORS(0.5, 0.5), .in = {ATT_CASE_SCALAR, ATT_CASE_SCALAR}, .in_count = 2},
-    {.name = "scaled", FACTORS(-2, 0), .in = {ATT_CASE_SAMPLE(33), ATT_CASE_ABSENT}, .in_count = 2, .gradient = true},
-    {.name = "imagenet",
-     FACTORS(1, -1),
-     .in = {ATT_CASE_SAMPLE(1000), ATT_CASE_SAMPLE(1000)},
-     .in_count = 2,
-     .bench = true},
+    {.name = "odd", FACTORS(0.7, -0.3), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalars", FACTORS(0.5, 0.5), ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SCALAR)},
+    {.name = "scaled", FACTORS(-2, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_ABSENT), .gradient = true},
+    {.name = "imagenet", FACTORS(1, -1), ATT_CASE_IN(ATT_CASE_SAMPLE(1000), ATT_CASE_SAMPLE(1000)), .bench = true},
 };
 
 const att_op att_op_combine = {

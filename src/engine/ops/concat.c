@@ -44,9 +44,9 @@ static void concat_backward(att_backward *backward)
 }
 
 static const att_op_case concat_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 4)}, .in_count = 2, .gradient = true},
-    {.name = "vectors", .in = {ATT_CASE_SAMPLE(7), ATT_CASE_SAMPLE(33)}, .in_count = 2, .gradient = true},
-    {.name = "maps_56", .in = {ATT_CASE_SAMPLE(56, 56, 64), ATT_CASE_SAMPLE(56, 56, 64)}, .in_count = 2, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 4)), .gradient = true},
+    {.name = "vectors", ATT_CASE_IN(ATT_CASE_SAMPLE(7), ATT_CASE_SAMPLE(33)), .gradient = true},
+    {.name = "maps_56", ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 64), ATT_CASE_SAMPLE(56, 56, 64)), .bench = true},
 };
 
 const att_op att_op_concat = {
@@ -76,13 +76,9 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_ATTRS(concat, .first = 7), .in = {ATT_CASE_SAMPLE(3, 5, 11)}, .in_count = 1},
-    {.name = "vectors", ATT_CASE_ATTRS(concat, .first = 7), .in = {ATT_CASE_SAMPLE(40)}, .in_count = 1},
-    {.name = "maps_56",
-     ATT_CASE_ATTRS(concat, .first = 64),
-     .in = {ATT_CASE_SAMPLE(56, 56, 128)},
-     .in_count = 1,
-     .bench = true},
+    {.name = "odd", ATT_CASE_ATTRS(concat, .first = 7), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 11))},
+    {.name = "vectors", ATT_CASE_ATTRS(concat, .first = 7), ATT_CASE_IN(ATT_CASE_SAMPLE(40))},
+    {.name = "maps_56", ATT_CASE_ATTRS(concat, .first = 64), ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 128)), .bench = true},
 };
 
 const att_op att_op_concat_grad = {

@@ -67,37 +67,19 @@ static bool broadcast_absorb(att_node *producer, const att_node *consumer)
 #define CB ATT_CASE_ATTRS(broadcast, 0.5, 0.5)
 #define CB_S ATT_CASE_ATTRS(broadcast, 1, 0)
 static const att_op_case broadcast_cases[] = {
-    {.name = "cb",
-     CB,
-     .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_ABSENT, ATT_CASE_ABSENT},
-     .in_count = IN_COUNT,
-     .gradient = true},
-    {.name = "cb_s",
-     CB_S,
-     .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SHARED(7), ATT_CASE_ABSENT},
-     .in_count = IN_COUNT,
-     .gradient = true},
+    {.name = "cb", CB, ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_ABSENT, ATT_CASE_ABSENT), .gradient = true},
+    {.name = "cb_s", CB_S, ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SHARED(7), ATT_CASE_ABSENT), .gradient = true},
     {.name = "uneven",
      ATT_CASE_ATTRS(broadcast, 0.3, -1.7),
-     .in = {ATT_CASE_SAMPLE(3, 33), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(3, 33)},
-     .in_count = IN_COUNT},
-    {.name = "one_token",
-     CB_S,
-     .in = {ATT_CASE_SAMPLE(1, 7), ATT_CASE_SHARED(7), ATT_CASE_SAMPLE(1, 7)},
-     .in_count = IN_COUNT},
+     ATT_CASE_IN(ATT_CASE_SAMPLE(3, 33), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(3, 33))},
+    {.name = "one_token", CB_S, ATT_CASE_IN(ATT_CASE_SAMPLE(1, 7), ATT_CASE_SHARED(7), ATT_CASE_SAMPLE(1, 7))},
     {.name = "nothing_shared",
      ATT_CASE_ATTRS(broadcast, 0.5, 0),
-     .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(5, 33)},
-     .in_count = IN_COUNT},
-    {.name = "demo",
-     CB,
-     .in = {ATT_CASE_SAMPLE(50, 64), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(50, 64)},
-     .in_count = IN_COUNT,
-     .bench = true},
+     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(5, 33))},
+    {.name = "demo", CB, ATT_CASE_IN(ATT_CASE_SAMPLE(50, 64), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(50, 64)), .bench = true},
     {.name = "small",
      CB_S,
-     .in = {ATT_CASE_SAMPLE(197, 384), ATT_CASE_SHARED(384), ATT_CASE_SAMPLE(197, 384)},
-     .in_count = IN_COUNT,
+     ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384), ATT_CASE_SHARED(384), ATT_CASE_SAMPLE(197, 384)),
      .bench = true},
 };
 
@@ -131,9 +113,9 @@ static void scale_grad_cost(const att_desc *in, const att_desc *out, const void 
 }
 
 static const att_op_case scale_grad_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2},
-    {.name = "one_token", .in = {ATT_CASE_SAMPLE(1, 33), ATT_CASE_SAMPLE(1, 33)}, .in_count = 2},
-    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 384), ATT_CASE_SAMPLE(197, 384)}, .in_count = 2, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
+    {.name = "one_token", ATT_CASE_IN(ATT_CASE_SAMPLE(1, 33), ATT_CASE_SAMPLE(1, 33))},
+    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384), ATT_CASE_SAMPLE(197, 384)), .bench = true},
 };
 
 const att_op att_op_context_broadcast_scale_grad = {

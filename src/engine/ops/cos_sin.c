@@ -36,10 +36,10 @@ static void cos_sin_cost(const att_desc *in, const att_desc *out, const void *at
 }
 
 static const att_op_case cos_sin_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "row", .in = {ATT_CASE_SAMPLE(3)}, .in_count = 1},
-    {.name = "large_angles", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1000, 0, 3, 5, 33)}, .in_count = 1},
-    {.name = "small_table", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 10, 0, 196, 6, 32)}, .in_count = 1, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(3))},
+    {.name = "large_angles", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1000, 0, 3, 5, 33))},
+    {.name = "small_table", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 10, 0, 196, 6, 32)), .bench = true},
 };
 
 const att_op att_op_cos_sin = {
@@ -73,8 +73,8 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 14), ATT_CASE_SAMPLE(5, 14)}, .in_count = 2},
-    {.name = "small_table", .in = {ATT_CASE_SAMPLE(196, 6, 64), ATT_CASE_SAMPLE(196, 6, 64)}, .in_count = 2},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 14), ATT_CASE_SAMPLE(5, 14))},
+    {.name = "small_table", ATT_CASE_IN(ATT_CASE_SAMPLE(196, 6, 64), ATT_CASE_SAMPLE(196, 6, 64))},
 };
 
 const att_op att_op_cos_sin_grad = {

@@ -69,27 +69,16 @@ static void loss_cost(const att_desc *in, const att_desc *out, const void *attrs
 #define SMOOTHING(s) ATT_CASE_ATTRS(cross_entropy, .smoothing = (s))
 #define ROWS ATT_CASE_ATTRS(cross_entropy, .rows = true)
 static const att_op_case loss_cases[] = {
-    {.name = "classes", SMOOTHING(0), .in = {ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7)}, .in_count = 2, .gradient = true},
-    {.name = "smoothed",
-     SMOOTHING(0.1),
-     .in = {ATT_CASE_SAMPLE(5), ATT_CASE_CLASS(5)},
-     .in_count = 2,
-     .gradient = true},
-    {.name = "one_class", SMOOTHING(0.1), .in = {ATT_CASE_SAMPLE(1), ATT_CASE_CLASS(1)}, .in_count = 2},
+    {.name = "classes", SMOOTHING(0), ATT_CASE_IN(ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7)), .gradient = true},
+    {.name = "smoothed", SMOOTHING(0.1), ATT_CASE_IN(ATT_CASE_SAMPLE(5), ATT_CASE_CLASS(5)), .gradient = true},
+    {.name = "one_class", SMOOTHING(0.1), ATT_CASE_IN(ATT_CASE_SAMPLE(1), ATT_CASE_CLASS(1))},
     /* does not sum to 1; the gradient is then softmax sum_c t_c - t */
-    {.name = "soft", .in = {ATT_CASE_SAMPLE(7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 7)}, .in_count = 2},
-    {.name = "large_logits",
-     SMOOTHING(0.1),
-     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 33), ATT_CASE_CLASS(33)},
-     .in_count = 2},
-    {.name = "demo", SMOOTHING(0.1), .in = {ATT_CASE_SAMPLE(10), ATT_CASE_CLASS(10)}, .in_count = 2, .bench = true},
-    {.name = "imagenet",
-     SMOOTHING(0.1),
-     .in = {ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)},
-     .in_count = 2,
-     .bench = true},
-    {.name = "tokens", ROWS, .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_INDICES(7, 5)}, .in_count = 2, .gradient = true},
-    {.name = "one_token", ROWS, .in = {ATT_CASE_SAMPLE(1, 33), ATT_CASE_INDICES(33, 1)}, .in_count = 2},
+    {.name = "soft", ATT_CASE_IN(ATT_CASE_SAMPLE(7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 7))},
+    {.name = "large_logits", SMOOTHING(0.1), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 33), ATT_CASE_CLASS(33))},
+    {.name = "demo", SMOOTHING(0.1), ATT_CASE_IN(ATT_CASE_SAMPLE(10), ATT_CASE_CLASS(10)), .bench = true},
+    {.name = "imagenet", SMOOTHING(0.1), ATT_CASE_IN(ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)), .bench = true},
+    {.name = "tokens", ROWS, ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_INDICES(7, 5)), .gradient = true},
+    {.name = "one_token", ROWS, ATT_CASE_IN(ATT_CASE_SAMPLE(1, 33), ATT_CASE_INDICES(33, 1))},
 };
 
 const att_op att_op_cross_entropy = {
@@ -119,25 +108,18 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "classes", SMOOTHING(0), .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7)}, .in_count = 3},
-    {.name = "smoothed", SMOOTHING(0.1), .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(5), ATT_CASE_CLASS(5)}, .in_count = 3},
-    {.name = "soft",
-     .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 7)},
-     .in_count = 3},
+    {.name = "classes", SMOOTHING(0), ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7))},
+    {.name = "smoothed", SMOOTHING(0.1), ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(5), ATT_CASE_CLASS(5))},
+    {.name = "soft", ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 7))},
     {.name = "large_logits",
      SMOOTHING(0.1),
-     .in = {ATT_CASE_SCALAR, ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 33), ATT_CASE_CLASS(33)},
-     .in_count = 3},
+     ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 33), ATT_CASE_CLASS(33))},
     {.name = "imagenet",
      SMOOTHING(0.1),
-     .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)},
-     .in_count = 3,
+     ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)),
      .bench = true},
-    {.name = "tokens", ROWS, .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(5, 7), ATT_CASE_INDICES(7, 5)}, .in_count = 3},
-    {.name = "one_token",
-     ROWS,
-     .in = {ATT_CASE_SCALAR, ATT_CASE_SAMPLE(1, 33), ATT_CASE_INDICES(33, 1)},
-     .in_count = 3},
+    {.name = "tokens", ROWS, ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(5, 7), ATT_CASE_INDICES(7, 5))},
+    {.name = "one_token", ROWS, ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(1, 33), ATT_CASE_INDICES(33, 1))},
 };
 
 const att_op att_op_cross_entropy_grad = {

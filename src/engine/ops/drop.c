@@ -75,10 +75,10 @@ static void dropout_backward(att_backward *backward)
 
 #define DROP(r, s) ATT_CASE_ATTRS(drop, (r), (s))
 static const att_op_case dropout_cases[] = {
-    {.name = "odd", DROP(0.3, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "keeps_all", DROP(0, 1), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
-    {.name = "keeps_few", DROP(0.99, 2), .in = {ATT_CASE_SAMPLE(9, 33)}, .in_count = 1},
-    {.name = "tiny", DROP(0.1, 3), .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+    {.name = "odd", DROP(0.3, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "keeps_all", DROP(0, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
+    {.name = "keeps_few", DROP(0.99, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(9, 33))},
+    {.name = "tiny", DROP(0.1, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_dropout = {
@@ -104,10 +104,10 @@ static void drop_path_backward(att_backward *backward)
 }
 
 static const att_op_case drop_path_cases[] = {
-    {.name = "odd", DROP(0.5, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "keeps_all", DROP(0, 1), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
-    {.name = "keeps_few", DROP(0.9, 2), .in = {ATT_CASE_SAMPLE(33)}, .in_count = 1},
-    {.name = "tiny", DROP(0.1, 3), .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+    {.name = "odd", DROP(0.5, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "keeps_all", DROP(0, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
+    {.name = "keeps_few", DROP(0.9, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(33))},
+    {.name = "tiny", DROP(0.1, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_drop_path = {

@@ -17,8 +17,8 @@ static void cost_of_average(const att_desc *in, const att_desc *out, const void 
 }
 
 static const att_op_case cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SHARED(4112)}, .in_count = 1},
-    {.name = "demo", .in = {ATT_CASE_SHARED(204800)}, .in_count = 1, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SHARED(4112))},
+    {.name = "demo", ATT_CASE_IN(ATT_CASE_SHARED(204800)), .bench = true},
 };
 
 const att_op att_op_ema = {

@@ -54,17 +54,11 @@ static void embed_backward(att_backward *backward)
 }
 
 static const att_op_case embed_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SHARED(5, 7), ATT_CASE_INDICES(5, 9)}, .in_count = 2, .gradient = true},
-    {.name = "grid", .in = {ATT_CASE_SHARED(7, 3), ATT_CASE_INDICES(7, 2, 3)}, .in_count = 2, .gradient = true},
-    {.name = "one", .in = {ATT_CASE_SHARED(3, 19), ATT_CASE_CLASS(3)}, .in_count = 2},
-    {.name = "tiny_positions",
-     .in = {ATT_CASE_SHARED(197, 192), ATT_CASE_INDICES(197, 197)},
-     .in_count = 2,
-     .bench = true},
-    {.name = "swin_tiny_bias",
-     .in = {ATT_CASE_SHARED(169, 3), ATT_CASE_INDICES(169, 49, 49)},
-     .in_count = 2,
-     .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SHARED(5, 7), ATT_CASE_INDICES(5, 9)), .gradient = true},
+    {.name = "grid", ATT_CASE_IN(ATT_CASE_SHARED(7, 3), ATT_CASE_INDICES(7, 2, 3)), .gradient = true},
+    {.name = "one", ATT_CASE_IN(ATT_CASE_SHARED(3, 19), ATT_CASE_CLASS(3))},
+    {.name = "tiny_positions", ATT_CASE_IN(ATT_CASE_SHARED(197, 192), ATT_CASE_INDICES(197, 197)), .bench = true},
+    {.name = "swin_tiny_bias", ATT_CASE_IN(ATT_CASE_SHARED(169, 3), ATT_CASE_INDICES(169, 49, 49)), .bench = true},
 };
 
 const att_op att_op_embed = {
@@ -101,18 +95,16 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 
 #define ROWS(n) ATT_CASE_ATTRS(embed, .rows = (n))
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ROWS(5), .in = {ATT_CASE_SAMPLE(9, 7), ATT_CASE_INDICES(5, 9)}, .in_count = 2},
-    {.name = "grid", ROWS(7), .in = {ATT_CASE_SAMPLE(2, 3, 3), ATT_CASE_INDICES(7, 2, 3)}, .in_count = 2},
-    {.name = "one", ROWS(3), .in = {ATT_CASE_SAMPLE(19), ATT_CASE_CLASS(3)}, .in_count = 2},
+    {.name = "odd", ROWS(5), ATT_CASE_IN(ATT_CASE_SAMPLE(9, 7), ATT_CASE_INDICES(5, 9))},
+    {.name = "grid", ROWS(7), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 3), ATT_CASE_INDICES(7, 2, 3))},
+    {.name = "one", ROWS(3), ATT_CASE_IN(ATT_CASE_SAMPLE(19), ATT_CASE_CLASS(3))},
     {.name = "tiny_positions",
      ROWS(197),
-     .in = {ATT_CASE_SAMPLE(197, 192), ATT_CASE_INDICES(197, 197)},
-     .in_count = 2,
+     ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192), ATT_CASE_INDICES(197, 197)),
      .bench = true},
     {.name = "swin_tiny_bias",
      ROWS(169),
-     .in = {ATT_CASE_SAMPLE(49, 49, 3), ATT_CASE_INDICES(169, 49, 49)},
-     .in_count = 2,
+     ATT_CASE_IN(ATT_CASE_SAMPLE(49, 49, 3), ATT_CASE_INDICES(169, 49, 49)),
      .bench = true},
 };
 

@@ -31,9 +31,9 @@ static void exp_cost(const att_desc *in, const att_desc *out, const void *attrs,
 }
 
 static const att_op_case exp_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "scalar", .in = {ATT_CASE_SCALAR}, .in_count = 1},
-    {.name = "tails", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 10, 0, 9, 33)}, .in_count = 1},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
+    {.name = "tails", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 10, 0, 9, 33))},
 };
 
 const att_op att_op_exp = {
@@ -55,7 +55,7 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
 };
 
 const att_op att_op_exp_grad = {.name = "exp_grad", .help = "dx = dy y", .infer = grad_infer, ATT_CASES(grad_cases)};

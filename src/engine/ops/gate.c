@@ -46,9 +46,8 @@ static bool gate_absorb(att_node *producer, const att_node *consumer)
 }
 
 #define RELU ATT_CASE_ATTRS(gate, .activation = ATT_ACT_RELU)
-#define ALONE(c, ...) .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(c), ATT_CASE_ABSENT}, .in_count = IN_COUNT
-#define ADDED(c, ...) \
-    .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(c), ATT_CASE_SAMPLE(__VA_ARGS__)}, .in_count = IN_COUNT
+#define ALONE(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(c), ATT_CASE_ABSENT)
+#define ADDED(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(c), ATT_CASE_SAMPLE(__VA_ARGS__))
 static const att_op_case gate_cases[] = {
     {.name = "odd", ALONE(7, 3, 5, 7), .gradient = true},
     {.name = "row", ALONE(9, 9), .gradient = true},
@@ -91,7 +90,7 @@ static void dot_cost(const att_desc *in, const att_desc *out, const void *attrs,
     cost->flops = 2 * (double)att_shape_count(in->shape);
 }
 
-#define TWO(...) .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__)}, .in_count = 2
+#define TWO(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__))
 static const att_op_case dot_cases[] = {
     {.name = "odd", TWO(3, 5, 7)},
     {.name = "row", TWO(9)},

@@ -31,13 +31,13 @@ static void gelu_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 static const att_op_case gelu_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "scalar", .in = {ATT_CASE_SCALAR}, .in_count = 1},
-    {.name = "tails", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 5, 0, 40, 33)}, .in_count = 1},
-    {.name = "large_values", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33)}, .in_count = 1},
-    {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 256)}, .in_count = 1, .bench = true},
-    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 768)}, .in_count = 1, .bench = true},
-    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 1536)}, .in_count = 1, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
+    {.name = "tails", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 5, 0, 40, 33))},
+    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
+    {.name = "demo", ATT_CASE_IN(ATT_CASE_SAMPLE(50, 256)), .bench = true},
+    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 768)), .bench = true},
+    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 1536)), .bench = true},
 };
 
 const att_op att_op_gelu = {
@@ -62,12 +62,12 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2},
-    {.name = "tails", .in = {ATT_CASE_SAMPLE(40, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 5, 0, 40, 33)}, .in_count = 2},
-    {.name = "large_values", .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33)}, .in_count = 2},
-    {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 256), ATT_CASE_SAMPLE(50, 256)}, .in_count = 2, .bench = true},
-    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 768), ATT_CASE_SAMPLE(197, 768)}, .in_count = 2, .bench = true},
-    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 1536), ATT_CASE_SAMPLE(197, 1536)}, .in_count = 2, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
+    {.name = "tails", ATT_CASE_IN(ATT_CASE_SAMPLE(40, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 5, 0, 40, 33))},
+    {.name = "large_values", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
+    {.name = "demo", ATT_CASE_IN(ATT_CASE_SAMPLE(50, 256), ATT_CASE_SAMPLE(50, 256)), .bench = true},
+    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 768), ATT_CASE_SAMPLE(197, 768)), .bench = true},
+    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 1536), ATT_CASE_SAMPLE(197, 1536)), .bench = true},
 };
 
 const att_op att_op_gelu_grad = {

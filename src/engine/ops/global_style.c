@@ -47,13 +47,13 @@ static void style_cost(const att_desc *in, const att_desc *out, const void *attr
 }
 
 #define EPS ATT_CASE_ATTRS(style, .eps = 1e-5)
-#define MAP(...) .in = {ATT_CASE_SAMPLE(__VA_ARGS__)}, .in_count = 1
+#define MAP(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__))
 static const att_op_case style_cases[] = {
     {.name = "odd", EPS, MAP(3, 5, 7), .gradient = true},
     {.name = "two_rows", ATT_CASE_ATTRS(style, .eps = 0.1), MAP(2, 9), .gradient = true},
     {.name = "one_channel", EPS, MAP(19, 23, 1)},
-    {.name = "large_mean", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 1e4, 9, 31, 33)}, .in_count = 1},
-    {.name = "no_variance", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 3, 9, 33)}, .in_count = 1},
+    {.name = "large_mean", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 1e4, 9, 31, 33))},
+    {.name = "no_variance", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 3, 9, 33))},
     {.name = "cifar_64", EPS, MAP(32, 32, 64), .bench = true},
     {.name = "resnet_2048", EPS, MAP(7, 7, 2048), .bench = true},
 };
@@ -88,7 +88,7 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 #define GRAD(c, ...) \
-    .in = {ATT_CASE_SAMPLE(c, 2), ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 1, c, 2)}, .in_count = 3
+    ATT_CASE_IN(ATT_CASE_SAMPLE(c, 2), ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 1, c, 2))
 static const att_op_case grad_cases[] = {
     {.name = "odd", GRAD(7, 3, 5, 7)},
     {.name = "two_rows", GRAD(33, 2, 33)},

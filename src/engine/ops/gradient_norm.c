@@ -23,9 +23,9 @@ static att_status infer_norm(att_infer *infer)
 }
 
 static const att_op_case norm_cases[] = {
-    {.name = "one", .in = {F64_INPUT(0.1, 3, 1)}, .in_count = 1},
-    {.name = "many", .in = {F64_INPUT(0.1, 3, 333)}, .in_count = 1},
-    {.name = "zero", .in = {F64_INPUT(0, 0, 5)}, .in_count = 1},
+    {.name = "one", ATT_CASE_IN(F64_INPUT(0.1, 3, 1))},
+    {.name = "many", ATT_CASE_IN(F64_INPUT(0.1, 3, 333))},
+    {.name = "zero", ATT_CASE_IN(F64_INPUT(0, 0, 5))},
 };
 
 const att_op att_op_gradient_norm = {
@@ -44,8 +44,8 @@ static att_status infer_factor(att_infer *infer)
 }
 
 static const att_op_case factor_cases[] = {
-    {.name = "below", .in = {F64_INPUT(0, 0.25, 1)}, .in_count = 1},
-    {.name = "above", .in = {F64_INPUT(0, 40, 1)}, .in_count = 1},
+    {.name = "below", ATT_CASE_IN(F64_INPUT(0, 0.25, 1))},
+    {.name = "above", ATT_CASE_IN(F64_INPUT(0, 40, 1))},
 };
 
 const att_op att_op_clip_factor = {

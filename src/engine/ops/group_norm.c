@@ -91,7 +91,7 @@ static void group_norm_cost(const att_desc *in, const att_desc *out, const void 
  * have a variance for any number of rows. */
 #define CASE_MOMENTS(c) ATT_CASE_DRAWN(ATT_SAMPLE, 0.3, 1, 2, c)
 #define VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c)
-#define OF(c, ...) .in = {ATT_CASE_SAMPLE(__VA_ARGS__), CASE_MOMENTS(c), VECTORS(c)}, .in_count = IN_COUNT
+#define OF(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), CASE_MOMENTS(c), VECTORS(c))
 static const att_op_case group_norm_cases[] = {
     {.name = "odd", ATTRS(3), OF(15, 5, 7, 15)},
     {.name = "one_group", ATTRS(1), OF(7, 3, 5, 7)},
@@ -102,16 +102,13 @@ static const att_op_case group_norm_cases[] = {
     {.name = "wide", ATTRS(9), OF(513, 2, 513)},
     {.name = "no_gamma",
      ATTRS(2),
-     .in = {ATT_CASE_SAMPLE(5, 6), CASE_MOMENTS(6), ATT_CASE_ABSENT, ATT_CASE_SHARED(6)},
-     .in_count = IN_COUNT},
+     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 6), CASE_MOMENTS(6), ATT_CASE_ABSENT, ATT_CASE_SHARED(6))},
     {.name = "no_beta",
      ATTRS(2),
-     .in = {ATT_CASE_SAMPLE(5, 6), CASE_MOMENTS(6), ATT_CASE_SHARED(6), ATT_CASE_ABSENT},
-     .in_count = IN_COUNT},
+     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 6), CASE_MOMENTS(6), ATT_CASE_SHARED(6), ATT_CASE_ABSENT)},
     {.name = "large_mean",
      ATTRS(4),
-     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 32), ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 2, 32), VECTORS(32)},
-     .in_count = IN_COUNT},
+     ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 32), ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 2, 32), VECTORS(32))},
     {.name = "poolformer_64", ATTRS(1), OF(64, 56, 56, 64), .bench = true},
     {.name = "poolformer_512", ATTRS(1), OF(512, 7, 7, 512), .bench = true},
     {.name = "resnet_256", ATTRS(32), OF(256, 56, 56, 256), .bench = true},
@@ -160,8 +157,7 @@ static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 4 * (double)att_shape_count(in->shape);
 }
 
-#define SUMS(c, ...) \
-    .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), CASE_MOMENTS(c)}, .in_count = SUMS_IN_COUNT
+#define SUMS(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), CASE_MOMENTS(c))
 static const att_op_case sums_cases[] = {
     {.name = "odd", ATTRS(3), SUMS(15, 5, 7, 15)},
     {.name = "instances", ATTRS(33), SUMS(33, 4, 5, 33)},
@@ -201,14 +197,9 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 5 * (double)att_shape_count(in->shape);
 }
 
-#define GRAD_OF(c, gamma, ...)           \
-    .in = {ATT_CASE_SAMPLE(__VA_ARGS__), \
-           ATT_CASE_SAMPLE(__VA_ARGS__), \
-           CASE_MOMENTS(c),              \
-           gamma,                        \
-           ATT_CASE_SAMPLE(c),           \
-           ATT_CASE_SAMPLE(c)},          \
-    .in_count = GRAD_IN_COUNT
+#define GRAD_OF(c, gamma, ...)                                                                      \
+    ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), CASE_MOMENTS(c), gamma, \
+                ATT_CASE_SAMPLE(c), ATT_CASE_SAMPLE(c))
 #define GRAD(c, ...) GRAD_OF(c, ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), __VA_ARGS__)
 static const att_op_case grad_cases[] = {
     {.name = "odd", ATTRS(3), GRAD(15, 5, 7, 15)},

@@ -47,15 +47,15 @@ static void l2_norm_cost(const att_desc *in, const att_desc *out, const void *at
 #define EPS ATT_CASE_ATTRS(l2_norm, .eps = 1e-12)
 #define CLAMPED ATT_CASE_ATTRS(l2_norm, .eps = 100)
 static const att_op_case l2_norm_cases[] = {
-    {.name = "odd", EPS, .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "clamped", CLAMPED, .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "row", EPS, .in = {ATT_CASE_SAMPLE(9)}, .in_count = 1, .gradient = true},
-    {.name = "one_column", EPS, .in = {ATT_CASE_SAMPLE(3, 1)}, .in_count = 1},
-    {.name = "zeros", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 4, 33)}, .in_count = 1},
-    {.name = "large_values", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 4, 65)}, .in_count = 1},
-    {.name = "three_axes", EPS, .in = {ATT_CASE_SAMPLE(2, 3, 17)}, .in_count = 1},
-    {.name = "swinv2_tiny", EPS, .in = {ATT_CASE_SAMPLE(64, 3, 64, 32)}, .in_count = 1, .bench = true},
-    {.name = "tiny", EPS, .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+    {.name = "odd", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "clamped", CLAMPED, ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "row", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(9)), .gradient = true},
+    {.name = "one_column", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(3, 1))},
+    {.name = "zeros", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 4, 33))},
+    {.name = "large_values", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 4, 65))},
+    {.name = "three_axes", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 17))},
+    {.name = "swinv2_tiny", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(64, 3, 64, 32)), .bench = true},
+    {.name = "tiny", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_l2_norm = {
@@ -92,21 +92,17 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 /* The norm is drawn independently of x; the formula holds for any values. */
 #define GRAD_IN(n, c) ATT_CASE_SAMPLE(n, c), ATT_CASE_SAMPLE(n, c), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 3, n, 1)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", EPS, .in = {GRAD_IN(5, 7)}, .in_count = GRAD_IN_COUNT},
-    {.name = "clamped", CLAMPED, .in = {GRAD_IN(5, 7)}, .in_count = GRAD_IN_COUNT},
-    {.name = "some_clamped", ATT_CASE_ATTRS(l2_norm, .eps = 3), .in = {GRAD_IN(9, 33)}, .in_count = GRAD_IN_COUNT},
-    {.name = "one_column", EPS, .in = {GRAD_IN(3, 1)}, .in_count = GRAD_IN_COUNT},
-    {.name = "row",
-     EPS,
-     .in = {ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 3, 1)},
-     .in_count = GRAD_IN_COUNT},
+    {.name = "odd", EPS, ATT_CASE_IN(GRAD_IN(5, 7))},
+    {.name = "clamped", CLAMPED, ATT_CASE_IN(GRAD_IN(5, 7))},
+    {.name = "some_clamped", ATT_CASE_ATTRS(l2_norm, .eps = 3), ATT_CASE_IN(GRAD_IN(9, 33))},
+    {.name = "one_column", EPS, ATT_CASE_IN(GRAD_IN(3, 1))},
+    {.name = "row", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 3, 1))},
     {.name = "swinv2_tiny",
      EPS,
-     .in = {ATT_CASE_SAMPLE(64, 3, 64, 32), ATT_CASE_SAMPLE(64, 3, 64, 32),
-            ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 5, 64, 3, 64, 1)},
-     .in_count = GRAD_IN_COUNT,
+     ATT_CASE_IN(ATT_CASE_SAMPLE(64, 3, 64, 32), ATT_CASE_SAMPLE(64, 3, 64, 32),
+                 ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 5, 64, 3, 64, 1)),
      .bench = true},
-    {.name = "tiny", EPS, .in = {GRAD_IN(197, 192)}, .in_count = GRAD_IN_COUNT, .bench = true},
+    {.name = "tiny", EPS, ATT_CASE_IN(GRAD_IN(197, 192)), .bench = true},
 };
 
 const att_op att_op_l2_norm_grad = {

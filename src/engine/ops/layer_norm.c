@@ -63,21 +63,19 @@ static void layer_norm_cost(const att_desc *in, const att_desc *out, const void 
 static const att_op_case layer_norm_cases[] = {
     {.name = "odd",
      ATT_CASE_ATTRS(layer_norm, .eps = 0.02),
-     .in = {ATT_CASE_SAMPLE(5, 7), VECTORS(7)},
-     .in_count = IN_COUNT,
+     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), VECTORS(7)),
      .gradient = true},
     {.name = "row",
      ATT_CASE_ATTRS(layer_norm, .eps = 0.02),
-     .in = {ATT_CASE_SAMPLE(9), VECTORS(9)},
-     .in_count = IN_COUNT,
+     ATT_CASE_IN(ATT_CASE_SAMPLE(9), VECTORS(9)),
      .gradient = true},
-    {.name = "one_column", EPS, .in = {ATT_CASE_SAMPLE(3, 1), VECTORS(1)}, .in_count = IN_COUNT},
-    {.name = "zero_variance", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 3, 4, 33), VECTORS(33)}, .in_count = IN_COUNT},
-    {.name = "large_mean", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 300, 4, 64), VECTORS(64)}, .in_count = IN_COUNT},
-    {.name = "three_axes", EPS, .in = {ATT_CASE_SAMPLE(2, 3, 17), VECTORS(17)}, .in_count = IN_COUNT},
-    {.name = "demo", EPS, .in = {ATT_CASE_SAMPLE(50, 64), VECTORS(64)}, .in_count = IN_COUNT, .bench = true},
-    {.name = "tiny", EPS, .in = {ATT_CASE_SAMPLE(197, 192), VECTORS(192)}, .in_count = IN_COUNT, .bench = true},
-    {.name = "small", EPS, .in = {ATT_CASE_SAMPLE(197, 384), VECTORS(384)}, .in_count = IN_COUNT, .bench = true},
+    {.name = "one_column", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(3, 1), VECTORS(1))},
+    {.name = "zero_variance", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 3, 4, 33), VECTORS(33))},
+    {.name = "large_mean", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 300, 4, 64), VECTORS(64))},
+    {.name = "three_axes", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 17), VECTORS(17))},
+    {.name = "demo", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(50, 64), VECTORS(64)), .bench = true},
+    {.name = "tiny", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192), VECTORS(192)), .bench = true},
+    {.name = "small", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384), VECTORS(384)), .bench = true},
 };
 
 const att_op att_op_layer_norm = {
@@ -130,24 +128,15 @@ static bool grad_absorb(att_node *producer, const att_node *consumer)
     ATT_CASE_SAMPLE(n, c), ATT_CASE_SAMPLE(n, c), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), \
         ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.8, n, 2)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", EPS, .in = {GRAD_IN(5, 7), ATT_CASE_ABSENT}, .in_count = GRAD_IN_COUNT},
-    {.name = "one_column", EPS, .in = {GRAD_IN(3, 1), ATT_CASE_SAMPLE(3, 1)}, .in_count = GRAD_IN_COUNT},
-    {.name = "addend", EPS, .in = {GRAD_IN(5, 33), ATT_CASE_SAMPLE(5, 33)}, .in_count = GRAD_IN_COUNT},
+    {.name = "odd", EPS, ATT_CASE_IN(GRAD_IN(5, 7), ATT_CASE_ABSENT)},
+    {.name = "one_column", EPS, ATT_CASE_IN(GRAD_IN(3, 1), ATT_CASE_SAMPLE(3, 1))},
+    {.name = "addend", EPS, ATT_CASE_IN(GRAD_IN(5, 33), ATT_CASE_SAMPLE(5, 33))},
     {.name = "row",
      EPS,
-     .in = {ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), ATT_CASE_SHARED(9), ATT_CASE_SAMPLE(2), ATT_CASE_ABSENT},
-     .in_count = GRAD_IN_COUNT},
-    {.name = "demo", EPS, .in = {GRAD_IN(50, 64), ATT_CASE_SAMPLE(50, 64)}, .in_count = GRAD_IN_COUNT, .bench = true},
-    {.name = "tiny",
-     EPS,
-     .in = {GRAD_IN(197, 192), ATT_CASE_SAMPLE(197, 192)},
-     .in_count = GRAD_IN_COUNT,
-     .bench = true},
-    {.name = "small",
-     EPS,
-     .in = {GRAD_IN(197, 384), ATT_CASE_SAMPLE(197, 384)},
-     .in_count = GRAD_IN_COUNT,
-     .bench = true},
+     ATT_CASE_IN(ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), ATT_CASE_SHARED(9), ATT_CASE_SAMPLE(2), ATT_CASE_ABSENT)},
+    {.name = "demo", EPS, ATT_CASE_IN(GRAD_IN(50, 64), ATT_CASE_SAMPLE(50, 64)), .bench = true},
+    {.name = "tiny", EPS, ATT_CASE_IN(GRAD_IN(197, 192), ATT_CASE_SAMPLE(197, 192)), .bench = true},
+    {.name = "small", EPS, ATT_CASE_IN(GRAD_IN(197, 384), ATT_CASE_SAMPLE(197, 384)), .bench = true},
 };
 
 const att_op att_op_layer_norm_grad = {

@@ -11,7 +11,7 @@ static att_status infer_seed(att_infer *infer)
 }
 
 static const att_op_case cases[] = {
-    {.name = "scalar", .in = {ATT_CASE_SCALAR}, .in_count = 1},
+    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
 };
 
 const att_op att_op_loss_seed = {

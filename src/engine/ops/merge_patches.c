@@ -41,10 +41,10 @@ static void merge_backward(att_backward *backward)
 }
 
 static const att_op_case merge_cases[] = {
-    {.name = "even", .in = {ATT_CASE_SAMPLE(4, 6, 3)}, .in_count = 1, .gradient = true},
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(3, 5, 2)}, .in_count = 1, .gradient = true},
-    {.name = "pixel", .in = {ATT_CASE_SAMPLE(1, 1, 19)}, .in_count = 1},
-    {.name = "swin_tiny", .in = {ATT_CASE_SAMPLE(56, 56, 96)}, .in_count = 1, .bench = true},
+    {.name = "even", ATT_CASE_IN(ATT_CASE_SAMPLE(4, 6, 3)), .gradient = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 2)), .gradient = true},
+    {.name = "pixel", ATT_CASE_IN(ATT_CASE_SAMPLE(1, 1, 19))},
+    {.name = "swin_tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 96)), .bench = true},
 };
 
 const att_op att_op_merge_patches = {
@@ -75,10 +75,10 @@ static att_status grad_infer(att_infer *infer)
 
 #define OF(h, w) ATT_CASE_ATTRS(merge, .height = (h), .width = (w))
 static const att_op_case grad_cases[] = {
-    {.name = "even", OF(4, 6), .in = {ATT_CASE_SAMPLE(2, 3, 12)}, .in_count = 1},
-    {.name = "odd", OF(3, 5), .in = {ATT_CASE_SAMPLE(2, 3, 8)}, .in_count = 1},
-    {.name = "pixel", OF(1, 1), .in = {ATT_CASE_SAMPLE(1, 1, 76)}, .in_count = 1},
-    {.name = "swin_tiny", OF(56, 56), .in = {ATT_CASE_SAMPLE(28, 28, 384)}, .in_count = 1, .bench = true},
+    {.name = "even", OF(4, 6), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 12))},
+    {.name = "odd", OF(3, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 8))},
+    {.name = "pixel", OF(1, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 1, 76))},
+    {.name = "swin_tiny", OF(56, 56), ATT_CASE_IN(ATT_CASE_SAMPLE(28, 28, 384)), .bench = true},
 };
 
 const att_op att_op_merge_patches_grad = {

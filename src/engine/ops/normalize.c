@@ -80,7 +80,7 @@ static bool normalize_absorb(att_node *producer, const att_node *consumer)
 #define RELU ATT_CASE_ATTRS(batch_norm, 1e-5, 0.1, false, ATT_ACT_RELU)
 #define BATCH_STATS(c) ATT_CASE_DRAWN(ATT_BATCH, 0.1, 1, 2, c)
 #define VECTORS(c) BATCH_STATS(c), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c)
-#define OF(x, c) .in = {x, VECTORS(c)}, .in_count = IN_COUNT
+#define OF(x, c) ATT_CASE_IN(x, VECTORS(c))
 static const att_op_case normalize_cases[] = {
     {.name = "odd", PLAIN, OF(ATT_CASE_SAMPLE(3, 5, 7), 7)},
     {.name = "row", RELU, OF(ATT_CASE_SAMPLE(9), 9)},
@@ -134,8 +134,7 @@ static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 4 * (double)att_shape_count(in->shape);
 }
 
-#define SUMS(c, ...) \
-    .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), VECTORS(c)}, .in_count = SUMS_IN_COUNT
+#define SUMS(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), VECTORS(c))
 static const att_op_case sums_cases[] = {
     {.name = "odd", PLAIN, SUMS(7, 3, 5, 7)},
     {.name = "odd_relu", RELU, SUMS(7, 3, 5, 7)},
@@ -183,9 +182,8 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 #define MEANS(c) ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c), ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c)
-#define GRAD_OF(c, factor, pooled, ...)                                                                       \
-    .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), VECTORS(c), MEANS(c), factor, pooled}, \
-    .in_count = GRAD_IN_COUNT
+#define GRAD_OF(c, factor, pooled, ...) \
+    ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), VECTORS(c), MEANS(c), factor, pooled)
 #define GRAD(c, ...) GRAD_OF(c, ATT_CASE_ABSENT, ATT_CASE_ABSENT, __VA_ARGS__)
 static const att_op_case grad_cases[] = {
     {.name = "odd", PLAIN, GRAD(7, 3, 5, 7)},

@@ -46,11 +46,11 @@ static bool gate_absorb(att_node *producer, const att_node *consumer)
 
 #define RELU ATT_CASE_ATTRS(gate, .activation = ATT_ACT_RELU)
 #define MAP(h, w, c) ATT_CASE_SAMPLE(h, w, c)
-#define ALONE(h, w, c) .in = {MAP(h, w, c), MAP(h, w, 1), ATT_CASE_ABSENT}, .in_count = IN_COUNT
-#define ADDED(h, w, c) .in = {MAP(h, w, c), MAP(h, w, 1), MAP(h, w, c)}, .in_count = IN_COUNT
+#define ALONE(h, w, c) ATT_CASE_IN(MAP(h, w, c), MAP(h, w, 1), ATT_CASE_ABSENT)
+#define ADDED(h, w, c) ATT_CASE_IN(MAP(h, w, c), MAP(h, w, 1), MAP(h, w, c))
 static const att_op_case gate_cases[] = {
     {.name = "odd", ALONE(3, 5, 7), .gradient = true},
-    {.name = "row", .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SAMPLE(1), ATT_CASE_ABSENT}, .in_count = IN_COUNT},
+    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_SAMPLE(1), ATT_CASE_ABSENT)},
     {.name = "one_channel", ALONE(3, 5, 1)},
     {.name = "relu", RELU, ALONE(3, 5, 33)},
     {.name = "residual", ADDED(3, 5, 19)},
@@ -88,7 +88,7 @@ static void dot_cost(const att_desc *in, const att_desc *out, const void *attrs,
     cost->flops = 2 * (double)att_shape_count(in->shape);
 }
 
-#define TWO(...) .in = {ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__)}, .in_count = 2
+#define TWO(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__))
 static const att_op_case dot_cases[] = {
     {.name = "odd", TWO(3, 5, 7)},
     {.name = "row", TWO(33)},

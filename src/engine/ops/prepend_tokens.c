@@ -38,10 +38,10 @@ static void backward_of_tokens(att_backward *backward)
 }
 
 static const att_op_case cases[] = {
-    {.name = "class_token", .in = {ATT_CASE_SHARED(1, 1, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2, .gradient = true},
-    {.name = "three_tokens", .in = {ATT_CASE_SHARED(3, 7), ATT_CASE_SAMPLE(1, 7)}, .in_count = 2, .gradient = true},
-    {.name = "demo", .in = {ATT_CASE_SHARED(1, 1, 64), ATT_CASE_SAMPLE(49, 64)}, .in_count = 2, .bench = true},
-    {.name = "tiny", .in = {ATT_CASE_SHARED(1, 1, 192), ATT_CASE_SAMPLE(196, 192)}, .in_count = 2, .bench = true},
+    {.name = "class_token", ATT_CASE_IN(ATT_CASE_SHARED(1, 1, 7), ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "three_tokens", ATT_CASE_IN(ATT_CASE_SHARED(3, 7), ATT_CASE_SAMPLE(1, 7)), .gradient = true},
+    {.name = "demo", ATT_CASE_IN(ATT_CASE_SHARED(1, 1, 64), ATT_CASE_SAMPLE(49, 64)), .bench = true},
+    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SHARED(1, 1, 192), ATT_CASE_SAMPLE(196, 192)), .bench = true},
 };
 
 const att_op att_op_prepend_tokens = {

@@ -32,11 +32,11 @@ static void quick_gelu_cost(const att_desc *in, const att_desc *out, const void 
 }
 
 static const att_op_case quick_gelu_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "scalar", .in = {ATT_CASE_SCALAR}, .in_count = 1},
-    {.name = "tails", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 33)}, .in_count = 1},
-    {.name = "large_values", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33)}, .in_count = 1},
-    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 768)}, .in_count = 1, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
+    {.name = "tails", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 33))},
+    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
+    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 768)), .bench = true},
 };
 
 const att_op att_op_quick_gelu = {
@@ -67,10 +67,10 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2},
-    {.name = "tails", .in = {ATT_CASE_SAMPLE(9, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 33)}, .in_count = 2},
-    {.name = "large_values", .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33)}, .in_count = 2},
-    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 768), ATT_CASE_SAMPLE(197, 768)}, .in_count = 2, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
+    {.name = "tails", ATT_CASE_IN(ATT_CASE_SAMPLE(9, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 33))},
+    {.name = "large_values", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
+    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 768), ATT_CASE_SAMPLE(197, 768)), .bench = true},
 };
 
 const att_op att_op_quick_gelu_grad = {

@@ -25,9 +25,9 @@ static void residual_cost(const att_desc *in, const att_desc *out, const void *a
 }
 
 static const att_op_case residual_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 2, 5, 7)}, .in_count = 1},
-    {.name = "near_rank_one", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0.01, 1, 17, 17)}, .in_count = 1},
-    {.name = "tiny", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 2, 197, 197)}, .in_count = 1, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 2, 5, 7))},
+    {.name = "near_rank_one", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0.01, 1, 17, 17))},
+    {.name = "tiny", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 2, 197, 197)), .bench = true},
 };
 
 const att_op att_op_rank_one_residual = {

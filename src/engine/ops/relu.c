@@ -24,11 +24,11 @@ static void relu_backward(att_backward *backward)
 }
 
 static const att_op_case relu_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "scalar", .in = {ATT_CASE_SCALAR}, .in_count = 1},
-    {.name = "zeros", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 5, 33)}, .in_count = 1},
-    {.name = "cifar_64", .in = {ATT_CASE_SAMPLE(32, 32, 64)}, .in_count = 1, .bench = true},
-    {.name = "resnet_256", .in = {ATT_CASE_SAMPLE(56, 56, 256)}, .in_count = 1, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
+    {.name = "zeros", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 5, 33))},
+    {.name = "cifar_64", ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 64)), .bench = true},
+    {.name = "resnet_256", ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 256)), .bench = true},
 };
 
 const att_op att_op_relu = {
@@ -52,16 +52,10 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2},
-    {.name = "zeros", .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 5, 33)}, .in_count = 2},
-    {.name = "cifar_64",
-     .in = {ATT_CASE_SAMPLE(32, 32, 64), ATT_CASE_SAMPLE(32, 32, 64)},
-     .in_count = 2,
-     .bench = true},
-    {.name = "resnet_256",
-     .in = {ATT_CASE_SAMPLE(56, 56, 256), ATT_CASE_SAMPLE(56, 56, 256)},
-     .in_count = 2,
-     .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
+    {.name = "zeros", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 5, 33))},
+    {.name = "cifar_64", ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 64), ATT_CASE_SAMPLE(32, 32, 64)), .bench = true},
+    {.name = "resnet_256", ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 256), ATT_CASE_SAMPLE(56, 56, 256)), .bench = true},
 };
 
 const att_op att_op_relu_grad = {

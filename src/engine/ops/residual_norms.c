@@ -28,18 +28,18 @@ static void norms_cost(const att_desc *in, const att_desc *out, const void *attr
 
 #define MEDIAN ATT_CASE_ATTRS(centre, true)
 static const att_op_case norms_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
-    {.name = "one_token", .in = {ATT_CASE_SAMPLE(1, 33)}, .in_count = 1},
-    {.name = "one_channel", .in = {ATT_CASE_SAMPLE(9, 1)}, .in_count = 1},
-    {.name = "shifted", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 30, 17, 40)}, .in_count = 1},
-    {.name = "median_odd", MEDIAN, .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
-    {.name = "median_even", MEDIAN, .in = {ATT_CASE_SAMPLE(6, 35)}, .in_count = 1},
-    {.name = "median_one_token", MEDIAN, .in = {ATT_CASE_SAMPLE(1, 3)}, .in_count = 1},
-    {.name = "median_shifted", MEDIAN, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 30, 17, 40)}, .in_count = 1},
-    {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 64)}, .in_count = 1, .bench = true},
-    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
-    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 384)}, .in_count = 1, .bench = true},
-    {.name = "median_small", MEDIAN, .in = {ATT_CASE_SAMPLE(197, 384)}, .in_count = 1, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
+    {.name = "one_token", ATT_CASE_IN(ATT_CASE_SAMPLE(1, 33))},
+    {.name = "one_channel", ATT_CASE_IN(ATT_CASE_SAMPLE(9, 1))},
+    {.name = "shifted", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 30, 17, 40))},
+    {.name = "median_odd", MEDIAN, ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
+    {.name = "median_even", MEDIAN, ATT_CASE_IN(ATT_CASE_SAMPLE(6, 35))},
+    {.name = "median_one_token", MEDIAN, ATT_CASE_IN(ATT_CASE_SAMPLE(1, 3))},
+    {.name = "median_shifted", MEDIAN, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 30, 17, 40))},
+    {.name = "demo", ATT_CASE_IN(ATT_CASE_SAMPLE(50, 64)), .bench = true},
+    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
+    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384)), .bench = true},
+    {.name = "median_small", MEDIAN, ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384)), .bench = true},
 };
 
 const att_op att_op_residual_norms = {

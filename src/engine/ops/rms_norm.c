@@ -55,20 +55,18 @@ static void rms_norm_cost(const att_desc *in, const att_desc *out, const void *a
 static const att_op_case rms_norm_cases[] = {
     {.name = "odd",
      ATT_CASE_ATTRS(rms_norm, .eps = 0.02),
-     .in = {ATT_CASE_SAMPLE(5, 7), VECTOR(7)},
-     .in_count = IN_COUNT,
+     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), VECTOR(7)),
      .gradient = true},
     {.name = "row",
      ATT_CASE_ATTRS(rms_norm, .eps = 0.02),
-     .in = {ATT_CASE_SAMPLE(9), VECTOR(9)},
-     .in_count = IN_COUNT,
+     ATT_CASE_IN(ATT_CASE_SAMPLE(9), VECTOR(9)),
      .gradient = true},
-    {.name = "one_column", EPS, .in = {ATT_CASE_SAMPLE(3, 1), VECTOR(1)}, .in_count = IN_COUNT},
-    {.name = "zeros", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 4, 33), VECTOR(33)}, .in_count = IN_COUNT},
-    {.name = "large_values", EPS, .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 4, 65), VECTOR(65)}, .in_count = IN_COUNT},
-    {.name = "three_axes", EPS, .in = {ATT_CASE_SAMPLE(2, 3, 17), VECTOR(17)}, .in_count = IN_COUNT},
-    {.name = "swin_tiny", EPS, .in = {ATT_CASE_SAMPLE(49, 96), VECTOR(96)}, .in_count = IN_COUNT, .bench = true},
-    {.name = "tiny", EPS, .in = {ATT_CASE_SAMPLE(197, 192), VECTOR(192)}, .in_count = IN_COUNT, .bench = true},
+    {.name = "one_column", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(3, 1), VECTOR(1))},
+    {.name = "zeros", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 4, 33), VECTOR(33))},
+    {.name = "large_values", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 4, 65), VECTOR(65))},
+    {.name = "three_axes", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 17), VECTOR(17))},
+    {.name = "swin_tiny", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(49, 96), VECTOR(96)), .bench = true},
+    {.name = "tiny", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192), VECTOR(192)), .bench = true},
 };
 
 const att_op att_op_rms_norm = {
@@ -108,14 +106,12 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 #define GRAD_IN(n, c) \
     ATT_CASE_SAMPLE(n, c), ATT_CASE_SAMPLE(n, c), VECTOR(c), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.8, n, 1)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", .in = {GRAD_IN(5, 7)}, .in_count = GRAD_IN_COUNT},
-    {.name = "one_column", .in = {GRAD_IN(3, 1)}, .in_count = GRAD_IN_COUNT},
-    {.name = "wide", .in = {GRAD_IN(6, 65)}, .in_count = GRAD_IN_COUNT},
-    {.name = "row",
-     .in = {ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), VECTOR(9), ATT_CASE_SAMPLE(1)},
-     .in_count = GRAD_IN_COUNT},
-    {.name = "swin_tiny", .in = {GRAD_IN(49, 96)}, .in_count = GRAD_IN_COUNT, .bench = true},
-    {.name = "tiny", .in = {GRAD_IN(197, 192)}, .in_count = GRAD_IN_COUNT, .bench = true},
+    {.name = "odd", ATT_CASE_IN(GRAD_IN(5, 7))},
+    {.name = "one_column", ATT_CASE_IN(GRAD_IN(3, 1))},
+    {.name = "wide", ATT_CASE_IN(GRAD_IN(6, 65))},
+    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), VECTOR(9), ATT_CASE_SAMPLE(1))},
+    {.name = "swin_tiny", ATT_CASE_IN(GRAD_IN(49, 96)), .bench = true},
+    {.name = "tiny", ATT_CASE_IN(GRAD_IN(197, 192)), .bench = true},
 };
 
 const att_op att_op_rms_norm_grad = {

@@ -9,7 +9,7 @@
 att_status att_rollout_infer(att_infer *infer, const char *op);
 
 #define ATT_ROLLOUT_FROM(mean) ATT_CASE_ATTRS(rollout, .from_mean = (mean))
-#define ATT_ROLLOUT_MAPS(scale, shift, ...) .in = {ATT_CASE_DRAWN(ATT_SAMPLE, scale, shift, __VA_ARGS__)}, .in_count = 1
+#define ATT_ROLLOUT_MAPS(scale, shift, ...) ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, scale, shift, __VA_ARGS__))
 #define ATT_ROLLOUT_CASES                                                                  \
     {.name = "odd", ATT_ROLLOUT_FROM(0), ATT_ROLLOUT_MAPS(0.05, 0.2, 3, 5, 5)},            \
         {.name = "from_mean", ATT_ROLLOUT_FROM(1), ATT_ROLLOUT_MAPS(0.05, 0.2, 2, 5, 5)},  \

@@ -78,7 +78,7 @@ static void rotary_cost(const att_desc *in, const att_desc *out, const void *att
 
 #define HEADS(heads_, prefix_) ATT_CASE_ATTRS(rotary, .heads = (heads_), .prefix = (prefix_))
 #define HALVES(heads_, prefix_) ATT_CASE_ATTRS(rotary, .heads = (heads_), .prefix = (prefix_), .halves = 1)
-#define IN(...) .in = {__VA_ARGS__}, .in_count = IN_COUNT
+#define IN(...) ATT_CASE_IN(__VA_ARGS__)
 static const att_op_case rotary_cases[] = {
     {.name = "learned_halves", HALVES(2, 0), IN(ATT_CASE_SAMPLE(3, 14), ATT_CASE_SHARED(3, 2, 6)), .gradient = true},
     {.name = "learned", HEADS(4, 1), IN(ATT_CASE_SAMPLE(4, 24), ATT_CASE_SHARED(3, 2, 4)), .gradient = true},
@@ -129,8 +129,8 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = (att_desc_present(&in[GRAD_X]) ? 7 : 3) * count;
 }
 
-#define LEARNED(n, c, ...) .in = {ATT_CASE_SAMPLE(n, c), __VA_ARGS__, ATT_CASE_SAMPLE(n, c)}, .in_count = GRAD_IN_COUNT
-#define FIXED(n, c, ...) .in = {ATT_CASE_SAMPLE(n, c), __VA_ARGS__, ATT_CASE_ABSENT}, .in_count = GRAD_IN_COUNT
+#define LEARNED(n, c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(n, c), __VA_ARGS__, ATT_CASE_SAMPLE(n, c))
+#define FIXED(n, c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(n, c), __VA_ARGS__, ATT_CASE_ABSENT)
 static const att_op_case grad_cases[] = {
     {.name = "learned_halves", HALVES(2, 0), LEARNED(3, 14, ATT_CASE_SHARED(3, 2, 6))},
     {.name = "learned", HEADS(4, 1), LEARNED(4, 24, ATT_CASE_SHARED(3, 2, 4))},

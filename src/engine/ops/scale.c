@@ -32,10 +32,10 @@ static void scale_backward(att_backward *backward)
 }
 
 static const att_op_case scale_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SHARED(7)}, .in_count = 2, .gradient = true},
-    {.name = "row", .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(33)}, .in_count = 2},
-    {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 64), ATT_CASE_SHARED(64)}, .in_count = 2, .bench = true},
-    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 384), ATT_CASE_SHARED(384)}, .in_count = 2, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SHARED(7)), .gradient = true},
+    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(33))},
+    {.name = "demo", ATT_CASE_IN(ATT_CASE_SAMPLE(50, 64), ATT_CASE_SHARED(64)), .bench = true},
+    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384), ATT_CASE_SHARED(384)), .bench = true},
 };
 
 const att_op att_op_scale = {
@@ -68,10 +68,10 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = 2},
-    {.name = "row", .in = {ATT_CASE_SAMPLE(33), ATT_CASE_SAMPLE(33)}, .in_count = 2},
-    {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 64), ATT_CASE_SAMPLE(50, 64)}, .in_count = 2, .bench = true},
-    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 384), ATT_CASE_SAMPLE(197, 384)}, .in_count = 2, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
+    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_SAMPLE(33))},
+    {.name = "demo", ATT_CASE_IN(ATT_CASE_SAMPLE(50, 64), ATT_CASE_SAMPLE(50, 64)), .bench = true},
+    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384), ATT_CASE_SAMPLE(197, 384)), .bench = true},
 };
 
 const att_op att_op_scale_grad = {

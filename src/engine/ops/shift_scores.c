@@ -62,12 +62,12 @@ static void scores_backward(att_backward *backward)
 #define GRID(prefix_, h, w, ...) \
     ATT_CASE_ATTRS(shift_scores, .prefix = (prefix_), .height = (h), .width = (w), __VA_ARGS__)
 static const att_op_case scores_cases[] = {
-    {.name = "odd", GRID(0, 3, 2, ), .in = {ATT_CASE_SAMPLE(15, 3)}, .in_count = 1, .gradient = true},
-    {.name = "prefixes", GRID(2, 2, 3, ), .in = {ATT_CASE_SAMPLE(18, 2)}, .in_count = 1, .gradient = true},
-    {.name = "no_numbers_of_prefixes", GRID(1, 2, 2, ), .in = {ATT_CASE_SAMPLE(9, 2)}, .in_count = 1, .gradient = true},
-    {.name = "one_axis", GRID(0, 19, 1, ), .in = {ATT_CASE_SAMPLE(37, 5)}, .in_count = 1},
-    {.name = "one_token", GRID(0, 1, 1, ), .in = {ATT_CASE_SAMPLE(1, 2)}, .in_count = 1},
-    {.name = "cordonnier", GRID(0, 16, 16, ), .in = {ATT_CASE_SAMPLE(961, 9)}, .in_count = 1, .bench = true},
+    {.name = "odd", GRID(0, 3, 2, ), ATT_CASE_IN(ATT_CASE_SAMPLE(15, 3)), .gradient = true},
+    {.name = "prefixes", GRID(2, 2, 3, ), ATT_CASE_IN(ATT_CASE_SAMPLE(18, 2)), .gradient = true},
+    {.name = "no_numbers_of_prefixes", GRID(1, 2, 2, ), ATT_CASE_IN(ATT_CASE_SAMPLE(9, 2)), .gradient = true},
+    {.name = "one_axis", GRID(0, 19, 1, ), ATT_CASE_IN(ATT_CASE_SAMPLE(37, 5))},
+    {.name = "one_token", GRID(0, 1, 1, ), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 2))},
+    {.name = "cordonnier", GRID(0, 16, 16, ), ATT_CASE_IN(ATT_CASE_SAMPLE(961, 9)), .bench = true},
 };
 
 const att_op att_op_shift_scores = {
@@ -104,15 +104,11 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", GRID(0, 3, 2, .rows = 15), .in = {ATT_CASE_SAMPLE(3, 6, 6)}, .in_count = 1},
-    {.name = "prefixes", GRID(2, 2, 3, .rows = 18), .in = {ATT_CASE_SAMPLE(2, 8, 8)}, .in_count = 1},
-    {.name = "no_numbers_of_prefixes", GRID(1, 2, 2, .rows = 9), .in = {ATT_CASE_SAMPLE(2, 5, 5)}, .in_count = 1},
-    {.name = "one_axis", GRID(0, 19, 1, .rows = 37), .in = {ATT_CASE_SAMPLE(5, 19, 19)}, .in_count = 1},
-    {.name = "cordonnier",
-     GRID(0, 16, 16, .rows = 961),
-     .in = {ATT_CASE_SAMPLE(9, 256, 256)},
-     .in_count = 1,
-     .bench = true},
+    {.name = "odd", GRID(0, 3, 2, .rows = 15), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 6, 6))},
+    {.name = "prefixes", GRID(2, 2, 3, .rows = 18), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 8, 8))},
+    {.name = "no_numbers_of_prefixes", GRID(1, 2, 2, .rows = 9), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 5, 5))},
+    {.name = "one_axis", GRID(0, 19, 1, .rows = 37), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 19, 19))},
+    {.name = "cordonnier", GRID(0, 16, 16, .rows = 961), ATT_CASE_IN(ATT_CASE_SAMPLE(9, 256, 256)), .bench = true},
 };
 
 const att_op att_op_shift_scores_grad = {

@@ -54,16 +54,11 @@ static void pad_backward(att_backward *backward)
 
 #define PAD(s, c, b) .stride = (s), .channels = (c), .before = (b)
 static const att_op_case pad_cases[] = {
-    {.name = "odd",
-     ATT_CASE_ATTRS(shortcut, PAD(2, 8, 2)),
-     .in = {ATT_CASE_SAMPLE(5, 6, 3)},
-     .in_count = 1,
-     .gradient = true},
-    {.name = "same", ATT_CASE_ATTRS(shortcut, PAD(1, 19, 0)), .in = {ATT_CASE_SAMPLE(3, 4, 19)}, .in_count = 1},
+    {.name = "odd", ATT_CASE_ATTRS(shortcut, PAD(2, 8, 2)), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 6, 3)), .gradient = true},
+    {.name = "same", ATT_CASE_ATTRS(shortcut, PAD(1, 19, 0)), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 4, 19))},
     {.name = "resnet164_32",
      ATT_CASE_ATTRS(shortcut, PAD(2, 128, 32)),
-     .in = {ATT_CASE_SAMPLE(32, 32, 64)},
-     .in_count = 1,
+     ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 64)),
      .bench = true},
 };
 
@@ -98,18 +93,11 @@ static att_status grad_infer(att_infer *infer)
 
 #define OF(h, w, c) .height = (h), .width = (w), .from = (c)
 static const att_op_case grad_cases[] = {
-    {.name = "odd",
-     ATT_CASE_ATTRS(shortcut, PAD(2, 8, 2), OF(5, 6, 3)),
-     .in = {ATT_CASE_SAMPLE(3, 3, 8)},
-     .in_count = 1},
-    {.name = "same",
-     ATT_CASE_ATTRS(shortcut, PAD(1, 19, 0), OF(3, 4, 19)),
-     .in = {ATT_CASE_SAMPLE(3, 4, 19)},
-     .in_count = 1},
+    {.name = "odd", ATT_CASE_ATTRS(shortcut, PAD(2, 8, 2), OF(5, 6, 3)), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 3, 8))},
+    {.name = "same", ATT_CASE_ATTRS(shortcut, PAD(1, 19, 0), OF(3, 4, 19)), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 4, 19))},
     {.name = "resnet164_32",
      ATT_CASE_ATTRS(shortcut, PAD(2, 128, 32), OF(32, 32, 64)),
-     .in = {ATT_CASE_SAMPLE(16, 16, 128)},
-     .in_count = 1,
+     ATT_CASE_IN(ATT_CASE_SAMPLE(16, 16, 128)),
      .bench = true},
 };
 

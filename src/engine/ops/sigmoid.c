@@ -31,10 +31,10 @@ static void sigmoid_cost(const att_desc *in, const att_desc *out, const void *at
 }
 
 static const att_op_case sigmoid_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "scalar", .in = {ATT_CASE_SCALAR}, .in_count = 1},
-    {.name = "tails", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 33)}, .in_count = 1},
-    {.name = "pixels", .in = {ATT_CASE_SAMPLE(56, 56, 1)}, .in_count = 1, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
+    {.name = "tails", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 33))},
+    {.name = "pixels", ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 1)), .bench = true},
 };
 
 const att_op att_op_sigmoid = {
@@ -63,10 +63,9 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.5, 5, 7)}, .in_count = 2},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.5, 5, 7))},
     {.name = "pixels",
-     .in = {ATT_CASE_SAMPLE(56, 56, 1), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.5, 56, 56, 1)},
-     .in_count = 2,
+     ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 1), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.5, 56, 56, 1)),
      .bench = true},
 };
 

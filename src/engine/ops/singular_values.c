@@ -32,14 +32,14 @@ static void values_cost(const att_desc *in, const att_desc *out, const void *att
 }
 
 static const att_op_case values_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
-    {.name = "tall", .in = {ATT_CASE_SAMPLE(33, 6)}, .in_count = 1},
-    {.name = "square", .in = {ATT_CASE_SAMPLE(17, 17)}, .in_count = 1},
-    {.name = "one_token", .in = {ATT_CASE_SAMPLE(1, 33)}, .in_count = 1},
-    {.name = "one_channel", .in = {ATT_CASE_SAMPLE(9, 1)}, .in_count = 1},
-    {.name = "shifted", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 30, 17, 40)}, .in_count = 1},
-    {.name = "demo", .in = {ATT_CASE_SAMPLE(50, 64)}, .in_count = 1, .bench = true},
-    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
+    {.name = "tall", ATT_CASE_IN(ATT_CASE_SAMPLE(33, 6))},
+    {.name = "square", ATT_CASE_IN(ATT_CASE_SAMPLE(17, 17))},
+    {.name = "one_token", ATT_CASE_IN(ATT_CASE_SAMPLE(1, 33))},
+    {.name = "one_channel", ATT_CASE_IN(ATT_CASE_SAMPLE(9, 1))},
+    {.name = "shifted", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 30, 17, 40))},
+    {.name = "demo", ATT_CASE_IN(ATT_CASE_SAMPLE(50, 64)), .bench = true},
+    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_singular_values = {

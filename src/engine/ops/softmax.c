@@ -31,14 +31,14 @@ static void softmax_cost(const att_desc *in, const att_desc *out, const void *at
 }
 
 static const att_op_case softmax_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "row", .in = {ATT_CASE_SAMPLE(9)}, .in_count = 1, .gradient = true},
-    {.name = "one_column", .in = {ATT_CASE_SAMPLE(3, 1)}, .in_count = 1},
-    {.name = "three_axes", .in = {ATT_CASE_SAMPLE(2, 3, 33)}, .in_count = 1},
-    {.name = "negative", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, -1000, 4, 19)}, .in_count = 1},
-    {.name = "large_values", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33)}, .in_count = 1},
-    {.name = "swin_tiny", .in = {ATT_CASE_SAMPLE(64, 3, 49, 49)}, .in_count = 1, .bench = true},
-    {.name = "tiny", .in = {ATT_CASE_SAMPLE(3, 197, 197)}, .in_count = 1, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(9)), .gradient = true},
+    {.name = "one_column", ATT_CASE_IN(ATT_CASE_SAMPLE(3, 1))},
+    {.name = "three_axes", ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 33))},
+    {.name = "negative", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, -1000, 4, 19))},
+    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
+    {.name = "swin_tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(64, 3, 49, 49)), .bench = true},
+    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(3, 197, 197)), .bench = true},
 };
 
 const att_op att_op_softmax = {
@@ -70,12 +70,12 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 /* y is drawn near 1 / C without summing to 1; the formula holds for any values. */
 #define GRAD_IN(share, ...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, (share) / 2, share, __VA_ARGS__)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", .in = {GRAD_IN(0.14, 5, 7)}, .in_count = 2},
-    {.name = "row", .in = {GRAD_IN(0.1, 9)}, .in_count = 2},
-    {.name = "one_column", .in = {GRAD_IN(1, 3, 1)}, .in_count = 2},
-    {.name = "three_axes", .in = {GRAD_IN(0.03, 2, 3, 33)}, .in_count = 2},
-    {.name = "swin_tiny", .in = {GRAD_IN(0.02, 64, 3, 49, 49)}, .in_count = 2, .bench = true},
-    {.name = "tiny", .in = {GRAD_IN(0.005, 3, 197, 197)}, .in_count = 2, .bench = true},
+    {.name = "odd", ATT_CASE_IN(GRAD_IN(0.14, 5, 7))},
+    {.name = "row", ATT_CASE_IN(GRAD_IN(0.1, 9))},
+    {.name = "one_column", ATT_CASE_IN(GRAD_IN(1, 3, 1))},
+    {.name = "three_axes", ATT_CASE_IN(GRAD_IN(0.03, 2, 3, 33))},
+    {.name = "swin_tiny", ATT_CASE_IN(GRAD_IN(0.02, 64, 3, 49, 49)), .bench = true},
+    {.name = "tiny", ATT_CASE_IN(GRAD_IN(0.005, 3, 197, 197)), .bench = true},
 };
 
 const att_op att_op_softmax_grad = {

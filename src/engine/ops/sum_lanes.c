@@ -19,10 +19,10 @@ static void cost_of_lanes(const att_desc *in, const att_desc *out, const void *a
 }
 
 static const att_op_case lane_cases[] = {
-    {.name = "one_lane", .in = {ATT_CASE_SHARED(1, 16)}, .in_count = 1},
-    {.name = "three_lanes", .in = {ATT_CASE_SHARED(3, 4112)}, .in_count = 1},
-    {.name = "large_values", .in = {ATT_CASE_DRAWN(ATT_SHARED, 1e25, 0, 2, 4096)}, .in_count = 1},
-    {.name = "demo", .in = {ATT_CASE_SHARED(1, 204800)}, .in_count = 1, .bench = true},
+    {.name = "one_lane", ATT_CASE_IN(ATT_CASE_SHARED(1, 16))},
+    {.name = "three_lanes", ATT_CASE_IN(ATT_CASE_SHARED(3, 4112))},
+    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SHARED, 1e25, 0, 2, 4096))},
+    {.name = "demo", ATT_CASE_IN(ATT_CASE_SHARED(1, 204800)), .bench = true},
 };
 
 const att_op att_op_sum_lanes = {
@@ -52,11 +52,11 @@ static void cost_of_squares(const att_desc *in, const att_desc *out, const void 
 }
 
 static const att_op_case square_cases[] = {
-    {.name = "one_block", .in = {ATT_CASE_SHARED(16)}, .in_count = 1},
-    {.name = "rest", .in = {ATT_CASE_SHARED(4112)}, .in_count = 1},
-    {.name = "many_blocks", .in = {ATT_CASE_SHARED(40960)}, .in_count = 1},
-    {.name = "large_values", .in = {ATT_CASE_DRAWN(ATT_SHARED, 1e25, 0, 4096)}, .in_count = 1},
-    {.name = "demo", .in = {ATT_CASE_SHARED(204800)}, .in_count = 1, .bench = true},
+    {.name = "one_block", ATT_CASE_IN(ATT_CASE_SHARED(16))},
+    {.name = "rest", ATT_CASE_IN(ATT_CASE_SHARED(4112))},
+    {.name = "many_blocks", ATT_CASE_IN(ATT_CASE_SHARED(40960))},
+    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SHARED, 1e25, 0, 4096))},
+    {.name = "demo", ATT_CASE_IN(ATT_CASE_SHARED(204800)), .bench = true},
 };
 
 const att_op att_op_sum_squares = {

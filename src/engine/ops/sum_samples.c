@@ -26,25 +26,14 @@ static void cost_of_sum(const att_desc *in, const att_desc *out, const void *att
 }
 
 static const att_op_case cases[] = {
-    {.name = "columns", ATT_CASE_ATTRS(sum, .axes = 1), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
-    {.name = "tokens", ATT_CASE_ATTRS(sum, .axes = 0), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
-    {.name = "middle", ATT_CASE_ATTRS(sum, .axes = 1), .in = {ATT_CASE_SAMPLE(3, 5, 33)}, .in_count = 1},
-    {.name = "everything", ATT_CASE_ATTRS(sum, .axes = 2), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1},
-    {.name = "batch", ATT_CASE_ATTRS(sum, .axes = 0), .in = {ATT_CASE_DRAWN(ATT_BATCH, 1, 0, 5, 33)}, .in_count = 1},
-    {.name = "large_values",
-     ATT_CASE_ATTRS(sum, .axes = 1),
-     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 64, 17)},
-     .in_count = 1},
-    {.name = "tiny_position",
-     ATT_CASE_ATTRS(sum, .axes = 0),
-     .in = {ATT_CASE_SAMPLE(197, 192)},
-     .in_count = 1,
-     .bench = true},
-    {.name = "tiny_bias",
-     ATT_CASE_ATTRS(sum, .axes = 1),
-     .in = {ATT_CASE_SAMPLE(197, 192)},
-     .in_count = 1,
-     .bench = true},
+    {.name = "columns", ATT_CASE_ATTRS(sum, .axes = 1), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
+    {.name = "tokens", ATT_CASE_ATTRS(sum, .axes = 0), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
+    {.name = "middle", ATT_CASE_ATTRS(sum, .axes = 1), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 33))},
+    {.name = "everything", ATT_CASE_ATTRS(sum, .axes = 2), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
+    {.name = "batch", ATT_CASE_ATTRS(sum, .axes = 0), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_BATCH, 1, 0, 5, 33))},
+    {.name = "large_values", ATT_CASE_ATTRS(sum, .axes = 1), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 64, 17))},
+    {.name = "tiny_position", ATT_CASE_ATTRS(sum, .axes = 0), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
+    {.name = "tiny_bias", ATT_CASE_ATTRS(sum, .axes = 1), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_sum_samples = {

@@ -55,17 +55,12 @@ static void swiglu_cost(const att_desc *in, const att_desc *out, const void *att
 }
 
 static const att_op_case swiglu_cases[] = {
-    {.name = "two", .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)}, .in_count = IN_COUNT, .gradient = true},
-    {.name = "halves", .in = {ATT_CASE_SAMPLE(3, 5, 14), ATT_CASE_ABSENT}, .in_count = IN_COUNT, .gradient = true},
-    {.name = "tails", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 66), ATT_CASE_ABSENT}, .in_count = IN_COUNT},
-    {.name = "large_values",
-     .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33), ATT_CASE_SAMPLE(5, 33)},
-     .in_count = IN_COUNT},
-    {.name = "small", .in = {ATT_CASE_SAMPLE(197, 2048), ATT_CASE_ABSENT}, .in_count = IN_COUNT, .bench = true},
-    {.name = "small_two",
-     .in = {ATT_CASE_SAMPLE(197, 1024), ATT_CASE_SAMPLE(197, 1024)},
-     .in_count = IN_COUNT,
-     .bench = true},
+    {.name = "two", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "halves", ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 14), ATT_CASE_ABSENT), .gradient = true},
+    {.name = "tails", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 66), ATT_CASE_ABSENT)},
+    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33), ATT_CASE_SAMPLE(5, 33))},
+    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 2048), ATT_CASE_ABSENT), .bench = true},
+    {.name = "small_two", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 1024), ATT_CASE_SAMPLE(197, 1024)), .bench = true},
 };
 
 const att_op att_op_swiglu = {
@@ -101,21 +96,13 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "two",
-     .in = {ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)},
-     .in_count = GRAD_IN_COUNT},
-    {.name = "halves",
-     .in = {ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 14), ATT_CASE_ABSENT},
-     .in_count = GRAD_IN_COUNT},
-    {.name = "tails",
-     .in = {ATT_CASE_SAMPLE(9, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 66), ATT_CASE_ABSENT},
-     .in_count = GRAD_IN_COUNT},
+    {.name = "two", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
+    {.name = "halves", ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 14), ATT_CASE_ABSENT)},
+    {.name = "tails", ATT_CASE_IN(ATT_CASE_SAMPLE(9, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 66), ATT_CASE_ABSENT)},
     {.name = "large_values",
-     .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33), ATT_CASE_SAMPLE(5, 33)},
-     .in_count = GRAD_IN_COUNT},
+     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33), ATT_CASE_SAMPLE(5, 33))},
     {.name = "small",
-     .in = {ATT_CASE_SAMPLE(197, 1024), ATT_CASE_SAMPLE(197, 2048), ATT_CASE_ABSENT},
-     .in_count = GRAD_IN_COUNT,
+     ATT_CASE_IN(ATT_CASE_SAMPLE(197, 1024), ATT_CASE_SAMPLE(197, 2048), ATT_CASE_ABSENT),
      .bench = true},
 };
 

@@ -31,11 +31,11 @@ static void tanh_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 static const att_op_case tanh_cases[] = {
-    {.name = "odd", .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "scalar", .in = {ATT_CASE_SCALAR}, .in_count = 1},
-    {.name = "tails", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 6, 0, 40, 33)}, .in_count = 1},
-    {.name = "large_values", .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33)}, .in_count = 1},
-    {.name = "tiny", .in = {ATT_CASE_SAMPLE(197, 768)}, .in_count = 1, .bench = true},
+    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
+    {.name = "tails", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 6, 0, 40, 33))},
+    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
+    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 768)), .bench = true},
 };
 
 /* The output stays f32. Near 1, bf16 has steps of 1/256, so that 1 - y^2 would lose all digits. */
@@ -66,9 +66,9 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 
 #define GRAD_IN(...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, 0.4, 0, __VA_ARGS__)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", .in = {GRAD_IN(5, 7)}, .in_count = 2},
-    {.name = "saturated", .in = {ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, 5, 33)}, .in_count = 2},
-    {.name = "tiny", .in = {GRAD_IN(197, 768)}, .in_count = 2, .bench = true},
+    {.name = "odd", ATT_CASE_IN(GRAD_IN(5, 7))},
+    {.name = "saturated", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, 5, 33))},
+    {.name = "tiny", ATT_CASE_IN(GRAD_IN(197, 768)), .bench = true},
 };
 
 const att_op att_op_tanh_grad = {

@@ -72,16 +72,16 @@ static void mean_cost(const att_desc *in, const att_desc *out, const void *attrs
 #define MEAN(f, t) ATT_CASE_ATTRS(mean, (f), (t), 0, 1)
 #define MAP(h, w) ATT_CASE_ATTRS(mean, 0, (h) * (w), (w), 1)
 static const att_op_case mean_cases[] = {
-    {.name = "all", MEAN(0, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "patches", MEAN(1, 5), .in = {ATT_CASE_SAMPLE(5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "one_token", MEAN(4, 5), .in = {ATT_CASE_SAMPLE(5, 33)}, .in_count = 1},
-    {.name = "large_values", MEAN(0, 9), .in = {ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 9, 17)}, .in_count = 1},
-    {.name = "map", MAP(3, 5), .in = {ATT_CASE_SAMPLE(3, 5, 7)}, .in_count = 1, .gradient = true},
-    {.name = "cifar_16", MAP(32, 32), .in = {ATT_CASE_SAMPLE(32, 32, 16)}, .in_count = 1, .bench = true},
-    {.name = "cifar_64", MAP(32, 32), .in = {ATT_CASE_SAMPLE(32, 32, 64)}, .in_count = 1, .bench = true},
-    {.name = "resnet_2048", MAP(7, 7), .in = {ATT_CASE_SAMPLE(7, 7, 2048)}, .in_count = 1, .bench = true},
-    {.name = "demo", MEAN(0, 49), .in = {ATT_CASE_SAMPLE(49, 64)}, .in_count = 1, .bench = true},
-    {.name = "tiny", MEAN(1, 197), .in = {ATT_CASE_SAMPLE(197, 192)}, .in_count = 1, .bench = true},
+    {.name = "all", MEAN(0, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "patches", MEAN(1, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
+    {.name = "one_token", MEAN(4, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33))},
+    {.name = "large_values", MEAN(0, 9), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 9, 17))},
+    {.name = "map", MAP(3, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 7)), .gradient = true},
+    {.name = "cifar_16", MAP(32, 32), ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 16)), .bench = true},
+    {.name = "cifar_64", MAP(32, 32), ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 64)), .bench = true},
+    {.name = "resnet_2048", MAP(7, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(7, 7, 2048)), .bench = true},
+    {.name = "demo", MEAN(0, 49), ATT_CASE_IN(ATT_CASE_SAMPLE(49, 64)), .bench = true},
+    {.name = "tiny", MEAN(1, 197), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_token_mean = {
@@ -120,12 +120,12 @@ static void grad_backward(att_backward *backward)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "all", MEAN(0, 5), .in = {ATT_CASE_SAMPLE(7)}, .in_count = 1},
-    {.name = "patches", MEAN(2, 5), .in = {ATT_CASE_SAMPLE(33)}, .in_count = 1, .gradient = true},
-    {.name = "repeat", ATT_CASE_ATTRS(mean, 0, 5, 0, 2.5), .in = {ATT_CASE_SAMPLE(7)}, .in_count = 1, .gradient = true},
-    {.name = "map", MAP(3, 5), .in = {ATT_CASE_SAMPLE(33)}, .in_count = 1},
-    {.name = "cifar_64", MAP(32, 32), .in = {ATT_CASE_SAMPLE(64)}, .in_count = 1, .bench = true},
-    {.name = "tiny", MEAN(1, 197), .in = {ATT_CASE_SAMPLE(192)}, .in_count = 1, .bench = true},
+    {.name = "all", MEAN(0, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(7))},
+    {.name = "patches", MEAN(2, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(33)), .gradient = true},
+    {.name = "repeat", ATT_CASE_ATTRS(mean, 0, 5, 0, 2.5), ATT_CASE_IN(ATT_CASE_SAMPLE(7)), .gradient = true},
+    {.name = "map", MAP(3, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(33))},
+    {.name = "cifar_64", MAP(32, 32), ATT_CASE_IN(ATT_CASE_SAMPLE(64)), .bench = true},
+    {.name = "tiny", MEAN(1, 197), ATT_CASE_IN(ATT_CASE_SAMPLE(192)), .bench = true},
 };
 
 const att_op att_op_token_mean_grad = {

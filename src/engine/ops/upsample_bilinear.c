@@ -53,12 +53,12 @@ static void upsample_cost(const att_desc *in, const att_desc *out, const void *a
 
 #define TO(h, w) ATT_CASE_ATTRS(upsample, .height = (h), .width = (w))
 static const att_op_case upsample_cases[] = {
-    {.name = "odd", TO(5, 7), .in = {ATT_CASE_SAMPLE(3, 2, 3)}, .in_count = 1, .gradient = true},
-    {.name = "smaller", TO(2, 3), .in = {ATT_CASE_SAMPLE(5, 7, 2)}, .in_count = 1, .gradient = true},
-    {.name = "same", TO(3, 4), .in = {ATT_CASE_SAMPLE(3, 4, 19)}, .in_count = 1},
-    {.name = "pixel", TO(3, 2), .in = {ATT_CASE_SAMPLE(1, 1, 33)}, .in_count = 1},
-    {.name = "double", TO(6, 10), .in = {ATT_CASE_SAMPLE(3, 5, 17)}, .in_count = 1},
-    {.name = "segmentation", TO(56, 56), .in = {ATT_CASE_SAMPLE(28, 28, 192)}, .in_count = 1, .bench = true},
+    {.name = "odd", TO(5, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 2, 3)), .gradient = true},
+    {.name = "smaller", TO(2, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7, 2)), .gradient = true},
+    {.name = "same", TO(3, 4), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 4, 19))},
+    {.name = "pixel", TO(3, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 1, 33))},
+    {.name = "double", TO(6, 10), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 17))},
+    {.name = "segmentation", TO(56, 56), ATT_CASE_IN(ATT_CASE_SAMPLE(28, 28, 192)), .bench = true},
 };
 
 const att_op att_op_upsample_bilinear = {
@@ -77,11 +77,11 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", TO(3, 2), .in = {ATT_CASE_SAMPLE(5, 7, 3)}, .in_count = 1},
-    {.name = "smaller", TO(5, 7), .in = {ATT_CASE_SAMPLE(2, 3, 2)}, .in_count = 1},
-    {.name = "pixel", TO(1, 1), .in = {ATT_CASE_SAMPLE(3, 2, 33)}, .in_count = 1},
-    {.name = "double", TO(3, 5), .in = {ATT_CASE_SAMPLE(6, 10, 17)}, .in_count = 1},
-    {.name = "segmentation", TO(28, 28), .in = {ATT_CASE_SAMPLE(56, 56, 192)}, .in_count = 1, .bench = true},
+    {.name = "odd", TO(3, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7, 3))},
+    {.name = "smaller", TO(5, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 2))},
+    {.name = "pixel", TO(1, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 2, 33))},
+    {.name = "double", TO(3, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(6, 10, 17))},
+    {.name = "segmentation", TO(28, 28), ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 192)), .bench = true},
 };
 
 const att_op att_op_upsample_bilinear_grad = {
