@@ -43,6 +43,7 @@ static att_status describe_problem(bench *b)
     for (int i = 0; i < definition->in_count; i++)
         b->in[i] = definition->in[i].desc;
     att_infer infer = {.context = b->context,
+                       .op = b->op,
                        .attrs = att_op_case_attrs(b->op, definition),
                        .in = b->in,
                        .in_count = definition->in_count,

@@ -430,6 +430,7 @@ static att_status infer_outputs(const att_graph *graph, const att_node *node, at
         if (infer->out_count > room)
             room = infer->out_count;
         *infer = (att_infer){.context = graph->context,
+                             .op = node->op,
                              .attrs = node->attrs,
                              .in = in,
                              .in_count = node->in_count,

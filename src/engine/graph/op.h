@@ -23,11 +23,14 @@ static inline bool att_desc_present(const att_desc *desc)
     return desc->shape.rank >= 0;
 }
 
+typedef struct att_op att_op;
+
 /* Arguments of a shape rule. The rule reads in[0..in_count) and attrs, and reports each output with att_rule_out():
  * out[] stores the first `room` of them, and out_count counts all of them. It reports errors with att_fail(); the
  * message says which input the rule got and which it expects. */
 typedef struct att_infer {
     att_context *context;
+    const att_op *op; /* the node's op: ops may share a rule */
     const void *attrs;
     const att_desc *in;
     int in_count;
@@ -68,7 +71,7 @@ enum {
     ATT_OP_NEEDS_SAMPLES = 16 /* has no meaning for shared values: it draws for samples, or computes their statistics */
 };
 
-typedef struct att_op {
+struct att_op {
     const char *name;
     const char *help; /* one line with the formula */
     /* Size of the node's attributes, which ops/<op>.h declares. They have no padding bytes, because equal nodes are
@@ -100,7 +103,7 @@ typedef struct att_op {
     /* Optimisers: names of the slots kept for each parameter, NULL after the last. Slot i is output out[1 + i] of the
      * op. */
     const char *slots[3];
-} att_op;
+};
 
 /* When a node runs. The body runs for every group of samples. Derived values depend on shared values alone: the
  * prologue computes them once, before the body. The epilogue propagates the gradients of derived values once, after the

@@ -5,7 +5,7 @@
 
 static att_status infer_update(att_infer *infer)
 {
-    return att_rule_update(infer, "adam", 3);
+    return att_rule_update(infer, 3);
 }
 
 static void cost_of_update(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

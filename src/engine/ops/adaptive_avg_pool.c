@@ -11,26 +11,25 @@ att_value att_adaptive_avg_pool(att_graph *graph, att_value x, int height, int w
     return att_emit(graph, "adaptive_avg_pool", &attrs, &x, 1, NULL);
 }
 
-static att_status check_size(const att_infer *infer, const char *op)
+static att_status check_size(const att_infer *infer)
 {
     const att_adaptive_attrs *attrs = infer->attrs;
     if (attrs->out_h < 1 || attrs->out_w < 1)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: the result is %d x %d, must be at least 1 x 1", op,
-                        attrs->out_h, attrs->out_w);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "the result is %d x %d, must be at least 1 x 1", attrs->out_h,
+                             attrs->out_w);
     return ATT_OK;
 }
 
 static att_status adaptive_infer(att_infer *infer)
 {
-    static const char op[] = "adaptive_avg_pool";
     const att_adaptive_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "x", ATT_SAMPLE, 3));
-    ATT_TRY(check_size(infer, op));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 3));
+    ATT_TRY(check_size(infer));
     const int64_t *x = infer->in[0].shape.dims;
     att_shape shape = att_shape_of(attrs->out_h, attrs->out_w, x[2]);
     if (x[0] > INT32_MAX || x[1] > INT32_MAX || att_shape_count(shape) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: x %s is too large", op, ATT_SHOWN(&infer->in[0]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s is too large", ATT_SHOWN(&infer->in[0]));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
     return ATT_OK;
 }
@@ -75,16 +74,15 @@ const att_op att_op_adaptive_avg_pool = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "adaptive_avg_pool_grad";
     const att_adaptive_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
-    ATT_TRY(check_size(infer, op));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(check_size(infer));
     const int64_t *dy = infer->in[0].shape.dims;
     att_shape x = att_shape_of(attrs->height, attrs->width, dy[2]);
     if (dy[0] != attrs->out_h || dy[1] != attrs->out_w || att_shape_count(x) < 1)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s is not the output of a pool of %d x %d to %d x %d",
-                        op, ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->out_h, attrs->out_w);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s is not the output of a pool of %d x %d to %d x %d",
+                             ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->out_h, attrs->out_w);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
     return ATT_OK;
 }

@@ -41,17 +41,16 @@ static bool ends_with(att_shape shape, att_shape end)
 static att_status add_infer(att_infer *infer)
 {
     const att_add_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, "add", 2));
-    ATT_TRY(att_rule_require(infer, "add", 0, "a", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require(infer, 0, "a", ATT_SAMPLE));
     const att_desc *a = &infer->in[0], *b = &infer->in[1];
     if (attrs->axes == 0) {
-        ATT_TRY(att_rule_require_like(infer, "add", 1, "b", ATT_SAMPLE, 0));
+        ATT_TRY(att_rule_require_like(infer, 1, "b", ATT_SAMPLE, 0));
     } else {
-        ATT_TRY(att_rule_require(infer, "add", 1, "b", ATT_SHARED));
+        ATT_TRY(att_rule_require(infer, 1, "b", ATT_SHARED));
         if (!ends_with(a->shape, without_leading_ones(b->shape)))
-            return att_fail(infer->context, ATT_ERR_MISMATCH,
-                            "add: shared b %s must have the shape of the last axes of a %s", ATT_SHOWN(b),
-                            ATT_SHOWN(a));
+            return att_rule_fail(infer, ATT_ERR_MISMATCH, "shared b %s must have the shape of the last axes of a %s",
+                                 ATT_SHOWN(b), ATT_SHOWN(a));
     }
     att_rule_out(infer, a->dtype, ATT_SAMPLE, a->shape);
     return ATT_OK;

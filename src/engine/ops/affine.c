@@ -12,25 +12,25 @@ enum { DY, DATA_MATRIX, DATA_GATE, DATA_RESIDUAL, DATA_IN_COUNT };
 enum { SUMS_X = 1, SUMS_MATRIX, SUMS_GATE, SUMS_RESIDUAL, SUMS_IN_COUNT };
 
 /* Checks the matrix, which must fit rows of `inputs` elements (0: rows of any width). */
-static att_status require_matrix(const att_infer *infer, const char *op, int matrix, int64_t inputs)
+static att_status require_matrix(const att_infer *infer, int matrix, int64_t inputs)
 {
-    ATT_TRY(att_rule_require_rank(infer, op, matrix, "matrix", ATT_BATCH, 2));
+    ATT_TRY(att_rule_require_rank(infer, matrix, "matrix", ATT_BATCH, 2));
     const int64_t *dims = infer->in[matrix].shape.dims;
-    return att_rule_require_shape(infer, op, matrix, "matrix", ATT_BATCH,
+    return att_rule_require_shape(infer, matrix, "matrix", ATT_BATCH,
                                   att_shape_of(inputs ? inputs + 1 : dims[0], dims[1]));
 }
 
-static att_status require_gate(const att_infer *infer, const char *op, int gate, int64_t outputs)
+static att_status require_gate(const att_infer *infer, int gate, int64_t outputs)
 {
     return att_desc_present(&infer->in[gate])
-               ? att_rule_require_shape(infer, op, gate, "gate", ATT_SAMPLE, att_shape_of(outputs))
+               ? att_rule_require_shape(infer, gate, "gate", ATT_SAMPLE, att_shape_of(outputs))
                : ATT_OK;
 }
 
-static att_status require_residual(const att_infer *infer, const char *op, int residual, att_shape shape)
+static att_status require_residual(const att_infer *infer, int residual, att_shape shape)
 {
     return att_desc_present(&infer->in[residual])
-               ? att_rule_require_shape(infer, op, residual, "residual", ATT_SAMPLE, shape)
+               ? att_rule_require_shape(infer, residual, "residual", ATT_SAMPLE, shape)
                : ATT_OK;
 }
 
@@ -44,14 +44,13 @@ static att_shape with_columns(att_shape shape, int64_t columns)
 
 static att_status affine_infer(att_infer *infer)
 {
-    static const char op[] = "affine";
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
-    ATT_TRY(require_matrix(infer, op, MATRIX, att_rule_columns(&infer->in[X])));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, X, "x"));
+    ATT_TRY(require_matrix(infer, MATRIX, att_rule_columns(&infer->in[X])));
     int64_t outputs = infer->in[MATRIX].shape.dims[1];
     att_shape shape = with_columns(infer->in[X].shape, outputs);
-    ATT_TRY(require_gate(infer, op, GATE, outputs));
-    ATT_TRY(require_residual(infer, op, RESIDUAL, shape));
+    ATT_TRY(require_gate(infer, GATE, outputs));
+    ATT_TRY(require_residual(infer, RESIDUAL, shape));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, shape);
     return ATT_OK;
 }
@@ -149,15 +148,14 @@ const att_op att_op_affine = {
 
 static att_status data_grad_infer(att_infer *infer)
 {
-    static const char op[] = "affine_data_grad";
-    ATT_TRY(att_rule_count(infer, op, DATA_IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, DY, "dy"));
-    ATT_TRY(require_matrix(infer, op, DATA_MATRIX, 0));
+    ATT_TRY(att_rule_count(infer, DATA_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, DY, "dy"));
+    ATT_TRY(require_matrix(infer, DATA_MATRIX, 0));
     const int64_t *matrix = infer->in[DATA_MATRIX].shape.dims;
     att_shape shape = with_columns(infer->in[DY].shape, matrix[0] - 1);
-    ATT_TRY(att_rule_require_shape(infer, op, DY, "dy", ATT_SAMPLE, with_columns(shape, matrix[1])));
-    ATT_TRY(require_gate(infer, op, DATA_GATE, matrix[1]));
-    ATT_TRY(require_residual(infer, op, DATA_RESIDUAL, shape));
+    ATT_TRY(att_rule_require_shape(infer, DY, "dy", ATT_SAMPLE, with_columns(shape, matrix[1])));
+    ATT_TRY(require_gate(infer, DATA_GATE, matrix[1]));
+    ATT_TRY(require_residual(infer, DATA_RESIDUAL, shape));
     att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, shape);
     return ATT_OK;
 }
@@ -197,15 +195,14 @@ const att_op att_op_affine_data_grad = {
 
 static att_status sums_infer(att_infer *infer)
 {
-    static const char op[] = "affine_sums";
-    ATT_TRY(att_rule_count(infer, op, SUMS_IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, DY, "dy"));
-    ATT_TRY(att_rule_require_rows(infer, op, SUMS_X, "x"));
-    ATT_TRY(require_matrix(infer, op, SUMS_MATRIX, att_rule_columns(&infer->in[SUMS_X])));
+    ATT_TRY(att_rule_count(infer, SUMS_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, DY, "dy"));
+    ATT_TRY(att_rule_require_rows(infer, SUMS_X, "x"));
+    ATT_TRY(require_matrix(infer, SUMS_MATRIX, att_rule_columns(&infer->in[SUMS_X])));
     int64_t outputs = infer->in[SUMS_MATRIX].shape.dims[1];
-    ATT_TRY(att_rule_require_shape(infer, op, DY, "dy", ATT_SAMPLE, with_columns(infer->in[SUMS_X].shape, outputs)));
-    ATT_TRY(require_gate(infer, op, SUMS_GATE, outputs));
-    ATT_TRY(require_residual(infer, op, SUMS_RESIDUAL, infer->in[SUMS_MATRIX].shape));
+    ATT_TRY(att_rule_require_shape(infer, DY, "dy", ATT_SAMPLE, with_columns(infer->in[SUMS_X].shape, outputs)));
+    ATT_TRY(require_gate(infer, SUMS_GATE, outputs));
+    ATT_TRY(require_residual(infer, SUMS_RESIDUAL, infer->in[SUMS_MATRIX].shape));
     att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, infer->in[SUMS_MATRIX].shape);
     att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, att_shape_of(outputs));
     return ATT_OK;

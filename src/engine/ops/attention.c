@@ -95,18 +95,16 @@ static att_status check_windows(const att_infer *infer)
     if (attrs->window_h == 0 && attrs->window_w == 0 && attrs->shift_h == 0 && attrs->shift_w == 0)
         return ATT_OK;
     if (attrs->prefix > 0 || attrs->causal || attrs->grid_w == 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "attention: windows need a grid without prefix tokens and causality");
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "windows need a grid without prefix tokens and causality");
     if (attrs->window_h < 1 || attrs->window_w < 1 || attrs->grid_h % attrs->window_h ||
         attrs->grid_w % attrs->window_w)
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "attention: windows of %d x %d do not divide a grid of %d x %d", attrs->window_h,
-                        attrs->window_w, attrs->grid_h, attrs->grid_w);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "windows of %d x %d do not divide a grid of %d x %d",
+                             attrs->window_h, attrs->window_w, attrs->grid_h, attrs->grid_w);
     if (attrs->shift_h < 0 || attrs->shift_w < 0 || attrs->shift_h >= attrs->window_h ||
         attrs->shift_w >= attrs->window_w)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "attention: a shift of %d and %d, must be at least 0 and below the window, %d x %d",
-                        attrs->shift_h, attrs->shift_w, attrs->window_h, attrs->window_w);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT,
+                             "a shift of %d and %d, must be at least 0 and below the window, %d x %d", attrs->shift_h,
+                             attrs->shift_w, attrs->window_h, attrs->window_w);
     return ATT_OK;
 }
 
@@ -119,26 +117,24 @@ static att_status check_grid(const att_infer *infer, int64_t queries, int64_t to
     const att_attention_attrs *attrs = infer->attrs;
     int64_t grid = (int64_t)attrs->grid_h * attrs->grid_w;
     if (attrs->prefix < 0 || attrs->prefix > tokens)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "attention: %d prefix tokens, but only %lld tokens",
-                        attrs->prefix, (long long)tokens);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "%d prefix tokens, but only %lld tokens", attrs->prefix,
+                             (long long)tokens);
     if (attrs->causal && queries != tokens)
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "attention: causality needs as many queries as keys, not %lld and %lld", (long long)queries,
-                        (long long)tokens);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "causality needs as many queries as keys, not %lld and %lld",
+                             (long long)queries, (long long)tokens);
     if (attrs->grid_h == 0 && attrs->grid_w == 0)
         return ATT_OK;
     if (queries != tokens)
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "attention: a grid needs as many queries as keys, not %lld and %lld", (long long)queries,
-                        (long long)tokens);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "a grid needs as many queries as keys, not %lld and %lld",
+                             (long long)queries, (long long)tokens);
     if (attrs->grid_h < 1 || attrs->grid_w < 1 || grid != tokens - attrs->prefix)
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "attention: %lld tokens without %d prefix tokens do not fill a grid of %d x %d",
-                        (long long)tokens, attrs->prefix, attrs->grid_h, attrs->grid_w);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                             "%lld tokens without %d prefix tokens do not fill a grid of %d x %d", (long long)tokens,
+                             attrs->prefix, attrs->grid_h, attrs->grid_w);
     if (!(attrs->step_h > 0 && attrs->step_h <= MOST_STEP && attrs->step_w > 0 && attrs->step_w <= MOST_STEP))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "attention: the steps of the grid are %g and %g, must be above 0 and at most %g", attrs->step_h,
-                        attrs->step_w, MOST_STEP);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT,
+                             "the steps of the grid are %g and %g, must be above 0 and at most %g", attrs->step_h,
+                             attrs->step_w, MOST_STEP);
     return ATT_OK;
 }
 
@@ -146,17 +142,17 @@ static att_status attention_infer(att_infer *infer)
 {
     att_attention_operand operand[ATT_ATTENTION_OPERANDS];
     ATT_TRY(att_attention_check_drop_rate(infer->context, infer->attrs));
-    ATT_TRY(att_attention_check_count(infer, "attention", 0));
-    ATT_TRY(att_attention_check_operands(infer, "attention", 0, operand));
+    ATT_TRY(att_attention_check_count(infer, 0));
+    ATT_TRY(att_attention_check_operands(infer, 0, operand));
     int64_t queries = operand[ATT_ATTENTION_Q].tokens, keys = operand[ATT_ATTENTION_K].tokens;
     int64_t heads = operand[ATT_ATTENTION_Q].heads;
     ATT_TRY(check_grid(infer, queries, keys));
     ATT_TRY(check_windows(infer));
-    ATT_TRY(att_attention_check_terms(infer, "attention", 0, operand));
+    ATT_TRY(att_attention_check_terms(infer, 0, operand));
     att_dtype dtype = infer->in[0].dtype;
     int64_t seen = keys / att_attention_windows(infer->attrs);
     if (att_shape_count(att_shape_of(heads, queries, seen)) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "attention: %lld tokens are too many", (long long)keys);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%lld tokens are too many", (long long)keys);
     att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(queries, heads * operand[ATT_ATTENTION_V].width));
     att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, queries));
     att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, queries, ATT_STAT_COUNT));

@@ -11,7 +11,7 @@ att_value att_attention_flow(att_graph *graph, att_value maps, bool from_mean)
 
 static att_status attention_flow_infer(att_infer *infer)
 {
-    return att_rollout_infer(infer, "attention_flow");
+    return att_rollout_infer(infer);
 }
 
 static void attention_flow_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

@@ -23,20 +23,20 @@ att_value att_score_gradient_norms(att_graph *graph, const att_node *node, att_v
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "attention_grad";
     att_attention_operand operand[ATT_ATTENTION_OPERANDS];
-    ATT_TRY(att_attention_check_count(infer, op, GRAD_Q));
-    ATT_TRY(att_rule_require(infer, op, GRAD_DO, "do", ATT_SAMPLE));
-    ATT_TRY(att_rule_require_like(infer, op, GRAD_O, "o", ATT_SAMPLE, GRAD_DO));
-    ATT_TRY(att_rule_require(infer, op, GRAD_LSE, "lse", ATT_SAMPLE));
-    ATT_TRY(att_attention_check_operands(infer, op, GRAD_Q, operand));
+    ATT_TRY(att_attention_check_count(infer, GRAD_Q));
+    ATT_TRY(att_rule_require(infer, GRAD_DO, "do", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, GRAD_O, "o", ATT_SAMPLE, GRAD_DO));
+    ATT_TRY(att_rule_require(infer, GRAD_LSE, "lse", ATT_SAMPLE));
+    ATT_TRY(att_attention_check_operands(infer, GRAD_Q, operand));
     const att_desc *in = infer->in;
     int64_t queries = operand[ATT_ATTENTION_Q].tokens, heads = operand[ATT_ATTENTION_Q].heads;
     if (!att_shape_equal(in[GRAD_DO].shape, att_shape_of(queries, heads * operand[ATT_ATTENTION_V].width)) ||
         !att_shape_equal(in[GRAD_LSE].shape, att_shape_of(heads, queries)))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: do %s and lse %s do not fit q %s with %lld heads", op,
-                        ATT_SHOWN(&in[GRAD_DO]), ATT_SHOWN(&in[GRAD_LSE]), ATT_SHOWN(&in[GRAD_Q]), (long long)heads);
-    ATT_TRY(att_attention_check_terms(infer, op, GRAD_Q, operand));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "do %s and lse %s do not fit q %s with %lld heads",
+                             ATT_SHOWN(&in[GRAD_DO]), ATT_SHOWN(&in[GRAD_LSE]), ATT_SHOWN(&in[GRAD_Q]),
+                             (long long)heads);
+    ATT_TRY(att_attention_check_terms(infer, GRAD_Q, operand));
     for (int i = GRAD_Q; i < infer->in_count && i < GRAD_IN_COUNT; i++)
         if (att_desc_present(&in[i]))
             att_rule_out(infer, in[i].dtype, ATT_SAMPLE, in[i].shape);

@@ -74,41 +74,41 @@ bool att_attention_divide(const att_desc in[ATT_ATTENTION_OPERANDS], const att_a
 
 static const char *const operand_names[] = {"q", "k", "v"};
 
-static att_status fail_division(const att_infer *infer, const char *op, const att_desc *in)
+static att_status fail_division(const att_infer *infer, const att_desc *in)
 {
     const att_attention_attrs *attrs = infer->attrs;
     char shapes[ATT_ATTENTION_OPERANDS][112] = {""};
     for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
         if (att_desc_present(&in[o]))
             snprintf(shapes[o], sizeof shapes[o], "%s%s %s", o ? ", " : "", operand_names[o], ATT_SHOWN(&in[o]));
-    return att_fail(infer->context, ATT_ERR_MISMATCH,
-                    "%s: rows of %s%s%s do not divide into %d heads of queries, %d of keys and %d of values", op,
-                    shapes[0], shapes[1], shapes[2], attrs->heads, attrs->key_heads, attrs->value_heads);
+    return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                         "rows of %s%s%s do not divide into %d heads of queries, %d of keys and %d of values",
+                         shapes[0], shapes[1], shapes[2], attrs->heads, attrs->key_heads, attrs->value_heads);
 }
 
-att_status att_attention_check_operands(const att_infer *infer, const char *op, int first,
+att_status att_attention_check_operands(const att_infer *infer, int first,
                                         att_attention_operand operand[ATT_ATTENTION_OPERANDS])
 {
     const att_attention_attrs *attrs = infer->attrs;
     const att_desc *in = infer->in + first;
     for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
         if (o == 0 || att_desc_present(&in[o]))
-            ATT_TRY(att_rule_require_rank(infer, op, first + o, operand_names[o], ATT_SAMPLE, 2));
+            ATT_TRY(att_rule_require_rank(infer, first + o, operand_names[o], ATT_SAMPLE, 2));
     if (!att_attention_divide(in, attrs, operand))
-        return fail_division(infer, op, in);
+        return fail_division(infer, in);
     if (operand[ATT_ATTENTION_K].tokens != operand[ATT_ATTENTION_V].tokens)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %lld keys, but %lld values", op,
-                        (long long)operand[ATT_ATTENTION_K].tokens, (long long)operand[ATT_ATTENTION_V].tokens);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%lld keys, but %lld values",
+                             (long long)operand[ATT_ATTENTION_K].tokens, (long long)operand[ATT_ATTENTION_V].tokens);
     if (!isfinite(attrs->scale))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: scale is %g, must be finite", op, attrs->scale);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "scale is %g, must be finite", attrs->scale);
     return ATT_OK;
 }
 
-att_status att_attention_check_count(const att_infer *infer, const char *op, int first)
+att_status att_attention_check_count(const att_infer *infer, int first)
 {
     int count = infer->in_count - first;
     bool fits = count == ATT_ATTENTION_OPERANDS || count == ATT_ATTENTION_MOST_INPUTS;
-    return fits ? ATT_OK : att_rule_count(infer, op, first + ATT_ATTENTION_INPUTS);
+    return fits ? ATT_OK : att_rule_count(infer, first + ATT_ATTENTION_INPUTS);
 }
 
 att_status att_attention_check_drop_rate(att_context *context, const att_attention_attrs *attrs)
@@ -126,43 +126,43 @@ bool att_attention_fits_shifts(const att_attention_attrs *attrs, att_shape relat
            (rows == shifts || (attrs->prefix > 0 && rows == shifts + ATT_ATTENTION_PREFIX_SHIFTS));
 }
 
-static att_status check_relative(const att_infer *infer, const char *op, int i)
+static att_status check_relative(const att_infer *infer, int i)
 {
     const att_attention_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_require_rank(infer, op, i, "relative", ATT_SHARED, 2));
+    ATT_TRY(att_rule_require_rank(infer, i, "relative", ATT_SHARED, 2));
     if (att_attention_fits_shifts(attrs, infer->in[i].shape))
         return ATT_OK;
-    return att_fail(infer->context, ATT_ERR_MISMATCH,
-                    "%s: relative %s does not fit %d heads and a %s of %lld x %lld, which has (2 x %lld - 1) x (2 x "
-                    "%lld - 1) shifts%s",
-                    op, ATT_SHOWN(&infer->in[i]), attrs->heads, attrs->window_h ? "window" : "grid",
-                    (long long)att_attention_height(attrs), (long long)att_attention_width(attrs),
-                    (long long)att_attention_height(attrs), (long long)att_attention_width(attrs),
-                    attrs->prefix > 0 ? ", and 3 numbers for prefix tokens" : "");
+    return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                         "relative %s does not fit %d heads and a %s of %lld x %lld, which has (2 x %lld - 1) x (2 x "
+                         "%lld - 1) shifts%s",
+                         ATT_SHOWN(&infer->in[i]), attrs->heads, attrs->window_h ? "window" : "grid",
+                         (long long)att_attention_height(attrs), (long long)att_attention_width(attrs),
+                         (long long)att_attention_height(attrs), (long long)att_attention_width(attrs),
+                         attrs->prefix > 0 ? ", and 3 numbers for prefix tokens" : "");
 }
 
-static att_status check_axes(const att_infer *infer, const char *op, int first, int64_t queries)
+static att_status check_axes(const att_infer *infer, int first, int64_t queries)
 {
     const att_attention_attrs *attrs = infer->attrs;
     int64_t heads = attrs->heads;
     if (attrs->window_h)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: rows and columns cannot be given with windows", op);
-    ATT_TRY(att_rule_require_shape(infer, op, first + ROWS, "rows", ATT_SAMPLE,
-                                   att_shape_of(queries, heads * attrs->grid_h)));
-    return att_rule_require_shape(infer, op, first + COLUMNS, "columns", ATT_SAMPLE,
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "rows and columns cannot be given with windows");
+    ATT_TRY(
+        att_rule_require_shape(infer, first + ROWS, "rows", ATT_SAMPLE, att_shape_of(queries, heads * attrs->grid_h)));
+    return att_rule_require_shape(infer, first + COLUMNS, "columns", ATT_SAMPLE,
                                   att_shape_of(queries, heads * attrs->grid_w));
 }
 
-static att_status check_keys(const att_infer *infer, const char *op, int first, int64_t keys)
+static att_status check_keys(const att_infer *infer, int first, int64_t keys)
 {
     if (infer->in_count <= first + KEYS)
         return ATT_OK;
     if (((const att_attention_attrs *)infer->attrs)->window_h)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: keys cannot be given with windows", op);
-    return att_rule_require_shape(infer, op, first + KEYS, "keys", ATT_SAMPLE, att_shape_of(keys));
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "keys cannot be given with windows");
+    return att_rule_require_shape(infer, first + KEYS, "keys", ATT_SAMPLE, att_shape_of(keys));
 }
 
-att_status att_attention_check_terms(const att_infer *infer, const char *op, int first,
+att_status att_attention_check_terms(const att_infer *infer, int first,
                                      const att_attention_operand operand[ATT_ATTENTION_OPERANDS])
 {
     const att_attention_attrs *attrs = infer->attrs;
@@ -171,14 +171,14 @@ att_status att_attention_check_terms(const att_infer *infer, const char *op, int
         return ATT_OK;
     bool relative = att_desc_present(&in[RELATIVE]), rows = att_desc_present(&in[ROWS]);
     if (rows != att_desc_present(&in[COLUMNS]))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: rows and columns must be given both or not at all", op);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "rows and columns must be given both or not at all");
     if ((relative || rows) && attrs->grid_w == 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: terms need a grid", op);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "terms need a grid");
     if (relative)
-        ATT_TRY(check_relative(infer, op, first + RELATIVE));
+        ATT_TRY(check_relative(infer, first + RELATIVE));
     if (rows)
-        ATT_TRY(check_axes(infer, op, first, operand[ATT_ATTENTION_Q].tokens));
-    return check_keys(infer, op, first, operand[ATT_ATTENTION_K].tokens);
+        ATT_TRY(check_axes(infer, first, operand[ATT_ATTENTION_Q].tokens));
+    return check_keys(infer, first, operand[ATT_ATTENTION_K].tokens);
 }
 
 void att_attention_cost(const att_desc *in, const att_attention_attrs *attrs, int of_keys, int of_values,

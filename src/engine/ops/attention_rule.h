@@ -6,13 +6,13 @@
 #include "engine/ops/attention.h"
 
 /* A node has no inputs for terms, or all three, of which some may be absent, or these and one for the terms of keys. */
-att_status att_attention_check_count(const att_infer *infer, const char *op, int first);
+att_status att_attention_check_count(const att_infer *infer, int first);
 att_status att_attention_check_drop_rate(att_context *context, const att_attention_attrs *attrs);
 /* Checks the inputs q, k and v, and divides them. */
-att_status att_attention_check_operands(const att_infer *infer, const char *op, int first,
+att_status att_attention_check_operands(const att_infer *infer, int first,
                                         att_attention_operand operand[ATT_ATTENTION_OPERANDS]);
 /* Checks the terms; operands and grid have been checked. */
-att_status att_attention_check_terms(const att_infer *infer, const char *op, int first,
+att_status att_attention_check_terms(const att_infer *infer, int first,
                                      const att_attention_operand operand[ATT_ATTENTION_OPERANDS]);
 
 /* The cost of `of_keys` products of N x M x d and `of_values` of N x M x e per head, and about 10 operations per score.

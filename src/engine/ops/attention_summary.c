@@ -16,17 +16,16 @@ att_value att_attention_summary(att_graph *graph, att_value stats, int prefix)
 
 static att_status summary_infer(att_infer *infer)
 {
-    static const char op[] = "attention_summary";
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "stats", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "stats", ATT_SAMPLE, 3));
     att_shape stats = infer->in[0].shape;
     int32_t prefix = ((const att_attention_summary_attrs *)infer->attrs)->prefix;
     if (stats.dims[2] != ATT_STAT_COUNT)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: stats %s must have rows of %d", op,
-                        ATT_SHOWN(&infer->in[0]), ATT_STAT_COUNT);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "stats %s must have rows of %d", ATT_SHOWN(&infer->in[0]),
+                             ATT_STAT_COUNT);
     if (prefix < 0 || prefix > stats.dims[1])
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d prefix tokens, but only %lld tokens", op, prefix,
-                        (long long)stats.dims[1]);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "%d prefix tokens, but only %lld tokens", prefix,
+                             (long long)stats.dims[1]);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(stats.dims[0], ATT_SUMMARY_COUNT));
     return ATT_OK;
 }

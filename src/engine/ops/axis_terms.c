@@ -27,53 +27,53 @@ void att_axis_terms(att_graph *graph, att_value q, att_value row_table, att_valu
 }
 
 /* first: the node's input q */
-static att_status check_q(const att_infer *infer, const char *op, int first)
+static att_status check_q(const att_infer *infer, int first)
 {
     const att_axis_terms_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_require_rank(infer, op, first, "q", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_rank(infer, first, "q", ATT_SAMPLE, 2));
     const int64_t *dims = infer->in[first].shape.dims;
     if (attrs->heads < 1 || attrs->width < 1 || dims[1] < (int64_t)attrs->heads * attrs->width)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: q %s does not hold %d heads of width %d", op,
-                        ATT_SHOWN(&infer->in[first]), attrs->heads, attrs->width);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "q %s does not hold %d heads of width %d",
+                             ATT_SHOWN(&infer->in[first]), attrs->heads, attrs->width);
     if (attrs->prefix < 0 || attrs->grid_h < 1 || attrs->grid_w < 1 ||
         attrs->prefix + (int64_t)attrs->grid_h * attrs->grid_w != dims[0])
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: %lld tokens without %d prefix tokens do not fill a grid of %d x %d", op,
-                        (long long)dims[0], attrs->prefix, attrs->grid_h, attrs->grid_w);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                             "%lld tokens without %d prefix tokens do not fill a grid of %d x %d", (long long)dims[0],
+                             attrs->prefix, attrs->grid_h, attrs->grid_w);
     if (!isfinite(attrs->scale))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: scale is %g, must be finite", op, attrs->scale);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "scale is %g, must be finite", attrs->scale);
     return ATT_OK;
 }
 
-static att_status check_table(const att_infer *infer, const char *op, int i, const char *name, int length)
+static att_status check_table(const att_infer *infer, int i, const char *name, int length)
 {
-    ATT_TRY(att_rule_require_rank(infer, op, i, name, ATT_SHARED, 2));
+    ATT_TRY(att_rule_require_rank(infer, i, name, ATT_SHARED, 2));
     if (infer->in[i].shape.dims[0] != 2 * (int64_t)length - 1)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s must have 2 x %d - 1 rows", op, name,
-                        ATT_SHOWN(&infer->in[i]), length);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%s %s must have 2 x %d - 1 rows", name, ATT_SHOWN(&infer->in[i]),
+                             length);
     return ATT_OK;
 }
 
 /* first: the node's input q */
-static att_status check_inputs(const att_infer *infer, const char *op, int first)
+static att_status check_inputs(const att_infer *infer, int first)
 {
     const att_axis_terms_attrs *attrs = infer->attrs;
-    ATT_TRY(check_q(infer, op, first));
-    ATT_TRY(check_table(infer, op, first + ROW_TABLE, "the table of rows", attrs->grid_h));
-    ATT_TRY(check_table(infer, op, first + COLUMN_TABLE, "the table of columns", attrs->grid_w));
+    ATT_TRY(check_q(infer, first));
+    ATT_TRY(check_table(infer, first + ROW_TABLE, "the table of rows", attrs->grid_h));
+    ATT_TRY(check_table(infer, first + COLUMN_TABLE, "the table of columns", attrs->grid_w));
     int64_t rows = infer->in[first + ROW_TABLE].shape.dims[1], columns = infer->in[first + COLUMN_TABLE].shape.dims[1];
     if ((rows == attrs->width && columns == attrs->width) || rows + columns == attrs->width)
         return ATT_OK;
-    return att_fail(infer->context, ATT_ERR_MISMATCH,
-                    "%s: tables of %lld and %lld columns, must both have the width of a head, %d, or divide it", op,
-                    (long long)rows, (long long)columns, attrs->width);
+    return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                         "tables of %lld and %lld columns, must both have the width of a head, %d, or divide it",
+                         (long long)rows, (long long)columns, attrs->width);
 }
 
 static att_status axis_terms_infer(att_infer *infer)
 {
     const att_axis_terms_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, "axis_terms", IN_COUNT));
-    ATT_TRY(check_inputs(infer, "axis_terms", 0));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(check_inputs(infer, 0));
     int64_t tokens = infer->in[Q].shape.dims[0], heads = attrs->heads;
     att_dtype dtype = infer->in[Q].dtype;
     att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(tokens, heads * attrs->grid_h));
@@ -147,16 +147,14 @@ const att_op att_op_axis_terms = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "axis_terms_grad";
     const att_axis_terms_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_require(infer, op, GRAD_ROWS, "drows", ATT_SAMPLE));
-    ATT_TRY(check_inputs(infer, op, GRAD_Q));
+    ATT_TRY(att_rule_count(infer, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require(infer, GRAD_ROWS, "drows", ATT_SAMPLE));
+    ATT_TRY(check_inputs(infer, GRAD_Q));
     int64_t tokens = infer->in[GRAD_Q].shape.dims[0], heads = attrs->heads;
-    ATT_TRY(
-        att_rule_require_shape(infer, op, GRAD_ROWS, "drows", ATT_SAMPLE, att_shape_of(tokens, heads * attrs->grid_h)));
+    ATT_TRY(att_rule_require_shape(infer, GRAD_ROWS, "drows", ATT_SAMPLE, att_shape_of(tokens, heads * attrs->grid_h)));
     if (att_desc_present(&infer->in[GRAD_COLUMNS])) /* absent: 0 */
-        ATT_TRY(att_rule_require_shape(infer, op, GRAD_COLUMNS, "dcolumns", ATT_SAMPLE,
+        ATT_TRY(att_rule_require_shape(infer, GRAD_COLUMNS, "dcolumns", ATT_SAMPLE,
                                        att_shape_of(tokens, heads * attrs->grid_w)));
     for (int i = GRAD_Q; i < GRAD_IN_COUNT; i++)
         att_rule_out(infer, infer->in[i].dtype, ATT_SAMPLE, infer->in[i].shape);

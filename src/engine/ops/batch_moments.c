@@ -5,27 +5,27 @@
 
 /* The operations that reduce moments over the batch, for batch norm. */
 
-static att_status check_rows(const att_infer *infer, const char *op)
+static att_status check_rows(const att_infer *infer)
 {
     const att_moments_attrs *attrs = infer->attrs;
     if (attrs->rows < 1)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: samples have %lld rows, must have at least 1", op,
-                        (long long)attrs->rows);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "samples have %lld rows, must have at least 1",
+                             (long long)attrs->rows);
     return ATT_OK;
 }
 
-static att_status require_pairs(const att_infer *infer, const char *op, const char *name, att_kind kind)
+static att_status require_pairs(const att_infer *infer, const char *name, att_kind kind)
 {
-    ATT_TRY(att_rule_require_rank(infer, op, 0, name, kind, 2));
-    return att_rule_require_shape(infer, op, 0, name, kind, att_shape_of(2, infer->in[0].shape.dims[1]));
+    ATT_TRY(att_rule_require_rank(infer, 0, name, kind, 2));
+    return att_rule_require_shape(infer, 0, name, kind, att_shape_of(2, infer->in[0].shape.dims[1]));
 }
 
 /* --- channel_moments ---------------------------------------------------------------------------------------------- */
 
 static att_status moments_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "channel_moments", 1));
-    ATT_TRY(att_rule_require_rows(infer, "channel_moments", 0, "x"));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rows(infer, 0, "x"));
     const att_desc *x = &infer->in[0];
     att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(2, att_rule_columns(x)));
     return ATT_OK;
@@ -69,9 +69,9 @@ const att_op att_op_channel_moments = {
 
 static att_status merge_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "merge_moments", 1));
-    ATT_TRY(require_pairs(infer, "merge_moments", "moments", ATT_SAMPLE));
-    ATT_TRY(check_rows(infer, "merge_moments"));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(require_pairs(infer, "moments", ATT_SAMPLE));
+    ATT_TRY(check_rows(infer));
     att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
     return ATT_OK;
 }
@@ -105,12 +105,11 @@ const att_op att_op_merge_moments = {
 
 static att_status running_infer(att_infer *infer)
 {
-    static const char op[] = "running_stats";
-    ATT_TRY(att_rule_count(infer, op, 3));
-    ATT_TRY(require_pairs(infer, op, "stats", ATT_BATCH));
-    ATT_TRY(att_rule_require_vector(infer, op, 1, "mean", 0));
-    ATT_TRY(att_rule_require_vector(infer, op, 2, "variance", 0));
-    ATT_TRY(check_rows(infer, op));
+    ATT_TRY(att_rule_count(infer, 3));
+    ATT_TRY(require_pairs(infer, "stats", ATT_BATCH));
+    ATT_TRY(att_rule_require_vector(infer, 1, "mean", 0));
+    ATT_TRY(att_rule_require_vector(infer, 2, "variance", 0));
+    ATT_TRY(check_rows(infer));
     att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[1].shape);
     att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[2].shape);
     return ATT_OK;
@@ -136,9 +135,9 @@ const att_op att_op_running_stats = {
 
 static att_status batch_mean_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "batch_mean", 1));
-    ATT_TRY(att_rule_require(infer, "batch_mean", 0, "sums", ATT_SAMPLE));
-    ATT_TRY(check_rows(infer, "batch_mean"));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "sums", ATT_SAMPLE));
+    ATT_TRY(check_rows(infer));
     att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
     return ATT_OK;
 }

@@ -23,27 +23,25 @@ att_value att_batch_norm(att_graph *graph, att_value x, att_value gamma, att_val
     return att_emit(graph, "batch_norm", &attrs, in, IN_COUNT, NULL);
 }
 
-static att_status check_attrs(const att_infer *infer, const char *op)
+static att_status check_attrs(const att_infer *infer)
 {
     const att_batch_norm_attrs *attrs = infer->attrs;
     if (!isfinite(attrs->eps) || attrs->eps <= 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", attrs->eps);
     if (!(attrs->momentum >= 0 && attrs->momentum <= 1))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: momentum is %g, must be within 0 and 1", op,
-                        attrs->momentum);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "momentum is %g, must be within 0 and 1", attrs->momentum);
     return ATT_OK;
 }
 
 static att_status batch_norm_infer(att_infer *infer)
 {
-    static const char op[] = "batch_norm";
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
-    ATT_TRY(att_rule_require_vector(infer, op, GAMMA, "gamma", X));
-    ATT_TRY(att_rule_require_vector(infer, op, BETA, "beta", X));
-    ATT_TRY(att_rule_require_vector(infer, op, MEAN, "mean", X));
-    ATT_TRY(att_rule_require_vector(infer, op, VARIANCE, "variance", X));
-    ATT_TRY(check_attrs(infer, op));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, X, "x"));
+    ATT_TRY(att_rule_require_vector(infer, GAMMA, "gamma", X));
+    ATT_TRY(att_rule_require_vector(infer, BETA, "beta", X));
+    ATT_TRY(att_rule_require_vector(infer, MEAN, "mean", X));
+    ATT_TRY(att_rule_require_vector(infer, VARIANCE, "variance", X));
+    ATT_TRY(check_attrs(infer));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
 }
@@ -138,14 +136,13 @@ const att_op att_op_batch_norm = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "batch_norm_grad";
-    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
-    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
-    ATT_TRY(att_rule_require_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
-    ATT_TRY(att_rule_require_vector(infer, op, GRAD_MEAN, "mean", GRAD_X));
-    ATT_TRY(att_rule_require_vector(infer, op, GRAD_VARIANCE, "variance", GRAD_X));
-    ATT_TRY(check_attrs(infer, op));
+    ATT_TRY(att_rule_count(infer, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_vector(infer, GRAD_GAMMA, "gamma", GRAD_X));
+    ATT_TRY(att_rule_require_vector(infer, GRAD_MEAN, "mean", GRAD_X));
+    ATT_TRY(att_rule_require_vector(infer, GRAD_VARIANCE, "variance", GRAD_X));
+    ATT_TRY(check_attrs(infer));
     const att_desc *x = &infer->in[GRAD_X];
     att_shape vector = att_shape_of(att_rule_columns(x));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);

@@ -22,23 +22,22 @@ att_value att_binary_cross_entropy(att_graph *graph, att_value logits, att_value
 }
 
 /* Checks the attributes, and the target, which is the input after the logits. */
-static att_status require_target(const att_infer *infer, const char *op, int logits)
+static att_status require_target(const att_infer *infer, int logits)
 {
     const att_binary_cross_entropy_attrs *attrs = infer->attrs;
     if (!(attrs->positive_weight >= 0 && isfinite(attrs->positive_weight)))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: positive_weight is %g, must be finite and not negative",
-                        op, attrs->positive_weight);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "positive_weight is %g, must be finite and not negative",
+                             attrs->positive_weight);
     if (attrs->binary && isnan(attrs->threshold))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: threshold is not a number", op);
-    return att_rule_require_target(infer, op, logits, attrs->smoothing);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "threshold is not a number");
+    return att_rule_require_target(infer, logits, attrs->smoothing);
 }
 
 static att_status loss_infer(att_infer *infer)
 {
-    static const char op[] = "binary_cross_entropy";
-    ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "logits", ATT_SAMPLE, 1));
-    ATT_TRY(require_target(infer, op, 0));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rank(infer, 0, "logits", ATT_SAMPLE, 1));
+    ATT_TRY(require_target(infer, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, (att_shape){.rank = 0});
     return ATT_OK;
 }
@@ -109,11 +108,10 @@ const att_op att_op_binary_cross_entropy = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "binary_cross_entropy_grad";
-    ATT_TRY(att_rule_count(infer, op, 3));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dloss", ATT_SAMPLE, 0));
-    ATT_TRY(att_rule_require_rank(infer, op, 1, "logits", ATT_SAMPLE, 1));
-    ATT_TRY(require_target(infer, op, 1));
+    ATT_TRY(att_rule_count(infer, 3));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dloss", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require_rank(infer, 1, "logits", ATT_SAMPLE, 1));
+    ATT_TRY(require_target(infer, 1));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
 }

@@ -5,8 +5,8 @@
 /* The output has the input's type until the plan sets another one. */
 static att_status cast_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "cast", 1));
-    ATT_TRY(att_rule_require(infer, "cast", 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }

@@ -13,22 +13,21 @@ att_value att_channel_conv(att_graph *graph, att_value x, att_value weight)
     return att_emit(graph, "channel_conv", NULL, in, 2, NULL);
 }
 
-static att_status check_weight(const att_infer *infer, const char *op, att_shape weight)
+static att_status check_weight(const att_infer *infer, att_shape weight)
 {
     int64_t width = weight.rank > 0 ? weight.dims[weight.rank - 1] : 0;
     if (width % 2 == 0 || att_shape_count(weight) != width)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: weight %s must be [1, 1, k], k odd", op,
-                        att_shape_format(weight, (char[96]){0}, 96));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "weight %s must be [1, 1, k], k odd",
+                             att_shape_format(weight, (char[96]){0}, 96));
     return ATT_OK;
 }
 
 static att_status conv_infer(att_infer *infer)
 {
-    static const char op[] = "channel_conv";
-    ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 1));
-    ATT_TRY(att_rule_require(infer, op, WEIGHT, "weight", ATT_SHARED));
-    ATT_TRY(check_weight(infer, op, infer->in[WEIGHT].shape));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_require(infer, WEIGHT, "weight", ATT_SHARED));
+    ATT_TRY(check_weight(infer, infer->in[WEIGHT].shape));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
 }
@@ -80,12 +79,11 @@ const att_op att_op_channel_conv = {
 /* Of the weight, only the shape is used. */
 static att_status weight_infer(att_infer *infer)
 {
-    static const char op[] = "channel_conv_weight_grad";
-    ATT_TRY(att_rule_count(infer, op, 3));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
-    ATT_TRY(att_rule_require_like(infer, op, 1, "x", ATT_SAMPLE, 0));
-    ATT_TRY(att_rule_require(infer, op, 2, "weight", ATT_SHARED));
-    ATT_TRY(check_weight(infer, op, infer->in[2].shape));
+    ATT_TRY(att_rule_count(infer, 3));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_require_like(infer, 1, "x", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_require(infer, 2, "weight", ATT_SHARED));
+    ATT_TRY(check_weight(infer, infer->in[2].shape));
     att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, infer->in[2].shape);
     return ATT_OK;
 }

@@ -13,19 +13,19 @@
  * The smallest ratio of the variance to (sum_c |w_c| deviation_c)^2 observed in training is 5e-3.
  */
 
-static att_status require_gram(const att_infer *infer, const char *op, int i, att_kind kind)
+static att_status require_gram(const att_infer *infer, int i, att_kind kind)
 {
-    ATT_TRY(att_rule_require_rank(infer, op, i, "gram", kind, 2));
+    ATT_TRY(att_rule_require_rank(infer, i, "gram", kind, 2));
     int64_t columns = infer->in[i].shape.dims[1];
-    return att_rule_require_shape(infer, op, i, "gram", kind, att_shape_of(columns + 1, columns));
+    return att_rule_require_shape(infer, i, "gram", kind, att_shape_of(columns + 1, columns));
 }
 
 /* --- channel_gram ------------------------------------------------------------------------------------------------- */
 
 static att_status gram_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "channel_gram", 1));
-    ATT_TRY(att_rule_require_rows(infer, "channel_gram", 0, "x"));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rows(infer, 0, "x"));
     const att_desc *x = &infer->in[0];
     int64_t columns = att_rule_columns(x);
     att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(columns + 1, columns));
@@ -78,11 +78,11 @@ const att_op att_op_channel_gram = {
 static att_status merge_infer(att_infer *infer)
 {
     const att_moments_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, "merge_gram", 1));
-    ATT_TRY(require_gram(infer, "merge_gram", 0, ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(require_gram(infer, 0, ATT_SAMPLE));
     if (attrs->rows < 1)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "merge_gram: samples have %lld rows, must have at least 1",
-                        (long long)attrs->rows);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "samples have %lld rows, must have at least 1",
+                             (long long)attrs->rows);
     att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
     return ATT_OK;
 }
@@ -124,21 +124,20 @@ enum { GRAM, WEIGHT, GAMMA, BETA, NORM_IN_COUNT };
 enum { DMATRIX, GRAD_GRAM, GRAD_WEIGHT, GRAD_GAMMA, GRAD_STATS, GRAD_IN_COUNT };
 
 /* Checks the weight of a 1 x 1 convolution, and a vector of its output channels. */
-static att_status require_weight(const att_infer *infer, const char *op, int gram, int weight, int gamma)
+static att_status require_weight(const att_infer *infer, int gram, int weight, int gamma)
 {
-    ATT_TRY(att_rule_require_rank(infer, op, weight, "weight", ATT_SHARED, 4));
+    ATT_TRY(att_rule_require_rank(infer, weight, "weight", ATT_SHARED, 4));
     int64_t outputs = infer->in[weight].shape.dims[0], inputs = infer->in[gram].shape.dims[1];
-    ATT_TRY(att_rule_require_shape(infer, op, weight, "weight", ATT_SHARED, att_shape_of(outputs, inputs, 1, 1)));
-    return att_rule_require_shape(infer, op, gamma, "gamma", ATT_SHARED, att_shape_of(outputs));
+    ATT_TRY(att_rule_require_shape(infer, weight, "weight", ATT_SHARED, att_shape_of(outputs, inputs, 1, 1)));
+    return att_rule_require_shape(infer, gamma, "gamma", ATT_SHARED, att_shape_of(outputs));
 }
 
 static att_status norm_infer(att_infer *infer)
 {
-    static const char op[] = "gram_norm";
-    ATT_TRY(att_rule_count(infer, op, NORM_IN_COUNT));
-    ATT_TRY(require_gram(infer, op, GRAM, ATT_BATCH));
-    ATT_TRY(require_weight(infer, op, GRAM, WEIGHT, GAMMA));
-    ATT_TRY(att_rule_require_like(infer, op, BETA, "beta", ATT_SHARED, GAMMA));
+    ATT_TRY(att_rule_count(infer, NORM_IN_COUNT));
+    ATT_TRY(require_gram(infer, GRAM, ATT_BATCH));
+    ATT_TRY(require_weight(infer, GRAM, WEIGHT, GAMMA));
+    ATT_TRY(att_rule_require_like(infer, BETA, "beta", ATT_SHARED, GAMMA));
     int64_t outputs = infer->in[WEIGHT].shape.dims[0];
     att_rule_out(infer, infer->in[GRAM].dtype, ATT_BATCH, att_shape_of(infer->in[GRAM].shape.dims[0], outputs));
     att_rule_out(infer, infer->in[GRAM].dtype, ATT_BATCH, att_shape_of(2, outputs));
@@ -201,14 +200,13 @@ const att_op att_op_gram_norm = {
 
 static att_status norm_grad_infer(att_infer *infer)
 {
-    static const char op[] = "gram_norm_grad";
-    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_require(infer, op, DMATRIX, "dmatrix", ATT_BATCH));
-    ATT_TRY(require_gram(infer, op, GRAD_GRAM, ATT_BATCH));
-    ATT_TRY(require_weight(infer, op, GRAD_GRAM, GRAD_WEIGHT, GRAD_GAMMA));
+    ATT_TRY(att_rule_count(infer, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require(infer, DMATRIX, "dmatrix", ATT_BATCH));
+    ATT_TRY(require_gram(infer, GRAD_GRAM, ATT_BATCH));
+    ATT_TRY(require_weight(infer, GRAD_GRAM, GRAD_WEIGHT, GRAD_GAMMA));
     int64_t outputs = infer->in[GRAD_WEIGHT].shape.dims[0], rows = infer->in[GRAD_GRAM].shape.dims[0];
-    ATT_TRY(att_rule_require_shape(infer, op, DMATRIX, "dmatrix", ATT_BATCH, att_shape_of(rows, outputs)));
-    ATT_TRY(att_rule_require_shape(infer, op, GRAD_STATS, "stats", ATT_BATCH, att_shape_of(2, outputs)));
+    ATT_TRY(att_rule_require_shape(infer, DMATRIX, "dmatrix", ATT_BATCH, att_shape_of(rows, outputs)));
+    ATT_TRY(att_rule_require_shape(infer, GRAD_STATS, "stats", ATT_BATCH, att_shape_of(2, outputs)));
     for (int i = GRAD_GRAM; i <= GRAD_GAMMA; i++)
         att_rule_out(infer, infer->in[i].dtype, ATT_BATCH, infer->in[i].shape);
     att_rule_out(infer, infer->in[GRAD_GAMMA].dtype, ATT_BATCH, infer->in[GRAD_GAMMA].shape);

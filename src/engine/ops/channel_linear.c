@@ -14,10 +14,9 @@ att_value att_channel_linear(att_graph *graph, att_value x, att_value weight)
 
 static att_status linear_infer(att_infer *infer)
 {
-    static const char op[] = "channel_linear";
-    ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 2));
-    ATT_TRY(att_rule_require_like(infer, op, WEIGHT, "weight", ATT_SHARED, X));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_like(infer, WEIGHT, "weight", ATT_SHARED, X));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, att_shape_of(infer->in[X].shape.dims[0]));
     return ATT_OK;
 }
@@ -58,17 +57,17 @@ const att_op att_op_channel_linear = {
     ATT_CASES(linear_cases),
 };
 
-static att_status require_gradient(const att_infer *infer, const char *op, const char *name, att_kind kind)
+static att_status require_gradient(const att_infer *infer, const char *name, att_kind kind)
 {
-    ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 1, name, kind, 2));
-    return att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, att_shape_of(infer->in[1].shape.dims[0]));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_require_rank(infer, 1, name, kind, 2));
+    return att_rule_require_shape(infer, 0, "dy", ATT_SAMPLE, att_shape_of(infer->in[1].shape.dims[0]));
 }
 
 static att_status grad_infer(att_infer *infer)
 {
-    ATT_TRY(require_gradient(infer, "channel_linear_grad", "weight", ATT_SHARED));
+    ATT_TRY(require_gradient(infer, "weight", ATT_SHARED));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
 }
@@ -87,7 +86,7 @@ const att_op att_op_channel_linear_grad = {
 
 static att_status weight_infer(att_infer *infer)
 {
-    ATT_TRY(require_gradient(infer, "channel_linear_weight_grad", "x", ATT_SAMPLE));
+    ATT_TRY(require_gradient(infer, "x", ATT_SAMPLE));
     att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, infer->in[1].shape);
     return ATT_OK;
 }

@@ -18,8 +18,8 @@ static att_shape pool_shape(const att_desc *x)
 
 static att_status pool_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "channel_pool", 1));
-    ATT_TRY(att_rule_require_rows(infer, "channel_pool", 0, "x"));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rows(infer, 0, "x"));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, pool_shape(&infer->in[0]));
     return ATT_OK;
 }
@@ -59,12 +59,11 @@ const att_op att_op_channel_pool = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "channel_pool_grad";
-    ATT_TRY(att_rule_count(infer, op, 3));
-    ATT_TRY(att_rule_require(infer, op, 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_require_rows(infer, op, 1, "x"));
-    ATT_TRY(att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, pool_shape(&infer->in[1])));
-    ATT_TRY(att_rule_require_shape(infer, op, 2, "y", ATT_SAMPLE, pool_shape(&infer->in[1])));
+    ATT_TRY(att_rule_count(infer, 3));
+    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_rows(infer, 1, "x"));
+    ATT_TRY(att_rule_require_shape(infer, 0, "dy", ATT_SAMPLE, pool_shape(&infer->in[1])));
+    ATT_TRY(att_rule_require_shape(infer, 2, "y", ATT_SAMPLE, pool_shape(&infer->in[1])));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
 }

@@ -17,10 +17,10 @@ att_value att_combine(att_graph *graph, double a, att_value x, double b, att_val
 
 static att_status combine_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "combine", IN_COUNT));
-    ATT_TRY(att_rule_require(infer, "combine", X, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require(infer, X, "x", ATT_SAMPLE));
     if (att_desc_present(&infer->in[Z]))
-        ATT_TRY(att_rule_require_like(infer, "combine", Z, "z", ATT_SAMPLE, X));
+        ATT_TRY(att_rule_require_like(infer, Z, "z", ATT_SAMPLE, X));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
 }

@@ -15,9 +15,9 @@ att_value att_concat(att_graph *graph, att_value a, att_value b)
 
 static att_status concat_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "concat", 2));
-    ATT_TRY(att_rule_require(infer, "concat", A, "a", ATT_SAMPLE));
-    ATT_TRY(att_rule_require(infer, "concat", B, "b", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require(infer, A, "a", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, B, "b", ATT_SAMPLE));
     const att_desc *a = &infer->in[A], *b = &infer->in[B];
     att_shape shape = a->shape;
     bool fits = a->shape.rank > 0 && b->shape.rank == a->shape.rank;
@@ -26,8 +26,8 @@ static att_status concat_infer(att_infer *infer)
     if (fits)
         shape.dims[shape.rank - 1] += att_rule_columns(b);
     if (!fits || att_rule_columns(a) > INT32_MAX || att_shape_count(shape) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "concat: a %s and b %s must differ in the last axis only",
-                        ATT_SHOWN(a), ATT_SHOWN(b));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "a %s and b %s must differ in the last axis only", ATT_SHOWN(a),
+                             ATT_SHOWN(b));
     att_rule_out(infer, a->dtype, ATT_SAMPLE, shape);
     return ATT_OK;
 }
@@ -61,12 +61,12 @@ const att_op att_op_concat = {
 static att_status grad_infer(att_infer *infer)
 {
     int64_t width = ((const att_concat_attrs *)infer->attrs)->first;
-    ATT_TRY(att_rule_count(infer, "concat_grad", 1));
-    ATT_TRY(att_rule_require(infer, "concat_grad", 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
     att_shape shape = infer->in[0].shape;
     if (shape.rank < 1 || width < 1 || width >= att_rule_columns(&infer->in[0]))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "concat_grad: dy %s does not begin with %lld columns of a",
-                        ATT_SHOWN(&infer->in[0]), (long long)width);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s does not begin with %lld columns of a",
+                             ATT_SHOWN(&infer->in[0]), (long long)width);
     int64_t columns = att_rule_columns(&infer->in[0]);
     shape.dims[shape.rank - 1] = width;
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);

@@ -18,17 +18,16 @@ att_value att_context_broadcast(att_graph *graph, att_value x, double keep, doub
 
 static att_status broadcast_infer(att_infer *infer)
 {
-    static const char op[] = "context_broadcast";
     const att_broadcast_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 2));
     if (att_desc_present(&infer->in[SCALE]))
-        ATT_TRY(att_rule_require_vector(infer, op, SCALE, "scale", X));
+        ATT_TRY(att_rule_require_vector(infer, SCALE, "scale", X));
     if (att_desc_present(&infer->in[RESIDUAL]))
-        ATT_TRY(att_rule_require_like(infer, op, RESIDUAL, "residual", ATT_SAMPLE, X));
+        ATT_TRY(att_rule_require_like(infer, RESIDUAL, "residual", ATT_SAMPLE, X));
     if (!isfinite(attrs->keep) || !isfinite(attrs->share))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: keep is %g and share is %g, must be finite", op,
-                        attrs->keep, attrs->share);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "keep is %g and share is %g, must be finite", attrs->keep,
+                             attrs->share);
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
 }
@@ -98,10 +97,9 @@ const att_op att_op_context_broadcast = {
 
 static att_status scale_grad_infer(att_infer *infer)
 {
-    static const char op[] = "context_broadcast_scale_grad";
-    ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 2));
-    ATT_TRY(att_rule_require_like(infer, op, 1, "x", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_like(infer, 1, "x", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, att_shape_of(infer->in[1].shape.dims[1]));
     return ATT_OK;
 }

@@ -30,8 +30,8 @@ static att_status check_channels(const att_infer *infer)
     const att_desc *x = &infer->in[X], *weight = &infer->in[WEIGHT];
     int64_t outputs = weight->shape.dims[0], seen = weight->shape.dims[1];
     if (x->shape.dims[2] % attrs->groups || x->shape.dims[2] / attrs->groups != seen || outputs % attrs->groups)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "conv2d: weight %s does not fit x %s in %d groups",
-                        ATT_SHOWN(weight), ATT_SHOWN(x), attrs->groups);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "weight %s does not fit x %s in %d groups", ATT_SHOWN(weight),
+                             ATT_SHOWN(x), attrs->groups);
     return ATT_OK;
 }
 
@@ -45,10 +45,10 @@ static att_status require_vectors(const att_infer *infer, int64_t channels)
         bool expected = i == BIAS ? att_desc_present(&infer->in[BIAS]) : normed;
         if (i == RESIDUAL || !expected)
             continue;
-        ATT_TRY(att_rule_require(infer, "conv2d", i, names[i], ATT_SHARED));
+        ATT_TRY(att_rule_require(infer, i, names[i], ATT_SHARED));
         if (att_shape_count(infer->in[i].shape) != channels)
-            return att_fail(infer->context, ATT_ERR_MISMATCH, "conv2d: %s %s must have %lld elements for weight %s",
-                            names[i], ATT_SHOWN(&infer->in[i]), (long long)channels, ATT_SHOWN(&infer->in[WEIGHT]));
+            return att_rule_fail(infer, ATT_ERR_MISMATCH, "%s %s must have %lld elements for weight %s", names[i],
+                                 ATT_SHOWN(&infer->in[i]), (long long)channels, ATT_SHOWN(&infer->in[WEIGHT]));
     }
     return ATT_OK;
 }
@@ -57,26 +57,26 @@ static att_status require_residual(const att_infer *infer)
 {
     if (!att_desc_present(&infer->in[RESIDUAL]))
         return ATT_OK;
-    ATT_TRY(att_rule_require(infer, "conv2d", RESIDUAL, "residual", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, RESIDUAL, "residual", ATT_SAMPLE));
     if (!att_shape_equal(infer->in[RESIDUAL].shape, infer->out[0].shape))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "conv2d: residual %s must have the result's shape %s",
-                        ATT_SHOWN(&infer->in[RESIDUAL]), ATT_SHOWN(&infer->out[0]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "residual %s must have the result's shape %s",
+                             ATT_SHOWN(&infer->in[RESIDUAL]), ATT_SHOWN(&infer->out[0]));
     return ATT_OK;
 }
 
 static att_status conv2d_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "conv2d", IN_COUNT));
-    ATT_TRY(att_rule_require_rank(infer, "conv2d", X, "x", ATT_SAMPLE, 3));
-    ATT_TRY(att_rule_require_rank(infer, "conv2d", WEIGHT, "weight", ATT_SHARED, 4));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, WEIGHT, "weight", ATT_SHARED, 4));
     const int64_t *x = infer->in[X].shape.dims, *weight = infer->in[WEIGHT].shape.dims;
     int64_t to[2];
-    ATT_TRY(att_conv_size(infer, "conv2d", x, weight + 2, to));
+    ATT_TRY(att_conv_size(infer, x, weight + 2, to));
     ATT_TRY(check_channels(infer));
     att_shape shape = att_shape_of(to[0], to[1], weight[0]);
     if (att_shape_count(shape) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "conv2d: the result of x %s and weight %s is too large",
-                        ATT_SHOWN(&infer->in[X]), ATT_SHOWN(&infer->in[WEIGHT]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of x %s and weight %s is too large",
+                             ATT_SHOWN(&infer->in[X]), ATT_SHOWN(&infer->in[WEIGHT]));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, shape);
     ATT_TRY(require_vectors(infer, weight[0]));
     return require_residual(infer);

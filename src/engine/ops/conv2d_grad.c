@@ -9,39 +9,37 @@ enum { X = 1, WEIGHT_IN_COUNT };
 
 /* Checks that dy has the shape of the output of a convolution over a map of `size` with `kernel` and `outputs`
  * channels. */
-static att_status check_dy(const att_infer *infer, const char *op, const int64_t size[2], const int64_t kernel[2],
-                           int64_t outputs)
+static att_status check_dy(const att_infer *infer, const int64_t size[2], const int64_t kernel[2], int64_t outputs)
 {
     const int64_t *dy = infer->in[DY].shape.dims;
     int64_t to[2];
-    ATT_TRY(att_conv_size(infer, op, size, kernel, to));
+    ATT_TRY(att_conv_size(infer, size, kernel, to));
     if (dy[0] != to[0] || dy[1] != to[1] || dy[2] != outputs)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s must be [%lld, %lld, %lld]", op,
-                        ATT_SHOWN(&infer->in[DY]), (long long)to[0], (long long)to[1], (long long)outputs);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s must be [%lld, %lld, %lld]", ATT_SHOWN(&infer->in[DY]),
+                             (long long)to[0], (long long)to[1], (long long)outputs);
     return ATT_OK;
 }
 
 static att_status data_grad_infer(att_infer *infer)
 {
-    static const char op[] = "conv2d_data_grad";
     const att_conv_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, DATA_IN_COUNT));
-    ATT_TRY(att_rule_require_rank(infer, op, DY, "dy", ATT_SAMPLE, 3));
-    ATT_TRY(att_rule_require_rank(infer, op, WEIGHT, "weight", ATT_SHARED, 4));
+    ATT_TRY(att_rule_count(infer, DATA_IN_COUNT));
+    ATT_TRY(att_rule_require_rank(infer, DY, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, WEIGHT, "weight", ATT_SHARED, 4));
     const int64_t *weight = infer->in[WEIGHT].shape.dims, size[2] = {attrs->height, attrs->width};
-    ATT_TRY(check_dy(infer, op, size, weight + 2, weight[0]));
+    ATT_TRY(check_dy(infer, size, weight + 2, weight[0]));
     int64_t channels = weight[1] <= INT32_MAX ? weight[1] * attrs->groups : -1;
     att_shape shape = att_shape_of(size[0], size[1], channels);
     if (weight[0] % attrs->groups || att_shape_count(shape) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: weight %s does not fit %d groups", op,
-                        ATT_SHOWN(&infer->in[WEIGHT]), attrs->groups);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "weight %s does not fit %d groups", ATT_SHOWN(&infer->in[WEIGHT]),
+                             attrs->groups);
     att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, shape);
     if (att_desc_present(&infer->in[RESIDUAL]))
-        ATT_TRY(att_rule_require_shape(infer, op, RESIDUAL, "residual", ATT_SAMPLE, shape));
+        ATT_TRY(att_rule_require_shape(infer, RESIDUAL, "residual", ATT_SAMPLE, shape));
     if (att_desc_present(&infer->in[RELU_OUTPUT]))
-        ATT_TRY(att_rule_require_shape(infer, op, RELU_OUTPUT, "relu_output", ATT_SAMPLE, shape));
+        ATT_TRY(att_rule_require_shape(infer, RELU_OUTPUT, "relu_output", ATT_SAMPLE, shape));
     return att_desc_present(&infer->in[POOLED])
-               ? att_rule_require_shape(infer, op, POOLED, "pooled", ATT_SAMPLE, att_shape_of(channels))
+               ? att_rule_require_shape(infer, POOLED, "pooled", ATT_SAMPLE, att_shape_of(channels))
                : ATT_OK;
 }
 
@@ -174,18 +172,17 @@ const att_op att_op_conv2d_data_grad = {
 
 static att_status weight_grad_infer(att_infer *infer)
 {
-    static const char op[] = "conv2d_weight_grad";
     const att_conv_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, WEIGHT_IN_COUNT));
-    ATT_TRY(att_rule_require_rank(infer, op, DY, "dy", ATT_SAMPLE, 3));
-    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_count(infer, WEIGHT_IN_COUNT));
+    ATT_TRY(att_rule_require_rank(infer, DY, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 3));
     const int64_t *x = infer->in[X].shape.dims, kernel[2] = {attrs->kernel_h, attrs->kernel_w};
     int64_t outputs = infer->in[DY].shape.dims[2];
-    ATT_TRY(check_dy(infer, op, x, kernel, outputs));
+    ATT_TRY(check_dy(infer, x, kernel, outputs));
     att_shape shape = att_shape_of(outputs, x[2] / attrs->groups, kernel[0], kernel[1]);
     if (outputs % attrs->groups || x[2] % attrs->groups || att_shape_count(shape) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s and x %s do not fit %d groups", op,
-                        ATT_SHOWN(&infer->in[DY]), ATT_SHOWN(&infer->in[X]), attrs->groups);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s and x %s do not fit %d groups", ATT_SHOWN(&infer->in[DY]),
+                             ATT_SHOWN(&infer->in[X]), attrs->groups);
     att_rule_out(infer, infer->in[DY].dtype, ATT_SUMMED, shape);
     return ATT_OK;
 }

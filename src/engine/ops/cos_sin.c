@@ -11,13 +11,12 @@ att_value att_cos_sin(att_graph *graph, att_value x)
 
 static att_status cos_sin_infer(att_infer *infer)
 {
-    static const char op[] = "cos_sin";
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rows(infer, op, 0, "x"));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rows(infer, 0, "x"));
     att_shape shape = infer->in[0].shape;
     shape.dims[shape.rank - 1] *= 2;
     if (att_shape_count(shape) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: x %s is too large", op, ATT_SHOWN(&infer->in[0]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s is too large", ATT_SHOWN(&infer->in[0]));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
     return ATT_OK;
 }
@@ -53,14 +52,12 @@ const att_op att_op_cos_sin = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "cos_sin_grad";
-    ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_require_rows(infer, op, 0, "dy"));
-    ATT_TRY(att_rule_require_like(infer, op, 1, "y", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rows(infer, 0, "dy"));
+    ATT_TRY(att_rule_require_like(infer, 1, "y", ATT_SAMPLE, 0));
     att_shape shape = infer->in[0].shape;
     if (shape.dims[shape.rank - 1] % 2)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: the last axis of dy %s must be even", op,
-                        ATT_SHOWN(&infer->in[0]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "the last axis of dy %s must be even", ATT_SHOWN(&infer->in[0]));
     shape.dims[shape.rank - 1] /= 2;
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
     return ATT_OK;

@@ -18,32 +18,31 @@ att_value att_cosine_heads(att_graph *graph, att_value x, att_value logits, cons
     return att_emit(graph, "cosine_heads", &attrs, in, IN_COUNT, NULL);
 }
 
-static att_status check(const att_infer *infer, const char *op)
+static att_status check(const att_infer *infer)
 {
     const att_cosine_heads_attrs *attrs = infer->attrs;
     const att_desc *x = &infer->in[X], *logits = &infer->in[LOGITS];
-    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 2));
     if (!isfinite(attrs->eps) || attrs->eps <= 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", attrs->eps);
     int64_t count = att_cosine_heads_count(attrs), columns = x->shape.dims[1];
     if (attrs->heads < 0 || attrs->key_heads < 0 || attrs->width < 1 || count < 1 || count > columns / attrs->width)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: %d heads of queries and %d of keys, of %lld channels, do not fit into the rows of x %s",
-                        op, (int)attrs->heads, (int)attrs->key_heads, (long long)attrs->width, ATT_SHOWN(x));
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT,
+                             "%d heads of queries and %d of keys, of %lld channels, do not fit into the rows of x %s",
+                             (int)attrs->heads, (int)attrs->key_heads, (long long)attrs->width, ATT_SHOWN(x));
     if (!att_desc_present(logits))
         return ATT_OK;
-    ATT_TRY(att_rule_require(infer, op, LOGITS, "logits", ATT_SHARED));
+    ATT_TRY(att_rule_require(infer, LOGITS, "logits", ATT_SHARED));
     if (att_shape_count(logits->shape) != attrs->heads)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: logits %s must have an element for each of %d heads", op,
-                        ATT_SHOWN(logits), (int)attrs->heads);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "logits %s must have an element for each of %d heads",
+                             ATT_SHOWN(logits), (int)attrs->heads);
     return ATT_OK;
 }
 
 static att_status cosine_heads_infer(att_infer *infer)
 {
-    static const char op[] = "cosine_heads";
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(check(infer, op));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(check(infer));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
 }
@@ -111,10 +110,9 @@ const att_op att_op_cosine_heads = {
 /* Without logits there is no gradient of them. */
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "cosine_heads_grad";
-    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(check(infer, op));
-    ATT_TRY(att_rule_require_like(infer, op, GRAD_DY, "dy", ATT_SAMPLE, GRAD_X));
+    ATT_TRY(att_rule_count(infer, GRAD_IN_COUNT));
+    ATT_TRY(check(infer));
+    ATT_TRY(att_rule_require_like(infer, GRAD_DY, "dy", ATT_SAMPLE, GRAD_X));
     const att_desc *x = &infer->in[GRAD_X], *logits = &infer->in[GRAD_LOGITS];
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     if (att_desc_present(logits))

@@ -21,27 +21,26 @@ att_value att_token_cross_entropy(att_graph *graph, att_value logits, att_value 
 }
 
 /* The logits are input `logits`; the target is the next input. */
-static att_status require_operands(const att_infer *infer, const char *op, int logits)
+static att_status require_operands(const att_infer *infer, int logits)
 {
     const att_cross_entropy_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_require_rank(infer, op, logits, "logits", ATT_SAMPLE, attrs->rows ? 2 : 1));
+    ATT_TRY(att_rule_require_rank(infer, logits, "logits", ATT_SAMPLE, attrs->rows ? 2 : 1));
     if (!attrs->rows)
-        return att_rule_require_target(infer, op, logits, attrs->smoothing);
+        return att_rule_require_target(infer, logits, attrs->smoothing);
     const att_desc *target = &infer->in[logits + 1];
     if (!att_desc_present(target) || target->dtype != ATT_I32 || target->kind != ATT_SAMPLE ||
         target->shape.rank != 1 || target->shape.dims[0] != infer->in[logits].shape.dims[0])
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: target %s of type %s must be one number of type %s for each of the %lld tokens", op,
-                        ATT_SHOWN(target), att_dtype_name(target->dtype), att_dtype_name(ATT_I32),
-                        (long long)infer->in[logits].shape.dims[0]);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                             "target %s of type %s must be one number of type %s for each of the %lld tokens",
+                             ATT_SHOWN(target), att_dtype_name(target->dtype), att_dtype_name(ATT_I32),
+                             (long long)infer->in[logits].shape.dims[0]);
     return ATT_OK;
 }
 
 static att_status loss_infer(att_infer *infer)
 {
-    static const char op[] = "cross_entropy";
-    ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(require_operands(infer, op, 0));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(require_operands(infer, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, (att_shape){.rank = 0});
     return ATT_OK;
 }
@@ -93,10 +92,9 @@ const att_op att_op_cross_entropy = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "cross_entropy_grad";
-    ATT_TRY(att_rule_count(infer, op, 3));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dloss", ATT_SAMPLE, 0));
-    ATT_TRY(require_operands(infer, op, 1));
+    ATT_TRY(att_rule_count(infer, 3));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dloss", ATT_SAMPLE, 0));
+    ATT_TRY(require_operands(infer, 1));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
 }

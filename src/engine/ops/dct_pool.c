@@ -33,31 +33,31 @@ att_value att_dct_pool(att_graph *graph, att_value x, const att_dct_pool_options
     return att_emit(graph, "dct_pool", &attrs, &x, 1, NULL);
 }
 
-static att_status check_attrs(const att_infer *infer, const char *op, int64_t channels)
+static att_status check_attrs(const att_infer *infer, int64_t channels)
 {
     const att_dct_attrs *attrs = infer->attrs;
     if (attrs->count < 1 || attrs->count > ATT_DCT_GROUPS || channels % attrs->count != 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: %lld channels do not divide into %d groups; 1 to %d groups of equal size are allowed", op,
-                        (long long)channels, attrs->count, ATT_DCT_GROUPS);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT,
+                             "%lld channels do not divide into %d groups; 1 to %d groups of equal size are allowed",
+                             (long long)channels, attrs->count, ATT_DCT_GROUPS);
     if (attrs->height < 1 || attrs->width < 1)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: every frequency must be smaller than the grid's height or width, and not negative", op);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT,
+                             "every frequency must be smaller than the grid's height or width, and not negative");
     if (attrs->map_height < 1 || attrs->map_width < 1)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: the map is %d x %d, must have rows and columns", op,
-                        attrs->map_height, attrs->map_width);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "the map is %d x %d, must have rows and columns",
+                             attrs->map_height, attrs->map_width);
     return ATT_OK;
 }
 
 static att_status pool_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "dct_pool", 1));
-    ATT_TRY(att_rule_require_rank(infer, "dct_pool", 0, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 3));
     const att_desc *x = &infer->in[0];
-    ATT_TRY(check_attrs(infer, "dct_pool", x->shape.dims[2]));
+    ATT_TRY(check_attrs(infer, x->shape.dims[2]));
     const att_dct_attrs *attrs = infer->attrs;
     att_shape map = att_shape_of(attrs->map_height, attrs->map_width, x->shape.dims[2]);
-    ATT_TRY(att_rule_require_shape(infer, "dct_pool", 0, "x", ATT_SAMPLE, map));
+    ATT_TRY(att_rule_require_shape(infer, 0, "x", ATT_SAMPLE, map));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(x->shape.dims[2]));
     return ATT_OK;
 }
@@ -101,12 +101,11 @@ const att_op att_op_dct_pool = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "dct_pool_grad";
     const att_dct_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 1));
     int64_t channels = infer->in[0].shape.dims[0];
-    ATT_TRY(check_attrs(infer, op, channels));
+    ATT_TRY(check_attrs(infer, channels));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->map_height, attrs->map_width, channels));
     return ATT_OK;
 }

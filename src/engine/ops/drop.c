@@ -44,13 +44,13 @@ att_value att_drop_path(att_graph *graph, att_value x, double rate)
     return emit_drop(graph, "drop_path", x, rate);
 }
 
-static att_status infer_drop(att_infer *infer, const char *op)
+static att_status infer_drop(att_infer *infer)
 {
     double rate = ((const att_drop_attrs *)infer->attrs)->rate;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require(infer, op, 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
     if (!(rate >= 0 && rate < 1))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: rate is %g, must be in [0, 1)", op, rate);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "rate is %g, must be in [0, 1)", rate);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -65,7 +65,7 @@ static void drop_backward(att_backward *backward, const char *op)
 
 static att_status dropout_infer(att_infer *infer)
 {
-    return infer_drop(infer, "dropout");
+    return infer_drop(infer);
 }
 
 static void dropout_backward(att_backward *backward)
@@ -95,7 +95,7 @@ const att_op att_op_dropout = {
 
 static att_status drop_path_infer(att_infer *infer)
 {
-    return infer_drop(infer, "drop_path");
+    return infer_drop(infer);
 }
 
 static void drop_path_backward(att_backward *backward)

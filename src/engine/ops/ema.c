@@ -4,8 +4,8 @@
 
 static att_status infer_average(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "ema", 1));
-    ATT_TRY(att_rule_require_rank(infer, "ema", 0, "p", ATT_SHARED, 1));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "p", ATT_SHARED, 1));
     att_rule_out(infer, infer->in[0].dtype, ATT_SHARED, infer->in[0].shape);
     return ATT_OK;
 }

@@ -11,17 +11,17 @@ att_value att_embed(att_graph *graph, att_value table, att_value indices)
     return att_emit(graph, "embed", NULL, in, 2, NULL);
 }
 
-static att_status require_indices(const att_infer *infer, const char *op)
+static att_status require_indices(const att_infer *infer)
 {
     const att_desc *indices = &infer->in[1];
     if (!att_desc_present(indices))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: indices are missing", op);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "indices are missing");
     if (indices->dtype != ATT_I32 || !att_rule_is(infer, 1, ATT_SAMPLE) || indices->shape.rank >= ATT_MAX_RANK ||
         att_shape_count(indices->shape) < 1)
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: indices %s of type %s must be a sample value of type %s with 0 to %d axes and not empty",
-                        op, ATT_SHOWN(indices), att_dtype_name(indices->dtype), att_dtype_name(ATT_I32),
-                        ATT_MAX_RANK - 1);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                             "indices %s of type %s must be a sample value of type %s with 0 to %d axes and not empty",
+                             ATT_SHOWN(indices), att_dtype_name(indices->dtype), att_dtype_name(ATT_I32),
+                             ATT_MAX_RANK - 1);
     return ATT_OK;
 }
 
@@ -35,13 +35,13 @@ static att_shape rows_shape(const att_infer *infer, int64_t columns)
 
 static att_status embed_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "embed", 2));
-    ATT_TRY(att_rule_require_rank(infer, "embed", 0, "table", ATT_SHARED, 2));
-    ATT_TRY(require_indices(infer, "embed"));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rank(infer, 0, "table", ATT_SHARED, 2));
+    ATT_TRY(require_indices(infer));
     att_shape shape = rows_shape(infer, infer->in[0].shape.dims[1]);
     if (att_shape_count(shape) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "embed: the result of table %s and indices %s is too large",
-                        ATT_SHOWN(&infer->in[0]), ATT_SHOWN(&infer->in[1]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of table %s and indices %s is too large",
+                             ATT_SHOWN(&infer->in[0]), ATT_SHOWN(&infer->in[1]));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
     return ATT_OK;
 }
@@ -72,17 +72,16 @@ const att_op att_op_embed = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "embed_grad";
     const att_embed_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_require_rows(infer, op, 0, "dy"));
-    ATT_TRY(require_indices(infer, op));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rows(infer, 0, "dy"));
+    ATT_TRY(require_indices(infer));
     int64_t columns = att_rule_columns(&infer->in[0]);
-    ATT_TRY(att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, rows_shape(infer, columns)));
+    ATT_TRY(att_rule_require_shape(infer, 0, "dy", ATT_SAMPLE, rows_shape(infer, columns)));
     att_shape table = att_shape_of(attrs->rows, columns);
     if (att_shape_count(table) < 1)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: a table of %lld rows of %lld is empty or too large", op,
-                        (long long)attrs->rows, (long long)columns);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "a table of %lld rows of %lld is empty or too large",
+                             (long long)attrs->rows, (long long)columns);
     att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, table);
     return ATT_OK;
 }

@@ -27,19 +27,17 @@ att_value att_frozen_norm(att_graph *graph, att_value x, att_value norm, bool sh
 
 static att_status frozen_infer(att_infer *infer)
 {
-    static const char op[] = "frozen_norm";
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
-    ATT_TRY(att_rule_require_vector(infer, op, GAMMA, "gamma", X));
-    ATT_TRY(att_rule_require_rows(infer, op, STATS, "statistics"));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, X, "x"));
+    ATT_TRY(att_rule_require_vector(infer, GAMMA, "gamma", X));
+    ATT_TRY(att_rule_require_rows(infer, STATS, "statistics"));
     if (att_desc_present(&infer->in[BETA]))
-        ATT_TRY(att_rule_require_vector(infer, op, BETA, "beta", X));
+        ATT_TRY(att_rule_require_vector(infer, BETA, "beta", X));
     const att_desc *x = &infer->in[X], *stats = &infer->in[STATS];
     const int64_t numbers = ATT_FROZEN_NUMBERS((const att_frozen_norm_attrs *)infer->attrs);
     if (att_rule_columns(stats) != numbers || att_rule_rows(stats) != att_rule_rows(x))
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: statistics %s must hold %lld numbers for each row of x %s", op, ATT_SHOWN(stats),
-                        (long long)numbers, ATT_SHOWN(x));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "statistics %s must hold %lld numbers for each row of x %s",
+                             ATT_SHOWN(stats), (long long)numbers, ATT_SHOWN(x));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
 }

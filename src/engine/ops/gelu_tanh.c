@@ -11,8 +11,8 @@ att_value att_gelu_tanh(att_graph *graph, att_value x)
 
 static att_status gelu_tanh_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "gelu_tanh", 1));
-    ATT_TRY(att_rule_require(infer, "gelu_tanh", 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -52,9 +52,9 @@ const att_op att_op_gelu_tanh = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "gelu_tanh_grad", 2));
-    ATT_TRY(att_rule_require(infer, "gelu_tanh_grad", 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_require_like(infer, "gelu_tanh_grad", 1, "x", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, 1, "x", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }

@@ -11,8 +11,8 @@ att_value att_global_max(att_graph *graph, att_value x)
 
 static att_status max_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "global_max", 1));
-    ATT_TRY(att_rule_require_rows(infer, "global_max", 0, "x"));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rows(infer, 0, "x"));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(att_rule_columns(&infer->in[0])));
     return ATT_OK;
 }
@@ -52,13 +52,12 @@ const att_op att_op_global_max = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "global_max_grad";
-    ATT_TRY(att_rule_count(infer, op, 3));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
-    ATT_TRY(att_rule_require_rows(infer, op, 1, "x"));
+    ATT_TRY(att_rule_count(infer, 3));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 1));
+    ATT_TRY(att_rule_require_rows(infer, 1, "x"));
     att_shape vector = att_shape_of(att_rule_columns(&infer->in[1]));
-    ATT_TRY(att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, vector));
-    ATT_TRY(att_rule_require_shape(infer, op, 2, "y", ATT_SAMPLE, vector));
+    ATT_TRY(att_rule_require_shape(infer, 0, "dy", ATT_SAMPLE, vector));
+    ATT_TRY(att_rule_require_shape(infer, 2, "y", ATT_SAMPLE, vector));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
 }

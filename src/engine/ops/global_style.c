@@ -20,15 +20,14 @@ static att_shape style_shape(const att_desc *x)
 
 static att_status style_infer(att_infer *infer)
 {
-    static const char op[] = "global_style";
     double eps = ((const att_style_attrs *)infer->attrs)->eps;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rows(infer, op, 0, "x"));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rows(infer, 0, "x"));
     const att_desc *x = &infer->in[0];
     if (att_rule_rows(x) < 2)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: x %s must have more than one row", op, ATT_SHOWN(x));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s must have more than one row", ATT_SHOWN(x));
     if (!isfinite(eps) || eps <= 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, eps);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", eps);
     att_rule_out(infer, x->dtype, ATT_SAMPLE, style_shape(x));
     return ATT_OK;
 }
@@ -71,12 +70,11 @@ const att_op att_op_global_style = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "global_style_grad";
-    ATT_TRY(att_rule_count(infer, op, 3));
-    ATT_TRY(att_rule_require(infer, op, 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_require_rows(infer, op, 1, "x"));
-    ATT_TRY(att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, style_shape(&infer->in[1])));
-    ATT_TRY(att_rule_require_shape(infer, op, 2, "y", ATT_SAMPLE, style_shape(&infer->in[1])));
+    ATT_TRY(att_rule_count(infer, 3));
+    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_rows(infer, 1, "x"));
+    ATT_TRY(att_rule_require_shape(infer, 0, "dy", ATT_SAMPLE, style_shape(&infer->in[1])));
+    ATT_TRY(att_rule_require_shape(infer, 2, "y", ATT_SAMPLE, style_shape(&infer->in[1])));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
 }

@@ -2,10 +2,10 @@
 #include "engine/ops/list.h"
 #include "engine/ops/rule.h"
 
-static att_status infer_one(att_infer *infer, const char *op, const char *name, att_dtype dtype)
+static att_status infer_one(att_infer *infer, const char *name, att_dtype dtype)
 {
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, name, ATT_SHARED, 1));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, name, ATT_SHARED, 1));
     att_rule_out(infer, dtype, ATT_SHARED, att_shape_of(1));
     return ATT_OK;
 }
@@ -19,7 +19,7 @@ static att_status infer_one(att_infer *infer, const char *op, const char *name, 
 
 static att_status infer_norm(att_infer *infer)
 {
-    return infer_one(infer, "gradient_norm", "squares", ATT_F64);
+    return infer_one(infer, "squares", ATT_F64);
 }
 
 static const att_op_case norm_cases[] = {
@@ -40,7 +40,7 @@ const att_op att_op_gradient_norm = {
 /* The output has the type of the graph; cases use f32. */
 static att_status infer_factor(att_infer *infer)
 {
-    return infer_one(infer, "clip_factor", "norm", ATT_F32);
+    return infer_one(infer, "norm", ATT_F32);
 }
 
 static const att_op_case factor_cases[] = {

@@ -21,22 +21,22 @@ att_value att_group_norm(att_graph *graph, att_value x, int groups, att_value ga
     return att_emit(graph, "group_norm", &attrs, in, IN_COUNT, NULL);
 }
 
-static att_status check_attrs(const att_infer *infer, const char *op, const att_desc *x)
+static att_status check_attrs(const att_infer *infer, const att_desc *x)
 {
     const att_group_norm_attrs *attrs = infer->attrs;
     int64_t columns = att_rule_columns(x);
     if (attrs->groups < 1 || columns % attrs->groups != 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: %lld channels of x %s in %lld groups, the number of groups must divide that of channels",
-                        op, (long long)columns, ATT_SHOWN(x), (long long)attrs->groups);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT,
+                             "%lld channels of x %s in %lld groups, the number of groups must divide that of channels",
+                             (long long)columns, ATT_SHOWN(x), (long long)attrs->groups);
     if (!isfinite(attrs->eps) || attrs->eps <= 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", attrs->eps);
     return ATT_OK;
 }
 
-static att_status require_optional_vector(const att_infer *infer, const char *op, int i, const char *name, int j)
+static att_status require_optional_vector(const att_infer *infer, int i, const char *name, int j)
 {
-    return att_desc_present(&infer->in[i]) ? att_rule_require_vector(infer, op, i, name, j) : ATT_OK;
+    return att_desc_present(&infer->in[i]) ? att_rule_require_vector(infer, i, name, j) : ATT_OK;
 }
 
 static att_shape moments_shape(const att_desc *x)
@@ -46,14 +46,13 @@ static att_shape moments_shape(const att_desc *x)
 
 static att_status group_norm_infer(att_infer *infer)
 {
-    static const char op[] = "group_norm";
     const att_desc *x = &infer->in[X];
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
-    ATT_TRY(check_attrs(infer, op, x));
-    ATT_TRY(att_rule_require_shape(infer, op, MOMENTS, "moments", ATT_SAMPLE, moments_shape(x)));
-    ATT_TRY(require_optional_vector(infer, op, GAMMA, "gamma", X));
-    ATT_TRY(require_optional_vector(infer, op, BETA, "beta", X));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, X, "x"));
+    ATT_TRY(check_attrs(infer, x));
+    ATT_TRY(att_rule_require_shape(infer, MOMENTS, "moments", ATT_SAMPLE, moments_shape(x)));
+    ATT_TRY(require_optional_vector(infer, GAMMA, "gamma", X));
+    ATT_TRY(require_optional_vector(infer, BETA, "beta", X));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
 }
@@ -130,19 +129,19 @@ const att_op att_op_group_norm = {
     ATT_CASES(group_norm_cases),
 };
 
-static att_status require_gradient(const att_infer *infer, const char *op, int count)
+static att_status require_gradient(const att_infer *infer, int count)
 {
     const att_desc *x = &infer->in[GRAD_X];
-    ATT_TRY(att_rule_count(infer, op, count));
-    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
-    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
-    ATT_TRY(check_attrs(infer, op, x));
-    return att_rule_require_shape(infer, op, GRAD_MOMENTS, "moments", ATT_SAMPLE, moments_shape(x));
+    ATT_TRY(att_rule_count(infer, count));
+    ATT_TRY(att_rule_require_rows(infer, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(check_attrs(infer, x));
+    return att_rule_require_shape(infer, GRAD_MOMENTS, "moments", ATT_SAMPLE, moments_shape(x));
 }
 
 static att_status sums_infer(att_infer *infer)
 {
-    ATT_TRY(require_gradient(infer, "group_norm_sums", SUMS_IN_COUNT));
+    ATT_TRY(require_gradient(infer, SUMS_IN_COUNT));
     const att_desc *x = &infer->in[GRAD_X];
     att_shape vector = att_shape_of(att_rule_columns(x));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, vector);
@@ -180,13 +179,12 @@ const att_op att_op_group_norm_sums = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "group_norm_grad";
-    ATT_TRY(require_gradient(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(require_optional_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
+    ATT_TRY(require_gradient(infer, GRAD_IN_COUNT));
+    ATT_TRY(require_optional_vector(infer, GRAD_GAMMA, "gamma", GRAD_X));
     const att_desc *x = &infer->in[GRAD_X];
     att_shape vector = att_shape_of(att_rule_columns(x));
-    ATT_TRY(att_rule_require_shape(infer, op, GRAD_SUM_DY, "the sum of dy", ATT_SAMPLE, vector));
-    ATT_TRY(att_rule_require_shape(infer, op, GRAD_SUM_DY_NORMAL, "the sum of dy n", ATT_SAMPLE, vector));
+    ATT_TRY(att_rule_require_shape(infer, GRAD_SUM_DY, "the sum of dy", ATT_SAMPLE, vector));
+    ATT_TRY(att_rule_require_shape(infer, GRAD_SUM_DY_NORMAL, "the sum of dy n", ATT_SAMPLE, vector));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
 }

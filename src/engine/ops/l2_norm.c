@@ -17,12 +17,11 @@ att_value att_l2_norm(att_graph *graph, att_value x, double eps)
 
 static att_status l2_norm_infer(att_infer *infer)
 {
-    static const char op[] = "l2_norm";
     const att_l2_norm_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rows(infer, op, 0, "x"));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rows(infer, 0, "x"));
     if (!isfinite(attrs->eps) || attrs->eps <= 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", attrs->eps);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_rule_reduced_shape(&infer->in[0]));
     return ATT_OK;
@@ -72,12 +71,11 @@ const att_op att_op_l2_norm = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "l2_norm_grad";
-    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
-    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_count(infer, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
     const att_desc *x = &infer->in[GRAD_X];
-    ATT_TRY(att_rule_require_shape(infer, op, GRAD_NORM, "norm", ATT_SAMPLE, att_rule_reduced_shape(x)));
+    ATT_TRY(att_rule_require_shape(infer, GRAD_NORM, "norm", ATT_SAMPLE, att_rule_reduced_shape(x)));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
 }

@@ -26,14 +26,13 @@ static att_shape stats_shape(const att_desc *x)
 
 static att_status layer_norm_infer(att_infer *infer)
 {
-    static const char op[] = "layer_norm";
     const att_layer_norm_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
-    ATT_TRY(att_rule_require_vector(infer, op, GAMMA, "gamma", X));
-    ATT_TRY(att_rule_require_vector(infer, op, BETA, "beta", X));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, X, "x"));
+    ATT_TRY(att_rule_require_vector(infer, GAMMA, "gamma", X));
+    ATT_TRY(att_rule_require_vector(infer, BETA, "beta", X));
     if (!isfinite(attrs->eps) || attrs->eps <= 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", attrs->eps);
     const att_desc *x = &infer->in[X];
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     att_rule_out(infer, x->dtype, ATT_SAMPLE, stats_shape(x));
@@ -92,18 +91,17 @@ const att_op att_op_layer_norm = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "layer_norm_grad";
-    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
-    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
-    ATT_TRY(att_rule_require_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
-    ATT_TRY(att_rule_require(infer, op, GRAD_STATS, "stats", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_vector(infer, GRAD_GAMMA, "gamma", GRAD_X));
+    ATT_TRY(att_rule_require(infer, GRAD_STATS, "stats", ATT_SAMPLE));
     const att_desc *x = &infer->in[GRAD_X], *stats = &infer->in[GRAD_STATS];
     if (!att_shape_equal(stats->shape, stats_shape(x)))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: stats %s must hold two numbers for each row of x %s", op,
-                        ATT_SHOWN(stats), ATT_SHOWN(x));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "stats %s must hold two numbers for each row of x %s",
+                             ATT_SHOWN(stats), ATT_SHOWN(x));
     if (att_desc_present(&infer->in[GRAD_ADDEND]))
-        ATT_TRY(att_rule_require_like(infer, op, GRAD_ADDEND, "addend", ATT_SAMPLE, GRAD_X));
+        ATT_TRY(att_rule_require_like(infer, GRAD_ADDEND, "addend", ATT_SAMPLE, GRAD_X));
     att_shape vector = att_shape_of(att_rule_columns(x));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     att_rule_out(infer, x->dtype, ATT_SUMMED, vector);

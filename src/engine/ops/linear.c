@@ -17,46 +17,45 @@ att_value att_linear(att_graph *graph, att_value x, att_value weight, att_value 
 static att_status require_weight(const att_infer *infer, int64_t *outputs)
 {
     const att_linear_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_require(infer, "linear", WEIGHT, "weight", ATT_SHARED));
+    ATT_TRY(att_rule_require(infer, WEIGHT, "weight", ATT_SHARED));
     const att_desc *x = &infer->in[X], *weight = &infer->in[WEIGHT];
     if (weight->shape.rank < 2)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: weight %s must have at least 2 axes",
-                        ATT_SHOWN(weight));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "weight %s must have at least 2 axes", ATT_SHOWN(weight));
     int64_t first = weight->shape.dims[0], others = att_shape_count(weight->shape) / first;
     int64_t inputs = attrs->transposed ? first : others;
     *outputs = attrs->transposed ? others : first;
     if (att_rule_columns(x) != inputs)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: weight %s takes rows of %lld, x %s has rows of %lld",
-                        ATT_SHOWN(weight), (long long)inputs, ATT_SHOWN(x), (long long)att_rule_columns(x));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "weight %s takes rows of %lld, x %s has rows of %lld",
+                             ATT_SHOWN(weight), (long long)inputs, ATT_SHOWN(x), (long long)att_rule_columns(x));
     return ATT_OK;
 }
 
 static att_status linear_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "linear", IN_COUNT));
-    ATT_TRY(att_rule_require(infer, "linear", X, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require(infer, X, "x", ATT_SAMPLE));
     const att_desc *in = infer->in;
     if (in[X].shape.rank < 1)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: x is a scalar, must have rows");
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "x is a scalar, must have rows");
     int64_t outputs = 0;
     ATT_TRY(require_weight(infer, &outputs));
     att_shape shape = in[X].shape;
     shape.dims[shape.rank - 1] = outputs;
     if (att_shape_count(shape) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: the result of x %s and weight %s is too large",
-                        ATT_SHOWN(&in[X]), ATT_SHOWN(&in[WEIGHT]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of x %s and weight %s is too large",
+                             ATT_SHOWN(&in[X]), ATT_SHOWN(&in[WEIGHT]));
     att_rule_out(infer, in[X].dtype, ATT_SAMPLE, shape);
     if (att_desc_present(&in[BIAS])) {
-        ATT_TRY(att_rule_require(infer, "linear", BIAS, "bias", ATT_SHARED));
+        ATT_TRY(att_rule_require(infer, BIAS, "bias", ATT_SHARED));
         if (att_shape_count(in[BIAS].shape) != outputs)
-            return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: bias %s must have %lld elements for weight %s",
-                            ATT_SHOWN(&in[BIAS]), (long long)outputs, ATT_SHOWN(&in[WEIGHT]));
+            return att_rule_fail(infer, ATT_ERR_MISMATCH, "bias %s must have %lld elements for weight %s",
+                                 ATT_SHOWN(&in[BIAS]), (long long)outputs, ATT_SHOWN(&in[WEIGHT]));
     }
     if (att_desc_present(&in[RESIDUAL])) {
-        ATT_TRY(att_rule_require(infer, "linear", RESIDUAL, "residual", ATT_SAMPLE));
+        ATT_TRY(att_rule_require(infer, RESIDUAL, "residual", ATT_SAMPLE));
         if (!att_shape_equal(in[RESIDUAL].shape, shape))
-            return att_fail(infer->context, ATT_ERR_MISMATCH, "linear: residual %s must have the result's shape %s",
-                            ATT_SHOWN(&in[RESIDUAL]), ATT_SHOWN(&infer->out[0]));
+            return att_rule_fail(infer, ATT_ERR_MISMATCH, "residual %s must have the result's shape %s",
+                                 ATT_SHOWN(&in[RESIDUAL]), ATT_SHOWN(&infer->out[0]));
     }
     return ATT_OK;
 }
@@ -190,18 +189,17 @@ const att_op att_op_linear = {
 
 static att_status weight_grad_infer(att_infer *infer)
 {
-    static const char op[] = "linear_weight_grad";
-    ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_require(infer, op, 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_require(infer, op, 1, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, 1, "x", ATT_SAMPLE));
     const att_desc *dy = &infer->in[0], *x = &infer->in[1];
     if (dy->shape.rank < 1 || x->shape.rank < 1 || att_rule_rows(dy) != att_rule_rows(x))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s and x %s must have equally many rows", op,
-                        ATT_SHOWN(dy), ATT_SHOWN(x));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s and x %s must have equally many rows", ATT_SHOWN(dy),
+                             ATT_SHOWN(x));
     int64_t outputs = att_rule_columns(dy), inputs = att_rule_columns(x);
     if (att_shape_count(att_shape_of(outputs, inputs)) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: the result of dy %s and x %s is too large", op,
-                        ATT_SHOWN(dy), ATT_SHOWN(x));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of dy %s and x %s is too large", ATT_SHOWN(dy),
+                             ATT_SHOWN(x));
     att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(outputs, inputs));
     att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(outputs));
     return ATT_OK;

@@ -4,8 +4,8 @@
 
 static att_status infer_seed(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "loss_seed", 1));
-    ATT_TRY(att_rule_require_rank(infer, "loss_seed", 0, "loss", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "loss", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }

@@ -15,16 +15,15 @@ att_value att_map_statistic(att_graph *graph, att_value map, att_map_statistic_k
 
 static att_status statistic_infer(att_infer *infer)
 {
-    static const char op[] = "map_statistic";
     const att_map_statistic_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "map", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "map", ATT_SAMPLE, 3));
     if (attrs->kind < 0 || attrs->kind >= ATT_MAP_STATISTICS)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: kind is %lld, must be 0 to %d", op,
-                        (long long)attrs->kind, ATT_MAP_STATISTICS - 1);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "kind is %lld, must be 0 to %d", (long long)attrs->kind,
+                             ATT_MAP_STATISTICS - 1);
     if (!isfinite(attrs->parameter) || attrs->parameter < 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: parameter is %g, must be at least 0 and finite", op,
-                        attrs->parameter);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "parameter is %g, must be at least 0 and finite",
+                             attrs->parameter);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(infer->in[0].shape.dims[0]));
     return ATT_OK;
 }

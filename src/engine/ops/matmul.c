@@ -37,10 +37,10 @@ static bool same_leading_axes(const att_shape *a, const att_shape *b)
 
 static att_status require_matrices(const att_infer *infer, int i, const char *name)
 {
-    ATT_TRY(att_rule_require(infer, "matmul", i, name, ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, i, name, ATT_SAMPLE));
     if (infer->in[i].shape.rank < 2)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "matmul: %s %s must have at least 2 axes", name,
-                        ATT_SHOWN(&infer->in[i]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%s %s must have at least 2 axes", name,
+                             ATT_SHOWN(&infer->in[i]));
     return ATT_OK;
 }
 
@@ -48,24 +48,24 @@ static att_status matmul_infer(att_infer *infer)
 {
     const att_matmul_attrs *attrs = infer->attrs;
     const att_desc *a = &infer->in[A], *b = &infer->in[B];
-    ATT_TRY(att_rule_count(infer, "matmul", IN_COUNT));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
     ATT_TRY(require_matrices(infer, A, "a"));
     ATT_TRY(require_matrices(infer, B, "b"));
     if (!isfinite(attrs->scale))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "matmul: scale is %g, must be a finite number", attrs->scale);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "scale is %g, must be a finite number", attrs->scale);
     if (!same_leading_axes(&a->shape, &b->shape) ||
         columns_of(a, attrs->a_transposed) != rows_of(b, attrs->b_transposed))
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "matmul: a %s%s and b %s%s cannot be multiplied; a must have as many columns as b has rows, "
-                        "and both the same leading axes",
-                        ATT_SHOWN(a), attrs->a_transposed ? " transposed" : "", ATT_SHOWN(b),
-                        attrs->b_transposed ? " transposed" : "");
+        return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                             "a %s%s and b %s%s cannot be multiplied; a must have as many columns as b has rows, "
+                             "and both the same leading axes",
+                             ATT_SHOWN(a), attrs->a_transposed ? " transposed" : "", ATT_SHOWN(b),
+                             attrs->b_transposed ? " transposed" : "");
     att_shape shape = a->shape;
     shape.dims[shape.rank - 2] = rows_of(a, attrs->a_transposed);
     shape.dims[shape.rank - 1] = columns_of(b, attrs->b_transposed);
     if (att_shape_count(shape) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "matmul: the result of a %s and b %s is too large",
-                        ATT_SHOWN(a), ATT_SHOWN(b));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of a %s and b %s is too large", ATT_SHOWN(a),
+                             ATT_SHOWN(b));
     att_rule_out(infer, a->dtype, ATT_SAMPLE, shape);
     return ATT_OK;
 }

@@ -17,16 +17,14 @@ static att_shape merged_of(int64_t height, int64_t width, int64_t channels)
 
 static att_status merge_infer(att_infer *infer)
 {
-    static const char op[] = "merge_patches";
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 3));
     const int64_t *x = infer->in[0].shape.dims;
     if (x[0] > INT32_MAX || x[1] > INT32_MAX || x[2] > INT32_MAX)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: x %s is too large", op, ATT_SHOWN(&infer->in[0]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s is too large", ATT_SHOWN(&infer->in[0]));
     att_shape merged = merged_of(x[0], x[1], 4 * x[2]);
     if (att_shape_count(merged) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: the result of x %s is too large", op,
-                        ATT_SHOWN(&infer->in[0]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of x %s is too large", ATT_SHOWN(&infer->in[0]));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, merged);
     return ATT_OK;
 }
@@ -60,15 +58,14 @@ const att_op att_op_merge_patches = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "merge_patches_grad";
     const att_merge_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 3));
     int64_t channels = infer->in[0].shape.dims[2];
     if (attrs->height < 1 || attrs->width < 1 || channels % 4 ||
         !att_shape_equal(infer->in[0].shape, merged_of(attrs->height, attrs->width, channels)))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s does not come from a map of %d x %d", op,
-                        ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s does not come from a map of %d x %d",
+                             ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->height, attrs->width, channels / 4));
     return ATT_OK;
 }

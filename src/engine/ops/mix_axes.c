@@ -6,16 +6,15 @@
 #include "engine/ops/two_maps_rule.h"
 
 /* first: the node's input v */
-static att_status check_inputs(const att_infer *infer, const char *op, int first)
+static att_status check_inputs(const att_infer *infer, int first)
 {
     const att_attention_attrs *attrs = infer->attrs;
     int64_t heads = attrs->heads, h = attrs->grid_h, w = attrs->grid_w;
-    ATT_TRY(att_mixing_check_rows(infer, op, first + V, "v", attrs->value_heads));
+    ATT_TRY(att_mixing_check_rows(infer, first + V, "v", attrs->value_heads));
     if (attrs->prefix != 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: prefix tokens lie on no axis", op);
-    ATT_TRY(
-        att_rule_require_shape(infer, op, first + ROW_MAP, "the map of rows", ATT_SHARED, att_shape_of(heads, h, h)));
-    return att_rule_require_shape(infer, op, first + COLUMN_MAP, "the map of columns", ATT_SHARED,
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "prefix tokens lie on no axis");
+    ATT_TRY(att_rule_require_shape(infer, first + ROW_MAP, "the map of rows", ATT_SHARED, att_shape_of(heads, h, h)));
+    return att_rule_require_shape(infer, first + COLUMN_MAP, "the map of columns", ATT_SHARED,
                                   att_shape_of(heads, w, w));
 }
 
@@ -29,8 +28,8 @@ static att_shape out_shape(const att_infer *infer, int v)
 
 static att_status axes_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "mix_axes", IN_COUNT));
-    ATT_TRY(check_inputs(infer, "mix_axes", V));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(check_inputs(infer, V));
     att_rule_out(infer, infer->in[V].dtype, ATT_SAMPLE, out_shape(infer, V));
     return ATT_OK;
 }
@@ -83,7 +82,7 @@ const att_op att_op_mix_axes = {
 static att_status grad_infer(att_infer *infer)
 {
     static const att_two_maps_rule rule = {check_inputs, out_shape};
-    return att_two_maps_infer_grad(infer, "mix_axes_grad", &rule);
+    return att_two_maps_infer_grad(infer, &rule);
 }
 
 /* Forward along the columns, then, along each axis, the gradients of values and map. */

@@ -29,35 +29,33 @@ att_value att_pair_attention(att_graph *graph, att_value x, att_value row_scores
 }
 
 /* A map [maps, queries, keys + 2 ring]. */
-static att_status check_map(const att_infer *infer, const char *op, int i, const char *name, int64_t queries,
-                            int64_t keys)
+static att_status check_map(const att_infer *infer, int i, const char *name, int64_t queries, int64_t keys)
 {
     const att_mix_pairs_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_require_rank(infer, op, i, name, ATT_SHARED, 3));
-    return att_rule_require_shape(infer, op, i, name, ATT_SHARED,
+    ATT_TRY(att_rule_require_rank(infer, i, name, ATT_SHARED, 3));
+    return att_rule_require_shape(infer, i, name, ATT_SHARED,
                                   att_shape_of(infer->in[i].shape.dims[0], queries, keys + 2 * (int64_t)attrs->ring));
 }
 
 /* first: the node's input v */
-static att_status check_inputs(const att_infer *infer, const char *op, int first)
+static att_status check_inputs(const att_infer *infer, int first)
 {
     const att_mix_pairs_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_require_rank(infer, op, first + V, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, first + V, "x", ATT_SAMPLE, 3));
     if (attrs->ring < 0 || attrs->stride < 1 || attrs->groups < 1)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: ring is %d, stride %d, groups %d; must be at least 0, 1 and 1", op, attrs->ring,
-                        attrs->stride, attrs->groups);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "ring is %d, stride %d, groups %d; must be at least 0, 1 and 1",
+                             attrs->ring, attrs->stride, attrs->groups);
     const int64_t *dims = infer->in[first + V].shape.dims;
     if (dims[2] % attrs->groups)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: the channels of x %s do not divide into %d groups", op,
-                        ATT_SHOWN(&infer->in[first + V]), attrs->groups);
-    ATT_TRY(check_map(infer, op, first + ROW_MAP, "the map of rows", attrs->attention.grid_h, dims[0]));
-    ATT_TRY(check_map(infer, op, first + COLUMN_MAP, "the map of columns", attrs->attention.grid_w, dims[1]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "the channels of x %s do not divide into %d groups",
+                             ATT_SHOWN(&infer->in[first + V]), attrs->groups);
+    ATT_TRY(check_map(infer, first + ROW_MAP, "the map of rows", attrs->attention.grid_h, dims[0]));
+    ATT_TRY(check_map(infer, first + COLUMN_MAP, "the map of columns", attrs->attention.grid_w, dims[1]));
     if (infer->in[first + ROW_MAP].shape.dims[0] * infer->in[first + COLUMN_MAP].shape.dims[0] !=
         attrs->attention.heads)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: maps %s and %s do not make %d heads", op,
-                        ATT_SHOWN(&infer->in[first + ROW_MAP]), ATT_SHOWN(&infer->in[first + COLUMN_MAP]),
-                        attrs->attention.heads);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "maps %s and %s do not make %d heads",
+                             ATT_SHOWN(&infer->in[first + ROW_MAP]), ATT_SHOWN(&infer->in[first + COLUMN_MAP]),
+                             attrs->attention.heads);
     return ATT_OK;
 }
 
@@ -70,12 +68,12 @@ static att_shape out_shape(const att_infer *infer, int v)
 
 static att_status pairs_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "mix_pairs", IN_COUNT));
-    ATT_TRY(check_inputs(infer, "mix_pairs", V));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(check_inputs(infer, V));
     att_shape shape = out_shape(infer, V);
     if (att_shape_count(shape) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "mix_pairs: %d heads of x %s are too many",
-                        ((const att_attention_attrs *)infer->attrs)->heads, ATT_SHOWN(&infer->in[V]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%d heads of x %s are too many",
+                             ((const att_attention_attrs *)infer->attrs)->heads, ATT_SHOWN(&infer->in[V]));
     att_rule_out(infer, infer->in[V].dtype, ATT_SAMPLE, shape);
     return ATT_OK;
 }
@@ -154,7 +152,7 @@ const att_op att_op_mix_pairs = {
 static att_status grad_infer(att_infer *infer)
 {
     static const att_two_maps_rule rule = {check_inputs, out_shape};
-    return att_two_maps_infer_grad(infer, "mix_pairs_grad", &rule);
+    return att_two_maps_infer_grad(infer, &rule);
 }
 
 /* The forward product along the rows, and the gradients of values and of maps along each axis. */
@@ -205,18 +203,17 @@ const att_op att_op_mix_pairs_grad = {
 /* rows: the map of rows, so that the node's attributes are those of mix_pairs */
 static att_status maps_infer(att_infer *infer)
 {
-    static const char op[] = "pair_maps";
     const att_attention_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "the map of rows", ATT_SAMPLE, 3));
-    ATT_TRY(att_rule_require_rank(infer, op, 1, "the map of columns", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rank(infer, 0, "the map of rows", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, 1, "the map of columns", ATT_SAMPLE, 3));
     const int64_t *rows = infer->in[0].shape.dims, *columns = infer->in[1].shape.dims;
     int64_t heads = rows[0] * columns[0], queries = rows[1] * columns[1];
     att_shape map = att_shape_of(heads, queries, rows[2] * columns[2]);
     if (heads != attrs->heads || rows[1] != attrs->grid_h || columns[1] != attrs->grid_w || att_shape_count(map) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: maps %s and %s do not make %d heads of %d x %d queries, or make too many weights", op,
-                        ATT_SHOWN(&infer->in[0]), ATT_SHOWN(&infer->in[1]), attrs->heads, attrs->grid_h, attrs->grid_w);
+        return att_rule_fail(
+            infer, ATT_ERR_MISMATCH, "maps %s and %s do not make %d heads of %d x %d queries, or make too many weights",
+            ATT_SHOWN(&infer->in[0]), ATT_SHOWN(&infer->in[1]), attrs->heads, attrs->grid_h, attrs->grid_w);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(heads, queries, ATT_STAT_COUNT));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, map);
     return ATT_OK;

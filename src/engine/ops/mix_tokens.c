@@ -6,20 +6,19 @@
 
 enum { V, MAP, IN_COUNT };
 
-static att_status check_map(const att_infer *infer, const char *op, int i, int64_t tokens)
+static att_status check_map(const att_infer *infer, int i, int64_t tokens)
 {
     const att_attention_attrs *attrs = infer->attrs;
-    return att_rule_require_shape(infer, op, i, "the map", ATT_SHARED, att_shape_of(attrs->heads, tokens, tokens));
+    return att_rule_require_shape(infer, i, "the map", ATT_SHARED, att_shape_of(attrs->heads, tokens, tokens));
 }
 
 static att_status mix_infer(att_infer *infer)
 {
-    static const char op[] = "mix_tokens";
     const att_attention_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_mixing_check_rows(infer, op, V, "v", attrs->value_heads));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_mixing_check_rows(infer, V, "v", attrs->value_heads));
     const int64_t *dims = infer->in[V].shape.dims;
-    ATT_TRY(check_map(infer, op, MAP, dims[0]));
+    ATT_TRY(check_map(infer, MAP, dims[0]));
     att_rule_out(infer, infer->in[V].dtype, ATT_SAMPLE,
                  att_shape_of(dims[0], dims[1] / attrs->value_heads * attrs->heads));
     return ATT_OK;
@@ -85,12 +84,11 @@ const att_op att_op_mix_tokens = {
 
 static att_status values_grad_infer(att_infer *infer)
 {
-    static const char op[] = "mix_tokens_values_grad";
     const att_attention_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_mixing_check_rows(infer, op, 0, "dy", attrs->heads));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_mixing_check_rows(infer, 0, "dy", attrs->heads));
     const int64_t *dims = infer->in[0].shape.dims;
-    ATT_TRY(check_map(infer, op, MAP, dims[0]));
+    ATT_TRY(check_map(infer, MAP, dims[0]));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE,
                  att_shape_of(dims[0], dims[1] / attrs->heads * attrs->value_heads));
     return ATT_OK;
@@ -127,12 +125,11 @@ const att_op att_op_mix_tokens_values_grad = {
 
 static att_status map_grad_infer(att_infer *infer)
 {
-    static const char op[] = "mix_tokens_map_grad";
     const att_attention_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_mixing_check_rows(infer, op, 0, "dy", attrs->heads));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_mixing_check_rows(infer, 0, "dy", attrs->heads));
     const int64_t *dims = infer->in[0].shape.dims;
-    ATT_TRY(att_rule_require_shape(infer, op, 1, "v", ATT_SAMPLE,
+    ATT_TRY(att_rule_require_shape(infer, 1, "v", ATT_SAMPLE,
                                    att_shape_of(dims[0], dims[1] / attrs->heads * attrs->value_heads)));
     att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, att_shape_of(attrs->heads, dims[0], dims[0]));
     return ATT_OK;

@@ -11,20 +11,19 @@
 
 enum { V, MAP, ROW_MAP = MAP, COLUMN_MAP };
 
-att_status att_mixing_check_rows(const att_infer *infer, const char *op, int i, const char *name, int64_t heads)
+att_status att_mixing_check_rows(const att_infer *infer, int i, const char *name, int64_t heads)
 {
     const att_attention_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_require_rank(infer, op, i, name, ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_rank(infer, i, name, ATT_SAMPLE, 2));
     const int64_t *dims = infer->in[i].shape.dims;
     if (attrs->heads < 1 || attrs->value_heads < 1 || attrs->heads % attrs->value_heads || dims[1] % heads)
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: rows of %s %s do not divide into %d heads and %d of values", op, name,
-                        ATT_SHOWN(&infer->in[i]), attrs->heads, attrs->value_heads);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "rows of %s %s do not divide into %d heads and %d of values",
+                             name, ATT_SHOWN(&infer->in[i]), attrs->heads, attrs->value_heads);
     if (attrs->prefix < 0 || attrs->grid_h < 1 || attrs->grid_w < 1 ||
         attrs->prefix + (int64_t)attrs->grid_h * attrs->grid_w != dims[0])
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: %lld tokens without %d prefix tokens do not fill a grid of %d x %d", op,
-                        (long long)dims[0], attrs->prefix, attrs->grid_h, attrs->grid_w);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                             "%lld tokens without %d prefix tokens do not fill a grid of %d x %d", (long long)dims[0],
+                             attrs->prefix, attrs->grid_h, attrs->grid_w);
     return ATT_OK;
 }
 

@@ -21,12 +21,11 @@ static att_shape stats_shape(const att_desc *x)
 
 static att_status normalize_infer(att_infer *infer)
 {
-    static const char op[] = "normalize";
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
-    ATT_TRY(att_rule_require_shape(infer, op, STATS, "stats", ATT_BATCH, stats_shape(&infer->in[X])));
-    ATT_TRY(att_rule_require_vector(infer, op, GAMMA, "gamma", X));
-    ATT_TRY(att_rule_require_vector(infer, op, BETA, "beta", X));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, X, "x"));
+    ATT_TRY(att_rule_require_shape(infer, STATS, "stats", ATT_BATCH, stats_shape(&infer->in[X])));
+    ATT_TRY(att_rule_require_vector(infer, GAMMA, "gamma", X));
+    ATT_TRY(att_rule_require_vector(infer, BETA, "beta", X));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
 }
@@ -109,19 +108,19 @@ const att_op att_op_normalize = {
     ATT_CASES(normalize_cases),
 };
 
-static att_status require_gradient(const att_infer *infer, const char *op, int count)
+static att_status require_gradient(const att_infer *infer, int count)
 {
-    ATT_TRY(att_rule_count(infer, op, count));
-    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
-    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
-    ATT_TRY(att_rule_require_shape(infer, op, GRAD_STATS, "stats", ATT_BATCH, stats_shape(&infer->in[GRAD_X])));
-    ATT_TRY(att_rule_require_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
-    return att_rule_require_vector(infer, op, GRAD_BETA, "beta", GRAD_X);
+    ATT_TRY(att_rule_count(infer, count));
+    ATT_TRY(att_rule_require_rows(infer, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_shape(infer, GRAD_STATS, "stats", ATT_BATCH, stats_shape(&infer->in[GRAD_X])));
+    ATT_TRY(att_rule_require_vector(infer, GRAD_GAMMA, "gamma", GRAD_X));
+    return att_rule_require_vector(infer, GRAD_BETA, "beta", GRAD_X);
 }
 
 static att_status sums_infer(att_infer *infer)
 {
-    ATT_TRY(require_gradient(infer, "normalize_sums", SUMS_IN_COUNT));
+    ATT_TRY(require_gradient(infer, SUMS_IN_COUNT));
     att_shape vector = att_shape_of(att_rule_columns(&infer->in[GRAD_X]));
     att_rule_out(infer, infer->in[GRAD_X].dtype, ATT_SAMPLE, vector);
     att_rule_out(infer, infer->in[GRAD_X].dtype, ATT_SAMPLE, vector);
@@ -161,16 +160,15 @@ const att_op att_op_normalize_sums = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "normalize_grad";
-    ATT_TRY(require_gradient(infer, op, GRAD_IN_COUNT));
+    ATT_TRY(require_gradient(infer, GRAD_IN_COUNT));
     const att_desc *x = &infer->in[GRAD_X];
     att_shape vector = att_shape_of(att_rule_columns(x));
-    ATT_TRY(att_rule_require_shape(infer, op, GRAD_MEAN_DY, "the mean of dy", ATT_BATCH, vector));
-    ATT_TRY(att_rule_require_shape(infer, op, GRAD_MEAN_DY_NORMAL, "the mean of dy n", ATT_BATCH, vector));
+    ATT_TRY(att_rule_require_shape(infer, GRAD_MEAN_DY, "the mean of dy", ATT_BATCH, vector));
+    ATT_TRY(att_rule_require_shape(infer, GRAD_MEAN_DY_NORMAL, "the mean of dy n", ATT_BATCH, vector));
     if (att_desc_present(&infer->in[GRAD_FACTOR]))
-        ATT_TRY(att_rule_require_shape(infer, op, GRAD_FACTOR, "factor", ATT_SAMPLE, vector));
+        ATT_TRY(att_rule_require_shape(infer, GRAD_FACTOR, "factor", ATT_SAMPLE, vector));
     if (att_desc_present(&infer->in[GRAD_POOLED]))
-        ATT_TRY(att_rule_require_shape(infer, op, GRAD_POOLED, "pooled", ATT_SAMPLE, vector));
+        ATT_TRY(att_rule_require_shape(infer, GRAD_POOLED, "pooled", ATT_SAMPLE, vector));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
 }

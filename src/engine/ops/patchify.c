@@ -11,12 +11,12 @@ att_value att_patchify(att_graph *graph, att_value image, int patch_h, int patch
     return att_emit(graph, "patchify", &attrs, &image, 1, NULL);
 }
 
-static att_status patches_of(const att_infer *infer, const char *op, att_shape image, att_shape *patches)
+static att_status patches_of(const att_infer *infer, att_shape image, att_shape *patches)
 {
     const int32_t *patch = ((const att_patch_attrs *)infer->attrs)->patch;
     if (patch[0] < 1 || patch[1] < 1 || image.dims[0] < patch[0] || image.dims[1] < patch[1])
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: an image of %lld x %lld has no patch of %d x %d", op,
-                        (long long)image.dims[0], (long long)image.dims[1], (int)patch[0], (int)patch[1]);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "an image of %lld x %lld has no patch of %d x %d",
+                             (long long)image.dims[0], (long long)image.dims[1], (int)patch[0], (int)patch[1]);
     *patches =
         att_shape_of((image.dims[0] / patch[0]) * (image.dims[1] / patch[1]), image.dims[2] * patch[0] * patch[1]);
     return ATT_OK;
@@ -24,10 +24,10 @@ static att_status patches_of(const att_infer *infer, const char *op, att_shape i
 
 static att_status patchify_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "patchify", 1));
-    ATT_TRY(att_rule_require_rank(infer, "patchify", 0, "image", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "image", ATT_SAMPLE, 3));
     att_shape patches;
-    ATT_TRY(patches_of(infer, "patchify", infer->in[0].shape, &patches));
+    ATT_TRY(patches_of(infer, infer->in[0].shape, &patches));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, patches);
     return ATT_OK;
 }
@@ -71,16 +71,14 @@ const att_op att_op_patchify = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "patchify_grad";
     const att_patch_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require(infer, op, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
     att_shape image = att_shape_of(attrs->height, attrs->width, attrs->channels), patches;
-    ATT_TRY(patches_of(infer, op, image, &patches));
+    ATT_TRY(patches_of(infer, image, &patches));
     if (!att_shape_equal(infer->in[0].shape, patches))
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: dy %s does not hold the patches of an image of %d x %d x %d", op, ATT_SHOWN(&infer->in[0]),
-                        attrs->height, attrs->width, attrs->channels);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s does not hold the patches of an image of %d x %d x %d",
+                             ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->channels);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, image);
     return ATT_OK;
 }

@@ -16,12 +16,11 @@ att_value att_pixel_gate(att_graph *graph, att_value x, att_value gate)
 
 static att_status gate_infer(att_infer *infer)
 {
-    static const char op[] = "pixel_gate";
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
-    ATT_TRY(att_rule_require_shape(infer, op, GATE, "gate", ATT_SAMPLE, att_rule_reduced_shape(&infer->in[X])));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, X, "x"));
+    ATT_TRY(att_rule_require_shape(infer, GATE, "gate", ATT_SAMPLE, att_rule_reduced_shape(&infer->in[X])));
     if (att_desc_present(&infer->in[RESIDUAL]))
-        ATT_TRY(att_rule_require_like(infer, op, RESIDUAL, "residual", ATT_SAMPLE, X));
+        ATT_TRY(att_rule_require_like(infer, RESIDUAL, "residual", ATT_SAMPLE, X));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
 }
@@ -75,9 +74,9 @@ const att_op att_op_pixel_gate = {
 
 static att_status dot_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "pixel_dot", 2));
-    ATT_TRY(att_rule_require_rows(infer, "pixel_dot", 0, "dy"));
-    ATT_TRY(att_rule_require_like(infer, "pixel_dot", 1, "x", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rows(infer, 0, "dy"));
+    ATT_TRY(att_rule_require_like(infer, 1, "x", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, att_rule_reduced_shape(&infer->in[1]));
     return ATT_OK;
 }

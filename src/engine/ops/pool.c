@@ -27,31 +27,30 @@ att_value att_avg_pool(att_graph *graph, att_value x, const att_pool_options *op
     return emit_pool(graph, "avg_pool", x, options);
 }
 
-static att_status infer_pool(att_infer *infer, const char *op)
+static att_status infer_pool(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 3));
     const att_shape *x = &infer->in[0].shape;
     int64_t to[2];
-    ATT_TRY(att_pool_size(infer, op, x->dims, to));
+    ATT_TRY(att_pool_size(infer, x->dims, to));
     att_shape shape = att_shape_of(to[0], to[1], x->dims[2]);
     if (att_shape_count(shape) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: the result of x %s is too large", op,
-                        ATT_SHOWN(&infer->in[0]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of x %s is too large", ATT_SHOWN(&infer->in[0]));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
     return ATT_OK;
 }
 
 /* The output is x, a map of `size` with dy's channels. Checks that pooling x gives the shape of dy. */
-static att_status infer_pool_grad(att_infer *infer, const char *op, const int64_t size[2])
+static att_status infer_pool_grad(att_infer *infer, const int64_t size[2])
 {
     const int64_t *dy = infer->in[0].shape.dims;
     int64_t to[2];
-    ATT_TRY(att_pool_size(infer, op, size, to));
+    ATT_TRY(att_pool_size(infer, size, to));
     att_shape x = att_shape_of(size[0], size[1], dy[2]);
     if (dy[0] != to[0] || dy[1] != to[1] || att_shape_count(x) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy must be %lld x %lld, not %s", op, (long long)to[0],
-                        (long long)to[1], ATT_SHOWN(&infer->in[0]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy must be %lld x %lld, not %s", (long long)to[0],
+                             (long long)to[1], ATT_SHOWN(&infer->in[0]));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
     return ATT_OK;
 }
@@ -74,7 +73,7 @@ static void pool_grad_cost(const att_desc *in, const att_desc *out, const void *
 
 static att_status max_pool_infer(att_infer *infer)
 {
-    return infer_pool(infer, "max_pool");
+    return infer_pool(infer);
 }
 
 static void max_pool_backward(att_backward *backward)
@@ -114,14 +113,13 @@ const att_op att_op_max_pool = {
 
 static att_status max_pool_grad_infer(att_infer *infer)
 {
-    static const char op[] = "max_pool_grad";
-    ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
-    ATT_TRY(att_rule_require_rank(infer, op, 1, "x", ATT_SAMPLE, 3));
-    ATT_TRY(infer_pool_grad(infer, op, infer->in[1].shape.dims));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_rank(infer, 1, "x", ATT_SAMPLE, 3));
+    ATT_TRY(infer_pool_grad(infer, infer->in[1].shape.dims));
     if (!att_shape_equal(infer->out[0].shape, infer->in[1].shape))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s and x %s must have equally many channels", op,
-                        ATT_SHOWN(&infer->in[0]), ATT_SHOWN(&infer->in[1]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s and x %s must have equally many channels",
+                             ATT_SHOWN(&infer->in[0]), ATT_SHOWN(&infer->in[1]));
     return ATT_OK;
 }
 
@@ -154,7 +152,7 @@ const att_op att_op_max_pool_grad = {
 
 static att_status avg_pool_infer(att_infer *infer)
 {
-    return infer_pool(infer, "avg_pool");
+    return infer_pool(infer);
 }
 
 static void avg_pool_backward(att_backward *backward)
@@ -192,12 +190,11 @@ const att_op att_op_avg_pool = {
 
 static att_status avg_pool_grad_infer(att_infer *infer)
 {
-    static const char op[] = "avg_pool_grad";
     const att_pool_attrs *attrs = infer->attrs;
     const int64_t size[2] = {attrs->height, attrs->width};
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
-    return infer_pool_grad(infer, op, size);
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 3));
+    return infer_pool_grad(infer, size);
 }
 
 #define OF(h, w) .height = (h), .width = (w)

@@ -12,15 +12,14 @@ att_value att_prepend_tokens(att_graph *graph, att_value tokens, att_value x)
 
 static att_status infer_tokens(att_infer *infer)
 {
-    static const char op[] = "prepend_tokens";
-    ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_require(infer, op, 0, "tokens", ATT_SHARED));
-    ATT_TRY(att_rule_require_rank(infer, op, 1, "x", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require(infer, 0, "tokens", ATT_SHARED));
+    ATT_TRY(att_rule_require_rank(infer, 1, "x", ATT_SAMPLE, 2));
     int64_t n = infer->in[1].shape.dims[0], c = infer->in[1].shape.dims[1];
     int64_t count = att_shape_count(infer->in[0].shape);
     if (count % c)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: tokens %s must be whole rows of %lld, as x %s has", op,
-                        ATT_SHOWN(&infer->in[0]), (long long)c, ATT_SHOWN(&infer->in[1]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "tokens %s must be whole rows of %lld, as x %s has",
+                             ATT_SHOWN(&infer->in[0]), (long long)c, ATT_SHOWN(&infer->in[1]));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, att_shape_of(count / c + n, c));
     return ATT_OK;
 }

@@ -11,8 +11,8 @@ att_value att_quick_gelu(att_graph *graph, att_value x)
 
 static att_status quick_gelu_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "quick_gelu", 1));
-    ATT_TRY(att_rule_require(infer, "quick_gelu", 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -53,9 +53,9 @@ const att_op att_op_quick_gelu = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "quick_gelu_grad", 2));
-    ATT_TRY(att_rule_require(infer, "quick_gelu_grad", 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_require_like(infer, "quick_gelu_grad", 1, "x", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, 1, "x", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }

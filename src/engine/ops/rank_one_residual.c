@@ -11,8 +11,8 @@ att_value att_rank_one_residual(att_graph *graph, att_value x)
 
 static att_status residual_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "rank_one_residual", 1));
-    ATT_TRY(att_rule_require_rank(infer, "rank_one_residual", 0, "x", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 2));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(1));
     return ATT_OK;
 }

@@ -16,17 +16,17 @@ att_value att_reshape(att_graph *graph, att_value x, att_shape shape)
 static att_status reshape_infer(att_infer *infer)
 {
     const att_reshape_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, "reshape", 1));
-    ATT_TRY(att_rule_require(infer, "reshape", 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
     if (attrs->rank < 0 || attrs->rank > ATT_MAX_RANK)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "reshape: the shape has %lld axes, must have 0 to %d",
-                        (long long)attrs->rank, ATT_MAX_RANK);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "the shape has %lld axes, must have 0 to %d",
+                             (long long)attrs->rank, ATT_MAX_RANK);
     att_desc out = {infer->in[0].dtype, ATT_SAMPLE, {.rank = (int)attrs->rank}};
     for (int i = 0; i < out.shape.rank; i++)
         out.shape.dims[i] = attrs->dims[i];
     if (att_shape_count(out.shape) != att_shape_count(infer->in[0].shape))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "reshape: x %s does not have as many elements as %s",
-                        ATT_SHOWN(&infer->in[0]), ATT_SHOWN(&out));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s does not have as many elements as %s",
+                             ATT_SHOWN(&infer->in[0]), ATT_SHOWN(&out));
     att_rule_out(infer, out.dtype, out.kind, out.shape);
     return ATT_OK;
 }

@@ -13,8 +13,8 @@ att_value att_residual_norms(att_graph *graph, att_value x, bool median)
 
 static att_status norms_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "residual_norms", 1));
-    ATT_TRY(att_rule_require_rank(infer, "residual_norms", 0, "x", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 2));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(ATT_RESIDUAL_NORMS));
     return ATT_OK;
 }

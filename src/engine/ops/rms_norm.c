@@ -19,13 +19,12 @@ att_value att_rms_norm(att_graph *graph, att_value x, att_value gamma, double ep
 
 static att_status rms_norm_infer(att_infer *infer)
 {
-    static const char op[] = "rms_norm";
     const att_rms_norm_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, X, "x"));
-    ATT_TRY(att_rule_require_vector(infer, op, GAMMA, "gamma", X));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, X, "x"));
+    ATT_TRY(att_rule_require_vector(infer, GAMMA, "gamma", X));
     if (!isfinite(attrs->eps) || attrs->eps <= 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: eps is %g, must be positive", op, attrs->eps);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", attrs->eps);
     const att_desc *x = &infer->in[X];
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     att_rule_out(infer, x->dtype, ATT_SAMPLE, att_rule_reduced_shape(x));
@@ -83,13 +82,12 @@ const att_op att_op_rms_norm = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "rms_norm_grad";
-    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
-    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
-    ATT_TRY(att_rule_require_vector(infer, op, GRAD_GAMMA, "gamma", GRAD_X));
+    ATT_TRY(att_rule_count(infer, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, GRAD_DY, "dy"));
+    ATT_TRY(att_rule_require_like(infer, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_vector(infer, GRAD_GAMMA, "gamma", GRAD_X));
     const att_desc *x = &infer->in[GRAD_X];
-    ATT_TRY(att_rule_require_shape(infer, op, GRAD_RSTD, "rstd", ATT_SAMPLE, att_rule_reduced_shape(x)));
+    ATT_TRY(att_rule_require_shape(infer, GRAD_RSTD, "rstd", ATT_SAMPLE, att_rule_reduced_shape(x)));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(att_rule_columns(x)));
     return ATT_OK;

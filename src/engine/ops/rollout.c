@@ -10,21 +10,21 @@ att_value att_rollout(att_graph *graph, att_value maps, bool from_mean)
     return att_emit(graph, "rollout", &attrs, &maps, 1, NULL);
 }
 
-att_status att_rollout_infer(att_infer *infer, const char *op)
+att_status att_rollout_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "maps", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "maps", ATT_SAMPLE, 3));
     const int64_t *dims = infer->in[0].shape.dims;
     if (dims[1] != dims[2])
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: maps %s must have as many queries as keys", op,
-                        ATT_SHOWN(&infer->in[0]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "maps %s must have as many queries as keys",
+                             ATT_SHOWN(&infer->in[0]));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(dims[1]));
     return ATT_OK;
 }
 
 static att_status rollout_infer(att_infer *infer)
 {
-    return att_rollout_infer(infer, "rollout");
+    return att_rollout_infer(infer);
 }
 
 static void rollout_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

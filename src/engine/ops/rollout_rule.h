@@ -6,7 +6,7 @@
 #include "engine/ops/rollout.h"
 
 /* maps [L, N, N] give y [N]. */
-att_status att_rollout_infer(att_infer *infer, const char *op);
+att_status att_rollout_infer(att_infer *infer);
 
 #define ATT_ROLLOUT_FROM(mean) ATT_CASE_ATTRS(rollout, .from_mean = (mean))
 #define ATT_ROLLOUT_MAPS(scale, shift, ...) ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, scale, shift, __VA_ARGS__))

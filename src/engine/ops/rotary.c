@@ -15,37 +15,34 @@ att_value att_rotary(att_graph *graph, att_value x, att_value table, const att_r
     return att_emit(graph, "rotary", &attrs, in, IN_COUNT, NULL);
 }
 
-static att_status check_table(const att_infer *infer, const char *op)
+static att_status check_table(const att_infer *infer)
 {
     const att_desc *x = &infer->in[X], *table = &infer->in[TABLE];
     const att_rotary_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_require(infer, op, TABLE, "table", ATT_SHARED));
+    ATT_TRY(att_rule_require(infer, TABLE, "table", ATT_SHARED));
     if (table->shape.rank != 2 && table->shape.rank != 3)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: table %s must have 2 or 3 axes", op, ATT_SHOWN(table));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "table %s must have 2 or 3 axes", ATT_SHOWN(table));
     att_rotary_shape shape = att_rotary_shape_of(x, table);
     if (shape.width % 2)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: the last axis of table %s must be even", op,
-                        ATT_SHOWN(table));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "the last axis of table %s must be even", ATT_SHOWN(table));
     if (attrs->prefix < 0 || table->shape.dims[0] != shape.tokens - attrs->prefix)
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: table %s must have a row for each token of x %s but the first %d", op, ATT_SHOWN(table),
-                        ATT_SHOWN(x), (int)attrs->prefix);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                             "table %s must have a row for each token of x %s but the first %d", ATT_SHOWN(table),
+                             ATT_SHOWN(x), (int)attrs->prefix);
     if (attrs->heads < 1 || attrs->heads > shape.columns / shape.width)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d heads of table %s do not fit into the rows of x %s",
-                        op, (int)attrs->heads, ATT_SHOWN(table), ATT_SHOWN(x));
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "%d heads of table %s do not fit into the rows of x %s",
+                             (int)attrs->heads, ATT_SHOWN(table), ATT_SHOWN(x));
     if (attrs->heads % shape.entries)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: %d heads must be a multiple of the %lld heads of table %s", op, (int)attrs->heads,
-                        (long long)shape.entries, ATT_SHOWN(table));
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "%d heads must be a multiple of the %lld heads of table %s",
+                             (int)attrs->heads, (long long)shape.entries, ATT_SHOWN(table));
     return ATT_OK;
 }
 
 static att_status rotary_infer(att_infer *infer)
 {
-    static const char op[] = "rotary";
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_require_rank(infer, op, X, "x", ATT_SAMPLE, 2));
-    ATT_TRY(check_table(infer, op));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 2));
+    ATT_TRY(check_table(infer));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
     return ATT_OK;
 }
@@ -109,15 +106,14 @@ const att_op att_op_rotary = {
 /* Without x there is no gradient of the table. */
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "rotary_grad";
-    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_require_rank(infer, op, GRAD_DY, "dy", ATT_SAMPLE, 2));
-    ATT_TRY(check_table(infer, op));
+    ATT_TRY(att_rule_count(infer, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require_rank(infer, GRAD_DY, "dy", ATT_SAMPLE, 2));
+    ATT_TRY(check_table(infer));
     const att_desc *dy = &infer->in[GRAD_DY], *table = &infer->in[GRAD_TABLE];
     att_rule_out(infer, dy->dtype, ATT_SAMPLE, dy->shape);
     if (!att_desc_present(&infer->in[GRAD_X]))
         return ATT_OK;
-    ATT_TRY(att_rule_require_like(infer, op, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_like(infer, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
     att_rule_out(infer, dy->dtype, ATT_SUMMED, table->shape);
     return ATT_OK;
 }

@@ -1,9 +1,22 @@
 #include "engine/ops/rule.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "engine/ops/activation.h"
 #include "engine/ops/add.h"
+#include "engine/ops/list.h"
 #include "engine/ops/sum_samples.h"
 
-#include "engine/ops/list.h"
+att_status att_rule_fail(const att_infer *infer, att_status status, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return att_fail(infer->context, status, "%s: %s", infer->op->name, text);
+}
 
 static const char *kind_name(att_kind kind)
 {
@@ -15,10 +28,10 @@ static const char *kind_name(att_kind kind)
     return names[kind];
 }
 
-att_status att_rule_count(const att_infer *infer, const char *op, int count)
+att_status att_rule_count(const att_infer *infer, int count)
 {
     if (infer->in_count != count)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: got %d inputs, takes %d", op, infer->in_count, count);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "got %d inputs, takes %d", infer->in_count, count);
     return ATT_OK;
 }
 
@@ -32,83 +45,79 @@ bool att_rule_is(const att_infer *infer, int i, att_kind kind)
     return infer->in[i].kind == kind || (infer->derived && kind == ATT_SAMPLE && infer->in[i].kind == ATT_SHARED);
 }
 
-att_status att_rule_require(const att_infer *infer, const char *op, int i, const char *name, att_kind kind)
+att_status att_rule_require(const att_infer *infer, int i, const char *name, att_kind kind)
 {
     const att_desc *in = &infer->in[i];
     if (!att_desc_present(in))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %s is missing", op, name);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "%s is missing", name);
     if (!att_rule_is(infer, i, kind))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s is a %s value, must be %s", op, name,
-                        ATT_SHOWN(in), kind_name(in->kind), kind_name(kind));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%s %s is a %s value, must be %s", name, ATT_SHOWN(in),
+                             kind_name(in->kind), kind_name(kind));
     if (!is_float(in->dtype))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s is %s, must be a float type", op, name,
-                        att_dtype_name(in->dtype));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%s is %s, must be a float type", name,
+                             att_dtype_name(in->dtype));
     if (in->dtype != infer->in[0].dtype)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s is %s, must be %s as the first input", op, name,
-                        att_dtype_name(in->dtype), att_dtype_name(infer->in[0].dtype));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%s is %s, must be %s as the first input", name,
+                             att_dtype_name(in->dtype), att_dtype_name(infer->in[0].dtype));
     if (att_shape_count(in->shape) < 1)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s has no elements", op, name, ATT_SHOWN(in));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%s %s has no elements", name, ATT_SHOWN(in));
     return ATT_OK;
 }
 
-att_status att_rule_require_rank(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
-                                 int rank)
+att_status att_rule_require_rank(const att_infer *infer, int i, const char *name, att_kind kind, int rank)
 {
-    ATT_TRY(att_rule_require(infer, op, i, name, kind));
+    ATT_TRY(att_rule_require(infer, i, name, kind));
     if (infer->in[i].shape.rank != rank)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s must have %d axes", op, name,
-                        ATT_SHOWN(&infer->in[i]), rank);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%s %s must have %d axes", name, ATT_SHOWN(&infer->in[i]), rank);
     return ATT_OK;
 }
 
-att_status att_rule_require_rows(const att_infer *infer, const char *op, int i, const char *name)
+att_status att_rule_require_rows(const att_infer *infer, int i, const char *name)
 {
-    ATT_TRY(att_rule_require(infer, op, i, name, ATT_SAMPLE));
+    ATT_TRY(att_rule_require(infer, i, name, ATT_SAMPLE));
     if (infer->in[i].shape.rank < 1)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s is a scalar, must have rows", op, name);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%s is a scalar, must have rows", name);
     return ATT_OK;
 }
 
-att_status att_rule_require_shape(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
-                                  att_shape shape)
+att_status att_rule_require_shape(const att_infer *infer, int i, const char *name, att_kind kind, att_shape shape)
 {
-    ATT_TRY(att_rule_require(infer, op, i, name, kind));
+    ATT_TRY(att_rule_require(infer, i, name, kind));
     if (!att_shape_equal(infer->in[i].shape, shape))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s must have the shape %s", op, name,
-                        ATT_SHOWN(&infer->in[i]), att_shape_format(shape, (char[96]){0}, 96));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%s %s must have the shape %s", name, ATT_SHOWN(&infer->in[i]),
+                             att_shape_format(shape, (char[96]){0}, 96));
     return ATT_OK;
 }
 
-att_status att_rule_require_like(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int j)
+att_status att_rule_require_like(const att_infer *infer, int i, const char *name, att_kind kind, int j)
 {
-    return att_rule_require_shape(infer, op, i, name, kind, infer->in[j].shape);
+    return att_rule_require_shape(infer, i, name, kind, infer->in[j].shape);
 }
 
-att_status att_rule_require_target(const att_infer *infer, const char *op, int logits, double smoothing)
+att_status att_rule_require_target(const att_infer *infer, int logits, double smoothing)
 {
     const att_desc *target = &infer->in[logits + 1];
     bool is_class = att_desc_present(target) && target->dtype == ATT_I32;
     if (!(smoothing >= 0 && smoothing < 1))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: smoothing is %g, must be in [0, 1)", op, smoothing);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "smoothing is %g, must be in [0, 1)", smoothing);
     if (!is_class)
-        ATT_TRY(att_rule_require_like(infer, op, logits + 1, "target", ATT_SAMPLE, logits));
+        ATT_TRY(att_rule_require_like(infer, logits + 1, "target", ATT_SAMPLE, logits));
     else if (target->kind != ATT_SAMPLE || target->shape.rank != 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: integer target %s must be one number per sample", op,
-                        ATT_SHOWN(target));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "integer target %s must be one number per sample",
+                             ATT_SHOWN(target));
     if (!is_class && smoothing != 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: smoothing is %g, must be 0 with a target for each class",
-                        op, smoothing);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "smoothing is %g, must be 0 with a target for each class",
+                             smoothing);
     return ATT_OK;
 }
 
-att_status att_rule_require_vector(const att_infer *infer, const char *op, int i, const char *name, int j)
+att_status att_rule_require_vector(const att_infer *infer, int i, const char *name, int j)
 {
-    ATT_TRY(att_rule_require(infer, op, i, name, ATT_SHARED));
+    ATT_TRY(att_rule_require(infer, i, name, ATT_SHARED));
     int64_t columns = att_rule_columns(&infer->in[j]);
     if (att_shape_count(infer->in[i].shape) != columns)
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: %s %s must have %lld elements, as many as the last axis of %s", op, name,
-                        ATT_SHOWN(&infer->in[i]), (long long)columns, ATT_SHOWN(&infer->in[j]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%s %s must have %lld elements, as many as the last axis of %s",
+                             name, ATT_SHOWN(&infer->in[i]), (long long)columns, ATT_SHOWN(&infer->in[j]));
     return ATT_OK;
 }
 
@@ -138,11 +147,11 @@ void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape sh
     infer->out_count++;
 }
 
-att_status att_rule_update(att_infer *infer, const char *op, int slots)
+att_status att_rule_update(att_infer *infer, int slots)
 {
-    ATT_TRY(att_rule_count(infer, op, 2));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "the gradient", ATT_SHARED, 1));
-    ATT_TRY(att_rule_require_shape(infer, op, 1, "the scale", ATT_SHARED, att_shape_of(1)));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rank(infer, 0, "the gradient", ATT_SHARED, 1));
+    ATT_TRY(att_rule_require_shape(infer, 1, "the scale", ATT_SHARED, att_shape_of(1)));
     for (int i = 0; i < slots; i++)
         att_rule_out(infer, infer->in[0].dtype, ATT_SHARED, infer->in[0].shape);
     return ATT_OK;

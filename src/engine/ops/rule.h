@@ -9,29 +9,30 @@
 /* The shape of a description as text, for messages. Valid until the end of the enclosing block. */
 #define ATT_SHOWN(desc) att_shape_format((desc)->shape, (char[96]){0}, 96)
 
-/* Checks of inputs. Each returns ATT_OK, or fails with a message that begins with the op's name. */
+/* Fails like att_fail(), with a message that begins with the op's name. Returns `status`. */
+att_status att_rule_fail(const att_infer *infer, att_status status, const char *format, ...) ATT_PRINTF(3, 4);
+
+/* Checks of inputs. Each returns ATT_OK, or fails with att_rule_fail(). */
 
 /* The node has exactly `count` inputs, absent ones included. */
-att_status att_rule_count(const att_infer *infer, const char *op, int count);
+att_status att_rule_count(const att_infer *infer, int count);
 /* Input i (`name` in messages) is present, of `kind`, of the same float type as input 0, and not empty. */
-att_status att_rule_require(const att_infer *infer, const char *op, int i, const char *name, att_kind kind);
+att_status att_rule_require(const att_infer *infer, int i, const char *name, att_kind kind);
 /* Whether input i is of that kind. In a derived node a shared input also counts as a sample value. */
 bool att_rule_is(const att_infer *infer, int i, att_kind kind);
 /* Like att_rule_require(), and the input has `rank` axes. */
-att_status att_rule_require_rank(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
-                                 int rank);
+att_status att_rule_require_rank(const att_infer *infer, int i, const char *name, att_kind kind, int rank);
 /* Like att_rule_require(), and input i has the shape of input j. */
-att_status att_rule_require_like(const att_infer *infer, const char *op, int i, const char *name, att_kind kind, int j);
+att_status att_rule_require_like(const att_infer *infer, int i, const char *name, att_kind kind, int j);
 /* Like att_rule_require(), and the input has at least one axis. */
-att_status att_rule_require_rows(const att_infer *infer, const char *op, int i, const char *name);
+att_status att_rule_require_rows(const att_infer *infer, int i, const char *name);
 /* Like att_rule_require(), and the input has this shape. */
-att_status att_rule_require_shape(const att_infer *infer, const char *op, int i, const char *name, att_kind kind,
-                                  att_shape shape);
+att_status att_rule_require_shape(const att_infer *infer, int i, const char *name, att_kind kind, att_shape shape);
 /* The target of a loss over classes, input `logits` + 1, is the class of each sample (I32), or a number for each logit,
  * which is not smoothed: `smoothing` must then be 0, else lie in [0, 1). */
-att_status att_rule_require_target(const att_infer *infer, const char *op, int logits, double smoothing);
+att_status att_rule_require_target(const att_infer *infer, int logits, double smoothing);
 /* Like att_rule_require(), for a shared vector with as many elements as the last axis of input j. */
-att_status att_rule_require_vector(const att_infer *infer, const char *op, int i, const char *name, int j);
+att_status att_rule_require_vector(const att_infer *infer, int i, const char *name, int j);
 
 /* Size of the last axis, and product of all other axes. The rank must be at least 1. */
 int64_t att_rule_columns(const att_desc *desc);
@@ -45,7 +46,7 @@ void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape sh
 /* The shape rule of an optimiser. Inputs: a range of the gradient, and the factor that scales it. Outputs, updated in
  * place: the same range of the weights, then of each slot of the optimiser. `slots` is the number of outputs, including
  * the weights. */
-att_status att_rule_update(att_infer *infer, const char *op, int slots);
+att_status att_rule_update(att_infer *infer, int slots);
 
 /* Adds the sum of `gradient` over samples and over all but its last `axes` axes to the gradient of input i. */
 void att_rule_add_sum(att_backward *backward, int i, att_value gradient, int axes);

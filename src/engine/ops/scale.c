@@ -12,9 +12,9 @@ att_value att_scale(att_graph *graph, att_value x, att_value gamma)
 
 static att_status scale_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "scale", 2));
-    ATT_TRY(att_rule_require_rows(infer, "scale", 0, "x"));
-    ATT_TRY(att_rule_require_vector(infer, "scale", 1, "gamma", 0));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rows(infer, 0, "x"));
+    ATT_TRY(att_rule_require_vector(infer, 1, "gamma", 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -51,12 +51,12 @@ const att_op att_op_scale = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "scale_grad", 2));
-    ATT_TRY(att_rule_require(infer, "scale_grad", 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_require_like(infer, "scale_grad", 1, "x", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, 1, "x", ATT_SAMPLE, 0));
     const att_desc *x = &infer->in[1];
     if (x->shape.rank < 1)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "scale_grad: x is a scalar, must have rows");
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "x is a scalar, must have rows");
     att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(att_rule_columns(x)));
     return ATT_OK;
 }

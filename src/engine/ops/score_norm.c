@@ -19,21 +19,19 @@ static bool fits(int64_t heads, int64_t width, int64_t offset, int64_t rows)
 
 static att_status norm_infer(att_infer *infer)
 {
-    static const char op[] = "score_norm";
     const att_score_norm_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_require_rank(infer, op, W_Q, "w_q", ATT_SAMPLE, 2));
-    ATT_TRY(att_rule_require_rank(infer, op, W_K, "w_k", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require_rank(infer, W_Q, "w_q", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_require_rank(infer, W_K, "w_k", ATT_SAMPLE, 2));
     const int64_t *q = infer->in[W_Q].shape.dims, *k = infer->in[W_K].shape.dims;
     if (q[1] != k[1])
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: w_q %s and w_k %s must have as many columns", op,
-                        ATT_SHOWN(&infer->in[W_Q]), ATT_SHOWN(&infer->in[W_K]));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "w_q %s and w_k %s must have as many columns",
+                             ATT_SHOWN(&infer->in[W_Q]), ATT_SHOWN(&infer->in[W_K]));
     if (!fits(attrs->heads, attrs->width, attrs->q_offset, q[0]) ||
         !fits(attrs->key_heads, attrs->width, attrs->k_offset, k[0]) || attrs->heads % attrs->key_heads)
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: w_q %s and w_k %s do not hold %lld and %lld heads of width %lld", op,
-                        ATT_SHOWN(&infer->in[W_Q]), ATT_SHOWN(&infer->in[W_K]), (long long)attrs->heads,
-                        (long long)attrs->key_heads, (long long)attrs->width);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "w_q %s and w_k %s do not hold %lld and %lld heads of width %lld",
+                             ATT_SHOWN(&infer->in[W_Q]), ATT_SHOWN(&infer->in[W_K]), (long long)attrs->heads,
+                             (long long)attrs->key_heads, (long long)attrs->width);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->heads));
     return ATT_OK;
 }

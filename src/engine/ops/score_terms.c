@@ -16,44 +16,44 @@ att_value att_score_terms(att_graph *graph, const att_score_terms_attrs *attrs,
 
 /* Parts of queries and keys are as wide as the first part, which may hold queries and keys side by side, or end with
  * the last head. */
-static att_status check_parts(const att_infer *infer, const char *op)
+static att_status check_parts(const att_infer *infer)
 {
     const att_score_terms_attrs *attrs = infer->attrs;
     const att_attention_attrs *a = &attrs->attention;
     for (int i = 0; i < att_score_relative(attrs); i++) {
         bool is_key = i >= attrs->query_parts;
-        ATT_TRY(att_rule_require_rank(infer, op, i, is_key ? "k" : "q", ATT_SAMPLE, 2));
+        ATT_TRY(att_rule_require_rank(infer, i, is_key ? "k" : "q", ATT_SAMPLE, 2));
         int64_t begin = is_key ? attrs->k_offset : attrs->q_offset, heads = is_key ? a->key_heads : a->heads;
         const int64_t *dims = infer->in[i].shape.dims, tokens = infer->in[0].shape.dims[0];
         int64_t end = begin + heads * attrs->width;
         bool fits = i == 0 ? end <= dims[1] : dims[1] == infer->in[0].shape.dims[1] || dims[1] == end;
         if (begin < 0 || end > dims[1] || !fits || dims[0] != tokens)
-            return att_fail(infer->context, ATT_ERR_MISMATCH,
-                            "%s: %s %s must have %lld rows, and %lld heads of %lld columns from column %lld", op,
-                            is_key ? "k" : "q", ATT_SHOWN(&infer->in[i]), (long long)tokens, (long long)heads,
-                            (long long)attrs->width, (long long)begin);
+            return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                                 "%s %s must have %lld rows, and %lld heads of %lld columns from column %lld",
+                                 is_key ? "k" : "q", ATT_SHOWN(&infer->in[i]), (long long)tokens, (long long)heads,
+                                 (long long)attrs->width, (long long)begin);
     }
     return ATT_OK;
 }
 
 /* first: the input `relative` */
-static att_status check_extra(const att_infer *infer, const char *op, int first, int64_t tokens)
+static att_status check_extra(const att_infer *infer, int first, int64_t tokens)
 {
     const att_attention_attrs *a = infer->attrs;
     const att_desc *extra = infer->in + first;
     if (att_desc_present(&extra[RELATIVE])) {
-        ATT_TRY(att_rule_require_rank(infer, op, first + RELATIVE, "relative", ATT_SHARED, 2));
+        ATT_TRY(att_rule_require_rank(infer, first + RELATIVE, "relative", ATT_SHARED, 2));
         if (!att_attention_fits_shifts(a, extra[RELATIVE].shape))
-            return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: relative %s does not fit the heads and the grid", op,
-                            ATT_SHOWN(&extra[RELATIVE]));
+            return att_rule_fail(infer, ATT_ERR_MISMATCH, "relative %s does not fit the heads and the grid",
+                                 ATT_SHOWN(&extra[RELATIVE]));
     }
     if (att_desc_present(&extra[ROWS]) != att_desc_present(&extra[COLUMNS]))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: rows and columns must be given both or not at all", op);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "rows and columns must be given both or not at all");
     if (!att_desc_present(&extra[ROWS]))
         return ATT_OK;
-    ATT_TRY(att_rule_require_shape(infer, op, first + ROWS, "rows", ATT_SAMPLE,
+    ATT_TRY(att_rule_require_shape(infer, first + ROWS, "rows", ATT_SAMPLE,
                                    att_shape_of(tokens, (int64_t)a->heads * a->grid_h)));
-    return att_rule_require_shape(infer, op, first + COLUMNS, "columns", ATT_SAMPLE,
+    return att_rule_require_shape(infer, first + COLUMNS, "columns", ATT_SAMPLE,
                                   att_shape_of(tokens, (int64_t)a->heads * a->grid_w));
 }
 
@@ -66,16 +66,15 @@ static int64_t terms_of(const att_infer *infer)
 
 static att_status terms_infer(att_infer *infer)
 {
-    static const char op[] = "score_terms";
     const att_score_terms_attrs *attrs = infer->attrs;
     const att_attention_attrs *a = &attrs->attention;
     if (attrs->query_parts < 1 || attrs->query_parts > ATT_SCORE_MOST_QUERY_PARTS || attrs->key_parts < 1 ||
         attrs->key_parts > ATT_SCORE_MOST_KEY_PARTS || attrs->width < 1 || a->heads < 1 || a->key_heads < 1 ||
         a->heads % a->key_heads || !isfinite(a->scale))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: invalid heads, parts, width or scale", op);
-    ATT_TRY(att_rule_count(infer, op, att_score_relative(attrs) + ATT_SCORE_EXTRA));
-    ATT_TRY(check_parts(infer, op));
-    ATT_TRY(check_extra(infer, op, att_score_relative(attrs), infer->in[0].shape.dims[0]));
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "invalid heads, parts, width or scale");
+    ATT_TRY(att_rule_count(infer, att_score_relative(attrs) + ATT_SCORE_EXTRA));
+    ATT_TRY(check_parts(infer));
+    ATT_TRY(check_extra(infer, att_score_relative(attrs), infer->in[0].shape.dims[0]));
     int64_t terms = terms_of(infer);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(a->heads, terms, terms));
     return ATT_OK;

@@ -12,14 +12,14 @@ att_value att_shift_scores(att_graph *graph, att_value table, int prefix, int he
     return att_emit(graph, "shift_scores", &attrs, &table, 1, NULL);
 }
 
-static att_status check_grid(const att_infer *infer, const char *op)
+static att_status check_grid(const att_infer *infer)
 {
     const att_shift_scores_attrs *attrs = infer->attrs;
     if (attrs->prefix < 0 || attrs->height < 1 || attrs->width < 1 ||
         att_shape_count(att_shape_of(att_shift_tokens(attrs), att_shift_tokens(attrs))) < 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: %d prefix tokens and a grid of %d x %d, must be at least 0 and 1 x 1, and not too large",
-                        op, attrs->prefix, attrs->height, attrs->width);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT,
+                             "%d prefix tokens and a grid of %d x %d, must be at least 0 and 1 x 1, and not too large",
+                             attrs->prefix, attrs->height, attrs->width);
     return ATT_OK;
 }
 
@@ -31,21 +31,20 @@ static bool fits_shifts(const att_shift_scores_attrs *attrs, int64_t rows)
 
 static att_status scores_infer(att_infer *infer)
 {
-    static const char op[] = "shift_scores";
     const att_shift_scores_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "table", ATT_SAMPLE, 2));
-    ATT_TRY(check_grid(infer, op));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "table", ATT_SAMPLE, 2));
+    ATT_TRY(check_grid(infer));
     const int64_t *dims = infer->in[0].shape.dims;
     if (!fits_shifts(attrs, dims[0]))
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: table %s does not fit a grid of %d x %d, which has (2 x %d - 1) x (2 x %d - 1) shifts%s",
-                        op, ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->height, attrs->width,
-                        attrs->prefix > 0 ? ", and 3 numbers for prefix tokens" : "");
+        return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                             "table %s does not fit a grid of %d x %d, which has (2 x %d - 1) x (2 x %d - 1) shifts%s",
+                             ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->height, attrs->width,
+                             attrs->prefix > 0 ? ", and 3 numbers for prefix tokens" : "");
     int64_t tokens = att_shift_tokens(attrs);
     att_shape shape = att_shape_of(dims[1], tokens, tokens);
     if (att_shape_count(shape) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %lld tokens are too many", op, (long long)tokens);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%lld tokens are too many", (long long)tokens);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
     return ATT_OK;
 }
@@ -82,17 +81,16 @@ const att_op att_op_shift_scores = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "shift_scores_grad";
     const att_shift_scores_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 3));
-    ATT_TRY(check_grid(infer, op));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(check_grid(infer));
     const int64_t *dims = infer->in[0].shape.dims;
     int64_t tokens = att_shift_tokens(attrs);
-    ATT_TRY(att_rule_require_shape(infer, op, 0, "dy", ATT_SAMPLE, att_shape_of(dims[0], tokens, tokens)));
+    ATT_TRY(att_rule_require_shape(infer, 0, "dy", ATT_SAMPLE, att_shape_of(dims[0], tokens, tokens)));
     if (!fits_shifts(attrs, attrs->rows))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: a table of %d rows does not fit a grid of %d x %d", op,
-                        attrs->rows, attrs->height, attrs->width);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "a table of %d rows does not fit a grid of %d x %d", attrs->rows,
+                             attrs->height, attrs->width);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->rows, dims[0]));
     return ATT_OK;
 }

@@ -14,28 +14,27 @@ att_value att_shortcut_pad(att_graph *graph, att_value x, int stride, int channe
 }
 
 /* The output shape for a map [height, width, from]. */
-static att_status padded_of(const att_infer *infer, const char *op, const int64_t from[3], att_shape *to)
+static att_status padded_of(const att_infer *infer, const int64_t from[3], att_shape *to)
 {
     const att_shortcut_attrs *attrs = infer->attrs;
     if (attrs->stride < 1)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: stride is %d, must be at least 1", op, attrs->stride);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "stride is %d, must be at least 1", attrs->stride);
     if (from[0] < 1 || from[1] < 1 || from[2] < 1 || from[0] > INT32_MAX || from[1] > INT32_MAX || attrs->before < 0 ||
         from[2] > (int64_t)attrs->channels - attrs->before)
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: a map of %lld x %lld x %lld does not become one of %d channels", op, (long long)from[0],
-                        (long long)from[1], (long long)from[2], attrs->channels);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "a map of %lld x %lld x %lld does not become one of %d channels",
+                             (long long)from[0], (long long)from[1], (long long)from[2], attrs->channels);
     *to = att_shape_of((from[0] - 1) / attrs->stride + 1, (from[1] - 1) / attrs->stride + 1, attrs->channels);
     if (att_shape_count(*to) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: the result is too large", op);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result is too large");
     return ATT_OK;
 }
 
 static att_status pad_infer(att_infer *infer)
 {
     att_shape to;
-    ATT_TRY(att_rule_count(infer, "shortcut_pad", 1));
-    ATT_TRY(att_rule_require_rank(infer, "shortcut_pad", 0, "x", ATT_SAMPLE, 3));
-    ATT_TRY(padded_of(infer, "shortcut_pad", infer->in[0].shape.dims, &to));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 3));
+    ATT_TRY(padded_of(infer, infer->in[0].shape.dims, &to));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, to);
     return ATT_OK;
 }
@@ -76,17 +75,16 @@ const att_op att_op_shortcut_pad = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "shortcut_pad_grad";
     const att_shortcut_attrs *attrs = infer->attrs;
     const int64_t from[3] = {attrs->height, attrs->width, attrs->from};
     att_shape to;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require(infer, op, 0, "dy", ATT_SAMPLE));
-    ATT_TRY(padded_of(infer, op, from, &to));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(padded_of(infer, from, &to));
     att_shape x = att_shape_of(from[0], from[1], from[2]);
     if (!att_shape_equal(infer->in[0].shape, to) || att_shape_count(x) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s does not come from a map of %d x %d x %d", op,
-                        ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->from);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s does not come from a map of %d x %d x %d",
+                             ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->from);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
     return ATT_OK;
 }

@@ -11,8 +11,8 @@ att_value att_sigmoid(att_graph *graph, att_value x)
 
 static att_status sigmoid_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "sigmoid", 1));
-    ATT_TRY(att_rule_require(infer, "sigmoid", 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -49,9 +49,9 @@ const att_op att_op_sigmoid = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "sigmoid_grad", 2));
-    ATT_TRY(att_rule_require(infer, "sigmoid_grad", 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_require_like(infer, "sigmoid_grad", 1, "y", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, 1, "y", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }

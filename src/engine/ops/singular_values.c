@@ -16,8 +16,8 @@ static int64_t count_of(att_shape shape)
 
 static att_status values_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "singular_values", 1));
-    ATT_TRY(att_rule_require_rank(infer, "singular_values", 0, "x", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 2));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(count_of(infer->in[0].shape)));
     return ATT_OK;
 }

@@ -13,14 +13,13 @@ att_value att_slice_channels(att_graph *graph, att_value x, int64_t first, int64
 
 static att_status slice_infer(att_infer *infer)
 {
-    static const char op[] = "slice_channels";
     const att_channels_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rows(infer, op, 0, "x"));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rows(infer, 0, "x"));
     int64_t total = att_rule_columns(&infer->in[0]);
     if (attrs->first < 0 || attrs->count < 1 || attrs->count > total || attrs->first > total - attrs->count)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %lld channels from channel %lld on, but only %lld", op,
-                        (long long)attrs->count, (long long)attrs->first, (long long)total);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "%lld channels from channel %lld on, but only %lld",
+                             (long long)attrs->count, (long long)attrs->first, (long long)total);
     att_shape shape = infer->in[0].shape;
     shape.dims[shape.rank - 1] = attrs->count;
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
@@ -58,15 +57,14 @@ const att_op att_op_slice_channels = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "slice_channels_grad";
     const att_channels_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rows(infer, op, 0, "dy"));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rows(infer, 0, "dy"));
     att_shape shape = infer->in[0].shape;
     if (att_rule_columns(&infer->in[0]) != attrs->count || attrs->first < 0 ||
         attrs->first > attrs->total - attrs->count)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s must have %lld channels", op,
-                        ATT_SHOWN(&infer->in[0]), (long long)attrs->count);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s must have %lld channels", ATT_SHOWN(&infer->in[0]),
+                             (long long)attrs->count);
     shape.dims[shape.rank - 1] = attrs->total;
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
     return ATT_OK;

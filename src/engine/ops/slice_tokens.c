@@ -11,22 +11,22 @@ att_value att_slice_tokens(att_graph *graph, att_value x, int first, int count)
     return att_emit(graph, "slice_tokens", &attrs, &x, 1, NULL);
 }
 
-static att_status check_range(const att_infer *infer, const char *op, int64_t total)
+static att_status check_range(const att_infer *infer, int64_t total)
 {
     const att_slice_attrs *attrs = infer->attrs;
     if (attrs->first < 0 || attrs->count < 1 || (int64_t)attrs->first + attrs->count > total)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d tokens from token %d on, but only %lld tokens", op,
-                        attrs->count, attrs->first, (long long)total);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "%d tokens from token %d on, but only %lld tokens", attrs->count,
+                             attrs->first, (long long)total);
     return ATT_OK;
 }
 
 static att_status slice_infer(att_infer *infer)
 {
     const att_slice_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, "slice_tokens", 1));
-    ATT_TRY(att_rule_require_rank(infer, "slice_tokens", 0, "x", ATT_SAMPLE, 2));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 2));
     att_shape x = infer->in[0].shape;
-    ATT_TRY(check_range(infer, "slice_tokens", x.dims[0]));
+    ATT_TRY(check_range(infer, x.dims[0]));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->count, x.dims[1]));
     return ATT_OK;
 }
@@ -61,15 +61,14 @@ const att_op att_op_slice_tokens = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "slice_tokens_grad";
     const att_slice_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 2));
-    ATT_TRY(check_range(infer, op, attrs->total));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 2));
+    ATT_TRY(check_range(infer, attrs->total));
     att_shape dy = infer->in[0].shape;
     if (dy.dims[0] != attrs->count)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: dy %s must have %d tokens", op, ATT_SHOWN(&infer->in[0]),
-                        attrs->count);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s must have %d tokens", ATT_SHOWN(&infer->in[0]),
+                             attrs->count);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->total, dy.dims[1]));
     return ATT_OK;
 }

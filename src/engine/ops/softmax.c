@@ -11,8 +11,8 @@ att_value att_softmax(att_graph *graph, att_value x)
 
 static att_status softmax_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "softmax", 1));
-    ATT_TRY(att_rule_require_rows(infer, "softmax", 0, "x"));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rows(infer, 0, "x"));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -54,9 +54,9 @@ const att_op att_op_softmax = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "softmax_grad", 2));
-    ATT_TRY(att_rule_require_rows(infer, "softmax_grad", 0, "dy"));
-    ATT_TRY(att_rule_require_like(infer, "softmax_grad", 1, "y", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require_rows(infer, 0, "dy"));
+    ATT_TRY(att_rule_require_like(infer, 1, "y", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }

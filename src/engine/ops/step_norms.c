@@ -14,14 +14,13 @@ att_value att_step_norms(att_graph *graph, att_value before, att_value after, at
 
 static att_status norms_infer(att_infer *infer)
 {
-    static const char op[] = "step_norms";
-    ATT_TRY(att_rule_count(infer, op, IN_COUNT));
-    ATT_TRY(att_rule_require(infer, op, BEFORE, "before", ATT_SAMPLE));
-    ATT_TRY(att_rule_require_like(infer, op, AFTER, "after", ATT_SAMPLE, BEFORE));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(att_rule_require(infer, BEFORE, "before", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, AFTER, "after", ATT_SAMPLE, BEFORE));
     if (att_desc_present(&infer->in[BRANCH]))
-        ATT_TRY(att_rule_require_like(infer, op, BRANCH, "branch", ATT_SAMPLE, BEFORE));
+        ATT_TRY(att_rule_require_like(infer, BRANCH, "branch", ATT_SAMPLE, BEFORE));
     if (att_desc_present(&infer->in[ADDED]))
-        ATT_TRY(att_rule_require_like(infer, op, ADDED, "added", ATT_SAMPLE, BEFORE));
+        ATT_TRY(att_rule_require_like(infer, ADDED, "added", ATT_SAMPLE, BEFORE));
     att_rule_out(infer, infer->in[BEFORE].dtype, ATT_SAMPLE, att_shape_of(ATT_STEP_NORMS));
     return ATT_OK;
 }

@@ -6,12 +6,12 @@
 static att_status infer_sum(att_infer *infer)
 {
     const att_sum_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, "sum_samples", 1));
-    ATT_TRY(att_rule_require(infer, "sum_samples", 0, "dy", infer->in->kind == ATT_BATCH ? ATT_BATCH : ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "dy", infer->in->kind == ATT_BATCH ? ATT_BATCH : ATT_SAMPLE));
     att_shape in = infer->in[0].shape;
     if (attrs->axes < 0 || attrs->axes > in.rank)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "sum_samples: %d axes cannot be summed of %s", attrs->axes,
-                        ATT_SHOWN(&infer->in[0]));
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "%d axes cannot be summed of %s", attrs->axes,
+                             ATT_SHOWN(&infer->in[0]));
     att_shape out = {.rank = in.rank - attrs->axes};
     for (int i = 0; i < out.rank; i++)
         out.dims[i] = in.dims[in.rank - out.rank + i];

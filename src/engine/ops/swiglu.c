@@ -14,15 +14,15 @@ att_value att_swiglu(att_graph *graph, att_value a, att_value b)
 }
 
 /* Checks inputs `first` and `first` + 1, which are a and b, and returns the shape of the result. */
-static att_status check_operands(const att_infer *infer, const char *op, int first, att_shape *result)
+static att_status check_operands(const att_infer *infer, int first, att_shape *result)
 {
     const att_desc *a = &infer->in[first];
-    ATT_TRY(att_rule_require_rows(infer, op, first, "a"));
+    ATT_TRY(att_rule_require_rows(infer, first, "a"));
     *result = a->shape;
     if (att_desc_present(&infer->in[first + 1]))
-        return att_rule_require_like(infer, op, first + 1, "b", ATT_SAMPLE, first);
+        return att_rule_require_like(infer, first + 1, "b", ATT_SAMPLE, first);
     if (att_rule_columns(a) % 2)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: a %s must have two halves", op, ATT_SHOWN(a));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "a %s must have two halves", ATT_SHOWN(a));
     result->dims[result->rank - 1] /= 2;
     return ATT_OK;
 }
@@ -30,8 +30,8 @@ static att_status check_operands(const att_infer *infer, const char *op, int fir
 static att_status swiglu_infer(att_infer *infer)
 {
     att_shape result;
-    ATT_TRY(att_rule_count(infer, "swiglu", IN_COUNT));
-    ATT_TRY(check_operands(infer, "swiglu", A, &result));
+    ATT_TRY(att_rule_count(infer, IN_COUNT));
+    ATT_TRY(check_operands(infer, A, &result));
     att_rule_out(infer, infer->in[A].dtype, ATT_SAMPLE, result);
     return ATT_OK;
 }
@@ -77,12 +77,11 @@ const att_op att_op_swiglu = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "swiglu_grad";
     att_shape result;
-    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_require_rows(infer, op, GRAD_DY, "dy"));
-    ATT_TRY(check_operands(infer, op, GRAD_A, &result));
-    ATT_TRY(att_rule_require_shape(infer, op, GRAD_DY, "dy", ATT_SAMPLE, result));
+    ATT_TRY(att_rule_count(infer, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require_rows(infer, GRAD_DY, "dy"));
+    ATT_TRY(check_operands(infer, GRAD_A, &result));
+    ATT_TRY(att_rule_require_shape(infer, GRAD_DY, "dy", ATT_SAMPLE, result));
     for (int i = GRAD_A; i < GRAD_IN_COUNT; i++)
         if (att_desc_present(&infer->in[i]))
             att_rule_out(infer, infer->in[i].dtype, ATT_SAMPLE, infer->in[i].shape);

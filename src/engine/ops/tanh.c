@@ -11,8 +11,8 @@ att_value att_tanh(att_graph *graph, att_value x)
 
 static att_status tanh_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "tanh", 1));
-    ATT_TRY(att_rule_require(infer, "tanh", 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }
@@ -51,9 +51,9 @@ const att_op att_op_tanh = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "tanh_grad", 2));
-    ATT_TRY(att_rule_require(infer, "tanh_grad", 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_require_like(infer, "tanh_grad", 1, "y", ATT_SAMPLE, 0));
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, 1, "y", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
 }

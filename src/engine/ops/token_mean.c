@@ -24,29 +24,28 @@ att_value att_global_mean(att_graph *graph, att_value x)
     return att_token_mean(graph, x, 0);
 }
 
-static att_status check_attrs(const att_infer *infer, const char *op, int64_t total)
+static att_status check_attrs(const att_infer *infer, int64_t total)
 {
     const att_mean_attrs *attrs = infer->attrs;
     int first = attrs->first;
     if (!isfinite(attrs->factor))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: the factor must be a finite number", op);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "the factor must be a finite number");
     if (first < 0 || first >= total)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: the first token is %d, must be among %lld", op, first,
-                        (long long)total);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "the first token is %d, must be among %lld", first,
+                             (long long)total);
     return ATT_OK;
 }
 
 static att_status mean_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "token_mean", 1));
-    ATT_TRY(att_rule_require_rows(infer, "token_mean", 0, "x"));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rows(infer, 0, "x"));
     const att_desc *x = &infer->in[0];
     if (x->shape.rank < 2 || x->shape.rank > 3)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "token_mean: x %s must be tokens [N, C] or a map [h, w, C]",
-                        ATT_SHOWN(x));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s must be tokens [N, C] or a map [h, w, C]", ATT_SHOWN(x));
     if (att_rule_rows(x) > INT32_MAX)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "token_mean: x %s has too many rows", ATT_SHOWN(x));
-    ATT_TRY(check_attrs(infer, "token_mean", att_rule_rows(x)));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s has too many rows", ATT_SHOWN(x));
+    ATT_TRY(check_attrs(infer, att_rule_rows(x)));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(att_rule_columns(x)));
     return ATT_OK;
 }
@@ -97,15 +96,14 @@ const att_op att_op_token_mean = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    static const char op[] = "token_mean_grad";
     const att_mean_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "dy", ATT_SAMPLE, 1));
-    ATT_TRY(check_attrs(infer, op, attrs->total));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 1));
+    ATT_TRY(check_attrs(infer, attrs->total));
     int64_t width = attrs->width, columns = infer->in[0].shape.dims[0];
     if (width < 0 || (width > 0 && attrs->total % width != 0))
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: %d rows do not divide into a map of width %lld", op,
-                        attrs->total, (long long)width);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "%d rows do not divide into a map of width %lld", attrs->total,
+                             (long long)width);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE,
                  width ? att_shape_of(attrs->total / width, width, columns) : att_shape_of(attrs->total, columns));
     return ATT_OK;

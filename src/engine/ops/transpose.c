@@ -20,16 +20,16 @@ static att_status check_axes(const att_infer *infer)
     const att_transpose_attrs *attrs = infer->attrs;
     const att_desc *x = &infer->in[0];
     if (attrs->rank != x->shape.rank)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "transpose: %d axes are given, x %s has %d", attrs->rank,
-                        ATT_SHOWN(x), x->shape.rank);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "%d axes are given, x %s has %d", attrs->rank, ATT_SHOWN(x),
+                             x->shape.rank);
     bool named[ATT_MAX_RANK] = {false};
     for (int i = 0; i < attrs->rank; i++) {
         int32_t axis = attrs->axes[i];
         if (axis < 0 || axis >= attrs->rank || named[axis])
-            return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                            "transpose: axis %d of the result is axis %d of x %s, must be one of 0 .. %d and no axis "
-                            "twice",
-                            i, axis, ATT_SHOWN(x), attrs->rank - 1);
+            return att_rule_fail(infer, ATT_ERR_ARGUMENT,
+                                 "axis %d of the result is axis %d of x %s, must be one of 0 .. %d and no axis "
+                                 "twice",
+                                 i, axis, ATT_SHOWN(x), attrs->rank - 1);
         named[axis] = true;
     }
     return ATT_OK;
@@ -38,8 +38,8 @@ static att_status check_axes(const att_infer *infer)
 static att_status transpose_infer(att_infer *infer)
 {
     const att_transpose_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, "transpose", 1));
-    ATT_TRY(att_rule_require(infer, "transpose", 0, "x", ATT_SAMPLE));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
     ATT_TRY(check_axes(infer));
     att_shape shape = {.rank = attrs->rank};
     for (int i = 0; i < attrs->rank; i++)

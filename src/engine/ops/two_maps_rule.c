@@ -2,12 +2,12 @@
 
 #include "engine/ops/rule.h"
 
-att_status att_two_maps_infer_grad(att_infer *infer, const char *op, const att_two_maps_rule *rule)
+att_status att_two_maps_infer_grad(att_infer *infer, const att_two_maps_rule *rule)
 {
-    ATT_TRY(att_rule_count(infer, op, GRAD_IN_COUNT));
-    ATT_TRY(att_rule_require(infer, op, GRAD_DY, "dy", ATT_SAMPLE));
-    ATT_TRY(rule->check_inputs(infer, op, GRAD_V));
-    ATT_TRY(att_rule_require_shape(infer, op, GRAD_DY, "dy", ATT_SAMPLE, rule->out_shape(infer, GRAD_V)));
+    ATT_TRY(att_rule_count(infer, GRAD_IN_COUNT));
+    ATT_TRY(att_rule_require(infer, GRAD_DY, "dy", ATT_SAMPLE));
+    ATT_TRY(rule->check_inputs(infer, GRAD_V));
+    ATT_TRY(att_rule_require_shape(infer, GRAD_DY, "dy", ATT_SAMPLE, rule->out_shape(infer, GRAD_V)));
     for (int i = GRAD_V; i < GRAD_IN_COUNT; i++)
         att_rule_out(infer, infer->in[i].dtype, ATT_SAMPLE, infer->in[i].shape);
     return ATT_OK;

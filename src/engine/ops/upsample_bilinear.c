@@ -12,26 +12,26 @@ att_value att_upsample_bilinear(att_graph *graph, att_value x, int height, int w
 }
 
 /* Shape rule of the op and of its gradient: a map [.., C] becomes height x width. */
-static att_status infer_as(att_infer *infer, const char *op, const char *name)
+static att_status infer_as(att_infer *infer, const char *name)
 {
     const att_upsample_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, name, ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, name, ATT_SAMPLE, 3));
     const int64_t *from = infer->in[0].shape.dims;
     if (attrs->height < 1 || attrs->width < 1)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: the result is %d x %d, must be at least 1 x 1", op,
-                        attrs->height, attrs->width);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "the result is %d x %d, must be at least 1 x 1", attrs->height,
+                             attrs->width);
     att_shape to = att_shape_of(attrs->height, attrs->width, from[2]);
     if (from[0] > INT32_MAX || from[1] > INT32_MAX || att_shape_count(to) < 0)
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: %s %s or the result of %d x %d is too large", op, name,
-                        ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "%s %s or the result of %d x %d is too large", name,
+                             ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, to);
     return ATT_OK;
 }
 
 static att_status upsample_infer(att_infer *infer)
 {
-    return infer_as(infer, "upsample_bilinear", "x");
+    return infer_as(infer, "x");
 }
 
 static void upsample_backward(att_backward *backward)
@@ -73,7 +73,7 @@ const att_op att_op_upsample_bilinear = {
 
 static att_status grad_infer(att_infer *infer)
 {
-    return infer_as(infer, "upsample_bilinear_grad", "dy");
+    return infer_as(infer, "dy");
 }
 
 static const att_op_case grad_cases[] = {

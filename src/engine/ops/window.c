@@ -1,8 +1,7 @@
 #include "engine/ops/window.h"
 #include "engine/ops/conv2d.h"
 #include "engine/ops/pool.h"
-
-#include "base/core/error.h"
+#include "engine/ops/rule.h"
 
 int64_t att_window_count(int64_t size, int64_t extent, int64_t stride, int64_t padding)
 {
@@ -15,28 +14,27 @@ static bool is_size(int64_t size)
     return size >= 1 && size <= INT32_MAX;
 }
 
-att_status att_conv_size(const att_infer *infer, const char *op, const int64_t size[2], const int64_t kernel[2],
-                         int64_t to[2])
+att_status att_conv_size(const att_infer *infer, const int64_t size[2], const int64_t kernel[2], int64_t to[2])
 {
     const att_conv_attrs *attrs = infer->attrs;
     if (attrs->stride < 1 || attrs->dilation < 1 || attrs->groups < 1 || attrs->padding < 0)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: stride %d, dilation %d and groups %d must be at least 1, padding %d at least 0", op,
-                        attrs->stride, attrs->dilation, attrs->groups, attrs->padding);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT,
+                             "stride %d, dilation %d and groups %d must be at least 1, padding %d at least 0",
+                             attrs->stride, attrs->dilation, attrs->groups, attrs->padding);
     for (int axis = 0; axis < 2; axis++) {
         if (!is_size(size[axis]) || !is_size(kernel[axis]))
-            return att_fail(infer->context, ATT_ERR_MISMATCH,
-                            "%s: map and kernel sides must be 1 to %d, not %lld x %lld (map) and %lld x %lld (kernel)",
-                            op, INT32_MAX, (long long)size[0], (long long)size[1], (long long)kernel[0],
-                            (long long)kernel[1]);
+            return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                                 "map and kernel sides must be 1 to %d, not %lld x %lld (map) and %lld x %lld (kernel)",
+                                 INT32_MAX, (long long)size[0], (long long)size[1], (long long)kernel[0],
+                                 (long long)kernel[1]);
         to[axis] =
             att_window_count(size[axis], attrs->dilation * (kernel[axis] - 1) + 1, attrs->stride, attrs->padding);
         if (to[axis] < 1)
-            return att_fail(infer->context, ATT_ERR_MISMATCH,
-                            "%s: a kernel of %lld x %lld, dilation %d, does not fit into a map of %lld x %lld with "
-                            "padding %d",
-                            op, (long long)kernel[0], (long long)kernel[1], attrs->dilation, (long long)size[0],
-                            (long long)size[1], attrs->padding);
+            return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                                 "a kernel of %lld x %lld, dilation %d, does not fit into a map of %lld x %lld with "
+                                 "padding %d",
+                                 (long long)kernel[0], (long long)kernel[1], attrs->dilation, (long long)size[0],
+                                 (long long)size[1], attrs->padding);
     }
     return ATT_OK;
 }
@@ -50,19 +48,19 @@ static int64_t pool_count(const att_pool_attrs *attrs, int64_t size)
     return attrs->ceil && count > 0 && (count - 1) * attrs->stride >= size + attrs->padding ? count - 1 : count;
 }
 
-att_status att_pool_size(const att_infer *infer, const char *op, const int64_t size[2], int64_t to[2])
+att_status att_pool_size(const att_infer *infer, const int64_t size[2], int64_t to[2])
 {
     const att_pool_attrs *attrs = infer->attrs;
     if (attrs->kernel < 1 || attrs->stride < 1 || attrs->padding < 0 || attrs->padding > attrs->kernel / 2)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: kernel %d and stride %d must be at least 1, padding %d from 0 to half the kernel", op,
-                        attrs->kernel, attrs->stride, attrs->padding);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT,
+                             "kernel %d and stride %d must be at least 1, padding %d from 0 to half the kernel",
+                             attrs->kernel, attrs->stride, attrs->padding);
     for (int axis = 0; axis < 2; axis++) {
         to[axis] = is_size(size[axis]) ? pool_count(attrs, size[axis]) : 0;
         if (to[axis] < 1)
-            return att_fail(infer->context, ATT_ERR_MISMATCH,
-                            "%s: a window of %d x %d does not fit into a map of %lld x %lld with padding %d", op,
-                            attrs->kernel, attrs->kernel, (long long)size[0], (long long)size[1], attrs->padding);
+            return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                                 "a window of %d x %d does not fit into a map of %lld x %lld with padding %d",
+                                 attrs->kernel, attrs->kernel, (long long)size[0], (long long)size[1], attrs->padding);
     }
     return ATT_OK;
 }

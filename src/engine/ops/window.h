@@ -10,11 +10,10 @@ int64_t att_window_count(int64_t size, int64_t extent, int64_t stride, int64_t p
 
 /* Writes the output size of a convolution over a map of size[0] x size[1] to `to`. Fails, in the op's name, if an
  * attribute or size is out of range or the kernel is larger than the padded map. */
-att_status att_conv_size(const att_infer *infer, const char *op, const int64_t size[2], const int64_t kernel[2],
-                         int64_t to[2]);
+att_status att_conv_size(const att_infer *infer, const int64_t size[2], const int64_t kernel[2], int64_t to[2]);
 
 /* Writes the output size of a pool over a map of size[0] x size[1] to `to`. Fails like att_conv_size(). Every window
  * contains at least one element of x. */
-att_status att_pool_size(const att_infer *infer, const char *op, const int64_t size[2], int64_t to[2]);
+att_status att_pool_size(const att_infer *infer, const int64_t size[2], int64_t to[2]);
 
 #endif

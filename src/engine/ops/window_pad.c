@@ -27,46 +27,46 @@ att_value att_window_crop(att_graph *graph, att_value x, const att_window_pad_op
     return att_emit(graph, "window_crop", &attrs, &x, 1, NULL);
 }
 
-static att_status check_attrs(const att_infer *infer, const char *op)
+static att_status check_attrs(const att_infer *infer)
 {
     enum { MOST = 1 << 24 };
     const att_window_pad_attrs *a = infer->attrs;
     if (a->grid_h < 1 || a->grid_w < 1 || a->grid_h > MOST || a->grid_w > MOST || a->window_h < 1 || a->window_w < 1 ||
         a->window_h > MOST || a->window_w > MOST)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT, "%s: a grid of %d x %d in windows of %d x %d", op, a->grid_h,
-                        a->grid_w, a->window_h, a->window_w);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "a grid of %d x %d in windows of %d x %d", a->grid_h, a->grid_w,
+                             a->window_h, a->window_w);
     if (a->shift_h < 0 || a->shift_w < 0 || a->shift_h >= a->window_h || a->shift_w >= a->window_w)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: shifts of %d and %d must be from 0 to less than the window's size %d x %d", op, a->shift_h,
-                        a->shift_w, a->window_h, a->window_w);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT,
+                             "shifts of %d and %d must be from 0 to less than the window's size %d x %d", a->shift_h,
+                             a->shift_w, a->window_h, a->window_w);
     return ATT_OK;
 }
 
 /* Checks the input [from, C] and sets the output to [to, C]. */
-static att_status infer_tokens(att_infer *infer, const char *op, bool pads)
+static att_status infer_tokens(att_infer *infer, bool pads)
 {
     const att_window_pad_attrs *a = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "x", ATT_SAMPLE, 2));
-    ATT_TRY(check_attrs(infer, op));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 2));
+    ATT_TRY(check_attrs(infer));
     int64_t tokens = (int64_t)a->grid_h * a->grid_w;
     int64_t padded = att_window_padded(a->grid_h, a->window_h) * att_window_padded(a->grid_w, a->window_w);
     const int64_t *x = infer->in[0].shape.dims;
     if (x[0] != (pads ? tokens : padded))
-        return att_fail(infer->context, ATT_ERR_MISMATCH, "%s: x %s must have %lld tokens", op,
-                        ATT_SHOWN(&infer->in[0]), (long long)(pads ? tokens : padded));
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s must have %lld tokens", ATT_SHOWN(&infer->in[0]),
+                             (long long)(pads ? tokens : padded));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(pads ? padded : tokens, x[1]));
     return ATT_OK;
 }
 
 static att_status pad_infer(att_infer *infer)
 {
-    return infer_tokens(infer, "window_pad", true);
+    return infer_tokens(infer, true);
 }
 
 static att_status crop_infer(att_infer *infer)
 {
-    return infer_tokens(infer, "window_crop", false);
+    return infer_tokens(infer, false);
 }
 
 static void add_gradient(att_backward *backward, const char *op)

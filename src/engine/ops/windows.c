@@ -27,20 +27,19 @@ att_value att_windows_reverse(att_graph *graph, att_value windows, int height, i
 }
 
 /* The shape of the windows of a map [rows, columns, channels]. */
-static att_status windows_of(const att_infer *infer, const char *op, int64_t rows, int64_t columns, int64_t channels,
+static att_status windows_of(const att_infer *infer, int64_t rows, int64_t columns, int64_t channels,
                              att_shape *windows)
 {
     const att_windows_attrs *attrs = infer->attrs;
     if (attrs->height < 1 || attrs->width < 1 || rows < 1 || columns < 1 || rows > INT32_MAX || columns > INT32_MAX ||
         rows % attrs->height || columns % attrs->width)
-        return att_fail(infer->context, ATT_ERR_MISMATCH,
-                        "%s: a map of %lld x %lld does not divide into windows of %d x %d", op, (long long)rows,
-                        (long long)columns, attrs->height, attrs->width);
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "a map of %lld x %lld does not divide into windows of %d x %d",
+                             (long long)rows, (long long)columns, attrs->height, attrs->width);
     if (attrs->shift_y < 0 || attrs->shift_y >= rows || attrs->shift_x < 0 || attrs->shift_x >= columns)
-        return att_fail(infer->context, ATT_ERR_ARGUMENT,
-                        "%s: the shift is %d rows and %d columns, must be from 0 to less than the map's size %lld x "
-                        "%lld",
-                        op, attrs->shift_y, attrs->shift_x, (long long)rows, (long long)columns);
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT,
+                             "the shift is %d rows and %d columns, must be from 0 to less than the map's size %lld x "
+                             "%lld",
+                             attrs->shift_y, attrs->shift_x, (long long)rows, (long long)columns);
     *windows =
         att_shape_of(rows / attrs->height * (columns / attrs->width), (int64_t)attrs->height * attrs->width, channels);
     return ATT_OK;
@@ -48,11 +47,11 @@ static att_status windows_of(const att_infer *infer, const char *op, int64_t row
 
 static att_status windows_infer(att_infer *infer)
 {
-    ATT_TRY(att_rule_count(infer, "windows", 1));
-    ATT_TRY(att_rule_require_rank(infer, "windows", 0, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 3));
     const int64_t *x = infer->in[0].shape.dims;
     att_shape windows;
-    ATT_TRY(windows_of(infer, "windows", x[0], x[1], x[2], &windows));
+    ATT_TRY(windows_of(infer, x[0], x[1], x[2], &windows));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, windows);
     return ATT_OK;
 }
@@ -105,14 +104,13 @@ const att_op att_op_windows = {
 
 static att_status back_infer(att_infer *infer)
 {
-    static const char op[] = "windows_back";
     const att_windows_attrs *attrs = infer->attrs;
-    ATT_TRY(att_rule_count(infer, op, 1));
-    ATT_TRY(att_rule_require_rank(infer, op, 0, "windows", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require_rank(infer, 0, "windows", ATT_SAMPLE, 3));
     int64_t channels = infer->in[0].shape.dims[2];
     att_shape windows;
-    ATT_TRY(windows_of(infer, op, attrs->map_height, attrs->map_width, channels, &windows));
-    ATT_TRY(att_rule_require_shape(infer, op, 0, "windows", ATT_SAMPLE, windows));
+    ATT_TRY(windows_of(infer, attrs->map_height, attrs->map_width, channels, &windows));
+    ATT_TRY(att_rule_require_shape(infer, 0, "windows", ATT_SAMPLE, windows));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->map_height, attrs->map_width, channels));
     return ATT_OK;
 }

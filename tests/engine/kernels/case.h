@@ -142,6 +142,7 @@ static inline case_drawn case_draw(case_setup setup)
             drawn.in[i].dtype = setup.dtype;
     }
     att_infer infer = {.context = setup.context,
+                       .op = setup.op,
                        .attrs = att_op_case_attrs(setup.op, setup.definition),
                        .in = drawn.in,
                        .in_count = drawn.in_count,

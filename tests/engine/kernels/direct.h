@@ -78,8 +78,9 @@ static inline void direct_run(const char *op, const void *attrs, int64_t group, 
         data[i] = inputs[i].data;
     }
     attrs = attrs ? attrs : no_attrs;
-    att_infer infer = {direct_context, attrs, in, in_count, outs, ATT_CASE_OUTPUTS, 0, false};
-    assert_int_equal(case_op(att_ops, op)->infer(&infer), ATT_OK);
+    const att_op *of = case_op(att_ops, op);
+    att_infer infer = {direct_context, of, attrs, in, in_count, outs, ATT_CASE_OUTPUTS, 0, false};
+    assert_int_equal(of->infer(&infer), ATT_OK);
     for (int i = 0; i < infer.out_count; i++)
         if (!out[i])
             outs[i].shape.rank = -1;

@@ -448,8 +448,8 @@ static void every_case_has_a_cost(void **state)
             for (int j = 0; j < definition->in_count; j++)
                 in[j] = definition->in[j].desc;
             att_infer infer = {
-                fd_context, att_op_case_attrs(*op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS, 0,
-                false};
+                fd_context, *op,  att_op_case_attrs(*op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS,
+                0,          false};
             assert_int_equal((*op)->infer(&infer), ATT_OK);
             att_cost cost = {.flops = -1};
             (*op)->cost(in, out, att_op_case_attrs(*op, definition), &cost);

@@ -569,8 +569,8 @@ static void every_rule_refuses_missing_inputs(void **state)
         for (int i = 0; i < definition->in_count; i++)
             in[i] = definition->in[i].desc;
         att_infer infer = {
-            fd_context, att_op_case_attrs(*op, definition), in, definition->in_count - 1, out, ATT_CASE_OUTPUTS, 0,
-            false};
+            fd_context, *op,  att_op_case_attrs(*op, definition), in, definition->in_count - 1, out, ATT_CASE_OUTPUTS,
+            0,          false};
         assert_int_equal((*op)->infer(&infer), ATT_ERR_ARGUMENT);
         infer.in_count = definition->in_count;
         in[0].shape.rank = -1;
@@ -594,10 +594,11 @@ static void widen(const att_op *op, const att_op_case *definition, int input, in
     for (int i = 0; i < definition->in_count; i++)
         in[i] = definition->in[i].desc;
     att_infer infer = {
-        fd_context, att_op_case_attrs(op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS, 0, false};
+        fd_context, op, att_op_case_attrs(op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS, 0, false};
     FD_OK(op->infer(&infer));
     att_infer wide = {
-        fd_context, att_op_case_attrs(op, definition), in, definition->in_count, wide_out, ATT_CASE_OUTPUTS, 0, false};
+        fd_context, op,   att_op_case_attrs(op, definition), in, definition->in_count, wide_out, ATT_CASE_OUTPUTS,
+        0,          false};
     in[input].shape.dims[axis]++;
     if (op->infer(&wide) == ATT_OK && same_outputs(&infer, &wide))
         fail_msg("%s, case %s: takes input %d although axis %d is one longer", op->name, definition->name, input, axis);
