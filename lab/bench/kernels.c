@@ -195,10 +195,7 @@ static void report(bench *b, const att_kernel *kernel, bool taken)
                                 .taken = taken,
                                 .seconds = att_median(b->seconds, b->options->repeats)};
     att_cost cost = {0};
-    if (b->op->cost)
-        b->op->cost(b->in, b->out, b->problem.attrs, &cost);
-    else
-        cost.flops = (double)att_shape_count(b->out[0].shape);
+    att_op_cost(b->op, b->in, b->out, b->problem.attrs, &cost);
     row.flops = cost.flops;
     for (int i = 0; i < b->problem.in_count; i++)
         if (b->operands[i])

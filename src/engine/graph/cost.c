@@ -27,10 +27,7 @@ att_cost att_node_cost(const att_graph *graph, const att_node *node)
     for (int i = 0; i < node->out_count; i++)
         out[i] = graph->values.items[node->out[i]].desc;
     cost.bytes += value_bytes(graph, node->out[0]);
-    if (node->op->cost)
-        node->op->cost(descs, out, node->attrs, &cost);
-    else
-        cost.flops = (double)att_shape_count(out[0].shape);
+    att_op_cost(node->op, descs, out, node->attrs, &cost);
     if (descs != few)
         att_free(graph->context, descs);
     return cost;

@@ -9,3 +9,14 @@ const void *att_op_case_attrs(const att_op *op, const att_op_case *definition)
         return definition->attrs;
     return zeros;
 }
+
+void att_op_cost(const att_op *op, const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    bool per_in = op->flops_per_in > 0;
+    const att_desc *of = per_in ? in : out;
+    double each = per_in ? op->flops_per_in : op->flops_per_out > 0 ? op->flops_per_out : 1;
+    if (op->cost)
+        op->cost(in, out, attrs, cost);
+    else if (att_desc_present(of))
+        cost->flops = each * (double)att_shape_count(of->shape);
+}

@@ -86,9 +86,11 @@ struct att_op {
      * must be out[0] of an emitted node with the same outputs, which replace the others. Runs before differentiation,
      * so gradients follow the backward rules of the emitted nodes. NULL: the node stays. */
     att_value (*in_training)(att_graph *graph, const struct att_node *node);
-    /* Work for one sample if outputs are of kind SAMPLE, else for one evaluation. NULL: flops = elements of out[0].
-     * Unless cost() sets bytes, they follow from the shapes and types. */
+    /* Work for one sample if outputs are of kind SAMPLE, else for one evaluation. Unless cost() sets bytes, they follow
+     * from the shapes and types. NULL: flops = flops_per_in for each element of in[0], or, if flops_per_in is 0,
+     * flops_per_out for each element of out[0]; 0 there means 1. */
     void (*cost)(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);
+    double flops_per_in, flops_per_out;
     /* `producer` is a node of this op, and `consumer` is the only reader of its out[0]. If the op can also do the
      * consumer's work, absorb() changes the producer's attrs (which no other node shares then), appends the consumer's
      * other operands to its inputs, and returns true. The producer then yields the consumer's out[0]. NULL: the op
@@ -125,6 +127,11 @@ typedef struct att_node {
 
 /* The case's attributes: zeros if the case gives none, NULL if the op has none. */
 ATT_FOR_LAB const void *att_op_case_attrs(const att_op *op, const att_op_case *definition);
+
+/* Adds the op's work to `cost`, whose flops and macs must be 0. If out[0] is absent, as in problems of kernels, an op
+ * whose flops follow from out[0] costs nothing. */
+ATT_FOR_LAB void att_op_cost(const att_op *op, const att_desc *in, const att_desc *out, const void *attrs,
+                             att_cost *cost);
 
 /* The attributes of a node or of a problem, read-only. */
 #define ATT_ATTRS(of, type) ((const att_##type##_attrs *)(of)->attrs)

@@ -8,12 +8,6 @@ static att_status infer_update(att_infer *infer)
     return att_rule_update(infer, 3);
 }
 
-static void cost_of_update(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 17 * (double)att_shape_count(in->shape);
-}
-
 static const att_op_case cases[] = {ATT_CASES_OF_UPDATE};
 
 const att_op att_op_adam = {
@@ -21,7 +15,7 @@ const att_op att_op_adam = {
     .attrs_size = sizeof(att_update_attrs),
     .help = "p, exp_avg, exp_avg_sq: Adam with bias correction of g + wd p (Kingma, Ba 2015)",
     .infer = infer_update,
-    .cost = cost_of_update,
+    .flops_per_in = 17,
     ATT_CASES(cases),
     .slots = {"exp_avg", "exp_avg_sq"},
 };

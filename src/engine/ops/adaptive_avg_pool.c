@@ -45,12 +45,6 @@ static void adaptive_backward(att_backward *backward)
                               att_emit(att_backward_graph(backward), "adaptive_avg_pool_grad", &attrs, &dy, 1, NULL));
 }
 
-static void adaptive_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = (double)att_shape_count(in->shape);
-}
-
 #define TO(h, w) ATT_CASE_ATTRS(adaptive, (h), (w), 0, 0)
 static const att_op_case adaptive_cases[] = {
     {.name = "smaller", TO(2, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7, 3)), .gradient = true},
@@ -68,7 +62,7 @@ const att_op att_op_adaptive_avg_pool = {
     .autocast_out = 1,
     .infer = adaptive_infer,
     .backward = adaptive_backward,
-    .cost = adaptive_cost,
+    .flops_per_in = 1,
     ATT_CASES(adaptive_cases),
 };
 

@@ -30,12 +30,6 @@ static att_status summary_infer(att_infer *infer)
     return ATT_OK;
 }
 
-static void summary_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 2 * (double)att_shape_count(in->shape);
-}
-
 /* Statistics near 0.48: masses that leave some mass for the other tokens, and sums over weights from which a norm can
  * be computed. */
 #define SUMMARY(p) ATT_CASE_ATTRS(attention_summary, .prefix = (p))
@@ -55,6 +49,6 @@ const att_op att_op_attention_summary = {
     .help = "means over queries of attention statistics, one row per head",
     .autocast_in = 0,
     .infer = summary_infer,
-    .cost = summary_cost,
+    .flops_per_in = 2,
     ATT_CASES(summary_cases),
 };

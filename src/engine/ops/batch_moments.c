@@ -31,12 +31,6 @@ static att_status moments_infer(att_infer *infer)
     return ATT_OK;
 }
 
-static void moments_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 4 * (double)att_shape_count(in->shape);
-}
-
 /* x has mean 1 and deviation 1: the error of a computed mean is relative to the deviation, so it would be large
  * relative to a mean near 0. */
 #define MAP(...) ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1, __VA_ARGS__))
@@ -61,7 +55,7 @@ const att_op att_op_channel_moments = {
     .help = "mean and sum of (x - mean)^2 of each channel of a sample",
     .autocast_in = 1,
     .infer = moments_infer,
-    .cost = moments_cost,
+    .flops_per_in = 4,
     ATT_CASES(moments_cases),
 };
 
@@ -74,12 +68,6 @@ static att_status merge_infer(att_infer *infer)
     ATT_TRY(check_rows(infer));
     att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
     return ATT_OK;
-}
-
-static void merge_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 4 * (double)att_shape_count(in->shape);
 }
 
 #define ROWS(n) ATT_CASE_ATTRS(moments, .rows = (n))
@@ -97,7 +85,7 @@ const att_op att_op_merge_moments = {
     .attrs_size = sizeof(att_moments_attrs),
     .help = "mean and biased variance of each channel over all samples, from each sample's moments",
     .infer = merge_infer,
-    .cost = merge_cost,
+    .flops_per_in = 4,
     ATT_CASES(merge_cases),
 };
 

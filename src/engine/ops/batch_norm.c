@@ -85,13 +85,6 @@ static att_value batch_norm_in_training(att_graph *graph, const att_node *origin
     return att_emit(graph, "normalize", node.attrs, in, 4, NULL);
 }
 
-/* One factor and one shift per channel. */
-static void batch_norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 2 * (double)att_shape_count(in[X].shape);
-}
-
 static bool batch_norm_absorb(att_node *producer, const att_node *consumer)
 {
     return att_rule_absorb_relu(&((att_batch_norm_attrs *)producer->attrs)->activation, consumer);
@@ -129,7 +122,7 @@ const att_op att_op_batch_norm = {
     .infer = batch_norm_infer,
     .backward = batch_norm_backward,
     .in_training = batch_norm_in_training,
-    .cost = batch_norm_cost,
+    .flops_per_in = 2, /* One factor and one shift per channel. */
     .absorb = batch_norm_absorb,
     ATT_CASES(batch_norm_cases),
 };
@@ -149,13 +142,6 @@ static att_status grad_infer(att_infer *infer)
     att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
     att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
     return ATT_OK;
-}
-
-/* dx: 1 operation per element; dgamma: 3; dbeta: 1. */
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 5 * (double)att_shape_count(in[GRAD_X].shape);
 }
 
 #define GRAD_VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), STATS(c)
@@ -178,6 +164,6 @@ const att_op att_op_batch_norm_grad = {
     .autocast_in = 1u << GRAD_DY | 1u << GRAD_X,
     .autocast_out = 1,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_in = 5, /* dx: 1 operation per element; dgamma: 3; dbeta: 1. */
     ATT_CASES(grad_cases),
 };

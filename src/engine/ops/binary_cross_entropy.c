@@ -56,13 +56,6 @@ static void loss_backward(att_backward *backward)
                               att_emit(graph, "binary_cross_entropy_grad", att_backward_attrs(backward), in, 3, NULL));
 }
 
-/* An exponential costs about 10 operations, a logarithm as many. */
-static void loss_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 27 * (double)att_shape_count(in[0].shape);
-}
-
 #define BCE(...) ATT_CASE_ATTRS(binary_cross_entropy, .positive_weight = 1, __VA_ARGS__)
 #define WEIGHTED(...) ATT_CASE_ATTRS(binary_cross_entropy, .positive_weight = 2.5, __VA_ARGS__)
 static const att_op_case loss_cases[] = {
@@ -102,7 +95,7 @@ const att_op att_op_binary_cross_entropy = {
     .help = "loss = mean_c -(w t_c ln s_c + (1 - t_c) ln(1 - s_c)), s = 1 / (1 + exp(-logits))",
     .infer = loss_infer,
     .backward = loss_backward,
-    .cost = loss_cost,
+    .flops_per_in = 27, /* An exponential costs about 10 operations, a logarithm as many. */
     ATT_CASES(loss_cases),
 };
 
@@ -114,12 +107,6 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(require_target(infer, 1));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
-}
-
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 17 * (double)att_shape_count(out->shape);
 }
 
 static const att_op_case grad_cases[] = {
@@ -147,6 +134,6 @@ const att_op att_op_binary_cross_entropy_grad = {
     .attrs_size = sizeof(att_binary_cross_entropy_attrs),
     .help = "dlogits = dloss ((1 - t + w t) s - w t) / classes",
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_out = 17,
     ATT_CASES(grad_cases),
 };

@@ -93,12 +93,6 @@ static void merge_backward(att_backward *backward)
     att_backward_add_gradient(backward, 0, att_backward_gradient(backward, 0));
 }
 
-static void merge_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 3 * (double)att_shape_count(in->shape);
-}
-
 #define ROWS(n) ATT_CASE_ATTRS(moments, .rows = (n))
 #define GRAM_OF(kind, c) ATT_CASE_DRAWN(kind, 0.1, 1, (c) + 1, c)
 static const att_op_case merge_cases[] = {
@@ -114,7 +108,7 @@ const att_op att_op_merge_gram = {
     .help = "mean and covariance of the rows of all samples, from each sample's gram",
     .infer = merge_infer,
     .backward = merge_backward,
-    .cost = merge_cost,
+    .flops_per_in = 3,
     ATT_CASES(merge_cases),
 };
 

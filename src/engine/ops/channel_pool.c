@@ -31,12 +31,6 @@ static void pool_backward(att_backward *backward)
                               att_emit(att_backward_graph(backward), "channel_pool_grad", NULL, in, 3, NULL));
 }
 
-static void pool_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 2 * (double)att_shape_count(in->shape);
-}
-
 #define MAP(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__))
 static const att_op_case pool_cases[] = {
     {.name = "odd", MAP(3, 5, 7), .gradient = true},
@@ -53,7 +47,7 @@ const att_op att_op_channel_pool = {
     .autocast_in = 1,
     .infer = pool_infer,
     .backward = pool_backward,
-    .cost = pool_cost,
+    .flops_per_in = 2,
     ATT_CASES(pool_cases),
 };
 

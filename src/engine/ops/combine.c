@@ -36,13 +36,6 @@ static void combine_backward(att_backward *backward)
                                       att_combine(graph, factors[i], att_backward_gradient(backward, 0), 0, ATT_NONE));
 }
 
-/* Two products and a sum. */
-static void combine_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 3 * (double)att_shape_count(out->shape);
-}
-
 #define FACTORS(x, z) ATT_CASE_ATTRS(combine, .a = (x), .b = (z))
 static const att_op_case combine_cases[] = {
     {.name = "odd", FACTORS(0.7, -0.3), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)), .gradient = true},
@@ -57,6 +50,6 @@ const att_op att_op_combine = {
     .help = "y = a x + b z",
     .infer = combine_infer,
     .backward = combine_backward,
-    .cost = combine_cost,
+    .flops_per_out = 3, /* Two products and a sum. */
     ATT_CASES(combine_cases),
 };

@@ -104,12 +104,6 @@ static att_status scale_grad_infer(att_infer *infer)
     return ATT_OK;
 }
 
-static void scale_grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 2 * (double)att_shape_count(in[0].shape);
-}
-
 static const att_op_case scale_grad_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
     {.name = "one_token", ATT_CASE_IN(ATT_CASE_SAMPLE(1, 33), ATT_CASE_SAMPLE(1, 33))},
@@ -122,6 +116,6 @@ const att_op att_op_context_broadcast_scale_grad = {
     .help = "dscale = the sum over samples of mean_j x_j (.) sum_i dy_i",
     .autocast_in = 3,
     .infer = scale_grad_infer,
-    .cost = scale_grad_cost,
+    .flops_per_in = 2,
     ATT_CASES(scale_grad_cases),
 };

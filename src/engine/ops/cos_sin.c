@@ -27,13 +27,6 @@ static void cos_sin_backward(att_backward *backward)
     att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "cos_sin_grad", NULL, in, 2, NULL));
 }
 
-/* A cosine or sine costs about 10 operations. */
-static void cos_sin_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 10 * (double)att_shape_count(out->shape);
-}
-
 static const att_op_case cos_sin_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
     {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(3))},
@@ -46,7 +39,7 @@ const att_op att_op_cos_sin = {
     .help = "y [.., 2 C]: cos(x), then sin(x), of x [.., C]",
     .infer = cos_sin_infer,
     .backward = cos_sin_backward,
-    .cost = cos_sin_cost,
+    .flops_per_out = 10, /* A cosine or sine costs about 10 operations. */
     ATT_CASES(cos_sin_cases),
 };
 
@@ -63,12 +56,6 @@ static att_status grad_infer(att_infer *infer)
     return ATT_OK;
 }
 
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 3 * (double)att_shape_count(out->shape);
-}
-
 static const att_op_case grad_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 14), ATT_CASE_SAMPLE(5, 14))},
     {.name = "small_table", ATT_CASE_IN(ATT_CASE_SAMPLE(196, 6, 64), ATT_CASE_SAMPLE(196, 6, 64))},
@@ -78,6 +65,6 @@ const att_op att_op_cos_sin_grad = {
     .name = "cos_sin_grad",
     .help = "dx = dy_sin cos(x) - dy_cos sin(x)",
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_out = 3,
     ATT_CASES(grad_cases),
 };

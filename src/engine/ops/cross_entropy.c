@@ -58,13 +58,6 @@ static void loss_backward(att_backward *backward)
                               att_emit(graph, "cross_entropy_grad", att_backward_attrs(backward), in, 3, NULL));
 }
 
-/* Maximum, exponential (10), sum, product with the target. */
-static void loss_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 14 * (double)att_shape_count(in[0].shape);
-}
-
 #define SMOOTHING(s) ATT_CASE_ATTRS(cross_entropy, .smoothing = (s))
 #define ROWS ATT_CASE_ATTRS(cross_entropy, .rows = true)
 static const att_op_case loss_cases[] = {
@@ -86,7 +79,7 @@ const att_op att_op_cross_entropy = {
     .help = "loss = -sum_c t_c ln softmax(logits)_c, summed over the rows",
     .infer = loss_infer,
     .backward = loss_backward,
-    .cost = loss_cost,
+    .flops_per_in = 14, /* Maximum, exponential (10), sum, product with the target. */
     ATT_CASES(loss_cases),
 };
 
@@ -97,12 +90,6 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(require_operands(infer, 1));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
-}
-
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 14 * (double)att_shape_count(out->shape);
 }
 
 static const att_op_case grad_cases[] = {
@@ -125,6 +112,6 @@ const att_op att_op_cross_entropy_grad = {
     .attrs_size = sizeof(att_cross_entropy_attrs),
     .help = "dlogits = dloss (softmax(logits) sum_c t_c - t)",
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_out = 14,
     ATT_CASES(grad_cases),
 };

@@ -70,12 +70,6 @@ static void pool_backward(att_backward *backward)
         att_emit(att_backward_graph(backward), "dct_pool_grad", att_backward_attrs(backward), &dy, 1, NULL));
 }
 
-static void pool_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 2 * (double)att_shape_count(in->shape);
-}
-
 #define SMALL(h, w) ATT_CASE_ATTRS(dct, 2, 3, 4, (h), (w), {1, 0}, {3, 2})
 #define FCA(h, w)                                                                             \
     ATT_CASE_ATTRS(dct, 16, 7, 7, (h), (w), {0, 0, 6, 0, 0, 1, 1, 4, 5, 1, 3, 0, 0, 0, 3, 2}, \
@@ -95,7 +89,7 @@ const att_op att_op_dct_pool = {
     .autocast_in = 1,
     .infer = pool_infer,
     .backward = pool_backward,
-    .cost = pool_cost,
+    .flops_per_in = 2,
     ATT_CASES(pool_cases),
 };
 

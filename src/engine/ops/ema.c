@@ -10,12 +10,6 @@ static att_status infer_average(att_infer *infer)
     return ATT_OK;
 }
 
-static void cost_of_average(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 3 * (double)att_shape_count(in->shape);
-}
-
 static const att_op_case cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SHARED(4112))},
     {.name = "demo", ATT_CASE_IN(ATT_CASE_SHARED(204800)), .bench = true},
@@ -25,6 +19,6 @@ const att_op att_op_ema = {
     .name = "ema",
     .help = "ema = decay ema + (1 - decay) p",
     .infer = infer_average,
-    .cost = cost_of_average,
+    .flops_per_in = 3,
     ATT_CASES(cases),
 };

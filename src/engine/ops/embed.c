@@ -86,12 +86,6 @@ static att_status grad_infer(att_infer *infer)
     return ATT_OK;
 }
 
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = (double)att_shape_count(in[0].shape);
-}
-
 #define ROWS(n) ATT_CASE_ATTRS(embed, .rows = (n))
 static const att_op_case grad_cases[] = {
     {.name = "odd", ROWS(5), ATT_CASE_IN(ATT_CASE_SAMPLE(9, 7), ATT_CASE_INDICES(5, 9))},
@@ -112,6 +106,6 @@ const att_op att_op_embed_grad = {
     .attrs_size = sizeof(att_embed_attrs),
     .help = "dtable [V, C]: the rows of dy summed by their index; an index outside [0, V) adds nothing",
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_in = 1,
     ATT_CASES(grad_cases),
 };

@@ -23,13 +23,6 @@ static void exp_backward(att_backward *backward)
     att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "exp_grad", NULL, in, 2, NULL));
 }
 
-/* An exponential costs about 8 operations. */
-static void exp_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 8 * (double)att_shape_count(out->shape);
-}
-
 static const att_op_case exp_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
     {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
@@ -41,7 +34,7 @@ const att_op att_op_exp = {
     .help = "y = e^x",
     .infer = exp_infer,
     .backward = exp_backward,
-    .cost = exp_cost,
+    .flops_per_out = 8, /* An exponential costs about 8 operations. */
     ATT_CASES(exp_cases),
 };
 

@@ -42,13 +42,6 @@ static att_status frozen_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* Mean: 1 operation per element; subtract, normalise, scale, shift: 4. */
-static void frozen_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 5 * (double)att_shape_count(in[X].shape);
-}
-
 #define GAMMA_OF(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c)
 #define STATS_OF(...) ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.8, __VA_ARGS__)
 #define CENTRED ATT_CASE_ATTRS(frozen_norm, .centred = true)
@@ -78,6 +71,6 @@ const att_op att_op_frozen_norm = {
     .attrs_size = sizeof(att_frozen_norm_attrs),
     .help = "y = (x - mean(x)) rstd gamma + beta with given rstd; without mean(x) for RMS norm",
     .infer = frozen_infer,
-    .cost = frozen_cost,
+    .flops_per_in = 5, /* Mean: 1 operation per element; subtract, normalise, scale, shift: 4. */
     ATT_CASES(frozen_cases),
 };

@@ -23,13 +23,6 @@ static void gelu_backward(att_backward *backward)
     att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "gelu_grad", NULL, in, 2, NULL));
 }
 
-/* About the same for forward and gradient; an error function costs about 15 operations. */
-static void gelu_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 18 * (double)att_shape_count(out->shape);
-}
-
 static const att_op_case gelu_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
     {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
@@ -48,7 +41,7 @@ const att_op att_op_gelu = {
     .autocast_out = 1,
     .infer = gelu_infer,
     .backward = gelu_backward,
-    .cost = gelu_cost,
+    .flops_per_out = 18, /* About the same for forward and gradient; an error function costs about 15 operations. */
     ATT_CASES(gelu_cases),
 };
 
@@ -76,6 +69,6 @@ const att_op att_op_gelu_grad = {
     .autocast_in = 3,
     .autocast_out = 1,
     .infer = grad_infer,
-    .cost = gelu_cost,
+    .flops_per_out = 18,
     ATT_CASES(grad_cases),
 };

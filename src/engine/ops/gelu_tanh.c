@@ -23,13 +23,6 @@ static void gelu_tanh_backward(att_backward *backward)
     att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "gelu_tanh_grad", NULL, in, 2, NULL));
 }
 
-/* An exponential costs about 8 operations. */
-static void gelu_tanh_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 16 * (double)att_shape_count(out->shape);
-}
-
 static const att_op_case gelu_tanh_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
     {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
@@ -46,7 +39,7 @@ const att_op att_op_gelu_tanh = {
     .autocast_out = 1,
     .infer = gelu_tanh_infer,
     .backward = gelu_tanh_backward,
-    .cost = gelu_tanh_cost,
+    .flops_per_out = 16, /* An exponential costs about 8 operations. */
     ATT_CASES(gelu_tanh_cases),
 };
 
@@ -57,12 +50,6 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_like(infer, 1, "x", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
-}
-
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 24 * (double)att_shape_count(out->shape);
 }
 
 static const att_op_case grad_cases[] = {
@@ -78,6 +65,6 @@ const att_op att_op_gelu_tanh_grad = {
     .autocast_in = 3,
     .autocast_out = 1,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_out = 24,
     ATT_CASES(grad_cases),
 };

@@ -24,12 +24,6 @@ static void max_backward(att_backward *backward)
                               att_emit(att_backward_graph(backward), "global_max_grad", NULL, in, 3, NULL));
 }
 
-static void max_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = (double)att_shape_count(in->shape);
-}
-
 #define MAP(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__))
 static const att_op_case max_cases[] = {
     {.name = "odd", MAP(3, 5, 7), .gradient = true},
@@ -46,7 +40,7 @@ const att_op att_op_global_max = {
     .autocast_in = 1,
     .infer = max_infer,
     .backward = max_backward,
-    .cost = max_cost,
+    .flops_per_in = 1,
     ATT_CASES(max_cases),
 };
 

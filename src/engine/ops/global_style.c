@@ -39,12 +39,6 @@ static void style_backward(att_backward *backward)
                               att_emit(att_backward_graph(backward), "global_style_grad", NULL, in, 3, NULL));
 }
 
-static void style_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 4 * (double)att_shape_count(in->shape);
-}
-
 #define EPS ATT_CASE_ATTRS(style, .eps = 1e-5)
 #define MAP(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__))
 static const att_op_case style_cases[] = {
@@ -64,7 +58,7 @@ const att_op att_op_global_style = {
     .autocast_in = 1,
     .infer = style_infer,
     .backward = style_backward,
-    .cost = style_cost,
+    .flops_per_in = 4,
     ATT_CASES(style_cases),
 };
 
@@ -77,12 +71,6 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_shape(infer, 2, "y", ATT_SAMPLE, style_shape(&infer->in[1])));
     att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
     return ATT_OK;
-}
-
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 3 * (double)att_shape_count(out->shape);
 }
 
 #define GRAD(c, ...) \
@@ -101,6 +89,6 @@ const att_op att_op_global_style_grad = {
     .autocast_in = 1u << 1,
     .autocast_out = 1,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_out = 3,
     ATT_CASES(grad_cases),
 };

@@ -78,13 +78,6 @@ static void group_norm_backward(att_backward *backward)
     att_backward_add_gradient(backward, X, att_emit(graph, "group_norm_grad", attrs, grad, GRAD_IN_COUNT, NULL));
 }
 
-/* Subtract the mean; scale and shift. */
-static void group_norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 3 * (double)att_shape_count(in[X].shape);
-}
-
 #define ATTRS(g) ATT_CASE_ATTRS(group_norm, .groups = (g), .eps = 1e-5)
 /* Moments are drawn independently of x; the formulas hold for any values. Channels have different means, so that groups
  * have a variance for any number of rows. */
@@ -125,7 +118,7 @@ const att_op att_op_group_norm = {
     .autocast_out = 1,
     .infer = group_norm_infer,
     .backward = group_norm_backward,
-    .cost = group_norm_cost,
+    .flops_per_in = 3, /* Subtract the mean; scale and shift. */
     ATT_CASES(group_norm_cases),
 };
 
@@ -149,13 +142,6 @@ static att_status sums_infer(att_infer *infer)
     return ATT_OK;
 }
 
-/* Two sums, and a subtraction of the mean. */
-static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 4 * (double)att_shape_count(in->shape);
-}
-
 #define SUMS(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), CASE_MOMENTS(c))
 static const att_op_case sums_cases[] = {
     {.name = "odd", ATTRS(3), SUMS(15, 5, 7, 15)},
@@ -173,7 +159,7 @@ const att_op att_op_group_norm_sums = {
     .help = "of each channel the sums over rows of dy and of dy n, n = (x - mean) / sqrt(var + eps) of its group",
     .autocast_in = 1u << GRAD_DY,
     .infer = sums_infer,
-    .cost = sums_cost,
+    .flops_per_in = 4, /* Two sums, and a subtraction of the mean. */
     ATT_CASES(sums_cases),
 };
 
@@ -187,12 +173,6 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_shape(infer, GRAD_SUM_DY_NORMAL, "the sum of dy n", ATT_SAMPLE, vector));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
-}
-
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 5 * (double)att_shape_count(in->shape);
 }
 
 #define GRAD_OF(c, gamma, ...)                                                                      \
@@ -221,6 +201,6 @@ const att_op att_op_group_norm_grad = {
         "group, from the sums of dy and dy n of each channel",
     .autocast_in = 1u << GRAD_DY,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_in = 5,
     ATT_CASES(grad_cases),
 };

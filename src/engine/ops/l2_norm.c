@@ -36,13 +36,6 @@ static void l2_norm_backward(att_backward *backward)
         att_emit(att_backward_graph(backward), "l2_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, NULL));
 }
 
-/* Sum of squares: 2 operations per element; scaling: 1. */
-static void l2_norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 3 * (double)att_shape_count(in->shape);
-}
-
 #define EPS ATT_CASE_ATTRS(l2_norm, .eps = 1e-12)
 #define CLAMPED ATT_CASE_ATTRS(l2_norm, .eps = 100)
 static const att_op_case l2_norm_cases[] = {
@@ -65,7 +58,7 @@ const att_op att_op_l2_norm = {
     .autocast_out = 1,
     .infer = l2_norm_infer,
     .backward = l2_norm_backward,
-    .cost = l2_norm_cost,
+    .flops_per_in = 3, /* Sum of squares: 2 operations per element; scaling: 1. */
     ATT_CASES(l2_norm_cases),
 };
 
@@ -78,13 +71,6 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_shape(infer, GRAD_NORM, "norm", ATT_SAMPLE, att_rule_reduced_shape(x)));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
-}
-
-/* Sum of products: 3 operations per element; dx: 4. */
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 7 * (double)att_shape_count(in[GRAD_X].shape);
 }
 
 /* The norm is drawn independently of x; the formula holds for any values. */
@@ -109,6 +95,6 @@ const att_op att_op_l2_norm_grad = {
     .help = "dx = (dy - n sum(dy n)) / |x|, n = x / |x|, where |x| > eps; else dx = dy / eps",
     .autocast_in = 1,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_in = 7, /* Sum of products: 3 operations per element; dx: 4. */
     ATT_CASES(grad_cases),
 };

@@ -50,13 +50,6 @@ static void layer_norm_backward(att_backward *backward)
             att_backward_add_gradient(backward, i, out[i]);
 }
 
-/* Mean: 1 operation per element; variance: 3; normalise, scale, shift: 4. */
-static void layer_norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 8 * (double)att_shape_count(in[X].shape);
-}
-
 #define EPS ATT_CASE_ATTRS(layer_norm, .eps = 1e-6)
 #define VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c)
 static const att_op_case layer_norm_cases[] = {
@@ -85,7 +78,7 @@ const att_op att_op_layer_norm = {
     .autocast_out = 1,
     .infer = layer_norm_infer,
     .backward = layer_norm_backward,
-    .cost = layer_norm_cost,
+    .flops_per_in = 8, /* Mean: 1 operation per element; variance: 3; normalise, scale, shift: 4. */
     ATT_CASES(layer_norm_cases),
 };
 
@@ -107,13 +100,6 @@ static att_status grad_infer(att_infer *infer)
     att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
     att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
     return ATT_OK;
-}
-
-/* Two sums of products: 7 operations per element; dx: 5; dgamma and dbeta: 3. */
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 15 * (double)att_shape_count(in[GRAD_X].shape);
 }
 
 static bool grad_absorb(att_node *producer, const att_node *consumer)
@@ -143,7 +129,7 @@ const att_op att_op_layer_norm_grad = {
     .help = "dx = rstd (g - mean(g) - n mean(g n)) + addend, g = dy gamma, n = (x - mean) rstd; dgamma, dbeta",
     .autocast_in = 1,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_in = 15, /* Two sums of products: 7 operations per element; dx: 5; dgamma and dbeta: 3. */
     .absorb = grad_absorb,
     ATT_CASES(grad_cases),
 };

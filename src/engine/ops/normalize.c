@@ -64,12 +64,6 @@ static void normalize_backward(att_backward *backward)
         add_x_gradient(backward, in, sums);
 }
 
-static void normalize_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 2 * (double)att_shape_count(in[X].shape);
-}
-
 static bool normalize_absorb(att_node *producer, const att_node *consumer)
 {
     return att_rule_absorb_relu(&((att_batch_norm_attrs *)producer->attrs)->activation, consumer);
@@ -103,7 +97,7 @@ const att_op att_op_normalize = {
     .autocast_out = 1,
     .infer = normalize_infer,
     .backward = normalize_backward,
-    .cost = normalize_cost,
+    .flops_per_in = 2,
     .absorb = normalize_absorb,
     ATT_CASES(normalize_cases),
 };
@@ -127,12 +121,6 @@ static att_status sums_infer(att_infer *infer)
     return ATT_OK;
 }
 
-static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 4 * (double)att_shape_count(in->shape);
-}
-
 #define SUMS(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), VECTORS(c))
 static const att_op_case sums_cases[] = {
     {.name = "odd", PLAIN, SUMS(7, 3, 5, 7)},
@@ -154,7 +142,7 @@ const att_op att_op_normalize_sums = {
     .help = "sums of dy and dy n over the rows of a sample, n = (x - mean) / sqrt(variance + eps); dy masked by act",
     .autocast_in = 1u << GRAD_DY | 1u << GRAD_X,
     .infer = sums_infer,
-    .cost = sums_cost,
+    .flops_per_in = 4,
     ATT_CASES(sums_cases),
 };
 
@@ -171,12 +159,6 @@ static att_status grad_infer(att_infer *infer)
         ATT_TRY(att_rule_require_shape(infer, GRAD_POOLED, "pooled", ATT_SAMPLE, vector));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     return ATT_OK;
-}
-
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 5 * (double)att_shape_count(in->shape);
 }
 
 #define MEANS(c) ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c), ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c)
@@ -209,6 +191,6 @@ const att_op att_op_normalize_grad = {
     .autocast_in = 1u << GRAD_DY | 1u << GRAD_X,
     .autocast_out = 1,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_in = 5,
     ATT_CASES(grad_cases),
 };

@@ -81,12 +81,6 @@ static att_status dot_infer(att_infer *infer)
     return ATT_OK;
 }
 
-static void dot_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 2 * (double)att_shape_count(in->shape);
-}
-
 #define TWO(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__))
 static const att_op_case dot_cases[] = {
     {.name = "odd", TWO(3, 5, 7)},
@@ -101,6 +95,6 @@ const att_op att_op_pixel_dot = {
     .help = "sum of dy (.) x over channels, for each row",
     .autocast_in = 3,
     .infer = dot_infer,
-    .cost = dot_cost,
+    .flops_per_in = 2,
     ATT_CASES(dot_cases),
 };

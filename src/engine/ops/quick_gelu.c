@@ -24,13 +24,6 @@ static void quick_gelu_backward(att_backward *backward)
                               att_emit(att_backward_graph(backward), "quick_gelu_grad", NULL, in, 2, NULL));
 }
 
-/* An exponential costs about 8 operations. */
-static void quick_gelu_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 12 * (double)att_shape_count(out->shape);
-}
-
 static const att_op_case quick_gelu_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
     {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
@@ -47,7 +40,7 @@ const att_op att_op_quick_gelu = {
     .autocast_out = 1,
     .infer = quick_gelu_infer,
     .backward = quick_gelu_backward,
-    .cost = quick_gelu_cost,
+    .flops_per_out = 12, /* An exponential costs about 8 operations. */
     ATT_CASES(quick_gelu_cases),
 };
 
@@ -58,12 +51,6 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_like(infer, 1, "x", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
-}
-
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 17 * (double)att_shape_count(out->shape);
 }
 
 static const att_op_case grad_cases[] = {
@@ -79,6 +66,6 @@ const att_op att_op_quick_gelu_grad = {
     .autocast_in = 3,
     .autocast_out = 1,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_out = 17,
     ATT_CASES(grad_cases),
 };

@@ -42,13 +42,6 @@ static void rms_norm_backward(att_backward *backward)
             att_backward_add_gradient(backward, i, out[i]);
 }
 
-/* Mean square: 2 operations per element; normalise and scale: 2. */
-static void rms_norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 4 * (double)att_shape_count(in[X].shape);
-}
-
 #define EPS ATT_CASE_ATTRS(rms_norm, .eps = 1e-6)
 #define VECTOR(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c)
 static const att_op_case rms_norm_cases[] = {
@@ -76,7 +69,7 @@ const att_op att_op_rms_norm = {
     .autocast_out = 1,
     .infer = rms_norm_infer,
     .backward = rms_norm_backward,
-    .cost = rms_norm_cost,
+    .flops_per_in = 4, /* Mean square: 2 operations per element; normalise and scale: 2. */
     ATT_CASES(rms_norm_cases),
 };
 
@@ -91,13 +84,6 @@ static att_status grad_infer(att_infer *infer)
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(att_rule_columns(x)));
     return ATT_OK;
-}
-
-/* Sum of products: 4 operations per element; dx: 5; dgamma: 3. */
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 12 * (double)att_shape_count(in[GRAD_X].shape);
 }
 
 /* rstd is drawn independently of x; the formula holds for any values. */
@@ -117,6 +103,6 @@ const att_op att_op_rms_norm_grad = {
     .help = "dx = rstd (g - n mean(g n)), g = dy gamma, n = x rstd; dgamma",
     .autocast_in = 1,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_in = 12, /* Sum of products: 4 operations per element; dx: 5; dgamma: 3. */
     ATT_CASES(grad_cases),
 };

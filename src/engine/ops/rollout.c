@@ -27,12 +27,6 @@ static att_status rollout_infer(att_infer *infer)
     return att_rollout_infer(infer);
 }
 
-static void rollout_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 2.0 * (double)att_shape_count(in->shape);
-}
-
 static const att_op_case rollout_cases[] = {
     ATT_ROLLOUT_CASES,
     {.name = "tiny", ATT_ROLLOUT_FROM(0), ATT_ROLLOUT_MAPS(0.001, 0.005, 12, 197, 197), .bench = true},
@@ -43,6 +37,6 @@ const att_op att_op_rollout = {
     .attrs_size = sizeof(att_rollout_attrs),
     .help = "attention from the last layer to the tokens of the first, through products of maps",
     .infer = rollout_infer,
-    .cost = rollout_cost,
+    .flops_per_in = 2.0,
     ATT_CASES(rollout_cases),
 };

@@ -61,12 +61,6 @@ static att_status grad_infer(att_infer *infer)
     return ATT_OK;
 }
 
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 2 * (double)att_shape_count(in->shape);
-}
-
 static const att_op_case grad_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
     {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_SAMPLE(33))},
@@ -79,6 +73,6 @@ const att_op att_op_scale_grad = {
     .help = "dgamma = the sum of dy (.) x over samples and rows",
     .autocast_in = 3,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_in = 2,
     ATT_CASES(grad_cases),
 };

@@ -95,12 +95,6 @@ static att_status grad_infer(att_infer *infer)
     return ATT_OK;
 }
 
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = (double)att_shape_count(in->shape);
-}
-
 static const att_op_case grad_cases[] = {
     {.name = "odd", GRID(0, 3, 2, .rows = 15), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 6, 6))},
     {.name = "prefixes", GRID(2, 2, 3, .rows = 18), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 8, 8))},
@@ -114,6 +108,6 @@ const att_op att_op_shift_scores_grad = {
     .attrs_size = sizeof(att_shift_scores_attrs),
     .help = "dtable[s, h] = sum of dy[h, i, j] over all i, j with the shift s from token j to token i",
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_in = 1,
     ATT_CASES(grad_cases),
 };

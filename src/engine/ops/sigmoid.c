@@ -23,13 +23,6 @@ static void sigmoid_backward(att_backward *backward)
     att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "sigmoid_grad", NULL, in, 2, NULL));
 }
 
-/* An exponential costs about 8 operations. */
-static void sigmoid_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 10 * (double)att_shape_count(out->shape);
-}
-
 static const att_op_case sigmoid_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
     {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
@@ -43,7 +36,7 @@ const att_op att_op_sigmoid = {
     .autocast_in = 1,
     .infer = sigmoid_infer,
     .backward = sigmoid_backward,
-    .cost = sigmoid_cost,
+    .flops_per_out = 10, /* An exponential costs about 8 operations. */
     ATT_CASES(sigmoid_cases),
 };
 
@@ -54,12 +47,6 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_like(infer, 1, "y", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
-}
-
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 3 * (double)att_shape_count(out->shape);
 }
 
 static const att_op_case grad_cases[] = {
@@ -74,6 +61,6 @@ const att_op att_op_sigmoid_grad = {
     .help = "dx = dy y (1 - y)",
     .autocast_out = 1,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_out = 3,
     ATT_CASES(grad_cases),
 };

@@ -23,13 +23,6 @@ static void silu_backward(att_backward *backward)
     att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "silu_grad", NULL, in, 2, NULL));
 }
 
-/* An exponential costs about 8 operations. */
-static void silu_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 11 * (double)att_shape_count(out->shape);
-}
-
 static const att_op_case silu_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
     {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
@@ -47,7 +40,7 @@ const att_op att_op_silu = {
     .autocast_out = 1,
     .infer = silu_infer,
     .backward = silu_backward,
-    .cost = silu_cost,
+    .flops_per_out = 11, /* An exponential costs about 8 operations. */
     ATT_CASES(silu_cases),
 };
 
@@ -58,12 +51,6 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_like(infer, 1, "x", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
-}
-
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 15 * (double)att_shape_count(out->shape);
 }
 
 static const att_op_case grad_cases[] = {
@@ -82,6 +69,6 @@ const att_op att_op_silu_grad = {
     .autocast_in = 3,
     .autocast_out = 1,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_out = 15,
     ATT_CASES(grad_cases),
 };

@@ -23,13 +23,6 @@ static void softmax_backward(att_backward *backward)
     att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "softmax_grad", NULL, in, 2, NULL));
 }
 
-/* Maximum: 1 operation per element; difference, exponential, sum: 10; division: 1. */
-static void softmax_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 12 * (double)att_shape_count(out->shape);
-}
-
 static const att_op_case softmax_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
     {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(9)), .gradient = true},
@@ -48,7 +41,7 @@ const att_op att_op_softmax = {
     .autocast_out = 1,
     .infer = softmax_infer,
     .backward = softmax_backward,
-    .cost = softmax_cost,
+    .flops_per_out = 12, /* Maximum: 1 operation per element; difference, exponential, sum: 10; division: 1. */
     ATT_CASES(softmax_cases),
 };
 
@@ -59,12 +52,6 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_like(infer, 1, "y", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
-}
-
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 4 * (double)att_shape_count(out->shape);
 }
 
 /* y is drawn near 1 / C without summing to 1; the formula holds for any values. */
@@ -84,6 +71,6 @@ const att_op att_op_softmax_grad = {
     .autocast_in = 3,
     .autocast_out = 1,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_out = 4,
     ATT_CASES(grad_cases),
 };

@@ -12,12 +12,6 @@ static att_status infer_lanes(att_infer *infer)
     return ATT_OK;
 }
 
-static void cost_of_lanes(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = (double)att_shape_count(in->shape);
-}
-
 static const att_op_case lane_cases[] = {
     {.name = "one_lane", ATT_CASE_IN(ATT_CASE_SHARED(1, 16))},
     {.name = "three_lanes", ATT_CASE_IN(ATT_CASE_SHARED(3, 4112))},
@@ -29,7 +23,7 @@ const att_op att_op_sum_lanes = {
     .name = "sum_lanes",
     .help = "adds the lanes to the total, in order",
     .infer = infer_lanes,
-    .cost = cost_of_lanes,
+    .flops_per_in = 1,
     ATT_CASES(lane_cases),
 };
 
@@ -45,12 +39,6 @@ static att_status infer_squares(att_infer *infer)
     return ATT_OK;
 }
 
-static void cost_of_squares(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 2 * (double)att_shape_count(in->shape);
-}
-
 static const att_op_case square_cases[] = {
     {.name = "one_block", ATT_CASE_IN(ATT_CASE_SHARED(16))},
     {.name = "rest", ATT_CASE_IN(ATT_CASE_SHARED(4112))},
@@ -63,6 +51,6 @@ const att_op att_op_sum_squares = {
     .name = "sum_squares",
     .help = "sums of squares, in f64, of each 4096 elements",
     .infer = infer_squares,
-    .cost = cost_of_squares,
+    .flops_per_in = 2,
     ATT_CASES(square_cases),
 };

@@ -19,12 +19,6 @@ static att_status infer_sum(att_infer *infer)
     return ATT_OK;
 }
 
-static void cost_of_sum(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = (double)att_shape_count(in->shape);
-}
-
 static const att_op_case cases[] = {
     {.name = "columns", ATT_CASE_ATTRS(sum, .axes = 1), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
     {.name = "tokens", ATT_CASE_ATTRS(sum, .axes = 0), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
@@ -41,6 +35,6 @@ const att_op att_op_sum_samples = {
     .attrs_size = sizeof(att_sum_attrs),
     .help = "the sum over samples and the first `axes` axes; a value of the batch counts once per sample",
     .infer = infer_sum,
-    .cost = cost_of_sum,
+    .flops_per_in = 1,
     ATT_CASES(cases),
 };

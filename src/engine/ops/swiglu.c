@@ -47,13 +47,6 @@ static void swiglu_backward(att_backward *backward)
             att_backward_add_gradient(backward, i, out[i]);
 }
 
-/* An exponential costs about 8 operations. */
-static void swiglu_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 12 * (double)att_shape_count(out->shape);
-}
-
 static const att_op_case swiglu_cases[] = {
     {.name = "two", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)), .gradient = true},
     {.name = "halves", ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 14), ATT_CASE_ABSENT), .gradient = true},
@@ -71,7 +64,7 @@ const att_op att_op_swiglu = {
     .autocast_out = 1,
     .infer = swiglu_infer,
     .backward = swiglu_backward,
-    .cost = swiglu_cost,
+    .flops_per_out = 12, /* An exponential costs about 8 operations. */
     ATT_CASES(swiglu_cases),
 };
 
@@ -86,12 +79,6 @@ static att_status grad_infer(att_infer *infer)
         if (att_desc_present(&infer->in[i]))
             att_rule_out(infer, infer->in[i].dtype, ATT_SAMPLE, infer->in[i].shape);
     return ATT_OK;
-}
-
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = 17 * (double)att_shape_count(in[GRAD_DY].shape);
 }
 
 static const att_op_case grad_cases[] = {
@@ -111,6 +98,6 @@ const att_op att_op_swiglu_grad = {
     .autocast_in = 7,
     .autocast_out = 3,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_in = 17,
     ATT_CASES(grad_cases),
 };

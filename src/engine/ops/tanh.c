@@ -23,13 +23,6 @@ static void tanh_backward(att_backward *backward)
     att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "tanh_grad", NULL, in, 2, NULL));
 }
 
-/* A rational function with degrees 11 and 10. */
-static void tanh_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 15 * (double)att_shape_count(out->shape);
-}
-
 static const att_op_case tanh_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
     {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
@@ -45,7 +38,7 @@ const att_op att_op_tanh = {
     .autocast_in = 1,
     .infer = tanh_infer,
     .backward = tanh_backward,
-    .cost = tanh_cost,
+    .flops_per_out = 15, /* A rational function with degrees 11 and 10. */
     ATT_CASES(tanh_cases),
 };
 
@@ -56,12 +49,6 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_like(infer, 1, "y", ATT_SAMPLE, 0));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
     return ATT_OK;
-}
-
-static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)in, (void)attrs;
-    cost->flops = 3 * (double)att_shape_count(out->shape);
 }
 
 #define GRAD_IN(...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, 0.4, 0, __VA_ARGS__)
@@ -77,6 +64,6 @@ const att_op att_op_tanh_grad = {
     .autocast_in = 1,
     .autocast_out = 1,
     .infer = grad_infer,
-    .cost = grad_cost,
+    .flops_per_out = 3,
     ATT_CASES(grad_cases),
 };

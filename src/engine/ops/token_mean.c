@@ -61,13 +61,6 @@ static void mean_backward(att_backward *backward)
                               att_emit(att_backward_graph(backward), "token_mean_grad", &attrs, &dy, 1, NULL));
 }
 
-/* Also of token_mean_grad, which multiplies each channel once and copies it. */
-static void mean_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
-{
-    (void)out, (void)attrs;
-    cost->flops = (double)att_shape_count(in->shape);
-}
-
 #define MEAN(f, t) ATT_CASE_ATTRS(mean, (f), (t), 0, 1)
 #define MAP(h, w) ATT_CASE_ATTRS(mean, 0, (h) * (w), (w), 1)
 static const att_op_case mean_cases[] = {
@@ -90,7 +83,7 @@ const att_op att_op_token_mean = {
     .autocast_in = 1,
     .infer = mean_infer,
     .backward = mean_backward,
-    .cost = mean_cost,
+    .flops_per_in = 1,
     ATT_CASES(mean_cases),
 };
 
@@ -133,6 +126,6 @@ const att_op att_op_token_mean_grad = {
     .autocast_out = 1,
     .infer = grad_infer,
     .backward = grad_backward,
-    .cost = mean_cost,
+    .flops_per_in = 1, /* multiplies each channel once and copies it */
     ATT_CASES(grad_cases),
 };

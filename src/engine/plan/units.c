@@ -62,10 +62,7 @@ static int profile_row(att_units *units, const att_kernel *kernel)
 static double unit_flops(const att_op *op, const att_unit *unit)
 {
     att_cost cost = {0};
-    if (op->cost)
-        op->cost(unit->problem.in, unit->problem.out, unit->problem.attrs, &cost);
-    else if (att_desc_present(&unit->problem.out[0]))
-        cost.flops = (double)att_shape_count(unit->problem.out[0].shape);
+    att_op_cost(op, unit->problem.in, unit->problem.out, unit->problem.attrs, &cost);
     return cost.flops * (double)unit->problem.group;
 }
 
