@@ -150,6 +150,8 @@ void att_graph_assign(att_graph *graph, att_value buffer, att_value value);
 /* --- for backward rules ----------------------------------------------------------------------------------------- */
 
 att_graph *att_backward_graph(att_backward *backward);
+/* The op of the forward node, and its attributes. */
+const att_op *att_backward_op(const att_backward *backward);
 const void *att_backward_attrs(const att_backward *backward);
 /* The forward value of input or output i, or its recomputed copy if the op is marked ATT_OP_RECOMPUTE. ATT_NONE if
  * absent. */

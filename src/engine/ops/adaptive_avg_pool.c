@@ -30,8 +30,7 @@ static att_status adaptive_infer(att_infer *infer)
     att_shape shape = att_shape_of(attrs->out_h, attrs->out_w, x[2]);
     if (x[0] > INT32_MAX || x[1] > INT32_MAX || att_shape_count(shape) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s is too large", ATT_SHOWN(&infer->in[0]));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
 }
 
 static void adaptive_backward(att_backward *backward)
@@ -40,9 +39,7 @@ static void adaptive_backward(att_backward *backward)
     att_shape x = att_backward_in_desc(backward, 0).shape;
     attrs.height = (int32_t)x.dims[0];
     attrs.width = (int32_t)x.dims[1];
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "adaptive_avg_pool_grad", &attrs, &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "adaptive_avg_pool_grad", &attrs);
 }
 
 #define TO(h, w) ATT_CASE_ATTRS(adaptive, (h), (w), 0, 0)
@@ -77,8 +74,7 @@ static att_status grad_infer(att_infer *infer)
     if (dy[0] != attrs->out_h || dy[1] != attrs->out_w || att_shape_count(x) < 1)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s is not the output of a pool of %d x %d to %d x %d",
                              ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->out_h, attrs->out_w);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
 }
 
 #define BACK(h, w, from_h, from_w) ATT_CASE_ATTRS(adaptive, (h), (w), (from_h), (from_w))

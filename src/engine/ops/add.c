@@ -52,8 +52,7 @@ static att_status add_infer(att_infer *infer)
             return att_rule_fail(infer, ATT_ERR_MISMATCH, "shared b %s must have the shape of the last axes of a %s",
                                  ATT_SHOWN(b), ATT_SHOWN(a));
     }
-    att_rule_out(infer, a->dtype, ATT_SAMPLE, a->shape);
-    return ATT_OK;
+    return att_rule_out(infer, a->dtype, ATT_SAMPLE, a->shape);
 }
 
 /* Runs before an activation is absorbed. */

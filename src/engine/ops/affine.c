@@ -51,8 +51,7 @@ static att_status affine_infer(att_infer *infer)
     att_shape shape = with_columns(infer->in[X].shape, outputs);
     ATT_TRY(require_gate(infer, GATE, outputs));
     ATT_TRY(require_residual(infer, RESIDUAL, shape));
-    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, shape);
 }
 
 static void affine_backward(att_backward *backward)
@@ -74,7 +73,7 @@ static void affine_backward(att_backward *backward)
         att_backward_add_gradient(backward, GATE, sums[1]);
     if (att_backward_needs_gradient(backward, X)) {
         att_value in[DATA_IN_COUNT] = {dy, matrix, gate, ATT_NONE};
-        att_backward_add_gradient(backward, X, att_emit(graph, "affine_data_grad", NULL, in, DATA_IN_COUNT, NULL));
+        att_rule_add_node(backward, X, "affine_data_grad", NULL, in, DATA_IN_COUNT);
     }
 }
 
@@ -156,8 +155,7 @@ static att_status data_grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_shape(infer, DY, "dy", ATT_SAMPLE, with_columns(shape, matrix[1])));
     ATT_TRY(require_gate(infer, DATA_GATE, matrix[1]));
     ATT_TRY(require_residual(infer, DATA_RESIDUAL, shape));
-    att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, shape);
 }
 
 static bool data_grad_absorb(att_node *producer, const att_node *consumer)
@@ -204,8 +202,7 @@ static att_status sums_infer(att_infer *infer)
     ATT_TRY(require_gate(infer, SUMS_GATE, outputs));
     ATT_TRY(require_residual(infer, SUMS_RESIDUAL, infer->in[SUMS_MATRIX].shape));
     att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, infer->in[SUMS_MATRIX].shape);
-    att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, att_shape_of(outputs));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[DY].dtype, ATT_SAMPLE, att_shape_of(outputs));
 }
 
 static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

@@ -156,8 +156,7 @@ static att_status attention_infer(att_infer *infer)
     att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(queries, heads * operand[ATT_ATTENTION_V].width));
     att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, queries));
     att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, queries, ATT_STAT_COUNT));
-    att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, queries, seen));
-    return ATT_OK;
+    return att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(heads, queries, seen));
 }
 
 /* Output i of the gradient is that of the i-th present input; that of `relative` is one of a sample. The terms of keys

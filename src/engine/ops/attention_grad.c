@@ -40,8 +40,7 @@ static att_status grad_infer(att_infer *infer)
     for (int i = GRAD_Q; i < infer->in_count && i < GRAD_IN_COUNT; i++)
         if (att_desc_present(&in[i]))
             att_rule_out(infer, in[i].dtype, ATT_SAMPLE, in[i].shape);
-    att_rule_out(infer, in[GRAD_LSE].dtype, ATT_SAMPLE, in[GRAD_LSE].shape);
-    return ATT_OK;
+    return att_rule_out(infer, in[GRAD_LSE].dtype, ATT_SAMPLE, in[GRAD_LSE].shape);
 }
 
 static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

@@ -26,8 +26,7 @@ static att_status summary_infer(att_infer *infer)
     if (prefix < 0 || prefix > stats.dims[1])
         return att_rule_fail(infer, ATT_ERR_ARGUMENT, "%d prefix tokens, but only %lld tokens", prefix,
                              (long long)stats.dims[1]);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(stats.dims[0], ATT_SUMMARY_COUNT));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(stats.dims[0], ATT_SUMMARY_COUNT));
 }
 
 /* Statistics near 0.48: masses that leave some mass for the other tokens, and sums over weights from which a norm can

@@ -77,8 +77,7 @@ static att_status axis_terms_infer(att_infer *infer)
     int64_t tokens = infer->in[Q].shape.dims[0], heads = attrs->heads;
     att_dtype dtype = infer->in[Q].dtype;
     att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(tokens, heads * attrs->grid_h));
-    att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(tokens, heads * attrs->grid_w));
-    return ATT_OK;
+    return att_rule_out(infer, dtype, ATT_SAMPLE, att_shape_of(tokens, heads * attrs->grid_w));
 }
 
 static void axis_terms_backward(att_backward *backward)

@@ -27,8 +27,7 @@ static att_status moments_infer(att_infer *infer)
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(att_rule_require_rows(infer, 0, "x"));
     const att_desc *x = &infer->in[0];
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(2, att_rule_columns(x)));
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(2, att_rule_columns(x)));
 }
 
 /* x has mean 1 and deviation 1: the error of a computed mean is relative to the deviation, so it would be large
@@ -66,8 +65,7 @@ static att_status merge_infer(att_infer *infer)
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(require_pairs(infer, "moments", ATT_SAMPLE));
     ATT_TRY(check_rows(infer));
-    att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
 }
 
 #define ROWS(n) ATT_CASE_ATTRS(moments, .rows = (n))
@@ -99,8 +97,7 @@ static att_status running_infer(att_infer *infer)
     ATT_TRY(att_rule_require_vector(infer, 2, "variance", 0));
     ATT_TRY(check_rows(infer));
     att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[1].shape);
-    att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[2].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[2].shape);
 }
 
 #define RUNNING(n) ATT_CASE_ATTRS(moments, .rows = (n), .momentum = 0.1)
@@ -126,8 +123,7 @@ static att_status batch_mean_infer(att_infer *infer)
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(att_rule_require(infer, 0, "sums", ATT_SAMPLE));
     ATT_TRY(check_rows(infer));
-    att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
 }
 
 static const att_op_case batch_mean_cases[] = {

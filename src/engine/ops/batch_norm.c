@@ -26,8 +26,7 @@ att_value att_batch_norm(att_graph *graph, att_value x, att_value gamma, att_val
 static att_status check_attrs(const att_infer *infer)
 {
     const att_batch_norm_attrs *attrs = infer->attrs;
-    if (!isfinite(attrs->eps) || attrs->eps <= 0)
-        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", attrs->eps);
+    ATT_TRY(att_rule_require_eps(infer, attrs->eps));
     if (!(attrs->momentum >= 0 && attrs->momentum <= 1))
         return att_rule_fail(infer, ATT_ERR_ARGUMENT, "momentum is %g, must be within 0 and 1", attrs->momentum);
     return ATT_OK;
@@ -42,8 +41,7 @@ static att_status batch_norm_infer(att_infer *infer)
     ATT_TRY(att_rule_require_vector(infer, MEAN, "mean", X));
     ATT_TRY(att_rule_require_vector(infer, VARIANCE, "variance", X));
     ATT_TRY(check_attrs(infer));
-    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
 }
 
 /* For the form with running statistics (inference, or frozen); otherwise training plans replace the node. Runs before
@@ -53,11 +51,7 @@ static void batch_norm_backward(att_backward *backward)
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
                                    att_backward_in(backward, GAMMA), att_backward_in(backward, MEAN),
                                    att_backward_in(backward, VARIANCE)};
-    att_value out[3];
-    att_emit(att_backward_graph(backward), "batch_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
-    for (int i = X; i <= BETA; i++)
-        if (att_backward_needs_gradient(backward, i))
-            att_backward_add_gradient(backward, i, out[i]);
+    att_rule_add_outputs(backward, "batch_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, BETA + 1);
 }
 
 void att_batch_norm_follow(att_graph *graph, const att_node *node, att_value stats, int64_t rows)
@@ -140,8 +134,7 @@ static att_status grad_infer(att_infer *infer)
     att_shape vector = att_shape_of(att_rule_columns(x));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
-    att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
 }
 
 #define GRAD_VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), STATS(c)

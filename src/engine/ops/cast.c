@@ -3,14 +3,6 @@
 #include "engine/ops/rule.h"
 
 /* The output has the input's type until the plan sets another one. */
-static att_status cast_infer(att_infer *infer)
-{
-    ATT_TRY(att_rule_count(infer, 1));
-    ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
-    return ATT_OK;
-}
-
 /* Differentiation runs while both types are still equal. */
 static void cast_backward(att_backward *backward)
 {
@@ -25,7 +17,7 @@ static const att_op_case cases[] = {
 const att_op att_op_cast = {
     .name = "cast",
     .help = "y = x in another type, rounded to nearest, ties to even",
-    .infer = cast_infer,
+    .infer = att_rule_infer_like_x,
     .backward = cast_backward,
     .autocast_in = 1,
     .autocast_out = 1,

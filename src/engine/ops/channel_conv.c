@@ -28,23 +28,18 @@ static att_status conv_infer(att_infer *infer)
     ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 1));
     ATT_TRY(att_rule_require(infer, WEIGHT, "weight", ATT_SHARED));
     ATT_TRY(check_weight(infer, infer->in[WEIGHT].shape));
-    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
 }
 
 /* Only for unflipped nodes, which att_channel_conv() emits. */
 static void conv_backward(att_backward *backward)
 {
-    att_graph *graph = att_backward_graph(backward);
-    att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_needs_gradient(backward, X)) {
-        att_channel_conv_attrs attrs = {.flipped = true};
-        att_value in[2] = {dy, att_backward_in(backward, WEIGHT)};
-        att_backward_add_gradient(backward, X, att_emit(graph, "channel_conv", &attrs, in, 2, NULL));
-    }
+    const att_channel_conv_attrs flipped = {.flipped = true};
+    att_rule_add_product(backward, X, "channel_conv", &flipped, WEIGHT);
     if (att_backward_needs_gradient(backward, WEIGHT)) {
-        att_value in[3] = {dy, att_backward_in(backward, X), att_backward_in(backward, WEIGHT)};
-        att_backward_add_gradient(backward, WEIGHT, att_emit(graph, "channel_conv_weight_grad", NULL, in, 3, NULL));
+        att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
+                           att_backward_in(backward, WEIGHT)};
+        att_rule_add_node(backward, WEIGHT, "channel_conv_weight_grad", NULL, in, 3);
     }
 }
 
@@ -84,8 +79,7 @@ static att_status weight_infer(att_infer *infer)
     ATT_TRY(att_rule_require_like(infer, 1, "x", ATT_SAMPLE, 0));
     ATT_TRY(att_rule_require(infer, 2, "weight", ATT_SHARED));
     ATT_TRY(check_weight(infer, infer->in[2].shape));
-    att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, infer->in[2].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, infer->in[2].shape);
 }
 
 #define GRAD(c, k) ATT_CASE_IN(ATT_CASE_SAMPLE(c), ATT_CASE_SAMPLE(c), ATT_CASE_SHARED(1, 1, k))

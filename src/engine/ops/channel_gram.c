@@ -28,15 +28,14 @@ static att_status gram_infer(att_infer *infer)
     ATT_TRY(att_rule_require_rows(infer, 0, "x"));
     const att_desc *x = &infer->in[0];
     int64_t columns = att_rule_columns(x);
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(columns + 1, columns));
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(columns + 1, columns));
 }
 
 /* The gradient of a gram is T, a value of the batch: dx = [x 1] T. */
 static void gram_backward(att_backward *backward)
 {
     att_value in[] = {att_backward_in(backward, 0), att_backward_gradient(backward, 0), ATT_NONE, ATT_NONE};
-    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "affine", NULL, in, 4, NULL));
+    att_rule_add_node(backward, 0, "affine", NULL, in, 4);
 }
 
 /* Half of a symmetric product. */
@@ -83,8 +82,7 @@ static att_status merge_infer(att_infer *infer)
     if (attrs->rows < 1)
         return att_rule_fail(infer, ATT_ERR_ARGUMENT, "samples have %lld rows, must have at least 1",
                              (long long)attrs->rows);
-    att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
 }
 
 /* T applies to the rows of all samples alike. */
@@ -134,8 +132,7 @@ static att_status norm_infer(att_infer *infer)
     ATT_TRY(att_rule_require_like(infer, BETA, "beta", ATT_SHARED, GAMMA));
     int64_t outputs = infer->in[WEIGHT].shape.dims[0];
     att_rule_out(infer, infer->in[GRAM].dtype, ATT_BATCH, att_shape_of(infer->in[GRAM].shape.dims[0], outputs));
-    att_rule_out(infer, infer->in[GRAM].dtype, ATT_BATCH, att_shape_of(2, outputs));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[GRAM].dtype, ATT_BATCH, att_shape_of(2, outputs));
 }
 
 /* gram_norm_grad reads the mean of the gradient over the samples. So its gradients of parameters are each sample's
@@ -203,8 +200,7 @@ static att_status norm_grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_shape(infer, GRAD_STATS, "stats", ATT_BATCH, att_shape_of(2, outputs)));
     for (int i = GRAD_GRAM; i <= GRAD_GAMMA; i++)
         att_rule_out(infer, infer->in[i].dtype, ATT_BATCH, infer->in[i].shape);
-    att_rule_out(infer, infer->in[GRAD_GAMMA].dtype, ATT_BATCH, infer->in[GRAD_GAMMA].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[GRAD_GAMMA].dtype, ATT_BATCH, infer->in[GRAD_GAMMA].shape);
 }
 
 static void norm_grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

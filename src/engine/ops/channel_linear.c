@@ -17,22 +17,13 @@ static att_status linear_infer(att_infer *infer)
     ATT_TRY(att_rule_count(infer, 2));
     ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 2));
     ATT_TRY(att_rule_require_like(infer, WEIGHT, "weight", ATT_SHARED, X));
-    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, att_shape_of(infer->in[X].shape.dims[0]));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, att_shape_of(infer->in[X].shape.dims[0]));
 }
 
 static void linear_backward(att_backward *backward)
 {
-    att_graph *graph = att_backward_graph(backward);
-    att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_needs_gradient(backward, X)) {
-        att_value in[2] = {dy, att_backward_in(backward, WEIGHT)};
-        att_backward_add_gradient(backward, X, att_emit(graph, "channel_linear_grad", NULL, in, 2, NULL));
-    }
-    if (att_backward_needs_gradient(backward, WEIGHT)) {
-        att_value in[2] = {dy, att_backward_in(backward, X)};
-        att_backward_add_gradient(backward, WEIGHT, att_emit(graph, "channel_linear_weight_grad", NULL, in, 2, NULL));
-    }
+    att_rule_add_product(backward, X, "channel_linear_grad", NULL, WEIGHT);
+    att_rule_add_product(backward, WEIGHT, "channel_linear_weight_grad", NULL, X);
 }
 
 static void linear_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -68,8 +59,7 @@ static att_status require_gradient(const att_infer *infer, const char *name, att
 static att_status grad_infer(att_infer *infer)
 {
     ATT_TRY(require_gradient(infer, "weight", ATT_SHARED));
-    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
 }
 
 static const att_op_case grad_cases[] = {
@@ -87,8 +77,7 @@ const att_op att_op_channel_linear_grad = {
 static att_status weight_infer(att_infer *infer)
 {
     ATT_TRY(require_gradient(infer, "x", ATT_SAMPLE));
-    att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, infer->in[1].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, infer->in[1].shape);
 }
 
 static const att_op_case weight_cases[] = {

@@ -20,15 +20,7 @@ static att_status pool_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(att_rule_require_rows(infer, 0, "x"));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, pool_shape(&infer->in[0]));
-    return ATT_OK;
-}
-
-static void pool_backward(att_backward *backward)
-{
-    att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0), att_backward_out(backward, 0)};
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "channel_pool_grad", NULL, in, 3, NULL));
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, pool_shape(&infer->in[0]));
 }
 
 #define MAP(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__))
@@ -46,7 +38,7 @@ const att_op att_op_channel_pool = {
     .help = "mean and maximum of each row over channels",
     .autocast_in = 1,
     .infer = pool_infer,
-    .backward = pool_backward,
+    .backward = att_rule_backward_xy,
     .flops_per_in = 2,
     ATT_CASES(pool_cases),
 };
@@ -58,8 +50,7 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_rows(infer, 1, "x"));
     ATT_TRY(att_rule_require_shape(infer, 0, "dy", ATT_SAMPLE, pool_shape(&infer->in[1])));
     ATT_TRY(att_rule_require_shape(infer, 2, "y", ATT_SAMPLE, pool_shape(&infer->in[1])));
-    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
 }
 
 /* All elements are equal: the first channel receives the gradient of the maximum. */

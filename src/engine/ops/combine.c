@@ -21,8 +21,7 @@ static att_status combine_infer(att_infer *infer)
     ATT_TRY(att_rule_require(infer, X, "x", ATT_SAMPLE));
     if (att_desc_present(&infer->in[Z]))
         ATT_TRY(att_rule_require_like(infer, Z, "z", ATT_SAMPLE, X));
-    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
 }
 
 static void combine_backward(att_backward *backward)

@@ -28,19 +28,15 @@ static att_status concat_infer(att_infer *infer)
     if (!fits || att_rule_columns(a) > INT32_MAX || att_shape_count(shape) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "a %s and b %s must differ in the last axis only", ATT_SHOWN(a),
                              ATT_SHOWN(b));
-    att_rule_out(infer, a->dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, a->dtype, ATT_SAMPLE, shape);
 }
 
 static void concat_backward(att_backward *backward)
 {
     att_desc a = att_backward_in_desc(backward, A);
     att_concat_attrs attrs = {.first = (int32_t)att_rule_columns(&a)};
-    att_value dy = att_backward_gradient(backward, 0), out[2];
-    att_emit(att_backward_graph(backward), "concat_grad", &attrs, &dy, 1, out);
-    for (int i = 0; i < 2; i++)
-        if (att_backward_needs_gradient(backward, i))
-            att_backward_add_gradient(backward, i, out[i]);
+    att_value dy = att_backward_gradient(backward, 0);
+    att_rule_add_outputs(backward, "concat_grad", &attrs, &dy, 1, 2);
 }
 
 static const att_op_case concat_cases[] = {
@@ -71,8 +67,7 @@ static att_status grad_infer(att_infer *infer)
     shape.dims[shape.rank - 1] = width;
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
     shape.dims[shape.rank - 1] = columns - width;
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
 }
 
 static const att_op_case grad_cases[] = {

@@ -28,24 +28,17 @@ static att_status broadcast_infer(att_infer *infer)
     if (!isfinite(attrs->keep) || !isfinite(attrs->share))
         return att_rule_fail(infer, ATT_ERR_ARGUMENT, "keep is %g and share is %g, must be finite", attrs->keep,
                              attrs->share);
-    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
 }
 
 /* The map is symmetric in the tokens, so it is its own transpose. Runs before a residual is absorbed. */
 static void broadcast_backward(att_backward *backward)
 {
-    att_graph *graph = att_backward_graph(backward);
-    att_value dy = att_backward_gradient(backward, 0);
     if (att_backward_needs_gradient(backward, X)) {
-        att_value in[IN_COUNT] = {dy, att_backward_in(backward, SCALE), ATT_NONE};
-        att_backward_add_gradient(
-            backward, X, att_emit(graph, "context_broadcast", att_backward_attrs(backward), in, IN_COUNT, NULL));
+        att_value in[IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, SCALE), ATT_NONE};
+        att_rule_add_node(backward, X, "context_broadcast", att_backward_attrs(backward), in, IN_COUNT);
     }
-    if (att_backward_needs_gradient(backward, SCALE)) {
-        att_value in[2] = {dy, att_backward_in(backward, X)};
-        att_backward_add_gradient(backward, SCALE, att_emit(graph, "context_broadcast_scale_grad", NULL, in, 2, NULL));
-    }
+    att_rule_add_product(backward, SCALE, "context_broadcast_scale_grad", NULL, X);
 }
 
 /* The sum over tokens, its addition to every token, and the product with keep. */
@@ -100,8 +93,7 @@ static att_status scale_grad_infer(att_infer *infer)
     ATT_TRY(att_rule_count(infer, 2));
     ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 2));
     ATT_TRY(att_rule_require_like(infer, 1, "x", ATT_SAMPLE, 0));
-    att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, att_shape_of(infer->in[1].shape.dims[1]));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, att_shape_of(infer->in[1].shape.dims[1]));
 }
 
 static const att_op_case scale_grad_cases[] = {

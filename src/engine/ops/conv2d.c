@@ -87,7 +87,6 @@ static void conv2d_backward(att_backward *backward)
 {
     att_conv_attrs attrs = *(const att_conv_attrs *)att_backward_attrs(backward);
     att_shape x = att_backward_in_desc(backward, X).shape, weight = att_backward_in_desc(backward, WEIGHT).shape;
-    att_graph *graph = att_backward_graph(backward);
     att_value dy = att_backward_gradient(backward, 0);
     attrs.height = (int32_t)x.dims[0];
     attrs.width = (int32_t)x.dims[1];
@@ -95,11 +94,11 @@ static void conv2d_backward(att_backward *backward)
     attrs.kernel_w = (int32_t)weight.dims[3];
     if (att_backward_needs_gradient(backward, X)) {
         att_value in[] = {dy, att_backward_in(backward, WEIGHT), ATT_NONE, ATT_NONE, ATT_NONE};
-        att_backward_add_gradient(backward, X, att_emit(graph, "conv2d_data_grad", &attrs, in, 5, NULL));
+        att_rule_add_node(backward, X, "conv2d_data_grad", &attrs, in, 5);
     }
     if (att_backward_needs_gradient(backward, WEIGHT)) {
         att_value in[] = {dy, att_backward_in(backward, X)};
-        att_backward_add_gradient(backward, WEIGHT, att_emit(graph, "conv2d_weight_grad", &attrs, in, 2, NULL));
+        att_rule_add_node(backward, WEIGHT, "conv2d_weight_grad", &attrs, in, 2);
     }
     if (att_backward_needs_gradient(backward, BIAS))
         att_rule_add_sum(backward, BIAS, dy, 1);

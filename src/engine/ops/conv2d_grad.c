@@ -183,8 +183,7 @@ static att_status weight_grad_infer(att_infer *infer)
     if (outputs % attrs->groups || x[2] % attrs->groups || att_shape_count(shape) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s and x %s do not fit %d groups", ATT_SHOWN(&infer->in[DY]),
                              ATT_SHOWN(&infer->in[X]), attrs->groups);
-    att_rule_out(infer, infer->in[DY].dtype, ATT_SUMMED, shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[DY].dtype, ATT_SUMMED, shape);
 }
 
 static void weight_grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

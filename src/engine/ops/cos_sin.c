@@ -17,14 +17,7 @@ static att_status cos_sin_infer(att_infer *infer)
     shape.dims[shape.rank - 1] *= 2;
     if (att_shape_count(shape) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s is too large", ATT_SHOWN(&infer->in[0]));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
-}
-
-static void cos_sin_backward(att_backward *backward)
-{
-    att_value in[2] = {att_backward_gradient(backward, 0), att_backward_out(backward, 0)};
-    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "cos_sin_grad", NULL, in, 2, NULL));
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
 }
 
 static const att_op_case cos_sin_cases[] = {
@@ -38,7 +31,7 @@ const att_op att_op_cos_sin = {
     .name = "cos_sin",
     .help = "y [.., 2 C]: cos(x), then sin(x), of x [.., C]",
     .infer = cos_sin_infer,
-    .backward = cos_sin_backward,
+    .backward = att_rule_backward_y,
     .flops_per_out = 10, /* A cosine or sine costs about 10 operations. */
     ATT_CASES(cos_sin_cases),
 };
@@ -52,8 +45,7 @@ static att_status grad_infer(att_infer *infer)
     if (shape.dims[shape.rank - 1] % 2)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "the last axis of dy %s must be even", ATT_SHOWN(&infer->in[0]));
     shape.dims[shape.rank - 1] /= 2;
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
 }
 
 static const att_op_case grad_cases[] = {

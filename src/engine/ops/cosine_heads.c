@@ -23,8 +23,7 @@ static att_status check(const att_infer *infer)
     const att_cosine_heads_attrs *attrs = infer->attrs;
     const att_desc *x = &infer->in[X], *logits = &infer->in[LOGITS];
     ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 2));
-    if (!isfinite(attrs->eps) || attrs->eps <= 0)
-        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", attrs->eps);
+    ATT_TRY(att_rule_require_eps(infer, attrs->eps));
     int64_t count = att_cosine_heads_count(attrs), columns = x->shape.dims[1];
     if (attrs->heads < 0 || attrs->key_heads < 0 || attrs->width < 1 || count < 1 || count > columns / attrs->width)
         return att_rule_fail(infer, ATT_ERR_ARGUMENT,
@@ -43,19 +42,14 @@ static att_status cosine_heads_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, IN_COUNT));
     ATT_TRY(check(infer));
-    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
 }
 
 static void cosine_heads_backward(att_backward *backward)
 {
     att_value in[GRAD_IN_COUNT] = {att_backward_in(backward, X), att_backward_in(backward, LOGITS),
                                    att_backward_gradient(backward, 0)};
-    att_value out[IN_COUNT];
-    att_emit(att_backward_graph(backward), "cosine_heads_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
-    for (int i = X; i <= LOGITS; i++)
-        if (in[i] != ATT_NONE && att_backward_needs_gradient(backward, i))
-            att_backward_add_gradient(backward, i, out[i]);
+    att_rule_add_outputs(backward, "cosine_heads_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, LOGITS + 1);
 }
 
 /* Elements of x that are divided by norms. */

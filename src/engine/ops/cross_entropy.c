@@ -41,8 +41,7 @@ static att_status loss_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, 2));
     ATT_TRY(require_operands(infer, 0));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, (att_shape){.rank = 0});
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, (att_shape){.rank = 0});
 }
 
 static void loss_backward(att_backward *backward)
@@ -54,8 +53,7 @@ static void loss_backward(att_backward *backward)
         return;
     }
     att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0), att_backward_in(backward, 1)};
-    att_backward_add_gradient(backward, 0,
-                              att_emit(graph, "cross_entropy_grad", att_backward_attrs(backward), in, 3, NULL));
+    att_rule_add_node(backward, 0, "cross_entropy_grad", att_backward_attrs(backward), in, 3);
 }
 
 #define SMOOTHING(s) ATT_CASE_ATTRS(cross_entropy, .smoothing = (s))
@@ -88,8 +86,7 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_count(infer, 3));
     ATT_TRY(att_rule_require_rank(infer, 0, "dloss", ATT_SAMPLE, 0));
     ATT_TRY(require_operands(infer, 1));
-    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
 }
 
 static const att_op_case grad_cases[] = {

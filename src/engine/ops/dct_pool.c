@@ -58,16 +58,12 @@ static att_status pool_infer(att_infer *infer)
     const att_dct_attrs *attrs = infer->attrs;
     att_shape map = att_shape_of(attrs->map_height, attrs->map_width, x->shape.dims[2]);
     ATT_TRY(att_rule_require_shape(infer, 0, "x", ATT_SAMPLE, map));
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(x->shape.dims[2]));
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(x->shape.dims[2]));
 }
 
 static void pool_backward(att_backward *backward)
 {
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(
-        backward, 0,
-        att_emit(att_backward_graph(backward), "dct_pool_grad", att_backward_attrs(backward), &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "dct_pool_grad", att_backward_attrs(backward));
 }
 
 #define SMALL(h, w) ATT_CASE_ATTRS(dct, 2, 3, 4, (h), (w), {1, 0}, {3, 2})
@@ -100,8 +96,8 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_rank(infer, 0, "dy", ATT_SAMPLE, 1));
     int64_t channels = infer->in[0].shape.dims[0];
     ATT_TRY(check_attrs(infer, channels));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->map_height, attrs->map_width, channels));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE,
+                        att_shape_of(attrs->map_height, attrs->map_width, channels));
 }
 
 static const att_op_case grad_cases[] = {

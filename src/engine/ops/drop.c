@@ -51,16 +51,13 @@ static att_status infer_drop(att_infer *infer)
     ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
     if (!(rate >= 0 && rate < 1))
         return att_rule_fail(infer, ATT_ERR_ARGUMENT, "rate is %g, must be in [0, 1)", rate);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
 }
 
 /* The gradient node has the same stream, hence the same mask. */
 static void drop_backward(att_backward *backward, const char *op)
 {
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), op, att_backward_attrs(backward), &dy, 1, NULL));
+    att_rule_add_of_dy(backward, op, att_backward_attrs(backward));
 }
 
 static att_status dropout_infer(att_infer *infer)

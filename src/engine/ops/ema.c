@@ -6,8 +6,7 @@ static att_status infer_average(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(att_rule_require_rank(infer, 0, "p", ATT_SHARED, 1));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SHARED, infer->in[0].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SHARED, infer->in[0].shape);
 }
 
 static const att_op_case cases[] = {

@@ -42,15 +42,14 @@ static att_status embed_infer(att_infer *infer)
     if (att_shape_count(shape) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of table %s and indices %s is too large",
                              ATT_SHOWN(&infer->in[0]), ATT_SHOWN(&infer->in[1]));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
 }
 
 static void embed_backward(att_backward *backward)
 {
     att_embed_attrs attrs = {.rows = att_backward_in_desc(backward, 0).shape.dims[0]};
     att_value in[2] = {att_backward_gradient(backward, 0), att_backward_in(backward, 1)};
-    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "embed_grad", &attrs, in, 2, NULL));
+    att_rule_add_node(backward, 0, "embed_grad", &attrs, in, 2);
 }
 
 static const att_op_case embed_cases[] = {
@@ -82,8 +81,7 @@ static att_status grad_infer(att_infer *infer)
     if (att_shape_count(table) < 1)
         return att_rule_fail(infer, ATT_ERR_ARGUMENT, "a table of %lld rows of %lld is empty or too large",
                              (long long)attrs->rows, (long long)columns);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, table);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, table);
 }
 
 #define ROWS(n) ATT_CASE_ATTRS(embed, .rows = (n))

@@ -38,8 +38,7 @@ static att_status frozen_infer(att_infer *infer)
     if (att_rule_columns(stats) != numbers || att_rule_rows(stats) != att_rule_rows(x))
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "statistics %s must hold %lld numbers for each row of x %s",
                              ATT_SHOWN(stats), (long long)numbers, ATT_SHOWN(x));
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
 }
 
 #define GAMMA_OF(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c)

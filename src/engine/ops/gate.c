@@ -14,29 +14,39 @@ att_value att_gate(att_graph *graph, att_value x, att_value gate)
     return att_emit(graph, "gate", NULL, in, IN_COUNT, NULL);
 }
 
+att_value att_pixel_gate(att_graph *graph, att_value x, att_value gate)
+{
+    att_value in[IN_COUNT] = {x, gate, ATT_NONE};
+    return att_emit(graph, "pixel_gate", NULL, in, IN_COUNT, NULL);
+}
+
+/* The shape of the factors of x: one for each channel (gate, channel_dot) or for each row (pixel_gate, pixel_dot). */
+static att_shape gate_shape(const att_op *op, const att_desc *x)
+{
+    bool per_channel = op == &att_op_gate || op == &att_op_channel_dot;
+    return per_channel ? att_shape_of(att_rule_columns(x)) : att_rule_reduced_shape(x);
+}
+
 static att_status gate_infer(att_infer *infer)
 {
+    const att_desc *x = &infer->in[X];
     ATT_TRY(att_rule_count(infer, IN_COUNT));
     ATT_TRY(att_rule_require_rows(infer, X, "x"));
-    att_shape vector = att_shape_of(att_rule_columns(&infer->in[X]));
-    ATT_TRY(att_rule_require_shape(infer, GATE, "gate", ATT_SAMPLE, vector));
+    ATT_TRY(att_rule_require_shape(infer, GATE, "gate", ATT_SAMPLE, gate_shape(infer->op, x)));
     if (att_desc_present(&infer->in[RESIDUAL]))
         ATT_TRY(att_rule_require_like(infer, RESIDUAL, "residual", ATT_SAMPLE, X));
-    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
 }
 
 /* Runs before a residual and an activation are absorbed. */
 static void gate_backward(att_backward *backward)
 {
-    att_graph *graph = att_backward_graph(backward);
-    att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_needs_gradient(backward, X))
-        att_backward_add_gradient(backward, X, att_gate(graph, dy, att_backward_in(backward, GATE)));
-    if (att_backward_needs_gradient(backward, GATE)) {
-        att_value in[2] = {dy, att_backward_in(backward, X)};
-        att_backward_add_gradient(backward, GATE, att_emit(graph, "channel_dot", NULL, in, 2, NULL));
+    const att_op *op = att_backward_op(backward);
+    if (att_backward_needs_gradient(backward, X)) {
+        att_value in[IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, GATE), ATT_NONE};
+        att_rule_add_node(backward, X, op->name, NULL, in, IN_COUNT);
     }
+    att_rule_add_product(backward, GATE, op == &att_op_gate ? "channel_dot" : "pixel_dot", NULL, X);
 }
 
 static bool gate_absorb(att_node *producer, const att_node *consumer)
@@ -74,13 +84,41 @@ const att_op att_op_gate = {
     ATT_CASES(gate_cases),
 };
 
+#define MAP(h, w, c) ATT_CASE_SAMPLE(h, w, c)
+#define PIXELS(h, w, c) ATT_CASE_IN(MAP(h, w, c), MAP(h, w, 1), ATT_CASE_ABSENT)
+#define PIXELS_ADDED(h, w, c) ATT_CASE_IN(MAP(h, w, c), MAP(h, w, 1), MAP(h, w, c))
+static const att_op_case pixel_gate_cases[] = {
+    {.name = "odd", PIXELS(3, 5, 7), .gradient = true},
+    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_SAMPLE(1), ATT_CASE_ABSENT)},
+    {.name = "one_channel", PIXELS(3, 5, 1)},
+    {.name = "relu", RELU, PIXELS(3, 5, 33)},
+    {.name = "residual", PIXELS_ADDED(3, 5, 19)},
+    {.name = "all", RELU, PIXELS_ADDED(3, 5, 67)},
+    {.name = "cifar_64", RELU, PIXELS_ADDED(32, 32, 64), .bench = true},
+    {.name = "resnet_256", RELU, PIXELS_ADDED(56, 56, 256), .bench = true},
+};
+
+const att_op att_op_pixel_gate = {
+    .name = "pixel_gate",
+    .attrs_size = sizeof(att_gate_attrs),
+    .help = "y = act(x (.) gate (+ residual)), with one factor per row",
+    .flags = ATT_OP_RECOMPUTE,
+    .autocast_in = 1u << X | 1u << RESIDUAL,
+    .autocast_out = 1,
+    .autocast_promote = 1u << RESIDUAL,
+    .infer = gate_infer,
+    .backward = gate_backward,
+    .absorb = gate_absorb,
+    ATT_CASES(pixel_gate_cases),
+};
+
 static att_status dot_infer(att_infer *infer)
 {
+    const att_desc *x = &infer->in[1];
     ATT_TRY(att_rule_count(infer, 2));
     ATT_TRY(att_rule_require_rows(infer, 0, "dy"));
     ATT_TRY(att_rule_require_like(infer, 1, "x", ATT_SAMPLE, 0));
-    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, att_shape_of(att_rule_columns(&infer->in[1])));
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, gate_shape(infer->op, x));
 }
 
 #define TWO(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__))
@@ -102,4 +140,21 @@ const att_op att_op_channel_dot = {
     .infer = dot_infer,
     .flops_per_in = 2,
     ATT_CASES(dot_cases),
+};
+
+static const att_op_case pixel_dot_cases[] = {
+    {.name = "odd", TWO(3, 5, 7)},
+    {.name = "row", TWO(33)},
+    {.name = "one_channel", TWO(3, 5, 1)},
+    {.name = "cifar_64", TWO(32, 32, 64), .bench = true},
+    {.name = "resnet_256", TWO(56, 56, 256), .bench = true},
+};
+
+const att_op att_op_pixel_dot = {
+    .name = "pixel_dot",
+    .help = "sum of dy (.) x over channels, for each row",
+    .autocast_in = 3,
+    .infer = dot_infer,
+    .flops_per_in = 2,
+    ATT_CASES(pixel_dot_cases),
 };

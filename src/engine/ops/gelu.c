@@ -9,20 +9,6 @@ att_value att_gelu(att_graph *graph, att_value x)
     return att_emit(graph, "gelu", NULL, &x, 1, NULL);
 }
 
-static att_status gelu_infer(att_infer *infer)
-{
-    ATT_TRY(att_rule_count(infer, 1));
-    ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
-    return ATT_OK;
-}
-
-static void gelu_backward(att_backward *backward)
-{
-    att_value in[2] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0)};
-    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "gelu_grad", NULL, in, 2, NULL));
-}
-
 static const att_op_case gelu_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
     {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
@@ -39,20 +25,11 @@ const att_op att_op_gelu = {
     .flags = ATT_OP_RECOMPUTE,
     .autocast_in = 1,
     .autocast_out = 1,
-    .infer = gelu_infer,
-    .backward = gelu_backward,
+    .infer = att_rule_infer_like_x,
+    .backward = att_rule_backward_x,
     .flops_per_out = 18, /* About the same for forward and gradient; an error function costs about 15 operations. */
     ATT_CASES(gelu_cases),
 };
-
-static att_status grad_infer(att_infer *infer)
-{
-    ATT_TRY(att_rule_count(infer, 2));
-    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_require_like(infer, 1, "x", ATT_SAMPLE, 0));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
-    return ATT_OK;
-}
 
 static const att_op_case grad_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
@@ -68,7 +45,7 @@ const att_op att_op_gelu_grad = {
     .help = "dx = dy (Phi(x) + x phi(x)), phi the normal density",
     .autocast_in = 3,
     .autocast_out = 1,
-    .infer = grad_infer,
+    .infer = att_rule_infer_grad_x,
     .flops_per_out = 18,
     ATT_CASES(grad_cases),
 };

@@ -13,15 +13,7 @@ static att_status max_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(att_rule_require_rows(infer, 0, "x"));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(att_rule_columns(&infer->in[0])));
-    return ATT_OK;
-}
-
-static void max_backward(att_backward *backward)
-{
-    att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0), att_backward_out(backward, 0)};
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "global_max_grad", NULL, in, 3, NULL));
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(att_rule_columns(&infer->in[0])));
 }
 
 #define MAP(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__))
@@ -39,7 +31,7 @@ const att_op att_op_global_max = {
     .help = "maximum of each channel over rows",
     .autocast_in = 1,
     .infer = max_infer,
-    .backward = max_backward,
+    .backward = att_rule_backward_xy,
     .flops_per_in = 1,
     ATT_CASES(max_cases),
 };
@@ -52,8 +44,7 @@ static att_status grad_infer(att_infer *infer)
     att_shape vector = att_shape_of(att_rule_columns(&infer->in[1]));
     ATT_TRY(att_rule_require_shape(infer, 0, "dy", ATT_SAMPLE, vector));
     ATT_TRY(att_rule_require_shape(infer, 2, "y", ATT_SAMPLE, vector));
-    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
 }
 
 /* All elements are equal: the first row receives the whole gradient. */

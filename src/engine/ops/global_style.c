@@ -26,17 +26,8 @@ static att_status style_infer(att_infer *infer)
     const att_desc *x = &infer->in[0];
     if (att_rule_rows(x) < 2)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s must have more than one row", ATT_SHOWN(x));
-    if (!isfinite(eps) || eps <= 0)
-        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", eps);
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, style_shape(x));
-    return ATT_OK;
-}
-
-static void style_backward(att_backward *backward)
-{
-    att_value in[3] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0), att_backward_out(backward, 0)};
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "global_style_grad", NULL, in, 3, NULL));
+    ATT_TRY(att_rule_require_eps(infer, eps));
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, style_shape(x));
 }
 
 #define EPS ATT_CASE_ATTRS(style, .eps = 1e-5)
@@ -57,7 +48,7 @@ const att_op att_op_global_style = {
     .help = "mean and sqrt(unbiased variance + eps) of each channel over rows",
     .autocast_in = 1,
     .infer = style_infer,
-    .backward = style_backward,
+    .backward = att_rule_backward_xy,
     .flops_per_in = 4,
     ATT_CASES(style_cases),
 };
@@ -69,8 +60,7 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_rows(infer, 1, "x"));
     ATT_TRY(att_rule_require_shape(infer, 0, "dy", ATT_SAMPLE, style_shape(&infer->in[1])));
     ATT_TRY(att_rule_require_shape(infer, 2, "y", ATT_SAMPLE, style_shape(&infer->in[1])));
-    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
 }
 
 #define GRAD(c, ...) \

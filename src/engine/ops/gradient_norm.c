@@ -6,8 +6,7 @@ static att_status infer_one(att_infer *infer, const char *name, att_dtype dtype)
 {
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(att_rule_require_rank(infer, 0, name, ATT_SHARED, 1));
-    att_rule_out(infer, dtype, ATT_SHARED, att_shape_of(1));
-    return ATT_OK;
+    return att_rule_out(infer, dtype, ATT_SHARED, att_shape_of(1));
 }
 
 #define F64_INPUT(scale_, shift_, count)                                                           \

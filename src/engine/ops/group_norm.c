@@ -29,8 +29,7 @@ static att_status check_attrs(const att_infer *infer, const att_desc *x)
         return att_rule_fail(infer, ATT_ERR_ARGUMENT,
                              "%lld channels of x %s in %lld groups, the number of groups must divide that of channels",
                              (long long)columns, ATT_SHOWN(x), (long long)attrs->groups);
-    if (!isfinite(attrs->eps) || attrs->eps <= 0)
-        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", attrs->eps);
+    ATT_TRY(att_rule_require_eps(infer, attrs->eps));
     return ATT_OK;
 }
 
@@ -53,8 +52,7 @@ static att_status group_norm_infer(att_infer *infer)
     ATT_TRY(att_rule_require_shape(infer, MOMENTS, "moments", ATT_SAMPLE, moments_shape(x)));
     ATT_TRY(require_optional_vector(infer, GAMMA, "gamma", X));
     ATT_TRY(require_optional_vector(infer, BETA, "beta", X));
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
 }
 
 /* The gradient of x includes the path through the moments, so the moments receive no gradient. */
@@ -75,7 +73,7 @@ static void group_norm_backward(att_backward *backward)
     att_value grad[GRAD_IN_COUNT] = {
         in[GRAD_DY], in[GRAD_X], in[GRAD_MOMENTS], att_backward_in(backward, GAMMA), sums[SUM_DY], sums[SUM_DY_NORMAL],
     };
-    att_backward_add_gradient(backward, X, att_emit(graph, "group_norm_grad", attrs, grad, GRAD_IN_COUNT, NULL));
+    att_rule_add_node(backward, X, "group_norm_grad", attrs, grad, GRAD_IN_COUNT);
 }
 
 #define ATTRS(g) ATT_CASE_ATTRS(group_norm, .groups = (g), .eps = 1e-5)
@@ -138,8 +136,7 @@ static att_status sums_infer(att_infer *infer)
     const att_desc *x = &infer->in[GRAD_X];
     att_shape vector = att_shape_of(att_rule_columns(x));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, vector);
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, vector);
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, vector);
 }
 
 #define SUMS(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), CASE_MOMENTS(c))
@@ -171,8 +168,7 @@ static att_status grad_infer(att_infer *infer)
     att_shape vector = att_shape_of(att_rule_columns(x));
     ATT_TRY(att_rule_require_shape(infer, GRAD_SUM_DY, "the sum of dy", ATT_SAMPLE, vector));
     ATT_TRY(att_rule_require_shape(infer, GRAD_SUM_DY_NORMAL, "the sum of dy n", ATT_SAMPLE, vector));
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
 }
 
 #define GRAD_OF(c, gamma, ...)                                                                      \

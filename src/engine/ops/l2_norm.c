@@ -20,20 +20,16 @@ static att_status l2_norm_infer(att_infer *infer)
     const att_l2_norm_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(att_rule_require_rows(infer, 0, "x"));
-    if (!isfinite(attrs->eps) || attrs->eps <= 0)
-        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", attrs->eps);
+    ATT_TRY(att_rule_require_eps(infer, attrs->eps));
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_rule_reduced_shape(&infer->in[0]));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_rule_reduced_shape(&infer->in[0]));
 }
 
 static void l2_norm_backward(att_backward *backward)
 {
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0),
                                    att_backward_out(backward, 1)};
-    att_backward_add_gradient(
-        backward, 0,
-        att_emit(att_backward_graph(backward), "l2_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, NULL));
+    att_rule_add_node(backward, 0, "l2_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT);
 }
 
 #define EPS ATT_CASE_ATTRS(l2_norm, .eps = 1e-12)
@@ -69,8 +65,7 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_require_like(infer, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
     const att_desc *x = &infer->in[GRAD_X];
     ATT_TRY(att_rule_require_shape(infer, GRAD_NORM, "norm", ATT_SAMPLE, att_rule_reduced_shape(x)));
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
 }
 
 /* The norm is drawn independently of x; the formula holds for any values. */

@@ -31,23 +31,17 @@ static att_status layer_norm_infer(att_infer *infer)
     ATT_TRY(att_rule_require_rows(infer, X, "x"));
     ATT_TRY(att_rule_require_vector(infer, GAMMA, "gamma", X));
     ATT_TRY(att_rule_require_vector(infer, BETA, "beta", X));
-    if (!isfinite(attrs->eps) || attrs->eps <= 0)
-        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", attrs->eps);
+    ATT_TRY(att_rule_require_eps(infer, attrs->eps));
     const att_desc *x = &infer->in[X];
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, stats_shape(x));
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, stats_shape(x));
 }
 
 static void layer_norm_backward(att_backward *backward)
 {
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
                                    att_backward_in(backward, GAMMA), att_backward_out(backward, 1), ATT_NONE};
-    att_value out[3];
-    att_emit(att_backward_graph(backward), "layer_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
-    for (int i = X; i <= BETA; i++)
-        if (att_backward_needs_gradient(backward, i))
-            att_backward_add_gradient(backward, i, out[i]);
+    att_rule_add_outputs(backward, "layer_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, BETA + 1);
 }
 
 #define EPS ATT_CASE_ATTRS(layer_norm, .eps = 1e-6)
@@ -98,8 +92,7 @@ static att_status grad_infer(att_infer *infer)
     att_shape vector = att_shape_of(att_rule_columns(x));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
     att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
-    att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
 }
 
 static bool grad_absorb(att_node *producer, const att_node *consumer)

@@ -81,8 +81,7 @@ static void linear_backward(att_backward *backward)
     if (att_backward_needs_gradient(backward, X)) {
         att_linear_attrs attrs = {.transposed = true};
         att_value in[IN_COUNT] = {dy, att_backward_in(backward, WEIGHT), ATT_NONE, ATT_NONE};
-        att_backward_add_gradient(backward, X,
-                                  att_emit(att_backward_graph(backward), "linear", &attrs, in, IN_COUNT, NULL));
+        att_rule_add_node(backward, X, "linear", &attrs, in, IN_COUNT);
     }
     add_weight_gradients(backward, dy);
 }
@@ -201,8 +200,7 @@ static att_status weight_grad_infer(att_infer *infer)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of dy %s and x %s is too large", ATT_SHOWN(dy),
                              ATT_SHOWN(x));
     att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(outputs, inputs));
-    att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(outputs));
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(outputs));
 }
 
 static void weight_grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

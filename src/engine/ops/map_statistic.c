@@ -24,8 +24,7 @@ static att_status statistic_infer(att_infer *infer)
     if (!isfinite(attrs->parameter) || attrs->parameter < 0)
         return att_rule_fail(infer, ATT_ERR_ARGUMENT, "parameter is %g, must be at least 0 and finite",
                              attrs->parameter);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(infer->in[0].shape.dims[0]));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(infer->in[0].shape.dims[0]));
 }
 
 static void statistic_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

@@ -66,8 +66,7 @@ static att_status matmul_infer(att_infer *infer)
     if (att_shape_count(shape) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of a %s and b %s is too large", ATT_SHOWN(a),
                              ATT_SHOWN(b));
-    att_rule_out(infer, a->dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, a->dtype, ATT_SAMPLE, shape);
 }
 
 static void add_product_gradient(att_backward *backward, int i, att_value a, bool a_transposed, att_value b,
@@ -76,8 +75,7 @@ static void add_product_gradient(att_backward *backward, int i, att_value a, boo
     const att_matmul_attrs attrs = {((const att_matmul_attrs *)att_backward_attrs(backward))->scale, a_transposed,
                                     b_transposed};
     att_value in[IN_COUNT] = {a, b};
-    att_backward_add_gradient(backward, i,
-                              att_emit(att_backward_graph(backward), "matmul", &attrs, in, IN_COUNT, NULL));
+    att_rule_add_node(backward, i, "matmul", &attrs, in, IN_COUNT);
 }
 
 /* With A and B after transposition: dA = scale dy B', dB = scale A' dy, transposed if a or b is stored transposed. */

@@ -25,17 +25,14 @@ static att_status merge_infer(att_infer *infer)
     att_shape merged = merged_of(x[0], x[1], 4 * x[2]);
     if (att_shape_count(merged) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of x %s is too large", ATT_SHOWN(&infer->in[0]));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, merged);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, merged);
 }
 
 static void merge_backward(att_backward *backward)
 {
     att_shape x = att_backward_in_desc(backward, 0).shape;
     att_merge_attrs attrs = {.height = (int32_t)x.dims[0], .width = (int32_t)x.dims[1]};
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "merge_patches_grad", &attrs, &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "merge_patches_grad", &attrs);
 }
 
 static const att_op_case merge_cases[] = {
@@ -66,8 +63,7 @@ static att_status grad_infer(att_infer *infer)
         !att_shape_equal(infer->in[0].shape, merged_of(attrs->height, attrs->width, channels)))
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s does not come from a map of %d x %d",
                              ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->height, attrs->width, channels / 4));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->height, attrs->width, channels / 4));
 }
 
 #define OF(h, w) ATT_CASE_ATTRS(merge, .height = (h), .width = (w))

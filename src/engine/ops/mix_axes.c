@@ -30,8 +30,7 @@ static att_status axes_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, IN_COUNT));
     ATT_TRY(check_inputs(infer, V));
-    att_rule_out(infer, infer->in[V].dtype, ATT_SAMPLE, out_shape(infer, V));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[V].dtype, ATT_SAMPLE, out_shape(infer, V));
 }
 
 static void axes_backward(att_backward *backward)

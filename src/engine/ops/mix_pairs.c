@@ -74,8 +74,7 @@ static att_status pairs_infer(att_infer *infer)
     if (att_shape_count(shape) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "%d heads of x %s are too many",
                              ((const att_attention_attrs *)infer->attrs)->heads, ATT_SHOWN(&infer->in[V]));
-    att_rule_out(infer, infer->in[V].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[V].dtype, ATT_SAMPLE, shape);
 }
 
 static void pairs_backward(att_backward *backward)
@@ -215,8 +214,7 @@ static att_status maps_infer(att_infer *infer)
             infer, ATT_ERR_MISMATCH, "maps %s and %s do not make %d heads of %d x %d queries, or make too many weights",
             ATT_SHOWN(&infer->in[0]), ATT_SHOWN(&infer->in[1]), attrs->heads, attrs->grid_h, attrs->grid_w);
     att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(heads, queries, ATT_STAT_COUNT));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, map);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, map);
 }
 
 static void maps_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

@@ -19,24 +19,15 @@ static att_status mix_infer(att_infer *infer)
     ATT_TRY(att_mixing_check_rows(infer, V, "v", attrs->value_heads));
     const int64_t *dims = infer->in[V].shape.dims;
     ATT_TRY(check_map(infer, MAP, dims[0]));
-    att_rule_out(infer, infer->in[V].dtype, ATT_SAMPLE,
-                 att_shape_of(dims[0], dims[1] / attrs->value_heads * attrs->heads));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[V].dtype, ATT_SAMPLE,
+                        att_shape_of(dims[0], dims[1] / attrs->value_heads * attrs->heads));
 }
 
 static void mix_backward(att_backward *backward)
 {
-    att_graph *graph = att_backward_graph(backward);
     const void *attrs = att_backward_attrs(backward);
-    att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_needs_gradient(backward, V)) {
-        att_value in[] = {dy, att_backward_in(backward, MAP)};
-        att_backward_add_gradient(backward, V, att_emit(graph, "mix_tokens_values_grad", attrs, in, 2, NULL));
-    }
-    if (att_backward_needs_gradient(backward, MAP)) {
-        att_value in[] = {dy, att_backward_in(backward, V)};
-        att_backward_add_gradient(backward, MAP, att_emit(graph, "mix_tokens_map_grad", attrs, in, 2, NULL));
-    }
+    att_rule_add_product(backward, V, "mix_tokens_values_grad", attrs, MAP);
+    att_rule_add_product(backward, MAP, "mix_tokens_map_grad", attrs, V);
 }
 
 /* y: [N, H e] */
@@ -89,9 +80,8 @@ static att_status values_grad_infer(att_infer *infer)
     ATT_TRY(att_mixing_check_rows(infer, 0, "dy", attrs->heads));
     const int64_t *dims = infer->in[0].shape.dims;
     ATT_TRY(check_map(infer, MAP, dims[0]));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE,
-                 att_shape_of(dims[0], dims[1] / attrs->heads * attrs->value_heads));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE,
+                        att_shape_of(dims[0], dims[1] / attrs->heads * attrs->value_heads));
 }
 
 static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -131,8 +121,7 @@ static att_status map_grad_infer(att_infer *infer)
     const int64_t *dims = infer->in[0].shape.dims;
     ATT_TRY(att_rule_require_shape(infer, 1, "v", ATT_SAMPLE,
                                    att_shape_of(dims[0], dims[1] / attrs->heads * attrs->value_heads)));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, att_shape_of(attrs->heads, dims[0], dims[0]));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, att_shape_of(attrs->heads, dims[0], dims[0]));
 }
 
 static const att_op_case map_grad_cases[] = {

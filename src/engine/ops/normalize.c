@@ -26,8 +26,7 @@ static att_status normalize_infer(att_infer *infer)
     ATT_TRY(att_rule_require_shape(infer, STATS, "stats", ATT_BATCH, stats_shape(&infer->in[X])));
     ATT_TRY(att_rule_require_vector(infer, GAMMA, "gamma", X));
     ATT_TRY(att_rule_require_vector(infer, BETA, "beta", X));
-    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
 }
 
 static void add_x_gradient(att_backward *backward, const att_value *in, const att_value *sums)
@@ -44,8 +43,7 @@ static void add_x_gradient(att_backward *backward, const att_value *in, const at
                                      att_emit(graph, "batch_mean", &rows, &sums[SUM_DY_NORMAL], 1, NULL),
                                      ATT_NONE,
                                      ATT_NONE};
-    att_backward_add_gradient(
-        backward, X, att_emit(graph, "normalize_grad", att_backward_attrs(backward), grad, GRAD_IN_COUNT, NULL));
+    att_rule_add_node(backward, X, "normalize_grad", att_backward_attrs(backward), grad, GRAD_IN_COUNT);
 }
 
 /* The gradient of x includes the path through the statistics, so these receive no gradient. */
@@ -117,8 +115,7 @@ static att_status sums_infer(att_infer *infer)
     ATT_TRY(require_gradient(infer, SUMS_IN_COUNT));
     att_shape vector = att_shape_of(att_rule_columns(&infer->in[GRAD_X]));
     att_rule_out(infer, infer->in[GRAD_X].dtype, ATT_SAMPLE, vector);
-    att_rule_out(infer, infer->in[GRAD_X].dtype, ATT_SAMPLE, vector);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[GRAD_X].dtype, ATT_SAMPLE, vector);
 }
 
 #define SUMS(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), VECTORS(c))
@@ -157,8 +154,7 @@ static att_status grad_infer(att_infer *infer)
         ATT_TRY(att_rule_require_shape(infer, GRAD_FACTOR, "factor", ATT_SAMPLE, vector));
     if (att_desc_present(&infer->in[GRAD_POOLED]))
         ATT_TRY(att_rule_require_shape(infer, GRAD_POOLED, "pooled", ATT_SAMPLE, vector));
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
 }
 
 #define MEANS(c) ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c), ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c)

@@ -28,8 +28,7 @@ static att_status patchify_infer(att_infer *infer)
     ATT_TRY(att_rule_require_rank(infer, 0, "image", ATT_SAMPLE, 3));
     att_shape patches;
     ATT_TRY(patches_of(infer, infer->in[0].shape, &patches));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, patches);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, patches);
 }
 
 static void patchify_backward(att_backward *backward)
@@ -39,9 +38,7 @@ static void patchify_backward(att_backward *backward)
     attrs.height = (int32_t)image.dims[0];
     attrs.width = (int32_t)image.dims[1];
     attrs.channels = (int32_t)image.dims[2];
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "patchify_grad", &attrs, &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "patchify_grad", &attrs);
 }
 
 #define PATCHES(ph, pw, h, w, c) ATT_CASE_ATTRS(patch, {(ph), (pw)}, (h), (w), (c))
@@ -79,8 +76,7 @@ static att_status grad_infer(att_infer *infer)
     if (!att_shape_equal(infer->in[0].shape, patches))
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s does not hold the patches of an image of %d x %d x %d",
                              ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->channels);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, image);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, image);
 }
 
 static const att_op_case grad_cases[] = {

@@ -37,8 +37,7 @@ static att_status infer_pool(att_infer *infer)
     att_shape shape = att_shape_of(to[0], to[1], x->dims[2]);
     if (att_shape_count(shape) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of x %s is too large", ATT_SHOWN(&infer->in[0]));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
 }
 
 /* The output is x, a map of `size` with dy's channels. Checks that pooling x gives the shape of dy. */
@@ -51,8 +50,7 @@ static att_status infer_pool_grad(att_infer *infer, const int64_t size[2])
     if (dy[0] != to[0] || dy[1] != to[1] || att_shape_count(x) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy must be %lld x %lld, not %s", (long long)to[0],
                              (long long)to[1], ATT_SHOWN(&infer->in[0]));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
 }
 
 static void pool_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -79,9 +77,7 @@ static att_status max_pool_infer(att_infer *infer)
 static void max_pool_backward(att_backward *backward)
 {
     att_value in[] = {att_backward_gradient(backward, 0), att_backward_in(backward, 0)};
-    att_backward_add_gradient(
-        backward, 0,
-        att_emit(att_backward_graph(backward), "max_pool_grad", att_backward_attrs(backward), in, 2, NULL));
+    att_rule_add_node(backward, 0, "max_pool_grad", att_backward_attrs(backward), in, 2);
 }
 
 #define POOL(k, s, p) .kernel = (k), .stride = (s), .padding = (p)
@@ -161,9 +157,7 @@ static void avg_pool_backward(att_backward *backward)
     att_shape x = att_backward_in_desc(backward, 0).shape;
     attrs.height = (int32_t)x.dims[0];
     attrs.width = (int32_t)x.dims[1];
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "avg_pool_grad", &attrs, &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "avg_pool_grad", &attrs);
 }
 
 #define COUNTED(k, s, p) ATT_CASE_ATTRS(pool, POOL(k, s, p), .ceil = true, .count_padding = true)

@@ -20,8 +20,7 @@ static att_status infer_tokens(att_infer *infer)
     if (count % c)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "tokens %s must be whole rows of %lld, as x %s has",
                              ATT_SHOWN(&infer->in[0]), (long long)c, ATT_SHOWN(&infer->in[1]));
-    att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, att_shape_of(count / c + n, c));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, att_shape_of(count / c + n, c));
 }
 
 static void backward_of_tokens(att_backward *backward)

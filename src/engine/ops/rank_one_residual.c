@@ -13,8 +13,7 @@ static att_status residual_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 2));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(1));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(1));
 }
 
 static void residual_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

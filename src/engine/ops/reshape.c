@@ -27,8 +27,7 @@ static att_status reshape_infer(att_infer *infer)
     if (att_shape_count(out.shape) != att_shape_count(infer->in[0].shape))
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s does not have as many elements as %s",
                              ATT_SHOWN(&infer->in[0]), ATT_SHOWN(&out));
-    att_rule_out(infer, out.dtype, out.kind, out.shape);
-    return ATT_OK;
+    return att_rule_out(infer, out.dtype, out.kind, out.shape);
 }
 
 static void reshape_backward(att_backward *backward)

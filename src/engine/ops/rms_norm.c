@@ -23,23 +23,17 @@ static att_status rms_norm_infer(att_infer *infer)
     ATT_TRY(att_rule_count(infer, IN_COUNT));
     ATT_TRY(att_rule_require_rows(infer, X, "x"));
     ATT_TRY(att_rule_require_vector(infer, GAMMA, "gamma", X));
-    if (!isfinite(attrs->eps) || attrs->eps <= 0)
-        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", attrs->eps);
+    ATT_TRY(att_rule_require_eps(infer, attrs->eps));
     const att_desc *x = &infer->in[X];
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, att_rule_reduced_shape(x));
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, att_rule_reduced_shape(x));
 }
 
 static void rms_norm_backward(att_backward *backward)
 {
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
                                    att_backward_in(backward, GAMMA), att_backward_out(backward, 1)};
-    att_value out[2];
-    att_emit(att_backward_graph(backward), "rms_norm_grad", NULL, in, GRAD_IN_COUNT, out);
-    for (int i = X; i <= GAMMA; i++)
-        if (att_backward_needs_gradient(backward, i))
-            att_backward_add_gradient(backward, i, out[i]);
+    att_rule_add_outputs(backward, "rms_norm_grad", NULL, in, GRAD_IN_COUNT, GAMMA + 1);
 }
 
 #define EPS ATT_CASE_ATTRS(rms_norm, .eps = 1e-6)
@@ -82,8 +76,7 @@ static att_status grad_infer(att_infer *infer)
     const att_desc *x = &infer->in[GRAD_X];
     ATT_TRY(att_rule_require_shape(infer, GRAD_RSTD, "rstd", ATT_SAMPLE, att_rule_reduced_shape(x)));
     att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
-    att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(att_rule_columns(x)));
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(att_rule_columns(x)));
 }
 
 /* rstd is drawn independently of x; the formula holds for any values. */

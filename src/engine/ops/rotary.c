@@ -43,8 +43,7 @@ static att_status rotary_infer(att_infer *infer)
     ATT_TRY(att_rule_count(infer, IN_COUNT));
     ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 2));
     ATT_TRY(check_table(infer));
-    att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, infer->in[X].shape);
 }
 
 /* x is read for the gradient of the table only. */
@@ -53,11 +52,7 @@ static void rotary_backward(att_backward *backward)
     bool learned = att_backward_needs_gradient(backward, TABLE);
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, TABLE),
                                    learned ? att_backward_in(backward, X) : ATT_NONE};
-    att_value out[IN_COUNT];
-    att_emit(att_backward_graph(backward), "rotary_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, out);
-    for (int i = X; i <= TABLE; i++)
-        if (att_backward_needs_gradient(backward, i))
-            att_backward_add_gradient(backward, i, out[i]);
+    att_rule_add_outputs(backward, "rotary_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, TABLE + 1);
 }
 
 /* Elements of x that are turned. */
@@ -114,8 +109,7 @@ static att_status grad_infer(att_infer *infer)
     if (!att_desc_present(&infer->in[GRAD_X]))
         return ATT_OK;
     ATT_TRY(att_rule_require_like(infer, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
-    att_rule_out(infer, dy->dtype, ATT_SUMMED, table->shape);
-    return ATT_OK;
+    return att_rule_out(infer, dy->dtype, ATT_SUMMED, table->shape);
 }
 
 static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

@@ -1,5 +1,6 @@
 #include "engine/ops/rule.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -111,6 +112,13 @@ att_status att_rule_require_target(const att_infer *infer, int logits, double sm
     return ATT_OK;
 }
 
+att_status att_rule_require_eps(const att_infer *infer, double eps)
+{
+    if (!isfinite(eps) || eps <= 0)
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "eps is %g, must be positive", eps);
+    return ATT_OK;
+}
+
 att_status att_rule_require_vector(const att_infer *infer, int i, const char *name, int j)
 {
     ATT_TRY(att_rule_require(infer, i, name, ATT_SHARED));
@@ -138,13 +146,14 @@ att_shape att_rule_reduced_shape(const att_desc *desc)
     return shape;
 }
 
-void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape)
+att_status att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape)
 {
     if (infer->derived && kind == ATT_SAMPLE)
         kind = ATT_SHARED;
     if (infer->out_count < infer->room)
         infer->out[infer->out_count] = (att_desc){dtype, kind, shape};
     infer->out_count++;
+    return ATT_OK;
 }
 
 att_status att_rule_update(att_infer *infer, int slots)
@@ -155,6 +164,85 @@ att_status att_rule_update(att_infer *infer, int slots)
     for (int i = 0; i < slots; i++)
         att_rule_out(infer, infer->in[0].dtype, ATT_SHARED, infer->in[0].shape);
     return ATT_OK;
+}
+
+att_status att_rule_infer_like_x(att_infer *infer)
+{
+    ATT_TRY(att_rule_count(infer, 1));
+    ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+}
+
+static att_status infer_grad(att_infer *infer, const char *name)
+{
+    ATT_TRY(att_rule_count(infer, 2));
+    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
+    ATT_TRY(att_rule_require_like(infer, 1, name, ATT_SAMPLE, 0));
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
+}
+
+att_status att_rule_infer_grad_x(att_infer *infer)
+{
+    return infer_grad(infer, "x");
+}
+
+att_status att_rule_infer_grad_y(att_infer *infer)
+{
+    return infer_grad(infer, "y");
+}
+
+/* dx = <op>_grad(dy, in...) */
+static void add_op_grad(att_backward *backward, att_value first, att_value second, int in_count)
+{
+    char op[64];
+    snprintf(op, sizeof op, "%s_grad", att_backward_op(backward)->name);
+    att_value in[] = {att_backward_gradient(backward, 0), first, second};
+    att_rule_add_node(backward, 0, op, NULL, in, in_count);
+}
+
+void att_rule_backward_x(att_backward *backward)
+{
+    add_op_grad(backward, att_backward_in(backward, 0), ATT_NONE, 2);
+}
+
+void att_rule_backward_y(att_backward *backward)
+{
+    add_op_grad(backward, att_backward_out(backward, 0), ATT_NONE, 2);
+}
+
+void att_rule_backward_xy(att_backward *backward)
+{
+    add_op_grad(backward, att_backward_in(backward, 0), att_backward_out(backward, 0), 3);
+}
+
+void att_rule_add_node(att_backward *backward, int i, const char *op, const void *attrs, const att_value *in,
+                       int in_count)
+{
+    att_backward_add_gradient(backward, i, att_emit(att_backward_graph(backward), op, attrs, in, in_count, NULL));
+}
+
+void att_rule_add_of_dy(att_backward *backward, const char *op, const void *attrs)
+{
+    att_value dy = att_backward_gradient(backward, 0);
+    att_rule_add_node(backward, 0, op, attrs, &dy, 1);
+}
+
+void att_rule_add_product(att_backward *backward, int i, const char *op, const void *attrs, int other)
+{
+    if (!att_backward_needs_gradient(backward, i))
+        return;
+    att_value in[] = {att_backward_gradient(backward, 0), att_backward_in(backward, other)};
+    att_rule_add_node(backward, i, op, attrs, in, 2);
+}
+
+void att_rule_add_outputs(att_backward *backward, const char *op, const void *attrs, const att_value *in, int in_count,
+                          int outputs)
+{
+    att_value out[3];
+    att_emit(att_backward_graph(backward), op, attrs, in, in_count, out);
+    for (int i = 0; i < outputs; i++)
+        if (att_backward_needs_gradient(backward, i))
+            att_backward_add_gradient(backward, i, out[i]);
 }
 
 void att_rule_add_sum(att_backward *backward, int i, att_value gradient, int axes)

@@ -31,6 +31,8 @@ att_status att_rule_require_shape(const att_infer *infer, int i, const char *nam
 /* The target of a loss over classes, input `logits` + 1, is the class of each sample (I32), or a number for each logit,
  * which is not smoothed: `smoothing` must then be 0, else lie in [0, 1). */
 att_status att_rule_require_target(const att_infer *infer, int logits, double smoothing);
+/* `eps`, which keeps a division finite, is positive and finite. */
+att_status att_rule_require_eps(const att_infer *infer, double eps);
 /* Like att_rule_require(), for a shared vector with as many elements as the last axis of input j. */
 att_status att_rule_require_vector(const att_infer *infer, int i, const char *name, int j);
 
@@ -40,13 +42,37 @@ int64_t att_rule_rows(const att_desc *desc);
 /* The shape with the last axis reduced to 1. */
 att_shape att_rule_reduced_shape(const att_desc *desc);
 
-/* Adds an output. */
-void att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape);
+/* Adds an output. Returns ATT_OK. */
+att_status att_rule_out(att_infer *infer, att_dtype dtype, att_kind kind, att_shape shape);
 
 /* The shape rule of an optimiser. Inputs: a range of the gradient, and the factor that scales it. Outputs, updated in
  * place: the same range of the weights, then of each slot of the optimiser. `slots` is the number of outputs, including
  * the weights. */
 att_status att_rule_update(att_infer *infer, int slots);
+
+/* Shape rules. One sample input x, and an output of its type and shape. */
+att_status att_rule_infer_like_x(att_infer *infer);
+/* Sample inputs dy, and x or y, of one shape, and an output of dy's type and shape. */
+att_status att_rule_infer_grad_x(att_infer *infer);
+att_status att_rule_infer_grad_y(att_infer *infer);
+
+/* Backward rules of an op y = op(x), whose gradient is an op without attributes, named <op>_grad:
+ * dx = <op>_grad(dy, x), <op>_grad(dy, y), or <op>_grad(dy, x, y). */
+void att_rule_backward_x(att_backward *backward);
+void att_rule_backward_y(att_backward *backward);
+void att_rule_backward_xy(att_backward *backward);
+
+/* Emits a node, as att_emit() does, and adds its first output to the gradient of input i. */
+void att_rule_add_node(att_backward *backward, int i, const char *op, const void *attrs, const att_value *in,
+                       int in_count);
+/* Emits the node op(dy), dy the gradient of output 0, and adds it to the gradient of input 0. */
+void att_rule_add_of_dy(att_backward *backward, const char *op, const void *attrs);
+/* If input i needs a gradient, adds the node op(dy, input `other`) to it. */
+void att_rule_add_product(att_backward *backward, int i, const char *op, const void *attrs, int other);
+/* Emits a node with at most 3 outputs, and adds output i to the gradient of input i, for each of the first `outputs`
+ * inputs that needs a gradient. */
+void att_rule_add_outputs(att_backward *backward, const char *op, const void *attrs, const att_value *in, int in_count,
+                          int outputs);
 
 /* Adds the sum of `gradient` over samples and over all but its last `axes` axes to the gradient of input i. */
 void att_rule_add_sum(att_backward *backward, int i, att_value gradient, int axes);

@@ -15,20 +15,13 @@ static att_status scale_infer(att_infer *infer)
     ATT_TRY(att_rule_count(infer, 2));
     ATT_TRY(att_rule_require_rows(infer, 0, "x"));
     ATT_TRY(att_rule_require_vector(infer, 1, "gamma", 0));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
 }
 
 static void scale_backward(att_backward *backward)
 {
-    att_graph *graph = att_backward_graph(backward);
-    att_value dy = att_backward_gradient(backward, 0);
-    if (att_backward_needs_gradient(backward, 0))
-        att_backward_add_gradient(backward, 0, att_scale(graph, dy, att_backward_in(backward, 1)));
-    if (att_backward_needs_gradient(backward, 1)) {
-        att_value in[2] = {dy, att_backward_in(backward, 0)};
-        att_backward_add_gradient(backward, 1, att_emit(graph, "scale_grad", NULL, in, 2, NULL));
-    }
+    att_rule_add_product(backward, 0, "scale", NULL, 1);
+    att_rule_add_product(backward, 1, "scale_grad", NULL, 0);
 }
 
 static const att_op_case scale_cases[] = {
@@ -57,8 +50,7 @@ static att_status grad_infer(att_infer *infer)
     const att_desc *x = &infer->in[1];
     if (x->shape.rank < 1)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "x is a scalar, must have rows");
-    att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(att_rule_columns(x)));
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SUMMED, att_shape_of(att_rule_columns(x)));
 }
 
 static const att_op_case grad_cases[] = {

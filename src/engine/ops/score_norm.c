@@ -32,8 +32,7 @@ static att_status norm_infer(att_infer *infer)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "w_q %s and w_k %s do not hold %lld and %lld heads of width %lld",
                              ATT_SHOWN(&infer->in[W_Q]), ATT_SHOWN(&infer->in[W_K]), (long long)attrs->heads,
                              (long long)attrs->key_heads, (long long)attrs->width);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->heads));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->heads));
 }
 
 static void norm_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

@@ -76,8 +76,7 @@ static att_status terms_infer(att_infer *infer)
     ATT_TRY(check_parts(infer));
     ATT_TRY(check_extra(infer, att_score_relative(attrs), infer->in[0].shape.dims[0]));
     int64_t terms = terms_of(infer);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(a->heads, terms, terms));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(a->heads, terms, terms));
 }
 
 static void terms_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

@@ -45,17 +45,14 @@ static att_status scores_infer(att_infer *infer)
     att_shape shape = att_shape_of(dims[1], tokens, tokens);
     if (att_shape_count(shape) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "%lld tokens are too many", (long long)tokens);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
 }
 
 static void scores_backward(att_backward *backward)
 {
     att_shift_scores_attrs attrs = *(const att_shift_scores_attrs *)att_backward_attrs(backward);
     attrs.rows = (int32_t)att_backward_in_desc(backward, 0).shape.dims[0];
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "shift_scores_grad", &attrs, &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "shift_scores_grad", &attrs);
 }
 
 #define GRID(prefix_, h, w, ...) \
@@ -91,8 +88,7 @@ static att_status grad_infer(att_infer *infer)
     if (!fits_shifts(attrs, attrs->rows))
         return att_rule_fail(infer, ATT_ERR_ARGUMENT, "a table of %d rows does not fit a grid of %d x %d", attrs->rows,
                              attrs->height, attrs->width);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->rows, dims[0]));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->rows, dims[0]));
 }
 
 static const att_op_case grad_cases[] = {

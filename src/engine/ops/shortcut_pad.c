@@ -35,8 +35,7 @@ static att_status pad_infer(att_infer *infer)
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 3));
     ATT_TRY(padded_of(infer, infer->in[0].shape.dims, &to));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, to);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, to);
 }
 
 static void pad_backward(att_backward *backward)
@@ -46,9 +45,7 @@ static void pad_backward(att_backward *backward)
     attrs.height = (int32_t)x.dims[0];
     attrs.width = (int32_t)x.dims[1];
     attrs.from = (int32_t)x.dims[2];
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "shortcut_pad_grad", &attrs, &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "shortcut_pad_grad", &attrs);
 }
 
 #define PAD(s, c, b) .stride = (s), .channels = (c), .before = (b)
@@ -85,8 +82,7 @@ static att_status grad_infer(att_infer *infer)
     if (!att_shape_equal(infer->in[0].shape, to) || att_shape_count(x) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s does not come from a map of %d x %d x %d",
                              ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width, attrs->from);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
 }
 
 #define OF(h, w, c) .height = (h), .width = (w), .from = (c)

@@ -9,20 +9,6 @@ att_value att_sigmoid(att_graph *graph, att_value x)
     return att_emit(graph, "sigmoid", NULL, &x, 1, NULL);
 }
 
-static att_status sigmoid_infer(att_infer *infer)
-{
-    ATT_TRY(att_rule_count(infer, 1));
-    ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
-    return ATT_OK;
-}
-
-static void sigmoid_backward(att_backward *backward)
-{
-    att_value in[2] = {att_backward_gradient(backward, 0), att_backward_out(backward, 0)};
-    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "sigmoid_grad", NULL, in, 2, NULL));
-}
-
 static const att_op_case sigmoid_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
     {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
@@ -34,20 +20,11 @@ const att_op att_op_sigmoid = {
     .name = "sigmoid",
     .help = "y = 1 / (1 + exp(-x))",
     .autocast_in = 1,
-    .infer = sigmoid_infer,
-    .backward = sigmoid_backward,
+    .infer = att_rule_infer_like_x,
+    .backward = att_rule_backward_y,
     .flops_per_out = 10, /* An exponential costs about 8 operations. */
     ATT_CASES(sigmoid_cases),
 };
-
-static att_status grad_infer(att_infer *infer)
-{
-    ATT_TRY(att_rule_count(infer, 2));
-    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_require_like(infer, 1, "y", ATT_SAMPLE, 0));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
-    return ATT_OK;
-}
 
 static const att_op_case grad_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.5, 5, 7))},
@@ -60,7 +37,7 @@ const att_op att_op_sigmoid_grad = {
     .name = "sigmoid_grad",
     .help = "dx = dy y (1 - y)",
     .autocast_out = 1,
-    .infer = grad_infer,
+    .infer = att_rule_infer_grad_y,
     .flops_per_out = 3,
     ATT_CASES(grad_cases),
 };

@@ -18,8 +18,7 @@ static att_status values_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 2));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(count_of(infer->in[0].shape)));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(count_of(infer->in[0].shape)));
 }
 
 /* Reduction to a bidiagonal matrix by Householder transformations (Golub, Van Loan); its singular values cost little.

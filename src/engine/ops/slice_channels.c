@@ -22,8 +22,7 @@ static att_status slice_infer(att_infer *infer)
                              (long long)attrs->count, (long long)attrs->first, (long long)total);
     att_shape shape = infer->in[0].shape;
     shape.dims[shape.rank - 1] = attrs->count;
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
 }
 
 static void slice_backward(att_backward *backward)
@@ -31,9 +30,7 @@ static void slice_backward(att_backward *backward)
     att_channels_attrs attrs = *(const att_channels_attrs *)att_backward_attrs(backward);
     att_desc x = att_backward_in_desc(backward, 0);
     attrs.total = att_rule_columns(&x);
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "slice_channels_grad", &attrs, &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "slice_channels_grad", &attrs);
 }
 
 #define SLICE(f, c, t) ATT_CASE_ATTRS(channels, (f), (c), (t))
@@ -66,8 +63,7 @@ static att_status grad_infer(att_infer *infer)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s must have %lld channels", ATT_SHOWN(&infer->in[0]),
                              (long long)attrs->count);
     shape.dims[shape.rank - 1] = attrs->total;
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
 }
 
 static const att_op_case grad_cases[] = {

@@ -27,17 +27,14 @@ static att_status slice_infer(att_infer *infer)
     ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SAMPLE, 2));
     att_shape x = infer->in[0].shape;
     ATT_TRY(check_range(infer, x.dims[0]));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->count, x.dims[1]));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->count, x.dims[1]));
 }
 
 static void slice_backward(att_backward *backward)
 {
     att_slice_attrs attrs = *(const att_slice_attrs *)att_backward_attrs(backward);
     attrs.total = (int32_t)att_backward_in_desc(backward, 0).shape.dims[0];
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "slice_tokens_grad", &attrs, &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "slice_tokens_grad", &attrs);
 }
 
 #define SLICE(f, c, t) ATT_CASE_ATTRS(slice, (f), (c), (t))
@@ -69,8 +66,7 @@ static att_status grad_infer(att_infer *infer)
     if (dy.dims[0] != attrs->count)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s must have %d tokens", ATT_SHOWN(&infer->in[0]),
                              attrs->count);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->total, dy.dims[1]));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->total, dy.dims[1]));
 }
 
 static const att_op_case grad_cases[] = {

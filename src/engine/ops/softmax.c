@@ -13,14 +13,7 @@ static att_status softmax_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(att_rule_require_rows(infer, 0, "x"));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
-    return ATT_OK;
-}
-
-static void softmax_backward(att_backward *backward)
-{
-    att_value in[2] = {att_backward_gradient(backward, 0), att_backward_out(backward, 0)};
-    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "softmax_grad", NULL, in, 2, NULL));
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
 }
 
 static const att_op_case softmax_cases[] = {
@@ -40,7 +33,7 @@ const att_op att_op_softmax = {
     .autocast_in = 1,
     .autocast_out = 1,
     .infer = softmax_infer,
-    .backward = softmax_backward,
+    .backward = att_rule_backward_y,
     .flops_per_out = 12, /* Maximum: 1 operation per element; difference, exponential, sum: 10; division: 1. */
     ATT_CASES(softmax_cases),
 };
@@ -50,8 +43,7 @@ static att_status grad_infer(att_infer *infer)
     ATT_TRY(att_rule_count(infer, 2));
     ATT_TRY(att_rule_require_rows(infer, 0, "dy"));
     ATT_TRY(att_rule_require_like(infer, 1, "y", ATT_SAMPLE, 0));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
 }
 
 /* y is drawn near 1 / C without summing to 1; the formula holds for any values. */

@@ -21,8 +21,7 @@ static att_status norms_infer(att_infer *infer)
         ATT_TRY(att_rule_require_like(infer, BRANCH, "branch", ATT_SAMPLE, BEFORE));
     if (att_desc_present(&infer->in[ADDED]))
         ATT_TRY(att_rule_require_like(infer, ADDED, "added", ATT_SAMPLE, BEFORE));
-    att_rule_out(infer, infer->in[BEFORE].dtype, ATT_SAMPLE, att_shape_of(ATT_STEP_NORMS));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[BEFORE].dtype, ATT_SAMPLE, att_shape_of(ATT_STEP_NORMS));
 }
 
 static void norms_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

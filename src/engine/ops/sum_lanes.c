@@ -8,8 +8,7 @@ static att_status infer_lanes(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(att_rule_require_rank(infer, 0, "lanes", ATT_SHARED, 2));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, att_shape_of(infer->in[0].shape.dims[1]));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, att_shape_of(infer->in[0].shape.dims[1]));
 }
 
 static const att_op_case lane_cases[] = {
@@ -35,8 +34,7 @@ static att_status infer_squares(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, 1));
     ATT_TRY(att_rule_require_rank(infer, 0, "x", ATT_SHARED, 1));
-    att_rule_out(infer, ATT_F64, ATT_SHARED, att_shape_of((infer->in[0].shape.dims[0] + BLOCK - 1) / BLOCK));
-    return ATT_OK;
+    return att_rule_out(infer, ATT_F64, ATT_SHARED, att_shape_of((infer->in[0].shape.dims[0] + BLOCK - 1) / BLOCK));
 }
 
 static const att_op_case square_cases[] = {

@@ -15,8 +15,7 @@ static att_status infer_sum(att_infer *infer)
     att_shape out = {.rank = in.rank - attrs->axes};
     for (int i = 0; i < out.rank; i++)
         out.dims[i] = in.dims[in.rank - out.rank + i];
-    att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, out);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, out);
 }
 
 static const att_op_case cases[] = {

@@ -32,19 +32,14 @@ static att_status swiglu_infer(att_infer *infer)
     att_shape result;
     ATT_TRY(att_rule_count(infer, IN_COUNT));
     ATT_TRY(check_operands(infer, A, &result));
-    att_rule_out(infer, infer->in[A].dtype, ATT_SAMPLE, result);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[A].dtype, ATT_SAMPLE, result);
 }
 
 static void swiglu_backward(att_backward *backward)
 {
     att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, A),
-                                   att_backward_in(backward, B)},
-              out[IN_COUNT];
-    att_emit(att_backward_graph(backward), "swiglu_grad", NULL, in, GRAD_IN_COUNT, out);
-    for (int i = A; i < IN_COUNT; i++)
-        if (in[GRAD_A + i] != ATT_NONE && att_backward_needs_gradient(backward, i))
-            att_backward_add_gradient(backward, i, out[i]);
+                                   att_backward_in(backward, B)};
+    att_rule_add_outputs(backward, "swiglu_grad", NULL, in, GRAD_IN_COUNT, IN_COUNT);
 }
 
 static const att_op_case swiglu_cases[] = {

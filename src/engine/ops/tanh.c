@@ -9,20 +9,6 @@ att_value att_tanh(att_graph *graph, att_value x)
     return att_emit(graph, "tanh", NULL, &x, 1, NULL);
 }
 
-static att_status tanh_infer(att_infer *infer)
-{
-    ATT_TRY(att_rule_count(infer, 1));
-    ATT_TRY(att_rule_require(infer, 0, "x", ATT_SAMPLE));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
-    return ATT_OK;
-}
-
-static void tanh_backward(att_backward *backward)
-{
-    att_value in[2] = {att_backward_gradient(backward, 0), att_backward_out(backward, 0)};
-    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "tanh_grad", NULL, in, 2, NULL));
-}
-
 static const att_op_case tanh_cases[] = {
     {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
     {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
@@ -36,20 +22,11 @@ const att_op att_op_tanh = {
     .name = "tanh",
     .help = "y = tanh(x)",
     .autocast_in = 1,
-    .infer = tanh_infer,
-    .backward = tanh_backward,
+    .infer = att_rule_infer_like_x,
+    .backward = att_rule_backward_y,
     .flops_per_out = 15, /* A rational function with degrees 11 and 10. */
     ATT_CASES(tanh_cases),
 };
-
-static att_status grad_infer(att_infer *infer)
-{
-    ATT_TRY(att_rule_count(infer, 2));
-    ATT_TRY(att_rule_require(infer, 0, "dy", ATT_SAMPLE));
-    ATT_TRY(att_rule_require_like(infer, 1, "y", ATT_SAMPLE, 0));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, infer->in[0].shape);
-    return ATT_OK;
-}
 
 #define GRAD_IN(...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, 0.4, 0, __VA_ARGS__)
 static const att_op_case grad_cases[] = {
@@ -63,7 +40,7 @@ const att_op att_op_tanh_grad = {
     .help = "dx = dy (1 - y^2)",
     .autocast_in = 1,
     .autocast_out = 1,
-    .infer = grad_infer,
+    .infer = att_rule_infer_grad_y,
     .flops_per_out = 3,
     ATT_CASES(grad_cases),
 };

@@ -46,8 +46,7 @@ static att_status mean_infer(att_infer *infer)
     if (att_rule_rows(x) > INT32_MAX)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s has too many rows", ATT_SHOWN(x));
     ATT_TRY(check_attrs(infer, att_rule_rows(x)));
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(att_rule_columns(x)));
-    return ATT_OK;
+    return att_rule_out(infer, x->dtype, ATT_SAMPLE, att_shape_of(att_rule_columns(x)));
 }
 
 static void mean_backward(att_backward *backward)
@@ -56,9 +55,7 @@ static void mean_backward(att_backward *backward)
     att_desc x = att_backward_in_desc(backward, 0);
     attrs.total = (int32_t)att_rule_rows(&x);
     attrs.width = x.shape.rank == 3 ? (int32_t)x.shape.dims[1] : 0;
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "token_mean_grad", &attrs, &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "token_mean_grad", &attrs);
 }
 
 #define MEAN(f, t) ATT_CASE_ATTRS(mean, (f), (t), 0, 1)
@@ -97,17 +94,15 @@ static att_status grad_infer(att_infer *infer)
     if (width < 0 || (width > 0 && attrs->total % width != 0))
         return att_rule_fail(infer, ATT_ERR_ARGUMENT, "%d rows do not divide into a map of width %lld", attrs->total,
                              (long long)width);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE,
-                 width ? att_shape_of(attrs->total / width, width, columns) : att_shape_of(attrs->total, columns));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE,
+                        width ? att_shape_of(attrs->total / width, width, columns)
+                              : att_shape_of(attrs->total, columns));
 }
 
 /* It is the transpose of token_mean, and token_mean its. */
 static void grad_backward(att_backward *backward)
 {
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(
-        backward, 0, att_emit(att_backward_graph(backward), "token_mean", att_backward_attrs(backward), &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "token_mean", att_backward_attrs(backward));
 }
 
 static const att_op_case grad_cases[] = {

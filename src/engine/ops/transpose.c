@@ -44,8 +44,7 @@ static att_status transpose_infer(att_infer *infer)
     att_shape shape = {.rank = attrs->rank};
     for (int i = 0; i < attrs->rank; i++)
         shape.dims[i] = infer->in[0].shape.dims[attrs->axes[i]];
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, shape);
 }
 
 /* The inverse permutation. */
@@ -55,8 +54,7 @@ static void transpose_backward(att_backward *backward)
     att_transpose_attrs attrs = {.rank = forward->rank};
     for (int i = 0; i < attrs.rank; i++)
         attrs.axes[forward->axes[i]] = i;
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(backward, 0, att_emit(att_backward_graph(backward), "transpose", &attrs, &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "transpose", &attrs);
 }
 
 #define AXES(n, ...) ATT_CASE_ATTRS(transpose, .rank = (n), .axes = {__VA_ARGS__})

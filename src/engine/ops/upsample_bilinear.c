@@ -25,8 +25,7 @@ static att_status infer_as(att_infer *infer, const char *name)
     if (from[0] > INT32_MAX || from[1] > INT32_MAX || att_shape_count(to) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "%s %s or the result of %d x %d is too large", name,
                              ATT_SHOWN(&infer->in[0]), attrs->height, attrs->width);
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, to);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, to);
 }
 
 static att_status upsample_infer(att_infer *infer)
@@ -38,9 +37,7 @@ static void upsample_backward(att_backward *backward)
 {
     att_shape x = att_backward_in_desc(backward, 0).shape;
     att_upsample_attrs attrs = {.height = (int32_t)x.dims[0], .width = (int32_t)x.dims[1]};
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "upsample_bilinear_grad", &attrs, &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "upsample_bilinear_grad", &attrs);
 }
 
 /* Two products and a sum along each axis. */

@@ -55,8 +55,7 @@ static att_status infer_tokens(att_infer *infer, bool pads)
     if (x[0] != (pads ? tokens : padded))
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "x %s must have %lld tokens", ATT_SHOWN(&infer->in[0]),
                              (long long)(pads ? tokens : padded));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(pads ? padded : tokens, x[1]));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(pads ? padded : tokens, x[1]));
 }
 
 static att_status pad_infer(att_infer *infer)
@@ -71,9 +70,7 @@ static att_status crop_infer(att_infer *infer)
 
 static void add_gradient(att_backward *backward, const char *op)
 {
-    att_value dy = att_backward_gradient(backward, 0);
-    att_value dx = att_emit(att_backward_graph(backward), op, att_backward_attrs(backward), &dy, 1, NULL);
-    att_backward_add_gradient(backward, 0, dx);
+    att_rule_add_of_dy(backward, op, att_backward_attrs(backward));
 }
 
 static void pad_backward(att_backward *backward)

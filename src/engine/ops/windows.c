@@ -52,8 +52,7 @@ static att_status windows_infer(att_infer *infer)
     const int64_t *x = infer->in[0].shape.dims;
     att_shape windows;
     ATT_TRY(windows_of(infer, x[0], x[1], x[2], &windows));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, windows);
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, windows);
 }
 
 static void windows_backward(att_backward *backward)
@@ -62,9 +61,7 @@ static void windows_backward(att_backward *backward)
     att_shape x = att_backward_in_desc(backward, 0).shape;
     attrs.map_height = (int32_t)x.dims[0];
     attrs.map_width = (int32_t)x.dims[1];
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(backward, 0,
-                              att_emit(att_backward_graph(backward), "windows_back", &attrs, &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "windows_back", &attrs);
 }
 
 #define WINDOW(h, w, y, x) .height = (h), .width = (w), .shift_y = (y), .shift_x = (x)
@@ -111,15 +108,13 @@ static att_status back_infer(att_infer *infer)
     att_shape windows;
     ATT_TRY(windows_of(infer, attrs->map_height, attrs->map_width, channels, &windows));
     ATT_TRY(att_rule_require_shape(infer, 0, "windows", ATT_SAMPLE, windows));
-    att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->map_height, attrs->map_width, channels));
-    return ATT_OK;
+    return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE,
+                        att_shape_of(attrs->map_height, attrs->map_width, channels));
 }
 
 static void back_backward(att_backward *backward)
 {
-    att_value dy = att_backward_gradient(backward, 0);
-    att_backward_add_gradient(
-        backward, 0, att_emit(att_backward_graph(backward), "windows", att_backward_attrs(backward), &dy, 1, NULL));
+    att_rule_add_of_dy(backward, "windows", att_backward_attrs(backward));
 }
 
 static const att_op_case back_cases[] = {

@@ -34,6 +34,11 @@ att_graph *att_backward_graph(att_backward *backward)
     return backward->graph;
 }
 
+const att_op *att_backward_op(const att_backward *backward)
+{
+    return rule_node(backward)->op;
+}
+
 const void *att_backward_attrs(const att_backward *backward)
 {
     return rule_node(backward)->attrs;
