@@ -7,8 +7,8 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "lab/report/base64.h"
-#include "lab/report/json_members.h"
 #include "lab/report/map_file.h"
+#include <attscope/lab/json.h>
 
 enum { LEVELS = 65535 / 255 }; /* file levels per page level */
 
@@ -130,12 +130,11 @@ static att_status write_slices(att_json_writer *json, const selection *selected,
 
 static void write_pictures(att_json_writer *json, const selection *selected)
 {
-    att_json_key(json, "pictures");
-    att_json_begin_array(json);
+    att_json_put_array(json, "pictures");
     for (int64_t i = 0; i < selected->count; i++) {
         att_json_begin_object(json);
-        write_text(json, "name", att_map_file_name(selected->maps, selected->images[i]));
-        write_text(json, "caption", att_map_file_caption(selected->maps, selected->images[i]));
+        att_json_put_string(json, "name", att_map_file_name(selected->maps, selected->images[i]));
+        att_json_put_string(json, "caption", att_map_file_caption(selected->maps, selected->images[i]));
         att_json_end_object(json);
     }
     att_json_end_array(json);
@@ -143,13 +142,13 @@ static void write_pictures(att_json_writer *json, const selection *selected)
 
 static void write_layout(att_json_writer *json, const att_map_layout *layout)
 {
-    write_integer(json, "prefix", layout->prefix);
-    write_integer(json, "grid_h", layout->grid_h);
-    write_integer(json, "grid_w", layout->grid_w);
-    write_integer(json, "window_h", layout->window_h);
-    write_integer(json, "window_w", layout->window_w);
-    write_integer(json, "shift_h", layout->shift_h);
-    write_integer(json, "shift_w", layout->shift_w);
+    att_json_put_integer(json, "prefix", layout->prefix);
+    att_json_put_integer(json, "grid_h", layout->grid_h);
+    att_json_put_integer(json, "grid_w", layout->grid_w);
+    att_json_put_integer(json, "window_h", layout->window_h);
+    att_json_put_integer(json, "window_w", layout->window_w);
+    att_json_put_integer(json, "shift_h", layout->shift_h);
+    att_json_put_integer(json, "shift_w", layout->shift_w);
 }
 
 /* The token in the middle of the grid, or of the first window. */
@@ -227,13 +226,13 @@ static att_status write_node(att_json_writer *json, const selection *selected, c
     att_text_append(&scope, "%.*s", node->scope_length, node->name);
     bool failed = scope.failed;
     att_json_begin_object(json);
-    write_text(json, "node", failed ? "" : scope.data);
+    att_json_put_string(json, "node", failed ? "" : scope.data);
     att_text_free(&scope);
     if (failed)
         return att_fail_memory(context, strlen(node->name), "the name of a node");
     write_layout(json, &node->layout);
-    write_integer(json, "heads", node->heads);
-    write_integer(json, "central_query", central_query(&node->layout));
+    att_json_put_integer(json, "heads", node->heads);
+    att_json_put_integer(json, "central_query", central_query(&node->layout));
     ATT_TRY(write_centre(json, selected->maps, node));
     ATT_TRY(write_slices(json, selected, "levels", node->patches, &node->layout));
     ATT_TRY(write_slices(json, selected, "figures", node->figures, &node->layout));
@@ -245,11 +244,10 @@ static att_status write_node(att_json_writer *json, const selection *selected, c
 static att_status write_images(att_json_writer *json, const selection *selected)
 {
     const int64_t *dims = selected->maps->image_shape.dims;
-    att_json_key(json, ATT_MAPS_IMAGE);
-    att_json_begin_object(json);
-    write_integer(json, "h", dims[1]);
-    write_integer(json, "w", dims[2]);
-    write_integer(json, "c", dims[3]);
+    att_json_put_object(json, ATT_MAPS_IMAGE);
+    att_json_put_integer(json, "h", dims[1]);
+    att_json_put_integer(json, "w", dims[2]);
+    att_json_put_integer(json, "c", dims[3]);
     ATT_TRY(write_slices(json, selected, "data", selected->maps->image, NULL));
     att_json_end_object(json);
     write_pictures(json, selected);
@@ -262,8 +260,7 @@ static void write_figure_names(att_json_writer *json)
                                                         [ATT_MAPS_SELF] = "self",
                                                         [ATT_MAPS_PREFIX] = "prefix",
                                                         [ATT_MAPS_LARGEST] = "largest"};
-    att_json_key(json, "figure_names");
-    att_json_begin_array(json);
+    att_json_put_array(json, "figure_names");
     for (int i = 0; i < ATT_MAPS_FIGURES; i++)
         att_json_string(json, names[i]);
     att_json_end_array(json);
@@ -283,14 +280,13 @@ att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, c
 {
     const selection selected = {maps, shown, count};
     att_json_begin_object(json);
-    write_integer(json, "keys", most_keys(maps));
-    write_integer(json, "images", maps->images);
-    write_integer(json, "count", count);
+    att_json_put_integer(json, "keys", most_keys(maps));
+    att_json_put_integer(json, "images", maps->images);
+    att_json_put_integer(json, "count", count);
     write_figure_names(json);
     if (count > 0) {
         ATT_TRY(write_images(json, &selected));
-        att_json_key(json, "nodes");
-        att_json_begin_array(json);
+        att_json_put_array(json, "nodes");
         for (int i = 0; i < maps->node_count; i++)
             ATT_TRY(write_node(json, &selected, &maps->nodes[i]));
         att_json_end_array(json);

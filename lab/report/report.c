@@ -264,8 +264,7 @@ static void free_report(report *r)
 
 static void write_instruments(const att_context *context, att_json_writer *json)
 {
-    att_json_key(json, "instruments");
-    att_json_begin_array(json);
+    att_json_put_array(json, "instruments");
     for (int i = 0; i < att_instrument_count(context); i++) {
         att_instrument_info info = att_instrument_at(context, i);
         att_instrument_write_json(&info, json);
@@ -276,29 +275,22 @@ static void write_instruments(const att_context *context, att_json_writer *json)
 static void write_metric(att_json_writer *json, const att_metric *metric)
 {
     att_json_begin_object(json);
-    att_json_key(json, "name");
-    att_json_string(json, metric->name);
-    att_json_key(json, "label");
-    att_json_string(json, metric->label);
-    att_json_key(json, "unit");
-    att_json_string(json, metric->unit);
+    att_json_put_string(json, "name", metric->name);
+    att_json_put_string(json, "label", metric->label);
+    att_json_put_string(json, "unit", metric->unit);
     att_json_end_object(json);
 }
 
 /* Writes [{name, best, metrics: [{name, label, unit}]}]. The first task applies to records without a task. */
 static void write_tasks(const att_context *context, att_json_writer *json)
 {
-    att_json_key(json, "tasks");
-    att_json_begin_array(json);
+    att_json_put_array(json, "tasks");
     for (int t = 0; t < att_task_count(context); t++) {
         const att_task_info task = att_task_at(context, t);
         att_json_begin_object(json);
-        att_json_key(json, "name");
-        att_json_string(json, task.name);
-        att_json_key(json, "best");
-        att_json_string(json, task.metrics[task.best].name);
-        att_json_key(json, "metrics");
-        att_json_begin_array(json);
+        att_json_put_string(json, "name", task.name);
+        att_json_put_string(json, "best", task.metrics[task.best].name);
+        att_json_put_array(json, "metrics");
         for (int i = 0; i < task.metric_count; i++)
             write_metric(json, &task.metrics[i]);
         att_json_end_array(json);
@@ -341,10 +333,8 @@ static att_status write_sweep(att_json_writer *json, const report *r)
             (att_sweep_member){&r->runs[i], source->setting != NULL ? source->setting : name_of(r, i), source->seed};
     }
     ATT_TRY(att_sweep_from_runs(r->context, members, r->count, r->pairs, r->pair_count, 0, &sweep));
-    att_json_key(json, "sweep");
-    att_json_begin_object(json);
-    att_json_key(json, "name");
-    att_json_string(json, r->sweep);
+    att_json_put_object(json, "sweep");
+    att_json_put_string(json, "name", r->sweep);
     att_sweep_write_json(sweep, json);
     att_json_end_object(json);
     att_sweep_destroy(&sweep);
@@ -353,14 +343,11 @@ static att_status write_sweep(att_json_writer *json, const report *r)
 
 static void write_failures(att_json_writer *json, const report *r)
 {
-    att_json_key(json, "failed");
-    att_json_begin_array(json);
+    att_json_put_array(json, "failed");
     for (int i = 0; i < r->failure_count; i++) {
         att_json_begin_object(json);
-        att_json_key(json, "setting");
-        att_json_string(json, r->failures[i].setting);
-        att_json_key(json, "reason");
-        att_json_string(json, r->failures[i].reason);
+        att_json_put_string(json, "setting", r->failures[i].setting);
+        att_json_put_string(json, "reason", r->failures[i].reason);
         att_json_end_object(json);
     }
     att_json_end_array(json);
@@ -400,22 +387,16 @@ static att_status write_data(att_json_writer *json, report *r, const att_report_
 {
     ATT_TRY(choose_maps(r, options->map_bytes));
     att_json_begin_object(json);
-    att_json_key(json, "attscope");
-    att_json_string(json, att_version());
-    att_json_key(json, "title");
-    att_json_string(json, options->title);
-    att_json_key(json, "reference");
-    att_json_number(json, r->reference < 0 ? NAN : r->reference);
+    att_json_put_string(json, "attscope", att_version());
+    att_json_put_string(json, "title", options->title);
+    att_json_put_number(json, "reference", r->reference < 0 ? NAN : r->reference);
     write_instruments(r->context, json);
     write_tasks(r->context, json);
-    att_json_key(json, "runs");
-    att_json_begin_array(json);
+    att_json_put_array(json, "runs");
     for (int i = 0; i < r->count; i++) {
         att_json_begin_object(json);
-        att_json_key(json, "name");
-        att_json_string(json, name_of(r, i));
-        att_json_key(json, "setting");
-        att_json_string(json, r->sources[i].setting);
+        att_json_put_string(json, "name", name_of(r, i));
+        att_json_put_string(json, "setting", r->sources[i].setting);
         att_report_run_write(json, &r->runs[i]);
         ATT_TRY(write_maps(json, r, i));
         att_json_end_object(json);

@@ -91,11 +91,9 @@ static void write_steps(att_json_writer *json, const att_downsampled *steps)
 {
     static const char *const columns[] = {"step", "epoch", "seconds", "loss", "lr", "grad_norm"};
     att_json_begin_object(json);
-    att_json_key(json, "stride");
-    att_json_integer(json, steps->stride);
+    att_json_put_integer(json, "stride", steps->stride);
     for (size_t column = 0; column < sizeof(columns) / sizeof(*columns); column++) {
-        att_json_key(json, columns[column]);
-        att_json_begin_array(json);
+        att_json_put_array(json, columns[column]);
         for (int i = 0; i < steps->count; i++) {
             const json_t *value = json_object_get(steps->records[i], columns[column]);
             write_scalar(json, json_is_number(value) ? value : NULL);
@@ -107,8 +105,7 @@ static void write_steps(att_json_writer *json, const att_downsampled *steps)
 
 static void write_events(att_json_writer *json, const char *key, const att_downsampled *events)
 {
-    att_json_key(json, key);
-    att_json_begin_array(json);
+    att_json_put_array(json, key);
     for (int i = 0; i < events->count; i++)
         write_event(json, events->records[i]);
     att_json_end_array(json);
@@ -126,18 +123,14 @@ void att_report_run_write(att_json_writer *json, const att_report_run *run)
     write_steps(json, &run->steps);
     write_events(json, "epochs", &run->epochs);
     write_event_or_null(json, "measured_begin", run->measured_begin);
-    att_json_key(json, "has_measure_file");
-    att_json_bool(json, run->has_measure_file);
-    att_json_key(json, "maps_left_out");
-    att_json_string(json, run->maps_left_out);
-    att_json_key(json, "measured");
-    att_json_begin_array(json);
+    att_json_put_bool(json, "has_measure_file", run->has_measure_file);
+    att_json_put_string(json, "maps_left_out", run->maps_left_out);
+    att_json_put_array(json, "measured");
     for (int i = 0; i < run->measured.count; i++)
         att_figures_write(json, run->measured.records[i]);
     att_json_end_array(json);
     att_json_key(json, "development");
     att_figures_write_series(json, (att_figures *const *)run->development.records, run->development.count);
-    att_json_key(json, "warning_count");
-    att_json_integer(json, run->warnings.seen);
+    att_json_put_integer(json, "warning_count", run->warnings.seen);
     write_events(json, "warnings", &run->warnings);
 }

@@ -3,24 +3,22 @@
 
 #include <attscope/store.h>
 
-#include "lab/report/json_members.h"
+#include <attscope/lab/json.h>
 
 static void write_figure(att_json_writer *json, const att_measurement *figure)
 {
     att_json_begin_object(json);
-    write_text(json, "instrument", figure->instrument);
-    write_text(json, "node", figure->node);
-    write_text(json, "statistic", figure->statistic);
-    write_text(json, "unit", figure->unit);
-    write_number(json, "mean", figure->mean);
-    write_number(json, "deviation", figure->deviation);
-    write_integer(json, "n", figure->count);
+    att_json_put_string(json, "instrument", figure->instrument);
+    att_json_put_string(json, "node", figure->node);
+    att_json_put_string(json, "statistic", figure->statistic);
+    att_json_put_string(json, "unit", figure->unit);
+    att_json_put_number(json, "mean", figure->mean);
+    att_json_put_number(json, "deviation", figure->deviation);
+    att_json_put_integer(json, "n", figure->count);
     if (figure->undefined > 0)
-        write_integer(json, "undefined", figure->undefined);
-    if (figure->excluded) {
-        att_json_key(json, ATT_EXCLUDED_KEY);
-        att_json_bool(json, true);
-    }
+        att_json_put_integer(json, "undefined", figure->undefined);
+    if (figure->excluded)
+        att_json_put_bool(json, ATT_EXCLUDED_KEY, true);
     att_json_end_object(json);
 }
 
@@ -28,23 +26,21 @@ static void write_setting(att_json_writer *json, const att_sweep *sweep, int ind
 {
     const att_sweep_setting s = att_sweep_setting_at(sweep, index);
     att_json_begin_object(json);
-    write_text(json, "setting", s.name);
-    write_text(json, "model", s.model);
-    write_integer(json, "n", s.runs);
-    att_json_key(json, "seeds");
-    att_json_begin_array(json);
+    att_json_put_string(json, "setting", s.name);
+    att_json_put_string(json, "model", s.model);
+    att_json_put_integer(json, "n", s.runs);
+    att_json_put_array(json, "seeds");
     for (int i = 0; i < s.runs; i++)
         att_json_integer(json, (int64_t)s.seeds[i]);
     att_json_end_array(json);
-    write_number(json, "parameters", s.parameters);
-    write_number(json, "seconds", s.seconds);
-    write_number(json, "seconds_deviation", s.seconds_deviation);
-    write_text(json, "task", s.task);
-    write_text(json, "metric", s.metric ? s.metric->name : NULL);
-    write_number(json, "score", s.score);
-    write_number(json, "score_deviation", s.score_deviation);
-    att_json_key(json, "figures");
-    att_json_begin_array(json);
+    att_json_put_number(json, "parameters", s.parameters);
+    att_json_put_number(json, "seconds", s.seconds);
+    att_json_put_number(json, "seconds_deviation", s.seconds_deviation);
+    att_json_put_string(json, "task", s.task);
+    att_json_put_string(json, "metric", s.metric ? s.metric->name : NULL);
+    att_json_put_number(json, "score", s.score);
+    att_json_put_number(json, "score_deviation", s.score_deviation);
+    att_json_put_array(json, "figures");
     for (int i = 0; i < s.figure_count; i++) {
         att_measurement figure = att_sweep_figure_at(sweep, index, i);
         write_figure(json, &figure);
@@ -55,41 +51,38 @@ static void write_setting(att_json_writer *json, const att_sweep *sweep, int ind
 
 static void write_ranks(att_json_writer *json, const char *key, const att_rank_correlation *c)
 {
-    att_json_key(json, key);
-    att_json_begin_object(json);
-    write_number(json, "value", c->value);
-    write_number(json, "p", c->p);
-    write_number(json, "least_p", c->least_p);
-    write_number(json, "adjusted_p", c->adjusted_p);
-    write_number(json, "low", c->low);
-    write_number(json, "high", c->high);
+    att_json_put_object(json, key);
+    att_json_put_number(json, "value", c->value);
+    att_json_put_number(json, "p", c->p);
+    att_json_put_number(json, "least_p", c->least_p);
+    att_json_put_number(json, "adjusted_p", c->adjusted_p);
+    att_json_put_number(json, "low", c->low);
+    att_json_put_number(json, "high", c->high);
     att_json_end_object(json);
 }
 
 /* Writes members: n, groups, kendall, spearman, permutations, exact, resamples. */
 static void write_points(att_json_writer *json, const att_correlation *c)
 {
-    write_integer(json, "n", c->count);
-    write_integer(json, "groups", c->groups);
+    att_json_put_integer(json, "n", c->count);
+    att_json_put_integer(json, "groups", c->groups);
     write_ranks(json, "kendall", &c->kendall);
     write_ranks(json, "spearman", &c->spearman);
-    write_integer(json, "permutations", c->permutations);
-    att_json_key(json, "exact");
-    att_json_bool(json, c->exact);
-    write_integer(json, "resamples", c->resamples);
+    att_json_put_integer(json, "permutations", c->permutations);
+    att_json_put_bool(json, "exact", c->exact);
+    att_json_put_integer(json, "resamples", c->resamples);
 }
 
 static void write_correlation(att_json_writer *json, const att_sweep_correlation *c)
 {
     att_json_begin_object(json);
-    write_text(json, "x", c->of.x);
-    write_text(json, "y", c->of.y);
-    write_text(json, "setting", c->setting);
-    write_text(json, "model", c->model);
+    att_json_put_string(json, "x", c->of.x);
+    att_json_put_string(json, "y", c->of.y);
+    att_json_put_string(json, "setting", c->setting);
+    att_json_put_string(json, "model", c->model);
     write_points(json, &c->runs);
     if (!c->setting) {
-        att_json_key(json, "means");
-        att_json_begin_object(json);
+        att_json_put_object(json, "means");
         write_points(json, &c->means);
         att_json_end_object(json);
     }
@@ -99,18 +92,18 @@ static void write_correlation(att_json_writer *json, const att_sweep_correlation
 /* Writes members: n, mean, deviation, low, high. */
 static void write_paired(att_json_writer *json, const att_paired *paired)
 {
-    write_integer(json, "n", paired->count);
-    write_number(json, "mean", paired->mean);
-    write_number(json, "deviation", paired->deviation);
-    write_number(json, "low", paired->low);
-    write_number(json, "high", paired->high);
+    att_json_put_integer(json, "n", paired->count);
+    att_json_put_number(json, "mean", paired->mean);
+    att_json_put_number(json, "deviation", paired->deviation);
+    att_json_put_number(json, "low", paired->low);
+    att_json_put_number(json, "high", paired->high);
 }
 
 static void write_name(att_json_writer *json, const att_measurement *figure)
 {
-    write_text(json, "instrument", figure->instrument);
-    write_text(json, "node", figure->node);
-    write_text(json, "statistic", figure->statistic);
+    att_json_put_string(json, "instrument", figure->instrument);
+    att_json_put_string(json, "node", figure->node);
+    att_json_put_string(json, "statistic", figure->statistic);
 }
 
 /* Writes the differences of a setting from the first one. */
@@ -124,8 +117,8 @@ static void write_differences_of(att_json_writer *json, const att_sweep *sweep, 
         if (paired.count == 0)
             continue;
         att_json_begin_object(json);
-        write_text(json, "setting", s.name);
-        write_text(json, "from", att_sweep_setting_at(sweep, 0).name);
+        att_json_put_string(json, "setting", s.name);
+        att_json_put_string(json, "from", att_sweep_setting_at(sweep, 0).name);
         write_name(json, &figure);
         write_paired(json, &paired);
         att_json_end_object(json);
@@ -143,23 +136,20 @@ static void write_ranking(att_json_writer *json, const att_sweep *sweep, int ind
         return;
     att_json_begin_object(json);
     write_name(json, figure);
-    write_text(json, "best", att_sweep_setting_at(sweep, ranking.best).name);
-    write_text(json, "second", att_sweep_setting_at(sweep, ranking.second).name);
+    att_json_put_string(json, "best", att_sweep_setting_at(sweep, ranking.best).name);
+    att_json_put_string(json, "second", att_sweep_setting_at(sweep, ranking.second).name);
     write_paired(json, &ranking.lead);
-    att_json_key(json, "separated");
-    att_json_bool(json, att_paired_is_separated(&ranking.lead));
+    att_json_put_bool(json, "separated", att_paired_is_separated(&ranking.lead));
     att_json_end_object(json);
 }
 
 static void write_comparisons(att_json_writer *json, const att_sweep *sweep)
 {
-    att_json_key(json, "differences");
-    att_json_begin_array(json);
+    att_json_put_array(json, "differences");
     for (int i = 1; i < att_sweep_setting_count(sweep); i++)
         write_differences_of(json, sweep, i);
     att_json_end_array(json);
-    att_json_key(json, "rankings");
-    att_json_begin_array(json);
+    att_json_put_array(json, "rankings");
     for (int i = 0; i < att_sweep_setting_count(sweep); i++)
         for (int f = 0; f < att_sweep_setting_at(sweep, i).figure_count; f++) {
             att_measurement figure = att_sweep_figure_at(sweep, i, f);
@@ -170,14 +160,13 @@ static void write_comparisons(att_json_writer *json, const att_sweep *sweep)
 
 static void write_methods(att_json_writer *json)
 {
-    att_json_key(json, "methods");
-    att_json_begin_array(json);
+    att_json_put_array(json, "methods");
     for (int i = 0; i < att_correlation_method_count(); i++) {
         att_correlation_method method = att_correlation_method_at(i);
         att_json_begin_object(json);
-        write_text(json, "name", method.name);
-        write_text(json, "formula", method.formula);
-        write_text(json, "source", method.source);
+        att_json_put_string(json, "name", method.name);
+        att_json_put_string(json, "formula", method.formula);
+        att_json_put_string(json, "source", method.source);
         att_json_end_object(json);
     }
     att_json_end_array(json);
@@ -185,15 +174,13 @@ static void write_methods(att_json_writer *json)
 
 void att_sweep_write_json(const att_sweep *sweep, att_json_writer *json)
 {
-    att_json_key(json, "settings");
-    att_json_begin_array(json);
+    att_json_put_array(json, "settings");
     for (int i = 0; i < att_sweep_setting_count(sweep); i++)
         write_setting(json, sweep, i);
     att_json_end_array(json);
     write_comparisons(json, sweep);
-    write_text(json, "differences_are", ATT_PAIRED_NOTE);
-    att_json_key(json, "correlations");
-    att_json_begin_array(json);
+    att_json_put_string(json, "differences_are", ATT_PAIRED_NOTE);
+    att_json_put_array(json, "correlations");
     for (int i = 0; i < att_sweep_correlation_count(sweep); i++) {
         att_sweep_correlation correlation = att_sweep_correlation_at(sweep, i);
         write_correlation(json, &correlation);

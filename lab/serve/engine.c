@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lab/report/json_members.h"
 #include "lab/serve/engine_parts.h"
+#include <attscope/lab/json.h>
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
 
@@ -247,49 +247,47 @@ att_status att_engine_open(att_engine *engine, att_context *context, const char 
 static void write_layer(att_json_writer *writer, const att_explorer_layer *layer)
 {
     att_json_begin_object(writer);
-    write_text(writer, "node", layer->scope);
-    write_integer(writer, "heads", layer->heads);
-    write_integer(writer, "queries", layer->queries);
-    write_integer(writer, "tokens", layer->tokens);
-    write_integer(writer, "prefix", layer->prefix);
-    write_integer(writer, "grid_h", layer->grid_h);
-    write_integer(writer, "grid_w", layer->grid_w);
-    write_integer(writer, "window_h", layer->window_h);
-    write_integer(writer, "window_w", layer->window_w);
-    write_integer(writer, "shift_h", layer->shift_h);
-    write_integer(writer, "shift_w", layer->shift_w);
-    write_bool(writer, "content", layer->content);
-    write_bool(writer, "positions", layer->positions);
+    att_json_put_string(writer, "node", layer->scope);
+    att_json_put_integer(writer, "heads", layer->heads);
+    att_json_put_integer(writer, "queries", layer->queries);
+    att_json_put_integer(writer, "tokens", layer->tokens);
+    att_json_put_integer(writer, "prefix", layer->prefix);
+    att_json_put_integer(writer, "grid_h", layer->grid_h);
+    att_json_put_integer(writer, "grid_w", layer->grid_w);
+    att_json_put_integer(writer, "window_h", layer->window_h);
+    att_json_put_integer(writer, "window_w", layer->window_w);
+    att_json_put_integer(writer, "shift_h", layer->shift_h);
+    att_json_put_integer(writer, "shift_w", layer->shift_w);
+    att_json_put_bool(writer, "content", layer->content);
+    att_json_put_bool(writer, "positions", layer->positions);
     att_json_end_object(writer);
 }
 
 static void write_branch(att_json_writer *writer, att_explorer_branch branch)
 {
     att_json_begin_object(writer);
-    write_text(writer, "scope", branch.scope);
-    write_text(writer, "content", branch.content);
+    att_json_put_string(writer, "scope", branch.scope);
+    att_json_put_string(writer, "content", branch.content);
     att_json_end_object(writer);
 }
 
 static void write_network(const att_opened *o, att_json_writer *writer)
 {
     const att_explorer *explorer = o->seats[0].explorer;
-    write_text(writer, "network", att_model_name(att_network_model(o->network)));
-    att_json_key(writer, "layers");
-    att_json_begin_array(writer);
+    att_json_put_string(writer, "network", att_model_name(att_network_model(o->network)));
+    att_json_put_array(writer, "layers");
     for (int l = 0; l < att_explorer_layer_count(explorer); l++) {
         const att_explorer_layer layer = att_explorer_layer_at(explorer, l);
         write_layer(writer, &layer);
     }
     att_json_end_array(writer);
-    att_json_key(writer, "branches");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "branches");
     for (int b = 0; b < att_explorer_branch_count(explorer); b++)
         write_branch(writer, att_explorer_branch_at(explorer, b));
     att_json_end_array(writer);
-    write_integer(writer, "tokens",
-                  att_explorer_has_removable_tokens(explorer) ? att_explorer_layer_at(explorer, 0).tokens : 0);
-    write_integer(writer, "classes", att_model_classes(att_network_model(o->network)));
+    att_json_put_integer(writer, "tokens",
+                         att_explorer_has_removable_tokens(explorer) ? att_explorer_layer_at(explorer, 0).tokens : 0);
+    att_json_put_integer(writer, "classes", att_model_classes(att_network_model(o->network)));
 }
 
 att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer)

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "engine/graph/graph.h"
-#include "lab/report/json_members.h"
 #include "lab/serve/engine_parts.h"
+#include <attscope/lab/json.h>
 
 enum { RUNS = 10 }; /* of which times are means */
 
@@ -57,8 +57,7 @@ static int64_t count_parameters(const marks *m, att_value value)
 
 static void write_inputs(const marks *m, const att_node *node, att_json_writer *writer)
 {
-    att_json_key(writer, "in");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "in");
     for (int j = 0; j < node->in_count; j++)
         if (node->in[j] != ATT_NONE && m->graph->values.items[node->in[j]].desc.kind != ATT_SHARED)
             att_json_integer(writer, m->graph->values.items[node->in[j]].node);
@@ -73,17 +72,16 @@ static void write_node(const marks *m, int index, att_json_writer *writer)
     for (int j = 0; j < node->in_count; j++)
         parameters += node->in[j] == ATT_NONE ? 0 : count_parameters(m, node->in[j]);
     att_json_begin_object(writer);
-    write_integer(writer, "id", index);
-    write_text(writer, "op", node->op->name);
-    write_text(writer, "scope", node->scope);
+    att_json_put_integer(writer, "id", index);
+    att_json_put_string(writer, "op", node->op->name);
+    att_json_put_string(writer, "scope", node->scope);
     write_inputs(m, node, writer);
-    att_json_key(writer, "shape");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "shape");
     for (int d = 0; d < shape.rank; d++)
         att_json_integer(writer, shape.dims[d]);
     att_json_end_array(writer);
-    write_integer(writer, "parameters", parameters);
-    write_number(writer, "macs", att_node_cost(m->graph, node).macs);
+    att_json_put_integer(writer, "parameters", parameters);
+    att_json_put_number(writer, "macs", att_node_cost(m->graph, node).macs);
     att_json_end_object(writer);
 }
 
@@ -95,8 +93,7 @@ static att_status write_nodes(const att_engine *engine, const att_graph *graph, 
         m.needed && m.counted ? ATT_OK : att_fail_memory(engine->context, nodes + values, "the graph of a network");
     if (status == ATT_OK) {
         mark_needed(&m);
-        att_json_key(writer, "nodes");
-        att_json_begin_array(writer);
+        att_json_put_array(writer, "nodes");
         for (int i = 0; i < graph->nodes.count; i++)
             if (m.needed[i] && att_value_kind(graph, graph->nodes.items[i].out[0]) != ATT_SHARED)
                 write_node(&m, i, writer);
@@ -123,10 +120,10 @@ static void write_time(void *user, const char *scope, const char *op, const char
 {
     att_json_writer *writer = user;
     att_json_begin_object(writer);
-    write_text(writer, "scope", scope);
-    write_text(writer, "op", op);
-    write_text(writer, "kernel", kernel);
-    write_number(writer, "seconds", seconds);
+    att_json_put_string(writer, "scope", scope);
+    att_json_put_string(writer, "op", op);
+    att_json_put_string(writer, "kernel", kernel);
+    att_json_put_number(writer, "seconds", seconds);
     att_json_end_object(writer);
 }
 
@@ -134,8 +131,7 @@ att_status att_engine_write_times(att_engine *engine, att_context *context, cons
 {
     att_opened *o;
     ATT_TRY(att_engine_enter(engine, context));
-    att_json_key(writer, "times");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "times");
     att_status status = att_engine_find(engine, path, &o);
     if (status == ATT_OK)
         status = att_network_time(o->network, RUNS, write_time, writer);
@@ -147,22 +143,20 @@ att_status att_engine_write_times(att_engine *engine, att_context *context, cons
 
 static void write_measured(const att_measure *measure, att_json_writer *writer)
 {
-    att_json_key(writer, "figures");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "figures");
     for (int i = 0; i < att_measure_count(measure); i++) {
         const att_measurement m = att_measure_at(measure, i);
         att_json_begin_object(writer);
-        write_text(writer, "instrument", m.instrument);
-        write_text(writer, "node", m.node);
-        write_integer(writer, "head", m.head);
-        write_text(writer, "statistic", m.statistic);
-        write_number(writer, "mean", m.mean);
-        write_text(writer, "unit", m.unit);
+        att_json_put_string(writer, "instrument", m.instrument);
+        att_json_put_string(writer, "node", m.node);
+        att_json_put_integer(writer, "head", m.head);
+        att_json_put_string(writer, "statistic", m.statistic);
+        att_json_put_number(writer, "mean", m.mean);
+        att_json_put_string(writer, "unit", m.unit);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);
-    att_json_key(writer, "instruments");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "instruments");
     for (int i = 0; i < att_measure_instrument_count(measure); i++) {
         const att_instrument_info info = att_measure_instrument_at(measure, i);
         att_instrument_write_json(&info, writer);
@@ -205,8 +199,7 @@ static att_status find_reason(const att_engine *engine, att_graph *graph, const 
 
 static att_status write_instruments(const att_engine *engine, att_graph *graph, att_json_writer *writer)
 {
-    att_json_key(writer, "instruments");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "instruments");
     for (int i = 0; i < att_instrument_count(engine->context); i++) {
         const att_instrument_info info = att_instrument_at(engine->context, i);
         const char *reason;
@@ -214,9 +207,9 @@ static att_status write_instruments(const att_engine *engine, att_graph *graph, 
             continue;
         ATT_TRY(find_reason(engine, graph, info.name, &reason));
         att_json_begin_object(writer);
-        write_text(writer, "name", info.name);
-        write_text(writer, "title", info.title ? info.title : info.name);
-        write_text(writer, "reason", reason);
+        att_json_put_string(writer, "name", info.name);
+        att_json_put_string(writer, "title", info.title ? info.title : info.name);
+        att_json_put_string(writer, "reason", reason);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);

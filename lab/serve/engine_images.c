@@ -12,10 +12,8 @@ enum { THUMBNAIL = 96 };
 static void write_image(att_json_writer *writer, const char *id, const char *name)
 {
     att_json_begin_object(writer);
-    att_json_key(writer, "id");
-    att_json_string(writer, id);
-    att_json_key(writer, "name");
-    att_json_string(writer, name);
+    att_json_put_string(writer, "id", id);
+    att_json_put_string(writer, "name", name);
     att_json_end_object(writer);
 }
 
@@ -30,8 +28,7 @@ static void write_uploads(const att_engine *engine, att_json_writer *writer)
 {
     char id[ATT_ENGINE_ID];
     const att_upload *upload;
-    att_json_key(writer, "uploads");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "uploads");
     for (int64_t n = engine->upload_count - 1; n >= 0 && (upload = find_upload(engine, n)); n--) {
         snprintf(id, sizeof id, "u%lld", (long long)n);
         write_image(writer, id, upload->name);
@@ -44,15 +41,13 @@ att_status att_engine_write_images(att_engine *engine, att_context *context, int
 {
     char id[ATT_ENGINE_ID], name[256];
     const int64_t all = engine->images ? att_dataset_count(engine->images) : 0;
-    att_json_key(writer, "images");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "images");
     for (int64_t i = first; i < all && i - first < count; i++) {
         snprintf(id, sizeof id, "d%lld", (long long)i);
         write_image(writer, id, att_dataset_short_name(engine->images, i, name, sizeof name));
     }
     att_json_end_array(writer);
-    att_json_key(writer, "count");
-    att_json_integer(writer, all);
+    att_json_put_integer(writer, "count", all);
     ATT_TRY(att_engine_enter(engine, context));
     write_uploads(engine, writer);
     return att_engine_leave(engine, ATT_OK);

@@ -117,14 +117,12 @@ static att_status write_answer(const att_opened *o, const att_seat *s, att_json_
     const att_transform_options transform = att_network_transform(o->network);
     att_answer_options options = att_answer_options_defaults();
     options.outputs = true;
-    att_json_key(writer, "input");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "input");
     att_json_integer(writer, transform.height);
     att_json_integer(writer, transform.width);
     att_json_integer(writer, transform.channels);
     att_json_end_array(writer);
-    att_json_key(writer, "milliseconds");
-    att_json_number(writer, s->milliseconds);
+    att_json_put_number(writer, "milliseconds", s->milliseconds);
     return att_model_classes(att_network_model(o->network)) > 0
                ? att_network_write(o->network, &s->answers, &options, writer)
                : ATT_OK;

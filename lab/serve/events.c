@@ -110,8 +110,7 @@ static void append_problem(const follower *f, att_text *out)
     if (att_json_writer_create(f->context, false, &json) != ATT_OK)
         return;
     att_json_begin_object(json);
-    att_json_key(json, "error");
-    att_json_string(json, att_context_message(f->context));
+    att_json_put_string(json, "error", att_context_message(f->context));
     att_json_end_object(json);
     if (att_json_writer_finish(json, &text, &length) == ATT_OK)
         append_event(out, "problem", text);

@@ -158,12 +158,9 @@ static void write_listed(att_json_writer *writer, char kind, int64_t number, con
     snprintf(id, sizeof id, "%c%lld", kind, (long long)number);
     snprintf(name, sizeof name, "%s%s", att_path_last(path), random ? " (random weights)" : "");
     att_json_begin_object(writer);
-    att_json_key(writer, "id");
-    att_json_string(writer, id);
-    att_json_key(writer, "name");
-    att_json_string(writer, name);
-    att_json_key(writer, "path");
-    att_json_string(writer, random ? NULL : path);
+    att_json_put_string(writer, "id", id);
+    att_json_put_string(writer, "name", name);
+    att_json_put_string(writer, "path", random ? NULL : path);
     att_json_end_object(writer);
 }
 
@@ -173,8 +170,7 @@ static att_status write_models(const att_request *request, att_json_writer *writ
     char folder[ATT_RUN_PATH], file[ATT_RUN_PATH];
     int runs;
     ATT_TRY(att_site_count_runs(request->site, request->context, &runs));
-    att_json_key(writer, "models");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "models");
     for (int i = 0; i < att_site_model_count(request->site); i++) {
         const char *model = att_site_model(request->site, i);
         write_listed(writer, 'm', i, model, is_random(model));
@@ -212,8 +208,7 @@ static att_status write_upload(const att_request *request, att_json_writer *writ
     if (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED)
         return ATT_ERR_ARGUMENT; /* with the message: the file is the client's */
     ATT_TRY(status);
-    att_json_key(writer, "image");
-    att_json_string(writer, id);
+    att_json_put_string(writer, "image", id);
     return ATT_OK;
 }
 

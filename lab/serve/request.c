@@ -71,8 +71,7 @@ att_status att_response_page(att_response *response)
 
 static void write_empty_list(att_json_writer *json, const char *key)
 {
-    att_json_key(json, key);
-    att_json_begin_array(json);
+    att_json_put_array(json, key);
     att_json_end_array(json);
 }
 
@@ -82,8 +81,7 @@ static att_status append_empty(att_json_writer *json, const att_page *page, att_
     const char *text;
     size_t length;
     att_json_begin_object(json);
-    att_json_key(json, "attscope");
-    att_json_string(json, att_version());
+    att_json_put_string(json, "attscope", att_version());
     write_empty_list(json, "instruments");
     write_empty_list(json, "tasks");
     write_empty_list(json, "runs");
@@ -112,8 +110,7 @@ void att_response_error(att_response *response, int status, const char *text)
     if (att_json_writer_create(context, false, &json) != ATT_OK)
         return;
     att_json_begin_object(json);
-    att_json_key(json, "error");
-    att_json_string(json, text);
+    att_json_put_string(json, "error", text);
     att_json_end_object(json);
     if (att_response_json(response, json) != ATT_OK)
         att_text_free(&response->body);

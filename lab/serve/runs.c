@@ -7,9 +7,9 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/io/file.h"
-#include "lab/report/json_members.h"
 #include "lab/serve/list.h"
 #include "lab/serve/summary.h"
+#include <attscope/lab/json.h>
 
 /* What identifies the contents of a run's records, so that they are read again only after a change. */
 typedef struct stamp {
@@ -112,7 +112,7 @@ static const char *state_of(const known_run *run, const att_locked_files *locked
 /* An empty text is written as null. */
 static void write_known(att_json_writer *json, const char *key, const char *text)
 {
-    write_text(json, key, text[0] != '\0' ? text : NULL);
+    att_json_put_string(json, key, text[0] != '\0' ? text : NULL);
 }
 
 static void write_best(att_json_writer *json, const att_run_summary *s)
@@ -125,7 +125,7 @@ static void write_best(att_json_writer *json, const att_run_summary *s)
     att_json_begin_object(json);
     write_known(json, "metric", s->metric);
     write_known(json, "unit", s->unit);
-    write_number(json, "value", s->best);
+    att_json_put_number(json, "value", s->best);
     att_json_end_object(json);
 }
 
@@ -158,8 +158,7 @@ static void write_settings(att_json_writer *json, const json_t *settings, const 
 {
     const char *key;
     json_t *value;
-    att_json_key(json, "settings");
-    att_json_begin_object(json);
+    att_json_put_object(json, "settings");
     json_object_foreach((json_t *)settings, key, value)
     {
         if (json_object_get(varied, key) != NULL)
@@ -173,19 +172,19 @@ static void write_run(att_json_writer *json, int number, const char *folder, con
 {
     const att_run_summary *s = &run->summary;
     att_json_begin_object(json);
-    write_integer(json, "run", number);
+    att_json_put_integer(json, "run", number);
     write_known(json, "name", att_path_last(folder));
     write_known(json, "state", state_of(run, locked));
     write_known(json, "model", s->model);
-    write_number(json, "epochs", s->trained ? (double)s->epochs : NAN);
-    write_number(json, "epochs_wanted", s->epochs_wanted >= 0 ? (double)s->epochs_wanted : NAN);
-    write_number(json, "step", s->trained ? (double)s->step : NAN);
-    write_number(json, "seconds", s->seconds);
+    att_json_put_number(json, "epochs", s->trained ? (double)s->epochs : NAN);
+    att_json_put_number(json, "epochs_wanted", s->epochs_wanted >= 0 ? (double)s->epochs_wanted : NAN);
+    att_json_put_number(json, "step", s->trained ? (double)s->step : NAN);
+    att_json_put_number(json, "seconds", s->seconds);
     write_best(json, s);
     write_settings(json, s->settings, varied);
-    write_bool(json, "trained", s->trained);
-    write_bool(json, "measured", s->measured);
-    write_bool(json, "checkpoint", has_checkpoint(folder));
+    att_json_put_bool(json, "trained", s->trained);
+    att_json_put_bool(json, "measured", s->measured);
+    att_json_put_bool(json, "checkpoint", has_checkpoint(folder));
     write_known(json, "problem", s->problem);
     att_json_end_object(json);
 }
@@ -209,8 +208,7 @@ static att_status write_runs(known_runs *known, const att_request *request, cons
     ATT_TRY(update_all(known, request));
     json_t *varied = find_varied(known);
     att_status status = ATT_OK;
-    att_json_key(json, "runs");
-    att_json_begin_array(json);
+    att_json_put_array(json, "runs");
     for (int i = 0; i < known->count && status == ATT_OK; i++) {
         char folder[ATT_RUN_PATH];
         status = att_site_run(request->site, request->context, i, folder);
@@ -224,12 +222,10 @@ static att_status write_runs(known_runs *known, const att_request *request, cons
 
 static void write_models(const att_site *site, att_json_writer *json)
 {
-    att_json_key(json, "models");
-    att_json_begin_array(json);
+    att_json_put_array(json, "models");
     for (int i = 0; i < att_site_model_count(site); i++) {
         att_json_begin_object(json);
-        att_json_key(json, "model");
-        att_json_integer(json, i);
+        att_json_put_integer(json, "model", i);
         write_known(json, "name", att_path_last(att_site_model(site, i)));
         att_json_end_object(json);
     }

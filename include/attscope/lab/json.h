@@ -2,6 +2,9 @@
  *
  * The writer remembers the first failure: a wrong order of calls (a value without its key, an end without its begin) or
  * lack of memory. att_json_writer_finish() reports it, so the calls before need no checks.
+ *
+ * Jansson, which reads JSON here, does not write it: json_dumps() needs a tree outside of the context's memory, refuses
+ * NaN and text that is not UTF-8, and writes 0.1 with 17 digits.
  */
 #ifndef ATTSCOPE_LAB_JSON_H
 #define ATTSCOPE_LAB_JSON_H
@@ -35,6 +38,43 @@ ATT_API void att_json_string(att_json_writer *writer, const char *text);
 ATT_API void att_json_number(att_json_writer *writer, double value);
 ATT_API void att_json_integer(att_json_writer *writer, int64_t value);
 ATT_API void att_json_bool(att_json_writer *writer, bool value);
+
+/* Members of an object: a key and its value. The last two begin the value. */
+static inline void att_json_put_string(att_json_writer *writer, const char *key, const char *text)
+{
+    att_json_key(writer, key);
+    att_json_string(writer, text);
+}
+
+static inline void att_json_put_number(att_json_writer *writer, const char *key, double value)
+{
+    att_json_key(writer, key);
+    att_json_number(writer, value);
+}
+
+static inline void att_json_put_integer(att_json_writer *writer, const char *key, int64_t value)
+{
+    att_json_key(writer, key);
+    att_json_integer(writer, value);
+}
+
+static inline void att_json_put_bool(att_json_writer *writer, const char *key, bool value)
+{
+    att_json_key(writer, key);
+    att_json_bool(writer, value);
+}
+
+static inline void att_json_put_object(att_json_writer *writer, const char *key)
+{
+    att_json_key(writer, key);
+    att_json_begin_object(writer);
+}
+
+static inline void att_json_put_array(att_json_writer *writer, const char *key)
+{
+    att_json_key(writer, key);
+    att_json_begin_array(writer);
+}
 
 /* Writes an object that describes an option of a module or an instrument: option, summary, default, and either choices
  * or low and high. */

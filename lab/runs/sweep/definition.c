@@ -13,8 +13,7 @@ static const char images[] = "images";
 
 static void put(att_json_writer *writer, const char *key, const att_text *text)
 {
-    att_json_key(writer, key);
-    att_json_string(writer, text->data ? text->data : "");
+    att_json_put_string(writer, key, text->data ? text->data : "");
 }
 
 static void start(att_text *text)

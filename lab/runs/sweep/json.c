@@ -3,16 +3,9 @@
 
 #include "lab/runs/sweep/plan.h"
 
-static void put_text(att_json_writer *writer, const char *key, const char *text)
-{
-    att_json_key(writer, key);
-    att_json_string(writer, text);
-}
-
 static void put_texts(att_json_writer *writer, const char *key, const char *const *texts, int count)
 {
-    att_json_key(writer, key);
-    att_json_begin_array(writer);
+    att_json_put_array(writer, key);
     for (int i = 0; i < count; i++)
         att_json_string(writer, texts[i]);
     att_json_end_array(writer);
@@ -20,20 +13,18 @@ static void put_texts(att_json_writer *writer, const char *key, const char *cons
 
 static void put_runs(att_json_writer *writer, const att_sweep_plan *plan)
 {
-    att_json_key(writer, "runs");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "runs");
     for (int i = 0; i < plan->run_count; i++) {
         const att_plan_run *run = &plan->runs[i];
         att_json_begin_object(writer);
-        put_text(writer, "name", run->name);
-        put_text(writer, "setting", run->setting);
-        att_json_key(writer, "seed");
-        att_json_integer(writer, (int64_t)run->seed);
-        put_text(writer, "status", run->status);
+        att_json_put_string(writer, "name", run->name);
+        att_json_put_string(writer, "setting", run->setting);
+        att_json_put_integer(writer, "seed", (int64_t)run->seed);
+        att_json_put_string(writer, "status", run->status);
         if (*run->worker)
-            put_text(writer, "worker", run->worker);
+            att_json_put_string(writer, "worker", run->worker);
         if (*run->failure)
-            put_text(writer, "failure", run->failure);
+            att_json_put_string(writer, "failure", run->failure);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);
@@ -44,12 +35,11 @@ static void put_pairs(att_json_writer *writer, const att_sweep_options *options)
 {
     if (options->pair_count == 0)
         return;
-    att_json_key(writer, "correlate");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "correlate");
     for (int i = 0; i < options->pair_count; i++) {
         att_json_begin_object(writer);
-        put_text(writer, "x", options->pairs[i].x);
-        put_text(writer, "y", options->pairs[i].y);
+        att_json_put_string(writer, "x", options->pairs[i].x);
+        att_json_put_string(writer, "y", options->pairs[i].y);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);
@@ -84,10 +74,9 @@ static void put_results(att_json_writer *writer, const att_sweep_plan *plan)
 {
     const att_sweep *sweep = plan->results;
     att_sweep_write_json(sweep, writer);
-    put_text(writer, "figures_are", ATT_SWEEP_FIGURES_NOTE);
-    put_text(writer, "correlations_are", ATT_SWEEP_CORRELATIONS_ARE);
-    att_json_key(writer, "instruments");
-    att_json_begin_array(writer);
+    att_json_put_string(writer, "figures_are", ATT_SWEEP_FIGURES_NOTE);
+    att_json_put_string(writer, "correlations_are", ATT_SWEEP_CORRELATIONS_ARE);
+    att_json_put_array(writer, "instruments");
     for (int i = 0; i < att_instrument_count(plan->context); i++) {
         att_instrument_info info = att_instrument_at(plan->context, i);
         if (has_instrument(sweep, info.name))
@@ -100,12 +89,12 @@ void att_sweep_plan_write_json(const att_sweep_plan *plan, att_json_writer *writ
 {
     const att_sweep_options *options = &plan->options;
     att_json_begin_object(writer);
-    put_text(writer, "attscope", att_version());
-    put_text(writer, "folder", plan->folder);
-    put_text(writer, "recipe", options->recipe);
-    put_text(writer, "data", plan->recipe.data.data_dir);
-    put_text(writer, "split", split_of(plan));
-    put_text(writer, "measure", plan->measure);
+    att_json_put_string(writer, "attscope", att_version());
+    att_json_put_string(writer, "folder", plan->folder);
+    att_json_put_string(writer, "recipe", options->recipe);
+    att_json_put_string(writer, "data", plan->recipe.data.data_dir);
+    att_json_put_string(writer, "split", split_of(plan));
+    att_json_put_string(writer, "measure", plan->measure);
     put_pairs(writer, options);
     put_texts(writer, "vary", options->vary, options->vary_count);
     put_texts(writer, "set", options->set, options->set_count);

@@ -237,24 +237,16 @@ static void put_text(att_json_writer *json, const char *key, const char *text)
 {
     if (!text)
         return;
-    att_json_key(json, key);
-    att_json_string(json, text);
-}
-
-static void put_integer(att_json_writer *json, const char *key, int64_t value)
-{
-    att_json_key(json, key);
-    att_json_integer(json, value);
+    att_json_put_string(json, key, text);
 }
 
 static void put_self(const att_workers *w, att_json_writer *json)
 {
     put_text(json, "name", w->process.name);
     put_text(json, "machine", w->process.machine);
-    put_integer(json, "process", w->process.number);
-    put_integer(json, "started", w->process.started);
-    att_json_key(json, "lease");
-    att_json_number(json, w->plan->options.lease);
+    att_json_put_integer(json, "process", w->process.number);
+    att_json_put_integer(json, "started", w->process.started);
+    att_json_put_number(json, "lease", w->plan->options.lease);
 }
 
 static att_status write_entry(att_workers *w, const entry *e, att_json_writer *json, att_text *line)
@@ -263,7 +255,7 @@ static att_status write_entry(att_workers *w, const entry *e, att_json_writer *j
     size_t length;
     att_json_begin_object(json);
     put_text(json, "by", w->token);
-    put_integer(json, "number", w->entries++);
+    att_json_put_integer(json, "number", w->entries++);
     put_text(json, "event", e->event);
     put_text(json, "run", e->run);
     put_text(json, "reason", e->reason);

@@ -129,17 +129,13 @@ static att_status place_tensors(struct writing *writing)
 static void describe_tensor(att_json_writer *json, const struct placed *placed, int64_t begin)
 {
     const att_safetensors_tensor *tensor = placed->tensor;
-    att_json_key(json, tensor->name);
-    att_json_begin_object(json);
-    att_json_key(json, "dtype");
-    att_json_string(json, att_safetensors_dtype_name(tensor->dtype));
-    att_json_key(json, "shape");
-    att_json_begin_array(json);
+    att_json_put_object(json, tensor->name);
+    att_json_put_string(json, "dtype", att_safetensors_dtype_name(tensor->dtype));
+    att_json_put_array(json, "shape");
     for (int i = 0; i < tensor->shape.rank; i++)
         att_json_integer(json, tensor->shape.dims[i]);
     att_json_end_array(json);
-    att_json_key(json, "data_offsets");
-    att_json_begin_array(json);
+    att_json_put_array(json, "data_offsets");
     att_json_integer(json, begin);
     att_json_integer(json, begin + (int64_t)placed->bytes);
     att_json_end_array(json);
@@ -151,12 +147,9 @@ static att_status describe_content(const struct writing *writing, att_json_write
     const att_safetensors_content *content = writing->content;
     att_json_begin_object(json);
     if (content->metadata_count > 0) {
-        att_json_key(json, ATT_SAFETENSORS_METADATA);
-        att_json_begin_object(json);
-        for (int i = 0; i < content->metadata_count; i++) {
-            att_json_key(json, content->metadata[i].key);
-            att_json_string(json, content->metadata[i].value);
-        }
+        att_json_put_object(json, ATT_SAFETENSORS_METADATA);
+        for (int i = 0; i < content->metadata_count; i++)
+            att_json_put_string(json, content->metadata[i].key, content->metadata[i].value);
         att_json_end_object(json);
     }
     uint64_t place = 0;

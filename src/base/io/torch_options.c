@@ -52,8 +52,7 @@ static void write_list(const writing *w, const att_pickle_value *list)
 static void write_unreadable(const writing *w)
 {
     att_json_begin_object(w->writer);
-    att_json_key(w->writer, "unreadable");
-    att_json_bool(w->writer, true);
+    att_json_put_bool(w->writer, "unreadable", true);
     att_json_end_object(w->writer);
 }
 
@@ -121,10 +120,8 @@ static void write_options(const writing *w, att_pickle_ref options)
     char text[MOST_TEXT];
     att_json_begin_object(w->writer);
     for (int i = 0; i < COUNT(name_keys); i++) /* only texts: other scripts use these keys for other values */
-        if (att_pickle_find(w->pickle, options, name_keys[i], &found) && copy_text(value_at(w, found), text)) {
-            att_json_key(w->writer, name_keys[i]);
-            att_json_string(w->writer, text);
-        }
+        if (att_pickle_find(w->pickle, options, name_keys[i], &found) && copy_text(value_at(w, found), text))
+            att_json_put_string(w->writer, name_keys[i], text);
     for (int i = 0; i < COUNT(keys); i++)
         if (att_pickle_find(w->pickle, options, keys[i], &found)) {
             att_json_key(w->writer, keys[i]);

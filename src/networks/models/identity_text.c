@@ -7,8 +7,7 @@
 
 static void write_channels(att_json_writer *writer, const char *key, const double *values, int count)
 {
-    att_json_key(writer, key);
-    att_json_begin_array(writer);
+    att_json_put_array(writer, key);
     for (int i = 0; i < count; i++)
         att_json_number(writer, values[i]);
     att_json_end_array(writer);
@@ -21,17 +20,13 @@ att_status att_model_identity_text(att_context *context, const att_identity *ide
     ATT_TRY(att_variant_find(context, identity->name, &variant));
     ATT_TRY(att_json_writer_create(context, false, &writer));
     att_json_begin_object(writer);
-    att_json_key(writer, "model");
-    att_json_string(writer, identity->name);
+    att_json_put_string(writer, "model", identity->name);
     att_options_write_json(writer, variant.family->options, &identity->options);
     write_channels(writer, "mean", identity->preprocess.mean, identity->preprocess.in_chans);
     write_channels(writer, "std", identity->preprocess.std, identity->preprocess.in_chans);
-    att_json_key(writer, "crop_pct");
-    att_json_number(writer, identity->preprocess.crop_pct);
-    att_json_key(writer, "crop_mode");
-    att_json_string(writer, identity->preprocess.crop_mode);
-    att_json_key(writer, "interpolation");
-    att_json_string(writer, identity->preprocess.interpolation);
+    att_json_put_number(writer, "crop_pct", identity->preprocess.crop_pct);
+    att_json_put_string(writer, "crop_mode", identity->preprocess.crop_mode);
+    att_json_put_string(writer, "interpolation", identity->preprocess.interpolation);
     att_json_end_object(writer);
     const char *made;
     size_t length;

@@ -395,14 +395,10 @@ static void write_class(const att_answer_options *options, const att_ranked *ran
 {
     const char *label = label_of(options, ranked->class_number);
     att_json_begin_object(writer);
-    att_json_key(writer, "class");
-    att_json_integer(writer, ranked->class_number);
-    if (label) {
-        att_json_key(writer, "label");
-        att_json_string(writer, label);
-    }
-    att_json_key(writer, "probability");
-    att_json_number(writer, ranked->probability);
+    att_json_put_integer(writer, "class", ranked->class_number);
+    if (label)
+        att_json_put_string(writer, "label", label);
+    att_json_put_number(writer, "probability", ranked->probability);
     att_json_end_object(writer);
 }
 
@@ -411,14 +407,12 @@ static att_status write(att_context *context, const att_batch *answer, const att
 {
     ranking ranked;
     ATT_TRY(rank(context, answer, options->topk, &ranked));
-    att_json_key(writer, "top");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "top");
     for (int i = 0; i < ranked.count; i++)
         write_class(options, &ranked.top[i], writer);
     att_json_end_array(writer);
     if (options->outputs) {
-        att_json_key(writer, logits_name);
-        att_json_begin_array(writer);
+        att_json_put_array(writer, logits_name);
         for (int c = 0; c < ranked.classes; c++)
             att_json_number(writer, (double)ranked.logits[c]);
         att_json_end_array(writer);

@@ -11,22 +11,19 @@ static void write_text(att_json_writer *writer, const char *key, const char *tex
 {
     if (!text)
         return;
-    att_json_key(writer, key);
-    att_json_string(writer, text);
+    att_json_put_string(writer, key, text);
 }
 
 static void write_flag(att_json_writer *writer, const char *key, bool set)
 {
     if (!set)
         return;
-    att_json_key(writer, key);
-    att_json_bool(writer, true);
+    att_json_put_bool(writer, key, true);
 }
 
 static void write_statistics(att_json_writer *writer, const att_statistic_info *statistics)
 {
-    att_json_key(writer, "statistics");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "statistics");
     for (; statistics->name; statistics++) {
         att_json_begin_object(writer);
         write_text(writer, "statistic", statistics->name);
@@ -42,8 +39,7 @@ static void write_scales(att_json_writer *writer, const char *key, const att_sta
 {
     if (!scales)
         return;
-    att_json_key(writer, key);
-    att_json_begin_array(writer);
+    att_json_put_array(writer, key);
     for (; scales->text; scales++) {
         att_json_begin_object(writer);
         write_text(writer, "statistic", scales->statistic);
@@ -59,8 +55,7 @@ static void write_texts(att_json_writer *writer, const char *key, const char *co
 {
     if (!texts)
         return;
-    att_json_key(writer, key);
-    att_json_begin_array(writer);
+    att_json_put_array(writer, key);
     for (; *texts; texts++)
         att_json_string(writer, *texts);
     att_json_end_array(writer);
@@ -70,8 +65,7 @@ static void write_options(att_json_writer *writer, const att_instrument_info *in
 {
     if (info->option_count == 0)
         return;
-    att_json_key(writer, "options");
-    att_json_begin_array(writer);
+    att_json_put_array(writer, "options");
     for (int i = 0; i < info->option_count; i++)
         att_detail_write_json(&info->options[i], writer);
     att_json_end_array(writer);

@@ -35,8 +35,7 @@ static void write_samples(att_json_writer *json, const att_measurement *m)
     char text[32];
     if (m->sample_count == 0)
         return;
-    att_json_key(json, "samples");
-    att_json_begin_array(json);
+    att_json_put_array(json, "samples");
     for (int i = 0; i < m->sample_count; i++) {
         snprintf(text, sizeof(text), "%.5g", m->samples[i]);
         att_json_number(json, strtod(text, NULL));
@@ -47,46 +46,29 @@ static void write_samples(att_json_writer *json, const att_measurement *m)
 static void write_measurement(att_json_writer *json, const att_measurement *m)
 {
     att_json_begin_object(json);
-    att_json_key(json, "instrument");
-    att_json_string(json, m->instrument);
-    att_json_key(json, "node");
-    att_json_string(json, m->node);
-    if (m->head >= 0) {
-        att_json_key(json, "head");
-        att_json_integer(json, m->head);
-    }
-    att_json_key(json, "statistic");
-    att_json_string(json, m->statistic);
-    att_json_key(json, "mean");
-    att_json_number(json, m->mean);
-    att_json_key(json, "deviation");
-    att_json_number(json, m->deviation);
-    att_json_key(json, "n");
-    att_json_integer(json, m->count);
-    if (m->undefined > 0) {
-        att_json_key(json, "undefined");
-        att_json_integer(json, m->undefined);
-    }
-    if (m->excluded) {
-        att_json_key(json, ATT_EXCLUDED_KEY);
-        att_json_bool(json, true);
-    }
-    if (m->bound > 0) {
-        att_json_key(json, "bound");
-        att_json_number(json, m->bound);
-    }
-    if (m->uniform > 0) {
-        att_json_key(json, "uniform");
-        att_json_number(json, m->uniform);
-    }
+    att_json_put_string(json, "instrument", m->instrument);
+    att_json_put_string(json, "node", m->node);
+    if (m->head >= 0)
+        att_json_put_integer(json, "head", m->head);
+    att_json_put_string(json, "statistic", m->statistic);
+    att_json_put_number(json, "mean", m->mean);
+    att_json_put_number(json, "deviation", m->deviation);
+    att_json_put_integer(json, "n", m->count);
+    if (m->undefined > 0)
+        att_json_put_integer(json, "undefined", m->undefined);
+    if (m->excluded)
+        att_json_put_bool(json, ATT_EXCLUDED_KEY, true);
+    if (m->bound > 0)
+        att_json_put_number(json, "bound", m->bound);
+    if (m->uniform > 0)
+        att_json_put_number(json, "uniform", m->uniform);
     write_samples(json, m);
     att_json_end_object(json);
 }
 
 static void write_measurements(att_json_writer *json, const att_event *event)
 {
-    att_json_key(json, "measurements");
-    att_json_begin_array(json);
+    att_json_put_array(json, "measurements");
     for (int i = 0; i < event->measurement_count; i++)
         write_measurement(json, &event->measurements[i]);
     att_json_end_array(json);
@@ -95,14 +77,10 @@ static void write_measurements(att_json_writer *json, const att_event *event)
 static void write_event(att_json_writer *json, const att_event *event)
 {
     att_json_begin_object(json);
-    att_json_key(json, "event");
-    att_json_string(json, kinds[event->kind]);
-    att_json_key(json, "epoch");
-    att_json_integer(json, event->epoch);
-    att_json_key(json, "step");
-    att_json_integer(json, event->step);
-    att_json_key(json, "seconds");
-    att_json_number(json, event->seconds);
+    att_json_put_string(json, "event", kinds[event->kind]);
+    att_json_put_integer(json, "epoch", event->epoch);
+    att_json_put_integer(json, "step", event->step);
+    att_json_put_number(json, "seconds", event->seconds);
     for (int i = 0; i < event->field_count; i++) {
         att_json_key(json, event->fields[i].name);
         if (event->fields[i].text != NULL)

@@ -49,25 +49,18 @@ static att_status write_list(att_mapper *m, text_at text, int count, const char 
     return keep_text(m, json, list);
 }
 
-static void write_number(att_json_writer *json, const char *key, int64_t value)
-{
-    att_json_key(json, key);
-    att_json_integer(json, value);
-}
-
 static void write_layout(att_json_writer *json, const att_mapped_node *node)
 {
     const att_attention_attrs *attrs = node->attrs;
     att_json_begin_object(json);
-    att_json_key(json, "node");
-    att_json_string(json, node->scope);
-    write_number(json, "prefix", attrs->prefix);
-    write_number(json, "grid_h", attrs->grid_h);
-    write_number(json, "grid_w", attrs->grid_w);
-    write_number(json, "window_h", att_attention_height(attrs));
-    write_number(json, "window_w", att_attention_width(attrs));
-    write_number(json, "shift_h", attrs->shift_h);
-    write_number(json, "shift_w", attrs->shift_w);
+    att_json_put_string(json, "node", node->scope);
+    att_json_put_integer(json, "prefix", attrs->prefix);
+    att_json_put_integer(json, "grid_h", attrs->grid_h);
+    att_json_put_integer(json, "grid_w", attrs->grid_w);
+    att_json_put_integer(json, "window_h", att_attention_height(attrs));
+    att_json_put_integer(json, "window_w", att_attention_width(attrs));
+    att_json_put_integer(json, "shift_h", attrs->shift_h);
+    att_json_put_integer(json, "shift_w", attrs->shift_w);
     att_json_end_object(json);
 }
 
