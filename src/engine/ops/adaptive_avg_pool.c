@@ -42,13 +42,13 @@ static void adaptive_backward(att_backward *backward)
     att_rule_add_of_dy(backward, "adaptive_avg_pool_grad", &attrs);
 }
 
-#define TO(h, w) ATT_CASE_ATTRS(adaptive, (h), (w), 0, 0)
+#define TO(h, w) ATTRS(adaptive, (h), (w), 0, 0)
 static const att_op_case adaptive_cases[] = {
-    {.name = "smaller", TO(2, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7, 3)), .gradient = true},
-    {.name = "larger", TO(5, 4), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 2, 3)), .gradient = true},
-    {.name = "equal", TO(4, 4), ATT_CASE_IN(ATT_CASE_SAMPLE(4, 4, 18))},
-    {.name = "large_values", TO(2, 2), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 33))},
-    {.name = "fca_28", TO(7, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(28, 28, 128)), .bench = true},
+    {.name = "smaller", TO(2, 3), IN(SAMPLE(5, 7, 3)), .gradient = true},
+    {.name = "larger", TO(5, 4), IN(SAMPLE(3, 2, 3)), .gradient = true},
+    {.name = "equal", TO(4, 4), IN(SAMPLE(4, 4, 18))},
+    {.name = "large_values", TO(2, 2), IN(DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 33))},
+    {.name = "fca_28", TO(7, 7), IN(SAMPLE(28, 28, 128)), .bench = true},
 };
 
 const att_op att_op_adaptive_avg_pool = {
@@ -77,11 +77,11 @@ static att_status grad_infer(att_infer *infer)
     return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, x);
 }
 
-#define BACK(h, w, from_h, from_w) ATT_CASE_ATTRS(adaptive, (h), (w), (from_h), (from_w))
+#define BACK(h, w, from_h, from_w) ATTRS(adaptive, (h), (w), (from_h), (from_w))
 static const att_op_case grad_cases[] = {
-    {.name = "smaller", BACK(2, 3, 5, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 3))},
-    {.name = "larger", BACK(5, 4, 3, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 4, 19))},
-    {.name = "fca_28", BACK(7, 7, 28, 28), ATT_CASE_IN(ATT_CASE_SAMPLE(7, 7, 128)), .bench = true},
+    {.name = "smaller", BACK(2, 3, 5, 7), IN(SAMPLE(2, 3, 3))},
+    {.name = "larger", BACK(5, 4, 3, 2), IN(SAMPLE(5, 4, 19))},
+    {.name = "fca_28", BACK(7, 7, 28, 28), IN(SAMPLE(7, 7, 128)), .bench = true},
 };
 
 const att_op att_op_adaptive_avg_pool_grad = {

@@ -111,17 +111,16 @@ static bool affine_absorb(att_node *producer, const att_node *consumer)
                : att_rule_absorb_finish(producer, &((att_gate_attrs *)producer->attrs)->activation, consumer, RESIDUAL);
 }
 
-#define RELU ATT_CASE_ATTRS(gate, .activation = ATT_ACT_RELU)
-#define MATRIX_OF(c, o) ATT_CASE_DRAWN(ATT_BATCH, 0.2, 0, (c) + 1, o)
-#define ALONE(c, o, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), ATT_CASE_ABSENT, ATT_CASE_ABSENT)
-#define ALL(c, o, ...) \
-    ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), ATT_CASE_SAMPLE(o), ATT_CASE_SAMPLE(__VA_ARGS__, o))
+#define RELU ATTRS(gate, .activation = ATT_ACT_RELU)
+#define MATRIX_OF(c, o) DRAWN(ATT_BATCH, 0.2, 0, (c) + 1, o)
+#define ALONE(c, o, ...) IN(SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), ABSENT, ABSENT)
+#define ALL(c, o, ...) IN(SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), SAMPLE(o), SAMPLE(__VA_ARGS__, o))
 static const att_op_case affine_cases[] = {
     {.name = "odd", ALONE(7, 13, 3, 5)},
-    {.name = "vector", ATT_CASE_IN(ATT_CASE_SAMPLE(16), MATRIX_OF(16, 64), ATT_CASE_ABSENT, ATT_CASE_ABSENT)},
+    {.name = "vector", IN(SAMPLE(16), MATRIX_OF(16, 64), ABSENT, ABSENT)},
     {.name = "everything", RELU, ALL(6, 33, 3, 5)},
     {.name = "many_rows", RELU, ALL(24, 48, 33, 31)},
-    {.name = "gate", ATT_CASE_IN(ATT_CASE_SAMPLE(9, 6), MATRIX_OF(6, 33), ATT_CASE_SAMPLE(33), ATT_CASE_ABSENT)},
+    {.name = "gate", IN(SAMPLE(9, 6), MATRIX_OF(6, 33), SAMPLE(33), ABSENT)},
     {.name = "resnet164_32", RELU, ALL(16, 64, 32, 32), .bench = true},
     {.name = "resnet164_16", RELU, ALL(32, 128, 16, 16), .bench = true},
     {.name = "resnet164_8", RELU, ALL(64, 256, 8, 8), .bench = true},
@@ -163,12 +162,11 @@ static bool data_grad_absorb(att_node *producer, const att_node *consumer)
     return att_rule_absorb_added(producer, consumer, DATA_RESIDUAL);
 }
 
-#define DATA(c, o, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__, o), MATRIX_OF(c, o), ATT_CASE_ABSENT, ATT_CASE_ABSENT)
-#define DATA_ALL(c, o, ...) \
-    ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__, o), MATRIX_OF(c, o), ATT_CASE_SAMPLE(o), ATT_CASE_SAMPLE(__VA_ARGS__, c))
+#define DATA(c, o, ...) IN(SAMPLE(__VA_ARGS__, o), MATRIX_OF(c, o), ABSENT, ABSENT)
+#define DATA_ALL(c, o, ...) IN(SAMPLE(__VA_ARGS__, o), MATRIX_OF(c, o), SAMPLE(o), SAMPLE(__VA_ARGS__, c))
 static const att_op_case data_grad_cases[] = {
     {.name = "odd", DATA(7, 13, 3, 5)},
-    {.name = "vector", ATT_CASE_IN(ATT_CASE_SAMPLE(64), MATRIX_OF(16, 64), ATT_CASE_ABSENT, ATT_CASE_ABSENT)},
+    {.name = "vector", IN(SAMPLE(64), MATRIX_OF(16, 64), ABSENT, ABSENT)},
     {.name = "everything", DATA_ALL(6, 33, 3, 5)},
     {.name = "many_rows", DATA_ALL(24, 48, 33, 31)},
     {.name = "resnet164_32", DATA_ALL(16, 64, 32, 32), .bench = true},
@@ -219,20 +217,16 @@ static bool sums_absorb(att_node *producer, const att_node *consumer)
     return producer->in[SUMS_GATE] == ATT_NONE && att_rule_absorb_added(producer, consumer, SUMS_RESIDUAL);
 }
 
-#define SUMS(c, o, gate, ...)                                                                            \
-    ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__, o), ATT_CASE_SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), gate, \
-                ATT_CASE_ABSENT)
+#define SUMS(c, o, gate, ...) IN(SAMPLE(__VA_ARGS__, o), SAMPLE(__VA_ARGS__, c), MATRIX_OF(c, o), gate, ABSENT)
 static const att_op_case sums_cases[] = {
-    {.name = "odd", SUMS(7, 13, ATT_CASE_ABSENT, 3, 5)},
-    {.name = "vector",
-     ATT_CASE_IN(ATT_CASE_SAMPLE(64), ATT_CASE_SAMPLE(16), MATRIX_OF(16, 64), ATT_CASE_ABSENT,
-                 ATT_CASE_SAMPLE(17, 64))},
-    {.name = "gate", SUMS(6, 33, ATT_CASE_SAMPLE(33), 3, 5)},
-    {.name = "many_rows", SUMS(24, 48, ATT_CASE_SAMPLE(48), 33, 31)},
-    {.name = "resnet164_32", SUMS(16, 64, ATT_CASE_SAMPLE(64), 32, 32), .bench = true},
-    {.name = "resnet164_16", SUMS(32, 128, ATT_CASE_SAMPLE(128), 16, 16), .bench = true},
-    {.name = "resnet164_8", SUMS(64, 256, ATT_CASE_SAMPLE(256), 8, 8), .bench = true},
-    {.name = "resnet50_56", SUMS(64, 256, ATT_CASE_ABSENT, 56, 56), .bench = true},
+    {.name = "odd", SUMS(7, 13, ABSENT, 3, 5)},
+    {.name = "vector", IN(SAMPLE(64), SAMPLE(16), MATRIX_OF(16, 64), ABSENT, SAMPLE(17, 64))},
+    {.name = "gate", SUMS(6, 33, SAMPLE(33), 3, 5)},
+    {.name = "many_rows", SUMS(24, 48, SAMPLE(48), 33, 31)},
+    {.name = "resnet164_32", SUMS(16, 64, SAMPLE(64), 32, 32), .bench = true},
+    {.name = "resnet164_16", SUMS(32, 128, SAMPLE(128), 16, 16), .bench = true},
+    {.name = "resnet164_8", SUMS(64, 256, SAMPLE(256), 8, 8), .bench = true},
+    {.name = "resnet50_56", SUMS(64, 256, ABSENT, 56, 56), .bench = true},
 };
 
 const att_op att_op_affine_sums = {

@@ -7,19 +7,19 @@
 #include "engine/ops/attention.h"
 #include "engine/ops/cases.h"
 
-#define STEPPED(h, d, prefix_, gh, gw, sh, sw, ...)                                                        \
-    ATT_CASE_ATTRS(attention, ATT_ATTENTION_HEADS(h), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), \
-                   .scale = (d), .step_h = (sh), .step_w = (sw), __VA_ARGS__)
+#define STEPPED(h, d, prefix_, gh, gw, sh, sw, ...)                                                             \
+    ATTRS(attention, ATT_ATTENTION_HEADS(h), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), .scale = (d), \
+          .step_h = (sh), .step_w = (sw), __VA_ARGS__)
 #define HEADS(h, d, prefix_, gh, gw, ...) STEPPED(h, d, prefix_, gh, gw, 1, 1, __VA_ARGS__)
-#define GROUPED(h, kh, vh, scale_, prefix_, ...)                                                         \
-    ATT_CASE_ATTRS(attention, .heads = (h), .key_heads = (kh), .value_heads = (vh), .prefix = (prefix_), \
-                   .scale = (scale_), __VA_ARGS__)
+#define GROUPED(h, kh, vh, scale_, prefix_, ...)                                                                   \
+    ATTRS(attention, .heads = (h), .key_heads = (kh), .value_heads = (vh), .prefix = (prefix_), .scale = (scale_), \
+          __VA_ARGS__)
 #define DROPS(rate) .drop_rate = (rate), .drop_stream = 7, .drops = 1
-#define GRID(h, prefix_, gh, gw, ...)                                                                      \
-    ATT_CASE_ATTRS(attention, ATT_ATTENTION_HEADS(h), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), \
-                   .scale = 0.5, .step_h = 1, .step_w = 1, __VA_ARGS__)
-#define NO_TERMS ATT_CASE_ABSENT, ATT_CASE_ABSENT, ATT_CASE_ABSENT
-#define NO_KEYS(n) ATT_CASE_DRAWN(ATT_SAMPLE, 0, -INFINITY, n)
-#define PACKED(...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_ABSENT, ATT_CASE_ABSENT
+#define GRID(h, prefix_, gh, gw, ...)                                                                           \
+    ATTRS(attention, ATT_ATTENTION_HEADS(h), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), .scale = 0.5, \
+          .step_h = 1, .step_w = 1, __VA_ARGS__)
+#define NO_TERMS ABSENT, ABSENT, ABSENT
+#define NO_KEYS(n) DRAWN(ATT_SAMPLE, 0, -INFINITY, n)
+#define PACKED(...) SAMPLE(__VA_ARGS__), ABSENT, ABSENT
 
 #endif

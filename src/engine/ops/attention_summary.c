@@ -31,8 +31,8 @@ static att_status summary_infer(att_infer *infer)
 
 /* Statistics near 0.48: masses that leave some mass for the other tokens, and sums over weights from which a norm can
  * be computed. */
-#define SUMMARY(p) ATT_CASE_ATTRS(attention_summary, .prefix = (p))
-#define STATS(h, n) ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0.001, 0.48, h, n, ATT_STAT_COUNT))
+#define SUMMARY(p) ATTRS(attention_summary, .prefix = (p))
+#define STATS(h, n) IN(DRAWN(ATT_SAMPLE, 0.001, 0.48, h, n, ATT_STAT_COUNT))
 static const att_op_case summary_cases[] = {
     {.name = "odd", SUMMARY(1), STATS(2, 5)},
     {.name = "no_prefix", SUMMARY(0), STATS(3, 33)},

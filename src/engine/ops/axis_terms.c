@@ -109,28 +109,14 @@ static void axis_terms_cost(const att_desc *in, const att_desc *out, const void 
     cost_of(in, attrs, 1, cost);
 }
 
-#define TERMS(h, d, prefix_, gh, gw)                                                                            \
-    ATT_CASE_ATTRS(axis_terms, .heads = (h), .width = (d), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), \
-                   .scale = 0.7)
+#define TERMS(h, d, prefix_, gh, gw) \
+    ATTRS(axis_terms, .heads = (h), .width = (d), .prefix = (prefix_), .grid_h = (gh), .grid_w = (gw), .scale = 0.7)
 static const att_op_case axis_terms_cases[] = {
-    {.name = "odd",
-     TERMS(2, 3, 1, 2, 3),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(7, 6), ATT_CASE_SHARED(3, 3), ATT_CASE_SHARED(5, 3)),
-     .gradient = true},
-    {.name = "halves",
-     TERMS(2, 5, 0, 3, 2),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(6, 30), ATT_CASE_SHARED(5, 2), ATT_CASE_SHARED(3, 3)),
-     .gradient = true},
-    {.name = "one_token",
-     TERMS(1, 4, 0, 1, 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(1, 12), ATT_CASE_SHARED(1, 3), ATT_CASE_SHARED(1, 1))},
-    {.name = "oblong",
-     TERMS(3, 20, 2, 19, 5),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(97, 180), ATT_CASE_SHARED(37, 20), ATT_CASE_SHARED(9, 20))},
-    {.name = "small",
-     TERMS(6, 64, 1, 14, 14),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(197, 1152), ATT_CASE_SHARED(27, 64), ATT_CASE_SHARED(27, 64)),
-     .bench = true},
+    {.name = "odd", TERMS(2, 3, 1, 2, 3), IN(SAMPLE(7, 6), SHARED(3, 3), SHARED(5, 3)), .gradient = true},
+    {.name = "halves", TERMS(2, 5, 0, 3, 2), IN(SAMPLE(6, 30), SHARED(5, 2), SHARED(3, 3)), .gradient = true},
+    {.name = "one_token", TERMS(1, 4, 0, 1, 1), IN(SAMPLE(1, 12), SHARED(1, 3), SHARED(1, 1))},
+    {.name = "oblong", TERMS(3, 20, 2, 19, 5), IN(SAMPLE(97, 180), SHARED(37, 20), SHARED(9, 20))},
+    {.name = "small", TERMS(6, 64, 1, 14, 14), IN(SAMPLE(197, 1152), SHARED(27, 64), SHARED(27, 64)), .bench = true},
 };
 
 const att_op att_op_axis_terms = {
@@ -166,24 +152,15 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost_of(in + GRAD_Q, attrs, 2, cost);
 }
 
-#define GRAD_IN(n, rows, columns) ATT_CASE_SAMPLE(n, rows), ATT_CASE_SAMPLE(n, columns)
+#define GRAD_IN(n, rows, columns) SAMPLE(n, rows), SAMPLE(n, columns)
 static const att_op_case grad_cases[] = {
-    {.name = "only_rows",
-     TERMS(1, 3, 1, 2, 3),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(7, 2), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(7, 9), ATT_CASE_SHARED(3, 2),
-                 ATT_CASE_SHARED(5, 1))},
-    {.name = "halves",
-     TERMS(2, 5, 0, 3, 2),
-     ATT_CASE_IN(GRAD_IN(6, 6, 4), ATT_CASE_SAMPLE(6, 30), ATT_CASE_SHARED(5, 2), ATT_CASE_SHARED(3, 3))},
-    {.name = "one_token",
-     TERMS(1, 4, 0, 1, 1),
-     ATT_CASE_IN(GRAD_IN(1, 1, 1), ATT_CASE_SAMPLE(1, 4), ATT_CASE_SHARED(1, 3), ATT_CASE_SHARED(1, 1))},
-    {.name = "oblong",
-     TERMS(3, 20, 2, 19, 5),
-     ATT_CASE_IN(GRAD_IN(97, 57, 15), ATT_CASE_SAMPLE(97, 180), ATT_CASE_SHARED(37, 20), ATT_CASE_SHARED(9, 20))},
+    {.name = "only_rows", TERMS(1, 3, 1, 2, 3), IN(SAMPLE(7, 2), ABSENT, SAMPLE(7, 9), SHARED(3, 2), SHARED(5, 1))},
+    {.name = "halves", TERMS(2, 5, 0, 3, 2), IN(GRAD_IN(6, 6, 4), SAMPLE(6, 30), SHARED(5, 2), SHARED(3, 3))},
+    {.name = "one_token", TERMS(1, 4, 0, 1, 1), IN(GRAD_IN(1, 1, 1), SAMPLE(1, 4), SHARED(1, 3), SHARED(1, 1))},
+    {.name = "oblong", TERMS(3, 20, 2, 19, 5), IN(GRAD_IN(97, 57, 15), SAMPLE(97, 180), SHARED(37, 20), SHARED(9, 20))},
     {.name = "small",
      TERMS(6, 64, 1, 14, 14),
-     ATT_CASE_IN(GRAD_IN(197, 84, 84), ATT_CASE_SAMPLE(197, 1152), ATT_CASE_SHARED(27, 64), ATT_CASE_SHARED(27, 64)),
+     IN(GRAD_IN(197, 84, 84), SAMPLE(197, 1152), SHARED(27, 64), SHARED(27, 64)),
      .bench = true},
 };
 

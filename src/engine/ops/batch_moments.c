@@ -32,15 +32,15 @@ static att_status moments_infer(att_infer *infer)
 
 /* x has mean 1 and deviation 1: the error of a computed mean is relative to the deviation, so it would be large
  * relative to a mean near 0. */
-#define MAP(...) ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1, __VA_ARGS__))
+#define MAP(...) IN(DRAWN(ATT_SAMPLE, 1, 1, __VA_ARGS__))
 static const att_op_case moments_cases[] = {
     {.name = "odd", MAP(3, 5, 7)},
     {.name = "row", MAP(9)},
     {.name = "one_channel", MAP(19, 23, 1)},
     {.name = "two_rows", MAP(2, 16)},
     {.name = "many_rows", MAP(33, 31, 24)},
-    {.name = "large_mean", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 1e4, 33, 31, 33))},
-    {.name = "no_variance", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1e4 + 0.3, 9, 7, 48))},
+    {.name = "large_mean", IN(DRAWN(ATT_SAMPLE, 0.1, 1e4, 33, 31, 33))},
+    {.name = "no_variance", IN(DRAWN(ATT_SAMPLE, 0, 1e4 + 0.3, 9, 7, 48))},
     {.name = "cifar_16", MAP(32, 32, 16), .bench = true},
     {.name = "cifar_64", MAP(32, 32, 64), .bench = true},
     {.name = "middle_128", MAP(16, 16, 128), .bench = true},
@@ -68,14 +68,14 @@ static att_status merge_infer(att_infer *infer)
     return att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[0].shape);
 }
 
-#define ROWS(n) ATT_CASE_ATTRS(moments, .rows = (n))
-#define MOMENTS(kind, c) ATT_CASE_DRAWN(kind, 0.1, 1, 2, c)
+#define ROWS(n) ATTRS(moments, .rows = (n))
+#define MOMENTS(kind, c) DRAWN(kind, 0.1, 1, 2, c)
 static const att_op_case merge_cases[] = {
-    {.name = "odd", ROWS(15), ATT_CASE_IN(MOMENTS(ATT_SAMPLE, 7))},
-    {.name = "wide", ROWS(2), ATT_CASE_IN(MOMENTS(ATT_SAMPLE, 133))},
-    {.name = "large_mean", ROWS(49), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 2, 33))},
-    {.name = "cifar_64", ROWS(1024), ATT_CASE_IN(MOMENTS(ATT_SAMPLE, 64)), .bench = true},
-    {.name = "resnet_2048", ROWS(49), ATT_CASE_IN(MOMENTS(ATT_SAMPLE, 2048)), .bench = true},
+    {.name = "odd", ROWS(15), IN(MOMENTS(ATT_SAMPLE, 7))},
+    {.name = "wide", ROWS(2), IN(MOMENTS(ATT_SAMPLE, 133))},
+    {.name = "large_mean", ROWS(49), IN(DRAWN(ATT_SAMPLE, 1, 1e4, 2, 33))},
+    {.name = "cifar_64", ROWS(1024), IN(MOMENTS(ATT_SAMPLE, 64)), .bench = true},
+    {.name = "resnet_2048", ROWS(49), IN(MOMENTS(ATT_SAMPLE, 2048)), .bench = true},
 };
 
 const att_op att_op_merge_moments = {
@@ -100,12 +100,12 @@ static att_status running_infer(att_infer *infer)
     return att_rule_out(infer, infer->in[0].dtype, ATT_BATCH, infer->in[2].shape);
 }
 
-#define RUNNING(n) ATT_CASE_ATTRS(moments, .rows = (n), .momentum = 0.1)
-#define VECTORS(c) MOMENTS(ATT_BATCH, c), ATT_CASE_SHARED(c), ATT_CASE_DRAWN(ATT_SHARED, 0.1, 1, c)
+#define RUNNING(n) ATTRS(moments, .rows = (n), .momentum = 0.1)
+#define VECTORS(c) MOMENTS(ATT_BATCH, c), SHARED(c), DRAWN(ATT_SHARED, 0.1, 1, c)
 static const att_op_case running_cases[] = {
-    {.name = "odd", RUNNING(15), ATT_CASE_IN(VECTORS(7))},
-    {.name = "few_rows", RUNNING(2), ATT_CASE_IN(VECTORS(33))},
-    {.name = "cifar_64", RUNNING(1024), ATT_CASE_IN(VECTORS(64)), .bench = true},
+    {.name = "odd", RUNNING(15), IN(VECTORS(7))},
+    {.name = "few_rows", RUNNING(2), IN(VECTORS(33))},
+    {.name = "cifar_64", RUNNING(1024), IN(VECTORS(64)), .bench = true},
 };
 
 const att_op att_op_running_stats = {
@@ -127,10 +127,10 @@ static att_status batch_mean_infer(att_infer *infer)
 }
 
 static const att_op_case batch_mean_cases[] = {
-    {.name = "odd", ROWS(15), ATT_CASE_IN(ATT_CASE_SAMPLE(7))},
-    {.name = "scalar", ROWS(1), ATT_CASE_IN(ATT_CASE_SCALAR)},
-    {.name = "wide", ROWS(3), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 133))},
-    {.name = "cifar_64", ROWS(1024), ATT_CASE_IN(ATT_CASE_SAMPLE(64)), .bench = true},
+    {.name = "odd", ROWS(15), IN(SAMPLE(7))},
+    {.name = "scalar", ROWS(1), IN(SCALAR)},
+    {.name = "wide", ROWS(3), IN(SAMPLE(2, 133))},
+    {.name = "cifar_64", ROWS(1024), IN(SAMPLE(64)), .bench = true},
 };
 
 const att_op att_op_batch_mean = {

@@ -84,26 +84,25 @@ static bool batch_norm_absorb(att_node *producer, const att_node *consumer)
     return att_rule_absorb_relu(&((att_batch_norm_attrs *)producer->attrs)->activation, consumer);
 }
 
-#define PLAIN ATT_CASE_ATTRS(batch_norm, 1e-5, 0.1, true, ATT_ACT_NONE)
-#define RELU ATT_CASE_ATTRS(batch_norm, 1e-5, 0.1, true, ATT_ACT_RELU)
-#define STATS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.2, 0.3, c), ATT_CASE_DRAWN(ATT_SHARED, 0.1, 1.1, c)
-#define VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c), STATS(c)
+#define PLAIN ATTRS(batch_norm, 1e-5, 0.1, true, ATT_ACT_NONE)
+#define RELU ATTRS(batch_norm, 1e-5, 0.1, true, ATT_ACT_RELU)
+#define STATS(c) DRAWN(ATT_SHARED, 0.2, 0.3, c), DRAWN(ATT_SHARED, 0.1, 1.1, c)
+#define VECTORS(c) DRAWN(ATT_SHARED, 0.3, 1, c), SHARED(c), STATS(c)
 static const att_op_case batch_norm_cases[] = {
-    {.name = "odd", PLAIN, ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 7), VECTORS(7)), .gradient = true},
-    {.name = "row", PLAIN, ATT_CASE_IN(ATT_CASE_SAMPLE(9), VECTORS(9)), .gradient = true},
-    {.name = "one_channel", RELU, ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 1), VECTORS(1))},
-    {.name = "many_rows", RELU, ATT_CASE_IN(ATT_CASE_SAMPLE(33, 31, 24), VECTORS(24))},
+    {.name = "odd", PLAIN, IN(SAMPLE(3, 5, 7), VECTORS(7)), .gradient = true},
+    {.name = "row", PLAIN, IN(SAMPLE(9), VECTORS(9)), .gradient = true},
+    {.name = "one_channel", RELU, IN(SAMPLE(3, 5, 1), VECTORS(1))},
+    {.name = "many_rows", RELU, IN(SAMPLE(33, 31, 24), VECTORS(24))},
     {.name = "large_mean",
      PLAIN,
-     ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 6, 6, 33), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, 33),
-                 ATT_CASE_SHARED(33), ATT_CASE_DRAWN(ATT_SHARED, 1, 1e4, 33), ATT_CASE_DRAWN(ATT_SHARED, 0.1, 1, 33))},
+     IN(DRAWN(ATT_SAMPLE, 1, 1e4, 6, 6, 33), DRAWN(ATT_SHARED, 0.3, 1, 33), SHARED(33), DRAWN(ATT_SHARED, 1, 1e4, 33),
+        DRAWN(ATT_SHARED, 0.1, 1, 33))},
     {.name = "no_variance",
      PLAIN,
-     ATT_CASE_IN(ATT_CASE_SAMPLE(6, 6, 16), ATT_CASE_SHARED(16), ATT_CASE_SHARED(16), ATT_CASE_SHARED(16),
-                 ATT_CASE_DRAWN(ATT_SHARED, 0, 0, 16))},
-    {.name = "cifar_16", RELU, ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 16), VECTORS(16)), .bench = true},
-    {.name = "cifar_64", RELU, ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 64), VECTORS(64)), .bench = true},
-    {.name = "resnet_256", PLAIN, ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 256), VECTORS(256)), .bench = true},
+     IN(SAMPLE(6, 6, 16), SHARED(16), SHARED(16), SHARED(16), DRAWN(ATT_SHARED, 0, 0, 16))},
+    {.name = "cifar_16", RELU, IN(SAMPLE(32, 32, 16), VECTORS(16)), .bench = true},
+    {.name = "cifar_64", RELU, IN(SAMPLE(32, 32, 64), VECTORS(64)), .bench = true},
+    {.name = "resnet_256", PLAIN, IN(SAMPLE(56, 56, 256), VECTORS(256)), .bench = true},
 };
 
 const att_op att_op_batch_norm = {
@@ -137,17 +136,12 @@ static att_status grad_infer(att_infer *infer)
     return att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
 }
 
-#define GRAD_VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), STATS(c)
+#define GRAD_VECTORS(c) DRAWN(ATT_SHARED, 0.3, 1, c), STATS(c)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", PLAIN, ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 7), GRAD_VECTORS(7))},
-    {.name = "row", PLAIN, ATT_CASE_IN(ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), GRAD_VECTORS(9))},
-    {.name = "many_rows",
-     PLAIN,
-     ATT_CASE_IN(ATT_CASE_SAMPLE(33, 31, 24), ATT_CASE_SAMPLE(33, 31, 24), GRAD_VECTORS(24))},
-    {.name = "cifar_64",
-     PLAIN,
-     ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 64), ATT_CASE_SAMPLE(32, 32, 64), GRAD_VECTORS(64)),
-     .bench = true},
+    {.name = "odd", PLAIN, IN(SAMPLE(3, 5, 7), SAMPLE(3, 5, 7), GRAD_VECTORS(7))},
+    {.name = "row", PLAIN, IN(SAMPLE(9), SAMPLE(9), GRAD_VECTORS(9))},
+    {.name = "many_rows", PLAIN, IN(SAMPLE(33, 31, 24), SAMPLE(33, 31, 24), GRAD_VECTORS(24))},
+    {.name = "cifar_64", PLAIN, IN(SAMPLE(32, 32, 64), SAMPLE(32, 32, 64), GRAD_VECTORS(64)), .bench = true},
 };
 
 const att_op att_op_batch_norm_grad = {

@@ -54,37 +54,27 @@ static void loss_backward(att_backward *backward)
     att_rule_add_node(backward, 0, "binary_cross_entropy_grad", att_backward_attrs(backward), in, 3);
 }
 
-#define BCE(...) ATT_CASE_ATTRS(binary_cross_entropy, .positive_weight = 1, __VA_ARGS__)
-#define WEIGHTED(...) ATT_CASE_ATTRS(binary_cross_entropy, .positive_weight = 2.5, __VA_ARGS__)
+#define BCE(...) ATTRS(binary_cross_entropy, .positive_weight = 1, __VA_ARGS__)
+#define WEIGHTED(...) ATTRS(binary_cross_entropy, .positive_weight = 2.5, __VA_ARGS__)
 static const att_op_case loss_cases[] = {
-    {.name = "classes", BCE(.sum = false), ATT_CASE_IN(ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7)), .gradient = true},
-    {.name = "smoothed", BCE(.smoothing = 0.1), ATT_CASE_IN(ATT_CASE_SAMPLE(5), ATT_CASE_CLASS(5)), .gradient = true},
+    {.name = "classes", BCE(.sum = false), IN(SAMPLE(7), CLASS(7)), .gradient = true},
+    {.name = "smoothed", BCE(.smoothing = 0.1), IN(SAMPLE(5), CLASS(5)), .gradient = true},
     {.name = "smoothed_binary",
      WEIGHTED(.smoothing = 0.1, .binary = true, .threshold = 0.2),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_CLASS(33)),
+     IN(SAMPLE(33), CLASS(33)),
      .gradient = true},
-    {.name = "one_class", BCE(.smoothing = 0.1), ATT_CASE_IN(ATT_CASE_SAMPLE(1), ATT_CASE_CLASS(1))},
-    {.name = "weighted_sum",
-     WEIGHTED(.sum = true),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(19), ATT_CASE_CLASS(19)),
-     .gradient = true},
-    {.name = "soft",
-     WEIGHTED(.sum = false),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(23), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 23))},
+    {.name = "one_class", BCE(.smoothing = 0.1), IN(SAMPLE(1), CLASS(1))},
+    {.name = "weighted_sum", WEIGHTED(.sum = true), IN(SAMPLE(19), CLASS(19)), .gradient = true},
+    {.name = "soft", WEIGHTED(.sum = false), IN(SAMPLE(23), DRAWN(ATT_SAMPLE, 0.1, 0.2, 23))},
     {.name = "soft_binary",
      WEIGHTED(.binary = true, .threshold = 0.2),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(23), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 23))},
+     IN(SAMPLE(23), DRAWN(ATT_SAMPLE, 0.1, 0.2, 23))},
     {.name = "at_the_threshold",
      WEIGHTED(.binary = true, .threshold = 0.25),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(23), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0.25, 23))},
-    {.name = "large_logits",
-     BCE(.smoothing = 0.1),
-     ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 33), ATT_CASE_CLASS(33))},
-    {.name = "tails", WEIGHTED(.sum = true), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 65), ATT_CASE_CLASS(65))},
-    {.name = "imagenet",
-     BCE(.smoothing = 0.1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)),
-     .bench = true},
+     IN(SAMPLE(23), DRAWN(ATT_SAMPLE, 0, 0.25, 23))},
+    {.name = "large_logits", BCE(.smoothing = 0.1), IN(DRAWN(ATT_SAMPLE, 1e4, 0, 33), CLASS(33))},
+    {.name = "tails", WEIGHTED(.sum = true), IN(DRAWN(ATT_SAMPLE, 60, 0, 65), CLASS(65))},
+    {.name = "imagenet", BCE(.smoothing = 0.1), IN(SAMPLE(1000), CLASS(1000)), .bench = true},
 };
 
 const att_op att_op_binary_cross_entropy = {
@@ -107,23 +97,16 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "classes", BCE(.sum = false), ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7))},
+    {.name = "classes", BCE(.sum = false), IN(SCALAR, SAMPLE(7), CLASS(7))},
     {.name = "smoothed_binary",
      WEIGHTED(.smoothing = 0.1, .binary = true, .threshold = 0.2, .sum = true),
-     ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(33), ATT_CASE_CLASS(33))},
-    {.name = "soft",
-     WEIGHTED(.sum = false),
-     ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(23), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 23))},
+     IN(SCALAR, SAMPLE(33), CLASS(33))},
+    {.name = "soft", WEIGHTED(.sum = false), IN(SCALAR, SAMPLE(23), DRAWN(ATT_SAMPLE, 0.1, 0.2, 23))},
     {.name = "soft_binary",
      BCE(.binary = true, .threshold = 0.2),
-     ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(23), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 23))},
-    {.name = "large_logits",
-     BCE(.smoothing = 0.1),
-     ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 33), ATT_CASE_CLASS(33))},
-    {.name = "imagenet",
-     BCE(.smoothing = 0.1),
-     ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)),
-     .bench = true},
+     IN(SCALAR, SAMPLE(23), DRAWN(ATT_SAMPLE, 0.1, 0.2, 23))},
+    {.name = "large_logits", BCE(.smoothing = 0.1), IN(SCALAR, DRAWN(ATT_SAMPLE, 1e4, 0, 33), CLASS(33))},
+    {.name = "imagenet", BCE(.smoothing = 0.1), IN(SCALAR, SAMPLE(1000), CLASS(1000)), .bench = true},
 };
 
 const att_op att_op_binary_cross_entropy_grad = {

@@ -10,8 +10,8 @@ static void cast_backward(att_backward *backward)
 }
 
 static const att_op_case cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "tiny", IN(SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_cast = {

@@ -52,13 +52,11 @@ static void conv_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 static const att_op_case conv_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(7), ATT_CASE_SHARED(1, 1, 3)), .gradient = true},
-    {.name = "wide", ATT_CASE_IN(ATT_CASE_SAMPLE(2), ATT_CASE_SHARED(1, 1, 7)), .gradient = true},
-    {.name = "one", ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(1, 1, 1))},
-    {.name = "flipped",
-     ATT_CASE_ATTRS(channel_conv, .flipped = true),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(1, 1, 5))},
-    {.name = "resnet_256", ATT_CASE_IN(ATT_CASE_SAMPLE(256), ATT_CASE_SHARED(1, 1, 5)), .bench = true},
+    {.name = "odd", IN(SAMPLE(7), SHARED(1, 1, 3)), .gradient = true},
+    {.name = "wide", IN(SAMPLE(2), SHARED(1, 1, 7)), .gradient = true},
+    {.name = "one", IN(SAMPLE(33), SHARED(1, 1, 1))},
+    {.name = "flipped", ATTRS(channel_conv, .flipped = true), IN(SAMPLE(33), SHARED(1, 1, 5))},
+    {.name = "resnet_256", IN(SAMPLE(256), SHARED(1, 1, 5)), .bench = true},
 };
 
 const att_op att_op_channel_conv = {
@@ -82,7 +80,7 @@ static att_status weight_infer(att_infer *infer)
     return att_rule_out(infer, infer->in[1].dtype, ATT_SUMMED, infer->in[2].shape);
 }
 
-#define GRAD(c, k) ATT_CASE_IN(ATT_CASE_SAMPLE(c), ATT_CASE_SAMPLE(c), ATT_CASE_SHARED(1, 1, k))
+#define GRAD(c, k) IN(SAMPLE(c), SAMPLE(c), SHARED(1, 1, k))
 static const att_op_case weight_cases[] = {
     {.name = "odd", GRAD(7, 3)},
     {.name = "wide", GRAD(2, 7)},

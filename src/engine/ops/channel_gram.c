@@ -47,14 +47,14 @@ static void gram_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 /* x has mean 1 and deviation 1: means are not small compared with the deviation, as after a ReLU. */
-#define MAP(...) ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1, __VA_ARGS__))
+#define MAP(...) IN(DRAWN(ATT_SAMPLE, 1, 1, __VA_ARGS__))
 static const att_op_case gram_cases[] = {
     {.name = "odd", MAP(3, 5, 7)},
     {.name = "row", MAP(9)},
     {.name = "one_channel", MAP(19, 23, 1)},
     {.name = "many_rows", MAP(33, 31, 24)},
     {.name = "wide", MAP(9, 15, 133)},
-    {.name = "large_mean", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 1e4, 17, 13, 33))},
+    {.name = "large_mean", IN(DRAWN(ATT_SAMPLE, 0.1, 1e4, 17, 13, 33))},
     {.name = "resnet164_32", MAP(32, 32, 16), .bench = true},
     {.name = "resnet164_16", MAP(16, 16, 32), .bench = true},
     {.name = "resnet164_8", MAP(8, 8, 64), .bench = true},
@@ -91,13 +91,13 @@ static void merge_backward(att_backward *backward)
     att_backward_add_gradient(backward, 0, att_backward_gradient(backward, 0));
 }
 
-#define ROWS(n) ATT_CASE_ATTRS(moments, .rows = (n))
-#define GRAM_OF(kind, c) ATT_CASE_DRAWN(kind, 0.1, 1, (c) + 1, c)
+#define ROWS(n) ATTRS(moments, .rows = (n))
+#define GRAM_OF(kind, c) DRAWN(kind, 0.1, 1, (c) + 1, c)
 static const att_op_case merge_cases[] = {
-    {.name = "odd", ROWS(15), ATT_CASE_IN(GRAM_OF(ATT_SAMPLE, 7))},
-    {.name = "wide", ROWS(2), ATT_CASE_IN(GRAM_OF(ATT_SAMPLE, 133))},
-    {.name = "resnet164_8", ROWS(64), ATT_CASE_IN(GRAM_OF(ATT_SAMPLE, 64)), .bench = true},
-    {.name = "resnet50_14", ROWS(196), ATT_CASE_IN(GRAM_OF(ATT_SAMPLE, 256)), .bench = true},
+    {.name = "odd", ROWS(15), IN(GRAM_OF(ATT_SAMPLE, 7))},
+    {.name = "wide", ROWS(2), IN(GRAM_OF(ATT_SAMPLE, 133))},
+    {.name = "resnet164_8", ROWS(64), IN(GRAM_OF(ATT_SAMPLE, 64)), .bench = true},
+    {.name = "resnet50_14", ROWS(196), IN(GRAM_OF(ATT_SAMPLE, 256)), .bench = true},
 };
 
 const att_op att_op_merge_gram = {
@@ -164,10 +164,9 @@ static void norm_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 /* Random numbers, so the gram is not a covariance; near 1, so that variances are positive. */
-#define NORM ATT_CASE_ATTRS(gram_norm, .eps = 1e-3, .rows = 15)
-#define WEIGHT_OF(o, c) ATT_CASE_DRAWN(ATT_SHARED, 0.1, 0.2, o, c, 1, 1)
-#define OF(o, c) \
-    ATT_CASE_IN(GRAM_OF(ATT_BATCH, c), WEIGHT_OF(o, c), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, o), ATT_CASE_SHARED(o))
+#define NORM ATTRS(gram_norm, .eps = 1e-3, .rows = 15)
+#define WEIGHT_OF(o, c) DRAWN(ATT_SHARED, 0.1, 0.2, o, c, 1, 1)
+#define OF(o, c) IN(GRAM_OF(ATT_BATCH, c), WEIGHT_OF(o, c), DRAWN(ATT_SHARED, 0.3, 1, o), SHARED(o))
 static const att_op_case norm_cases[] = {
     {.name = "odd", NORM, OF(15, 7)},
     {.name = "wide", NORM, OF(33, 133)},
@@ -209,9 +208,9 @@ static void norm_grad_cost(const att_desc *in, const att_desc *out, const void *
     cost->flops = 4 * (double)att_shape_count(in[GRAD_GRAM].shape) * (double)att_rule_columns(in);
 }
 
-#define GRAD_OF(o, c)                                                                                \
-    ATT_CASE_IN(ATT_CASE_DRAWN(ATT_BATCH, 1, 0, (c) + 1, o), GRAM_OF(ATT_BATCH, c), WEIGHT_OF(o, c), \
-                ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, o), ATT_CASE_DRAWN(ATT_BATCH, 0.1, 1, 2, o))
+#define GRAD_OF(o, c)                                                                                            \
+    IN(DRAWN(ATT_BATCH, 1, 0, (c) + 1, o), GRAM_OF(ATT_BATCH, c), WEIGHT_OF(o, c), DRAWN(ATT_SHARED, 0.3, 1, o), \
+       DRAWN(ATT_BATCH, 0.1, 1, 2, o))
 static const att_op_case norm_grad_cases[] = {
     {.name = "odd", NORM, GRAD_OF(15, 7)},
     {.name = "wide", NORM, GRAD_OF(33, 133)},

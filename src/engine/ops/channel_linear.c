@@ -34,9 +34,9 @@ static void linear_cost(const att_desc *in, const att_desc *out, const void *att
 }
 
 static const att_op_case linear_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(7, 3), ATT_CASE_SHARED(7, 3)), .gradient = true},
-    {.name = "style", ATT_CASE_IN(ATT_CASE_SAMPLE(33, 2), ATT_CASE_SHARED(33, 2))},
-    {.name = "resnet_256", ATT_CASE_IN(ATT_CASE_SAMPLE(256, 2), ATT_CASE_SHARED(256, 2)), .bench = true},
+    {.name = "odd", IN(SAMPLE(7, 3), SHARED(7, 3)), .gradient = true},
+    {.name = "style", IN(SAMPLE(33, 2), SHARED(33, 2))},
+    {.name = "resnet_256", IN(SAMPLE(256, 2), SHARED(256, 2)), .bench = true},
 };
 
 const att_op att_op_channel_linear = {
@@ -63,8 +63,8 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(7), ATT_CASE_SHARED(7, 3))},
-    {.name = "resnet_256", ATT_CASE_IN(ATT_CASE_SAMPLE(256), ATT_CASE_SHARED(256, 2)), .bench = true},
+    {.name = "odd", IN(SAMPLE(7), SHARED(7, 3))},
+    {.name = "resnet_256", IN(SAMPLE(256), SHARED(256, 2)), .bench = true},
 };
 
 const att_op att_op_channel_linear_grad = {
@@ -81,8 +81,8 @@ static att_status weight_infer(att_infer *infer)
 }
 
 static const att_op_case weight_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(7), ATT_CASE_SAMPLE(7, 3))},
-    {.name = "resnet_256", ATT_CASE_IN(ATT_CASE_SAMPLE(256), ATT_CASE_SAMPLE(256, 2)), .bench = true},
+    {.name = "odd", IN(SAMPLE(7), SAMPLE(7, 3))},
+    {.name = "resnet_256", IN(SAMPLE(256), SAMPLE(256, 2)), .bench = true},
 };
 
 const att_op att_op_channel_linear_weight_grad = {

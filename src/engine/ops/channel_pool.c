@@ -23,12 +23,12 @@ static att_status pool_infer(att_infer *infer)
     return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, pool_shape(&infer->in[0]));
 }
 
-#define MAP(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__))
+#define MAP(...) IN(SAMPLE(__VA_ARGS__))
 static const att_op_case pool_cases[] = {
     {.name = "odd", MAP(3, 5, 7), .gradient = true},
     {.name = "row", MAP(33), .gradient = true},
     {.name = "one_channel", MAP(3, 5, 1)},
-    {.name = "negative", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, -100, 9, 33))},
+    {.name = "negative", IN(DRAWN(ATT_SAMPLE, 1, -100, 9, 33))},
     {.name = "cifar_64", MAP(32, 32, 64), .bench = true},
     {.name = "resnet_256", MAP(56, 56, 256), .bench = true},
 };
@@ -54,12 +54,11 @@ static att_status grad_infer(att_infer *infer)
 }
 
 /* All elements are equal: the first channel receives the gradient of the maximum. */
-#define EQUAL(n, c) \
-    ATT_CASE_IN(ATT_CASE_SAMPLE(n, 2), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, n, c), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, n, 2))
+#define EQUAL(n, c) IN(SAMPLE(n, 2), DRAWN(ATT_SAMPLE, 0, 1, n, c), DRAWN(ATT_SAMPLE, 0, 1, n, 2))
 static const att_op_case grad_cases[] = {
     {.name = "equal", EQUAL(5, 7)},
     {.name = "one_channel", EQUAL(5, 1)},
-    {.name = "no_maximum", ATT_CASE_IN(ATT_CASE_SAMPLE(9, 2), ATT_CASE_SAMPLE(9, 33), ATT_CASE_SAMPLE(9, 2))},
+    {.name = "no_maximum", IN(SAMPLE(9, 2), SAMPLE(9, 33), SAMPLE(9, 2))},
     {.name = "cifar_64", EQUAL(1024, 64), .bench = true},
 };
 

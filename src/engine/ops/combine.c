@@ -35,12 +35,12 @@ static void combine_backward(att_backward *backward)
                                       att_combine(graph, factors[i], att_backward_gradient(backward, 0), 0, ATT_NONE));
 }
 
-#define FACTORS(x, z) ATT_CASE_ATTRS(combine, .a = (x), .b = (z))
+#define FACTORS(x, z) ATTRS(combine, .a = (x), .b = (z))
 static const att_op_case combine_cases[] = {
-    {.name = "odd", FACTORS(0.7, -0.3), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "scalars", FACTORS(0.5, 0.5), ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SCALAR)},
-    {.name = "scaled", FACTORS(-2, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_ABSENT), .gradient = true},
-    {.name = "imagenet", FACTORS(1, -1), ATT_CASE_IN(ATT_CASE_SAMPLE(1000), ATT_CASE_SAMPLE(1000)), .bench = true},
+    {.name = "odd", FACTORS(0.7, -0.3), IN(SAMPLE(5, 7), SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalars", FACTORS(0.5, 0.5), IN(SCALAR, SCALAR)},
+    {.name = "scaled", FACTORS(-2, 0), IN(SAMPLE(33), ABSENT), .gradient = true},
+    {.name = "imagenet", FACTORS(1, -1), IN(SAMPLE(1000), SAMPLE(1000)), .bench = true},
 };
 
 const att_op att_op_combine = {

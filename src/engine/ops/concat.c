@@ -40,9 +40,9 @@ static void concat_backward(att_backward *backward)
 }
 
 static const att_op_case concat_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 4)), .gradient = true},
-    {.name = "vectors", ATT_CASE_IN(ATT_CASE_SAMPLE(7), ATT_CASE_SAMPLE(33)), .gradient = true},
-    {.name = "maps_56", ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 64), ATT_CASE_SAMPLE(56, 56, 64)), .bench = true},
+    {.name = "odd", IN(SAMPLE(3, 5, 7), SAMPLE(3, 5, 4)), .gradient = true},
+    {.name = "vectors", IN(SAMPLE(7), SAMPLE(33)), .gradient = true},
+    {.name = "maps_56", IN(SAMPLE(56, 56, 64), SAMPLE(56, 56, 64)), .bench = true},
 };
 
 const att_op att_op_concat = {
@@ -71,9 +71,9 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_ATTRS(concat, .first = 7), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 11))},
-    {.name = "vectors", ATT_CASE_ATTRS(concat, .first = 7), ATT_CASE_IN(ATT_CASE_SAMPLE(40))},
-    {.name = "maps_56", ATT_CASE_ATTRS(concat, .first = 64), ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 128)), .bench = true},
+    {.name = "odd", ATTRS(concat, .first = 7), IN(SAMPLE(3, 5, 11))},
+    {.name = "vectors", ATTRS(concat, .first = 7), IN(SAMPLE(40))},
+    {.name = "maps_56", ATTRS(concat, .first = 64), IN(SAMPLE(56, 56, 128)), .bench = true},
 };
 
 const att_op att_op_concat_grad = {

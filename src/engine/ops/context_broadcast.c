@@ -56,23 +56,16 @@ static bool broadcast_absorb(att_node *producer, const att_node *consumer)
     return att_rule_absorb_added(producer, consumer, RESIDUAL);
 }
 
-#define CB ATT_CASE_ATTRS(broadcast, 0.5, 0.5)
-#define CB_S ATT_CASE_ATTRS(broadcast, 1, 0)
+#define CB ATTRS(broadcast, 0.5, 0.5)
+#define CB_S ATTRS(broadcast, 1, 0)
 static const att_op_case broadcast_cases[] = {
-    {.name = "cb", CB, ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_ABSENT, ATT_CASE_ABSENT), .gradient = true},
-    {.name = "cb_s", CB_S, ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SHARED(7), ATT_CASE_ABSENT), .gradient = true},
-    {.name = "uneven",
-     ATT_CASE_ATTRS(broadcast, 0.3, -1.7),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(3, 33), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(3, 33))},
-    {.name = "one_token", CB_S, ATT_CASE_IN(ATT_CASE_SAMPLE(1, 7), ATT_CASE_SHARED(7), ATT_CASE_SAMPLE(1, 7))},
-    {.name = "nothing_shared",
-     ATT_CASE_ATTRS(broadcast, 0.5, 0),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(5, 33))},
-    {.name = "demo", CB, ATT_CASE_IN(ATT_CASE_SAMPLE(50, 64), ATT_CASE_ABSENT, ATT_CASE_SAMPLE(50, 64)), .bench = true},
-    {.name = "small",
-     CB_S,
-     ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384), ATT_CASE_SHARED(384), ATT_CASE_SAMPLE(197, 384)),
-     .bench = true},
+    {.name = "cb", CB, IN(SAMPLE(5, 7), ABSENT, ABSENT), .gradient = true},
+    {.name = "cb_s", CB_S, IN(SAMPLE(5, 7), SHARED(7), ABSENT), .gradient = true},
+    {.name = "uneven", ATTRS(broadcast, 0.3, -1.7), IN(SAMPLE(3, 33), ABSENT, SAMPLE(3, 33))},
+    {.name = "one_token", CB_S, IN(SAMPLE(1, 7), SHARED(7), SAMPLE(1, 7))},
+    {.name = "nothing_shared", ATTRS(broadcast, 0.5, 0), IN(SAMPLE(5, 33), ABSENT, SAMPLE(5, 33))},
+    {.name = "demo", CB, IN(SAMPLE(50, 64), ABSENT, SAMPLE(50, 64)), .bench = true},
+    {.name = "small", CB_S, IN(SAMPLE(197, 384), SHARED(384), SAMPLE(197, 384)), .bench = true},
 };
 
 const att_op att_op_context_broadcast = {
@@ -97,9 +90,9 @@ static att_status scale_grad_infer(att_infer *infer)
 }
 
 static const att_op_case scale_grad_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
-    {.name = "one_token", ATT_CASE_IN(ATT_CASE_SAMPLE(1, 33), ATT_CASE_SAMPLE(1, 33))},
-    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384), ATT_CASE_SAMPLE(197, 384)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7), SAMPLE(5, 7))},
+    {.name = "one_token", IN(SAMPLE(1, 33), SAMPLE(1, 33))},
+    {.name = "small", IN(SAMPLE(197, 384), SAMPLE(197, 384)), .bench = true},
 };
 
 const att_op att_op_context_broadcast_scale_grad = {

@@ -21,10 +21,10 @@ static att_status cos_sin_infer(att_infer *infer)
 }
 
 static const att_op_case cos_sin_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(3))},
-    {.name = "large_angles", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1000, 0, 3, 5, 33))},
-    {.name = "small_table", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 10, 0, 196, 6, 32)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "row", IN(SAMPLE(3))},
+    {.name = "large_angles", IN(DRAWN(ATT_SAMPLE, 1000, 0, 3, 5, 33))},
+    {.name = "small_table", IN(DRAWN(ATT_SAMPLE, 10, 0, 196, 6, 32)), .bench = true},
 };
 
 const att_op att_op_cos_sin = {
@@ -49,8 +49,8 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 14), ATT_CASE_SAMPLE(5, 14))},
-    {.name = "small_table", ATT_CASE_IN(ATT_CASE_SAMPLE(196, 6, 64), ATT_CASE_SAMPLE(196, 6, 64))},
+    {.name = "odd", IN(SAMPLE(5, 14), SAMPLE(5, 14))},
+    {.name = "small_table", IN(SAMPLE(196, 6, 64), SAMPLE(196, 6, 64))},
 };
 
 const att_op att_op_cos_sin_grad = {

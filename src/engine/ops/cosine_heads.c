@@ -67,25 +67,20 @@ static void cosine_heads_cost(const att_desc *in, const att_desc *out, const voi
 }
 
 #define WITH_EPS(eps_, heads_, keys_, width_) \
-    ATT_CASE_ATTRS(cosine_heads, .eps = (eps_), .heads = (heads_), .key_heads = (keys_), .width = (width_))
+    ATTRS(cosine_heads, .eps = (eps_), .heads = (heads_), .key_heads = (keys_), .width = (width_))
 #define HEADS(heads_, keys_, width_) WITH_EPS(1e-12, heads_, keys_, width_)
 #define CLAMPED(heads_, keys_, width_) WITH_EPS(100, heads_, keys_, width_)
 #define SOME(heads_, keys_, width_) WITH_EPS(3, heads_, keys_, width_)
-#define NEAR_LIMIT(...) ATT_CASE_DRAWN(ATT_SHARED, 2, 4.6, __VA_ARGS__)
+#define NEAR_LIMIT(...) DRAWN(ATT_SHARED, 2, 4.6, __VA_ARGS__)
 static const att_op_case cosine_heads_cases[] = {
-    {.name = "limit", HEADS(6, 0, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 18), NEAR_LIMIT(6)), .gradient = true},
-    {.name = "packed", HEADS(2, 2, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 18), ATT_CASE_SHARED(2, 1, 1)), .gradient = true},
-    {.name = "no_logits", HEADS(0, 2, 4), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 9), ATT_CASE_ABSENT), .gradient = true},
-    {.name = "clamped", CLAMPED(1, 1, 4), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 12), ATT_CASE_SHARED(1)), .gradient = true},
-    {.name = "zeros", HEADS(1, 1, 4), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 3, 12), ATT_CASE_SHARED(1))},
-    {.name = "large_values",
-     HEADS(1, 1, 33),
-     ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 3, 99), ATT_CASE_SHARED(1))},
-    {.name = "wide", HEADS(3, 2, 35), ATT_CASE_IN(ATT_CASE_SAMPLE(7, 190), ATT_CASE_SHARED(3))},
-    {.name = "swinv2_tiny",
-     HEADS(3, 3, 32),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(4096, 288), ATT_CASE_SHARED(3, 1, 1)),
-     .bench = true},
+    {.name = "limit", HEADS(6, 0, 3), IN(SAMPLE(5, 18), NEAR_LIMIT(6)), .gradient = true},
+    {.name = "packed", HEADS(2, 2, 3), IN(SAMPLE(5, 18), SHARED(2, 1, 1)), .gradient = true},
+    {.name = "no_logits", HEADS(0, 2, 4), IN(SAMPLE(3, 9), ABSENT), .gradient = true},
+    {.name = "clamped", CLAMPED(1, 1, 4), IN(SAMPLE(3, 12), SHARED(1)), .gradient = true},
+    {.name = "zeros", HEADS(1, 1, 4), IN(DRAWN(ATT_SAMPLE, 0, 0, 3, 12), SHARED(1))},
+    {.name = "large_values", HEADS(1, 1, 33), IN(DRAWN(ATT_SAMPLE, 1e6, 0, 3, 99), SHARED(1))},
+    {.name = "wide", HEADS(3, 2, 35), IN(SAMPLE(7, 190), SHARED(3))},
+    {.name = "swinv2_tiny", HEADS(3, 3, 32), IN(SAMPLE(4096, 288), SHARED(3, 1, 1)), .bench = true},
 };
 
 const att_op att_op_cosine_heads = {
@@ -121,17 +116,15 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 8 * divided(&in[GRAD_X], attrs);
 }
 
-#define GRAD_IN(n, c, logits) ATT_CASE_SAMPLE(n, c), logits, ATT_CASE_SAMPLE(n, c)
+#define GRAD_IN(n, c, logits) SAMPLE(n, c), logits, SAMPLE(n, c)
 static const att_op_case grad_cases[] = {
-    {.name = "limit", HEADS(6, 0, 3), ATT_CASE_IN(GRAD_IN(5, 18, NEAR_LIMIT(6)))},
-    {.name = "packed", HEADS(2, 2, 3), ATT_CASE_IN(GRAD_IN(5, 18, ATT_CASE_SHARED(2, 1, 1)))},
-    {.name = "no_logits", HEADS(0, 2, 4), ATT_CASE_IN(GRAD_IN(3, 9, ATT_CASE_ABSENT))},
-    {.name = "some_clamped", SOME(2, 1, 9), ATT_CASE_IN(GRAD_IN(9, 27, ATT_CASE_SHARED(2)))},
-    {.name = "zeros",
-     HEADS(1, 1, 4),
-     ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 3, 12), ATT_CASE_SHARED(1), ATT_CASE_SAMPLE(3, 12))},
-    {.name = "wide", HEADS(3, 2, 35), ATT_CASE_IN(GRAD_IN(7, 190, ATT_CASE_SHARED(3)))},
-    {.name = "swinv2_tiny", HEADS(3, 3, 32), ATT_CASE_IN(GRAD_IN(4096, 288, ATT_CASE_SHARED(3, 1, 1))), .bench = true},
+    {.name = "limit", HEADS(6, 0, 3), IN(GRAD_IN(5, 18, NEAR_LIMIT(6)))},
+    {.name = "packed", HEADS(2, 2, 3), IN(GRAD_IN(5, 18, SHARED(2, 1, 1)))},
+    {.name = "no_logits", HEADS(0, 2, 4), IN(GRAD_IN(3, 9, ABSENT))},
+    {.name = "some_clamped", SOME(2, 1, 9), IN(GRAD_IN(9, 27, SHARED(2)))},
+    {.name = "zeros", HEADS(1, 1, 4), IN(DRAWN(ATT_SAMPLE, 0, 0, 3, 12), SHARED(1), SAMPLE(3, 12))},
+    {.name = "wide", HEADS(3, 2, 35), IN(GRAD_IN(7, 190, SHARED(3)))},
+    {.name = "swinv2_tiny", HEADS(3, 3, 32), IN(GRAD_IN(4096, 288, SHARED(3, 1, 1))), .bench = true},
 };
 
 const att_op att_op_cosine_heads_grad = {

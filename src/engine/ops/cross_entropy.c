@@ -56,19 +56,19 @@ static void loss_backward(att_backward *backward)
     att_rule_add_node(backward, 0, "cross_entropy_grad", att_backward_attrs(backward), in, 3);
 }
 
-#define SMOOTHING(s) ATT_CASE_ATTRS(cross_entropy, .smoothing = (s))
-#define ROWS ATT_CASE_ATTRS(cross_entropy, .rows = true)
+#define SMOOTHING(s) ATTRS(cross_entropy, .smoothing = (s))
+#define ROWS ATTRS(cross_entropy, .rows = true)
 static const att_op_case loss_cases[] = {
-    {.name = "classes", SMOOTHING(0), ATT_CASE_IN(ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7)), .gradient = true},
-    {.name = "smoothed", SMOOTHING(0.1), ATT_CASE_IN(ATT_CASE_SAMPLE(5), ATT_CASE_CLASS(5)), .gradient = true},
-    {.name = "one_class", SMOOTHING(0.1), ATT_CASE_IN(ATT_CASE_SAMPLE(1), ATT_CASE_CLASS(1))},
+    {.name = "classes", SMOOTHING(0), IN(SAMPLE(7), CLASS(7)), .gradient = true},
+    {.name = "smoothed", SMOOTHING(0.1), IN(SAMPLE(5), CLASS(5)), .gradient = true},
+    {.name = "one_class", SMOOTHING(0.1), IN(SAMPLE(1), CLASS(1))},
     /* does not sum to 1; the gradient is then softmax sum_c t_c - t */
-    {.name = "soft", ATT_CASE_IN(ATT_CASE_SAMPLE(7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 7))},
-    {.name = "large_logits", SMOOTHING(0.1), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 33), ATT_CASE_CLASS(33))},
-    {.name = "demo", SMOOTHING(0.1), ATT_CASE_IN(ATT_CASE_SAMPLE(10), ATT_CASE_CLASS(10)), .bench = true},
-    {.name = "imagenet", SMOOTHING(0.1), ATT_CASE_IN(ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)), .bench = true},
-    {.name = "tokens", ROWS, ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_INDICES(7, 5)), .gradient = true},
-    {.name = "one_token", ROWS, ATT_CASE_IN(ATT_CASE_SAMPLE(1, 33), ATT_CASE_INDICES(33, 1))},
+    {.name = "soft", IN(SAMPLE(7), DRAWN(ATT_SAMPLE, 0.1, 0.2, 7))},
+    {.name = "large_logits", SMOOTHING(0.1), IN(DRAWN(ATT_SAMPLE, 1e4, 0, 33), CLASS(33))},
+    {.name = "demo", SMOOTHING(0.1), IN(SAMPLE(10), CLASS(10)), .bench = true},
+    {.name = "imagenet", SMOOTHING(0.1), IN(SAMPLE(1000), CLASS(1000)), .bench = true},
+    {.name = "tokens", ROWS, IN(SAMPLE(5, 7), INDICES(7, 5)), .gradient = true},
+    {.name = "one_token", ROWS, IN(SAMPLE(1, 33), INDICES(33, 1))},
 };
 
 const att_op att_op_cross_entropy = {
@@ -90,18 +90,13 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "classes", SMOOTHING(0), ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(7), ATT_CASE_CLASS(7))},
-    {.name = "smoothed", SMOOTHING(0.1), ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(5), ATT_CASE_CLASS(5))},
-    {.name = "soft", ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 0.2, 7))},
-    {.name = "large_logits",
-     SMOOTHING(0.1),
-     ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 33), ATT_CASE_CLASS(33))},
-    {.name = "imagenet",
-     SMOOTHING(0.1),
-     ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(1000), ATT_CASE_CLASS(1000)),
-     .bench = true},
-    {.name = "tokens", ROWS, ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(5, 7), ATT_CASE_INDICES(7, 5))},
-    {.name = "one_token", ROWS, ATT_CASE_IN(ATT_CASE_SCALAR, ATT_CASE_SAMPLE(1, 33), ATT_CASE_INDICES(33, 1))},
+    {.name = "classes", SMOOTHING(0), IN(SCALAR, SAMPLE(7), CLASS(7))},
+    {.name = "smoothed", SMOOTHING(0.1), IN(SCALAR, SAMPLE(5), CLASS(5))},
+    {.name = "soft", IN(SCALAR, SAMPLE(7), DRAWN(ATT_SAMPLE, 0.1, 0.2, 7))},
+    {.name = "large_logits", SMOOTHING(0.1), IN(SCALAR, DRAWN(ATT_SAMPLE, 1e4, 0, 33), CLASS(33))},
+    {.name = "imagenet", SMOOTHING(0.1), IN(SCALAR, SAMPLE(1000), CLASS(1000)), .bench = true},
+    {.name = "tokens", ROWS, IN(SCALAR, SAMPLE(5, 7), INDICES(7, 5))},
+    {.name = "one_token", ROWS, IN(SCALAR, SAMPLE(1, 33), INDICES(33, 1))},
 };
 
 const att_op att_op_cross_entropy_grad = {

@@ -66,16 +66,16 @@ static void pool_backward(att_backward *backward)
     att_rule_add_of_dy(backward, "dct_pool_grad", att_backward_attrs(backward));
 }
 
-#define SMALL(h, w) ATT_CASE_ATTRS(dct, 2, 3, 4, (h), (w), {1, 0}, {3, 2})
-#define FCA(h, w)                                                                             \
-    ATT_CASE_ATTRS(dct, 16, 7, 7, (h), (w), {0, 0, 6, 0, 0, 1, 1, 4, 5, 1, 3, 0, 0, 0, 3, 2}, \
-                   {0, 1, 0, 5, 2, 0, 2, 0, 0, 6, 0, 4, 6, 3, 5, 2})
+#define SMALL(h, w) ATTRS(dct, 2, 3, 4, (h), (w), {1, 0}, {3, 2})
+#define FCA(h, w)                                                                    \
+    ATTRS(dct, 16, 7, 7, (h), (w), {0, 0, 6, 0, 0, 1, 1, 4, 5, 1, 3, 0, 0, 0, 3, 2}, \
+          {0, 1, 0, 5, 2, 0, 2, 0, 0, 6, 0, 4, 6, 3, 5, 2})
 static const att_op_case pool_cases[] = {
-    {.name = "same_grid", SMALL(3, 4), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 4, 6)), .gradient = true},
-    {.name = "larger", SMALL(7, 9), ATT_CASE_IN(ATT_CASE_SAMPLE(7, 9, 2)), .gradient = true},
-    {.name = "smaller", SMALL(2, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 34)), .gradient = true},
-    {.name = "cifar_16", FCA(32, 32), ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 16)), .bench = true},
-    {.name = "resnet_256", FCA(56, 56), ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 256)), .bench = true},
+    {.name = "same_grid", SMALL(3, 4), IN(SAMPLE(3, 4, 6)), .gradient = true},
+    {.name = "larger", SMALL(7, 9), IN(SAMPLE(7, 9, 2)), .gradient = true},
+    {.name = "smaller", SMALL(2, 3), IN(SAMPLE(2, 3, 34)), .gradient = true},
+    {.name = "cifar_16", FCA(32, 32), IN(SAMPLE(32, 32, 16)), .bench = true},
+    {.name = "resnet_256", FCA(56, 56), IN(SAMPLE(56, 56, 256)), .bench = true},
 };
 
 const att_op att_op_dct_pool = {
@@ -101,9 +101,9 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "same_grid", SMALL(3, 4), ATT_CASE_IN(ATT_CASE_SAMPLE(6))},
-    {.name = "larger", SMALL(7, 9), ATT_CASE_IN(ATT_CASE_SAMPLE(34))},
-    {.name = "resnet_256", FCA(56, 56), ATT_CASE_IN(ATT_CASE_SAMPLE(256)), .bench = true},
+    {.name = "same_grid", SMALL(3, 4), IN(SAMPLE(6))},
+    {.name = "larger", SMALL(7, 9), IN(SAMPLE(34))},
+    {.name = "resnet_256", FCA(56, 56), IN(SAMPLE(256)), .bench = true},
 };
 
 const att_op att_op_dct_pool_grad = {

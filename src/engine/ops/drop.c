@@ -70,12 +70,12 @@ static void dropout_backward(att_backward *backward)
     drop_backward(backward, "dropout");
 }
 
-#define DROP(r, s) ATT_CASE_ATTRS(drop, (r), (s))
+#define DROP(r, s) ATTRS(drop, (r), (s))
 static const att_op_case dropout_cases[] = {
-    {.name = "odd", DROP(0.3, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "keeps_all", DROP(0, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
-    {.name = "keeps_few", DROP(0.99, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(9, 33))},
-    {.name = "tiny", DROP(0.1, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
+    {.name = "odd", DROP(0.3, 5), IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "keeps_all", DROP(0, 1), IN(SAMPLE(5, 7))},
+    {.name = "keeps_few", DROP(0.99, 2), IN(SAMPLE(9, 33))},
+    {.name = "tiny", DROP(0.1, 3), IN(SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_dropout = {
@@ -101,10 +101,10 @@ static void drop_path_backward(att_backward *backward)
 }
 
 static const att_op_case drop_path_cases[] = {
-    {.name = "odd", DROP(0.5, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "keeps_all", DROP(0, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
-    {.name = "keeps_few", DROP(0.9, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(33))},
-    {.name = "tiny", DROP(0.1, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
+    {.name = "odd", DROP(0.5, 5), IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "keeps_all", DROP(0, 1), IN(SAMPLE(5, 7))},
+    {.name = "keeps_few", DROP(0.9, 2), IN(SAMPLE(33))},
+    {.name = "tiny", DROP(0.1, 3), IN(SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_drop_path = {

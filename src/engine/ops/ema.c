@@ -10,8 +10,8 @@ static att_status infer_average(att_infer *infer)
 }
 
 static const att_op_case cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SHARED(4112))},
-    {.name = "demo", ATT_CASE_IN(ATT_CASE_SHARED(204800)), .bench = true},
+    {.name = "odd", IN(SHARED(4112))},
+    {.name = "demo", IN(SHARED(204800)), .bench = true},
 };
 
 const att_op att_op_ema = {

@@ -53,11 +53,11 @@ static void embed_backward(att_backward *backward)
 }
 
 static const att_op_case embed_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SHARED(5, 7), ATT_CASE_INDICES(5, 9)), .gradient = true},
-    {.name = "grid", ATT_CASE_IN(ATT_CASE_SHARED(7, 3), ATT_CASE_INDICES(7, 2, 3)), .gradient = true},
-    {.name = "one", ATT_CASE_IN(ATT_CASE_SHARED(3, 19), ATT_CASE_CLASS(3))},
-    {.name = "tiny_positions", ATT_CASE_IN(ATT_CASE_SHARED(197, 192), ATT_CASE_INDICES(197, 197)), .bench = true},
-    {.name = "swin_tiny_bias", ATT_CASE_IN(ATT_CASE_SHARED(169, 3), ATT_CASE_INDICES(169, 49, 49)), .bench = true},
+    {.name = "odd", IN(SHARED(5, 7), INDICES(5, 9)), .gradient = true},
+    {.name = "grid", IN(SHARED(7, 3), INDICES(7, 2, 3)), .gradient = true},
+    {.name = "one", IN(SHARED(3, 19), CLASS(3))},
+    {.name = "tiny_positions", IN(SHARED(197, 192), INDICES(197, 197)), .bench = true},
+    {.name = "swin_tiny_bias", IN(SHARED(169, 3), INDICES(169, 49, 49)), .bench = true},
 };
 
 const att_op att_op_embed = {
@@ -84,19 +84,13 @@ static att_status grad_infer(att_infer *infer)
     return att_rule_out(infer, infer->in[0].dtype, ATT_SUMMED, table);
 }
 
-#define ROWS(n) ATT_CASE_ATTRS(embed, .rows = (n))
+#define ROWS(n) ATTRS(embed, .rows = (n))
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ROWS(5), ATT_CASE_IN(ATT_CASE_SAMPLE(9, 7), ATT_CASE_INDICES(5, 9))},
-    {.name = "grid", ROWS(7), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 3), ATT_CASE_INDICES(7, 2, 3))},
-    {.name = "one", ROWS(3), ATT_CASE_IN(ATT_CASE_SAMPLE(19), ATT_CASE_CLASS(3))},
-    {.name = "tiny_positions",
-     ROWS(197),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192), ATT_CASE_INDICES(197, 197)),
-     .bench = true},
-    {.name = "swin_tiny_bias",
-     ROWS(169),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(49, 49, 3), ATT_CASE_INDICES(169, 49, 49)),
-     .bench = true},
+    {.name = "odd", ROWS(5), IN(SAMPLE(9, 7), INDICES(5, 9))},
+    {.name = "grid", ROWS(7), IN(SAMPLE(2, 3, 3), INDICES(7, 2, 3))},
+    {.name = "one", ROWS(3), IN(SAMPLE(19), CLASS(3))},
+    {.name = "tiny_positions", ROWS(197), IN(SAMPLE(197, 192), INDICES(197, 197)), .bench = true},
+    {.name = "swin_tiny_bias", ROWS(169), IN(SAMPLE(49, 49, 3), INDICES(169, 49, 49)), .bench = true},
 };
 
 const att_op att_op_embed_grad = {

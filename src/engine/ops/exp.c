@@ -10,9 +10,9 @@ att_value att_exp(att_graph *graph, att_value x)
 }
 
 static const att_op_case exp_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
-    {.name = "tails", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 10, 0, 9, 33))},
+    {.name = "odd", IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalar", IN(SCALAR)},
+    {.name = "tails", IN(DRAWN(ATT_SAMPLE, 10, 0, 9, 33))},
 };
 
 const att_op att_op_exp = {
@@ -25,7 +25,7 @@ const att_op att_op_exp = {
 };
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
+    {.name = "odd", IN(SAMPLE(5, 7), SAMPLE(5, 7))},
 };
 
 const att_op att_op_exp_grad = {

@@ -41,28 +41,17 @@ static att_status frozen_infer(att_infer *infer)
     return att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
 }
 
-#define GAMMA_OF(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c)
-#define STATS_OF(...) ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.8, __VA_ARGS__)
-#define CENTRED ATT_CASE_ATTRS(frozen_norm, .centred = true)
+#define GAMMA_OF(c) DRAWN(ATT_SHARED, 0.3, 1, c)
+#define STATS_OF(...) DRAWN(ATT_SAMPLE, 0.2, 0.8, __VA_ARGS__)
+#define CENTRED ATTRS(frozen_norm, .centred = true)
 static const att_op_case frozen_cases[] = {
-    {.name = "layer_norm", CENTRED, ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), GAMMA_OF(7), STATS_OF(5, 2), ATT_CASE_ABSENT)},
-    {.name = "layer_norm_shifted",
-     CENTRED,
-     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33), GAMMA_OF(33), STATS_OF(5, 2), ATT_CASE_SHARED(33))},
-    {.name = "rms_norm", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 17), GAMMA_OF(17), STATS_OF(5, 1), ATT_CASE_ABSENT)},
-    {.name = "one_column",
-     CENTRED,
-     ATT_CASE_IN(ATT_CASE_SAMPLE(3, 1), GAMMA_OF(1), STATS_OF(3, 2), ATT_CASE_SHARED(1))},
-    {.name = "large_mean",
-     CENTRED,
-     ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 300, 4, 64), GAMMA_OF(64), STATS_OF(4, 2), ATT_CASE_ABSENT)},
-    {.name = "three_axes",
-     CENTRED,
-     ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 17), GAMMA_OF(17), STATS_OF(2, 3, 2), ATT_CASE_ABSENT)},
-    {.name = "tiny",
-     CENTRED,
-     ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192), GAMMA_OF(192), STATS_OF(197, 2), ATT_CASE_ABSENT),
-     .bench = true},
+    {.name = "layer_norm", CENTRED, IN(SAMPLE(5, 7), GAMMA_OF(7), STATS_OF(5, 2), ABSENT)},
+    {.name = "layer_norm_shifted", CENTRED, IN(SAMPLE(5, 33), GAMMA_OF(33), STATS_OF(5, 2), SHARED(33))},
+    {.name = "rms_norm", IN(SAMPLE(5, 17), GAMMA_OF(17), STATS_OF(5, 1), ABSENT)},
+    {.name = "one_column", CENTRED, IN(SAMPLE(3, 1), GAMMA_OF(1), STATS_OF(3, 2), SHARED(1))},
+    {.name = "large_mean", CENTRED, IN(DRAWN(ATT_SAMPLE, 1, 300, 4, 64), GAMMA_OF(64), STATS_OF(4, 2), ABSENT)},
+    {.name = "three_axes", CENTRED, IN(SAMPLE(2, 3, 17), GAMMA_OF(17), STATS_OF(2, 3, 2), ABSENT)},
+    {.name = "tiny", CENTRED, IN(SAMPLE(197, 192), GAMMA_OF(192), STATS_OF(197, 2), ABSENT), .bench = true},
 };
 
 const att_op att_op_frozen_norm = {

@@ -54,9 +54,9 @@ static bool gate_absorb(att_node *producer, const att_node *consumer)
     return att_rule_absorb_finish(producer, &((att_gate_attrs *)producer->attrs)->activation, consumer, RESIDUAL);
 }
 
-#define RELU ATT_CASE_ATTRS(gate, .activation = ATT_ACT_RELU)
-#define ALONE(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(c), ATT_CASE_ABSENT)
-#define ADDED(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(c), ATT_CASE_SAMPLE(__VA_ARGS__))
+#define RELU ATTRS(gate, .activation = ATT_ACT_RELU)
+#define ALONE(c, ...) IN(SAMPLE(__VA_ARGS__), SAMPLE(c), ABSENT)
+#define ADDED(c, ...) IN(SAMPLE(__VA_ARGS__), SAMPLE(c), SAMPLE(__VA_ARGS__))
 static const att_op_case gate_cases[] = {
     {.name = "odd", ALONE(7, 3, 5, 7), .gradient = true},
     {.name = "row", ALONE(9, 9), .gradient = true},
@@ -84,12 +84,12 @@ const att_op att_op_gate = {
     ATT_CASES(gate_cases),
 };
 
-#define MAP(h, w, c) ATT_CASE_SAMPLE(h, w, c)
-#define PIXELS(h, w, c) ATT_CASE_IN(MAP(h, w, c), MAP(h, w, 1), ATT_CASE_ABSENT)
-#define PIXELS_ADDED(h, w, c) ATT_CASE_IN(MAP(h, w, c), MAP(h, w, 1), MAP(h, w, c))
+#define MAP(h, w, c) SAMPLE(h, w, c)
+#define PIXELS(h, w, c) IN(MAP(h, w, c), MAP(h, w, 1), ABSENT)
+#define PIXELS_ADDED(h, w, c) IN(MAP(h, w, c), MAP(h, w, 1), MAP(h, w, c))
 static const att_op_case pixel_gate_cases[] = {
     {.name = "odd", PIXELS(3, 5, 7), .gradient = true},
-    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_SAMPLE(1), ATT_CASE_ABSENT)},
+    {.name = "row", IN(SAMPLE(33), SAMPLE(1), ABSENT)},
     {.name = "one_channel", PIXELS(3, 5, 1)},
     {.name = "relu", RELU, PIXELS(3, 5, 33)},
     {.name = "residual", PIXELS_ADDED(3, 5, 19)},
@@ -121,7 +121,7 @@ static att_status dot_infer(att_infer *infer)
     return att_rule_out(infer, x->dtype, ATT_SAMPLE, gate_shape(infer->op, x));
 }
 
-#define TWO(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__))
+#define TWO(...) IN(SAMPLE(__VA_ARGS__), SAMPLE(__VA_ARGS__))
 static const att_op_case dot_cases[] = {
     {.name = "odd", TWO(3, 5, 7)},
     {.name = "row", TWO(9)},

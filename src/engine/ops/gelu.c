@@ -10,13 +10,13 @@ att_value att_gelu(att_graph *graph, att_value x)
 }
 
 static const att_op_case gelu_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
-    {.name = "tails", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 5, 0, 40, 33))},
-    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
-    {.name = "demo", ATT_CASE_IN(ATT_CASE_SAMPLE(50, 256)), .bench = true},
-    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 768)), .bench = true},
-    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 1536)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalar", IN(SCALAR)},
+    {.name = "tails", IN(DRAWN(ATT_SAMPLE, 5, 0, 40, 33))},
+    {.name = "large_values", IN(DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
+    {.name = "demo", IN(SAMPLE(50, 256)), .bench = true},
+    {.name = "tiny", IN(SAMPLE(197, 768)), .bench = true},
+    {.name = "small", IN(SAMPLE(197, 1536)), .bench = true},
 };
 
 const att_op att_op_gelu = {
@@ -32,12 +32,12 @@ const att_op att_op_gelu = {
 };
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
-    {.name = "tails", ATT_CASE_IN(ATT_CASE_SAMPLE(40, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 5, 0, 40, 33))},
-    {.name = "large_values", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
-    {.name = "demo", ATT_CASE_IN(ATT_CASE_SAMPLE(50, 256), ATT_CASE_SAMPLE(50, 256)), .bench = true},
-    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 768), ATT_CASE_SAMPLE(197, 768)), .bench = true},
-    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 1536), ATT_CASE_SAMPLE(197, 1536)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7), SAMPLE(5, 7))},
+    {.name = "tails", IN(SAMPLE(40, 33), DRAWN(ATT_SAMPLE, 5, 0, 40, 33))},
+    {.name = "large_values", IN(SAMPLE(5, 33), DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
+    {.name = "demo", IN(SAMPLE(50, 256), SAMPLE(50, 256)), .bench = true},
+    {.name = "tiny", IN(SAMPLE(197, 768), SAMPLE(197, 768)), .bench = true},
+    {.name = "small", IN(SAMPLE(197, 1536), SAMPLE(197, 1536)), .bench = true},
 };
 
 const att_op att_op_gelu_grad = {

@@ -10,11 +10,11 @@ att_value att_gelu_tanh(att_graph *graph, att_value x)
 }
 
 static const att_op_case gelu_tanh_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
-    {.name = "tails", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 33))},
-    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
-    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 768)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalar", IN(SCALAR)},
+    {.name = "tails", IN(DRAWN(ATT_SAMPLE, 60, 0, 9, 33))},
+    {.name = "large_values", IN(DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
+    {.name = "tiny", IN(SAMPLE(197, 768)), .bench = true},
 };
 
 const att_op att_op_gelu_tanh = {
@@ -30,10 +30,10 @@ const att_op att_op_gelu_tanh = {
 };
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
-    {.name = "tails", ATT_CASE_IN(ATT_CASE_SAMPLE(9, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 33))},
-    {.name = "large_values", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
-    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 768), ATT_CASE_SAMPLE(197, 768)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7), SAMPLE(5, 7))},
+    {.name = "tails", IN(SAMPLE(9, 33), DRAWN(ATT_SAMPLE, 60, 0, 9, 33))},
+    {.name = "large_values", IN(SAMPLE(5, 33), DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
+    {.name = "tiny", IN(SAMPLE(197, 768), SAMPLE(197, 768)), .bench = true},
 };
 
 const att_op att_op_gelu_tanh_grad = {

@@ -16,12 +16,12 @@ static att_status max_infer(att_infer *infer)
     return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(att_rule_columns(&infer->in[0])));
 }
 
-#define MAP(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__))
+#define MAP(...) IN(SAMPLE(__VA_ARGS__))
 static const att_op_case max_cases[] = {
     {.name = "odd", MAP(3, 5, 7), .gradient = true},
     {.name = "row", MAP(9), .gradient = true},
     {.name = "one_channel", MAP(19, 23, 1)},
-    {.name = "negative", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, -100, 9, 33))},
+    {.name = "negative", IN(DRAWN(ATT_SAMPLE, 1, -100, 9, 33))},
     {.name = "cifar_64", MAP(32, 32, 64), .bench = true},
     {.name = "resnet_2048", MAP(7, 7, 2048), .bench = true},
 };
@@ -48,12 +48,11 @@ static att_status grad_infer(att_infer *infer)
 }
 
 /* All elements are equal: the first row receives the whole gradient. */
-#define EQUAL(c, ...) \
-    ATT_CASE_IN(ATT_CASE_SAMPLE(c), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, __VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, c))
+#define EQUAL(c, ...) IN(SAMPLE(c), DRAWN(ATT_SAMPLE, 0, 1, __VA_ARGS__), DRAWN(ATT_SAMPLE, 0, 1, c))
 static const att_op_case grad_cases[] = {
     {.name = "equal", EQUAL(7, 3, 5, 7)},
     {.name = "row", EQUAL(33, 33)},
-    {.name = "no_maximum", ATT_CASE_IN(ATT_CASE_SAMPLE(24), ATT_CASE_SAMPLE(31, 24), ATT_CASE_SAMPLE(24))},
+    {.name = "no_maximum", IN(SAMPLE(24), SAMPLE(31, 24), SAMPLE(24))},
     {.name = "cifar_64", EQUAL(64, 32, 32, 64), .bench = true},
 };
 

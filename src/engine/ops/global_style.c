@@ -30,14 +30,14 @@ static att_status style_infer(att_infer *infer)
     return att_rule_out(infer, x->dtype, ATT_SAMPLE, style_shape(x));
 }
 
-#define EPS ATT_CASE_ATTRS(style, .eps = 1e-5)
-#define MAP(...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__))
+#define EPS ATTRS(style, .eps = 1e-5)
+#define MAP(...) IN(SAMPLE(__VA_ARGS__))
 static const att_op_case style_cases[] = {
     {.name = "odd", EPS, MAP(3, 5, 7), .gradient = true},
-    {.name = "two_rows", ATT_CASE_ATTRS(style, .eps = 0.1), MAP(2, 9), .gradient = true},
+    {.name = "two_rows", ATTRS(style, .eps = 0.1), MAP(2, 9), .gradient = true},
     {.name = "one_channel", EPS, MAP(19, 23, 1)},
-    {.name = "large_mean", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 1e4, 9, 31, 33))},
-    {.name = "no_variance", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 3, 9, 33))},
+    {.name = "large_mean", EPS, IN(DRAWN(ATT_SAMPLE, 0.1, 1e4, 9, 31, 33))},
+    {.name = "no_variance", EPS, IN(DRAWN(ATT_SAMPLE, 0, 3, 9, 33))},
     {.name = "cifar_64", EPS, MAP(32, 32, 64), .bench = true},
     {.name = "resnet_2048", EPS, MAP(7, 7, 2048), .bench = true},
 };
@@ -63,8 +63,7 @@ static att_status grad_infer(att_infer *infer)
     return att_rule_out(infer, infer->in[1].dtype, ATT_SAMPLE, infer->in[1].shape);
 }
 
-#define GRAD(c, ...) \
-    ATT_CASE_IN(ATT_CASE_SAMPLE(c, 2), ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, 0.1, 1, c, 2))
+#define GRAD(c, ...) IN(SAMPLE(c, 2), SAMPLE(__VA_ARGS__), DRAWN(ATT_SAMPLE, 0.1, 1, c, 2))
 static const att_op_case grad_cases[] = {
     {.name = "odd", GRAD(7, 3, 5, 7)},
     {.name = "two_rows", GRAD(33, 2, 33)},

@@ -22,9 +22,9 @@ static att_status infer_norm(att_infer *infer)
 }
 
 static const att_op_case norm_cases[] = {
-    {.name = "one", ATT_CASE_IN(F64_INPUT(0.1, 3, 1))},
-    {.name = "many", ATT_CASE_IN(F64_INPUT(0.1, 3, 333))},
-    {.name = "zero", ATT_CASE_IN(F64_INPUT(0, 0, 5))},
+    {.name = "one", IN(F64_INPUT(0.1, 3, 1))},
+    {.name = "many", IN(F64_INPUT(0.1, 3, 333))},
+    {.name = "zero", IN(F64_INPUT(0, 0, 5))},
 };
 
 const att_op att_op_gradient_norm = {
@@ -43,8 +43,8 @@ static att_status infer_factor(att_infer *infer)
 }
 
 static const att_op_case factor_cases[] = {
-    {.name = "below", ATT_CASE_IN(F64_INPUT(0, 0.25, 1))},
-    {.name = "above", ATT_CASE_IN(F64_INPUT(0, 40, 1))},
+    {.name = "below", IN(F64_INPUT(0, 0.25, 1))},
+    {.name = "above", IN(F64_INPUT(0, 40, 1))},
 };
 
 const att_op att_op_clip_factor = {

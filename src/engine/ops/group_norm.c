@@ -76,34 +76,30 @@ static void group_norm_backward(att_backward *backward)
     att_rule_add_node(backward, X, "group_norm_grad", attrs, grad, GRAD_IN_COUNT);
 }
 
-#define ATTRS(g) ATT_CASE_ATTRS(group_norm, .groups = (g), .eps = 1e-5)
+#define GROUPS(g) ATTRS(group_norm, .groups = (g), .eps = 1e-5)
 /* Moments are drawn independently of x; the formulas hold for any values. Channels have different means, so that groups
  * have a variance for any number of rows. */
-#define CASE_MOMENTS(c) ATT_CASE_DRAWN(ATT_SAMPLE, 0.3, 1, 2, c)
-#define VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c)
-#define OF(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), CASE_MOMENTS(c), VECTORS(c))
+#define CASE_MOMENTS(c) DRAWN(ATT_SAMPLE, 0.3, 1, 2, c)
+#define VECTORS(c) DRAWN(ATT_SHARED, 0.3, 1, c), SHARED(c)
+#define OF(c, ...) IN(SAMPLE(__VA_ARGS__), CASE_MOMENTS(c), VECTORS(c))
 static const att_op_case group_norm_cases[] = {
-    {.name = "odd", ATTRS(3), OF(15, 5, 7, 15)},
-    {.name = "one_group", ATTRS(1), OF(7, 3, 5, 7)},
-    {.name = "instances", ATTRS(33), OF(33, 4, 5, 33)},
-    {.name = "row", ATTRS(3), OF(9, 9)},
-    {.name = "one_channel", ATTRS(1), OF(1, 3, 5, 1)},
-    {.name = "many_rows", ATTRS(2), OF(24, 33, 31, 24)},
-    {.name = "wide", ATTRS(9), OF(513, 2, 513)},
-    {.name = "no_gamma",
-     ATTRS(2),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 6), CASE_MOMENTS(6), ATT_CASE_ABSENT, ATT_CASE_SHARED(6))},
-    {.name = "no_beta",
-     ATTRS(2),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 6), CASE_MOMENTS(6), ATT_CASE_SHARED(6), ATT_CASE_ABSENT)},
+    {.name = "odd", GROUPS(3), OF(15, 5, 7, 15)},
+    {.name = "one_group", GROUPS(1), OF(7, 3, 5, 7)},
+    {.name = "instances", GROUPS(33), OF(33, 4, 5, 33)},
+    {.name = "row", GROUPS(3), OF(9, 9)},
+    {.name = "one_channel", GROUPS(1), OF(1, 3, 5, 1)},
+    {.name = "many_rows", GROUPS(2), OF(24, 33, 31, 24)},
+    {.name = "wide", GROUPS(9), OF(513, 2, 513)},
+    {.name = "no_gamma", GROUPS(2), IN(SAMPLE(5, 6), CASE_MOMENTS(6), ABSENT, SHARED(6))},
+    {.name = "no_beta", GROUPS(2), IN(SAMPLE(5, 6), CASE_MOMENTS(6), SHARED(6), ABSENT)},
     {.name = "large_mean",
-     ATTRS(4),
-     ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 32), ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 2, 32), VECTORS(32))},
-    {.name = "poolformer_64", ATTRS(1), OF(64, 56, 56, 64), .bench = true},
-    {.name = "poolformer_512", ATTRS(1), OF(512, 7, 7, 512), .bench = true},
-    {.name = "resnet_256", ATTRS(32), OF(256, 56, 56, 256), .bench = true},
-    {.name = "resnet_2048", ATTRS(32), OF(2048, 7, 7, 2048), .bench = true},
-    {.name = "tiny", ATTRS(1), OF(192, 197, 192), .bench = true},
+     GROUPS(4),
+     IN(DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 32), DRAWN(ATT_SAMPLE, 1, 1e4, 2, 32), VECTORS(32))},
+    {.name = "poolformer_64", GROUPS(1), OF(64, 56, 56, 64), .bench = true},
+    {.name = "poolformer_512", GROUPS(1), OF(512, 7, 7, 512), .bench = true},
+    {.name = "resnet_256", GROUPS(32), OF(256, 56, 56, 256), .bench = true},
+    {.name = "resnet_2048", GROUPS(32), OF(2048, 7, 7, 2048), .bench = true},
+    {.name = "tiny", GROUPS(1), OF(192, 197, 192), .bench = true},
 };
 
 const att_op att_op_group_norm = {
@@ -139,15 +135,15 @@ static att_status sums_infer(att_infer *infer)
     return att_rule_out(infer, x->dtype, ATT_SAMPLE, vector);
 }
 
-#define SUMS(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), CASE_MOMENTS(c))
+#define SUMS(c, ...) IN(SAMPLE(__VA_ARGS__), SAMPLE(__VA_ARGS__), CASE_MOMENTS(c))
 static const att_op_case sums_cases[] = {
-    {.name = "odd", ATTRS(3), SUMS(15, 5, 7, 15)},
-    {.name = "instances", ATTRS(33), SUMS(33, 4, 5, 33)},
-    {.name = "row", ATTRS(3), SUMS(9, 9)},
-    {.name = "many_rows", ATTRS(2), SUMS(24, 33, 31, 24)},
-    {.name = "wide", ATTRS(9), SUMS(513, 2, 513)},
-    {.name = "poolformer_64", ATTRS(1), SUMS(64, 56, 56, 64), .bench = true},
-    {.name = "resnet_2048", ATTRS(32), SUMS(2048, 7, 7, 2048), .bench = true},
+    {.name = "odd", GROUPS(3), SUMS(15, 5, 7, 15)},
+    {.name = "instances", GROUPS(33), SUMS(33, 4, 5, 33)},
+    {.name = "row", GROUPS(3), SUMS(9, 9)},
+    {.name = "many_rows", GROUPS(2), SUMS(24, 33, 31, 24)},
+    {.name = "wide", GROUPS(9), SUMS(513, 2, 513)},
+    {.name = "poolformer_64", GROUPS(1), SUMS(64, 56, 56, 64), .bench = true},
+    {.name = "resnet_2048", GROUPS(32), SUMS(2048, 7, 7, 2048), .bench = true},
 };
 
 const att_op att_op_group_norm_sums = {
@@ -171,22 +167,21 @@ static att_status grad_infer(att_infer *infer)
     return att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
 }
 
-#define GRAD_OF(c, gamma, ...)                                                                      \
-    ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), CASE_MOMENTS(c), gamma, \
-                ATT_CASE_SAMPLE(c), ATT_CASE_SAMPLE(c))
-#define GRAD(c, ...) GRAD_OF(c, ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), __VA_ARGS__)
+#define GRAD_OF(c, gamma, ...) \
+    IN(SAMPLE(__VA_ARGS__), SAMPLE(__VA_ARGS__), CASE_MOMENTS(c), gamma, SAMPLE(c), SAMPLE(c))
+#define GRAD(c, ...) GRAD_OF(c, DRAWN(ATT_SHARED, 0.3, 1, c), __VA_ARGS__)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATTRS(3), GRAD(15, 5, 7, 15)},
-    {.name = "one_group", ATTRS(1), GRAD(7, 3, 5, 7)},
-    {.name = "instances", ATTRS(33), GRAD(33, 4, 5, 33)},
-    {.name = "row", ATTRS(3), GRAD(9, 9)},
-    {.name = "many_rows", ATTRS(2), GRAD(24, 33, 31, 24)},
-    {.name = "wide", ATTRS(9), GRAD(513, 2, 513)},
-    {.name = "no_gamma", ATTRS(2), GRAD_OF(6, ATT_CASE_ABSENT, 5, 6)},
-    {.name = "poolformer_64", ATTRS(1), GRAD(64, 56, 56, 64), .bench = true},
-    {.name = "poolformer_512", ATTRS(1), GRAD(512, 7, 7, 512), .bench = true},
-    {.name = "resnet_256", ATTRS(32), GRAD(256, 56, 56, 256), .bench = true},
-    {.name = "resnet_2048", ATTRS(32), GRAD(2048, 7, 7, 2048), .bench = true},
+    {.name = "odd", GROUPS(3), GRAD(15, 5, 7, 15)},
+    {.name = "one_group", GROUPS(1), GRAD(7, 3, 5, 7)},
+    {.name = "instances", GROUPS(33), GRAD(33, 4, 5, 33)},
+    {.name = "row", GROUPS(3), GRAD(9, 9)},
+    {.name = "many_rows", GROUPS(2), GRAD(24, 33, 31, 24)},
+    {.name = "wide", GROUPS(9), GRAD(513, 2, 513)},
+    {.name = "no_gamma", GROUPS(2), GRAD_OF(6, ABSENT, 5, 6)},
+    {.name = "poolformer_64", GROUPS(1), GRAD(64, 56, 56, 64), .bench = true},
+    {.name = "poolformer_512", GROUPS(1), GRAD(512, 7, 7, 512), .bench = true},
+    {.name = "resnet_256", GROUPS(32), GRAD(256, 56, 56, 256), .bench = true},
+    {.name = "resnet_2048", GROUPS(32), GRAD(2048, 7, 7, 2048), .bench = true},
 };
 
 const att_op att_op_group_norm_grad = {

@@ -32,18 +32,18 @@ static void l2_norm_backward(att_backward *backward)
     att_rule_add_node(backward, 0, "l2_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT);
 }
 
-#define EPS ATT_CASE_ATTRS(l2_norm, .eps = 1e-12)
-#define CLAMPED ATT_CASE_ATTRS(l2_norm, .eps = 100)
+#define EPS ATTRS(l2_norm, .eps = 1e-12)
+#define CLAMPED ATTRS(l2_norm, .eps = 100)
 static const att_op_case l2_norm_cases[] = {
-    {.name = "odd", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "clamped", CLAMPED, ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "row", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(9)), .gradient = true},
-    {.name = "one_column", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(3, 1))},
-    {.name = "zeros", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 4, 33))},
-    {.name = "large_values", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 4, 65))},
-    {.name = "three_axes", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 17))},
-    {.name = "swinv2_tiny", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(64, 3, 64, 32)), .bench = true},
-    {.name = "tiny", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
+    {.name = "odd", EPS, IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "clamped", CLAMPED, IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "row", EPS, IN(SAMPLE(9)), .gradient = true},
+    {.name = "one_column", EPS, IN(SAMPLE(3, 1))},
+    {.name = "zeros", EPS, IN(DRAWN(ATT_SAMPLE, 0, 0, 4, 33))},
+    {.name = "large_values", EPS, IN(DRAWN(ATT_SAMPLE, 1e6, 0, 4, 65))},
+    {.name = "three_axes", EPS, IN(SAMPLE(2, 3, 17))},
+    {.name = "swinv2_tiny", EPS, IN(SAMPLE(64, 3, 64, 32)), .bench = true},
+    {.name = "tiny", EPS, IN(SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_l2_norm = {
@@ -69,19 +69,18 @@ static att_status grad_infer(att_infer *infer)
 }
 
 /* The norm is drawn independently of x; the formula holds for any values. */
-#define GRAD_IN(n, c) ATT_CASE_SAMPLE(n, c), ATT_CASE_SAMPLE(n, c), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 3, n, 1)
+#define GRAD_IN(n, c) SAMPLE(n, c), SAMPLE(n, c), DRAWN(ATT_SAMPLE, 0.2, 3, n, 1)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", EPS, ATT_CASE_IN(GRAD_IN(5, 7))},
-    {.name = "clamped", CLAMPED, ATT_CASE_IN(GRAD_IN(5, 7))},
-    {.name = "some_clamped", ATT_CASE_ATTRS(l2_norm, .eps = 3), ATT_CASE_IN(GRAD_IN(9, 33))},
-    {.name = "one_column", EPS, ATT_CASE_IN(GRAD_IN(3, 1))},
-    {.name = "row", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 3, 1))},
+    {.name = "odd", EPS, IN(GRAD_IN(5, 7))},
+    {.name = "clamped", CLAMPED, IN(GRAD_IN(5, 7))},
+    {.name = "some_clamped", ATTRS(l2_norm, .eps = 3), IN(GRAD_IN(9, 33))},
+    {.name = "one_column", EPS, IN(GRAD_IN(3, 1))},
+    {.name = "row", EPS, IN(SAMPLE(9), SAMPLE(9), DRAWN(ATT_SAMPLE, 0.2, 3, 1))},
     {.name = "swinv2_tiny",
      EPS,
-     ATT_CASE_IN(ATT_CASE_SAMPLE(64, 3, 64, 32), ATT_CASE_SAMPLE(64, 3, 64, 32),
-                 ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 5, 64, 3, 64, 1)),
+     IN(SAMPLE(64, 3, 64, 32), SAMPLE(64, 3, 64, 32), DRAWN(ATT_SAMPLE, 0.2, 5, 64, 3, 64, 1)),
      .bench = true},
-    {.name = "tiny", EPS, ATT_CASE_IN(GRAD_IN(197, 192)), .bench = true},
+    {.name = "tiny", EPS, IN(GRAD_IN(197, 192)), .bench = true},
 };
 
 const att_op att_op_l2_norm_grad = {

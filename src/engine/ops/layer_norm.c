@@ -44,24 +44,18 @@ static void layer_norm_backward(att_backward *backward)
     att_rule_add_outputs(backward, "layer_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, BETA + 1);
 }
 
-#define EPS ATT_CASE_ATTRS(layer_norm, .eps = 1e-6)
-#define VECTORS(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c)
+#define EPS ATTRS(layer_norm, .eps = 1e-6)
+#define VECTORS(c) DRAWN(ATT_SHARED, 0.3, 1, c), SHARED(c)
 static const att_op_case layer_norm_cases[] = {
-    {.name = "odd",
-     ATT_CASE_ATTRS(layer_norm, .eps = 0.02),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), VECTORS(7)),
-     .gradient = true},
-    {.name = "row",
-     ATT_CASE_ATTRS(layer_norm, .eps = 0.02),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(9), VECTORS(9)),
-     .gradient = true},
-    {.name = "one_column", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(3, 1), VECTORS(1))},
-    {.name = "zero_variance", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 3, 4, 33), VECTORS(33))},
-    {.name = "large_mean", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 300, 4, 64), VECTORS(64))},
-    {.name = "three_axes", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 17), VECTORS(17))},
-    {.name = "demo", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(50, 64), VECTORS(64)), .bench = true},
-    {.name = "tiny", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192), VECTORS(192)), .bench = true},
-    {.name = "small", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384), VECTORS(384)), .bench = true},
+    {.name = "odd", ATTRS(layer_norm, .eps = 0.02), IN(SAMPLE(5, 7), VECTORS(7)), .gradient = true},
+    {.name = "row", ATTRS(layer_norm, .eps = 0.02), IN(SAMPLE(9), VECTORS(9)), .gradient = true},
+    {.name = "one_column", EPS, IN(SAMPLE(3, 1), VECTORS(1))},
+    {.name = "zero_variance", EPS, IN(DRAWN(ATT_SAMPLE, 0, 3, 4, 33), VECTORS(33))},
+    {.name = "large_mean", EPS, IN(DRAWN(ATT_SAMPLE, 1, 300, 4, 64), VECTORS(64))},
+    {.name = "three_axes", EPS, IN(SAMPLE(2, 3, 17), VECTORS(17))},
+    {.name = "demo", EPS, IN(SAMPLE(50, 64), VECTORS(64)), .bench = true},
+    {.name = "tiny", EPS, IN(SAMPLE(197, 192), VECTORS(192)), .bench = true},
+    {.name = "small", EPS, IN(SAMPLE(197, 384), VECTORS(384)), .bench = true},
 };
 
 const att_op att_op_layer_norm = {
@@ -101,19 +95,15 @@ static bool grad_absorb(att_node *producer, const att_node *consumer)
 }
 
 /* Statistics are drawn independently of x; the formula holds for any values. */
-#define GRAD_IN(n, c)                                                                    \
-    ATT_CASE_SAMPLE(n, c), ATT_CASE_SAMPLE(n, c), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), \
-        ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.8, n, 2)
+#define GRAD_IN(n, c) SAMPLE(n, c), SAMPLE(n, c), DRAWN(ATT_SHARED, 0.3, 1, c), DRAWN(ATT_SAMPLE, 0.2, 0.8, n, 2)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", EPS, ATT_CASE_IN(GRAD_IN(5, 7), ATT_CASE_ABSENT)},
-    {.name = "one_column", EPS, ATT_CASE_IN(GRAD_IN(3, 1), ATT_CASE_SAMPLE(3, 1))},
-    {.name = "addend", EPS, ATT_CASE_IN(GRAD_IN(5, 33), ATT_CASE_SAMPLE(5, 33))},
-    {.name = "row",
-     EPS,
-     ATT_CASE_IN(ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), ATT_CASE_SHARED(9), ATT_CASE_SAMPLE(2), ATT_CASE_ABSENT)},
-    {.name = "demo", EPS, ATT_CASE_IN(GRAD_IN(50, 64), ATT_CASE_SAMPLE(50, 64)), .bench = true},
-    {.name = "tiny", EPS, ATT_CASE_IN(GRAD_IN(197, 192), ATT_CASE_SAMPLE(197, 192)), .bench = true},
-    {.name = "small", EPS, ATT_CASE_IN(GRAD_IN(197, 384), ATT_CASE_SAMPLE(197, 384)), .bench = true},
+    {.name = "odd", EPS, IN(GRAD_IN(5, 7), ABSENT)},
+    {.name = "one_column", EPS, IN(GRAD_IN(3, 1), SAMPLE(3, 1))},
+    {.name = "addend", EPS, IN(GRAD_IN(5, 33), SAMPLE(5, 33))},
+    {.name = "row", EPS, IN(SAMPLE(9), SAMPLE(9), SHARED(9), SAMPLE(2), ABSENT)},
+    {.name = "demo", EPS, IN(GRAD_IN(50, 64), SAMPLE(50, 64)), .bench = true},
+    {.name = "tiny", EPS, IN(GRAD_IN(197, 192), SAMPLE(197, 192)), .bench = true},
+    {.name = "small", EPS, IN(GRAD_IN(197, 384), SAMPLE(197, 384)), .bench = true},
 };
 
 const att_op att_op_layer_norm_grad = {

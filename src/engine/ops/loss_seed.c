@@ -10,7 +10,7 @@ static att_status infer_seed(att_infer *infer)
 }
 
 static const att_op_case cases[] = {
-    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
+    {.name = "scalar", IN(SCALAR)},
 };
 
 const att_op att_op_loss_seed = {

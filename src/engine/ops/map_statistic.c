@@ -36,8 +36,8 @@ static void statistic_cost(const att_desc *in, const att_desc *out, const void *
 }
 
 /* Weights whose rows add up to about 1. The rows of "sharp" have some that are negative, which count as 0. */
-#define STATISTIC(kind_, parameter_) ATT_CASE_ATTRS(map_statistic, .kind = ATT_MAP_##kind_, .parameter = (parameter_))
-#define MAP(scale, shift, ...) ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, scale, shift, __VA_ARGS__))
+#define STATISTIC(kind_, parameter_) ATTRS(map_statistic, .kind = ATT_MAP_##kind_, .parameter = (parameter_))
+#define MAP(scale, shift, ...) IN(DRAWN(ATT_SAMPLE, scale, shift, __VA_ARGS__))
 static const att_op_case statistic_cases[] = {
     {.name = "density", STATISTIC(DENSITY, 1), MAP(0.02, 0.2, 2, 3, 5)},
     {.name = "spectral", STATISTIC(SPECTRAL, 0), MAP(0.02, 0.2, 2, 3, 5)},

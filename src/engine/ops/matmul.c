@@ -106,56 +106,32 @@ static void matmul_cost(const att_desc *in, const att_desc *out, const void *att
     cost->flops = 2 * cost->macs;
 }
 
-#define PLAIN(s) ATT_CASE_ATTRS(matmul, .scale = (s))
-#define A_TRANSPOSED(s) ATT_CASE_ATTRS(matmul, .scale = (s), .a_transposed = true)
-#define B_TRANSPOSED(s) ATT_CASE_ATTRS(matmul, .scale = (s), .b_transposed = true)
-#define BOTH_TRANSPOSED(s) ATT_CASE_ATTRS(matmul, .scale = (s), .a_transposed = true, .b_transposed = true)
+#define PLAIN(s) ATTRS(matmul, .scale = (s))
+#define A_TRANSPOSED(s) ATTRS(matmul, .scale = (s), .a_transposed = true)
+#define B_TRANSPOSED(s) ATTRS(matmul, .scale = (s), .b_transposed = true)
+#define BOTH_TRANSPOSED(s) ATTRS(matmul, .scale = (s), .a_transposed = true, .b_transposed = true)
 static const att_op_case matmul_cases[] = {
-    {.name = "plain", PLAIN(0.7), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 5), ATT_CASE_SAMPLE(2, 5, 4)), .gradient = true},
-    {.name = "b_transposed",
-     B_TRANSPOSED(-1.5),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 5), ATT_CASE_SAMPLE(2, 4, 5)),
-     .gradient = true},
-    {.name = "a_transposed",
-     A_TRANSPOSED(0.7),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(2, 5, 3), ATT_CASE_SAMPLE(2, 5, 4)),
-     .gradient = true},
-    {.name = "both_transposed",
-     BOTH_TRANSPOSED(0.7),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(2, 5, 3), ATT_CASE_SAMPLE(2, 4, 5)),
-     .gradient = true},
-    {.name = "one_matrix", PLAIN(1), ATT_CASE_IN(ATT_CASE_SAMPLE(17, 33), ATT_CASE_SAMPLE(33, 19))},
-    {.name = "row_by_column", PLAIN(2), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 7), ATT_CASE_SAMPLE(7, 1))},
-    {.name = "column_by_row", PLAIN(2), ATT_CASE_IN(ATT_CASE_SAMPLE(7, 1), ATT_CASE_SAMPLE(1, 5))},
-    {.name = "five_axes",
-     B_TRANSPOSED(0.25),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(2, 1, 3, 7, 9), ATT_CASE_SAMPLE(2, 1, 3, 6, 9))},
-    {.name = "wide", PLAIN(0.5), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 131), ATT_CASE_SAMPLE(2, 131, 127))},
-    {.name = "wide_transposed",
-     BOTH_TRANSPOSED(0.5),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(2, 131, 3), ATT_CASE_SAMPLE(2, 127, 131))},
-    {.name = "large_values",
-     PLAIN(1e-3),
-     ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 3, 5, 16), ATT_CASE_SAMPLE(3, 16, 16))},
-    {.name = "tiny_scores",
-     B_TRANSPOSED(0.125),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(3, 197, 64), ATT_CASE_SAMPLE(3, 197, 64)),
-     .bench = true},
-    {.name = "tiny_values",
-     PLAIN(1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(3, 197, 197), ATT_CASE_SAMPLE(3, 197, 64)),
-     .bench = true},
+    {.name = "plain", PLAIN(0.7), IN(SAMPLE(2, 3, 5), SAMPLE(2, 5, 4)), .gradient = true},
+    {.name = "b_transposed", B_TRANSPOSED(-1.5), IN(SAMPLE(2, 3, 5), SAMPLE(2, 4, 5)), .gradient = true},
+    {.name = "a_transposed", A_TRANSPOSED(0.7), IN(SAMPLE(2, 5, 3), SAMPLE(2, 5, 4)), .gradient = true},
+    {.name = "both_transposed", BOTH_TRANSPOSED(0.7), IN(SAMPLE(2, 5, 3), SAMPLE(2, 4, 5)), .gradient = true},
+    {.name = "one_matrix", PLAIN(1), IN(SAMPLE(17, 33), SAMPLE(33, 19))},
+    {.name = "row_by_column", PLAIN(2), IN(SAMPLE(1, 7), SAMPLE(7, 1))},
+    {.name = "column_by_row", PLAIN(2), IN(SAMPLE(7, 1), SAMPLE(1, 5))},
+    {.name = "five_axes", B_TRANSPOSED(0.25), IN(SAMPLE(2, 1, 3, 7, 9), SAMPLE(2, 1, 3, 6, 9))},
+    {.name = "wide", PLAIN(0.5), IN(SAMPLE(2, 3, 131), SAMPLE(2, 131, 127))},
+    {.name = "wide_transposed", BOTH_TRANSPOSED(0.5), IN(SAMPLE(2, 131, 3), SAMPLE(2, 127, 131))},
+    {.name = "large_values", PLAIN(1e-3), IN(DRAWN(ATT_SAMPLE, 1e4, 0, 3, 5, 16), SAMPLE(3, 16, 16))},
+    {.name = "tiny_scores", B_TRANSPOSED(0.125), IN(SAMPLE(3, 197, 64), SAMPLE(3, 197, 64)), .bench = true},
+    {.name = "tiny_values", PLAIN(1), IN(SAMPLE(3, 197, 197), SAMPLE(3, 197, 64)), .bench = true},
     {.name = "swin_tiny_scores",
      B_TRANSPOSED(0.17677669529663687),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(64, 3, 49, 32), ATT_CASE_SAMPLE(64, 3, 49, 32)),
+     IN(SAMPLE(64, 3, 49, 32), SAMPLE(64, 3, 49, 32)),
      .bench = true},
-    {.name = "swin_tiny_values",
-     PLAIN(1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(64, 3, 49, 49), ATT_CASE_SAMPLE(64, 3, 49, 32)),
-     .bench = true},
+    {.name = "swin_tiny_values", PLAIN(1), IN(SAMPLE(64, 3, 49, 49), SAMPLE(64, 3, 49, 32)), .bench = true},
     {.name = "swin_tiny_values_gradient",
      A_TRANSPOSED(1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(64, 3, 49, 49), ATT_CASE_SAMPLE(64, 3, 49, 32)),
+     IN(SAMPLE(64, 3, 49, 49), SAMPLE(64, 3, 49, 32)),
      .bench = true},
 };
 

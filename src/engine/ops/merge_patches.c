@@ -36,10 +36,10 @@ static void merge_backward(att_backward *backward)
 }
 
 static const att_op_case merge_cases[] = {
-    {.name = "even", ATT_CASE_IN(ATT_CASE_SAMPLE(4, 6, 3)), .gradient = true},
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 2)), .gradient = true},
-    {.name = "pixel", ATT_CASE_IN(ATT_CASE_SAMPLE(1, 1, 19))},
-    {.name = "swin_tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 96)), .bench = true},
+    {.name = "even", IN(SAMPLE(4, 6, 3)), .gradient = true},
+    {.name = "odd", IN(SAMPLE(3, 5, 2)), .gradient = true},
+    {.name = "pixel", IN(SAMPLE(1, 1, 19))},
+    {.name = "swin_tiny", IN(SAMPLE(56, 56, 96)), .bench = true},
 };
 
 const att_op att_op_merge_patches = {
@@ -66,12 +66,12 @@ static att_status grad_infer(att_infer *infer)
     return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(attrs->height, attrs->width, channels / 4));
 }
 
-#define OF(h, w) ATT_CASE_ATTRS(merge, .height = (h), .width = (w))
+#define OF(h, w) ATTRS(merge, .height = (h), .width = (w))
 static const att_op_case grad_cases[] = {
-    {.name = "even", OF(4, 6), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 12))},
-    {.name = "odd", OF(3, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 8))},
-    {.name = "pixel", OF(1, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 1, 76))},
-    {.name = "swin_tiny", OF(56, 56), ATT_CASE_IN(ATT_CASE_SAMPLE(28, 28, 384)), .bench = true},
+    {.name = "even", OF(4, 6), IN(SAMPLE(2, 3, 12))},
+    {.name = "odd", OF(3, 5), IN(SAMPLE(2, 3, 8))},
+    {.name = "pixel", OF(1, 1), IN(SAMPLE(1, 1, 76))},
+    {.name = "swin_tiny", OF(56, 56), IN(SAMPLE(28, 28, 384)), .bench = true},
 };
 
 const att_op att_op_merge_patches_grad = {

@@ -51,18 +51,18 @@ static void axes_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost_of(out[0].shape, attrs, 1, cost);
 }
 
-#define MAP_OF(h, n) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 0, h, n, n)
-#define IN(n, ue, heads, h, w) ATT_CASE_SAMPLE(n, ue), MAP_OF(heads, h), MAP_OF(heads, w)
+#define MAP_OF(h, n) DRAWN(ATT_SHARED, 0.3, 0, h, n, n)
+#define OPERANDS(n, ue, heads, h, w) SAMPLE(n, ue), MAP_OF(heads, h), MAP_OF(heads, w)
 static const att_op_case axes_cases[] = {
-    {.name = "odd", MIXING(2, 2, 0, 2, 3), ATT_CASE_IN(IN(6, 6, 2, 2, 3)), .gradient = true},
-    {.name = "shared_values", MIXING(3, 1, 0, 3, 2), ATT_CASE_IN(IN(6, 5, 3, 3, 2)), .gradient = true},
-    {.name = "grouped_values", MIXING(6, 2, 0, 9, 7), ATT_CASE_IN(IN(63, 38, 6, 9, 7))},
-    {.name = "one_token", MIXING(2, 1, 0, 1, 1), ATT_CASE_IN(IN(1, 3, 2, 1, 1))},
-    {.name = "one_row", MIXING(1, 1, 0, 1, 19), ATT_CASE_IN(IN(19, 35, 1, 1, 19))},
-    {.name = "wide", MIXING(2, 1, 0, 5, 6), ATT_CASE_IN(IN(30, 147, 2, 5, 6))},
-    {.name = "many_tokens", MIXING(2, 1, 0, 32, 32), ATT_CASE_IN(IN(1024, 131, 2, 32, 32))},
-    {.name = "small", MIXING(6, 6, 0, 14, 14), ATT_CASE_IN(IN(196, 384, 6, 14, 14)), .bench = true},
-    {.name = "cordonnier", MIXING(9, 1, 0, 16, 16), ATT_CASE_IN(IN(256, 400, 9, 16, 16)), .bench = true},
+    {.name = "odd", MIXING(2, 2, 0, 2, 3), IN(OPERANDS(6, 6, 2, 2, 3)), .gradient = true},
+    {.name = "shared_values", MIXING(3, 1, 0, 3, 2), IN(OPERANDS(6, 5, 3, 3, 2)), .gradient = true},
+    {.name = "grouped_values", MIXING(6, 2, 0, 9, 7), IN(OPERANDS(63, 38, 6, 9, 7))},
+    {.name = "one_token", MIXING(2, 1, 0, 1, 1), IN(OPERANDS(1, 3, 2, 1, 1))},
+    {.name = "one_row", MIXING(1, 1, 0, 1, 19), IN(OPERANDS(19, 35, 1, 1, 19))},
+    {.name = "wide", MIXING(2, 1, 0, 5, 6), IN(OPERANDS(30, 147, 2, 5, 6))},
+    {.name = "many_tokens", MIXING(2, 1, 0, 32, 32), IN(OPERANDS(1024, 131, 2, 32, 32))},
+    {.name = "small", MIXING(6, 6, 0, 14, 14), IN(OPERANDS(196, 384, 6, 14, 14)), .bench = true},
+    {.name = "cordonnier", MIXING(9, 1, 0, 16, 16), IN(OPERANDS(256, 400, 9, 16, 16)), .bench = true},
 };
 
 const att_op att_op_mix_axes = {
@@ -93,15 +93,15 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 2 * cost->macs;
 }
 
-#define GRAD_IN(n, he, ue, heads, h, w) ATT_CASE_SAMPLE(n, he), IN(n, ue, heads, h, w)
+#define GRAD_IN(n, he, ue, heads, h, w) SAMPLE(n, he), OPERANDS(n, ue, heads, h, w)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", MIXING(2, 2, 0, 2, 3), ATT_CASE_IN(GRAD_IN(6, 6, 6, 2, 2, 3))},
-    {.name = "grouped_values", MIXING(6, 2, 0, 9, 7), ATT_CASE_IN(GRAD_IN(63, 114, 38, 6, 9, 7))},
-    {.name = "one_token", MIXING(2, 1, 0, 1, 1), ATT_CASE_IN(GRAD_IN(1, 6, 3, 2, 1, 1))},
-    {.name = "one_row", MIXING(1, 1, 0, 1, 19), ATT_CASE_IN(GRAD_IN(19, 35, 35, 1, 1, 19))},
-    {.name = "wide", MIXING(2, 1, 0, 5, 6), ATT_CASE_IN(GRAD_IN(30, 294, 147, 2, 5, 6))},
-    {.name = "small", MIXING(6, 6, 0, 14, 14), ATT_CASE_IN(GRAD_IN(196, 384, 384, 6, 14, 14)), .bench = true},
-    {.name = "cordonnier", MIXING(9, 1, 0, 16, 16), ATT_CASE_IN(GRAD_IN(256, 3600, 400, 9, 16, 16)), .bench = true},
+    {.name = "odd", MIXING(2, 2, 0, 2, 3), IN(GRAD_IN(6, 6, 6, 2, 2, 3))},
+    {.name = "grouped_values", MIXING(6, 2, 0, 9, 7), IN(GRAD_IN(63, 114, 38, 6, 9, 7))},
+    {.name = "one_token", MIXING(2, 1, 0, 1, 1), IN(GRAD_IN(1, 6, 3, 2, 1, 1))},
+    {.name = "one_row", MIXING(1, 1, 0, 1, 19), IN(GRAD_IN(19, 35, 35, 1, 1, 19))},
+    {.name = "wide", MIXING(2, 1, 0, 5, 6), IN(GRAD_IN(30, 294, 147, 2, 5, 6))},
+    {.name = "small", MIXING(6, 6, 0, 14, 14), IN(GRAD_IN(196, 384, 384, 6, 14, 14)), .bench = true},
+    {.name = "cordonnier", MIXING(9, 1, 0, 16, 16), IN(GRAD_IN(256, 3600, 400, 9, 16, 16)), .bench = true},
 };
 
 const att_op att_op_mix_axes_grad = {

@@ -99,38 +99,29 @@ static void pairs_cost(const att_desc *in, const att_desc *out, const void *attr
 }
 
 #define PAIRS(heads_, gh, gw, ring_, stride_, groups_) \
-    ATT_CASE_ATTRS(mix_pairs,                          \
-                   .attention = {.heads = (heads_),    \
-                                 .key_heads = 1,       \
-                                 .value_heads = 1,     \
-                                 .grid_h = (gh),       \
-                                 .grid_w = (gw),       \
-                                 .step_h = (stride_),  \
-                                 .step_w = (stride_),  \
-                                 .scale = 1},          \
-                   .ring = (ring_), .stride = (stride_), .groups = (groups_))
-#define MAP_OF(maps, queries, keys) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 0, maps, queries, keys)
+    ATTRS(mix_pairs,                                   \
+          .attention = {.heads = (heads_),             \
+                        .key_heads = 1,                \
+                        .value_heads = 1,              \
+                        .grid_h = (gh),                \
+                        .grid_w = (gw),                \
+                        .step_h = (stride_),           \
+                        .step_w = (stride_),           \
+                        .scale = 1},                   \
+          .ring = (ring_), .stride = (stride_), .groups = (groups_))
+#define MAP_OF(maps, queries, keys) DRAWN(ATT_SHARED, 0.3, 0, maps, queries, keys)
 static const att_op_case pairs_cases[] = {
-    {.name = "odd",
-     PAIRS(6, 3, 4, 1, 1, 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(3, 4, 3), MAP_OF(2, 3, 5), MAP_OF(3, 4, 6)),
-     .gradient = true},
+    {.name = "odd", PAIRS(6, 3, 4, 1, 1, 1), IN(SAMPLE(3, 4, 3), MAP_OF(2, 3, 5), MAP_OF(3, 4, 6)), .gradient = true},
     {.name = "groups",
      PAIRS(4, 2, 3, 0, 2, 2),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 4), MAP_OF(2, 2, 3), MAP_OF(2, 3, 5)),
+     IN(SAMPLE(3, 5, 4), MAP_OF(2, 2, 3), MAP_OF(2, 3, 5)),
      .gradient = true},
-    {.name = "one_pixel",
-     PAIRS(1, 1, 1, 1, 1, 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(1, 1, 3), MAP_OF(1, 1, 3), MAP_OF(1, 1, 3))},
-    {.name = "fewer_queries",
-     PAIRS(9, 4, 5, 1, 2, 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(8, 9, 19), MAP_OF(3, 4, 10), MAP_OF(3, 5, 11))},
-    {.name = "wide",
-     PAIRS(2, 3, 3, 0, 1, 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(3, 3, 147), MAP_OF(1, 3, 3), MAP_OF(2, 3, 3))},
+    {.name = "one_pixel", PAIRS(1, 1, 1, 1, 1, 1), IN(SAMPLE(1, 1, 3), MAP_OF(1, 1, 3), MAP_OF(1, 1, 3))},
+    {.name = "fewer_queries", PAIRS(9, 4, 5, 1, 2, 1), IN(SAMPLE(8, 9, 19), MAP_OF(3, 4, 10), MAP_OF(3, 5, 11))},
+    {.name = "wide", PAIRS(2, 3, 3, 0, 1, 1), IN(SAMPLE(3, 3, 147), MAP_OF(1, 3, 3), MAP_OF(2, 3, 3))},
     {.name = "resnet20_stage3",
      PAIRS(9, 8, 8, 1, 1, 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(8, 8, 64), MAP_OF(3, 8, 10), MAP_OF(3, 8, 10)),
+     IN(SAMPLE(8, 8, 64), MAP_OF(3, 8, 10), MAP_OF(3, 8, 10)),
      .bench = true},
 };
 
@@ -163,24 +154,22 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd",
-     PAIRS(6, 3, 4, 1, 1, 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(3, 4, 18), ATT_CASE_SAMPLE(3, 4, 3), MAP_OF(2, 3, 5), MAP_OF(3, 4, 6))},
+    {.name = "odd", PAIRS(6, 3, 4, 1, 1, 1), IN(SAMPLE(3, 4, 18), SAMPLE(3, 4, 3), MAP_OF(2, 3, 5), MAP_OF(3, 4, 6))},
     {.name = "groups",
      PAIRS(4, 2, 3, 0, 2, 2),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 16), ATT_CASE_SAMPLE(3, 5, 4), MAP_OF(2, 2, 3), MAP_OF(2, 3, 5))},
+     IN(SAMPLE(2, 3, 16), SAMPLE(3, 5, 4), MAP_OF(2, 2, 3), MAP_OF(2, 3, 5))},
     {.name = "one_pixel",
      PAIRS(1, 1, 1, 1, 1, 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(1, 1, 3), ATT_CASE_SAMPLE(1, 1, 3), MAP_OF(1, 1, 3), MAP_OF(1, 1, 3))},
+     IN(SAMPLE(1, 1, 3), SAMPLE(1, 1, 3), MAP_OF(1, 1, 3), MAP_OF(1, 1, 3))},
     {.name = "fewer_queries",
      PAIRS(9, 4, 5, 1, 2, 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(4, 5, 171), ATT_CASE_SAMPLE(8, 9, 19), MAP_OF(3, 4, 10), MAP_OF(3, 5, 11))},
+     IN(SAMPLE(4, 5, 171), SAMPLE(8, 9, 19), MAP_OF(3, 4, 10), MAP_OF(3, 5, 11))},
     {.name = "wide",
      PAIRS(2, 3, 3, 0, 1, 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(3, 3, 294), ATT_CASE_SAMPLE(3, 3, 147), MAP_OF(1, 3, 3), MAP_OF(2, 3, 3))},
+     IN(SAMPLE(3, 3, 294), SAMPLE(3, 3, 147), MAP_OF(1, 3, 3), MAP_OF(2, 3, 3))},
     {.name = "resnet20_stage3",
      PAIRS(9, 8, 8, 1, 1, 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(8, 8, 576), ATT_CASE_SAMPLE(8, 8, 64), MAP_OF(3, 8, 10), MAP_OF(3, 8, 10)),
+     IN(SAMPLE(8, 8, 576), SAMPLE(8, 8, 64), MAP_OF(3, 8, 10), MAP_OF(3, 8, 10)),
      .bench = true},
 };
 
@@ -223,15 +212,12 @@ static void maps_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = 16 * (double)att_shape_count(out[ATT_PAIR_MAPS_MAP].shape);
 }
 
-#define WEIGHTS_OF(maps, queries, keys) ATT_CASE_DRAWN(ATT_SAMPLE, 0.04, 0.3, maps, queries, keys)
+#define WEIGHTS_OF(maps, queries, keys) DRAWN(ATT_SAMPLE, 0.04, 0.3, maps, queries, keys)
 static const att_op_case maps_cases[] = {
-    {.name = "odd", PAIRS(6, 3, 4, 1, 1, 1), ATT_CASE_IN(WEIGHTS_OF(2, 3, 5), WEIGHTS_OF(3, 4, 6))},
-    {.name = "fewer_queries", PAIRS(2, 2, 3, 0, 2, 1), ATT_CASE_IN(WEIGHTS_OF(1, 2, 4), WEIGHTS_OF(2, 3, 5))},
-    {.name = "one_pixel", PAIRS(1, 1, 1, 0, 1, 1), ATT_CASE_IN(WEIGHTS_OF(1, 1, 1), WEIGHTS_OF(1, 1, 1))},
-    {.name = "resnet20_stage3",
-     PAIRS(9, 8, 8, 1, 1, 1),
-     ATT_CASE_IN(WEIGHTS_OF(3, 8, 10), WEIGHTS_OF(3, 8, 10)),
-     .bench = true},
+    {.name = "odd", PAIRS(6, 3, 4, 1, 1, 1), IN(WEIGHTS_OF(2, 3, 5), WEIGHTS_OF(3, 4, 6))},
+    {.name = "fewer_queries", PAIRS(2, 2, 3, 0, 2, 1), IN(WEIGHTS_OF(1, 2, 4), WEIGHTS_OF(2, 3, 5))},
+    {.name = "one_pixel", PAIRS(1, 1, 1, 0, 1, 1), IN(WEIGHTS_OF(1, 1, 1), WEIGHTS_OF(1, 1, 1))},
+    {.name = "resnet20_stage3", PAIRS(9, 8, 8, 1, 1, 1), IN(WEIGHTS_OF(3, 8, 10), WEIGHTS_OF(3, 8, 10)), .bench = true},
 };
 
 const att_op att_op_pair_maps = {

@@ -43,21 +43,15 @@ static void mix_cost(const att_desc *in, const att_desc *out, const void *attrs,
     cost_of(&out[0], cost);
 }
 
-#define MAP_OF(h, n) ATT_CASE_DRAWN(ATT_SHARED, 0.1, 0, h, n, n)
+#define MAP_OF(h, n) DRAWN(ATT_SHARED, 0.1, 0, h, n, n)
 static const att_op_case mix_cases[] = {
-    {.name = "odd", MIXING(2, 2, 1, 2, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(7, 6), MAP_OF(2, 7)), .gradient = true},
-    {.name = "shared_values",
-     MIXING(3, 1, 0, 2, 2),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(4, 5), MAP_OF(3, 4)),
-     .gradient = true},
-    {.name = "grouped_values", MIXING(6, 2, 2, 9, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(65, 38), MAP_OF(6, 65))},
-    {.name = "one_token", MIXING(2, 1, 0, 1, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 3), ATT_CASE_SHARED(2, 1, 1))},
-    {.name = "many_tokens", MIXING(1, 1, 0, 17, 11), ATT_CASE_IN(ATT_CASE_SAMPLE(187, 33), MAP_OF(1, 187))},
-    {.name = "small", MIXING(6, 6, 0, 14, 14), ATT_CASE_IN(ATT_CASE_SAMPLE(196, 384), MAP_OF(6, 196)), .bench = true},
-    {.name = "cordonnier",
-     MIXING(9, 1, 0, 16, 16),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(256, 400), MAP_OF(9, 256)),
-     .bench = true},
+    {.name = "odd", MIXING(2, 2, 1, 2, 3), IN(SAMPLE(7, 6), MAP_OF(2, 7)), .gradient = true},
+    {.name = "shared_values", MIXING(3, 1, 0, 2, 2), IN(SAMPLE(4, 5), MAP_OF(3, 4)), .gradient = true},
+    {.name = "grouped_values", MIXING(6, 2, 2, 9, 7), IN(SAMPLE(65, 38), MAP_OF(6, 65))},
+    {.name = "one_token", MIXING(2, 1, 0, 1, 1), IN(SAMPLE(1, 3), SHARED(2, 1, 1))},
+    {.name = "many_tokens", MIXING(1, 1, 0, 17, 11), IN(SAMPLE(187, 33), MAP_OF(1, 187))},
+    {.name = "small", MIXING(6, 6, 0, 14, 14), IN(SAMPLE(196, 384), MAP_OF(6, 196)), .bench = true},
+    {.name = "cordonnier", MIXING(9, 1, 0, 16, 16), IN(SAMPLE(256, 400), MAP_OF(9, 256)), .bench = true},
 };
 
 const att_op att_op_mix_tokens = {
@@ -91,15 +85,12 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 }
 
 static const att_op_case values_grad_cases[] = {
-    {.name = "odd", MIXING(2, 2, 1, 2, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(7, 6), MAP_OF(2, 7))},
-    {.name = "grouped_values", MIXING(6, 2, 2, 9, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(65, 114), MAP_OF(6, 65))},
-    {.name = "one_token", MIXING(2, 1, 0, 1, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 6), ATT_CASE_SHARED(2, 1, 1))},
-    {.name = "many_tokens", MIXING(1, 1, 0, 17, 11), ATT_CASE_IN(ATT_CASE_SAMPLE(187, 33), MAP_OF(1, 187))},
-    {.name = "small", MIXING(6, 6, 0, 14, 14), ATT_CASE_IN(ATT_CASE_SAMPLE(196, 384), MAP_OF(6, 196)), .bench = true},
-    {.name = "cordonnier",
-     MIXING(9, 1, 0, 16, 16),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(256, 3600), MAP_OF(9, 256)),
-     .bench = true},
+    {.name = "odd", MIXING(2, 2, 1, 2, 3), IN(SAMPLE(7, 6), MAP_OF(2, 7))},
+    {.name = "grouped_values", MIXING(6, 2, 2, 9, 7), IN(SAMPLE(65, 114), MAP_OF(6, 65))},
+    {.name = "one_token", MIXING(2, 1, 0, 1, 1), IN(SAMPLE(1, 6), SHARED(2, 1, 1))},
+    {.name = "many_tokens", MIXING(1, 1, 0, 17, 11), IN(SAMPLE(187, 33), MAP_OF(1, 187))},
+    {.name = "small", MIXING(6, 6, 0, 14, 14), IN(SAMPLE(196, 384), MAP_OF(6, 196)), .bench = true},
+    {.name = "cordonnier", MIXING(9, 1, 0, 16, 16), IN(SAMPLE(256, 3600), MAP_OF(9, 256)), .bench = true},
 };
 
 const att_op att_op_mix_tokens_values_grad = {
@@ -125,18 +116,12 @@ static att_status map_grad_infer(att_infer *infer)
 }
 
 static const att_op_case map_grad_cases[] = {
-    {.name = "odd", MIXING(2, 2, 1, 2, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(7, 6), ATT_CASE_SAMPLE(7, 6))},
-    {.name = "grouped_values", MIXING(6, 2, 2, 9, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(65, 114), ATT_CASE_SAMPLE(65, 38))},
-    {.name = "one_token", MIXING(2, 1, 0, 1, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 6), ATT_CASE_SAMPLE(1, 3))},
-    {.name = "many_tokens", MIXING(1, 1, 0, 17, 11), ATT_CASE_IN(ATT_CASE_SAMPLE(187, 33), ATT_CASE_SAMPLE(187, 33))},
-    {.name = "small",
-     MIXING(6, 6, 0, 14, 14),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(196, 384), ATT_CASE_SAMPLE(196, 384)),
-     .bench = true},
-    {.name = "cordonnier",
-     MIXING(9, 1, 0, 16, 16),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(256, 3600), ATT_CASE_SAMPLE(256, 400)),
-     .bench = true},
+    {.name = "odd", MIXING(2, 2, 1, 2, 3), IN(SAMPLE(7, 6), SAMPLE(7, 6))},
+    {.name = "grouped_values", MIXING(6, 2, 2, 9, 7), IN(SAMPLE(65, 114), SAMPLE(65, 38))},
+    {.name = "one_token", MIXING(2, 1, 0, 1, 1), IN(SAMPLE(1, 6), SAMPLE(1, 3))},
+    {.name = "many_tokens", MIXING(1, 1, 0, 17, 11), IN(SAMPLE(187, 33), SAMPLE(187, 33))},
+    {.name = "small", MIXING(6, 6, 0, 14, 14), IN(SAMPLE(196, 384), SAMPLE(196, 384)), .bench = true},
+    {.name = "cordonnier", MIXING(9, 1, 0, 16, 16), IN(SAMPLE(256, 3600), SAMPLE(256, 400)), .bench = true},
 };
 
 const att_op att_op_mix_tokens_map_grad = {

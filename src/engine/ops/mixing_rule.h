@@ -8,8 +8,8 @@
 /* Input i has a row for each token of the grid, with `heads` heads side by side. */
 att_status att_mixing_check_rows(const att_infer *infer, int i, const char *name, int64_t heads);
 
-#define MIXING(h, vh, prefix_, gh, gw)                                                                  \
-    ATT_CASE_ATTRS(attention, .heads = (h), .key_heads = (h), .value_heads = (vh), .prefix = (prefix_), \
-                   .grid_h = (gh), .grid_w = (gw), .step_h = 1, .step_w = 1)
+#define MIXING(h, vh, prefix_, gh, gw)                                                                         \
+    ATTRS(attention, .heads = (h), .key_heads = (h), .value_heads = (vh), .prefix = (prefix_), .grid_h = (gh), \
+          .grid_w = (gw), .step_h = 1, .step_w = 1)
 
 #endif

@@ -67,23 +67,23 @@ static bool normalize_absorb(att_node *producer, const att_node *consumer)
     return att_rule_absorb_relu(&((att_batch_norm_attrs *)producer->attrs)->activation, consumer);
 }
 
-#define PLAIN ATT_CASE_ATTRS(batch_norm, 1e-5, 0.1, false, ATT_ACT_NONE)
-#define RELU ATT_CASE_ATTRS(batch_norm, 1e-5, 0.1, false, ATT_ACT_RELU)
-#define BATCH_STATS(c) ATT_CASE_DRAWN(ATT_BATCH, 0.1, 1, 2, c)
-#define VECTORS(c) BATCH_STATS(c), ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c), ATT_CASE_SHARED(c)
-#define OF(x, c) ATT_CASE_IN(x, VECTORS(c))
+#define PLAIN ATTRS(batch_norm, 1e-5, 0.1, false, ATT_ACT_NONE)
+#define RELU ATTRS(batch_norm, 1e-5, 0.1, false, ATT_ACT_RELU)
+#define BATCH_STATS(c) DRAWN(ATT_BATCH, 0.1, 1, 2, c)
+#define VECTORS(c) BATCH_STATS(c), DRAWN(ATT_SHARED, 0.3, 1, c), SHARED(c)
+#define OF(x, c) IN(x, VECTORS(c))
 static const att_op_case normalize_cases[] = {
-    {.name = "odd", PLAIN, OF(ATT_CASE_SAMPLE(3, 5, 7), 7)},
-    {.name = "row", RELU, OF(ATT_CASE_SAMPLE(9), 9)},
-    {.name = "one_channel", PLAIN, OF(ATT_CASE_SAMPLE(3, 5, 1), 1)},
-    {.name = "many_rows", RELU, OF(ATT_CASE_SAMPLE(33, 31, 24), 24)},
-    {.name = "large_values", PLAIN, OF(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 33), 33)},
-    {.name = "cifar_16", RELU, OF(ATT_CASE_SAMPLE(32, 32, 16), 16), .bench = true},
-    {.name = "cifar_64", RELU, OF(ATT_CASE_SAMPLE(32, 32, 64), 64), .bench = true},
-    {.name = "middle_128", RELU, OF(ATT_CASE_SAMPLE(16, 16, 128), 128), .bench = true},
-    {.name = "cifar_256", RELU, OF(ATT_CASE_SAMPLE(8, 8, 256), 256), .bench = true},
-    {.name = "resnet_256", RELU, OF(ATT_CASE_SAMPLE(56, 56, 256), 256), .bench = true},
-    {.name = "resnet_2048", RELU, OF(ATT_CASE_SAMPLE(7, 7, 2048), 2048), .bench = true},
+    {.name = "odd", PLAIN, OF(SAMPLE(3, 5, 7), 7)},
+    {.name = "row", RELU, OF(SAMPLE(9), 9)},
+    {.name = "one_channel", PLAIN, OF(SAMPLE(3, 5, 1), 1)},
+    {.name = "many_rows", RELU, OF(SAMPLE(33, 31, 24), 24)},
+    {.name = "large_values", PLAIN, OF(DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 33), 33)},
+    {.name = "cifar_16", RELU, OF(SAMPLE(32, 32, 16), 16), .bench = true},
+    {.name = "cifar_64", RELU, OF(SAMPLE(32, 32, 64), 64), .bench = true},
+    {.name = "middle_128", RELU, OF(SAMPLE(16, 16, 128), 128), .bench = true},
+    {.name = "cifar_256", RELU, OF(SAMPLE(8, 8, 256), 256), .bench = true},
+    {.name = "resnet_256", RELU, OF(SAMPLE(56, 56, 256), 256), .bench = true},
+    {.name = "resnet_2048", RELU, OF(SAMPLE(7, 7, 2048), 2048), .bench = true},
 };
 
 const att_op att_op_normalize = {
@@ -118,7 +118,7 @@ static att_status sums_infer(att_infer *infer)
     return att_rule_out(infer, infer->in[GRAD_X].dtype, ATT_SAMPLE, vector);
 }
 
-#define SUMS(c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), VECTORS(c))
+#define SUMS(c, ...) IN(SAMPLE(__VA_ARGS__), SAMPLE(__VA_ARGS__), VECTORS(c))
 static const att_op_case sums_cases[] = {
     {.name = "odd", PLAIN, SUMS(7, 3, 5, 7)},
     {.name = "odd_relu", RELU, SUMS(7, 3, 5, 7)},
@@ -157,19 +157,19 @@ static att_status grad_infer(att_infer *infer)
     return att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
 }
 
-#define MEANS(c) ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c), ATT_CASE_DRAWN(ATT_BATCH, 1, 0, c)
+#define MEANS(c) DRAWN(ATT_BATCH, 1, 0, c), DRAWN(ATT_BATCH, 1, 0, c)
 #define GRAD_OF(c, factor, pooled, ...) \
-    ATT_CASE_IN(ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_SAMPLE(__VA_ARGS__), VECTORS(c), MEANS(c), factor, pooled)
-#define GRAD(c, ...) GRAD_OF(c, ATT_CASE_ABSENT, ATT_CASE_ABSENT, __VA_ARGS__)
+    IN(SAMPLE(__VA_ARGS__), SAMPLE(__VA_ARGS__), VECTORS(c), MEANS(c), factor, pooled)
+#define GRAD(c, ...) GRAD_OF(c, ABSENT, ABSENT, __VA_ARGS__)
 static const att_op_case grad_cases[] = {
     {.name = "odd", PLAIN, GRAD(7, 3, 5, 7)},
     {.name = "odd_relu", RELU, GRAD(7, 3, 5, 7)},
     {.name = "row", PLAIN, GRAD(9, 9)},
     {.name = "one_channel", RELU, GRAD(1, 3, 5, 1)},
     {.name = "many_rows", RELU, GRAD(24, 33, 31, 24)},
-    {.name = "gated", PLAIN, GRAD_OF(7, ATT_CASE_SAMPLE(7), ATT_CASE_ABSENT, 3, 5, 7)},
-    {.name = "pooled", PLAIN, GRAD_OF(33, ATT_CASE_ABSENT, ATT_CASE_SAMPLE(33), 3, 5, 33)},
-    {.name = "gated_pooled_relu", RELU, GRAD_OF(24, ATT_CASE_SAMPLE(24), ATT_CASE_SAMPLE(24), 33, 31, 24)},
+    {.name = "gated", PLAIN, GRAD_OF(7, SAMPLE(7), ABSENT, 3, 5, 7)},
+    {.name = "pooled", PLAIN, GRAD_OF(33, ABSENT, SAMPLE(33), 3, 5, 33)},
+    {.name = "gated_pooled_relu", RELU, GRAD_OF(24, SAMPLE(24), SAMPLE(24), 33, 31, 24)},
     {.name = "cifar_16", RELU, GRAD(16, 32, 32, 16), .bench = true},
     {.name = "cifar_64", PLAIN, GRAD(64, 32, 32, 64), .bench = true},
     {.name = "middle_128", RELU, GRAD(128, 16, 16, 128), .bench = true},

@@ -41,17 +41,17 @@ static void patchify_backward(att_backward *backward)
     att_rule_add_of_dy(backward, "patchify_grad", &attrs);
 }
 
-#define PATCHES(ph, pw, h, w, c) ATT_CASE_ATTRS(patch, {(ph), (pw)}, (h), (w), (c))
+#define PATCHES(ph, pw, h, w, c) ATTRS(patch, {(ph), (pw)}, (h), (w), (c))
 #define PATCH(p, h, w, c) PATCHES((p), (p), (h), (w), (c))
 static const att_op_case patchify_cases[] = {
-    {.name = "odd", PATCH(2, 4, 6, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(4, 6, 3)), .gradient = true},
-    {.name = "wide", PATCHES(2, 3, 4, 9, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(4, 9, 3)), .gradient = true},
-    {.name = "tall", PATCHES(18, 4, 36, 8, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(36, 8, 1))},
-    {.name = "remainder", PATCHES(3, 2, 8, 7, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(8, 7, 3)), .gradient = true},
-    {.name = "pixels", PATCH(1, 3, 5, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 2))},
-    {.name = "one_patch", PATCH(3, 3, 3, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 3, 1))},
-    {.name = "demo", PATCH(4, 28, 28, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(28, 28, 1)), .bench = true},
-    {.name = "tiny", PATCH(16, 224, 224, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(224, 224, 3)), .bench = true},
+    {.name = "odd", PATCH(2, 4, 6, 3), IN(SAMPLE(4, 6, 3)), .gradient = true},
+    {.name = "wide", PATCHES(2, 3, 4, 9, 3), IN(SAMPLE(4, 9, 3)), .gradient = true},
+    {.name = "tall", PATCHES(18, 4, 36, 8, 1), IN(SAMPLE(36, 8, 1))},
+    {.name = "remainder", PATCHES(3, 2, 8, 7, 3), IN(SAMPLE(8, 7, 3)), .gradient = true},
+    {.name = "pixels", PATCH(1, 3, 5, 2), IN(SAMPLE(3, 5, 2))},
+    {.name = "one_patch", PATCH(3, 3, 3, 1), IN(SAMPLE(3, 3, 1))},
+    {.name = "demo", PATCH(4, 28, 28, 1), IN(SAMPLE(28, 28, 1)), .bench = true},
+    {.name = "tiny", PATCH(16, 224, 224, 3), IN(SAMPLE(224, 224, 3)), .bench = true},
 };
 
 const att_op att_op_patchify = {
@@ -80,11 +80,11 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", PATCH(2, 4, 6, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(6, 12))},
-    {.name = "wide", PATCHES(2, 3, 4, 9, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(6, 18))},
-    {.name = "remainder", PATCHES(3, 2, 8, 7, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(6, 18))},
-    {.name = "pixels", PATCH(1, 3, 5, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(15, 2))},
-    {.name = "tiny", PATCH(16, 224, 224, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(196, 768)), .bench = true},
+    {.name = "odd", PATCH(2, 4, 6, 3), IN(SAMPLE(6, 12))},
+    {.name = "wide", PATCHES(2, 3, 4, 9, 3), IN(SAMPLE(6, 18))},
+    {.name = "remainder", PATCHES(3, 2, 8, 7, 3), IN(SAMPLE(6, 18))},
+    {.name = "pixels", PATCH(1, 3, 5, 2), IN(SAMPLE(15, 2))},
+    {.name = "tiny", PATCH(16, 224, 224, 3), IN(SAMPLE(196, 768)), .bench = true},
 };
 
 const att_op att_op_patchify_grad = {

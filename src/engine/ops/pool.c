@@ -81,18 +81,18 @@ static void max_pool_backward(att_backward *backward)
 }
 
 #define POOL(k, s, p) .kernel = (k), .stride = (s), .padding = (p)
-#define PLAIN(k, s, p) ATT_CASE_ATTRS(pool, POOL(k, s, p))
-#define CEIL(k, s, p) ATT_CASE_ATTRS(pool, POOL(k, s, p), .ceil = true)
+#define PLAIN(k, s, p) ATTRS(pool, POOL(k, s, p))
+#define CEIL(k, s, p) ATTRS(pool, POOL(k, s, p), .ceil = true)
 static const att_op_case max_pool_cases[] = {
-    {.name = "odd", PLAIN(3, 2, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7, 3)), .gradient = true},
-    {.name = "even", PLAIN(3, 2, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(6, 8, 19))},
-    {.name = "apart", PLAIN(2, 2, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 4, 33)), .gradient = true},
-    {.name = "ceil", CEIL(3, 2, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(6, 4, 5)), .gradient = true},
-    {.name = "no_window_behind", CEIL(2, 2, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 4, 5))},
-    {.name = "one_pixel", PLAIN(3, 2, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 1, 17))},
-    {.name = "gaps", PLAIN(1, 2, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 6, 4)), .gradient = true},
-    {.name = "equal_elements", PLAIN(3, 1, 1), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 2, 4, 4, 18))},
-    {.name = "resnet50", PLAIN(3, 2, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(112, 112, 64)), .bench = true},
+    {.name = "odd", PLAIN(3, 2, 1), IN(SAMPLE(5, 7, 3)), .gradient = true},
+    {.name = "even", PLAIN(3, 2, 1), IN(SAMPLE(6, 8, 19))},
+    {.name = "apart", PLAIN(2, 2, 0), IN(SAMPLE(5, 4, 33)), .gradient = true},
+    {.name = "ceil", CEIL(3, 2, 0), IN(SAMPLE(6, 4, 5)), .gradient = true},
+    {.name = "no_window_behind", CEIL(2, 2, 1), IN(SAMPLE(3, 4, 5))},
+    {.name = "one_pixel", PLAIN(3, 2, 1), IN(SAMPLE(1, 1, 17))},
+    {.name = "gaps", PLAIN(1, 2, 0), IN(SAMPLE(5, 6, 4)), .gradient = true},
+    {.name = "equal_elements", PLAIN(3, 1, 1), IN(DRAWN(ATT_SAMPLE, 0, 2, 4, 4, 18))},
+    {.name = "resnet50", PLAIN(3, 2, 1), IN(SAMPLE(112, 112, 64)), .bench = true},
 };
 
 const att_op att_op_max_pool = {
@@ -120,17 +120,12 @@ static att_status max_pool_grad_infer(att_infer *infer)
 }
 
 static const att_op_case max_pool_grad_cases[] = {
-    {.name = "odd", PLAIN(3, 2, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 4, 3), ATT_CASE_SAMPLE(5, 7, 3))},
-    {.name = "even", PLAIN(3, 2, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 4, 19), ATT_CASE_SAMPLE(6, 8, 19))},
-    {.name = "ceil", CEIL(3, 2, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 2, 33), ATT_CASE_SAMPLE(6, 4, 33))},
-    {.name = "gaps", PLAIN(1, 2, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 3, 4), ATT_CASE_SAMPLE(5, 6, 4))},
-    {.name = "equal_elements",
-     PLAIN(3, 1, 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(4, 4, 18), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 2, 4, 4, 18))},
-    {.name = "resnet50",
-     PLAIN(3, 2, 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 64), ATT_CASE_SAMPLE(112, 112, 64)),
-     .bench = true},
+    {.name = "odd", PLAIN(3, 2, 1), IN(SAMPLE(3, 4, 3), SAMPLE(5, 7, 3))},
+    {.name = "even", PLAIN(3, 2, 1), IN(SAMPLE(3, 4, 19), SAMPLE(6, 8, 19))},
+    {.name = "ceil", CEIL(3, 2, 0), IN(SAMPLE(3, 2, 33), SAMPLE(6, 4, 33))},
+    {.name = "gaps", PLAIN(1, 2, 0), IN(SAMPLE(3, 3, 4), SAMPLE(5, 6, 4))},
+    {.name = "equal_elements", PLAIN(3, 1, 1), IN(SAMPLE(4, 4, 18), DRAWN(ATT_SAMPLE, 0, 2, 4, 4, 18))},
+    {.name = "resnet50", PLAIN(3, 2, 1), IN(SAMPLE(56, 56, 64), SAMPLE(112, 112, 64)), .bench = true},
 };
 
 const att_op att_op_max_pool_grad = {
@@ -160,14 +155,14 @@ static void avg_pool_backward(att_backward *backward)
     att_rule_add_of_dy(backward, "avg_pool_grad", &attrs);
 }
 
-#define COUNTED(k, s, p) ATT_CASE_ATTRS(pool, POOL(k, s, p), .ceil = true, .count_padding = true)
+#define COUNTED(k, s, p) ATTRS(pool, POOL(k, s, p), .ceil = true, .count_padding = true)
 static const att_op_case avg_pool_cases[] = {
-    {.name = "odd", PLAIN(3, 2, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7, 3)), .gradient = true},
-    {.name = "counted", COUNTED(3, 2, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(6, 4, 19)), .gradient = true},
-    {.name = "ceil", CEIL(2, 2, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 4, 5)), .gradient = true},
-    {.name = "one_pixel", PLAIN(3, 2, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 1, 17))},
-    {.name = "large_values", PLAIN(2, 2, 0), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 4, 4, 33))},
-    {.name = "resnet50d", CEIL(2, 2, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 256)), .bench = true},
+    {.name = "odd", PLAIN(3, 2, 1), IN(SAMPLE(5, 7, 3)), .gradient = true},
+    {.name = "counted", COUNTED(3, 2, 1), IN(SAMPLE(6, 4, 19)), .gradient = true},
+    {.name = "ceil", CEIL(2, 2, 0), IN(SAMPLE(5, 4, 5)), .gradient = true},
+    {.name = "one_pixel", PLAIN(3, 2, 1), IN(SAMPLE(1, 1, 17))},
+    {.name = "large_values", PLAIN(2, 2, 0), IN(DRAWN(ATT_SAMPLE, 1, 1e4, 4, 4, 33))},
+    {.name = "resnet50d", CEIL(2, 2, 0), IN(SAMPLE(56, 56, 256)), .bench = true},
 };
 
 const att_op att_op_avg_pool = {
@@ -193,17 +188,12 @@ static att_status avg_pool_grad_infer(att_infer *infer)
 
 #define OF(h, w) .height = (h), .width = (w)
 static const att_op_case avg_pool_grad_cases[] = {
-    {.name = "odd", ATT_CASE_ATTRS(pool, POOL(3, 2, 1), OF(5, 7)), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 4, 3))},
+    {.name = "odd", ATTRS(pool, POOL(3, 2, 1), OF(5, 7)), IN(SAMPLE(3, 4, 3))},
     {.name = "counted",
-     ATT_CASE_ATTRS(pool, POOL(3, 2, 1), OF(6, 4), .ceil = true, .count_padding = true),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(4, 3, 19))},
-    {.name = "ceil",
-     ATT_CASE_ATTRS(pool, POOL(2, 2, 0), OF(5, 4), .ceil = true),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(3, 2, 33))},
-    {.name = "resnet50d",
-     ATT_CASE_ATTRS(pool, POOL(2, 2, 0), OF(56, 56)),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(28, 28, 256)),
-     .bench = true},
+     ATTRS(pool, POOL(3, 2, 1), OF(6, 4), .ceil = true, .count_padding = true),
+     IN(SAMPLE(4, 3, 19))},
+    {.name = "ceil", ATTRS(pool, POOL(2, 2, 0), OF(5, 4), .ceil = true), IN(SAMPLE(3, 2, 33))},
+    {.name = "resnet50d", ATTRS(pool, POOL(2, 2, 0), OF(56, 56)), IN(SAMPLE(28, 28, 256)), .bench = true},
 };
 
 const att_op att_op_avg_pool_grad = {

@@ -36,10 +36,10 @@ static void backward_of_tokens(att_backward *backward)
 }
 
 static const att_op_case cases[] = {
-    {.name = "class_token", ATT_CASE_IN(ATT_CASE_SHARED(1, 1, 7), ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "three_tokens", ATT_CASE_IN(ATT_CASE_SHARED(3, 7), ATT_CASE_SAMPLE(1, 7)), .gradient = true},
-    {.name = "demo", ATT_CASE_IN(ATT_CASE_SHARED(1, 1, 64), ATT_CASE_SAMPLE(49, 64)), .bench = true},
-    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SHARED(1, 1, 192), ATT_CASE_SAMPLE(196, 192)), .bench = true},
+    {.name = "class_token", IN(SHARED(1, 1, 7), SAMPLE(5, 7)), .gradient = true},
+    {.name = "three_tokens", IN(SHARED(3, 7), SAMPLE(1, 7)), .gradient = true},
+    {.name = "demo", IN(SHARED(1, 1, 64), SAMPLE(49, 64)), .bench = true},
+    {.name = "tiny", IN(SHARED(1, 1, 192), SAMPLE(196, 192)), .bench = true},
 };
 
 const att_op att_op_prepend_tokens = {

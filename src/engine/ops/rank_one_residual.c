@@ -24,9 +24,9 @@ static void residual_cost(const att_desc *in, const att_desc *out, const void *a
 }
 
 static const att_op_case residual_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 2, 5, 7))},
-    {.name = "near_rank_one", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0.01, 1, 17, 17))},
-    {.name = "tiny", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 2, 197, 197)), .bench = true},
+    {.name = "odd", IN(DRAWN(ATT_SAMPLE, 1, 2, 5, 7))},
+    {.name = "near_rank_one", IN(DRAWN(ATT_SAMPLE, 0.01, 1, 17, 17))},
+    {.name = "tiny", IN(DRAWN(ATT_SAMPLE, 1, 2, 197, 197)), .bench = true},
 };
 
 const att_op att_op_rank_one_residual = {

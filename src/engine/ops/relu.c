@@ -10,11 +10,11 @@ att_value att_relu(att_graph *graph, att_value x)
 }
 
 static const att_op_case relu_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
-    {.name = "zeros", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 5, 33))},
-    {.name = "cifar_64", ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 64)), .bench = true},
-    {.name = "resnet_256", ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 256)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalar", IN(SCALAR)},
+    {.name = "zeros", IN(DRAWN(ATT_SAMPLE, 0, 0, 5, 33))},
+    {.name = "cifar_64", IN(SAMPLE(32, 32, 64)), .bench = true},
+    {.name = "resnet_256", IN(SAMPLE(56, 56, 256)), .bench = true},
 };
 
 const att_op att_op_relu = {
@@ -29,10 +29,10 @@ const att_op att_op_relu = {
 };
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
-    {.name = "zeros", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 5, 33))},
-    {.name = "cifar_64", ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 64), ATT_CASE_SAMPLE(32, 32, 64)), .bench = true},
-    {.name = "resnet_256", ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 256), ATT_CASE_SAMPLE(56, 56, 256)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7), SAMPLE(5, 7))},
+    {.name = "zeros", IN(SAMPLE(5, 33), DRAWN(ATT_SAMPLE, 0, 0, 5, 33))},
+    {.name = "cifar_64", IN(SAMPLE(32, 32, 64), SAMPLE(32, 32, 64)), .bench = true},
+    {.name = "resnet_256", IN(SAMPLE(56, 56, 256), SAMPLE(56, 56, 256)), .bench = true},
 };
 
 const att_op att_op_relu_grad = {

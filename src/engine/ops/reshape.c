@@ -37,13 +37,13 @@ static void reshape_backward(att_backward *backward)
                               att_reshape(att_backward_graph(backward), att_backward_gradient(backward, 0), shape));
 }
 
-#define TO(n, ...) ATT_CASE_ATTRS(reshape, .rank = (n), .dims = {__VA_ARGS__})
+#define TO(n, ...) ATTRS(reshape, .rank = (n), .dims = {__VA_ARGS__})
 static const att_op_case reshape_cases[] = {
-    {.name = "odd", TO(2, 5, 6), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 5)), .gradient = true},
-    {.name = "flat", TO(1, 33), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 11))},
-    {.name = "scalar", TO(0, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 1))},
-    {.name = "five_axes", TO(5, 3, 1, 2, 1, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(6, 7))},
-    {.name = "tiny_qkv", TO(4, 197, 3, 3, 64), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 576)), .bench = true},
+    {.name = "odd", TO(2, 5, 6), IN(SAMPLE(2, 3, 5)), .gradient = true},
+    {.name = "flat", TO(1, 33), IN(SAMPLE(3, 11))},
+    {.name = "scalar", TO(0, 0), IN(SAMPLE(1, 1))},
+    {.name = "five_axes", TO(5, 3, 1, 2, 1, 7), IN(SAMPLE(6, 7))},
+    {.name = "tiny_qkv", TO(4, 197, 3, 3, 64), IN(SAMPLE(197, 576)), .bench = true},
 };
 
 const att_op att_op_reshape = {

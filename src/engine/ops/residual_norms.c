@@ -25,20 +25,20 @@ static void norms_cost(const att_desc *in, const att_desc *out, const void *attr
     cost->flops = (7 + passes) * (double)att_shape_count(in->shape);
 }
 
-#define MEDIAN ATT_CASE_ATTRS(centre, true)
+#define MEDIAN ATTRS(centre, true)
 static const att_op_case norms_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
-    {.name = "one_token", ATT_CASE_IN(ATT_CASE_SAMPLE(1, 33))},
-    {.name = "one_channel", ATT_CASE_IN(ATT_CASE_SAMPLE(9, 1))},
-    {.name = "shifted", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 30, 17, 40))},
-    {.name = "median_odd", MEDIAN, ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
-    {.name = "median_even", MEDIAN, ATT_CASE_IN(ATT_CASE_SAMPLE(6, 35))},
-    {.name = "median_one_token", MEDIAN, ATT_CASE_IN(ATT_CASE_SAMPLE(1, 3))},
-    {.name = "median_shifted", MEDIAN, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 30, 17, 40))},
-    {.name = "demo", ATT_CASE_IN(ATT_CASE_SAMPLE(50, 64)), .bench = true},
-    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
-    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384)), .bench = true},
-    {.name = "median_small", MEDIAN, ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7))},
+    {.name = "one_token", IN(SAMPLE(1, 33))},
+    {.name = "one_channel", IN(SAMPLE(9, 1))},
+    {.name = "shifted", IN(DRAWN(ATT_SAMPLE, 1, 30, 17, 40))},
+    {.name = "median_odd", MEDIAN, IN(SAMPLE(5, 7))},
+    {.name = "median_even", MEDIAN, IN(SAMPLE(6, 35))},
+    {.name = "median_one_token", MEDIAN, IN(SAMPLE(1, 3))},
+    {.name = "median_shifted", MEDIAN, IN(DRAWN(ATT_SAMPLE, 1, 30, 17, 40))},
+    {.name = "demo", IN(SAMPLE(50, 64)), .bench = true},
+    {.name = "tiny", IN(SAMPLE(197, 192)), .bench = true},
+    {.name = "small", IN(SAMPLE(197, 384)), .bench = true},
+    {.name = "median_small", MEDIAN, IN(SAMPLE(197, 384)), .bench = true},
 };
 
 const att_op att_op_residual_norms = {

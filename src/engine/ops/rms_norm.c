@@ -36,23 +36,17 @@ static void rms_norm_backward(att_backward *backward)
     att_rule_add_outputs(backward, "rms_norm_grad", NULL, in, GRAD_IN_COUNT, GAMMA + 1);
 }
 
-#define EPS ATT_CASE_ATTRS(rms_norm, .eps = 1e-6)
-#define VECTOR(c) ATT_CASE_DRAWN(ATT_SHARED, 0.3, 1, c)
+#define EPS ATTRS(rms_norm, .eps = 1e-6)
+#define VECTOR(c) DRAWN(ATT_SHARED, 0.3, 1, c)
 static const att_op_case rms_norm_cases[] = {
-    {.name = "odd",
-     ATT_CASE_ATTRS(rms_norm, .eps = 0.02),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), VECTOR(7)),
-     .gradient = true},
-    {.name = "row",
-     ATT_CASE_ATTRS(rms_norm, .eps = 0.02),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(9), VECTOR(9)),
-     .gradient = true},
-    {.name = "one_column", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(3, 1), VECTOR(1))},
-    {.name = "zeros", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 4, 33), VECTOR(33))},
-    {.name = "large_values", EPS, ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 4, 65), VECTOR(65))},
-    {.name = "three_axes", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 17), VECTOR(17))},
-    {.name = "swin_tiny", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(49, 96), VECTOR(96)), .bench = true},
-    {.name = "tiny", EPS, ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192), VECTOR(192)), .bench = true},
+    {.name = "odd", ATTRS(rms_norm, .eps = 0.02), IN(SAMPLE(5, 7), VECTOR(7)), .gradient = true},
+    {.name = "row", ATTRS(rms_norm, .eps = 0.02), IN(SAMPLE(9), VECTOR(9)), .gradient = true},
+    {.name = "one_column", EPS, IN(SAMPLE(3, 1), VECTOR(1))},
+    {.name = "zeros", EPS, IN(DRAWN(ATT_SAMPLE, 0, 0, 4, 33), VECTOR(33))},
+    {.name = "large_values", EPS, IN(DRAWN(ATT_SAMPLE, 1e6, 0, 4, 65), VECTOR(65))},
+    {.name = "three_axes", EPS, IN(SAMPLE(2, 3, 17), VECTOR(17))},
+    {.name = "swin_tiny", EPS, IN(SAMPLE(49, 96), VECTOR(96)), .bench = true},
+    {.name = "tiny", EPS, IN(SAMPLE(197, 192), VECTOR(192)), .bench = true},
 };
 
 const att_op att_op_rms_norm = {
@@ -80,15 +74,14 @@ static att_status grad_infer(att_infer *infer)
 }
 
 /* rstd is drawn independently of x; the formula holds for any values. */
-#define GRAD_IN(n, c) \
-    ATT_CASE_SAMPLE(n, c), ATT_CASE_SAMPLE(n, c), VECTOR(c), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.8, n, 1)
+#define GRAD_IN(n, c) SAMPLE(n, c), SAMPLE(n, c), VECTOR(c), DRAWN(ATT_SAMPLE, 0.2, 0.8, n, 1)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_IN(GRAD_IN(5, 7))},
-    {.name = "one_column", ATT_CASE_IN(GRAD_IN(3, 1))},
-    {.name = "wide", ATT_CASE_IN(GRAD_IN(6, 65))},
-    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(9), ATT_CASE_SAMPLE(9), VECTOR(9), ATT_CASE_SAMPLE(1))},
-    {.name = "swin_tiny", ATT_CASE_IN(GRAD_IN(49, 96)), .bench = true},
-    {.name = "tiny", ATT_CASE_IN(GRAD_IN(197, 192)), .bench = true},
+    {.name = "odd", IN(GRAD_IN(5, 7))},
+    {.name = "one_column", IN(GRAD_IN(3, 1))},
+    {.name = "wide", IN(GRAD_IN(6, 65))},
+    {.name = "row", IN(SAMPLE(9), SAMPLE(9), VECTOR(9), SAMPLE(1))},
+    {.name = "swin_tiny", IN(GRAD_IN(49, 96)), .bench = true},
+    {.name = "tiny", IN(GRAD_IN(197, 192)), .bench = true},
 };
 
 const att_op att_op_rms_norm_grad = {

@@ -29,8 +29,8 @@ static att_status rollout_infer(att_infer *infer)
     return att_rule_out(infer, infer->in[0].dtype, ATT_SAMPLE, att_shape_of(dims[1]));
 }
 
-#define FROM(mean) ATT_CASE_ATTRS(rollout, .from_mean = (mean))
-#define MAPS(scale, shift, ...) ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, scale, shift, __VA_ARGS__))
+#define FROM(mean) ATTRS(rollout, .from_mean = (mean))
+#define MAPS(scale, shift, ...) IN(DRAWN(ATT_SAMPLE, scale, shift, __VA_ARGS__))
 #define CASES                                                                                                     \
     {.name = "odd", FROM(0), MAPS(0.05, 0.2, 3, 5, 5)}, {.name = "from_mean", FROM(1), MAPS(0.05, 0.2, 2, 5, 5)}, \
         {.name = "one_layer", FROM(0), MAPS(0.03, 0.15, 1, 7, 7)},                                                \

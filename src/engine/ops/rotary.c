@@ -68,22 +68,21 @@ static void rotary_cost(const att_desc *in, const att_desc *out, const void *att
     cost->flops = 3 * turned(&in[TABLE], attrs);
 }
 
-#define HEADS(heads_, prefix_) ATT_CASE_ATTRS(rotary, .heads = (heads_), .prefix = (prefix_))
-#define HALVES(heads_, prefix_) ATT_CASE_ATTRS(rotary, .heads = (heads_), .prefix = (prefix_), .halves = 1)
-#define IN(...) ATT_CASE_IN(__VA_ARGS__)
+#define HEADS(heads_, prefix_) ATTRS(rotary, .heads = (heads_), .prefix = (prefix_))
+#define HALVES(heads_, prefix_) ATTRS(rotary, .heads = (heads_), .prefix = (prefix_), .halves = 1)
 static const att_op_case rotary_cases[] = {
-    {.name = "learned_halves", HALVES(2, 0), IN(ATT_CASE_SAMPLE(3, 14), ATT_CASE_SHARED(3, 2, 6)), .gradient = true},
-    {.name = "learned", HEADS(4, 1), IN(ATT_CASE_SAMPLE(4, 24), ATT_CASE_SHARED(3, 2, 4)), .gradient = true},
-    {.name = "packed", HEADS(4, 1), IN(ATT_CASE_SAMPLE(5, 24), ATT_CASE_SHARED(4, 4)), .gradient = true},
-    {.name = "packed_halves", HALVES(4, 1), IN(ATT_CASE_SAMPLE(5, 38), ATT_CASE_SHARED(4, 6)), .gradient = true},
-    {.name = "one_pair", HEADS(1, 0), IN(ATT_CASE_SAMPLE(1, 2), ATT_CASE_SHARED(1, 2))},
-    {.name = "wide", HEADS(2, 2), IN(ATT_CASE_SAMPLE(7, 200), ATT_CASE_SHARED(5, 70))},
-    {.name = "wide_halves", HALVES(2, 2), IN(ATT_CASE_SAMPLE(7, 200), ATT_CASE_SHARED(5, 70))},
-    {.name = "wide_learned", HEADS(6, 0), IN(ATT_CASE_SAMPLE(7, 500), ATT_CASE_SHARED(7, 3, 72))},
-    {.name = "wide_learned_halves", HALVES(6, 0), IN(ATT_CASE_SAMPLE(7, 500), ATT_CASE_SHARED(7, 3, 72))},
-    {.name = "small", HEADS(12, 1), IN(ATT_CASE_SAMPLE(197, 1152), ATT_CASE_SHARED(196, 64)), .bench = true},
-    {.name = "small_halves", HALVES(12, 1), IN(ATT_CASE_SAMPLE(197, 1152), ATT_CASE_SHARED(196, 64)), .bench = true},
-    {.name = "small_learned", HEADS(12, 1), IN(ATT_CASE_SAMPLE(197, 1152), ATT_CASE_SHARED(196, 6, 64)), .bench = true},
+    {.name = "learned_halves", HALVES(2, 0), IN(SAMPLE(3, 14), SHARED(3, 2, 6)), .gradient = true},
+    {.name = "learned", HEADS(4, 1), IN(SAMPLE(4, 24), SHARED(3, 2, 4)), .gradient = true},
+    {.name = "packed", HEADS(4, 1), IN(SAMPLE(5, 24), SHARED(4, 4)), .gradient = true},
+    {.name = "packed_halves", HALVES(4, 1), IN(SAMPLE(5, 38), SHARED(4, 6)), .gradient = true},
+    {.name = "one_pair", HEADS(1, 0), IN(SAMPLE(1, 2), SHARED(1, 2))},
+    {.name = "wide", HEADS(2, 2), IN(SAMPLE(7, 200), SHARED(5, 70))},
+    {.name = "wide_halves", HALVES(2, 2), IN(SAMPLE(7, 200), SHARED(5, 70))},
+    {.name = "wide_learned", HEADS(6, 0), IN(SAMPLE(7, 500), SHARED(7, 3, 72))},
+    {.name = "wide_learned_halves", HALVES(6, 0), IN(SAMPLE(7, 500), SHARED(7, 3, 72))},
+    {.name = "small", HEADS(12, 1), IN(SAMPLE(197, 1152), SHARED(196, 64)), .bench = true},
+    {.name = "small_halves", HALVES(12, 1), IN(SAMPLE(197, 1152), SHARED(196, 64)), .bench = true},
+    {.name = "small_learned", HEADS(12, 1), IN(SAMPLE(197, 1152), SHARED(196, 6, 64)), .bench = true},
 };
 
 const att_op att_op_rotary = {
@@ -119,17 +118,17 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = (att_desc_present(&in[GRAD_X]) ? 7 : 3) * count;
 }
 
-#define LEARNED(n, c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(n, c), __VA_ARGS__, ATT_CASE_SAMPLE(n, c))
-#define FIXED(n, c, ...) ATT_CASE_IN(ATT_CASE_SAMPLE(n, c), __VA_ARGS__, ATT_CASE_ABSENT)
+#define LEARNED(n, c, ...) IN(SAMPLE(n, c), __VA_ARGS__, SAMPLE(n, c))
+#define FIXED(n, c, ...) IN(SAMPLE(n, c), __VA_ARGS__, ABSENT)
 static const att_op_case grad_cases[] = {
-    {.name = "learned_halves", HALVES(2, 0), LEARNED(3, 14, ATT_CASE_SHARED(3, 2, 6))},
-    {.name = "learned", HEADS(4, 1), LEARNED(4, 24, ATT_CASE_SHARED(3, 2, 4))},
-    {.name = "packed", HEADS(4, 1), FIXED(5, 24, ATT_CASE_SHARED(4, 4))},
-    {.name = "wide_halves", HALVES(2, 2), FIXED(7, 200, ATT_CASE_SHARED(5, 70))},
-    {.name = "wide_learned", HEADS(6, 0), LEARNED(7, 500, ATT_CASE_SHARED(7, 3, 72))},
-    {.name = "wide_learned_halves", HALVES(6, 1), LEARNED(7, 500, ATT_CASE_SHARED(6, 3, 72))},
-    {.name = "small", HEADS(12, 1), FIXED(197, 1152, ATT_CASE_SHARED(196, 64)), .bench = true},
-    {.name = "small_learned", HEADS(12, 1), LEARNED(197, 1152, ATT_CASE_SHARED(196, 6, 64)), .bench = true},
+    {.name = "learned_halves", HALVES(2, 0), LEARNED(3, 14, SHARED(3, 2, 6))},
+    {.name = "learned", HEADS(4, 1), LEARNED(4, 24, SHARED(3, 2, 4))},
+    {.name = "packed", HEADS(4, 1), FIXED(5, 24, SHARED(4, 4))},
+    {.name = "wide_halves", HALVES(2, 2), FIXED(7, 200, SHARED(5, 70))},
+    {.name = "wide_learned", HEADS(6, 0), LEARNED(7, 500, SHARED(7, 3, 72))},
+    {.name = "wide_learned_halves", HALVES(6, 1), LEARNED(7, 500, SHARED(6, 3, 72))},
+    {.name = "small", HEADS(12, 1), FIXED(197, 1152, SHARED(196, 64)), .bench = true},
+    {.name = "small_learned", HEADS(12, 1), LEARNED(197, 1152, SHARED(196, 6, 64)), .bench = true},
 };
 
 const att_op att_op_rotary_grad = {

@@ -25,10 +25,10 @@ static void scale_backward(att_backward *backward)
 }
 
 static const att_op_case scale_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SHARED(7)), .gradient = true},
-    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_SHARED(33))},
-    {.name = "demo", ATT_CASE_IN(ATT_CASE_SAMPLE(50, 64), ATT_CASE_SHARED(64)), .bench = true},
-    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384), ATT_CASE_SHARED(384)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7), SHARED(7)), .gradient = true},
+    {.name = "row", IN(SAMPLE(33), SHARED(33))},
+    {.name = "demo", IN(SAMPLE(50, 64), SHARED(64)), .bench = true},
+    {.name = "small", IN(SAMPLE(197, 384), SHARED(384)), .bench = true},
 };
 
 const att_op att_op_scale = {
@@ -54,10 +54,10 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
-    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(33), ATT_CASE_SAMPLE(33))},
-    {.name = "demo", ATT_CASE_IN(ATT_CASE_SAMPLE(50, 64), ATT_CASE_SAMPLE(50, 64)), .bench = true},
-    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384), ATT_CASE_SAMPLE(197, 384)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7), SAMPLE(5, 7))},
+    {.name = "row", IN(SAMPLE(33), SAMPLE(33))},
+    {.name = "demo", IN(SAMPLE(50, 64), SAMPLE(50, 64)), .bench = true},
+    {.name = "small", IN(SAMPLE(197, 384), SAMPLE(197, 384)), .bench = true},
 };
 
 const att_op att_op_scale_grad = {

@@ -44,25 +44,25 @@ static void norm_cost(const att_desc *in, const att_desc *out, const void *attrs
     cost->flops = (double)a->heads * width * width * (4 * (double)in[W_Q].shape.dims[1] + 2 * SQUARINGS * width);
 }
 
-#define NORM(...) ATT_CASE_ATTRS(score_norm, __VA_ARGS__)
-#define WEIGHTS(rows, columns) ATT_CASE_IN(ATT_CASE_SAMPLE(rows, columns), ATT_CASE_SAMPLE(rows, columns))
+#define NORM(...) ATTRS(score_norm, __VA_ARGS__)
+#define MATRICES(rows, columns) IN(SAMPLE(rows, columns), SAMPLE(rows, columns))
 static const att_op_case norm_cases[] = {
     {.name = "odd",
      NORM(.heads = 2, .key_heads = 2, .width = 3, .q_offset = 1, .k_offset = 7, .scale = 0.6),
-     WEIGHTS(13, 5)},
+     MATRICES(13, 5)},
     {.name = "grouped",
      NORM(.heads = 4, .key_heads = 2, .width = 4, .k_offset = 1, .scale = 0.5),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(16, 9), ATT_CASE_SAMPLE(9, 9))},
-    {.name = "wide_heads", NORM(.heads = 1, .key_heads = 1, .width = 7, .scale = 1), WEIGHTS(7, 3)},
+     IN(SAMPLE(16, 9), SAMPLE(9, 9))},
+    {.name = "wide_heads", NORM(.heads = 1, .key_heads = 1, .width = 7, .scale = 1), MATRICES(7, 3)},
     {.name = "zero",
      NORM(.heads = 2, .key_heads = 2, .width = 2, .scale = 1),
-     ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 0, 4, 6), ATT_CASE_SAMPLE(4, 6))},
+     IN(DRAWN(ATT_SAMPLE, 0, 0, 4, 6), SAMPLE(4, 6))},
     {.name = "all_equal",
      NORM(.heads = 2, .key_heads = 2, .width = 2, .scale = 1),
-     ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, 4, 6), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 2, 4, 6))},
+     IN(DRAWN(ATT_SAMPLE, 0, 1, 4, 6), DRAWN(ATT_SAMPLE, 0, 2, 4, 6))},
     {.name = "tiny",
      NORM(.heads = 3, .key_heads = 3, .width = 64, .k_offset = 192, .scale = 0.125),
-     WEIGHTS(576, 192),
+     MATRICES(576, 192),
      .bench = true},
 };
 

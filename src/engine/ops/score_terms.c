@@ -88,42 +88,34 @@ static void terms_cost(const att_desc *in, const att_desc *out, const void *attr
     cost->flops = 2 * cost->macs + scores * terms * (terms + 2);
 }
 
-#define TERMS(parts_q, parts_k, width_, at_q, at_k, ...)                                             \
-    ATT_CASE_ATTRS(score_terms, .query_parts = (parts_q), .key_parts = (parts_k), .width = (width_), \
-                   .q_offset = (at_q), .k_offset = (at_k),                                           \
-                   .attention = {.value_heads = 1, .scale = 0.5, .step_h = 1, .step_w = 1, __VA_ARGS__})
-#define NO_EXTRA ATT_CASE_ABSENT, ATT_CASE_ABSENT, ATT_CASE_ABSENT
+#define TERMS(parts_q, parts_k, width_, at_q, at_k, ...)                                                        \
+    ATTRS(score_terms, .query_parts = (parts_q), .key_parts = (parts_k), .width = (width_), .q_offset = (at_q), \
+          .k_offset = (at_k), .attention = {.value_heads = 1, .scale = 0.5, .step_h = 1, .step_w = 1, __VA_ARGS__})
+#define NO_EXTRA ABSENT, ABSENT, ABSENT
 static const att_op_case terms_cases[] = {
     {.name = "one_product",
      TERMS(1, 1, 3, 0, 6, .heads = 2, .key_heads = 2),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 18), ATT_CASE_SAMPLE(5, 18), NO_EXTRA)},
+     IN(SAMPLE(5, 18), SAMPLE(5, 18), NO_EXTRA)},
     {.name = "six_products",
      TERMS(3, 2, 4, 0, 8, .heads = 2, .key_heads = 2, .prefix = 1, .grid_h = 2, .grid_w = 3),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(7, 24), ATT_CASE_SAMPLE(7, 24), ATT_CASE_SAMPLE(7, 8), ATT_CASE_SAMPLE(7, 16),
-                 ATT_CASE_SAMPLE(7, 24), NO_EXTRA)},
+     IN(SAMPLE(7, 24), SAMPLE(7, 24), SAMPLE(7, 8), SAMPLE(7, 16), SAMPLE(7, 24), NO_EXTRA)},
     {.name = "relative",
      TERMS(1, 1, 3, 0, 0, .heads = 4, .key_heads = 2, .prefix = 2, .grid_h = 3, .grid_w = 2),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(8, 12), ATT_CASE_SAMPLE(8, 6), ATT_CASE_SHARED(18, 4), ATT_CASE_ABSENT,
-                 ATT_CASE_ABSENT)},
+     IN(SAMPLE(8, 12), SAMPLE(8, 6), SHARED(18, 4), ABSENT, ABSENT)},
     {.name = "axes",
      TERMS(1, 1, 5, 0, 10, .heads = 2, .key_heads = 2, .prefix = 1, .grid_h = 2, .grid_w = 3),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(7, 10), ATT_CASE_SAMPLE(7, 20), ATT_CASE_SHARED(15, 2), ATT_CASE_SAMPLE(7, 4),
-                 ATT_CASE_SAMPLE(7, 6))},
+     IN(SAMPLE(7, 10), SAMPLE(7, 20), SHARED(15, 2), SAMPLE(7, 4), SAMPLE(7, 6))},
     {.name = "shifted_windows",
      TERMS(1, 1, 3, 0, 6, .heads = 2, .key_heads = 2, .grid_h = 4, .grid_w = 6, .window_h = 2, .window_w = 3,
            .shift_h = 1, .shift_w = 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(24, 18), ATT_CASE_SAMPLE(24, 18), ATT_CASE_SHARED(15, 2), ATT_CASE_ABSENT,
-                 ATT_CASE_ABSENT)},
+     IN(SAMPLE(24, 18), SAMPLE(24, 18), SHARED(15, 2), ABSENT, ABSENT)},
     {.name = "causal",
      TERMS(1, 1, 3, 0, 0, .heads = 1, .key_heads = 1, .causal = 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(19, 3), ATT_CASE_SAMPLE(19, 3), NO_EXTRA)},
-    {.name = "one_token",
-     TERMS(1, 1, 3, 0, 0, .heads = 1, .key_heads = 1),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(1, 3), ATT_CASE_SAMPLE(1, 3), NO_EXTRA)},
+     IN(SAMPLE(19, 3), SAMPLE(19, 3), NO_EXTRA)},
+    {.name = "one_token", TERMS(1, 1, 3, 0, 0, .heads = 1, .key_heads = 1), IN(SAMPLE(1, 3), SAMPLE(1, 3), NO_EXTRA)},
     {.name = "tiny",
      TERMS(3, 2, 64, 0, 192, .heads = 3, .key_heads = 3, .prefix = 1, .grid_h = 14, .grid_w = 14),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(197, 576), ATT_CASE_SAMPLE(197, 576), ATT_CASE_SAMPLE(197, 576),
-                 ATT_CASE_SAMPLE(197, 576), ATT_CASE_SAMPLE(197, 576), NO_EXTRA),
+     IN(SAMPLE(197, 576), SAMPLE(197, 576), SAMPLE(197, 576), SAMPLE(197, 576), SAMPLE(197, 576), NO_EXTRA),
      .bench = true},
 };
 

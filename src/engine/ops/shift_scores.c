@@ -55,15 +55,14 @@ static void scores_backward(att_backward *backward)
     att_rule_add_of_dy(backward, "shift_scores_grad", &attrs);
 }
 
-#define GRID(prefix_, h, w, ...) \
-    ATT_CASE_ATTRS(shift_scores, .prefix = (prefix_), .height = (h), .width = (w), __VA_ARGS__)
+#define GRID(prefix_, h, w, ...) ATTRS(shift_scores, .prefix = (prefix_), .height = (h), .width = (w), __VA_ARGS__)
 static const att_op_case scores_cases[] = {
-    {.name = "odd", GRID(0, 3, 2, ), ATT_CASE_IN(ATT_CASE_SAMPLE(15, 3)), .gradient = true},
-    {.name = "prefixes", GRID(2, 2, 3, ), ATT_CASE_IN(ATT_CASE_SAMPLE(18, 2)), .gradient = true},
-    {.name = "no_numbers_of_prefixes", GRID(1, 2, 2, ), ATT_CASE_IN(ATT_CASE_SAMPLE(9, 2)), .gradient = true},
-    {.name = "one_axis", GRID(0, 19, 1, ), ATT_CASE_IN(ATT_CASE_SAMPLE(37, 5))},
-    {.name = "one_token", GRID(0, 1, 1, ), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 2))},
-    {.name = "cordonnier", GRID(0, 16, 16, ), ATT_CASE_IN(ATT_CASE_SAMPLE(961, 9)), .bench = true},
+    {.name = "odd", GRID(0, 3, 2, ), IN(SAMPLE(15, 3)), .gradient = true},
+    {.name = "prefixes", GRID(2, 2, 3, ), IN(SAMPLE(18, 2)), .gradient = true},
+    {.name = "no_numbers_of_prefixes", GRID(1, 2, 2, ), IN(SAMPLE(9, 2)), .gradient = true},
+    {.name = "one_axis", GRID(0, 19, 1, ), IN(SAMPLE(37, 5))},
+    {.name = "one_token", GRID(0, 1, 1, ), IN(SAMPLE(1, 2))},
+    {.name = "cordonnier", GRID(0, 16, 16, ), IN(SAMPLE(961, 9)), .bench = true},
 };
 
 const att_op att_op_shift_scores = {
@@ -92,11 +91,11 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", GRID(0, 3, 2, .rows = 15), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 6, 6))},
-    {.name = "prefixes", GRID(2, 2, 3, .rows = 18), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 8, 8))},
-    {.name = "no_numbers_of_prefixes", GRID(1, 2, 2, .rows = 9), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 5, 5))},
-    {.name = "one_axis", GRID(0, 19, 1, .rows = 37), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 19, 19))},
-    {.name = "cordonnier", GRID(0, 16, 16, .rows = 961), ATT_CASE_IN(ATT_CASE_SAMPLE(9, 256, 256)), .bench = true},
+    {.name = "odd", GRID(0, 3, 2, .rows = 15), IN(SAMPLE(3, 6, 6))},
+    {.name = "prefixes", GRID(2, 2, 3, .rows = 18), IN(SAMPLE(2, 8, 8))},
+    {.name = "no_numbers_of_prefixes", GRID(1, 2, 2, .rows = 9), IN(SAMPLE(2, 5, 5))},
+    {.name = "one_axis", GRID(0, 19, 1, .rows = 37), IN(SAMPLE(5, 19, 19))},
+    {.name = "cordonnier", GRID(0, 16, 16, .rows = 961), IN(SAMPLE(9, 256, 256)), .bench = true},
 };
 
 const att_op att_op_shift_scores_grad = {

@@ -50,12 +50,9 @@ static void pad_backward(att_backward *backward)
 
 #define PAD(s, c, b) .stride = (s), .channels = (c), .before = (b)
 static const att_op_case pad_cases[] = {
-    {.name = "odd", ATT_CASE_ATTRS(shortcut, PAD(2, 8, 2)), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 6, 3)), .gradient = true},
-    {.name = "same", ATT_CASE_ATTRS(shortcut, PAD(1, 19, 0)), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 4, 19))},
-    {.name = "resnet164_32",
-     ATT_CASE_ATTRS(shortcut, PAD(2, 128, 32)),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 64)),
-     .bench = true},
+    {.name = "odd", ATTRS(shortcut, PAD(2, 8, 2)), IN(SAMPLE(5, 6, 3)), .gradient = true},
+    {.name = "same", ATTRS(shortcut, PAD(1, 19, 0)), IN(SAMPLE(3, 4, 19))},
+    {.name = "resnet164_32", ATTRS(shortcut, PAD(2, 128, 32)), IN(SAMPLE(32, 32, 64)), .bench = true},
 };
 
 const att_op att_op_shortcut_pad = {
@@ -87,12 +84,9 @@ static att_status grad_infer(att_infer *infer)
 
 #define OF(h, w, c) .height = (h), .width = (w), .from = (c)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_ATTRS(shortcut, PAD(2, 8, 2), OF(5, 6, 3)), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 3, 8))},
-    {.name = "same", ATT_CASE_ATTRS(shortcut, PAD(1, 19, 0), OF(3, 4, 19)), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 4, 19))},
-    {.name = "resnet164_32",
-     ATT_CASE_ATTRS(shortcut, PAD(2, 128, 32), OF(32, 32, 64)),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(16, 16, 128)),
-     .bench = true},
+    {.name = "odd", ATTRS(shortcut, PAD(2, 8, 2), OF(5, 6, 3)), IN(SAMPLE(3, 3, 8))},
+    {.name = "same", ATTRS(shortcut, PAD(1, 19, 0), OF(3, 4, 19)), IN(SAMPLE(3, 4, 19))},
+    {.name = "resnet164_32", ATTRS(shortcut, PAD(2, 128, 32), OF(32, 32, 64)), IN(SAMPLE(16, 16, 128)), .bench = true},
 };
 
 const att_op att_op_shortcut_pad_grad = {

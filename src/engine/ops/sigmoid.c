@@ -10,10 +10,10 @@ att_value att_sigmoid(att_graph *graph, att_value x)
 }
 
 static const att_op_case sigmoid_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
-    {.name = "tails", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 33))},
-    {.name = "pixels", ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 1)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalar", IN(SCALAR)},
+    {.name = "tails", IN(DRAWN(ATT_SAMPLE, 60, 0, 9, 33))},
+    {.name = "pixels", IN(SAMPLE(56, 56, 1)), .bench = true},
 };
 
 const att_op att_op_sigmoid = {
@@ -27,10 +27,8 @@ const att_op att_op_sigmoid = {
 };
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.5, 5, 7))},
-    {.name = "pixels",
-     ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 1), ATT_CASE_DRAWN(ATT_SAMPLE, 0.2, 0.5, 56, 56, 1)),
-     .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7), DRAWN(ATT_SAMPLE, 0.2, 0.5, 5, 7))},
+    {.name = "pixels", IN(SAMPLE(56, 56, 1), DRAWN(ATT_SAMPLE, 0.2, 0.5, 56, 56, 1)), .bench = true},
 };
 
 const att_op att_op_sigmoid_grad = {

@@ -31,14 +31,14 @@ static void values_cost(const att_desc *in, const att_desc *out, const void *att
 }
 
 static const att_op_case values_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
-    {.name = "tall", ATT_CASE_IN(ATT_CASE_SAMPLE(33, 6))},
-    {.name = "square", ATT_CASE_IN(ATT_CASE_SAMPLE(17, 17))},
-    {.name = "one_token", ATT_CASE_IN(ATT_CASE_SAMPLE(1, 33))},
-    {.name = "one_channel", ATT_CASE_IN(ATT_CASE_SAMPLE(9, 1))},
-    {.name = "shifted", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 30, 17, 40))},
-    {.name = "demo", ATT_CASE_IN(ATT_CASE_SAMPLE(50, 64)), .bench = true},
-    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7))},
+    {.name = "tall", IN(SAMPLE(33, 6))},
+    {.name = "square", IN(SAMPLE(17, 17))},
+    {.name = "one_token", IN(SAMPLE(1, 33))},
+    {.name = "one_channel", IN(SAMPLE(9, 1))},
+    {.name = "shifted", IN(DRAWN(ATT_SAMPLE, 1, 30, 17, 40))},
+    {.name = "demo", IN(SAMPLE(50, 64)), .bench = true},
+    {.name = "tiny", IN(SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_singular_values = {

@@ -33,13 +33,13 @@ static void slice_backward(att_backward *backward)
     att_rule_add_of_dy(backward, "slice_channels_grad", &attrs);
 }
 
-#define SLICE(f, c, t) ATT_CASE_ATTRS(channels, (f), (c), (t))
+#define SLICE(f, c, t) ATTRS(channels, (f), (c), (t))
 static const att_op_case slice_cases[] = {
-    {.name = "middle", SLICE(1, 3, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "last", SLICE(6, 1, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 7)), .gradient = true},
-    {.name = "row", SLICE(2, 4, 9), ATT_CASE_IN(ATT_CASE_SAMPLE(9)), .gradient = true},
-    {.name = "everything", SLICE(0, 33, 33), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33))},
-    {.name = "tiny_values", SLICE(384, 192, 576), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 576)), .bench = true},
+    {.name = "middle", SLICE(1, 3, 7), IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "last", SLICE(6, 1, 7), IN(SAMPLE(2, 3, 7)), .gradient = true},
+    {.name = "row", SLICE(2, 4, 9), IN(SAMPLE(9)), .gradient = true},
+    {.name = "everything", SLICE(0, 33, 33), IN(SAMPLE(5, 33))},
+    {.name = "tiny_values", SLICE(384, 192, 576), IN(SAMPLE(197, 576)), .bench = true},
 };
 
 const att_op att_op_slice_channels = {
@@ -67,9 +67,9 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "middle", SLICE(1, 3, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 3))},
-    {.name = "last", SLICE(6, 1, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 1))},
-    {.name = "tiny_values", SLICE(384, 192, 576), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
+    {.name = "middle", SLICE(1, 3, 7), IN(SAMPLE(5, 3))},
+    {.name = "last", SLICE(6, 1, 7), IN(SAMPLE(2, 3, 1))},
+    {.name = "tiny_values", SLICE(384, 192, 576), IN(SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_slice_channels_grad = {

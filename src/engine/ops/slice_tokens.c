@@ -37,13 +37,13 @@ static void slice_backward(att_backward *backward)
     att_rule_add_of_dy(backward, "slice_tokens_grad", &attrs);
 }
 
-#define SLICE(f, c, t) ATT_CASE_ATTRS(slice, (f), (c), (t))
+#define SLICE(f, c, t) ATTRS(slice, (f), (c), (t))
 static const att_op_case slice_cases[] = {
-    {.name = "middle", SLICE(1, 3, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "first", SLICE(0, 1, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "everything", SLICE(0, 5, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33))},
-    {.name = "tiny_class_token", SLICE(0, 1, 197), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
-    {.name = "tiny_patches", SLICE(1, 196, 197), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
+    {.name = "middle", SLICE(1, 3, 5), IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "first", SLICE(0, 1, 5), IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "everything", SLICE(0, 5, 5), IN(SAMPLE(5, 33))},
+    {.name = "tiny_class_token", SLICE(0, 1, 197), IN(SAMPLE(197, 192)), .bench = true},
+    {.name = "tiny_patches", SLICE(1, 196, 197), IN(SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_slice_tokens = {
@@ -70,9 +70,9 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "middle", SLICE(1, 3, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 7))},
-    {.name = "last", SLICE(4, 1, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 33))},
-    {.name = "tiny_class_token", SLICE(0, 1, 197), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 192)), .bench = true},
+    {.name = "middle", SLICE(1, 3, 5), IN(SAMPLE(3, 7))},
+    {.name = "last", SLICE(4, 1, 5), IN(SAMPLE(1, 33))},
+    {.name = "tiny_class_token", SLICE(0, 1, 197), IN(SAMPLE(1, 192)), .bench = true},
 };
 
 const att_op att_op_slice_tokens_grad = {

@@ -17,14 +17,14 @@ static att_status softmax_infer(att_infer *infer)
 }
 
 static const att_op_case softmax_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(9)), .gradient = true},
-    {.name = "one_column", ATT_CASE_IN(ATT_CASE_SAMPLE(3, 1))},
-    {.name = "three_axes", ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 33))},
-    {.name = "negative", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, -1000, 4, 19))},
-    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
-    {.name = "swin_tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(64, 3, 49, 49)), .bench = true},
-    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(3, 197, 197)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "row", IN(SAMPLE(9)), .gradient = true},
+    {.name = "one_column", IN(SAMPLE(3, 1))},
+    {.name = "three_axes", IN(SAMPLE(2, 3, 33))},
+    {.name = "negative", IN(DRAWN(ATT_SAMPLE, 1, -1000, 4, 19))},
+    {.name = "large_values", IN(DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
+    {.name = "swin_tiny", IN(SAMPLE(64, 3, 49, 49)), .bench = true},
+    {.name = "tiny", IN(SAMPLE(3, 197, 197)), .bench = true},
 };
 
 const att_op att_op_softmax = {
@@ -47,14 +47,14 @@ static att_status grad_infer(att_infer *infer)
 }
 
 /* y is drawn near 1 / C without summing to 1; the formula holds for any values. */
-#define GRAD_IN(share, ...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, (share) / 2, share, __VA_ARGS__)
+#define GRAD_IN(share, ...) SAMPLE(__VA_ARGS__), DRAWN(ATT_SAMPLE, (share) / 2, share, __VA_ARGS__)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_IN(GRAD_IN(0.14, 5, 7))},
-    {.name = "row", ATT_CASE_IN(GRAD_IN(0.1, 9))},
-    {.name = "one_column", ATT_CASE_IN(GRAD_IN(1, 3, 1))},
-    {.name = "three_axes", ATT_CASE_IN(GRAD_IN(0.03, 2, 3, 33))},
-    {.name = "swin_tiny", ATT_CASE_IN(GRAD_IN(0.02, 64, 3, 49, 49)), .bench = true},
-    {.name = "tiny", ATT_CASE_IN(GRAD_IN(0.005, 3, 197, 197)), .bench = true},
+    {.name = "odd", IN(GRAD_IN(0.14, 5, 7))},
+    {.name = "row", IN(GRAD_IN(0.1, 9))},
+    {.name = "one_column", IN(GRAD_IN(1, 3, 1))},
+    {.name = "three_axes", IN(GRAD_IN(0.03, 2, 3, 33))},
+    {.name = "swin_tiny", IN(GRAD_IN(0.02, 64, 3, 49, 49)), .bench = true},
+    {.name = "tiny", IN(GRAD_IN(0.005, 3, 197, 197)), .bench = true},
 };
 
 const att_op att_op_softmax_grad = {

@@ -32,22 +32,13 @@ static void norms_cost(const att_desc *in, const att_desc *out, const void *attr
 }
 
 static const att_op_case norms_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7), ATT_CASE_ABSENT)},
-    {.name = "gated",
-     ATT_CASE_IN(ATT_CASE_SAMPLE(9, 13), ATT_CASE_SAMPLE(9, 13), ATT_CASE_SAMPLE(9, 13), ATT_CASE_SAMPLE(9, 13))},
-    {.name = "no_branch",
-     ATT_CASE_IN(ATT_CASE_SAMPLE(3, 33), ATT_CASE_SAMPLE(3, 33), ATT_CASE_ABSENT, ATT_CASE_ABSENT)},
-    {.name = "row", ATT_CASE_IN(ATT_CASE_SAMPLE(65), ATT_CASE_SAMPLE(65), ATT_CASE_ABSENT, ATT_CASE_ABSENT)},
-    {.name = "large",
-     ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e15, 0, 4, 8), ATT_CASE_DRAWN(ATT_SAMPLE, 1e15, 0, 4, 8), ATT_CASE_ABSENT,
-                 ATT_CASE_ABSENT)},
-    {.name = "tiny",
-     ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192), ATT_CASE_SAMPLE(197, 192), ATT_CASE_ABSENT, ATT_CASE_ABSENT),
-     .bench = true},
-    {.name = "small",
-     ATT_CASE_IN(ATT_CASE_SAMPLE(197, 384), ATT_CASE_SAMPLE(197, 384), ATT_CASE_SAMPLE(197, 384),
-                 ATT_CASE_SAMPLE(197, 384)),
-     .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7), SAMPLE(5, 7), SAMPLE(5, 7), ABSENT)},
+    {.name = "gated", IN(SAMPLE(9, 13), SAMPLE(9, 13), SAMPLE(9, 13), SAMPLE(9, 13))},
+    {.name = "no_branch", IN(SAMPLE(3, 33), SAMPLE(3, 33), ABSENT, ABSENT)},
+    {.name = "row", IN(SAMPLE(65), SAMPLE(65), ABSENT, ABSENT)},
+    {.name = "large", IN(DRAWN(ATT_SAMPLE, 1e15, 0, 4, 8), DRAWN(ATT_SAMPLE, 1e15, 0, 4, 8), ABSENT, ABSENT)},
+    {.name = "tiny", IN(SAMPLE(197, 192), SAMPLE(197, 192), ABSENT, ABSENT), .bench = true},
+    {.name = "small", IN(SAMPLE(197, 384), SAMPLE(197, 384), SAMPLE(197, 384), SAMPLE(197, 384)), .bench = true},
 };
 
 const att_op att_op_step_norms = {

@@ -12,10 +12,10 @@ static att_status infer_lanes(att_infer *infer)
 }
 
 static const att_op_case lane_cases[] = {
-    {.name = "one_lane", ATT_CASE_IN(ATT_CASE_SHARED(1, 16))},
-    {.name = "three_lanes", ATT_CASE_IN(ATT_CASE_SHARED(3, 4112))},
-    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SHARED, 1e25, 0, 2, 4096))},
-    {.name = "demo", ATT_CASE_IN(ATT_CASE_SHARED(1, 204800)), .bench = true},
+    {.name = "one_lane", IN(SHARED(1, 16))},
+    {.name = "three_lanes", IN(SHARED(3, 4112))},
+    {.name = "large_values", IN(DRAWN(ATT_SHARED, 1e25, 0, 2, 4096))},
+    {.name = "demo", IN(SHARED(1, 204800)), .bench = true},
 };
 
 const att_op att_op_sum_lanes = {
@@ -38,11 +38,11 @@ static att_status infer_squares(att_infer *infer)
 }
 
 static const att_op_case square_cases[] = {
-    {.name = "one_block", ATT_CASE_IN(ATT_CASE_SHARED(16))},
-    {.name = "rest", ATT_CASE_IN(ATT_CASE_SHARED(4112))},
-    {.name = "many_blocks", ATT_CASE_IN(ATT_CASE_SHARED(40960))},
-    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SHARED, 1e25, 0, 4096))},
-    {.name = "demo", ATT_CASE_IN(ATT_CASE_SHARED(204800)), .bench = true},
+    {.name = "one_block", IN(SHARED(16))},
+    {.name = "rest", IN(SHARED(4112))},
+    {.name = "many_blocks", IN(SHARED(40960))},
+    {.name = "large_values", IN(DRAWN(ATT_SHARED, 1e25, 0, 4096))},
+    {.name = "demo", IN(SHARED(204800)), .bench = true},
 };
 
 const att_op att_op_sum_squares = {

@@ -19,14 +19,14 @@ static att_status infer_sum(att_infer *infer)
 }
 
 static const att_op_case cases[] = {
-    {.name = "columns", ATT_CASE_ATTRS(sum, .axes = 1), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
-    {.name = "tokens", ATT_CASE_ATTRS(sum, .axes = 0), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
-    {.name = "middle", ATT_CASE_ATTRS(sum, .axes = 1), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 33))},
-    {.name = "everything", ATT_CASE_ATTRS(sum, .axes = 2), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7))},
-    {.name = "batch", ATT_CASE_ATTRS(sum, .axes = 0), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_BATCH, 1, 0, 5, 33))},
-    {.name = "large_values", ATT_CASE_ATTRS(sum, .axes = 1), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e4, 0, 64, 17))},
-    {.name = "tiny_position", ATT_CASE_ATTRS(sum, .axes = 0), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
-    {.name = "tiny_bias", ATT_CASE_ATTRS(sum, .axes = 1), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
+    {.name = "columns", ATTRS(sum, .axes = 1), IN(SAMPLE(5, 7))},
+    {.name = "tokens", ATTRS(sum, .axes = 0), IN(SAMPLE(5, 7))},
+    {.name = "middle", ATTRS(sum, .axes = 1), IN(SAMPLE(3, 5, 33))},
+    {.name = "everything", ATTRS(sum, .axes = 2), IN(SAMPLE(5, 7))},
+    {.name = "batch", ATTRS(sum, .axes = 0), IN(DRAWN(ATT_BATCH, 1, 0, 5, 33))},
+    {.name = "large_values", ATTRS(sum, .axes = 1), IN(DRAWN(ATT_SAMPLE, 1e4, 0, 64, 17))},
+    {.name = "tiny_position", ATTRS(sum, .axes = 0), IN(SAMPLE(197, 192)), .bench = true},
+    {.name = "tiny_bias", ATTRS(sum, .axes = 1), IN(SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_sum_samples = {

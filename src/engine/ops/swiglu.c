@@ -43,12 +43,12 @@ static void swiglu_backward(att_backward *backward)
 }
 
 static const att_op_case swiglu_cases[] = {
-    {.name = "two", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "halves", ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 14), ATT_CASE_ABSENT), .gradient = true},
-    {.name = "tails", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 66), ATT_CASE_ABSENT)},
-    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33), ATT_CASE_SAMPLE(5, 33))},
-    {.name = "small", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 2048), ATT_CASE_ABSENT), .bench = true},
-    {.name = "small_two", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 1024), ATT_CASE_SAMPLE(197, 1024)), .bench = true},
+    {.name = "two", IN(SAMPLE(5, 7), SAMPLE(5, 7)), .gradient = true},
+    {.name = "halves", IN(SAMPLE(3, 5, 14), ABSENT), .gradient = true},
+    {.name = "tails", IN(DRAWN(ATT_SAMPLE, 60, 0, 9, 66), ABSENT)},
+    {.name = "large_values", IN(DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33), SAMPLE(5, 33))},
+    {.name = "small", IN(SAMPLE(197, 2048), ABSENT), .bench = true},
+    {.name = "small_two", IN(SAMPLE(197, 1024), SAMPLE(197, 1024)), .bench = true},
 };
 
 const att_op att_op_swiglu = {
@@ -77,14 +77,11 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "two", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7), ATT_CASE_SAMPLE(5, 7))},
-    {.name = "halves", ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 7), ATT_CASE_SAMPLE(3, 5, 14), ATT_CASE_ABSENT)},
-    {.name = "tails", ATT_CASE_IN(ATT_CASE_SAMPLE(9, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 60, 0, 9, 66), ATT_CASE_ABSENT)},
-    {.name = "large_values",
-     ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33), ATT_CASE_SAMPLE(5, 33))},
-    {.name = "small",
-     ATT_CASE_IN(ATT_CASE_SAMPLE(197, 1024), ATT_CASE_SAMPLE(197, 2048), ATT_CASE_ABSENT),
-     .bench = true},
+    {.name = "two", IN(SAMPLE(5, 7), SAMPLE(5, 7), SAMPLE(5, 7))},
+    {.name = "halves", IN(SAMPLE(3, 5, 7), SAMPLE(3, 5, 14), ABSENT)},
+    {.name = "tails", IN(SAMPLE(9, 33), DRAWN(ATT_SAMPLE, 60, 0, 9, 66), ABSENT)},
+    {.name = "large_values", IN(SAMPLE(5, 33), DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33), SAMPLE(5, 33))},
+    {.name = "small", IN(SAMPLE(197, 1024), SAMPLE(197, 2048), ABSENT), .bench = true},
 };
 
 const att_op att_op_swiglu_grad = {

@@ -10,11 +10,11 @@ att_value att_tanh(att_graph *graph, att_value x)
 }
 
 static const att_op_case tanh_cases[] = {
-    {.name = "odd", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "scalar", ATT_CASE_IN(ATT_CASE_SCALAR)},
-    {.name = "tails", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 6, 0, 40, 33))},
-    {.name = "large_values", ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
-    {.name = "tiny", ATT_CASE_IN(ATT_CASE_SAMPLE(197, 768)), .bench = true},
+    {.name = "odd", IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "scalar", IN(SCALAR)},
+    {.name = "tails", IN(DRAWN(ATT_SAMPLE, 6, 0, 40, 33))},
+    {.name = "large_values", IN(DRAWN(ATT_SAMPLE, 1e6, 0, 5, 33))},
+    {.name = "tiny", IN(SAMPLE(197, 768)), .bench = true},
 };
 
 /* The output stays f32. Near 1, bf16 has steps of 1/256, so that 1 - y^2 would lose all digits. */
@@ -28,11 +28,11 @@ const att_op att_op_tanh = {
     ATT_CASES(tanh_cases),
 };
 
-#define GRAD_IN(...) ATT_CASE_SAMPLE(__VA_ARGS__), ATT_CASE_DRAWN(ATT_SAMPLE, 0.4, 0, __VA_ARGS__)
+#define GRAD_IN(...) SAMPLE(__VA_ARGS__), DRAWN(ATT_SAMPLE, 0.4, 0, __VA_ARGS__)
 static const att_op_case grad_cases[] = {
-    {.name = "odd", ATT_CASE_IN(GRAD_IN(5, 7))},
-    {.name = "saturated", ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33), ATT_CASE_DRAWN(ATT_SAMPLE, 0, 1, 5, 33))},
-    {.name = "tiny", ATT_CASE_IN(GRAD_IN(197, 768)), .bench = true},
+    {.name = "odd", IN(GRAD_IN(5, 7))},
+    {.name = "saturated", IN(SAMPLE(5, 33), DRAWN(ATT_SAMPLE, 0, 1, 5, 33))},
+    {.name = "tiny", IN(GRAD_IN(197, 768)), .bench = true},
 };
 
 const att_op att_op_tanh_grad = {

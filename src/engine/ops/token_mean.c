@@ -58,19 +58,19 @@ static void mean_backward(att_backward *backward)
     att_rule_add_of_dy(backward, "token_mean_grad", &attrs);
 }
 
-#define MEAN(f, t) ATT_CASE_ATTRS(mean, (f), (t), 0, 1)
-#define MAP(h, w) ATT_CASE_ATTRS(mean, 0, (h) * (w), (w), 1)
+#define MEAN(f, t) ATTRS(mean, (f), (t), 0, 1)
+#define MAP(h, w) ATTRS(mean, 0, (h) * (w), (w), 1)
 static const att_op_case mean_cases[] = {
-    {.name = "all", MEAN(0, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "patches", MEAN(1, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "one_token", MEAN(4, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 33))},
-    {.name = "large_values", MEAN(0, 9), ATT_CASE_IN(ATT_CASE_DRAWN(ATT_SAMPLE, 1, 1e4, 9, 17))},
-    {.name = "map", MAP(3, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 7)), .gradient = true},
-    {.name = "cifar_16", MAP(32, 32), ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 16)), .bench = true},
-    {.name = "cifar_64", MAP(32, 32), ATT_CASE_IN(ATT_CASE_SAMPLE(32, 32, 64)), .bench = true},
-    {.name = "resnet_2048", MAP(7, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(7, 7, 2048)), .bench = true},
-    {.name = "demo", MEAN(0, 49), ATT_CASE_IN(ATT_CASE_SAMPLE(49, 64)), .bench = true},
-    {.name = "tiny", MEAN(1, 197), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
+    {.name = "all", MEAN(0, 5), IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "patches", MEAN(1, 5), IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "one_token", MEAN(4, 5), IN(SAMPLE(5, 33))},
+    {.name = "large_values", MEAN(0, 9), IN(DRAWN(ATT_SAMPLE, 1, 1e4, 9, 17))},
+    {.name = "map", MAP(3, 5), IN(SAMPLE(3, 5, 7)), .gradient = true},
+    {.name = "cifar_16", MAP(32, 32), IN(SAMPLE(32, 32, 16)), .bench = true},
+    {.name = "cifar_64", MAP(32, 32), IN(SAMPLE(32, 32, 64)), .bench = true},
+    {.name = "resnet_2048", MAP(7, 7), IN(SAMPLE(7, 7, 2048)), .bench = true},
+    {.name = "demo", MEAN(0, 49), IN(SAMPLE(49, 64)), .bench = true},
+    {.name = "tiny", MEAN(1, 197), IN(SAMPLE(197, 192)), .bench = true},
 };
 
 const att_op att_op_token_mean = {
@@ -106,12 +106,12 @@ static void grad_backward(att_backward *backward)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "all", MEAN(0, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(7))},
-    {.name = "patches", MEAN(2, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(33)), .gradient = true},
-    {.name = "repeat", ATT_CASE_ATTRS(mean, 0, 5, 0, 2.5), ATT_CASE_IN(ATT_CASE_SAMPLE(7)), .gradient = true},
-    {.name = "map", MAP(3, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(33))},
-    {.name = "cifar_64", MAP(32, 32), ATT_CASE_IN(ATT_CASE_SAMPLE(64)), .bench = true},
-    {.name = "tiny", MEAN(1, 197), ATT_CASE_IN(ATT_CASE_SAMPLE(192)), .bench = true},
+    {.name = "all", MEAN(0, 5), IN(SAMPLE(7))},
+    {.name = "patches", MEAN(2, 5), IN(SAMPLE(33)), .gradient = true},
+    {.name = "repeat", ATTRS(mean, 0, 5, 0, 2.5), IN(SAMPLE(7)), .gradient = true},
+    {.name = "map", MAP(3, 5), IN(SAMPLE(33))},
+    {.name = "cifar_64", MAP(32, 32), IN(SAMPLE(64)), .bench = true},
+    {.name = "tiny", MEAN(1, 197), IN(SAMPLE(192)), .bench = true},
 };
 
 const att_op att_op_token_mean_grad = {

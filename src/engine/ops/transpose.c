@@ -57,20 +57,20 @@ static void transpose_backward(att_backward *backward)
     att_rule_add_of_dy(backward, "transpose", &attrs);
 }
 
-#define AXES(n, ...) ATT_CASE_ATTRS(transpose, .rank = (n), .axes = {__VA_ARGS__})
+#define AXES(n, ...) ATTRS(transpose, .rank = (n), .axes = {__VA_ARGS__})
 static const att_op_case transpose_cases[] = {
-    {.name = "cycle", AXES(3, 1, 2, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 5)), .gradient = true},
-    {.name = "matrix", AXES(2, 1, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7)), .gradient = true},
-    {.name = "five_axes", AXES(5, 3, 0, 4, 2, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 5, 2, 7))},
-    {.name = "rows_stay_whole", AXES(4, 0, 2, 1, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 5, 19))},
-    {.name = "unit_axes", AXES(4, 2, 1, 0, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 1, 7, 1))},
-    {.name = "nothing", AXES(2, 0, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5))},
-    {.name = "scalar", AXES(0, 0), ATT_CASE_IN(ATT_CASE_SCALAR)},
-    {.name = "long_matrix", AXES(2, 1, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(37, 41))},
-    {.name = "tiny_heads", AXES(3, 1, 0, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 3, 64)), .bench = true},
-    {.name = "tiny_tokens", AXES(2, 1, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(197, 192)), .bench = true},
-    {.name = "map_64", AXES(3, 2, 0, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 64)), .bench = true},
-    {.name = "swin_tiny_qkv", AXES(4, 2, 0, 1, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(64 * 49, 3, 3, 32)), .bench = true},
+    {.name = "cycle", AXES(3, 1, 2, 0), IN(SAMPLE(2, 3, 5)), .gradient = true},
+    {.name = "matrix", AXES(2, 1, 0), IN(SAMPLE(5, 7)), .gradient = true},
+    {.name = "five_axes", AXES(5, 3, 0, 4, 2, 1), IN(SAMPLE(2, 3, 5, 2, 7))},
+    {.name = "rows_stay_whole", AXES(4, 0, 2, 1, 3), IN(SAMPLE(2, 3, 5, 19))},
+    {.name = "unit_axes", AXES(4, 2, 1, 0, 3), IN(SAMPLE(5, 1, 7, 1))},
+    {.name = "nothing", AXES(2, 0, 1), IN(SAMPLE(3, 5))},
+    {.name = "scalar", AXES(0, 0), IN(SCALAR)},
+    {.name = "long_matrix", AXES(2, 1, 0), IN(SAMPLE(37, 41))},
+    {.name = "tiny_heads", AXES(3, 1, 0, 2), IN(SAMPLE(197, 3, 64)), .bench = true},
+    {.name = "tiny_tokens", AXES(2, 1, 0), IN(SAMPLE(197, 192)), .bench = true},
+    {.name = "map_64", AXES(3, 2, 0, 1), IN(SAMPLE(56, 56, 64)), .bench = true},
+    {.name = "swin_tiny_qkv", AXES(4, 2, 0, 1, 3), IN(SAMPLE(64 * 49, 3, 3, 32)), .bench = true},
 };
 
 const att_op att_op_transpose = {

@@ -48,14 +48,14 @@ static void upsample_cost(const att_desc *in, const att_desc *out, const void *a
     cost->flops = 8 * (x > y ? x : y);
 }
 
-#define TO(h, w) ATT_CASE_ATTRS(upsample, .height = (h), .width = (w))
+#define TO(h, w) ATTRS(upsample, .height = (h), .width = (w))
 static const att_op_case upsample_cases[] = {
-    {.name = "odd", TO(5, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 2, 3)), .gradient = true},
-    {.name = "smaller", TO(2, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7, 2)), .gradient = true},
-    {.name = "same", TO(3, 4), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 4, 19))},
-    {.name = "pixel", TO(3, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(1, 1, 33))},
-    {.name = "double", TO(6, 10), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 17))},
-    {.name = "segmentation", TO(56, 56), ATT_CASE_IN(ATT_CASE_SAMPLE(28, 28, 192)), .bench = true},
+    {.name = "odd", TO(5, 7), IN(SAMPLE(3, 2, 3)), .gradient = true},
+    {.name = "smaller", TO(2, 3), IN(SAMPLE(5, 7, 2)), .gradient = true},
+    {.name = "same", TO(3, 4), IN(SAMPLE(3, 4, 19))},
+    {.name = "pixel", TO(3, 2), IN(SAMPLE(1, 1, 33))},
+    {.name = "double", TO(6, 10), IN(SAMPLE(3, 5, 17))},
+    {.name = "segmentation", TO(56, 56), IN(SAMPLE(28, 28, 192)), .bench = true},
 };
 
 const att_op att_op_upsample_bilinear = {
@@ -74,11 +74,11 @@ static att_status grad_infer(att_infer *infer)
 }
 
 static const att_op_case grad_cases[] = {
-    {.name = "odd", TO(3, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(5, 7, 3))},
-    {.name = "smaller", TO(5, 7), ATT_CASE_IN(ATT_CASE_SAMPLE(2, 3, 2))},
-    {.name = "pixel", TO(1, 1), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 2, 33))},
-    {.name = "double", TO(3, 5), ATT_CASE_IN(ATT_CASE_SAMPLE(6, 10, 17))},
-    {.name = "segmentation", TO(28, 28), ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 192)), .bench = true},
+    {.name = "odd", TO(3, 2), IN(SAMPLE(5, 7, 3))},
+    {.name = "smaller", TO(5, 7), IN(SAMPLE(2, 3, 2))},
+    {.name = "pixel", TO(1, 1), IN(SAMPLE(3, 2, 33))},
+    {.name = "double", TO(3, 5), IN(SAMPLE(6, 10, 17))},
+    {.name = "segmentation", TO(28, 28), IN(SAMPLE(56, 56, 192)), .bench = true},
 };
 
 const att_op att_op_upsample_bilinear_grad = {

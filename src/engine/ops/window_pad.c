@@ -83,15 +83,15 @@ static void crop_backward(att_backward *backward)
     add_gradient(backward, "window_pad");
 }
 
-#define GRID(h, w, wh, ww, sh, sw)                                                                                \
-    ATT_CASE_ATTRS(window_pad, .grid_h = (h), .grid_w = (w), .window_h = (wh), .window_w = (ww), .shift_h = (sh), \
-                   .shift_w = (sw))
+#define GRID(h, w, wh, ww, sh, sw)                                                                       \
+    ATTRS(window_pad, .grid_h = (h), .grid_w = (w), .window_h = (wh), .window_w = (ww), .shift_h = (sh), \
+          .shift_w = (sw))
 static const att_op_case pad_cases[] = {
-    {.name = "no_shift", GRID(3, 5, 2, 4, 0, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(15, 3)), .gradient = true},
-    {.name = "shift", GRID(5, 6, 4, 4, 2, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(30, 2)), .gradient = true},
-    {.name = "larger_window", GRID(2, 3, 7, 4, 3, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(6, 5))},
-    {.name = "fits", GRID(4, 4, 2, 4, 1, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(16, 3))},
-    {.name = "swin_tiny_256", GRID(64, 64, 7, 7, 3, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(4096, 96)), .bench = true},
+    {.name = "no_shift", GRID(3, 5, 2, 4, 0, 0), IN(SAMPLE(15, 3)), .gradient = true},
+    {.name = "shift", GRID(5, 6, 4, 4, 2, 2), IN(SAMPLE(30, 2)), .gradient = true},
+    {.name = "larger_window", GRID(2, 3, 7, 4, 3, 2), IN(SAMPLE(6, 5))},
+    {.name = "fits", GRID(4, 4, 2, 4, 1, 2), IN(SAMPLE(16, 3))},
+    {.name = "swin_tiny_256", GRID(64, 64, 7, 7, 3, 3), IN(SAMPLE(4096, 96)), .bench = true},
 };
 
 const att_op att_op_window_pad = {
@@ -107,11 +107,11 @@ const att_op att_op_window_pad = {
 };
 
 static const att_op_case crop_cases[] = {
-    {.name = "no_shift", GRID(3, 5, 2, 4, 0, 0), ATT_CASE_IN(ATT_CASE_SAMPLE(32, 3)), .gradient = true},
-    {.name = "shift", GRID(5, 6, 4, 4, 2, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(64, 2)), .gradient = true},
-    {.name = "larger_window", GRID(2, 3, 7, 4, 3, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(28, 5))},
-    {.name = "fits", GRID(4, 4, 2, 4, 1, 2), ATT_CASE_IN(ATT_CASE_SAMPLE(16, 3))},
-    {.name = "swin_tiny_256", GRID(64, 64, 7, 7, 3, 3), ATT_CASE_IN(ATT_CASE_SAMPLE(4900, 96)), .bench = true},
+    {.name = "no_shift", GRID(3, 5, 2, 4, 0, 0), IN(SAMPLE(32, 3)), .gradient = true},
+    {.name = "shift", GRID(5, 6, 4, 4, 2, 2), IN(SAMPLE(64, 2)), .gradient = true},
+    {.name = "larger_window", GRID(2, 3, 7, 4, 3, 2), IN(SAMPLE(28, 5))},
+    {.name = "fits", GRID(4, 4, 2, 4, 1, 2), IN(SAMPLE(16, 3))},
+    {.name = "swin_tiny_256", GRID(64, 64, 7, 7, 3, 3), IN(SAMPLE(4900, 96)), .bench = true},
 };
 
 const att_op att_op_window_crop = {

@@ -67,24 +67,12 @@ static void windows_backward(att_backward *backward)
 #define WINDOW(h, w, y, x) .height = (h), .width = (w), .shift_y = (y), .shift_x = (x)
 #define OF(h, w) .map_height = (h), .map_width = (w)
 static const att_op_case windows_cases[] = {
-    {.name = "odd",
-     ATT_CASE_ATTRS(windows, WINDOW(2, 3, 0, 0)),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(4, 9, 5)),
-     .gradient = true},
-    {.name = "shifted",
-     ATT_CASE_ATTRS(windows, WINDOW(2, 3, 1, 5)),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(6, 9, 2)),
-     .gradient = true},
-    {.name = "one_window", ATT_CASE_ATTRS(windows, WINDOW(3, 5, 2, 0)), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 17))},
-    {.name = "pixels", ATT_CASE_ATTRS(windows, WINDOW(1, 1, 0, 4)), ATT_CASE_IN(ATT_CASE_SAMPLE(3, 5, 1))},
-    {.name = "swin_tiny",
-     ATT_CASE_ATTRS(windows, WINDOW(7, 7, 0, 0)),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 96)),
-     .bench = true},
-    {.name = "swin_tiny_shifted",
-     ATT_CASE_ATTRS(windows, WINDOW(7, 7, 3, 3)),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(56, 56, 96)),
-     .bench = true},
+    {.name = "odd", ATTRS(windows, WINDOW(2, 3, 0, 0)), IN(SAMPLE(4, 9, 5)), .gradient = true},
+    {.name = "shifted", ATTRS(windows, WINDOW(2, 3, 1, 5)), IN(SAMPLE(6, 9, 2)), .gradient = true},
+    {.name = "one_window", ATTRS(windows, WINDOW(3, 5, 2, 0)), IN(SAMPLE(3, 5, 17))},
+    {.name = "pixels", ATTRS(windows, WINDOW(1, 1, 0, 4)), IN(SAMPLE(3, 5, 1))},
+    {.name = "swin_tiny", ATTRS(windows, WINDOW(7, 7, 0, 0)), IN(SAMPLE(56, 56, 96)), .bench = true},
+    {.name = "swin_tiny_shifted", ATTRS(windows, WINDOW(7, 7, 3, 3)), IN(SAMPLE(56, 56, 96)), .bench = true},
 };
 
 const att_op att_op_windows = {
@@ -118,20 +106,12 @@ static void back_backward(att_backward *backward)
 }
 
 static const att_op_case back_cases[] = {
-    {.name = "odd",
-     ATT_CASE_ATTRS(windows, WINDOW(2, 3, 0, 0), OF(4, 9)),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(6, 6, 5)),
-     .gradient = true},
-    {.name = "shifted",
-     ATT_CASE_ATTRS(windows, WINDOW(2, 3, 1, 5), OF(6, 9)),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(9, 6, 2)),
-     .gradient = true},
-    {.name = "one_window",
-     ATT_CASE_ATTRS(windows, WINDOW(3, 5, 2, 0), OF(3, 5)),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(1, 15, 17))},
+    {.name = "odd", ATTRS(windows, WINDOW(2, 3, 0, 0), OF(4, 9)), IN(SAMPLE(6, 6, 5)), .gradient = true},
+    {.name = "shifted", ATTRS(windows, WINDOW(2, 3, 1, 5), OF(6, 9)), IN(SAMPLE(9, 6, 2)), .gradient = true},
+    {.name = "one_window", ATTRS(windows, WINDOW(3, 5, 2, 0), OF(3, 5)), IN(SAMPLE(1, 15, 17))},
     {.name = "swin_tiny_shifted",
-     ATT_CASE_ATTRS(windows, WINDOW(7, 7, 3, 3), OF(56, 56)),
-     ATT_CASE_IN(ATT_CASE_SAMPLE(64, 49, 96)),
+     ATTRS(windows, WINDOW(7, 7, 3, 3), OF(56, 56)),
+     IN(SAMPLE(64, 49, 96)),
      .bench = true},
 };
 

@@ -381,8 +381,8 @@ static void check_sure(bool binary, double smoothing, bool soft)
     const att_op_case sure = {
         .name = "sure",
         .attrs = binary ? (const void *)&each : &plain,
-        .in = {ATT_CASE_SCALAR,
-               ATT_CASE_SAMPLE(SURE_CLASSES),
+        .in = {SCALAR,
+               SAMPLE(SURE_CLASSES),
                {.desc = {soft ? ATT_F32 : ATT_I32, ATT_SAMPLE, soft ? att_shape_of(SURE_CLASSES) : (att_shape){0}},
                 .limit = SURE_CLASSES}},
         .in_count = 3};
