@@ -119,9 +119,8 @@ att_status att_bench_attention(att_context *context, const att_bench_attention_o
                                att_bench_attention_result *result)
 {
     ATT_TRY(check(context, options));
-    bench *b = att_allocate(context, sizeof *b);
-    if (!b)
-        return att_fail_memory(context, sizeof *b, "a benchmark");
+    bench *b;
+    ATT_TRY(att_new(context, &b, 1, "a benchmark"));
     b->context = context;
     b->options = options;
     att_bench_attention_result measured = {0};

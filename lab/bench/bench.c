@@ -66,9 +66,8 @@ att_status att_bench_create(att_context *context, const att_bench_options *optio
     if (options->batch_size < 1 || options->batch_size > ATT_BENCH_BATCH)
         return att_fail(context, ATT_ERR_ARGUMENT, "bench: batch_size must be in 1..%d, not %d", ATT_BENCH_BATCH,
                         options->batch_size);
-    att_bench *b = att_allocate(context, sizeof *b);
-    if (!b)
-        return att_fail_memory(context, sizeof *b, "a benchmark");
+    att_bench *b;
+    ATT_TRY(att_new(context, &b, 1, "a benchmark"));
     b->context = context;
     b->options = *options;
     att_status status = make_network(b);
@@ -227,9 +226,8 @@ static att_status report_profile(att_bench *b)
     int count = session_rows + (update ? att_update_profile_count(update) : 0);
     if (!b->options.profile || !b->options.row || count <= 0)
         return ATT_OK;
-    att_profile_row *rows = att_allocate_array(b->context, (size_t)count, sizeof *rows);
-    if (!rows)
-        return att_fail_memory(b->context, (size_t)count * sizeof *rows, "a profile");
+    att_profile_row *rows;
+    ATT_TRY(att_new(b->context, &rows, (size_t)count, "a profile"));
     for (int i = 0; i < count; i++)
         rows[i] =
             i < session_rows ? att_session_profile_at(session, i) : att_update_profile_at(update, i - session_rows);

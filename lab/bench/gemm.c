@@ -220,9 +220,8 @@ static att_status make_all(att_gemm *gemm, const att_graph *graph, int batch)
 att_status att_gemm_create(const att_graph *graph, int batch, att_precision precision, att_gemm **gemm)
 {
     att_context *context = att_graph_context(graph);
-    att_gemm *created = att_allocate(context, sizeof *created);
-    if (!created)
-        return att_fail_memory(context, sizeof *created, "matrix products");
+    att_gemm *created;
+    ATT_TRY(att_new(context, &created, 1, "matrix products"));
     created->context = context;
     created->dtype = precision == ATT_MIXED ? ATT_BF16 : ATT_F32;
     att_status status = make_all(created, graph, batch);

@@ -259,9 +259,8 @@ att_status att_bench_kernels(att_context *context, const att_bench_kernel_option
     if (!backend || !backend->memory->host)
         return att_fail(context, ATT_ERR_NOT_FOUND, "there is no backend \"%s\" in the host's memory",
                         options->backend);
-    bench *b = att_allocate(context, sizeof *b);
-    if (!b)
-        return att_fail_memory(context, sizeof *b, "a benchmark");
+    bench *b;
+    ATT_TRY(att_new(context, &b, 1, "a benchmark"));
     b->context = context;
     b->options = options;
     att_status status = ATT_OK;

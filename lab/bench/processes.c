@@ -122,9 +122,8 @@ static att_status run(att_bench *bench, att_bench_processes_result *result, att_
 {
     att_comm *comm = bench->options.comm;
     size_t count = (size_t)att_comm_size(comm);
-    rank_message *messages = att_allocate_array(bench->context, count, sizeof *messages);
-    if (!messages)
-        return att_fail_memory(bench->context, count * sizeof *messages, "the figures of processes");
+    rank_message *messages;
+    ATT_TRY(att_new(bench->context, &messages, count, "the figures of processes"));
     rank_message *own = &messages[att_comm_rank(comm)];
     att_status status = time_steps(bench, own);
     if (status == ATT_OK)

@@ -23,9 +23,7 @@ static int own_rows(const att_plan_options *options, int batch)
 
 static att_status make_inputs(att_timed *timed, const att_graph *graph, int rows, int classes)
 {
-    timed->inputs = att_allocate_array(timed->context, (size_t)graph->inputs.count, sizeof *timed->inputs);
-    if (!timed->inputs)
-        return att_fail_memory(timed->context, (size_t)graph->inputs.count * sizeof *timed->inputs, "inputs");
+    ATT_TRY(att_new(timed->context, &timed->inputs, (size_t)graph->inputs.count, "inputs"));
     att_random random = att_random_from(att_random_key(1, 0, 0));
     while (timed->input_count < graph->inputs.count) {
         const att_named_value *port = &graph->inputs.items[timed->input_count];

@@ -44,9 +44,8 @@ static void work(void *user, int thread)
 
 att_status att_triad_create(att_context *context, att_triad **out)
 {
-    att_triad *triad = att_allocate(context, sizeof *triad);
-    if (!triad)
-        return att_fail_memory(context, sizeof *triad, "the memory's measurement");
+    att_triad *triad;
+    ATT_TRY(att_new(context, &triad, 1, "the memory's measurement"));
     triad->context = context;
     size_t bytes = all_bytes() / 3;
     triad->count = (int64_t)(bytes / sizeof(float));

@@ -238,9 +238,8 @@ static att_status read(att_collection *c, const char *path)
 att_status att_collection_read(att_context *context, const char *path, const char *pattern, att_collection **collection)
 {
     ATT_TRY(att_require(context, path, "the path of the database"));
-    att_collection *c = att_allocate(context, sizeof *c);
-    if (!c)
-        return att_fail_memory(context, sizeof *c, path);
+    att_collection *c;
+    ATT_TRY(att_new(context, &c, 1, path));
     c->context = c->arena.context = context;
     c->pattern = pattern;
     att_status status = read(c, path);

@@ -257,9 +257,8 @@ static att_status correlate(att_context *context, pairs *o, const int *groups, i
     o->first = o->members + o->count;
     list_groups(o, groups);
     size_t n = (size_t)o->count, size = 4 * n + 4 * (size_t)most_drawn(o) + MEASURES * ATT_CORRELATE_RESAMPLES;
-    double *values = att_allocate_array(context, size, sizeof *values);
-    if (!values)
-        return att_fail_memory(context, size * sizeof *values, "a correlation");
+    double *values;
+    ATT_TRY(att_new(context, &values, size, "a correlation"));
     o->rank_x = values;
     o->rank_y = values + n;
     att_rank_twice(o->x, o->count, o->rank_x);

@@ -96,9 +96,7 @@ static att_status list_candidates(att_context *context, const att_map_file *maps
     }
     if (*count == 0)
         return ATT_OK;
-    *all = att_allocate_array(context, *count, sizeof(**all));
-    if (*all == NULL)
-        return att_fail_memory(context, *count * sizeof(**all), "the images of a report");
+    ATT_TRY(att_new(context, all, *count, "the images of a report"));
     candidate *next = *all;
     for (int r = 0; r < runs; r++)
         for (int64_t i = 0; i < maps[r].images; i++)

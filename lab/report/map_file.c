@@ -226,9 +226,7 @@ static att_status read_nodes(att_map_file *maps)
     if (count < 1 || count > MAX_NODES)
         return att_fail(maps->context, ATT_ERR_FORMAT, "%s: %d tensors named <scope>.patches, expected 1 to %d",
                         att_tensors_path(maps->file), count, (int)MAX_NODES);
-    maps->nodes = att_allocate_array(maps->context, (size_t)count, sizeof(*maps->nodes));
-    if (maps->nodes == NULL)
-        return att_fail_memory(maps->context, (size_t)count * sizeof(*maps->nodes), "attention maps");
+    ATT_TRY(att_new(maps->context, &maps->nodes, (size_t)count, "attention maps"));
     for (int i = 0; i < att_tensors_count(maps->file); i++)
         if (is_node(att_tensors_at(maps->file, i).name))
             ATT_TRY(read_node(maps, i));

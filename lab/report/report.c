@@ -369,9 +369,8 @@ static bool have_same_images(const att_report_run *one, const att_report_run *ot
 
 static att_status choose_maps(report *r, size_t bytes)
 {
-    int *collections = att_allocate_array(r->context, (size_t)r->count, sizeof(*collections));
-    if (collections == NULL)
-        return att_fail_memory(r->context, (size_t)r->count * sizeof(*collections), "the images of a report");
+    int *collections;
+    ATT_TRY(att_new(r->context, &collections, (size_t)r->count, "the images of a report"));
     for (int i = 0; i < r->count; i++) {
         int first = 0;
         while (first < i && !have_same_images(&r->runs[first], &r->runs[i]))

@@ -327,9 +327,8 @@ static att_status correlate_all(att_sweep *sweep, const att_sweep_member *member
 att_status att_sweep_from_runs(att_context *context, const att_sweep_member *members, int count,
                                const att_sweep_pair *pairs, int pair_count, uint64_t seed, att_sweep **out)
 {
-    att_sweep *sweep = att_allocate(context, sizeof *sweep);
-    if (!sweep)
-        return att_fail_memory(context, sizeof *sweep, "a sweep");
+    att_sweep *sweep;
+    ATT_TRY(att_new(context, &sweep, 1, "a sweep"));
     sweep->context = sweep->arena.context = context;
     att_status status = collect_settings(sweep, members, count);
     for (int i = 0; status == ATT_OK && i < sweep->setting_count; i++)

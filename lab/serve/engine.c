@@ -43,9 +43,8 @@ static att_status take_options(att_engine *engine, const att_engine_options *opt
 
 att_status att_engine_create(att_context *context, const att_engine_options *options, att_engine **out)
 {
-    att_engine *engine = att_allocate(context, sizeof *engine);
-    if (!engine)
-        return att_fail_memory(context, sizeof *engine, "an engine");
+    att_engine *engine;
+    ATT_TRY(att_new(context, &engine, 1, "an engine"));
     att_settings settings = att_settings_defaults();
     settings.stop = is_stop_asked;
     settings.stop_user = engine;
@@ -223,9 +222,8 @@ att_status att_engine_find(att_engine *engine, const char *path, att_opened **fo
     if (*at)
         close_at(engine, at);
     make_room(engine);
-    att_opened *o = att_allocate(engine->context, sizeof *o);
-    if (!o)
-        return att_fail_memory(engine->context, sizeof *o, "a network");
+    att_opened *o;
+    ATT_TRY(att_new(engine->context, &o, 1, "a network"));
     att_status status = open_path(engine, path, o);
     if (status != ATT_OK) {
         close_opened(engine, o);

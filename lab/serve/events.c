@@ -197,9 +197,8 @@ static att_status next(void *user, att_text *out)
 static att_status open_feeds(att_context *context, att_site *site, void **state)
 {
     (void)site;
-    feeds *all = att_allocate(context, sizeof *all);
-    if (all == NULL)
-        return att_fail_memory(context, sizeof *all, "the event streams");
+    feeds *all;
+    ATT_TRY(att_new(context, &all, 1, "the event streams"));
     all->context = context;
     pthread_mutex_init(&all->lock, NULL);
     *state = all;

@@ -15,9 +15,8 @@ typedef struct press {
 static att_status open_press(att_context *context, att_site *site, void **state)
 {
     (void)site;
-    press *opened = att_allocate(context, sizeof *opened);
-    if (opened == NULL)
-        return att_fail_memory(context, sizeof *opened, "the pages of the server");
+    press *opened;
+    ATT_TRY(att_new(context, &opened, 1, "the pages of the server"));
     opened->context = context;
     pthread_mutex_init(&opened->lock, NULL);
     *state = opened;

@@ -36,9 +36,8 @@ typedef struct known_runs {
 static att_status open_runs(att_context *context, att_site *site, void **state)
 {
     (void)site;
-    known_runs *known = att_allocate(context, sizeof *known);
-    if (known == NULL)
-        return att_fail_memory(context, sizeof *known, "the list of runs");
+    known_runs *known;
+    ATT_TRY(att_new(context, &known, 1, "the list of runs"));
     known->context = context;
     pthread_mutex_init(&known->lock, NULL);
     *state = known;

@@ -113,9 +113,7 @@ static att_status copy_hosts(att_server *server, const att_serve_options *option
 
 static att_status open_groups(att_server *server, int count)
 {
-    server->states = att_allocate_array(server->context, (size_t)count, sizeof *server->states);
-    if (server->states == NULL)
-        return att_fail_memory(server->context, (size_t)count * sizeof *server->states, "the routes");
+    ATT_TRY(att_new(server->context, &server->states, (size_t)count, "the routes"));
     for (int i = 0; i < count; i++) {
         const att_route_group *group = server->groups[i];
         if (group->open != NULL)
@@ -151,9 +149,8 @@ att_status att_server_start_with(att_context *context, const att_serve_options *
     if (!att_page_exists())
         return att_fail(context, ATT_ERR_UNSUPPORTED,
                         "this build of attscope has no pages to serve (-DATT_REPORT=OFF)");
-    att_server *created = att_allocate(context, sizeof *created);
-    if (created == NULL)
-        return att_fail_memory(context, sizeof *created, "a server");
+    att_server *created;
+    ATT_TRY(att_new(context, &created, 1, "a server"));
     created->context = created->arena.context = context;
     created->groups = groups;
     const att_status status = start(created, options != NULL ? options : &defaults, limits, count);

@@ -229,9 +229,8 @@ static att_status fill(att_site *site, const att_serve_options *options)
 
 att_status att_site_create(att_context *context, const att_serve_options *options, att_site **site)
 {
-    att_site *created = att_allocate(context, sizeof *created);
-    if (created == NULL)
-        return att_fail_memory(context, sizeof *created, "the list of runs");
+    att_site *created;
+    ATT_TRY(att_new(context, &created, 1, "the list of runs"));
     created->context = created->arena.context = context;
     pthread_mutex_init(&created->lock, NULL);
     att_status status = fill(created, options);

@@ -57,9 +57,8 @@ static att_status reserve(att_agreement *it)
 att_status att_agreement_create(att_context *context, const att_loader_options *options, const size_t *target_bytes,
                                 att_agreement **out)
 {
-    att_agreement *it = att_allocate(context, sizeof *it);
-    if (!it)
-        return att_fail_memory(context, sizeof *it, "a loader");
+    att_agreement *it;
+    ATT_TRY(att_new(context, &it, 1, "a loader"));
     *it = (att_agreement){.context = context,
                           .comm = options->comm,
                           .batch_size = options->batch_size,

@@ -69,9 +69,8 @@ static att_status read_text(const att_dataset *dataset, const att_tree_file *fil
 static att_status open_archive(att_dataset *dataset, const att_dataset_options *options)
 {
     att_context *context = dataset->context;
-    archive_source *source = att_allocate(context, sizeof *source);
-    if (!source)
-        return att_fail_memory(context, sizeof *source, dataset->path);
+    archive_source *source;
+    ATT_TRY(att_new(context, &source, 1, dataset->path));
     dataset->source = source;
     source->tree.context = context;
     source->tree.read = read_text;

@@ -504,10 +504,7 @@ static att_status resolve_unlabelled(att_class_tree *tree, att_dataset *dataset)
     warn_skipped_files(tree, dataset->path);
     if (tree->images.count == 0)
         return att_fail(tree->context, ATT_ERR_FORMAT, "%s: it contains no " EXTENSIONS " file", dataset->path);
-    dataset->labels = att_allocate_array(dataset->context, (size_t)tree->images.count, sizeof *dataset->labels);
-    if (!dataset->labels)
-        return att_fail_memory(dataset->context, (size_t)tree->images.count * sizeof *dataset->labels,
-                               "the list of images");
+    ATT_TRY(att_new(dataset->context, &dataset->labels, (size_t)tree->images.count, "the list of images"));
     ATT_TRY(sort_images(tree, dataset));
     for (int64_t i = 0; i < tree->images.count; i++)
         dataset->labels[i] = -1;

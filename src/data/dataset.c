@@ -72,9 +72,8 @@ static size_t remove_trailing_slashes(char *path)
 /* Creates an empty data set. */
 static att_status create(att_context *context, const char *path, const att_dataset_options *options, att_dataset **out)
 {
-    att_dataset *dataset = att_allocate(context, sizeof *dataset);
-    if (!dataset)
-        return att_fail_memory(context, sizeof *dataset, path);
+    att_dataset *dataset;
+    ATT_TRY(att_new(context, &dataset, 1, path));
     dataset->context = context;
     dataset->limits = options->limits;
     dataset->split = "";

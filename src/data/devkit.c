@@ -196,9 +196,7 @@ static bool find_kit(devkit *kit, const att_dataset *dataset)
 
 static att_status read_truth(devkit *kit, att_class_tree *tree)
 {
-    kit->classes = att_allocate_array(kit->context, MAX_IMAGES, sizeof *kit->classes);
-    if (!kit->classes)
-        return att_fail_memory(kit->context, MAX_IMAGES * sizeof *kit->classes, kit->path);
+    ATT_TRY(att_new(kit->context, &kit->classes, MAX_IMAGES, kit->path));
     const char **lines;
     int count;
     ATT_TRY(att_text_lines(&tree->moved, TRUTH, kit->truth, kit->size, &lines, &count));
@@ -250,9 +248,8 @@ att_status att_devkit_apply(att_class_tree *tree, const att_dataset *dataset)
     int64_t images = count_images(tree);
     if (images == 0)
         return ATT_OK;
-    devkit *kit = att_allocate(context, sizeof *kit);
-    if (!kit)
-        return att_fail_memory(context, sizeof *kit, KIT);
+    devkit *kit;
+    ATT_TRY(att_new(context, &kit, 1, KIT));
     kit->context = context;
     kit->imagenet = att_known_classes_find("imagenet-1k");
     tree->moved.context = context;

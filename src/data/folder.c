@@ -193,9 +193,8 @@ static att_status read_text(const att_dataset *dataset, const att_tree_file *fil
 static att_status open_folder(att_dataset *dataset, const att_dataset_options *options)
 {
     att_context *context = dataset->context;
-    folder_source *source = att_allocate(context, sizeof *source);
-    if (!source)
-        return att_fail_memory(context, sizeof *source, dataset->path);
+    folder_source *source;
+    ATT_TRY(att_new(context, &source, 1, dataset->path));
     dataset->source = source;
     dataset->kind = "folder";
     source->tree.context = source->names.context = context;

@@ -106,9 +106,7 @@ static att_status set_labels(att_dataset *dataset, const char *path, const att_i
     if (labels->shape.dims[0] != dataset->count)
         return att_fail(context, ATT_ERR_MISMATCH, "%s: %lld labels for %lld images", path,
                         (long long)labels->shape.dims[0], (long long)dataset->count);
-    dataset->labels = att_allocate_array(context, (size_t)dataset->count, sizeof *dataset->labels);
-    if (!dataset->labels)
-        return att_fail_memory(context, (size_t)dataset->count * sizeof *dataset->labels, path);
+    ATT_TRY(att_new(context, &dataset->labels, (size_t)dataset->count, path));
     int highest = 0;
     for (int64_t i = 0; i < dataset->count; i++) {
         dataset->labels[i] = labels->bytes[i];
@@ -124,9 +122,8 @@ static att_status set_labels(att_dataset *dataset, const char *path, const att_i
 static att_status open_idx(att_dataset *dataset, const att_dataset_options *options)
 {
     att_context *context = dataset->context;
-    idx_source *source = att_allocate(context, sizeof *source);
-    if (!source)
-        return att_fail_memory(context, sizeof *source, dataset->path);
+    idx_source *source;
+    ATT_TRY(att_new(context, &source, 1, dataset->path));
     dataset->source = source;
     dataset->kind = "idx";
     dataset->split = choose_split(dataset->path, options->split);

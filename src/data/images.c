@@ -35,9 +35,7 @@ static att_status open_file(att_dataset *dataset, const att_dataset_options *opt
                         "%s is an image, not a data set with classes; expected a folder of class folders",
                         dataset->path);
     dataset->kind = ATT_FORMAT_IMAGE;
-    dataset->labels = att_allocate(dataset->context, sizeof *dataset->labels);
-    if (!dataset->labels)
-        return att_fail_memory(dataset->context, sizeof *dataset->labels, dataset->path);
+    ATT_TRY(att_new(dataset->context, &dataset->labels, 1, dataset->path));
     dataset->labels[0] = -1;
     dataset->count = 1;
     return ATT_OK;
@@ -97,9 +95,8 @@ static const att_data_format images_format = {.close = close_parts, .inner = fin
 static att_status make_source(att_dataset *dataset, int count)
 {
     att_context *context = dataset->context;
-    images_source *source = att_allocate(context, sizeof *source);
-    if (!source)
-        return att_fail_memory(context, sizeof *source, dataset->path);
+    images_source *source;
+    ATT_TRY(att_new(context, &source, 1, dataset->path));
     dataset->format = &images_format;
     dataset->kind = "images";
     dataset->source = source;
@@ -113,9 +110,7 @@ static att_status make_source(att_dataset *dataset, int count)
 static att_status make_labels(att_dataset *dataset)
 {
     size_t count = (size_t)dataset->count;
-    dataset->labels = att_allocate_array(dataset->context, count, sizeof *dataset->labels);
-    if (!dataset->labels)
-        return att_fail_memory(dataset->context, count * sizeof *dataset->labels, "the list of images");
+    ATT_TRY(att_new(dataset->context, &dataset->labels, count, "the list of images"));
     for (size_t i = 0; i < count; i++)
         dataset->labels[i] = -1;
     return ATT_OK;

@@ -371,9 +371,7 @@ static att_status make_target_scratch(att_loader *loader)
     int count = loader->options.targets.count;
     if (!att_mix_is_on(&loader->options.mix) || count == 0)
         return ATT_OK;
-    loader->target_scratch = att_allocate_array(loader->context, (size_t)count, sizeof *loader->target_scratch);
-    if (!loader->target_scratch)
-        return att_fail_memory(loader->context, (size_t)count * sizeof *loader->target_scratch, "a loader");
+    ATT_TRY(att_new(loader->context, &loader->target_scratch, (size_t)count, "a loader"));
     for (int i = 0; i < count; i++) {
         loader->target_scratch[i] = att_allocate(loader->context, loader->row_bytes[1 + i]);
         if (!loader->target_scratch[i])
@@ -420,9 +418,8 @@ att_status att_loader_create(att_context *context, const att_dataset *dataset, c
                              att_loader **out)
 {
     ATT_TRY(check_options(context, options));
-    att_loader *loader = att_allocate(context, sizeof *loader);
-    if (!loader)
-        return att_fail_memory(context, sizeof *loader, "a loader");
+    att_loader *loader;
+    ATT_TRY(att_new(context, &loader, 1, "a loader"));
     loader->context = context;
     loader->dataset = dataset;
     loader->options = *options;

@@ -494,9 +494,8 @@ static att_status read_classes(att_dataset *dataset, const packed_source *source
 
 att_status att_packed_open(const att_packed_layout *layout, att_dataset *dataset, const att_dataset_options *options)
 {
-    packed_source *source = att_allocate(dataset->context, sizeof *source);
-    if (!source)
-        return att_fail_memory(dataset->context, sizeof *source, dataset->path);
+    packed_source *source;
+    ATT_TRY(att_new(dataset->context, &source, 1, dataset->path));
     dataset->source = source;
     dataset->kind = layout->kind;
     source->layout = layout;

@@ -7,9 +7,7 @@
 
 static att_status make_fields(att_slot *slot)
 {
-    slot->fields = att_allocate_array(slot->context, (size_t)slot->field_count, sizeof *slot->fields);
-    if (!slot->fields)
-        return att_fail_memory(slot->context, (size_t)slot->field_count * sizeof *slot->fields, "a batch");
+    ATT_TRY(att_new(slot->context, &slot->fields, (size_t)slot->field_count, "a batch"));
     for (int f = 0; f < slot->field_count; f++) {
         size_t bytes = att_size_product((size_t)slot->batch_size, slot->row_bytes[f]);
         slot->fields[f] = att_allocate(slot->context, bytes);

@@ -58,9 +58,7 @@ static att_status describe_tar(const att_tar_set *set, const char *name, att_tar
 static att_status describe_tars(const att_tar_set *set, att_tar_index *index)
 {
     att_context *context = index->arena.context;
-    index->tars = att_allocate_array(context, (size_t)set->count, sizeof *index->tars);
-    if (!index->tars)
-        return att_fail_memory(context, (size_t)set->count * sizeof *index->tars, "a list of tars");
+    ATT_TRY(att_new(context, &index->tars, (size_t)set->count, "a list of tars"));
     for (; index->tar_count < set->count; index->tar_count++) {
         const char *name = att_arena_string(&index->arena, set->names[index->tar_count]);
         if (!name)

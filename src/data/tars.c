@@ -120,9 +120,7 @@ static att_status open_tars(const att_dataset *dataset, tars_source *source)
 {
     struct rlimit limit = {.rlim_cur = 0};
     size_t count = (size_t)source->index.tar_count;
-    source->descriptors = att_allocate_array(dataset->context, count, sizeof *source->descriptors);
-    if (!source->descriptors)
-        return att_fail_memory(dataset->context, count * sizeof *source->descriptors, "a list of tars");
+    ATT_TRY(att_new(dataset->context, &source->descriptors, count, "a list of tars"));
     memset(source->descriptors, -1, count * sizeof *source->descriptors);
     getrlimit(RLIMIT_NOFILE, &limit);
     for (int i = 0; i < source->index.tar_count && (rlim_t)i < limit.rlim_cur / 4; i++)
@@ -308,9 +306,7 @@ static att_status label_by_name(att_dataset *dataset, const att_dataset_options 
 
 static att_status allocate_labels(att_dataset *dataset, int64_t count)
 {
-    dataset->labels = att_allocate_array(dataset->context, (size_t)count, sizeof *dataset->labels);
-    if (!dataset->labels)
-        return att_fail_memory(dataset->context, (size_t)count * sizeof *dataset->labels, "the list of images");
+    ATT_TRY(att_new(dataset->context, &dataset->labels, (size_t)count, "the list of images"));
     dataset->count = count;
     return ATT_OK;
 }
@@ -411,9 +407,8 @@ static att_status set_base(att_dataset *dataset, tars_source *source)
 
 static att_status open_set(att_dataset *dataset, const att_dataset_options *options)
 {
-    tars_source *source = att_allocate(dataset->context, sizeof *source);
-    if (!source)
-        return att_fail_memory(dataset->context, sizeof *source, dataset->path);
+    tars_source *source;
+    ATT_TRY(att_new(dataset->context, &source, 1, dataset->path));
     dataset->source = source;
     source->set.arena.context = source->index.arena.context = source->tree.context = dataset->context;
     ATT_TRY(att_tar_set_find(&source->set, dataset->path, options->split, options->unlabelled));

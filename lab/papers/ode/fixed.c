@@ -67,9 +67,8 @@ static att_status run_fixed(att_ode_advance *run, advance_fn advance, int slopes
     double interval = ode->info.end - ode->info.start;
     double step = run->options->step > 0 ? run->options->step : interval / DEFAULT_STEPS;
     ATT_TRY(check_steps(run, step));
-    double *k = att_allocate_array(ode->context, count, sizeof *k);
-    if (!k)
-        return att_fail_memory(ode->context, count * sizeof *k, "the slopes of a step");
+    double *k;
+    ATT_TRY(att_new(ode->context, &k, count, "the slopes of a step"));
     double *last_point = k + (size_t)slopes * (size_t)ode->info.size, *next = last_point + ode->info.size;
     att_status status = ATT_OK;
     while (status == ATT_OK && !att_ode_is_finished(run)) {
@@ -146,9 +145,8 @@ static att_status refine(att_ode *ode, double *room, double *u, double *unit)
 att_status att_ode_refine(att_ode *ode, double *u, double *unit)
 {
     const size_t count = (SLOPES_OF_RK4 + 4) * (size_t)ode->info.size;
-    double *room = att_allocate_array(ode->context, count, sizeof *room);
-    if (!room)
-        return att_fail_memory(ode->context, count * sizeof *room, "the slopes of a step");
+    double *room;
+    ATT_TRY(att_new(ode->context, &room, count, "the slopes of a step"));
     const att_status status = refine(ode, room, u, unit);
     att_free(ode->context, room);
     return status;

@@ -117,9 +117,8 @@ att_status att_ode_open(att_context *context, const char *name, const att_ode_se
 {
     att_ode_settings defaults = att_ode_settings_defaults();
     ATT_TRY(att_require(context, name, "the name of the system"));
-    att_ode *ode = att_allocate(context, sizeof *ode);
-    if (!ode)
-        return att_fail_memory(context, sizeof *ode, name);
+    att_ode *ode;
+    ATT_TRY(att_new(context, &ode, 1, name));
     ode->context = ode->arena.context = context;
     att_status status = create(ode, name, settings ? settings : &defaults);
     if (status == ATT_OK)
@@ -221,9 +220,8 @@ att_status att_ode_product(att_ode *ode, double t, const double *u, const double
 att_status att_ode_jacobian(att_ode *ode, double t, const double *u, double *jacobian)
 {
     int size = ode->info.size;
-    double *unit = att_allocate_array(ode->context, 2 * (size_t)size, sizeof *unit);
-    if (!unit)
-        return att_fail_memory(ode->context, 2 * (size_t)size * sizeof *unit, ode->info.name);
+    double *unit;
+    ATT_TRY(att_new(ode->context, &unit, 2 * (size_t)size, ode->info.name));
     double *column = unit + size;
     att_status status = ATT_OK;
     for (int j = 0; j < size && status == ATT_OK; j++) {

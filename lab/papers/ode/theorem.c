@@ -118,9 +118,8 @@ att_status att_ode_theorem_check(att_ode *ode, double step, att_ode_theorem *the
         return att_fail(ode->context, ATT_ERR_ARGUMENT, "theorem 2 with step %g, expected a finite number above 0",
                         step);
     size_t n = (size_t)ode->info.size, count = 2 * n * n + 4 * n;
-    double *block = att_allocate_array(ode->context, count, sizeof *block);
-    if (!block)
-        return att_fail_memory(ode->context, count * sizeof *block, "theorem 2");
+    double *block;
+    ATT_TRY(att_new(ode->context, &block, count, "theorem 2"));
     const work w = {block,
                     block + n * n,
                     block + 2 * n * n,

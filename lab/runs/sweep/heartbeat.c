@@ -92,9 +92,8 @@ static void free_heartbeat(att_heartbeat *beat)
 
 att_status att_heartbeat_start(att_context *context, const char *path, double lease, att_heartbeat **heartbeat)
 {
-    att_heartbeat *beat = att_allocate(context, sizeof *beat);
-    if (!beat)
-        return att_fail_memory(context, sizeof *beat, "the thread of a claim");
+    att_heartbeat *beat;
+    ATT_TRY(att_new(context, &beat, 1, "the thread of a claim"));
     beat->context = context;
     beat->lease = lease;
     snprintf(beat->path, sizeof beat->path, "%s", path);

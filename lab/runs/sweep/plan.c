@@ -210,9 +210,7 @@ static att_status make_runs(att_sweep_plan *plan)
         count *= plan->axes[i].count;
     if (count > ATT_SWEEP_MOST_RUNS)
         return att_fail(plan->context, ATT_ERR_ARGUMENT, "a sweep of more than %d runs", (int)ATT_SWEEP_MOST_RUNS);
-    plan->runs = att_allocate_array(plan->context, (size_t)count, sizeof *plan->runs);
-    if (!plan->runs)
-        return att_fail_memory(plan->context, (size_t)count * sizeof *plan->runs, "the runs of a sweep");
+    ATT_TRY(att_new(plan->context, &plan->runs, (size_t)count, "the runs of a sweep"));
     for (plan->run_count = 0; plan->run_count < count; plan->run_count++) {
         att_plan_run *run = &plan->runs[plan->run_count];
         int rest = plan->run_count / seeds;
@@ -290,9 +288,8 @@ static att_status keep_distinct(att_sweep_plan *plan, att_recipe *kept)
 static att_status drop_duplicates(att_sweep_plan *plan)
 {
     size_t settings = (size_t)(plan->run_count / plan->options.seed_count);
-    att_recipe *kept = att_allocate_array(plan->context, settings, sizeof *kept);
-    if (!kept)
-        return att_fail_memory(plan->context, settings * sizeof *kept, "the settings of a sweep");
+    att_recipe *kept;
+    ATT_TRY(att_new(plan->context, &kept, settings, "the settings of a sweep"));
     att_status status = keep_distinct(plan, kept);
     att_free(plan->context, kept);
     return status;

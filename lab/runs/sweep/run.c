@@ -67,9 +67,8 @@ static att_status check_options(att_context *context, const att_sweep_options *o
 att_status att_sweep_plan_open(att_context *context, const att_sweep_options *options, att_sweep_plan **plan)
 {
     ATT_TRY(check_options(context, options));
-    att_sweep_plan *p = att_allocate(context, sizeof *p);
-    if (!p)
-        return att_fail_memory(context, sizeof *p, "a sweep");
+    att_sweep_plan *p;
+    ATT_TRY(att_new(context, &p, 1, "a sweep"));
     p->context = p->texts.context = context;
     p->options = *options;
     p->options.experiment = att_given(options->experiment);

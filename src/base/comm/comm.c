@@ -53,9 +53,8 @@ static void release(att_comm *comm)
 att_status att_comm_create(att_context *context, const att_transport *transport, void *state, int rank, int size,
                            att_comm **out)
 {
-    att_comm *comm = att_allocate(context, sizeof *comm);
-    if (!comm)
-        return att_fail_memory(context, sizeof *comm, "the communicator");
+    att_comm *comm;
+    ATT_TRY(att_new(context, &comm, 1, "the communicator"));
     *comm = (att_comm){.context = context, .transport = transport, .state = state, .rank = rank, .size = size};
     size_t bytes = (size_t)size * ATT_HOST_NAME;
     comm->hosts = att_allocate(context, bytes);

@@ -246,9 +246,8 @@ static const att_transport local_transport = {.interface = ATT_TRANSPORT_INTERFA
 
 att_status att_hub_create(att_context *context, int size, att_hub **out)
 {
-    att_hub *hub = att_allocate(context, sizeof *hub);
-    if (!hub)
-        return att_fail_memory(context, sizeof *hub, "a hub");
+    att_hub *hub;
+    ATT_TRY(att_new(context, &hub, 1, "a hub"));
     *hub = (att_hub){.context = context, .size = size, .members = 1};
     pthread_mutex_init(&hub->lock, NULL);
     pthread_cond_init(&hub->changed, NULL);

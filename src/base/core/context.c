@@ -276,6 +276,13 @@ att_status att_fail_memory(att_context *context, size_t bytes, const char *what)
                     att_size_format(count.bytes_limit, limit, sizeof limit));
 }
 
+att_status att_new_array(att_context *context, void *pointer, size_t count, size_t size, const char *what)
+{
+    void *block = att_allocate_array(context, count, size);
+    memcpy(pointer, &block, sizeof block);
+    return block ? ATT_OK : att_fail_memory(context, att_size_product(count, size), what);
+}
+
 att_status att_require(att_context *context, const void *pointer, const char *what)
 {
     return pointer ? ATT_OK : att_fail(context, ATT_ERR_ARGUMENT, "%s is missing: the pointer is NULL", what);

@@ -11,6 +11,9 @@
 ATT_FOR_LAB void *att_allocate(att_context *context, size_t size);
 /* Like att_allocate() with count * size bytes. Returns NULL if the product overflows, too. */
 ATT_FOR_LAB void *att_allocate_array(att_context *context, size_t count, size_t size);
+/* Sets *pointer to a zeroed array of `count` elements. ERR_MEMORY, with a message that says it was for `what`. */
+#define att_new(context, pointer, count, what) att_new_array((context), (pointer), (count), sizeof **(pointer), (what))
+ATT_FOR_LAB att_status att_new_array(att_context *context, void *pointer, size_t count, size_t size, const char *what);
 /* Grows or shrinks a block (NULL: allocates a new one). Added bytes are undefined. Returns NULL on failure or if size
  * is 0; `block` is then unchanged. */
 ATT_FOR_LAB void *att_reallocate(att_context *context, void *block, size_t size);

@@ -44,9 +44,8 @@ static att_status start_appender(att_file_appender *appender, const char *path, 
 
 att_status att_file_appender_open(att_context *context, const char *path, size_t keep, att_file_appender **appender)
 {
-    att_file_appender *created = att_allocate(context, sizeof(*created));
-    if (created == NULL)
-        return att_fail_memory(context, sizeof(*created), path);
+    att_file_appender *created;
+    ATT_TRY(att_new(context, &created, 1, path));
     created->context = context;
     created->descriptor = -1;
     att_status status = start_appender(created, path, keep);

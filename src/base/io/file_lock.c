@@ -55,9 +55,8 @@ static att_status take_folder_lock(att_file_lock *lock, const char *path, const 
 
 att_status att_file_lock_take(att_context *context, const char *path, const char *what, att_file_lock **lock)
 {
-    att_file_lock *created = att_allocate(context, sizeof *created);
-    if (created == NULL)
-        return att_fail_memory(context, sizeof *created, path);
+    att_file_lock *created;
+    ATT_TRY(att_new(context, &created, 1, path));
     *created = (att_file_lock){.context = context, .descriptor = -1};
     att_status status =
         att_file_is_folder(path) ? take_folder_lock(created, path, what) : take_lock(created, path, what);

@@ -86,9 +86,8 @@ static att_status start_reader(att_file_reader *reader, const char *path)
 
 att_status att_file_reader_open(att_context *context, const char *path, att_file_reader **reader)
 {
-    att_file_reader *created = att_allocate(context, sizeof(*created));
-    if (created == NULL)
-        return att_fail_memory(context, sizeof(*created), path);
+    att_file_reader *created;
+    ATT_TRY(att_new(context, &created, 1, path));
     created->context = context;
     created->descriptor = -1;
     att_status status = start_reader(created, path);

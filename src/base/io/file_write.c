@@ -85,9 +85,8 @@ static att_status start_writer(att_file_writer *writer, const char *path)
 
 att_status att_file_writer_open(att_context *context, const char *path, att_file_writer **writer)
 {
-    att_file_writer *created = att_allocate(context, sizeof(*created));
-    if (created == NULL)
-        return att_fail_memory(context, sizeof(*created), path);
+    att_file_writer *created;
+    ATT_TRY(att_new(context, &created, 1, path));
     created->context = context;
     created->descriptor = -1;
     att_status status = start_writer(created, path);

@@ -218,9 +218,8 @@ static att_status read_picture(jpeg_run *run)
 
 att_status att_image_decode_jpeg(const att_image_job *job, att_image *image)
 {
-    jpeg_run *run = att_allocate(job->context, sizeof *run);
-    if (!run)
-        return att_fail_memory(job->context, sizeof *run, job->name);
+    jpeg_run *run;
+    ATT_TRY(att_new(job->context, &run, 1, job->name));
     run->job = job;
     run->image = image;
     run->info.client_data = run;

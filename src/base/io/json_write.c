@@ -22,9 +22,8 @@ struct att_json_writer {
 
 att_status att_json_writer_create(att_context *context, bool indented, att_json_writer **writer)
 {
-    att_json_writer *created = att_allocate(context, sizeof(*created));
-    if (created == NULL)
-        return att_fail_memory(context, sizeof(*created), "a JSON writer");
+    att_json_writer *created;
+    ATT_TRY(att_new(context, &created, 1, "a JSON writer"));
     created->context = context;
     created->text.context = context;
     created->indented = indented;

@@ -77,9 +77,8 @@ static void relink(att_pickle *pickle, att_pickle_value *dict, const pair *pairs
 static att_status remove_duplicates(att_pickle *pickle, att_pickle_value *dict)
 {
     uint32_t count = dict->cells.count / 2;
-    pair *pairs = att_allocate_array(pickle->context, count, sizeof *pairs);
-    if (!pairs)
-        return att_fail_memory(pickle->context, count * sizeof *pairs, pickle->path);
+    pair *pairs;
+    ATT_TRY(att_new(pickle->context, &pairs, count, pickle->path));
     list_pairs(pickle, dict, pairs);
     qsort(pairs, count, sizeof *pairs, compare_pairs);
     uint32_t kept = merge_duplicates(pickle, pairs, count);

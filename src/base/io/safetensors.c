@@ -178,9 +178,7 @@ static att_status read_metadata(const reading *r, const att_json_member *object)
         return att_fail(file->context, ATT_ERR_FORMAT, "%s: __metadata__ is not an object of strings", file->path);
     att_json_members members = {file->context, file->path, object->value, object->size, 0, false};
     size_t capacity = att_json_members_count(members) + 1;
-    file->metadata = att_allocate_array(file->context, capacity, sizeof *file->metadata);
-    if (!file->metadata)
-        return att_fail_memory(file->context, capacity * sizeof *file->metadata, file->path);
+    ATT_TRY(att_new(file->context, &file->metadata, capacity, file->path));
     for (;;) {
         att_json_member member;
         char *value;
@@ -252,9 +250,7 @@ static att_status read_header(const reading *r)
     /* A malformed member can be shorter than SHORTEST_ENTRY, so `count` may exceed `most`. Reading fails at the first
      * malformed member, so `most` entries, and one for that member, are enough. */
     size_t capacity = (count < most ? count : most) + 1;
-    file->items = att_allocate_array(file->context, capacity, sizeof *file->items);
-    if (!file->items)
-        return att_fail_memory(file->context, capacity * sizeof *file->items, file->path);
+    ATT_TRY(att_new(file->context, &file->items, capacity, file->path));
     ATT_TRY(read_members(r, &members));
     qsort(file->items, (size_t)file->count, sizeof *file->items, compare_places);
     return check_places(r);

@@ -110,9 +110,7 @@ static att_status place_tensors(struct writing *writing)
     if (content->tensor_count == 0)
         return ATT_OK;
     size_t count = (size_t)content->tensor_count, largest = 0;
-    writing->order = att_allocate_array(writing->context, count, sizeof(*writing->order));
-    if (writing->order == NULL)
-        return att_fail_memory(writing->context, count * sizeof(*writing->order), writing->path);
+    ATT_TRY(att_new(writing->context, &writing->order, count, writing->path));
     for (size_t i = 0; i < count; i++) {
         struct placed *placed = &writing->order[i];
         ATT_TRY(place_tensor(writing, &content->tensors[i], placed));

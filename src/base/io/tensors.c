@@ -180,9 +180,8 @@ static att_status open_file(att_tensors *file, const char *path)
 
 static att_status create(att_context *context, const char *path, att_tensors **file)
 {
-    att_tensors *created = att_allocate(context, sizeof *created);
-    if (!created)
-        return att_fail_memory(context, sizeof *created, path);
+    att_tensors *created;
+    ATT_TRY(att_new(context, &created, 1, path));
     created->context = created->arena.context = context;
     created->origin = created->skipped = "";
     *file = created;

@@ -57,9 +57,8 @@ static att_status add_shard(att_tensors *file, const char *name)
         return ATT_OK;
     if (file->shard_count == MOST_SHARDS)
         return att_fail(file->context, ATT_ERR_FORMAT, "%s: names more than %d files", file->path, MOST_SHARDS);
-    att_tensors *shard = att_allocate(file->context, sizeof *shard);
-    if (!shard)
-        return att_fail_memory(file->context, sizeof *shard, name);
+    att_tensors *shard;
+    ATT_TRY(att_new(file->context, &shard, 1, name));
     file->shards[file->shard_count++] = shard;
     return open_shard(file, shard, name);
 }
@@ -103,9 +102,7 @@ static att_status read_map(att_tensors *file, const json_t *map)
     if (!json_is_object(map) || json_object_size(map) == 0)
         return att_fail(file->context, ATT_ERR_FORMAT,
                         "%s: not an index of files of weights; expected an object \"weight_map\"", file->path);
-    file->shards = att_allocate_array(file->context, MOST_SHARDS, sizeof *file->shards);
-    if (!file->shards)
-        return att_fail_memory(file->context, MOST_SHARDS * sizeof *file->shards, file->path);
+    ATT_TRY(att_new(file->context, &file->shards, MOST_SHARDS, file->path));
     json_object_foreach((json_t *)map, tensor, name)
     {
         ATT_TRY(check_name(file, name));

@@ -164,9 +164,7 @@ static att_status collect_metadata(att_tensors *file, const att_pickle *pickle, 
     }
     if (count == 0)
         return ATT_OK;
-    file->metadata = att_allocate_array(file->context, (size_t)count, sizeof *file->metadata);
-    if (!file->metadata)
-        return att_fail_memory(file->context, (size_t)count * sizeof *file->metadata, file->path);
+    ATT_TRY(att_new(file->context, &file->metadata, (size_t)count, file->path));
     memcpy(file->metadata, found, (size_t)count * sizeof *found);
     file->metadata_count = count;
     return ATT_OK;

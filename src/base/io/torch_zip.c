@@ -126,9 +126,7 @@ static att_status read_directory(archive *a)
     if (zip->directory_bytes > MOST_DIRECTORY)
         return refuse(a, "a zip archive whose directory has more than 67108864 bytes");
     ATT_TRY(read_part(a, zip->directory, zip->directory_bytes, &a->directory_text));
-    a->records = att_allocate_array(a->file->context, (size_t)zip->entries, sizeof *a->records);
-    if (!a->records)
-        return att_fail_memory(a->file->context, (size_t)zip->entries * sizeof *a->records, a->file->path);
+    ATT_TRY(att_new(a->file->context, &a->records, (size_t)zip->entries, a->file->path));
     const uint8_t *entry = a->directory_text;
     uint64_t left = zip->directory_bytes, length;
     for (; a->count < zip->entries; a->count++, entry += length, left -= length) {

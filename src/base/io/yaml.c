@@ -259,9 +259,8 @@ att_status att_yaml_parse(att_context *context, const char *what, const char *by
     if (size > MAX_BYTES)
         return att_fail(context, ATT_ERR_FORMAT, "%s: %zu bytes; a file of options may have at most %d", what, size,
                         MAX_BYTES);
-    att_yaml *parsed = att_allocate(context, sizeof(*parsed));
-    if (parsed == NULL)
-        return att_fail_memory(context, sizeof(*parsed), what);
+    att_yaml *parsed;
+    ATT_TRY(att_new(context, &parsed, 1, what));
     parsed->context = parsed->arena.context = context;
     struct reader reader = {.yaml = parsed, .what = what};
     att_status status;

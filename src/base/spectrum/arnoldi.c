@@ -184,9 +184,8 @@ static att_status take_ritz_vector(search *s, const workspace *w, const int poin
 {
     const double *projection = w->projected + pointers[PROJECTION] - 1;
     size_t basis = (size_t)w->basis, n = (size_t)s->op->size, size = 2 * basis * basis + 2 * basis;
-    double *h = att_allocate_array(s->context, size, sizeof *h);
-    if (!h)
-        return att_fail_memory(s->context, size * sizeof *h, "a vector of a spectrum");
+    double *h;
+    ATT_TRY(att_new(s->context, &h, size, "a vector of a spectrum"));
     double *vectors = h + basis * basis, *re = vectors + basis * basis, *im = re + basis;
     for (size_t j = 0; j < basis; j++) /* ARPACK keeps other numbers below the subdiagonal */
         for (size_t i = 0; i < basis && i <= j + 1; i++)

@@ -32,9 +32,8 @@ att_status att_spectrum_decompose(att_context *context, int size, double *matrix
                                   double *vectors)
 {
     size_t lwork = 8 * (size_t)size;
-    double *work = att_allocate_array(context, lwork, sizeof *work);
-    if (!work)
-        return att_fail_memory(context, lwork * sizeof *work, "the eigenvectors of a matrix");
+    double *work;
+    ATT_TRY(att_new(context, &work, lwork, "the eigenvectors of a matrix"));
     const int one = 1, work_size = (int)lwork;
     int info = 0;
     dgeev_("N", "V", &size, matrix, &size, re, im, NULL, &one, vectors, &size, work, &work_size, &info, 1, 1);
@@ -47,9 +46,8 @@ att_status att_spectrum_eigenvalues(att_context *context, int size, const double
 {
     ATT_TRY(check(context, size, matrix));
     size_t n = (size_t)size, lwork = 8 * n;
-    double *block = att_allocate_array(context, n * n + 2 * n + lwork, sizeof *block);
-    if (!block)
-        return att_fail_memory(context, (n * n + 2 * n + lwork) * sizeof *block, "the eigenvalues of a matrix");
+    double *block;
+    ATT_TRY(att_new(context, &block, n * n + 2 * n + lwork, "the eigenvalues of a matrix"));
     double *a = block, *re = a + n * n, *im = re + n, *work = im + n;
     memcpy(a, matrix, n * n * sizeof *a);
     const int one = 1, work_size = (int)lwork;
@@ -65,9 +63,8 @@ att_status att_spectrum_symmetric(att_context *context, int size, const double *
 {
     ATT_TRY(check(context, size, matrix));
     size_t n = (size_t)size, lwork = 34 * n;
-    double *work = att_allocate_array(context, lwork, sizeof *work);
-    if (!work)
-        return att_fail_memory(context, lwork * sizeof *work, "the eigenvalues of a matrix");
+    double *work;
+    ATT_TRY(att_new(context, &work, lwork, "the eigenvalues of a matrix"));
     memcpy(vectors, matrix, n * n * sizeof *vectors);
     const int work_size = (int)lwork;
     int info = 0;

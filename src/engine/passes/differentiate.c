@@ -202,9 +202,8 @@ static void apply_rule(att_backward *backward, int i)
 static att_status make_owner(att_backward *backward, int **out)
 {
     att_graph *graph = backward->graph;
-    int *owner = att_allocate_array(graph->context, (size_t)graph->values.count, sizeof *owner);
-    if (!owner)
-        return att_fail_memory(graph->context, (size_t)graph->values.count * sizeof *owner, "a plan");
+    int *owner;
+    ATT_TRY(att_new(graph->context, &owner, (size_t)graph->values.count, "a plan"));
     for (int i = 0; i < graph->values.count; i++)
         owner[i] = -1;
     for (int i = 0; i < backward->contributions.count; i++)

@@ -160,9 +160,8 @@ att_status att_place_lanes(att_plan *plan, const att_rewritten *from, att_ref *r
 {
     if (!from->owner || plan->lanes == 1 || plan->sum_count == 0)
         return ATT_OK;
-    int *last = att_allocate_array(plan->context, (size_t)plan->sum_count, sizeof *last);
-    if (!last)
-        return att_fail_memory(plan->context, (size_t)plan->sum_count * sizeof *last, "a plan");
+    int *last;
+    ATT_TRY(att_new(plan->context, &last, (size_t)plan->sum_count, "a plan"));
     att_status status =
         att_comm_size(plan->comm) > 1 ? place_alternately(plan, from, last) : place_together(plan, from, last);
     att_free(plan->context, last);

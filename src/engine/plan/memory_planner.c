@@ -231,9 +231,8 @@ att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref *
 {
     const att_graph *graph = from->graph;
     size_t values = (size_t)graph->values.count + 1;
-    att_ref *refs = att_allocate_array(graph->context, values, sizeof *refs);
-    if (!refs)
-        return att_fail_memory(graph->context, values * sizeof *refs, "a plan");
+    att_ref *refs;
+    ATT_TRY(att_new(graph->context, &refs, values, "a plan"));
     plan->batch_bytes = 0;
     plan->derived_bytes = 0;
     place_fixed(plan, from, refs);

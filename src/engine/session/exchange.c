@@ -260,9 +260,8 @@ static att_status start(att_exchange *exchange)
 
 att_status att_exchange_create(att_session *session, att_exchange **out)
 {
-    att_exchange *exchange = att_allocate(session->context, sizeof *exchange);
-    if (!exchange)
-        return att_fail_memory(session->context, sizeof *exchange, "the exchange of gradients");
+    att_exchange *exchange;
+    ATT_TRY(att_new(session->context, &exchange, 1, "the exchange of gradients"));
     exchange->session = session;
     pthread_mutex_init(&exchange->lock, NULL);
     pthread_cond_init(&exchange->changed, NULL);

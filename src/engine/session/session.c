@@ -245,9 +245,8 @@ att_status att_session_create(const att_plan *plan, att_weights *weights, int ma
         return att_fail(plan->context, ATT_ERR_ARGUMENT, "a session takes a batch of at least 1, not %d", max_batch);
     ATT_TRY(check_weights(plan, weights));
     ATT_TRY(att_session_check_memory(plan, max_batch, NULL, 0));
-    att_session *session = att_allocate(plan->context, sizeof *session);
-    if (!session)
-        return att_fail_memory(plan->context, sizeof *session, "a session");
+    att_session *session;
+    ATT_TRY(att_new(plan->context, &session, 1, "a session"));
     session->context = plan->context;
     session->plan = plan;
     session->memory = plan->units.backend->memory;

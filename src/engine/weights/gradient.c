@@ -36,9 +36,8 @@ att_status att_gradient_create(att_weights *weights, att_gradient **out)
     if (weights->overlaid)
         return att_fail(weights->context, ATT_ERR_ARGUMENT,
                         "overlaid weights cannot have a gradient, because they hide parameters");
-    att_gradient *gradient = att_allocate(weights->context, sizeof *gradient);
-    if (!gradient)
-        return att_fail_memory(weights->context, sizeof *gradient, "a gradient");
+    att_gradient *gradient;
+    ATT_TRY(att_new(weights->context, &gradient, 1, "a gradient"));
     gradient->context = weights->context;
     gradient->weights = weights;
     att_status status = allocate_blocks(gradient);

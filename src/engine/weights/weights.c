@@ -135,9 +135,8 @@ att_status att_weights_create(const att_graph *graph, const char *name, att_weig
     const att_backend *backend;
     ATT_TRY(graph->status);
     ATT_TRY(att_backend_choose(graph->context, name, &backend));
-    att_weights *weights = att_allocate(graph->context, sizeof *weights);
-    if (!weights)
-        return att_fail_memory(graph->context, sizeof *weights, "the weights");
+    att_weights *weights;
+    ATT_TRY(att_new(graph->context, &weights, 1, "the weights"));
     att_status status = init_weights(graph, backend, weights);
     if (status != ATT_OK)
         att_weights_destroy(&weights);
@@ -191,9 +190,8 @@ static att_status join(att_weights *const *parts, int part_count, att_weights *j
 static att_status create_joined(att_weights *const *parts, int part_count, bool overlaid, att_weights **out)
 {
     att_context *context = parts[0]->context;
-    att_weights *joined = att_allocate(context, sizeof *joined);
-    if (!joined)
-        return att_fail_memory(context, sizeof *joined, "the weights");
+    att_weights *joined;
+    ATT_TRY(att_new(context, &joined, 1, "the weights"));
     joined->context = context;
     joined->arena.context = context;
     joined->memory = parts[0]->memory;

@@ -133,9 +133,8 @@ static bool set_request(exchange *e, struct curl_slist *headers)
 
 att_status att_transport_open(att_context *context, int seconds, att_transport **transport)
 {
-    att_transport *made = att_allocate(context, sizeof *made);
-    if (!made)
-        return att_fail_memory(context, sizeof *made, "a connection");
+    att_transport *made;
+    ATT_TRY(att_new(context, &made, 1, "a connection"));
     *made = (att_transport){.context = context, .curl = curl_easy_init()};
     if (!made->curl || !set_constants(made->curl, seconds)) {
         att_transport_close(&made);

@@ -99,9 +99,8 @@ static att_status start_csv(struct csv *csv, const att_log_place *place)
 
 static att_status open_csv(att_context *context, const att_log_place *place, void **log)
 {
-    struct csv *csv = att_allocate(context, sizeof(*csv));
-    if (csv == NULL)
-        return att_fail_memory(context, sizeof(*csv), place->path);
+    struct csv *csv;
+    ATT_TRY(att_new(context, &csv, 1, place->path));
     csv->context = csv->row.context = csv->names.context = context;
     att_status status = start_csv(csv, place);
     if (status != ATT_OK)

@@ -176,9 +176,8 @@ static att_status start_jsonl(struct jsonl *jsonl, const att_log_place *place)
 
 static att_status open_jsonl(att_context *context, const att_log_place *place, void **log)
 {
-    struct jsonl *jsonl = att_allocate(context, sizeof(*jsonl));
-    if (jsonl == NULL)
-        return att_fail_memory(context, sizeof(*jsonl), place->path);
+    struct jsonl *jsonl;
+    ATT_TRY(att_new(context, &jsonl, 1, place->path));
     jsonl->context = jsonl->line.context = context;
     att_status status = start_jsonl(jsonl, place);
     if (status != ATT_OK)

@@ -42,9 +42,8 @@ static void close_measured(void *log)
 
 static att_status open_measured(att_context *context, const att_log_place *place, void **log)
 {
-    measured *m = att_allocate(context, sizeof *m);
-    if (!m)
-        return att_fail_memory(context, sizeof *m, place->path);
+    measured *m;
+    ATT_TRY(att_new(context, &m, 1, place->path));
     m->context = m->line.context = m->folder.context = m->path.context = context;
     att_text_append(&m->folder, "%s", place->folder);
     att_text_append(&m->path, "%s", place->path);

@@ -149,9 +149,8 @@ static att_status fill(const att_line_event *event, bool heads, att_figures *fig
 
 att_status att_figures_read(att_context *context, const att_line_event *event, bool heads, att_figures **out)
 {
-    att_figures *figures = att_allocate(context, sizeof(*figures));
-    if (figures == NULL)
-        return att_fail_memory(context, sizeof(*figures), event->where);
+    att_figures *figures;
+    ATT_TRY(att_new(context, &figures, 1, event->where));
     figures->arena.context = context;
     att_status status = fill(event, heads, figures);
     if (status != ATT_OK)

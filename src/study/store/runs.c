@@ -282,9 +282,8 @@ static void close_runs(void *log)
 
 static att_status open_runs(att_context *context, const att_log_place *place, const char *source, void **log)
 {
-    runs *r = att_allocate(context, sizeof *r);
-    if (!r)
-        return att_fail_memory(context, sizeof *r, place->path);
+    runs *r;
+    ATT_TRY(att_new(context, &r, 1, place->path));
     r->context = context;
     r->source = source;
     att_status status = att_json_writer_create(context, false, &r->json);
@@ -392,9 +391,8 @@ static att_status import_line(void *user, const att_line_event *line)
         i->seconds = json_number_value(seconds);
     if (!find_kind(line->kind, &event.kind))
         return ATT_OK;
-    att_event_field *fields = att_allocate_array(context, most, sizeof *fields);
-    if (!fields)
-        return att_fail_memory(context, most * sizeof *fields, line->where);
+    att_event_field *fields;
+    ATT_TRY(att_new(context, &fields, most, line->where));
     event.fields = fields;
     event.field_count = att_line_fields(line->object, fields, (int)most);
     att_status status = import_event(i, &event, line);

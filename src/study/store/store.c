@@ -131,9 +131,8 @@ static att_status open_store(att_context *context, const char *folder, const att
     if (options->database && !att_context_is_guarded(context))
         log_without_sqlite(context, options->database);
 #endif
-    struct store *store = att_allocate(context, sizeof *store);
-    if (!store)
-        return att_fail_memory(context, sizeof *store, folder);
+    struct store *store;
+    ATT_TRY(att_new(context, &store, 1, folder));
     store->context = store->measured.context = store->previous.context = store->earlier.context = context;
     store->formats = formats;
     store->count = count;

@@ -365,9 +365,8 @@ static att_status start(tensorboard *t, const att_log_place *place)
 
 static att_status open_tensorboard(att_context *context, const att_log_place *place, void **log)
 {
-    tensorboard *t = att_allocate(context, sizeof *t);
-    if (!t)
-        return att_fail_memory(context, sizeof *t, place->path);
+    tensorboard *t;
+    ATT_TRY(att_new(context, &t, 1, place->path));
     t->context = t->value.context = t->summary.context = t->event.context = t->record.context = context;
     t->crc = att_crc32c_make();
     att_status status = start(t, place);
