@@ -15,8 +15,9 @@ void att_op_cost(const att_op *op, const att_desc *in, const att_desc *out, cons
     bool per_in = op->flops_per_in > 0;
     const att_desc *of = per_in ? in : out;
     double each = per_in ? op->flops_per_in : op->flops_per_out > 0 ? op->flops_per_out : 1;
-    if (op->cost)
+    if (op->cost) {
         op->cost(in, out, attrs, cost);
-    else if (att_desc_present(of))
+        cost->flops = cost->flops > 0 ? cost->flops : 2 * cost->macs;
+    } else if (att_desc_present(of))
         cost->flops = each * (double)att_shape_count(of->shape);
 }

@@ -86,9 +86,9 @@ struct att_op {
      * must be out[0] of an emitted node with the same outputs, which replace the others. Runs before differentiation,
      * so gradients follow the backward rules of the emitted nodes. NULL: the node stays. */
     att_value (*in_training)(att_graph *graph, const struct att_node *node);
-    /* Work for one sample if outputs are of kind SAMPLE, else for one evaluation. Unless cost() sets bytes, they follow
-     * from the shapes and types. NULL: flops = flops_per_in for each element of in[0], or, if flops_per_in is 0,
-     * flops_per_out for each element of out[0]; 0 there means 1. */
+    /* Work for one sample if outputs are of kind SAMPLE, else for one evaluation. Bytes that cost() does not set follow
+     * from the shapes and types, flops that it does not set are 2 macs. NULL: flops = flops_per_in for each element of
+     * in[0], or, if flops_per_in is 0, flops_per_out for each element of out[0]; 0 there means 1. */
     void (*cost)(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost);
     double flops_per_in, flops_per_out;
     /* `producer` is a node of this op, and `consumer` is the only reader of its out[0]. If the op can also do the

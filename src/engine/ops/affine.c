@@ -86,7 +86,6 @@ static void affine_cost(const att_desc *in, const att_desc *out, const void *att
 {
     (void)attrs;
     cost->macs = elements(&in[X]) * (double)att_rule_columns(out);
-    cost->flops = 2 * cost->macs;
 }
 
 static bool absorb_gate(att_node *producer, const att_node *gate)
@@ -207,7 +206,6 @@ static void sums_cost(const att_desc *in, const att_desc *out, const void *attrs
 {
     (void)out, (void)attrs;
     cost->macs = elements(&in[DY]) * (double)att_rule_columns(&in[SUMS_X]);
-    cost->flops = 2 * cost->macs;
 }
 
 /* Absorbs the addition of another gradient of the matrix. Absorbs nothing if there is a gate: the op then also yields

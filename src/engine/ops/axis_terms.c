@@ -100,7 +100,6 @@ static void cost_of(const att_desc *in, const att_axis_terms_attrs *attrs, int p
     double rows = (double)attrs->grid_h * (double)in[ROW_TABLE].shape.dims[1];
     double columns = (double)attrs->grid_w * (double)in[COLUMN_TABLE].shape.dims[1];
     cost->macs = products * (double)in[Q].shape.dims[0] * attrs->heads * (rows + columns);
-    cost->flops = 2 * cost->macs;
 }
 
 static void axis_terms_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)

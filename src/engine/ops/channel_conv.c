@@ -48,7 +48,6 @@ static void conv_cost(const att_desc *in, const att_desc *out, const void *attrs
     (void)attrs;
     const att_desc *weight = out->kind == ATT_SUMMED ? out : &in[WEIGHT];
     cost->macs = (double)att_shape_count(in->shape) * (double)att_shape_count(weight->shape);
-    cost->flops = 2 * cost->macs;
 }
 
 static const att_op_case conv_cases[] = {

@@ -43,7 +43,6 @@ static void gram_cost(const att_desc *in, const att_desc *out, const void *attrs
 {
     (void)out, (void)attrs;
     cost->macs = (double)att_shape_count(in->shape) * (double)(att_rule_columns(in) + 1) / 2;
-    cost->flops = 2 * cost->macs;
 }
 
 /* x has mean 1 and deviation 1: means are not small compared with the deviation, as after a ReLU. */

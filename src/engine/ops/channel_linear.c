@@ -30,7 +30,6 @@ static void linear_cost(const att_desc *in, const att_desc *out, const void *att
 {
     (void)out, (void)attrs;
     cost->macs = (double)att_shape_count(in[1].shape);
-    cost->flops = 2 * cost->macs;
 }
 
 static const att_op_case linear_cases[] = {

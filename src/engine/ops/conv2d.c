@@ -109,7 +109,6 @@ static void conv2d_cost(const att_desc *in, const att_desc *out, const void *att
     (void)attrs;
     const att_shape *weight = &in[WEIGHT].shape;
     cost->macs = (double)att_shape_count(out->shape) * (double)att_shape_count(*weight) / (double)weight->dims[0];
-    cost->flops = 2 * cost->macs;
 }
 
 static bool absorb_norm(att_node *producer, const att_node *norm)

@@ -60,7 +60,6 @@ static void data_grad_cost(const att_desc *in, const att_desc *out, const void *
     (void)out, (void)attrs;
     const att_shape *weight = &in[WEIGHT].shape;
     cost->macs = (double)att_shape_count(in[DY].shape) * (double)att_shape_count(*weight) / (double)weight->dims[0];
-    cost->flops = 2 * cost->macs;
 }
 
 #define CONV(s, p, d, g) .stride = (s), .padding = (p), .dilation = (d), .groups = (g)
@@ -158,7 +157,6 @@ static void weight_grad_cost(const att_desc *in, const att_desc *out, const void
     (void)attrs;
     cost->macs =
         (double)att_shape_count(in[DY].shape) * (double)att_shape_count(out->shape) / (double)out->shape.dims[0];
-    cost->flops = 2 * cost->macs;
 }
 
 #define KERNEL(s, p, d, g, h, w) ATTRS(conv, CONV(s, p, d, g), .kernel_h = (h), .kernel_w = (w))

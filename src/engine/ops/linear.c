@@ -90,7 +90,6 @@ static void linear_cost(const att_desc *in, const att_desc *out, const void *att
 {
     (void)attrs;
     cost->macs = (double)att_rule_columns(&in[X]) * (double)att_shape_count(out->shape);
-    cost->flops = 2 * cost->macs;
 }
 
 static bool linear_absorb(att_node *producer, const att_node *consumer)

@@ -103,7 +103,6 @@ static void matmul_cost(const att_desc *in, const att_desc *out, const void *att
 {
     bool transposed = ((const att_matmul_attrs *)attrs)->a_transposed;
     cost->macs = (double)att_shape_count(out->shape) * (double)columns_of(&in[A], transposed);
-    cost->flops = 2 * cost->macs;
 }
 
 #define PLAIN(s) ATTRS(matmul, .scale = (s))

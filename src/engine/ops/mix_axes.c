@@ -42,7 +42,6 @@ static void axes_backward(att_backward *backward)
 static void cost_of(att_shape y, const att_attention_attrs *attrs, int products, att_cost *cost)
 {
     cost->macs = products * (double)att_shape_count(y) * ((double)attrs->grid_h + attrs->grid_w);
-    cost->flops = 2 * cost->macs;
 }
 
 static void axes_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
@@ -90,7 +89,6 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
     (void)out;
     cost_of(in[GRAD_DY].shape, attrs, 2, cost);
     cost->macs += (double)att_shape_count(in[GRAD_DY].shape) * ((const att_attention_attrs *)attrs)->grid_w;
-    cost->flops = 2 * cost->macs;
 }
 
 #define GRAD_IN(n, he, ue, heads, h, w) SAMPLE(n, he), OPERANDS(n, ue, heads, h, w)

@@ -95,7 +95,6 @@ static void pairs_cost(const att_desc *in, const att_desc *out, const void *attr
 {
     (void)out;
     cost->macs = macs_of(in, attrs);
-    cost->flops = 2 * cost->macs;
 }
 
 #define PAIRS(heads_, gh, gw, ring_, stride_, groups_) \
@@ -150,7 +149,6 @@ static void grad_cost(const att_desc *in, const att_desc *out, const void *attrs
 {
     (void)out;
     cost->macs = 3 * macs_of(in + GRAD_V, attrs);
-    cost->flops = 2 * cost->macs;
 }
 
 static const att_op_case grad_cases[] = {

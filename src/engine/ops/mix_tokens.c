@@ -34,7 +34,6 @@ static void mix_backward(att_backward *backward)
 static void cost_of(const att_desc *y, att_cost *cost)
 {
     cost->macs = (double)att_shape_count(y->shape) * (double)y->shape.dims[0];
-    cost->flops = 2 * cost->macs;
 }
 
 static void mix_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
