@@ -242,8 +242,7 @@ static void write_profile(att_json_writer *w, const found *f)
 {
     cli_json_integer(w, "timed_runs", f->repeats);
     cli_json_number(w, "timed_seconds", f->result->all_seconds);
-    att_json_key(w, "profile");
-    att_json_begin_array(w);
+    cli_json_array(w, "profile");
     for (int i = 0; i < f->row_count; i++)
         write_row(w, f, &f->rows[i].of.row);
     att_json_end_array(w);

@@ -35,8 +35,7 @@ static void write_row(const bench_call *call, const att_bench_kernel_row *r)
     cli_json_text(w, "case", r->name);
     cli_json_text(w, "kernel", r->kernel);
     cli_json_text(w, "tier", att_tier_name(r->tier));
-    att_json_key(w, "taken");
-    att_json_bool(w, r->taken);
+    cli_json_bool(w, "taken", r->taken);
     cli_json_text(w, "precision", att_precision_name(att_recipe_precision(&call->settings->engine)));
     cli_json_number(w, "seconds", r->seconds);
     cli_json_number(w, "flops", r->flops);

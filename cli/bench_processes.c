@@ -115,8 +115,7 @@ static void write_times(att_json_writer *w, const att_bench_rank *r)
 
 static void write_ranks(att_json_writer *w, const found *f)
 {
-    att_json_key(w, "ranks");
-    att_json_begin_array(w);
+    cli_json_array(w, "ranks");
     for (int i = 0; i < att_comm_size(f->comm); i++) {
         att_json_begin_object(w);
         cli_json_integer(w, "rank", i);

@@ -323,6 +323,45 @@ void cli_json_integer(att_json_writer *writer, const char *key, int64_t value)
     att_json_integer(writer, value);
 }
 
+void cli_json_bool(att_json_writer *writer, const char *key, bool value)
+{
+    att_json_key(writer, key);
+    att_json_bool(writer, value);
+}
+
+void cli_json_array(att_json_writer *writer, const char *key)
+{
+    att_json_key(writer, key);
+    att_json_begin_array(writer);
+}
+
+void cli_json_object(att_json_writer *writer, const char *key)
+{
+    att_json_key(writer, key);
+    att_json_begin_object(writer);
+}
+
+void cli_json_numbers(att_json_writer *writer, const char *key, const double *values, int count)
+{
+    cli_json_array(writer, key);
+    for (int i = 0; i < count; i++)
+        att_json_number(writer, values[i]);
+    att_json_end_array(writer);
+}
+
+int cli_json_save(cli_app *cli, const char *path, void (*fill)(att_json_writer *writer, const void *from),
+                  const void *from)
+{
+    att_json_writer *writer = NULL;
+    int code = path ? cli_check(cli, att_json_writer_create(cli->context, true, &writer)) : CLI_OK;
+    if (!writer)
+        return code;
+    att_json_begin_object(writer);
+    fill(writer, from);
+    att_json_end_object(writer);
+    return cli_json_write(cli, writer, path);
+}
+
 bool cli_prints(const char *path)
 {
     return !path || strcmp(path, "-") != 0;

@@ -45,6 +45,7 @@ typedef struct job {
     const char *checkpoint, *out; /* out may be NULL with --to-convolution */
     char path[CLI_PATH];          /* path of the input file; `checkpoint` may be its folder */
     att_tensors *file;
+    char origin[2048];    /* where the weights come from */
     att_network *network; /* the identified network; NULL: not identified */
     att_identity identity;
     /* The network that is written in its place, if there are flags for one. */
@@ -122,7 +123,7 @@ static void add_class_names(job *j)
 
 /* Keeps the metadata of other programs. Of attscope's own metadata, keeps the entries that describe the weights, not
  * those that describe the training. */
-static int choose_metadata(job *j, const char *origin, const char *identity)
+static int choose_metadata(job *j, const char *identity)
 {
     enum { OWN = 4 };
     int count = att_tensors_metadata_count(j->file);
@@ -136,7 +137,7 @@ static int choose_metadata(job *j, const char *origin, const char *identity)
     }
     if (!att_tensors_metadata(j->file, "format"))
         add_metadata(j, "format", "pt");
-    add_metadata(j, origin_key, origin);
+    add_metadata(j, origin_key, j->origin);
     if (j->network) {
         add_metadata(j, ATT_IDENTITY_KEY, identity);
         add_class_names(j);
@@ -245,9 +246,9 @@ static int convert_network(job *j)
 
 /* --- output ------------------------------------------------------------------------------------------------------- */
 
-static void print_result(const job *j, const char *origin)
+static void print_result(const job *j)
 {
-    cli_print("from         %s\n", origin);
+    cli_print("from         %s\n", j->origin);
     const char *skipped = j->settings->choice.use_ema ? ": all but the averaged weights"
                                                       : ": the state of the training, such as the optimiser's";
     cli_print("tensors      %d, %d skipped%s\n", j->count, j->dropped, j->dropped > 0 ? skipped : "");
@@ -264,16 +265,12 @@ static void print_result(const job *j, const char *origin)
         cli_print("written      %s\n", j->out);
 }
 
-static int write_json(const job *j, const char *origin)
+static void write_result(att_json_writer *w, const void *from)
 {
-    att_json_writer *w;
-    int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &w));
-    if (code != CLI_OK)
-        return code;
-    att_json_begin_object(w);
+    const job *j = from;
     if (j->out)
         cli_json_text(w, "file", j->out);
-    cli_json_text(w, "origin", origin);
+    cli_json_text(w, "origin", j->origin);
     cli_json_integer(w, "tensors", j->count);
     cli_json_integer(w, "tensors_left_out", j->dropped);
     cli_json_integer(w, "elements", j->elements);
@@ -286,21 +283,19 @@ static int write_json(const job *j, const char *origin)
         cli_convolution_write(&j->convolution, w);
     if (j->pruned.model)
         cli_pruned_write(&j->pruned, w);
-    att_json_end_object(w);
-    return cli_json_write(j->cli, w, j->settings->output.json);
 }
 
 static int write_file(job *j)
 {
-    char origin[2048], identity[ATT_IDENTITY_TEXT];
+    char identity[ATT_IDENTITY_TEXT];
     const char *slash = strrchr(j->path, '/'), *source = att_tensors_origin(j->file);
-    snprintf(origin, sizeof origin, "%.255s%s%.1500s%s", slash ? slash + 1 : j->path, *source ? ": " : "", source,
+    snprintf(j->origin, sizeof j->origin, "%.255s%s%.1500s%s", slash ? slash + 1 : j->path, *source ? ": " : "", source,
              j->settings->choice.use_ema ? "; the averaged weights" : "");
     int code = CLI_OK;
     if (j->network)
         code = cli_check(j->cli, att_model_identity_text(j->cli->context, &j->identity, identity, sizeof identity));
     if (code == CLI_OK)
-        code = choose_metadata(j, origin, identity);
+        code = choose_metadata(j, identity);
     att_safetensors_content content = {.tensors = j->tensors,
                                        .tensor_count = j->count,
                                        .metadata = j->metadata,
@@ -311,8 +306,8 @@ static int write_file(job *j)
     if (code == CLI_OK && j->out)
         code = cli_check(j->cli, att_safetensors_write(j->cli->context, cli_file_target(j->out, target), &content));
     if (code == CLI_OK && cli_prints(j->settings->output.json))
-        print_result(j, origin);
-    return code == CLI_OK && j->settings->output.json ? write_json(j, origin) : code;
+        print_result(j);
+    return code == CLI_OK ? cli_json_save(j->cli, j->settings->output.json, write_result, j) : code;
 }
 
 /* Whether --to-convolution reads heads by position. In other networks it makes attention convolutions again. */

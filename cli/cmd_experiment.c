@@ -8,21 +8,15 @@
 #include "help.h"
 #include "progress.h"
 
-typedef struct experiment_settings {
-    int epochs, repeats, seeds, threads;
-    double lr;
-    uint64_t seed;
-    const char *texts, *output, *experiment;
-    att_texts quirks;
-    bool mlp;
-} experiment_settings;
-
 typedef struct settings {
-    experiment_settings experiment;
+    att_experiment_options options; /* repeats: 0: not given */
+    int threads;
+    const char *folder, *experiment;
+    att_texts quirks;
     cli_output output;
 } settings;
 
-#define EXPERIMENT(member) ATT_FLAG_AT(experiment_settings, member)
+#define EXPERIMENT(member) ATT_FLAG_AT(settings, options.member)
 static const att_flag options[] = {
     {"epochs", .kind = ATT_FLAG_INT, .value = "N", .help = "epochs of the training (default: the experiment's)",
      EXPERIMENT(epochs), .low = 1, .high = 1000000, .open = true},
@@ -44,63 +38,57 @@ static const att_flag options[] = {
     {"mlp", .kind = ATT_FLAG_SWITCH,
      .help = "an MLP in every layer, as in the public code's memorisation (circle trains both)", EXPERIMENT(mlp)},
     {"quirk", .kind = ATT_FLAG_TEXTS, .value = "NAME",
-     .help = "do as the public code where it differs, see above; may be given several times", EXPERIMENT(quirks)},
-    {"threads", .kind = ATT_FLAG_INT, .value = "N", .help = "threads (default: all)", EXPERIMENT(threads), .low = 1,
-     .high = 4096, .open = true},
+     .help = "do as the public code where it differs, see above; may be given several times",
+     ATT_FLAG_AT(settings, quirks)},
+    {"threads", .kind = ATT_FLAG_INT, .value = "N", .help = "threads (default: all)", ATT_FLAG_AT(settings, threads),
+     .low = 1, .high = 4096, .open = true},
     {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .help = "parent folder of records, for attscope report",
-     EXPERIMENT(output)},
+     ATT_FLAG_AT(settings, folder)},
     {"experiment", .kind = ATT_FLAG_TEXT, .value = "RECORD", .help = "folder within --output; without it, NAME",
-     EXPERIMENT(experiment)},
+     ATT_FLAG_AT(settings, experiment)},
 };
 
 static void defaults(att_context *context, void *values)
 {
     (void)context;
-    const att_experiment_options o = att_experiment_options_defaults();
-    *(experiment_settings *)values = (experiment_settings){.seeds = o.seeds, .output = "output/experiment"};
+    settings *s = values;
+    s->options = att_experiment_options_defaults();
+    s->options.repeats = 0;
+    s->folder = "output/experiment";
 }
 
 static const att_flag_group group = {"Experiment", options, sizeof options / sizeof *options, .defaults = defaults};
 
-static const att_flag_use uses[] = {{&group, offsetof(settings, experiment)},
-                                    {&cli_group_output, offsetof(settings, output)}};
+static const att_flag_use uses[] = {{&group, 0}, {&cli_group_output, offsetof(settings, output)}};
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
 static int run_experiment(cli_app *cli, const settings *s, const char *name)
 {
-    const experiment_settings *e = &s->experiment;
-    const att_experiment_info *info = NULL;
-    att_experiment_result result;
+    experiment e = {.options = s->options};
+    att_experiment_options *o = &e.options;
     char folder[CLI_PATH];
     cli_progress progress = cli_progress_to(cli, 1, 1000);
-    const att_experiment_options o = {.epochs = e->epochs,
-                                      .lr = e->lr,
-                                      .repeats =
-                                          e->repeats > 0 ? e->repeats : att_experiment_options_defaults().repeats,
-                                      .seeds = e->seeds,
-                                      .seed = e->seed,
-                                      .texts = e->texts,
-                                      .mlp = e->mlp,
-                                      .quirks = e->quirks.values,
-                                      .quirk_count = e->quirks.count,
-                                      .folder = folder,
-                                      .progress = cli_progress_show,
-                                      .user = &progress};
-    int code = cli_check(cli, att_experiment_find(cli->context, name, &info));
+    int code = cli_check(cli, att_experiment_find(cli->context, name, &e.info));
     if (code != CLI_OK)
         return CLI_USAGE;
-    if (!info->paths && e->repeats > 0)
+    if (!e.info->paths && o->repeats > 0)
         return cli_usage("experiment %s draws no paths, so that --repeats has no effect", name);
-    int length = snprintf(folder, sizeof folder, "%s/%s", e->output, e->experiment ? e->experiment : name);
+    int length = snprintf(folder, sizeof folder, "%s/%s", s->folder, s->experiment ? s->experiment : name);
     if (length >= (int)sizeof folder)
         return cli_usage("--output and --experiment: the path has %d letters, expected at most %d", length,
                          CLI_PATH - 1);
-    code = cli_check(cli, att_experiment_run(cli->context, name, &o, &result));
+    o->repeats = o->repeats > 0 ? o->repeats : att_experiment_options_defaults().repeats;
+    o->quirks = s->quirks.values;
+    o->quirk_count = s->quirks.count;
+    o->folder = folder;
+    o->progress = cli_progress_show;
+    o->user = &progress;
+    code = cli_check(cli, att_experiment_run(cli->context, name, o, &e.result));
     cli_bar_clear(cli);
     if (code == CLI_OK && cli_prints(s->output.json))
-        experiment_print(info, &o, &result);
-    return code == CLI_OK && s->output.json ? experiment_write(cli, s->output.json, info, &o, &result) : code;
+        experiment_print(&e);
+    return code == CLI_OK ? cli_json_save(cli, s->output.json, experiment_write, &e) : code;
 }
 
 static int refuse_no_name(void)
@@ -117,11 +105,11 @@ static int run(cli_app *cli, void *user, const char *const *names, int count)
     const settings *s = user;
     if (count == 0)
         return refuse_no_name();
-    int code = cli_file_check("--texts", s->experiment.texts);
+    int code = cli_file_check("--texts", s->options.texts);
     if (code == CLI_OK)
         code = cli_output_check(s->output.json);
     if (code == CLI_OK)
-        code = cli_open(cli, s->experiment.threads);
+        code = cli_open(cli, s->threads);
     return code == CLI_OK ? run_experiment(cli, s, names[0]) : code;
 }
 

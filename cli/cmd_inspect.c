@@ -213,8 +213,7 @@ static void write_network(att_json_writer *w, const facts *f)
 static void write_training(att_json_writer *w, const facts *f)
 {
     const att_checkpoint_info *t = &f->training;
-    att_json_key(w, "training");
-    att_json_begin_object(w);
+    cli_json_object(w, "training");
     cli_json_integer(w, "epoch", t->epoch);
     cli_json_integer(w, "batch", t->batch);
     cli_json_integer(w, "update", t->update);
@@ -231,15 +230,13 @@ static void write_training(att_json_writer *w, const facts *f)
 
 static void write_tensors(att_json_writer *w, const facts *f)
 {
-    att_json_key(w, "tensors");
-    att_json_begin_array(w);
+    cli_json_array(w, "tensors");
     for (int i = 0; i < att_tensors_count(f->file); i++) {
         att_tensors_info t = att_tensors_at(f->file, i);
         att_json_begin_object(w);
         cli_json_text(w, "name", t.name);
         cli_json_text(w, "dtype", att_safetensors_dtype_name(t.dtype));
-        att_json_key(w, "shape");
-        att_json_begin_array(w);
+        cli_json_array(w, "shape");
         for (int d = 0; d < t.shape.rank; d++)
             att_json_integer(w, t.shape.dims[d]);
         att_json_end_array(w);
@@ -248,13 +245,9 @@ static void write_tensors(att_json_writer *w, const facts *f)
     att_json_end_array(w);
 }
 
-static int write_json(cli_app *cli, const char *path, const facts *f)
+static void write_facts(att_json_writer *w, const void *from)
 {
-    att_json_writer *w;
-    int code = cli_check(cli, att_json_writer_create(cli->context, true, &w));
-    if (code != CLI_OK)
-        return code;
-    att_json_begin_object(w);
+    const facts *f = from;
     cli_json_text(w, "file", att_tensors_path(f->file));
     if (*att_tensors_origin(f->file))
         cli_json_text(w, "taken", att_tensors_origin(f->file));
@@ -266,8 +259,6 @@ static int write_json(cli_app *cli, const char *path, const facts *f)
     if (f->training.training)
         write_training(w, f);
     write_tensors(w, f);
-    att_json_end_object(w);
-    return cli_json_write(cli, w, path);
 }
 
 static int show(cli_app *cli, const settings *s, const facts *f)
@@ -286,7 +277,7 @@ static int show(cli_app *cli, const settings *s, const facts *f)
             print_training(f);
         print_tensors(f);
     }
-    return s->output.json ? write_json(cli, s->output.json, f) : CLI_OK;
+    return cli_json_save(cli, s->output.json, write_facts, f);
 }
 
 static int run(cli_app *cli, void *user, const char *const *operands, int count)

@@ -159,17 +159,13 @@ static att_measuring_options options_of(const settings *s)
 
 /* --- output ------------------------------------------------------------------------------------------------------- */
 
-static int write_json(const job *j)
+static void write_found(att_json_writer *writer, const void *from)
 {
+    const job *j = from;
     const att_measured *found = &j->found;
     const int more = j->settings->more_count;
-    att_json_writer *writer;
     char data[CLI_PATH];
-    int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &writer));
-    if (code != CLI_OK)
-        return code;
     snprintf(data, sizeof data, more > 0 ? "%s and %d more" : "%s", j->settings->on.data.data_dir, more);
-    att_json_begin_object(writer);
     cli_json_text(writer, "model", j->loaded.identity->name);
     cli_json_text(writer, "checkpoint", j->checkpoint);
     cli_json_text(writer, "data", data);
@@ -179,8 +175,6 @@ static int write_json(const job *j)
     cli_json_integer(writer, "corrupt", found->evaluation.corrupt);
     cli_json_number(writer, "images_per_second", found->evaluation.images_per_second);
     cli_figures_json(writer, found->measure);
-    att_json_end_object(writer);
-    return cli_json_write(j->cli, writer, j->settings->output.json);
 }
 
 /* Shows the figures. code: result of the measurement; the figures exist even if writing records failed. */
@@ -188,7 +182,7 @@ static int show(const job *j, int code)
 {
     const char *json = j->settings->output.json;
     cli_evaluation_say(j->cli, &j->found.evaluation);
-    int written = json && (code == CLI_OK || code == CLI_STOPPED) ? write_json(j) : CLI_OK;
+    int written = code == CLI_OK || code == CLI_STOPPED ? cli_json_save(j->cli, json, write_found, j) : CLI_OK;
     if (cli_prints(json)) {
         cli_figures_print(j->found.measure, j->settings->instruments.brief);
         if (*j->found.folder && code == CLI_OK)

@@ -111,8 +111,7 @@ static int list_tags(const listing *l, const char *network)
     att_model_tag tag = {.name = "-"};
     int code = CLI_OK;
     if (l->writer) {
-        att_json_key(l->writer, "tags");
-        att_json_begin_array(l->writer);
+        cli_json_array(l->writer, "tags");
     }
     for (int i = 0; code == CLI_OK; i++) {
         code = cli_check(l->cli, att_model_tag_at(l->cli->context, network, i, &tag));

@@ -53,8 +53,7 @@ static void print_places(unsigned places)
 /* Writes the places where the module can be put. */
 static void write_places(att_json_writer *writer, const att_module *module)
 {
-    att_json_key(writer, "at");
-    att_json_begin_array(writer);
+    cli_json_array(writer, "at");
     for (int f = 0; f < att_model_family_count(); f++) {
         att_family_info family = att_model_family_at(f);
         for (int h = 0; h < family.hook_count; h++) {
@@ -76,8 +75,7 @@ static void write_module(att_json_writer *writer, const att_module *module)
     cli_json_text(writer, "module", module->name);
     cli_json_text(writer, "on", att_module_places_text(module->places, places, sizeof places));
     cli_json_text(writer, "summary", module->meaning);
-    att_json_key(writer, "options");
-    att_json_begin_array(writer);
+    cli_json_array(writer, "options");
     for (int i = 0; i < module->option_count; i++)
         att_detail_write_json(&module->options[i], writer);
     att_json_end_array(writer);

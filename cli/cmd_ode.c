@@ -270,11 +270,9 @@ static int write_files(job *j)
 {
     const settings *s = j->settings;
     const ode_results *r = &j->results;
-    int code = CLI_OK;
-    if (cli_prints(s->output.json) && !(s->csv && strcmp(s->csv, "-") == 0))
+    if (cli_prints(s->output.json) && cli_prints(s->csv))
         ode_print(r);
-    if (s->output.json)
-        code = ode_write_json(j->cli, s->output.json, r);
+    int code = ode_write_json(j->cli, s->output.json, r);
     if (code == CLI_OK && s->csv)
         code = ode_write_csv(j->cli, s->csv, r);
     return code == CLI_OK && s->page ? write_page(j) : code;

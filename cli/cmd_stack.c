@@ -316,7 +316,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     cli_bar_clear(cli);
     if (code == CLI_OK && cli_prints(s->output.json))
         stack_print(r);
-    if (code == CLI_OK && s->output.json)
+    if (code == CLI_OK)
         code = stack_write(cli, s->output.json, r);
     free(r->layers);
     free(r->prices);

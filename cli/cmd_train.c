@@ -29,6 +29,7 @@ typedef struct job {
     const att_recipe *recipe; /* owned by `training` */
     const att_run_folder *run;
     bool has_begun; /* the begin event has been received */
+    att_train_result result;
 } job;
 
 /* --- output ------------------------------------------------------------------------------------------------------- */
@@ -140,14 +141,11 @@ static void print_result(const job *j, const att_train_result *r)
     cli_print("%s\n", j->run->folder);
 }
 
-static int write_json(const job *j, const att_train_result *r)
+static void write_result(att_json_writer *w, const void *from)
 {
-    att_json_writer *w;
-    int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &w));
-    if (code != CLI_OK)
-        return code;
+    const job *j = from;
+    const att_train_result *r = &j->result;
     const att_task_info task = att_model_task(att_training_model(j->training));
-    att_json_begin_object(w);
     cli_json_text(w, "model", j->recipe->network.model);
     cli_json_text(w, "folder", j->run->folder);
     cli_json_integer(w, "epochs", r->epochs);
@@ -162,8 +160,6 @@ static int write_json(const job *j, const att_train_result *r)
         cli_json_number(w, "teacher_share", r->teacher_share);
     cli_json_integer(w, "train_corrupt", r->train_corrupt);
     cli_json_integer(w, "eval_corrupt", r->eval_corrupt);
-    att_json_end_object(w);
-    return cli_json_write(j->cli, w, j->settings->output.json);
 }
 
 /* Writes the speed of the network without a data set. It is measured, with a handful of batches, only for one process,
@@ -215,9 +211,10 @@ static void report_corrupt(const job *j, const att_train_result *result)
                  (long long)result->train_corrupt, (long long)result->eval_corrupt);
 }
 
-static int finish(const job *j, att_status status, const att_train_result *result)
+static int finish(const job *j, att_status status)
 {
     const train_settings *s = j->settings;
+    const att_train_result *result = &j->result;
     cli_bar_clear(j->cli);
     if (status == ATT_ERR_STOPPED) {
         cli_say("stopped after %lld update%s; resume with: attscope train --resume %s/last.safetensors",
@@ -241,7 +238,7 @@ static int finish(const job *j, att_status status, const att_train_result *resul
     report_corrupt(j, result);
     if (cli_prints(s->output.json))
         print_result(j, result);
-    return s->output.json ? write_json(j, result) : CLI_OK;
+    return cli_json_save(j->cli, s->output.json, write_result, j);
 }
 
 static int train(job *j)
@@ -250,9 +247,7 @@ static int train(job *j)
     cli_progress progress = cli_progress_to(j->cli, batches, j->recipe->train.log_interval * batches);
     const att_sink sink = {.emit = on_event, .user = j};
     const att_training_observer observer = {.sink = &sink, .progress = cli_progress_show, .progress_user = &progress};
-    att_train_result result = {0};
-    att_status status = att_training_run(j->training, &observer, &result);
-    return finish(j, status, &result);
+    return finish(j, att_training_run(j->training, &observer, &j->result));
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */

@@ -46,15 +46,25 @@ static const att_flag_use uses[] = {
     {&cli_group_output, offsetof(settings, output)},
 };
 
-static int64_t parameters_of(const cli_loaded *loaded)
+typedef struct job {
+    cli_app *cli;
+    const settings *settings;
+    cli_loaded loaded;
+    att_dataset *dataset;
+    att_evaluation found;
+} job;
+
+/* Parameters in millions. */
+static double parameters_of(const job *j)
 {
-    return att_graph_parameter_elements(att_model_graph(loaded->model));
+    return 1e-6 * (double)att_graph_parameter_elements(att_model_graph(j->loaded.model));
 }
 
-static int write_csv(cli_app *cli, const char *path, const cli_loaded *loaded, const att_evaluation *e)
+static int write_csv(const job *j)
 {
-    const att_preprocess *p = &loaded->identity->preprocess;
-    const att_task_info task = att_model_task(loaded->model);
+    const att_preprocess *p = &j->loaded.identity->preprocess;
+    const att_task_info task = att_model_task(j->loaded.model);
+    const att_evaluation *e = &j->found;
     char names[1024] = "", values[1024] = "", text[4096], size[CLI_SIDES_TEXT];
     size_t name_length = 0, value_length = 0;
     for (int i = 0; i < task.metric_count; i++) {
@@ -68,9 +78,9 @@ static int write_csv(cli_app *cli, const char *path, const cli_loaded *loaded, c
     }
     int length =
         snprintf(text, sizeof text, "model,img_size,%sparam_count,crop_pct,interpolation\n%s,%s,%s%.2f,%g,%s\n", names,
-                 loaded->identity->name, cli_sides_text(p->height, p->width, size), values,
-                 1e-6 * (double)parameters_of(loaded), p->crop_pct, p->interpolation);
-    return cli_file_write(cli, path, text, (size_t)length);
+                 j->loaded.identity->name, cli_sides_text(p->height, p->width, size), values, parameters_of(j),
+                 p->crop_pct, p->interpolation);
+    return cli_file_write(j->cli, j->settings->results_file, text, (size_t)length);
 }
 
 /* shares true: writes the metrics in per cent, each with its error (100 - metric). shares false: writes the other
@@ -89,55 +99,47 @@ static void write_metrics(att_json_writer *writer, const att_task_info *task, bo
 }
 
 /* Writes what was evaluated, and how. */
-static void write_setting(att_json_writer *writer, const settings *s, const cli_loaded *loaded,
-                          const att_dataset *dataset)
+static void write_setting(att_json_writer *writer, const job *j)
 {
     static const char *const numbered[] = {[ATT_NUMBERED_BY_FOLDERS] = "sorted folder names",
                                            [ATT_NUMBERED_BY_NAMES] = "folder names",
                                            [ATT_NUMBERED_BY_TRAINING] = "training",
                                            [ATT_NUMBERED_BY_MAP] = "class map",
                                            [ATT_NUMBERED_BY_LABELS] = "labels"};
+    const settings *s = j->settings;
     const cli_robustness *robustness = &s->on.robustness;
     cli_json_text(writer, "checkpoint", s->on.data.checkpoint);
-    att_json_key(writer, "use_ema");
-    att_json_bool(writer, s->on.data.use_ema);
+    cli_json_bool(writer, "use_ema", s->on.data.use_ema);
     cli_json_text(writer, "data", s->on.data.data_dir);
-    cli_json_text(writer, "split", att_dataset_split(dataset));
-    cli_json_text(writer, "numbered_by", numbered[att_dataset_numbering(dataset)]);
-    cli_json_text(writer, "precision", s->f64 ? "f64" : att_precision_name(att_network_precision(loaded->network)));
+    cli_json_text(writer, "split", att_dataset_split(j->dataset));
+    cli_json_text(writer, "numbered_by", numbered[att_dataset_numbering(j->dataset)]);
+    cli_json_text(writer, "precision", s->f64 ? "f64" : att_precision_name(att_network_precision(j->loaded.network)));
     cli_json_integer(writer, "occlude", robustness->occlude);
     cli_json_number(writer, "fgsm", robustness->fgsm);
-    att_json_key(writer, "subset");
-    att_json_bool(writer, robustness->subset);
+    cli_json_bool(writer, "subset", robustness->subset);
     cli_json_text(writer, "real_labels", robustness->real_labels);
 }
 
-static int write_json(cli_app *cli, const settings *s, const cli_loaded *loaded, const att_dataset *dataset,
-                      const att_evaluation *e)
+static void write_result(att_json_writer *writer, const void *from)
 {
-    att_json_writer *writer;
-    int code = cli_check(cli, att_json_writer_create(cli->context, true, &writer));
-    if (code != CLI_OK)
-        return code;
-    const att_preprocess *p = &loaded->identity->preprocess;
-    const att_task_info task = att_model_task(loaded->model);
-    att_json_begin_object(writer);
-    cli_json_text(writer, "model", loaded->identity->name);
+    const job *j = from;
+    const att_preprocess *p = &j->loaded.identity->preprocess;
+    const att_task_info task = att_model_task(j->loaded.model);
+    const att_evaluation *e = &j->found;
+    cli_json_text(writer, "model", j->loaded.identity->name);
     cli_json_sides(writer, "img_size", p->height, p->width);
     write_metrics(writer, &task, true, e);
-    cli_json_number(writer, "param_count", 1e-6 * (double)parameters_of(loaded));
+    cli_json_number(writer, "param_count", parameters_of(j));
     cli_json_number(writer, "crop_pct", p->crop_pct);
     cli_json_text(writer, "crop_mode", p->crop_mode);
     cli_json_text(writer, "interpolation", p->interpolation);
     write_metrics(writer, &task, false, e);
-    write_setting(writer, s, loaded, dataset);
+    write_setting(writer, j);
     cli_json_number(writer, "count", (double)e->count);
     cli_json_integer(writer, "judged", e->judged);
     cli_json_integer(writer, "corrupt", e->corrupt);
     cli_json_number(writer, "images_per_second", e->images_per_second);
     cli_json_number(writer, "wait_share", e->wait_share);
-    att_json_end_object(writer);
-    return cli_json_write(cli, writer, s->output.json);
 }
 
 /* How the images were changed, and the end of the line. */
@@ -155,21 +157,22 @@ static void print_robustness(const cli_robustness *robustness, const att_evaluat
     cli_print("\n");
 }
 
-static int validate(cli_app *cli, const settings *s, const cli_loaded *loaded, const att_dataset *dataset)
+static int validate(job *j)
 {
-    att_evaluation e;
-    int code = cli_evaluate(cli, &s->on, loaded, dataset, &e);
+    const settings *s = j->settings;
+    const att_evaluation *e = &j->found;
+    int code = cli_evaluate(j->cli, &s->on, &j->loaded, j->dataset, &j->found);
     if (code != CLI_OK)
         return code;
     if (cli_prints(s->output.json) && cli_prints(s->results_file)) {
-        const att_task_info task = att_model_task(loaded->model);
-        cli_metrics_print(&task, e.metrics);
-        cli_print("   %lld image%s", (long long)e.count, cli_plural(e.count));
-        print_robustness(&s->on.robustness, &e);
+        const att_task_info task = att_model_task(j->loaded.model);
+        cli_metrics_print(&task, e->metrics);
+        cli_print("   %lld image%s", (long long)e->count, cli_plural(e->count));
+        print_robustness(&s->on.robustness, e);
     }
     if (s->results_file)
-        code = write_csv(cli, s->results_file, loaded, &e);
-    return code == CLI_OK && s->output.json ? write_json(cli, s, loaded, dataset, &e) : code;
+        code = write_csv(j);
+    return code == CLI_OK ? cli_json_save(j->cli, s->output.json, write_result, j) : code;
 }
 
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
@@ -183,8 +186,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         return cli_usage("validate needs --checkpoint FILE; see attscope validate --help");
     s->on.test_images = !s->use_train_size;
     const cli_named_output outputs[] = {{"--json", s->output.json, false}, {"--results-file", s->results_file, false}};
-    cli_loaded loaded = {0};
-    att_dataset *dataset = NULL;
+    job j = {.cli = cli, .settings = s};
     int code = cli_evaluation_precision("validate", s->f64, &s->on);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->on.engine);
@@ -195,17 +197,17 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_checkpoint_check("--checkpoint", s->on.data.checkpoint);
     if (code == CLI_OK)
-        code = cli_evaluation_load(cli, &s->on, &loaded);
+        code = cli_evaluation_load(cli, &s->on, &j.loaded);
     if (code == CLI_OK)
-        code = cli_check(cli, att_network_need_head(loaded.network, "it cannot be evaluated"));
+        code = cli_check(cli, att_network_need_head(j.loaded.network, "it cannot be evaluated"));
     if (code == CLI_OK)
-        code = cli_evaluation_open(cli, &s->on, &loaded, &dataset);
+        code = cli_evaluation_open(cli, &s->on, &j.loaded, &j.dataset);
     if (code == CLI_OK)
-        code = cli_check(cli, att_network_compare_classes(loaded.network, dataset, true));
+        code = cli_check(cli, att_network_compare_classes(j.loaded.network, j.dataset, true));
     if (code == CLI_OK)
-        code = validate(cli, s, &loaded, dataset);
-    att_dataset_close(&dataset);
-    cli_unload(&loaded);
+        code = validate(&j);
+    att_dataset_close(&j.dataset);
+    cli_unload(&j.loaded);
     return code;
 }
 

@@ -82,8 +82,7 @@ void cli_attention_print(const cli_attention_result *result)
 
 void cli_attention_write(const cli_attention_result *result, att_json_writer *writer)
 {
-    att_json_key(writer, "to_attention");
-    att_json_begin_object(writer);
+    cli_json_object(writer, "to_attention");
     cli_json_integer(writer, "layers", result->made.layers);
     cli_json_integer(writer, "heads", result->made.heads);
     cli_json_number(writer, "alpha", result->made.alpha);

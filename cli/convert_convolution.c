@@ -29,8 +29,7 @@ void cli_convolution_print(const cli_convolution_result *result)
 
 void cli_convolution_write(const cli_convolution_result *result, att_json_writer *writer)
 {
-    att_json_key(writer, "to_convolution");
-    att_json_begin_object(writer);
+    cli_json_object(writer, "to_convolution");
     cli_json_integer(writer, "layers", result->made.layers);
     cli_json_integer(writer, "heads", result->made.heads);
     cli_json_number(writer, "layer_error", result->made.error);

@@ -69,8 +69,7 @@ void cli_degenerate_print(const char *title, const cli_degenerate *found)
 
 static void write_heads(const char *key, const cli_degenerate *found, att_json_writer *writer)
 {
-    att_json_key(writer, key);
-    att_json_begin_array(writer);
+    cli_json_array(writer, key);
     for (int i = 0; i < found->count; i++) {
         att_json_begin_object(writer);
         cli_json_integer(writer, "layer", found->heads[i].layer);
@@ -222,8 +221,7 @@ static void show_head(const job *j, int index, const att_position_head *head)
         cli_json_number(j->writer, "center_x", head->center[1]);
         cli_json_number(j->writer, "precision_least", head->precision[0]);
         cli_json_number(j->writer, "precision_most", head->precision[1]);
-        att_json_key(j->writer, "degenerate");
-        att_json_bool(j->writer, head->degenerate);
+        cli_json_bool(j->writer, "degenerate", head->degenerate);
     }
     att_json_end_object(j->writer);
 }
@@ -239,8 +237,7 @@ static int show_heads(const job *j, const att_position_heads *heads)
     }
     if (j->writer) {
         cli_json_text(j->writer, "layer", info.scope);
-        att_json_key(j->writer, "heads");
-        att_json_begin_array(j->writer);
+        cli_json_array(j->writer, "heads");
     }
     for (int h = 0; h < info.count && code == CLI_OK; h++) {
         att_position_head head;
@@ -311,8 +308,7 @@ static int show_errors(job *j, att_position_heads *heads)
     if (!weight || !bias)
         return cli_failure("no memory for a convolution");
     if (j->writer) {
-        att_json_key(j->writer, "convolutions");
-        att_json_begin_array(j->writer);
+        cli_json_array(j->writer, "convolutions");
     }
     for (int i = 0; i < count && code == CLI_OK; i++) {
         const bool written = sizes[i] == j->kernel;
@@ -408,8 +404,7 @@ static int show_all(job *j, const att_model *model, const att_weights *weights, 
         cli_json_text(j->writer, "source", formula_source);
         cli_json_text(j->writer, "reading", reading);
         cli_json_text(j->writer, "error_reading", error_reading);
-        att_json_key(j->writer, "layers");
-        att_json_begin_array(j->writer);
+        cli_json_array(j->writer, "layers");
     }
     int code = show_layers(j, model, weights);
     if (!j->writer)

@@ -4,11 +4,16 @@
 
 #include "cli.h"
 
+/* What was asked for, and what came out. */
+typedef struct experiment {
+    const att_experiment_info *info;
+    att_experiment_options options;
+    att_experiment_result result;
+} experiment;
+
 /* Prints the tables. */
-void experiment_print(const att_experiment_info *info, const att_experiment_options *options,
-                      const att_experiment_result *result);
-/* Writes the result as JSON; path: as cli_file_write(). Returns CLI_OK or an exit code. */
-int experiment_write(cli_app *cli, const char *path, const att_experiment_info *info,
-                     const att_experiment_options *options, const att_experiment_result *result);
+void experiment_print(const experiment *experiment);
+/* Writes the result, for cli_json_save(). from: the experiment. */
+void experiment_write(att_json_writer *writer, const void *from);
 
 #endif

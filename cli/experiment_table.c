@@ -91,8 +91,11 @@ static void print_circle(const att_experiment_options *o, const att_experiment_r
     cli_print(".\n");
 }
 
-void experiment_print(const att_experiment_info *info, const att_experiment_options *o, const att_experiment_result *r)
+void experiment_print(const experiment *e)
 {
+    const att_experiment_info *info = e->info;
+    const att_experiment_options *o = &e->options;
+    const att_experiment_result *r = &e->result;
     cli_print("%s: %s\n", info->name, info->summary);
     cli_print_wrapped(stdout, info->reading, 0);
     cli_print("\n");
@@ -126,21 +129,18 @@ static void write_score_members(att_json_writer *writer, const att_experiment_sc
 
 static void write_score(att_json_writer *writer, const char *key, const att_experiment_score *score)
 {
-    att_json_key(writer, key);
-    att_json_begin_object(writer);
+    cli_json_object(writer, key);
     write_score_members(writer, score);
     att_json_end_object(writer);
 }
 
 static void write_sums(att_json_writer *writer, const att_experiment_result *r)
 {
-    att_json_key(writer, "paths");
-    att_json_begin_array(writer);
+    cli_json_array(writer, "paths");
     for (int sum = 0; sum < ATT_EXPERIMENT_SUMS; sum++) {
         att_json_begin_object(writer);
         cli_json_integer(writer, "summed", r->sums[sum]);
-        att_json_key(writer, "by_length");
-        att_json_begin_array(writer);
+        cli_json_array(writer, "by_length");
         for (int length = 0; length < r->lengths; length++) {
             att_json_begin_object(writer);
             write_score_members(writer, &r->paths[sum][length]);
@@ -155,12 +155,10 @@ static void write_sums(att_json_writer *writer, const att_experiment_result *r)
 /* The head of a layer that the path bypasses is null. */
 static void write_sampled(att_json_writer *writer, const att_experiment_result *r)
 {
-    att_json_key(writer, "sampled");
-    att_json_begin_array(writer);
+    cli_json_array(writer, "sampled");
     for (int i = 0; i < r->sampled_count; i++) {
         att_json_begin_object(writer);
-        att_json_key(writer, "heads");
-        att_json_begin_array(writer);
+        cli_json_array(writer, "heads");
         for (int layer = 0; layer + 1 < r->lengths; layer++) {
             int head = r->sampled[i].heads[layer];
             if (head > 0)
@@ -205,8 +203,7 @@ static void write_variant(att_json_writer *writer, const att_circle_result *c)
     write_score(writer, "radius_error", &c->radius_error);
     write_score(writer, "distance_end", &c->distance);
     for (int n = 0; n < 2; n++) {
-        att_json_key(writer, keys[n]);
-        att_json_begin_array(writer);
+        cli_json_array(writer, keys[n]);
         for (int i = 0; i < ATT_CIRCLE_STEPS; i++)
             write_point(writer, c->points[i][n]);
         att_json_end_array(writer);
@@ -216,8 +213,7 @@ static void write_variant(att_json_writer *writer, const att_circle_result *c)
 
 static void write_circle(att_json_writer *writer, const att_experiment_result *r)
 {
-    att_json_key(writer, "circle");
-    att_json_begin_array(writer);
+    cli_json_array(writer, "circle");
     for (int i = 0; i < r->circle_count; i++)
         write_variant(writer, &r->circle[i]);
     att_json_end_array(writer);
@@ -225,21 +221,18 @@ static void write_circle(att_json_writer *writer, const att_experiment_result *r
 
 static void write_quirks(att_json_writer *writer, const att_experiment_options *o)
 {
-    att_json_key(writer, "quirks");
-    att_json_begin_array(writer);
+    cli_json_array(writer, "quirks");
     for (int i = 0; i < o->quirk_count; i++)
         att_json_string(writer, o->quirks[i]);
     att_json_end_array(writer);
 }
 
-int experiment_write(cli_app *cli, const char *path, const att_experiment_info *info, const att_experiment_options *o,
-                     const att_experiment_result *r)
+void experiment_write(att_json_writer *writer, const void *from)
 {
-    att_json_writer *writer = NULL;
-    int code = cli_check(cli, att_json_writer_create(cli->context, true, &writer));
-    if (code != CLI_OK)
-        return code;
-    att_json_begin_object(writer);
+    const experiment *e = from;
+    const att_experiment_info *info = e->info;
+    const att_experiment_options *o = &e->options;
+    const att_experiment_result *r = &e->result;
     cli_json_text(writer, "experiment", info->name);
     cli_json_text(writer, "reading", info->reading);
     write_quirks(writer, o);
@@ -253,6 +246,4 @@ int experiment_write(cli_app *cli, const char *path, const att_experiment_info *
         write_paths(writer, o, r);
     else
         write_circle(writer, r);
-    att_json_end_object(writer);
-    return cli_json_write(cli, writer, path);
 }

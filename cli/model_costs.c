@@ -196,8 +196,7 @@ int cli_costs_list(cli_app *cli, const char *name, const att_option_values *opti
     if (compares)
         write_options(writer, &t.family, options);
     write_costs(writer, "", &t.base);
-    att_json_key(writer, "with");
-    att_json_begin_array(writer);
+    cli_json_array(writer, "with");
     code = show_all(&t, options, comparison);
     att_json_end_array(writer);
     att_json_end_object(writer);

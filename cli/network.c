@@ -9,19 +9,10 @@
 
 /* --- preprocessing ------------------------------------------------------------------------------------------------ */
 
-static void json_channels(att_json_writer *writer, const char *key, const double *values, int count)
-{
-    att_json_key(writer, key);
-    att_json_begin_array(writer);
-    for (int i = 0; i < count; i++)
-        att_json_number(writer, values[i]);
-    att_json_end_array(writer);
-}
-
 void cli_json_preprocess(att_json_writer *writer, const att_preprocess *preprocess)
 {
-    json_channels(writer, "mean", preprocess->mean, preprocess->in_chans);
-    json_channels(writer, "std", preprocess->std, preprocess->in_chans);
+    cli_json_numbers(writer, "mean", preprocess->mean, preprocess->in_chans);
+    cli_json_numbers(writer, "std", preprocess->std, preprocess->in_chans);
     cli_json_number(writer, "crop_pct", preprocess->crop_pct);
     cli_json_text(writer, "crop_mode", preprocess->crop_mode);
     cli_json_text(writer, "interpolation", preprocess->interpolation);
@@ -93,8 +84,7 @@ void cli_json_option(att_json_writer *writer, const att_option *option, const at
     else if (option->kind == ATT_OPTION_REAL)
         cli_json_number(writer, option->key, value->numbers[0]);
     else if (option->kind == ATT_OPTION_SWITCH) {
-        att_json_key(writer, option->key);
-        att_json_bool(writer, value->numbers[0] != 0);
+        cli_json_bool(writer, option->key, value->numbers[0] != 0);
     } else {
         cli_json_integer(writer, option->key, (int64_t)value->numbers[0]);
     }

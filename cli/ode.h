@@ -35,7 +35,7 @@ typedef struct ode_results {
 
 void ode_explain(FILE *out);
 void ode_print(const ode_results *results);
-/* Both return CLI_OK or an exit code. */
+/* Both return CLI_OK or an exit code. path of the JSON: NULL: none. */
 int ode_write_json(cli_app *cli, const char *path, const ode_results *results);
 int ode_write_csv(cli_app *cli, const char *path, const ode_results *results);
 

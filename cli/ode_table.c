@@ -136,15 +136,6 @@ void ode_print(const ode_results *results)
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-static void write_state(att_json_writer *json, const double *u, int size)
-{
-    att_json_key(json, "state");
-    att_json_begin_array(json);
-    for (int i = 0; i < size; i++)
-        att_json_number(json, u[i]);
-    att_json_end_array(json);
-}
-
 static void write_step(att_json_writer *json, const att_ode_step *s, const double *u, int size)
 {
     att_json_begin_object(json);
@@ -154,7 +145,7 @@ static void write_step(att_json_writer *json, const att_ode_step *s, const doubl
     cli_json_number(json, "sai", s->sai);
     cli_json_number(json, "sai_simplified", s->sai_simplified);
     cli_json_number(json, "nsi", s->nsi);
-    write_state(json, u, size);
+    cli_json_numbers(json, "state", u, size);
     att_json_end_object(json);
 }
 
@@ -171,13 +162,11 @@ static void write_method(att_json_writer *json, const ode_method *m, int size)
     cli_json_integer(json, "rejected", t->rejected);
     cli_json_integer(json, "rate_calls", t->rate_calls);
     cli_json_integer(json, "above_limit", t->above_limit);
-    att_json_key(json, "diverged");
-    att_json_bool(json, t->diverged);
+    cli_json_bool(json, "diverged", t->diverged);
     cli_json_number(json, "t", t->state ? t->t : NAN);
-    write_state(json, t->state, t->state ? size : 0);
+    cli_json_numbers(json, "state", t->state, t->state ? size : 0);
     cli_json_number(json, "error", m->error);
-    att_json_key(json, "steps");
-    att_json_begin_array(json);
+    cli_json_array(json, "steps");
     for (int64_t i = 0; i < t->count; i++)
         write_step(json, &t->steps[i], t->states + i * size, size);
     att_json_end_array(json);
@@ -202,13 +191,9 @@ static void write_member(att_json_writer *json, const ode_member *m)
     att_json_end_object(json);
 }
 
-int ode_write_json(cli_app *cli, const char *path, const ode_results *r)
+static void write_results(att_json_writer *json, const void *from)
 {
-    att_json_writer *json = NULL;
-    int code = cli_check(cli, att_json_writer_create(cli->context, true, &json));
-    if (code != CLI_OK)
-        return code;
-    att_json_begin_object(json);
+    const ode_results *r = from;
     cli_json_text(json, "system", r->info.name);
     cli_json_text(json, "formula", r->info.formula);
     cli_json_text(json, "source", r->info.source);
@@ -220,24 +205,24 @@ int ode_write_json(cli_app *cli, const char *path, const ode_results *r)
     cli_json_number(json, "atol", r->options.atol);
     cli_json_text(json, "reference", r->reference);
     cli_json_number(json, "error_unit", r->error_unit);
-    att_json_key(json, "components");
-    att_json_begin_array(json);
+    cli_json_array(json, "components");
     for (int i = 0; i < r->info.size; i++)
         att_json_string(json, att_ode_component(r->ode, i));
     att_json_end_array(json);
-    att_json_key(json, "methods");
-    att_json_begin_array(json);
+    cli_json_array(json, "methods");
     for (int i = 0; i < r->method_count; i++)
         write_method(json, &r->methods[i], r->info.size);
     att_json_end_array(json);
     cli_json_number(json, "theorem_step", r->theorem_step);
-    att_json_key(json, "theorem");
-    att_json_begin_array(json);
+    cli_json_array(json, "theorem");
     for (int i = 0; i < r->family_count; i++)
         write_member(json, &r->family[i]);
     att_json_end_array(json);
-    att_json_end_object(json);
-    return cli_json_write(cli, json, path);
+}
+
+int ode_write_json(cli_app *cli, const char *path, const ode_results *results)
+{
+    return cli_json_save(cli, path, write_results, results);
 }
 
 static void write_numbers(FILE *out, const double *u, int size)

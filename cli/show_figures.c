@@ -268,8 +268,7 @@ static void write_measurement(att_json_writer *writer, const att_measurement *m)
     if (m->uniform > 0)
         cli_json_number(writer, "uniform", m->uniform);
     if (m->excluded) {
-        att_json_key(writer, ATT_EXCLUDED_KEY);
-        att_json_bool(writer, true);
+        cli_json_bool(writer, ATT_EXCLUDED_KEY, true);
     }
     att_json_end_object(writer);
 }
@@ -277,8 +276,7 @@ static void write_measurement(att_json_writer *writer, const att_measurement *m)
 /* {"parts": "both", "length": 1}: the options of an instrument, as they were in use. */
 static void write_options(att_json_writer *writer, const att_instrument_info *info, const double *values)
 {
-    att_json_key(writer, info->name);
-    att_json_begin_object(writer);
+    cli_json_object(writer, info->name);
     for (int i = 0; i < info->option_count; i++)
         if (info->options[i].choices)
             cli_json_text(writer, info->options[i].name, info->options[i].choices[(int)values[i]]);
@@ -289,8 +287,7 @@ static void write_options(att_json_writer *writer, const att_instrument_info *in
 
 static void write_all_options(att_json_writer *writer, const att_measure *measure)
 {
-    att_json_key(writer, "options");
-    att_json_begin_object(writer);
+    cli_json_object(writer, "options");
     for (int i = 0; i < att_measure_instrument_count(measure); i++) {
         att_instrument_info info = att_measure_instrument_at(measure, i);
         if (info.option_count > 0)
@@ -301,16 +298,14 @@ static void write_all_options(att_json_writer *writer, const att_measure *measur
 
 void cli_figures_json(att_json_writer *writer, const att_measure *measure)
 {
-    att_json_key(writer, "instruments");
-    att_json_begin_array(writer);
+    cli_json_array(writer, "instruments");
     for (int i = 0; i < att_measure_instrument_count(measure); i++) {
         att_instrument_info info = att_measure_instrument_at(measure, i);
         att_instrument_write_json(&info, writer);
     }
     att_json_end_array(writer);
     write_all_options(writer, measure);
-    att_json_key(writer, "measurements");
-    att_json_begin_array(writer);
+    cli_json_array(writer, "measurements");
     for (int i = 0; i < att_measure_count(measure); i++) {
         att_measurement m = att_measure_at(measure, i);
         write_measurement(writer, &m);

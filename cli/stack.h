@@ -33,7 +33,7 @@ static inline const att_stack_layer *stack_layer(const stack_results *r, int i, 
 void stack_explain(FILE *out);
 /* Prints the tables. */
 void stack_print(const stack_results *results);
-/* Writes everything to a file as JSON. Returns CLI_OK or an exit code. */
+/* Writes everything to a file as JSON. path: NULL: none. Returns CLI_OK or an exit code. */
 int stack_write(cli_app *cli, const char *path, const stack_results *results);
 
 #endif

@@ -8,8 +8,7 @@ static void write_log(att_json_writer *w, const char *key, att_stack_log v)
 {
     if (isnan(v.log_log))
         return;
-    att_json_key(w, key);
-    att_json_begin_object(w);
+    cli_json_object(w, key);
     cli_json_number(w, "ln", v.log);
     cli_json_number(w, "ln_abs_ln", v.log_log);
     if (v.log_log == INFINITY)
@@ -40,18 +39,15 @@ static void write_layer(att_json_writer *w, const stack_results *r, int i, int l
         cli_json_number(w, "ln_head_over_safe", layer->head_safe);
         write_log(w, "paper", layer->bound.paper);
         write_log(w, "safe", layer->bound.safe);
-        att_json_key(w, "safe_is_vacuous");
-        att_json_bool(w, att_stack_is_vacuous(layer->bound.safe, first->residual));
-        att_json_key(w, "paper_is_vacuous");
-        att_json_bool(w, att_stack_is_vacuous(layer->bound.paper, first->residual));
+        cli_json_bool(w, "safe_is_vacuous", att_stack_is_vacuous(layer->bound.safe, first->residual));
+        cli_json_bool(w, "paper_is_vacuous", att_stack_is_vacuous(layer->bound.paper, first->residual));
     }
     att_json_end_object(w);
 }
 
 static void write_fit(att_json_writer *w, const char *key, att_stack_fit fit)
 {
-    att_json_key(w, key);
-    att_json_begin_object(w);
+    cli_json_object(w, key);
     cli_json_integer(w, "pairs", fit.pairs);
     cli_json_integer(w, "first_layer", fit.first);
     cli_json_integer(w, "last_layer", fit.last + 1);
@@ -67,8 +63,7 @@ static void write_run(att_json_writer *w, const stack_results *r, int i)
         cli_json_integer(w, "seed", (int64_t)(r->options.seed + (uint64_t)i));
     write_fit(w, "rate", att_stack_fit_rate(stack_layer(r, i, 0), r->options.depth, STACK_LEAST_LOG));
     write_fit(w, "rate_of_all", att_stack_fit_rate(stack_layer(r, i, 0), r->options.depth, -INFINITY));
-    att_json_key(w, "layers");
-    att_json_begin_array(w);
+    cli_json_array(w, "layers");
     for (int l = 0; l <= r->options.depth; l++)
         write_layer(w, r, i, l);
     att_json_end_array(w);
@@ -83,15 +78,11 @@ static void write_options(att_json_writer *w, const stack_results *r)
     cli_json_integer(w, "embed_dim", o->width);
     cli_json_integer(w, "tokens", o->tokens);
     cli_json_integer(w, "hidden", o->mlp ? o->hidden : 0);
-    att_json_key(w, "skip");
-    att_json_bool(w, o->skip);
-    att_json_key(w, "mlp");
-    att_json_bool(w, o->mlp);
+    cli_json_bool(w, "skip", o->skip);
+    cli_json_bool(w, "mlp", o->mlp);
     cli_json_text(w, "norm", stack_norm_name(o->norm));
-    att_json_key(w, "pre_norm");
-    att_json_bool(w, o->pre_norm);
-    att_json_key(w, "shared");
-    att_json_bool(w, o->shared);
+    cli_json_bool(w, "pre_norm", o->pre_norm);
+    cli_json_bool(w, "shared", o->shared);
     cli_json_number(w, "norm_eps", o->norm_eps);
     cli_json_number(w, "init_std", o->init_std);
     cli_json_number(w, "input_std", o->input_std);
@@ -100,8 +91,7 @@ static void write_options(att_json_writer *w, const stack_results *r)
 
 static void write_absorption(att_json_writer *w, const stack_results *r)
 {
-    att_json_key(w, "absorption");
-    att_json_begin_array(w);
+    cli_json_array(w, "absorption");
     for (int l = 0; l < r->options.depth; l++) {
         att_json_begin_object(w);
         cli_json_integer(w, "layer", l + 1);
@@ -114,8 +104,7 @@ static void write_absorption(att_json_writer *w, const stack_results *r)
 
 static void write_prices(att_json_writer *w, const stack_results *r)
 {
-    att_json_key(w, "mlp_prices");
-    att_json_begin_array(w);
+    cli_json_array(w, "mlp_prices");
     for (int p = 0; p < r->price_count * r->repeats; p++) {
         att_json_begin_object(w);
         cli_json_number(w, "gain", r->gains[p / r->repeats]);
@@ -131,20 +120,15 @@ static void write_prices(att_json_writer *w, const stack_results *r)
     att_json_end_array(w);
 }
 
-int stack_write(cli_app *cli, const char *path, const stack_results *r)
+static void write_results(att_json_writer *w, const void *from)
 {
-    att_json_writer *w = NULL;
-    int code = cli_check(cli, att_json_writer_create(cli->context, true, &w));
-    if (code != CLI_OK)
-        return code;
-    att_json_begin_object(w);
+    const stack_results *r = from;
     write_options(w, r);
     if (r->checkpoint) {
         cli_json_text(w, "checkpoint", r->checkpoint);
         cli_json_text(w, ATT_ANSWER_IMAGE, r->image);
     }
-    att_json_key(w, "stacks");
-    att_json_begin_array(w);
+    cli_json_array(w, "stacks");
     for (int i = 0; i < r->repeats; i++)
         write_run(w, r, i);
     att_json_end_array(w);
@@ -152,6 +136,9 @@ int stack_write(cli_app *cli, const char *path, const stack_results *r)
         write_absorption(w, r);
     if (r->price_count > 0)
         write_prices(w, r);
-    att_json_end_object(w);
-    return cli_json_write(cli, w, path);
+}
+
+int stack_write(cli_app *cli, const char *path, const stack_results *results)
+{
+    return cli_json_save(cli, path, write_results, results);
 }
