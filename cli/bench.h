@@ -89,6 +89,8 @@ int bench_open(const bench_call *call, const bench_case *c, int threads, att_ben
 int bench_case_open(const bench_call *call, const char *name, int threads, bench_case *c, att_bench_options *options);
 /* Reports that nothing matches --filter. first: an example of a name that would match. */
 int bench_nothing(const bench_settings *settings, const char *first);
+/* The name of the precision in which the networks run. */
+const char *bench_precision(const bench_call *call);
 /* Writes the members that identify the case. */
 void bench_write_case(const bench_call *call, const bench_case *c);
 
@@ -139,6 +141,20 @@ typedef struct bench_records {
 int bench_run_job(const char *job, bool quiet, bench_records *records);
 /* In a child: sends a record to the parent. */
 void bench_send(const bench_call *call, const bench_record *record);
+/* Runs the job of each selected case (bench_case_at()) and calls show() with its records. head(): called before the
+ * first job, if tables are printed; NULL: none. first: as in bench_nothing(). Returns CLI_OK or an exit code. */
+int bench_run_cases(const bench_call *call, const char *standard, const char *first, void (*head)(const bench_call *),
+                    int (*show)(const bench_call *, const bench_case *, const bench_records *));
+
+/* A network that runs in turns with others, so that all of them see the same machine state. */
+typedef struct bench_point {
+    att_bench *bench; /* NULL: does not run, and takes 0 seconds */
+    cli_app *app;
+    int batch, runs;               /* images of a run; runs that are averaged */
+    double seconds[BENCH_REPEATS]; /* of a run, in each turn */
+} bench_point;
+/* In a child: runs the points in turns. Returns CLI_OK or an exit code. */
+int bench_take_turns(const bench_call *call, bench_point *points, int count);
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 

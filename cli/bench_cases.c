@@ -102,6 +102,11 @@ int bench_case_open(const bench_call *call, const char *name, int threads, bench
     return bench_open(call, c, threads, options);
 }
 
+const char *bench_precision(const bench_call *call)
+{
+    return att_precision_name(att_recipe_precision(&call->settings->engine));
+}
+
 int bench_nothing(const bench_settings *s, const char *first)
 {
     return cli_usage("--filter %s matches no case; the first is %s", s->measure.filter, first);
@@ -152,11 +157,11 @@ static int calling_threads(const bench_call *call)
     return on_device ? 1 : att_context_threads(call->cli->context);
 }
 
-static void print_head(const bench_call *call, int threads)
+static void print_head(const bench_call *call)
 {
     const bench_measure *m = &call->settings->measure;
-    cli_print("%d thread%s, %s, median of %d\n\n", threads, cli_plural(threads),
-              att_precision_name(att_recipe_precision(&call->settings->engine)), m->repeats);
+    const int threads = calling_threads(call);
+    cli_print("%d thread%s, %s, median of %d\n\n", threads, cli_plural(threads), bench_precision(call), m->repeats);
     cli_print("%-28s %5s %9s %9s %7s %9s %9s\n", "case", "batch", "images/s", "GEMM", "share", "memory", "peak");
 }
 
@@ -191,7 +196,6 @@ static void print_case(const found *f)
               1e-9 * r->gemm_rate, 100 * r->share, 1e-9 * r->memory_rate, (double)r->peak_bytes / (1 << 20));
     if (f->row_count > 0)
         print_profile(f);
-    fflush(stdout);
 }
 
 static void print_formula(bool profile)
@@ -222,7 +226,7 @@ void bench_write_case(const bench_call *call, const bench_case *c)
     cli_json_text(call->writer, "model", c->model);
     if (att_options_find(&c->network, "modules"))
         cli_json_text(call->writer, "attn", att_options_text(&c->network, "modules"));
-    cli_json_text(call->writer, "precision", att_precision_name(att_recipe_precision(&call->settings->engine)));
+    cli_json_text(call->writer, "precision", bench_precision(call));
 }
 
 static void write_row(att_json_writer *w, const found *f, const bench_row *row)
@@ -281,11 +285,8 @@ static void write_case(const bench_call *call, const found *f)
 
 /* --- the parent --------------------------------------------------------------------------------------------------- */
 
-static int run_case(const bench_call *call, const bench_case *c, bench_records *records)
+static int show(const bench_call *call, const bench_case *c, const bench_records *records)
 {
-    int code = bench_run_job(c->name, false, records);
-    if (code != CLI_OK)
-        return code;
     const bench_record *last = &records->items[records->count - 1];
     if (last->is_row)
         return cli_failure("%s gave no result", c->name);
@@ -304,24 +305,11 @@ static int run_case(const bench_call *call, const bench_case *c, bench_records *
 
 static int run(const bench_call *call)
 {
-    const bench_settings *s = call->settings;
-    int index = 0, code = CLI_OK;
-    bench_case c;
-    bench_records *records = malloc(sizeof *records);
-    if (!records)
-        return cli_failure("out of memory");
-    for (; code == CLI_OK && bench_case_at(s, NULL, index, &c); index++) {
-        if (call->prints && index == 0)
-            print_head(call, calling_threads(call));
-        code = run_case(call, &c, records);
-    }
-    free(records);
-    if (code == CLI_OK && index == 0) {
-        any_case(s, 0, &c);
-        return bench_nothing(s, c.name);
-    }
+    bench_case first;
+    any_case(call->settings, 0, &first);
+    int code = bench_run_cases(call, NULL, first.name, print_head, show);
     if (code == CLI_OK && call->prints)
-        print_formula(s->measure.profile);
+        print_formula(call->settings->measure.profile);
     return code;
 }
 

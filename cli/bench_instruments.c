@@ -18,67 +18,50 @@ enum { OBSERVERS = sizeof observers / sizeof *observers };
 
 /* --- the child ---------------------------------------------------------------------------------------------------- */
 
-typedef struct station {
-    att_bench *bench; /* NULL: these instruments cannot observe the network */
-    /* over: ratio of the seconds to those of the network alone in the same turn. */
-    double seconds[BENCH_REPEATS], over[BENCH_REPEATS];
-} station;
-
-static int open_stations(const bench_call *call, const char *job, bench_case *c, station *stations)
+/* points: of the sets of instruments; `bench` is NULL if they cannot observe the network. */
+static int open_points(const bench_call *call, const char *job, bench_point *points)
 {
+    bench_case c;
     att_bench_options options;
-    int code = bench_case_open(call, job, call->settings->engine.threads, c, &options);
+    int code = bench_case_open(call, job, call->settings->engine.threads, &c, &options);
     for (int i = 0; code == CLI_OK && i < OBSERVERS; i++) {
+        points[i] = (bench_point){.app = call->cli, .batch = c.batch_size, .runs = 1};
         options.instruments = observers[i].instruments;
-        att_status status = att_bench_create(call->cli->context, &options, &stations[i].bench);
+        att_status status = att_bench_create(call->cli->context, &options, &points[i].bench);
         if (i == 0 || status != ATT_ERR_NOT_FOUND)
             code = cli_check(call->cli, status);
     }
     return code;
 }
 
-static int take_turns(const bench_call *call, int batch, station *stations)
+/* Sends for each set of instruments: the median of the seconds, and the median of their ratio to those of the network
+ * alone in the same turn; both are 0 if the instruments cannot observe the network. */
+static void send_medians(const bench_call *call, bench_point *points)
 {
-    const bench_measure *m = &call->settings->measure;
-    for (int turn = -m->warmup; turn < m->repeats; turn++) {
-        double alone = 0;
-        for (int i = 0; i < OBSERVERS; i++) {
-            double seconds;
-            if (!stations[i].bench)
-                continue;
-            int code = cli_check(call->cli, att_bench_time(stations[i].bench, batch, &seconds));
-            if (code != CLI_OK)
-                return code;
-            alone = i == 0 ? seconds : alone;
-            if (turn < 0)
-                continue;
-            stations[i].seconds[turn] = seconds;
-            stations[i].over[turn] = seconds / alone;
-        }
+    const int repeats = call->settings->measure.repeats;
+    double over[OBSERVERS][BENCH_REPEATS];
+    for (int i = 0; i < OBSERVERS; i++)
+        for (int turn = 0; turn < repeats; turn++)
+            over[i][turn] = points[i].seconds[turn] / points[0].seconds[turn];
+    for (int i = 0; i < OBSERVERS; i++) {
+        bench_send(call, &(bench_record){.of.seconds = bench_median(points[i].seconds, repeats)});
+        bench_send(call, &(bench_record){.of.seconds = bench_median(over[i], repeats)});
     }
-    return CLI_OK;
 }
 
-/* Sends for each set of instruments: the median of the seconds, and the median of their ratio to the network alone;
- * both are 0 if the instruments cannot observe the network. */
 static int run_job(const bench_call *call, const char *job)
 {
-    station *stations = calloc(OBSERVERS, sizeof *stations);
-    if (!stations)
+    bench_point *points = calloc(OBSERVERS, sizeof *points);
+    if (!points)
         return cli_failure("out of memory");
-    bench_case c;
-    int repeats = call->settings->measure.repeats, code = open_stations(call, job, &c, stations);
+    int code = open_points(call, job, points);
     if (code == CLI_OK)
-        code = take_turns(call, c.batch_size, stations);
-    for (int i = 0; code == CLI_OK && i < OBSERVERS; i++) {
-        bench_record seconds = {.of.seconds = bench_median(stations[i].seconds, repeats)};
-        bench_record over = {.of.seconds = bench_median(stations[i].over, repeats)};
-        bench_send(call, &seconds);
-        bench_send(call, &over);
-    }
+        code = bench_take_turns(call, points, OBSERVERS);
+    if (code == CLI_OK)
+        send_medians(call, points);
     for (int i = 0; i < OBSERVERS; i++)
-        att_bench_destroy(&stations[i].bench);
-    free(stations);
+        att_bench_destroy(&points[i].bench);
+    free(points);
     return code;
 }
 
@@ -108,32 +91,25 @@ static void print_head(const bench_call *call)
 {
     const int threads = att_context_threads(call->cli->context);
     const bench_measure *m = &call->settings->measure;
-    cli_print("%d thread%s, %s, medians of %d turn%s\n", threads, cli_plural(threads),
-              att_precision_name(att_recipe_precision(&call->settings->engine)), m->repeats, cli_plural(m->repeats));
+    cli_print("%d thread%s, %s, medians of %d turn%s\n", threads, cli_plural(threads), bench_precision(call),
+              m->repeats, cli_plural(m->repeats));
     cli_print("attention: %s; additional time relative to alone, median over turns\n\n", observers[1].instruments);
     cli_print("  %-28s %5s %-10s %9s %10s\n", "case", "batch", "observed by", "images/s", "time");
 }
 
+static int show(const bench_call *call, const bench_case *c, const bench_records *records)
+{
+    if (records->count != 2 * OBSERVERS)
+        return cli_failure("bench: %s sent %d results, expected %d", c->name, records->count, 2 * OBSERVERS);
+    for (int i = 0; i < OBSERVERS; i++)
+        if (records->items[2 * i].of.seconds > 0)
+            show_observe(call, c, i, records->items[2 * i].of.seconds, records->items[2 * i + 1].of.seconds);
+    return CLI_OK;
+}
+
 static int run(const bench_call *call)
 {
-    bench_case c;
-    int code = CLI_OK, index = 0;
-    bench_records *records = malloc(sizeof *records);
-    if (!records)
-        return cli_failure("out of memory");
-    for (; code == CLI_OK && bench_case_at(call->settings, BENCH_TRANSFORMERS, index, &c); index++) {
-        code = bench_run_job(c.name, false, records);
-        if (code == CLI_OK && records->count != 2 * OBSERVERS)
-            code = cli_failure("bench: %s sent %d results, expected %d", c.name, records->count, 2 * OBSERVERS);
-        if (code == CLI_OK && index == 0 && call->prints)
-            print_head(call);
-        for (int i = 0; code == CLI_OK && i < OBSERVERS; i++)
-            if (records->items[2 * i].of.seconds > 0)
-                show_observe(call, &c, i, records->items[2 * i].of.seconds, records->items[2 * i + 1].of.seconds);
-        fflush(stdout);
-    }
-    free(records);
-    return code == CLI_OK && index == 0 ? bench_nothing(call->settings, "vit_tiny_patch16_224/infer") : code;
+    return bench_run_cases(call, BENCH_TRANSFORMERS, "vit_tiny_patch16_224/infer", print_head, show);
 }
 
 const bench_what bench_what_instruments = {.name = "instruments", .operands = "", .run = run, .job = run_job};

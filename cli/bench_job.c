@@ -77,6 +77,54 @@ static int wait_for(pid_t child, const char *job)
     return WEXITSTATUS(status);
 }
 
+int bench_run_cases(const bench_call *call, const char *standard, const char *first, void (*head)(const bench_call *),
+                    int (*show)(const bench_call *, const bench_case *, const bench_records *))
+{
+    bench_case c;
+    int code = CLI_OK, index = 0;
+    bench_records *records = malloc(sizeof *records);
+    if (!records)
+        return cli_failure("out of memory");
+    for (; code == CLI_OK && bench_case_at(call->settings, standard, index, &c); index++) {
+        if (call->prints && head && index == 0)
+            head(call);
+        code = bench_run_job(c.name, false, records);
+        if (code == CLI_OK)
+            code = show(call, &c, records);
+        fflush(stdout);
+    }
+    free(records);
+    return code == CLI_OK && index == 0 ? bench_nothing(call->settings, first) : code;
+}
+
+static int time_point(bench_point *p, double *seconds)
+{
+    *seconds = 0;
+    for (int i = 0; i < p->runs; i++) {
+        double once;
+        int code = cli_check(p->app, att_bench_time(p->bench, p->batch, &once));
+        if (code != CLI_OK)
+            return code;
+        *seconds += once / p->runs;
+    }
+    return CLI_OK;
+}
+
+int bench_take_turns(const bench_call *call, bench_point *points, int count)
+{
+    const bench_measure *m = &call->settings->measure;
+    for (int turn = -m->warmup; turn < m->repeats; turn++)
+        for (int i = 0; i < count; i++) {
+            double seconds = 0;
+            int code = points[i].bench ? time_point(&points[i], &seconds) : CLI_OK;
+            if (code != CLI_OK)
+                return code;
+            if (turn >= 0)
+                points[i].seconds[turn] = seconds;
+        }
+    return CLI_OK;
+}
+
 int bench_run_job(const char *job, bool quiet, bench_records *records)
 {
     int ends[2];

@@ -18,8 +18,8 @@ static void print_row(list *l, const att_bench_kernel_row *r)
     if (l->shown == 0)
         cli_print(
             "one thread, %s, median of %d; * marks the kernel that plans use\n\n  %-38s %-8s %-12s %10s %8s %8s\n",
-            att_precision_name(att_recipe_precision(&l->call->settings->engine)), l->call->settings->measure.repeats,
-            "case", "kernel", "tier", "us", "GFLOP/s", "GB/s");
+            bench_precision(l->call), l->call->settings->measure.repeats, "case", "kernel", "tier", "us", "GFLOP/s",
+            "GB/s");
     char full_name[96];
     snprintf(full_name, sizeof full_name, "%s/%s", r->op, r->name);
     cli_print("%c %-38s %-8s %-12s %10.2f %8.1f %8.1f\n", r->taken ? '*' : ' ', full_name, r->kernel,
@@ -36,7 +36,7 @@ static void write_row(const bench_call *call, const att_bench_kernel_row *r)
     cli_json_text(w, "kernel", r->kernel);
     cli_json_text(w, "tier", att_tier_name(r->tier));
     cli_json_bool(w, "taken", r->taken);
-    cli_json_text(w, "precision", att_precision_name(att_recipe_precision(&call->settings->engine)));
+    cli_json_text(w, "precision", bench_precision(call));
     cli_json_number(w, "seconds", r->seconds);
     cli_json_number(w, "flops", r->flops);
     cli_json_number(w, "bytes", r->bytes);

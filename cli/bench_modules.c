@@ -2,7 +2,6 @@
  * blocks and the network without modules run in turns in one process, so that both see the same machine state. */
 #include <attscope/nn.h>
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,57 +54,44 @@ static bool case_at(const bench_settings *s, int index, module_case *p)
 
 /* --- the child ---------------------------------------------------------------------------------------------------- */
 
-typedef struct station {
-    att_bench *bench;
-    double seconds[BENCH_REPEATS];
-} station;
+enum { WITHOUT, WITH, POINTS };
 
-static int run_once(const bench_call *call, const module_case *p, station *s, int turn)
+static void summarise(bench_point *points, int repeats, bench_price *found)
 {
-    double seconds;
-    int code = cli_check(call->cli, att_bench_time(s->bench, p->with.batch_size, &seconds));
-    if (code == CLI_OK && turn >= 0)
-        s->seconds[turn] = seconds;
-    return code;
+    double ratio[BENCH_REPEATS];
+    for (int i = 0; i < repeats; i++)
+        ratio[i] = points[WITH].seconds[i] / points[WITHOUT].seconds[i];
+    found->none_parameters = att_bench_size_of(points[WITHOUT].bench).parameters;
+    found->seconds = bench_median(points[WITH].seconds, repeats);
+    found->ratio = bench_median(ratio, repeats); /* which sorts */
+    found->least = ratio[0];
+    found->most = ratio[repeats - 1];
 }
 
 /* Creates and runs the network with the module first, so that the peak memory of the process is that of the network
  * with the module. */
-static int measure_cost(const bench_call *call, const module_case *p, station *with, station *without,
-                        bench_price *found)
+static int measure_cost(const bench_call *call, const module_case *p, bench_point *points, bench_price *found)
 {
-    const bench_measure *m = &call->settings->measure;
     att_bench_options options;
     module_case none = *p;
-    double ratio[BENCH_REPEATS];
+    double first;
+    for (int i = 0; i < POINTS; i++)
+        points[i] = (bench_point){.app = call->cli, .batch = p->with.batch_size, .runs = 1};
     int code = bench_open(call, &p->with, call->settings->engine.threads, &options);
     if (code == CLI_OK)
-        code = cli_check(call->cli, att_bench_create(call->cli->context, &options, &with->bench));
+        code = cli_check(call->cli, att_bench_create(call->cli->context, &options, &points[WITH].bench));
     if (code == CLI_OK)
-        code = run_once(call, p, with, -1);
+        code = cli_check(call->cli, att_bench_time(points[WITH].bench, p->with.batch_size, &first));
     if (code != CLI_OK)
         return code;
-    found->size = att_bench_size_of(with->bench);
+    found->size = att_bench_size_of(points[WITH].bench);
     att_options_set_text(&none.with.network, "modules", NONE);
     options.network = &none.with.network;
-    code = cli_check(call->cli, att_bench_create(call->cli->context, &options, &without->bench));
-    for (int turn = -m->warmup; code == CLI_OK && turn < m->repeats; turn++) {
-        code = run_once(call, p, without, turn);
-        if (code == CLI_OK)
-            code = run_once(call, p, with, turn);
-    }
-    for (int i = 0; code == CLI_OK && i < m->repeats; i++)
-        ratio[i] = with->seconds[i] / without->seconds[i];
-    if (code == CLI_OK) {
-        found->none_parameters = att_bench_size_of(without->bench).parameters;
-        found->seconds = bench_median(with->seconds, m->repeats);
-        found->ratio = bench_median(ratio, m->repeats);
-        found->least = found->most = ratio[0];
-        for (int i = 1; i < m->repeats; i++) {
-            found->least = fmin(found->least, ratio[i]);
-            found->most = fmax(found->most, ratio[i]);
-        }
-    }
+    code = cli_check(call->cli, att_bench_create(call->cli->context, &options, &points[WITHOUT].bench));
+    if (code == CLI_OK)
+        code = bench_take_turns(call, points, POINTS);
+    if (code == CLI_OK)
+        summarise(points, call->settings->measure.repeats, found);
     return code;
 }
 
@@ -117,16 +103,16 @@ static int run_job(const bench_call *call, const char *job)
         index++;
     if (!case_at(call->settings, index, &p))
         return cli_usage("bench has no module \"%s\"", job);
-    station *stations = calloc(2, sizeof *stations);
-    if (!stations)
+    bench_point *points = calloc(POINTS, sizeof *points);
+    if (!points)
         return cli_failure("out of memory");
     bench_record r = {.is_row = false};
-    int code = measure_cost(call, &p, &stations[0], &stations[1], &r.of.price);
+    int code = measure_cost(call, &p, points, &r.of.price);
     if (code == CLI_OK)
         bench_send(call, &r);
-    att_bench_destroy(&stations[1].bench);
-    att_bench_destroy(&stations[0].bench);
-    free(stations);
+    att_bench_destroy(&points[WITHOUT].bench);
+    att_bench_destroy(&points[WITH].bench);
+    free(points);
     return code;
 }
 
@@ -136,8 +122,7 @@ static void print_head(const bench_call *call, const module_case *p)
 {
     const int threads = att_context_threads(call->cli->context), turns = call->settings->measure.repeats;
     cli_print("%s, batch %d, %d thread%s, %s, medians of %d turn%s\n\n", p->with.model, p->with.batch_size, threads,
-              cli_plural(threads), att_precision_name(att_recipe_precision(&call->settings->engine)), turns,
-              cli_plural(turns));
+              cli_plural(threads), bench_precision(call), turns, cli_plural(turns));
     cli_print("%-22s %9s %9s %16s %12s %9s\n", "module", "images/s", "price", "of turns", "parameters", "peak");
 }
 
@@ -158,7 +143,7 @@ static void show(const bench_call *call, const module_case *p, const bench_price
     cli_json_text(w, "case", p->name);
     cli_json_text(w, "model", p->with.model);
     cli_json_text(w, "attn", att_options_text(&p->with.network, "modules"));
-    cli_json_text(w, "precision", att_precision_name(att_recipe_precision(&call->settings->engine)));
+    cli_json_text(w, "precision", bench_precision(call));
     cli_json_integer(w, "batch_size", p->with.batch_size);
     cli_json_number(w, "samples_per_sec", rate);
     cli_json_number(w, "price", found->ratio - 1);

@@ -40,7 +40,7 @@ static void print_head(const bench_call *call, const found *f)
     int threads = total(f).threads, lanes = f->result.lanes;
     cli_print("%d process%s%s%s, %d thread%s together, %d lane%s, %s\n", size, size == 1 ? "" : "es",
               size == 1 ? "" : " connected by ", att_comm_library(f->comm), threads, cli_plural(threads), lanes,
-              cli_plural(lanes), att_precision_name(att_recipe_precision(&call->settings->engine)));
+              cli_plural(lanes), bench_precision(call));
     cli_print("training of %s, %d images per step; speed: median of %d steps; other figures: mean per step\n\n",
               f->c->model, f->c->batch_size, m->repeats);
     cli_print("%.2f images/s, %.1f ms per step\n", f->result.images_per_second, 1e3 * f->result.step_seconds);

@@ -114,13 +114,12 @@ static void show(const bench_call *call, times *t)
     int threads = att_context_threads(call->cli->context);
     if (call->prints)
         cli_print("%s, %d thread%s, %s, median of %d process%s\n%8s\n", call->operands[0], threads, cli_plural(threads),
-                  att_precision_name(att_recipe_precision(&s->engine)), s->measure.repeats,
-                  s->measure.repeats == 1 ? "" : "es", "ms");
+                  bench_precision(call), s->measure.repeats, s->measure.repeats == 1 ? "" : "es", "ms");
     if (w) {
         att_json_begin_object(w);
         cli_json_text(w, "case", "start");
         cli_json_text(w, "checkpoint", call->operands[0]);
-        cli_json_text(w, "precision", att_precision_name(att_recipe_precision(&s->engine)));
+        cli_json_text(w, "precision", bench_precision(call));
         cli_json_integer(w, "threads", threads);
     }
     for (int i = 0; i < STAGE_COUNT; i++) {

@@ -12,17 +12,7 @@ typedef struct station {
     int batch; /* maximum images per run */
 } station;
 
-/* A point of the sweep: runs of `batch` images. */
-typedef struct point {
-    att_bench *bench;
-    cli_app *app;
-    int batch;
-    double seconds[BENCH_REPEATS];
-} point;
-
 enum { MOST_BATCH = 65536, MOST_THREADS = 1024, SHORT_IMAGES = 8 };
-
-static const char STANDARD_CASES[] = "vit_tiny*";
 
 /* most_batch: 0 means the case's batch size. */
 static int open_station(const bench_call *call, const char *job, int threads, int most_batch, station *s)
@@ -42,57 +32,27 @@ static void close_station(station *s)
     att_context_destroy(&s->app.context);
 }
 
-/* Times a point; short runs are repeated and averaged. */
-static int time_point(point *p, double *seconds)
+/* Runs of `batch` images; short ones are repeated and averaged. */
+static bench_point point_of(station *s, int batch)
 {
-    int runs = p->batch < SHORT_IMAGES ? SHORT_IMAGES / p->batch : 1;
-    *seconds = 0;
-    for (int i = 0; i < runs; i++) {
-        double once;
-        int code = cli_check(p->app, att_bench_time(p->bench, p->batch, &once));
-        if (code != CLI_OK)
-            return code;
-        *seconds += once / runs;
-    }
-    return CLI_OK;
+    return (bench_point){
+        .bench = s->bench, .app = &s->app, .batch = batch, .runs = batch < SHORT_IMAGES ? SHORT_IMAGES / batch : 1};
 }
 
 /* Times all points in turns and sends their medians, in order. */
-static int take_turns(const bench_call *call, point *points, int count)
+static int take_turns(const bench_call *call, bench_point *points, int count)
 {
-    const bench_measure *m = &call->settings->measure;
-    for (int turn = -m->warmup; turn < m->repeats; turn++)
-        for (int i = 0; i < count; i++) {
-            double seconds;
-            int code = time_point(&points[i], &seconds);
-            if (code != CLI_OK)
-                return code;
-            if (turn >= 0)
-                points[i].seconds[turn] = seconds;
-        }
-    for (int i = 0; i < count; i++) {
-        bench_record r = {.of.seconds = bench_median(points[i].seconds, m->repeats)};
+    int code = bench_take_turns(call, points, count);
+    for (int i = 0; code == CLI_OK && i < count; i++) {
+        bench_record r = {.of.seconds = bench_median(points[i].seconds, call->settings->measure.repeats)};
         bench_send(call, &r);
     }
-    return CLI_OK;
+    return code;
 }
 
-/* Runs the job of each selected case and shows its results. */
 static int run_jobs(const bench_call *call, int (*show)(const bench_call *, const bench_case *, const bench_records *))
 {
-    bench_case c;
-    int code = CLI_OK, index = 0;
-    bench_records *records = malloc(sizeof *records);
-    if (!records)
-        return cli_failure("out of memory");
-    for (; code == CLI_OK && bench_case_at(call->settings, STANDARD_CASES, index, &c); index++) {
-        code = bench_run_job(c.name, false, records);
-        if (code == CLI_OK)
-            code = show(call, &c, records);
-        fflush(stdout);
-    }
-    free(records);
-    return code == CLI_OK && index == 0 ? bench_nothing(call->settings, "vit_tiny_patch16_224/infer") : code;
+    return bench_run_cases(call, "vit_tiny*", "vit_tiny_patch16_224/infer", NULL, show);
 }
 
 /* --- batch -------------------------------------------------------------------------------------------------------- */
@@ -106,13 +66,13 @@ static int batch_sizes(const bench_call *call, int sizes[BENCH_POINTS])
 static int batch_job(const bench_call *call, const char *job)
 {
     int sizes[BENCH_POINTS], count = batch_sizes(call, sizes);
-    point *points = calloc(BENCH_POINTS, sizeof *points);
+    bench_point *points = calloc(BENCH_POINTS, sizeof *points);
     station s = {.bench = NULL};
     int code = count < 0 ? CLI_USAGE : points ? CLI_OK : cli_failure("out of memory");
     if (code == CLI_OK)
         code = open_station(call, job, call->settings->engine.threads, sizes[count - 1], &s);
     for (int i = 0; code == CLI_OK && i < count; i++)
-        points[i] = (point){.bench = s.bench, .app = &s.app, .batch = sizes[i]};
+        points[i] = point_of(&s, sizes[i]);
     if (code == CLI_OK)
         code = take_turns(call, points, count);
     close_station(&s);
@@ -151,8 +111,7 @@ static int show_batch(const bench_call *call, const bench_case *c, const bench_r
         return cli_failure("%s gave %d results, expected %d", c->name, records->count, count);
     if (call->prints)
         cli_print("%s, %d thread%s, %s, median of %d\n%8s %11s %11s  beside\n", c->name, threads, cli_plural(threads),
-                  att_precision_name(att_recipe_precision(&call->settings->engine)), call->settings->measure.repeats,
-                  "batch", "ms", "images/s");
+                  bench_precision(call), call->settings->measure.repeats, "batch", "ms", "images/s");
     for (int i = 0; i < count; i++)
         rates[i] = sizes[i] / records->items[i].of.seconds;
     for (int i = 0; i < count; i++)
@@ -203,12 +162,12 @@ static int threads_job(const bench_call *call, const char *job)
 {
     int numbers[BENCH_POINTS], count = count_threads(call, numbers);
     station *stations = calloc(BENCH_POINTS, sizeof *stations);
-    point *points = calloc((size_t)2 * BENCH_POINTS, sizeof *points);
+    bench_point *points = calloc((size_t)2 * BENCH_POINTS, sizeof *points);
     int code = count < 0 ? CLI_USAGE : stations && points ? CLI_OK : cli_failure("out of memory");
     for (int i = 0; code == CLI_OK && i < count; i++) {
         code = open_station(call, job, numbers[i], 0, &stations[i]);
-        points[2 * i] = (point){.bench = stations[i].bench, .app = &stations[i].app, .batch = stations[i].batch};
-        points[2 * i + 1] = (point){.bench = stations[i].bench, .app = &stations[i].app, .batch = 1};
+        points[2 * i] = point_of(&stations[i], stations[i].batch);
+        points[2 * i + 1] = point_of(&stations[i], 1);
     }
     if (code == CLI_OK)
         code = take_turns(call, points, 2 * count);
@@ -259,8 +218,8 @@ static int show_all_threads(const bench_call *call, const bench_case *c, const b
         return cli_failure("%s gave %d results, expected %d", c->name, records->count, 2 * count);
     if (call->prints)
         cli_print("%s, batch %d, %s, median of %d\n%8s %11s %8s  beside %12s %8s\n", c->name, c->batch_size,
-                  att_precision_name(att_recipe_precision(&call->settings->engine)), call->settings->measure.repeats,
-                  "threads", "images/s", "times", "one image/ms", "times");
+                  bench_precision(call), call->settings->measure.repeats, "threads", "images/s", "times",
+                  "one image/ms", "times");
     for (int i = 0; i < count; i++) {
         seconds[i] = (pair){records->items[2 * i].of.seconds, records->items[2 * i + 1].of.seconds};
         rates[i] = 1 / seconds[i].batch;

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "flags.h"
+#include "network.h"
 #include "paths.h"
 #include "progress.h"
 #include "stack.h"
-#include "stack_network.h"
 #include "stop.h"
 
 typedef struct settings {
@@ -113,8 +113,8 @@ typedef struct job {
     cli_app *cli;
     const settings *settings;
     stack_results results;
-    int run;               /* number of the stack that runs */
-    stack_network network; /* of CHECKPOINT */
+    int run;                    /* number of the stack that runs */
+    att_stack_network *network; /* of CHECKPOINT; NULL: random weights */
 } job;
 
 /* Shows the layer on a terminal. Returns false after Ctrl-C. */
@@ -158,33 +158,18 @@ static att_stack_options options_of(job *j)
     return o;
 }
 
-static const att_stack_weights *network_layer(void *user, int index)
-{
-    return &((stack_network *)user)->layers[index];
-}
-
 /* Replaces sizes, weights and tokens by those of the network. */
 static int load(job *j, const char *checkpoint, const char *image)
 {
-    stack_network *n = &j->network;
-    att_stack_options *o = &j->results.options;
+    char path[CLI_PATH];
     if (cli_is_folder(image))
         return cli_usage("%s is a folder, and stack needs one image, whose tokens are X_0", image);
-    int code = stack_network_load(j->cli, checkpoint, j->settings->model, image, n);
-    if (code != CLI_OK)
-        return code;
-    o->depth = n->depth;
-    o->heads = n->heads;
-    o->width = n->width;
-    o->hidden = n->hidden;
-    o->tokens = n->tokens;
-    o->norm_eps = n->norm_eps;
-    o->layer = network_layer;
-    o->user = n;
-    o->tokens_data = n->image_tokens;
+    int code = cli_checkpoint_locate(j->cli, checkpoint, path);
     j->results.checkpoint = checkpoint;
     j->results.image = image;
-    return CLI_OK;
+    return code == CLI_OK ? cli_check(j->cli, att_stack_network_read(j->cli->context, path, j->settings->model, image,
+                                                                     &j->results.options, &j->network))
+                          : code;
 }
 
 static bool has_norm(const settings *s, att_stack_norm norm)
@@ -321,7 +306,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     free(r->layers);
     free(r->prices);
     free(r->absorption);
-    stack_network_free(&j.network);
+    att_stack_network_destroy(&j.network);
     return code;
 }
 

@@ -149,6 +149,21 @@ typedef struct att_stack_layer {
 ATT_API att_status att_stack_run(att_context *context, const att_stack_options *options, att_stack_layer *layers,
                                  double *output);
 
+/* The blocks of a trained ViT as the layers of a stack, and the tokens of an image in front of the first block as X_0.
+ * The network's blocks must have layer norm in front of each branch: layer norm, linear (q, k, v together or apart),
+ * attention, linear, addition, layer norm, linear, GELU, linear, addition; layer scale is multiplied into the weights.
+ * With skip, mlp, ATT_STACK_NORM_TOKEN and pre_norm the stack is the network itself. */
+typedef struct att_stack_network att_stack_network;
+/* Reads the network `what` (att_network_open()). model: its name, if its file does not give it; NULL. On success the
+ * caller owns *network, which the members depth, heads, width, hidden, tokens, norm_eps, layer, user and tokens_data of
+ * *options then describe and point into; it frees it with att_stack_network_destroy(). On failure both are unchanged.
+ * Errors: ERR_UNSUPPORTED (the network has other blocks), ERR_NONFINITE; those of att_network_open() and
+ * att_network_run_file(). */
+ATT_API ATT_MUST_CHECK att_status att_stack_network_read(att_context *context, const char *what, const char *model,
+                                                         const char *image, att_stack_options *options,
+                                                         att_stack_network **network);
+ATT_API void att_stack_network_destroy(att_stack_network **network);
+
 /* Whether the bound does not force a decrease: it is not below the residual from which it starts. */
 ATT_API bool att_stack_is_vacuous(att_stack_log bound, att_stack_log start);
 /* Compares two values: negative if a < b, 0 if they are equal, positive if a > b. Neither may be "no value". */
