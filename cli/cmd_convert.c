@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "cli.h"
-#include "convert_attention.h"
-#include "convert_convolution.h"
 #include "convert_heads.h"
+#include "convert_layers.h"
 #include "flags.h"
 #include "network.h"
 #include "paths.h"
@@ -49,8 +48,7 @@ typedef struct job {
     att_network *network; /* the identified network; NULL: not identified */
     att_identity identity;
     /* The network that is written in its place, if there are flags for one. */
-    cli_attention_result attention;
-    cli_convolution_result convolution;
+    cli_conversion layers;
     cli_pruned pruned;
     att_safetensors_tensor *tensors;
     int *indices; /* index of each tensor in `file` */
@@ -186,15 +184,11 @@ static bool has_own_channels(const job *j)
 
 static made made_network(const job *j)
 {
-    if (!j->attention.made.model && !j->convolution.made.model && !j->pruned.model && has_own_channels(j))
+    if (j->layers.made.model)
+        return (made){j->layers.made.model, j->layers.made.weights};
+    if (!j->pruned.model && has_own_channels(j))
         return (made){att_network_model(j->network), att_network_weights(j->network)};
-    const made all[] = {{j->attention.made.model, j->attention.made.weights},
-                        {j->convolution.made.model, j->convolution.made.weights},
-                        {j->pruned.model, j->pruned.weights}};
-    made found = {0};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        found = all[i].model ? all[i] : found;
-    return found;
+    return (made){j->pruned.model, j->pruned.weights};
 }
 
 static att_status fill_from_weights(void *user, int index, void *out, size_t bytes)
@@ -228,17 +222,18 @@ static int list_parameters(job *j)
 
 static int convert_network(job *j)
 {
-    int code = CLI_OK;
-    if (j->settings->attention.layers)
-        code = cli_attention_convert(j->cli, &j->settings->attention, att_network_model(j->network),
-                                     att_network_weights(j->network), &j->attention);
-    else if (j->settings->heads.to_convolution)
-        code = cli_convolution_convert(j->cli, j->settings->heads.to_convolution, att_network_model(j->network),
-                                       att_network_weights(j->network), &j->convolution);
-    else if (j->settings->heads.prune)
-        code = cli_heads_prune(j->cli, att_network_model(j->network), att_network_weights(j->network), &j->pruned);
-    else if (!has_own_channels(j))
+    const settings *s = j->settings;
+    if (!j->network || !(s->attention.layers || s->heads.to_convolution || s->heads.prune || has_own_channels(j)))
         return CLI_OK;
+    const att_model *model = att_network_model(j->network);
+    att_weights *weights = att_network_weights(j->network);
+    int code = CLI_OK;
+    if (s->attention.layers)
+        code = cli_to_attention(j->cli, &s->attention, model, weights, &j->layers);
+    else if (s->heads.to_convolution)
+        code = cli_to_convolution(j->cli, s->heads.to_convolution, model, weights, &j->layers);
+    else if (s->heads.prune)
+        code = cli_heads_prune(j->cli, model, weights, &j->pruned);
     if (code == CLI_OK)
         j->identity = att_model_identity(made_network(j).model);
     return code == CLI_OK ? list_parameters(j) : code;
@@ -255,10 +250,8 @@ static void print_result(const job *j)
     cli_print("elements     %lld\n", (long long)j->elements);
     cli_print("bytes        %lld\n", (long long)j->bytes);
     cli_print("network      %s\n", j->network ? j->identity.name : "unknown");
-    if (j->attention.made.model)
-        cli_attention_print(&j->attention);
-    if (j->convolution.made.model)
-        cli_convolution_print(&j->convolution);
+    if (j->layers.made.model)
+        cli_conversion_print(&j->layers);
     if (j->pruned.model)
         cli_pruned_print(&j->pruned);
     if (j->out)
@@ -277,10 +270,8 @@ static void write_result(att_json_writer *w, const void *from)
     cli_json_integer(w, "bytes", j->bytes);
     if (j->network)
         cli_json_text(w, "model", j->identity.name);
-    if (j->attention.made.model)
-        cli_attention_write(&j->attention, w);
-    if (j->convolution.made.model)
-        cli_convolution_write(&j->convolution, w);
+    if (j->layers.made.model)
+        cli_conversion_write(&j->layers, w);
     if (j->pruned.model)
         cli_pruned_write(&j->pruned, w);
 }
@@ -348,8 +339,7 @@ static int convert(job *j)
 static void free_job(job *j)
 {
     cli_pruned_free(&j->pruned);
-    att_attention_conversion_free(&j->attention.made);
-    att_convolution_conversion_free(&j->convolution.made);
+    att_conversion_free(&j->layers.made);
     att_network_close(&j->network);
     att_tensors_close(&j->file);
     free(j->tensors);

@@ -12,13 +12,19 @@ extern "C" {
 #define ATT_CONVERSION_ERROR 1e-5
 
 /* A conversion. */
-typedef struct att_attention_conversion {
-    att_model *model;     /* the converted network; its option "attention_layers" names the converted layers */
+typedef struct att_conversion {
+    att_model *model;     /* the converted network; its option "attention_layers" names the layers that are attention */
     att_weights *weights; /* its weights */
-    int layers, heads;    /* converted layers, and their heads */
+    int layers, heads;    /* converted layers, and the heads that they have or had */
+    /* Of att_model_to_attention(): */
     double alpha;
     double leak; /* 4 exp(-alpha), a bound of the weight that a head gives to pixels around its center */
-} att_attention_conversion;
+    /* Of att_model_to_convolution(): */
+    double error;    /* the largest of the layers' errors, see there */
+    char worst[128]; /* the layer that has it */
+} att_conversion;
+/* Frees model and weights. */
+ATT_API void att_conversion_free(att_conversion *conversion);
 
 /* Makes the network in which attention takes the place of convolutions, with the same outputs but for an error that
  * falls with alpha. A layer with a kernel of K x K becomes K K heads (att_nn_attention_conv()). Head (i, j) has its
@@ -30,22 +36,12 @@ typedef struct att_attention_conversion {
  * layers: a list of names of convolutions separated by commas, which may contain '*' and '?', or "all". A layer that is
  * attention already may only be meant by a pattern, and stays as it is. alpha: 13 to 1e6; 0 means ATT_ATTENTION_ALPHA.
  * On success the caller owns the model and the weights of *conversion, and frees them with
- * att_attention_conversion_free(). After a failure *conversion is unchanged. Errors: ERR_NOT_FOUND (a name that no
+ * att_conversion_free(). After a failure *conversion is unchanged. Errors: ERR_NOT_FOUND (a name that no
  * layer has; the message has the nearest name), ERR_UNSUPPORTED (a network without convolutions; a layer that is no
- * convolution of the network itself; no layer is left to convert), ERR_ARGUMENT (alpha; no names), ERR_MEMORY. */
+ * convolution of the network itself; no layer is left to convert), ERR_ARGUMENT (alpha; no names), ERR_NONFINITE (a
+ * parameter is not finite), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_model_to_attention(const att_model *model, const att_weights *weights,
-                                                         const char *layers, double alpha,
-                                                         att_attention_conversion *conversion);
-ATT_API void att_attention_conversion_free(att_attention_conversion *conversion);
-
-/* A conversion back. */
-typedef struct att_convolution_conversion {
-    att_model *model; /* the converted network; its option "attention_layers" names the layers that stay attention */
-    att_weights *weights; /* its weights */
-    int layers, heads;    /* layers that became convolutions, and the heads that they had */
-    double error;         /* the largest of the layers' errors, see below */
-    char worst[128];      /* the layer that has it */
-} att_convolution_conversion;
+                                                         const char *layers, double alpha, att_conversion *conversion);
 
 /* Makes the network in which layers of attention that are in the place of convolutions are convolutions again, with the
  * kernel, stride, groups and bias that the attention has. The output pixel q of a layer receives x_k M(q, k) from input
@@ -57,13 +53,12 @@ typedef struct att_convolution_conversion {
  *
  * layers: as for att_model_to_attention(). A layer that is a convolution already may only be meant by a pattern, and
  * stays as it is. On success the caller owns the model and the weights of *conversion, and frees them with
- * att_convolution_conversion_free(). After a failure *conversion is unchanged. Errors: ERR_NOT_FOUND (a name that no
+ * att_conversion_free(). After a failure *conversion is unchanged. Errors: ERR_NOT_FOUND (a name that no
  * layer has), ERR_UNSUPPORTED (no attention in the place of convolutions; a layer of another kind; the names of the
  * layers that stay attention are too long for the option), ERR_ARGUMENT (no names), ERR_NONFINITE (a parameter is not
  * finite), ERR_MISMATCH (weights of another network), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_model_to_convolution(const att_model *model, const att_weights *weights,
-                                                           const char *layers, att_convolution_conversion *conversion);
-ATT_API void att_convolution_conversion_free(att_convolution_conversion *conversion);
+                                                           const char *layers, att_conversion *conversion);
 
 /* Returns the number of layers of attention that are in the place of convolutions. */
 ATT_API int att_model_attention_convolutions(const att_model *model, const att_weights *weights);

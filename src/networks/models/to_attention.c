@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/core/error.h"
+#include "base/core/memory.h"
 #include "networks/models/conv_layers.h"
 #include "networks/models/family.h"
 
@@ -19,7 +20,7 @@ typedef struct conversion {
     const char *layers;
     double alpha;
     att_conv_layers convs;
-    att_attention_conversion made;
+    att_conversion made;
 } conversion;
 
 static att_status check(const conversion *c)
@@ -38,6 +39,28 @@ static att_status check(const conversion *c)
                         "alpha is %g, must be %g to %g: a head gives up to 4 exp(-alpha) of its weight to the pixels "
                         "around its center, and the promised error is %g",
                         c->alpha, LEAST_ALPHA, MOST_ALPHA, ATT_CONVERSION_ERROR);
+    return ATT_OK;
+}
+
+/* Refuses weights with NaN or infinite values, and names the first such tensor. */
+static att_status check_finite(const conversion *c)
+{
+    for (int i = 0; i < att_weights_count(c->convs.weights); i++) {
+        const att_parameter_info info = att_weights_at(c->convs.weights, i);
+        const int64_t count = att_shape_count(info.shape);
+        int64_t bad = 0;
+        double *values = att_allocate_array(c->context, (size_t)count, sizeof *values);
+        if (!values)
+            return att_fail_memory(c->context, (size_t)count * sizeof *values, "the values of a parameter");
+        att_status status = att_model_parameter(c->model, c->convs.weights, i, count, values);
+        for (int64_t e = 0; e < count && status == ATT_OK; e++)
+            bad += !isfinite(values[e]);
+        att_free(c->context, values);
+        ATT_TRY(status);
+        if (bad > 0)
+            return att_fail(c->context, ATT_ERR_NONFINITE, "\"%s\" has %lld values that are NaN or infinite, of %lld",
+                            info.name, (long long)bad, (long long)count);
+    }
     return ATT_OK;
 }
 
@@ -91,6 +114,7 @@ static att_status set_layers(conversion *c)
 static att_status convert(conversion *c)
 {
     char text[ATT_OPTION_TEXT_BYTES];
+    ATT_TRY(check_finite(c));
     ATT_TRY(check(c));
     ATT_TRY(att_conv_layers_choose(&c->convs, c->layers, false));
     ATT_TRY(name_layers(c, text));
@@ -99,7 +123,7 @@ static att_status convert(conversion *c)
 }
 
 att_status att_model_to_attention(const att_model *model, const att_weights *weights, const char *layers, double alpha,
-                                  att_attention_conversion *made)
+                                  att_conversion *made)
 {
     conversion c = {.context = att_graph_context(att_model_graph(model)),
                     .model = model,
@@ -108,7 +132,7 @@ att_status att_model_to_attention(const att_model *model, const att_weights *wei
                     .alpha = alpha == 0 ? ATT_ATTENTION_ALPHA : alpha};
     att_status status = convert(&c);
     if (status != ATT_OK) {
-        att_attention_conversion_free(&c.made);
+        att_conversion_free(&c.made);
         return status;
     }
     c.made.alpha = c.alpha;
@@ -117,7 +141,7 @@ att_status att_model_to_attention(const att_model *model, const att_weights *wei
     return ATT_OK;
 }
 
-void att_attention_conversion_free(att_attention_conversion *made)
+void att_conversion_free(att_conversion *made)
 {
     att_weights_destroy(&made->weights);
     att_model_destroy(&made->model);

@@ -15,7 +15,7 @@
 typedef struct conversion {
     const char *list;
     att_conv_layers convs;
-    att_convolution_conversion made;
+    att_conversion made;
 } conversion;
 
 /* --- one axis of a layer ------------------------------------------------------------------------------------------ */
@@ -268,22 +268,16 @@ static att_status convert(conversion *c)
 }
 
 att_status att_model_to_convolution(const att_model *model, const att_weights *weights, const char *layers,
-                                    att_convolution_conversion *made)
+                                    att_conversion *made)
 {
     conversion c = {.list = layers, .convs = att_conv_layers_of(model, weights)};
     att_status status = convert(&c);
     if (status != ATT_OK) {
-        att_convolution_conversion_free(&c.made);
+        att_conversion_free(&c.made);
         return status;
     }
     *made = c.made;
     return ATT_OK;
-}
-
-void att_convolution_conversion_free(att_convolution_conversion *made)
-{
-    att_weights_destroy(&made->weights);
-    att_model_destroy(&made->model);
 }
 
 int att_model_attention_convolutions(const att_model *model, const att_weights *weights)

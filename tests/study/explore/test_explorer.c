@@ -34,7 +34,7 @@ static void attention_of_convolutions_is_no_layer(void **state)
 {
     (void)state;
     att_option_values options = att_options_none();
-    att_attention_conversion made = {0};
+    att_conversion made = {0};
     att_model *model = NULL;
     att_weights *weights = NULL;
     char folder[] = "/tmp/attscope-explore-XXXXXX", path[64];
@@ -52,7 +52,7 @@ static void attention_of_convolutions_is_no_layer(void **state)
     assert_int_equal(att_explorer_layer_count(explorer), 0);
     assert_true(att_explorer_branch_count(explorer) > 0);
     close_both(&explorer, &network);
-    att_attention_conversion_free(&made);
+    att_conversion_free(&made);
     att_weights_destroy(&weights);
     att_model_destroy(&model);
     assert_int_equal(unlink(path), 0);

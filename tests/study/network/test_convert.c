@@ -54,9 +54,9 @@ static void close_network(network *n)
     att_model_destroy(&n->model);
 }
 
-static att_attention_conversion convert(const network *n, const char *layers)
+static att_conversion convert(const network *n, const char *layers)
 {
-    att_attention_conversion made = {0};
+    att_conversion made = {0};
     CHECK(context, att_model_to_attention(n->model, n->weights, layers, 0, &made));
     assert_true(made.alpha == ATT_ATTENTION_ALPHA && made.leak < 1e-8);
     return made;
@@ -92,18 +92,18 @@ static double weight_difference(const att_weights *first, const att_weights *sec
     return most;
 }
 
-static att_convolution_conversion convert_back(const att_attention_conversion *of, const char *layers)
+static att_conversion convert_back(const att_conversion *of, const char *layers)
 {
-    att_convolution_conversion back = {0};
+    att_conversion back = {0};
     CHECK(context, att_model_to_convolution(of->model, of->weights, layers, &back));
     return back;
 }
 
 /* Converts back, and compares with the network that had convolutions. */
-static void check_way_back(const network *n, const att_attention_conversion *made, const char *layers, const char *left)
+static void check_way_back(const network *n, const att_conversion *made, const char *layers, const char *left)
 {
     double error, most = 0;
-    att_convolution_conversion back = convert_back(made, layers);
+    att_conversion back = convert_back(made, layers);
     assert_string_equal(layers_of(back.model), left);
     assert_int_equal(att_model_attention_convolutions(back.model, back.weights),
                      att_model_attention_convolutions(made->model, made->weights) - back.layers);
@@ -116,7 +116,7 @@ static void check_way_back(const network *n, const att_attention_conversion *mad
     assert_true(error <= ATT_CONVERSION_ERROR);
     assert_true(most <= 1e-7);                         /* 4e-9 */
     assert_true(back.error > 0 && back.error <= 1e-8); /* 4e-9 */
-    att_convolution_conversion_free(&back);
+    att_conversion_free(&back);
 }
 
 /* --- outputs ------------------------------------------------------------------------------------------------------ */
@@ -139,7 +139,7 @@ static void converted_networks_have_the_same_outputs(void **state)
             continue;
         double error;
         network n = open_random(cases[i].name, cases[i].side, NULL);
-        att_attention_conversion made = convert(&n, cases[i].layers);
+        att_conversion made = convert(&n, cases[i].layers);
         assert_string_equal(layers_of(made.model), cases[i].layers);
         CHECK(context, att_models_compare(n.model, n.weights, made.model, made.weights, IMAGES, SEED, &error));
         print_message("%s, %s: %d layers, %d heads, error %.2g\n", cases[i].name, cases[i].layers, made.layers,
@@ -149,7 +149,7 @@ static void converted_networks_have_the_same_outputs(void **state)
         if (!(error > 0 && error <= ATT_CONVERSION_ERROR)) /* 2e-6 */
             fail_msg("%s, %s: the outputs differ by %g of the largest", cases[i].name, cases[i].layers, error);
         check_way_back(&n, &made, "all", "none");
-        att_attention_conversion_free(&made);
+        att_conversion_free(&made);
         close_network(&n);
     }
 }
@@ -160,16 +160,16 @@ static void conversions_add_up(void **state)
     (void)state;
     double error;
     network n = open_random("resnet20", 16, "se");
-    att_attention_conversion stem = convert(&n, "conv1, layer1.0.conv?");
+    att_conversion stem = convert(&n, "conv1, layer1.0.conv?");
     assert_int_equal(stem.layers, 3);
     network of_stem = {stem.model, stem.weights};
-    att_attention_conversion all = convert(&of_stem, "all");
+    att_conversion all = convert(&of_stem, "all");
     assert_int_equal(all.layers, 16);
     CHECK(context, att_models_compare(n.model, n.weights, all.model, all.weights, IMAGES, SEED, &error));
     assert_true(error <= ATT_CONVERSION_ERROR);
     check_way_back(&n, &all, "*.conv1,conv1", "layer1.*.conv2,layer2.*.conv2,layer3.*.conv2");
-    att_attention_conversion_free(&all);
-    att_attention_conversion_free(&stem);
+    att_conversion_free(&all);
+    att_conversion_free(&stem);
     close_network(&n);
 }
 
@@ -182,7 +182,7 @@ static void alpha_and_preprocessing_are_those_that_were_asked_for(void **state)
     images.mean[0] = 0.125;
     images.std[2] = 0.75;
     att_model_set_preprocess(n.model, &images);
-    att_attention_conversion made = {0};
+    att_conversion made = {0};
     CHECK(context, att_model_to_attention(n.model, n.weights, "conv1", 32, &made));
     assert_true(made.alpha == 32);
     for (int i = 0; i < 2; i++) {
@@ -195,7 +195,7 @@ static void alpha_and_preprocessing_are_those_that_were_asked_for(void **state)
     }
     images = att_model_preprocess(made.model);
     assert_true(images.mean[0] == 0.125 && images.std[2] == 0.75);
-    att_attention_conversion_free(&made);
+    att_conversion_free(&made);
     close_network(&n);
 }
 
@@ -205,7 +205,7 @@ static void a_comparison_notices_another_weight(void **state)
     double error;
     float center[3] = {-1, 1, 1};
     network n = open_random("resnet20", 16, NULL);
-    att_attention_conversion made = convert(&n, "layer2.1.conv1");
+    att_conversion made = convert(&n, "layer2.1.conv1");
     int index = att_weights_find(made.weights, "layer2.1.conv1.row_centers");
     assert_true(index >= 0);
     CHECK(context, att_weights_set(made.weights, -1, index, center, 3));
@@ -216,7 +216,7 @@ static void a_comparison_notices_another_weight(void **state)
                      ATT_ERR_MISMATCH);
     assert_int_equal(att_models_compare(n.model, n.weights, n.model, n.weights, 0, SEED, &error), ATT_ERR_ARGUMENT);
     close_network(&other);
-    att_attention_conversion_free(&made);
+    att_conversion_free(&made);
     close_network(&n);
 }
 
@@ -235,10 +235,10 @@ static void moved_heads_move_the_weights(void **state)
     (void)state;
     static const float reversed[] = {1, 0, -1};
     network n = open_random("resnet20", 16, NULL);
-    att_attention_conversion made = convert(&n, "layer1.1.conv2,layer2.0.conv1");
+    att_conversion made = convert(&n, "layer1.1.conv2,layer2.0.conv1");
     set_vector(made.weights, "layer1.1.conv2.row_centers", reversed, 3);
     set_vector(made.weights, "layer2.0.conv1.row_centers", reversed, 3);
-    att_convolution_conversion back = convert_back(&made, "all");
+    att_conversion back = convert_back(&made, "all");
     double error;
     CHECK(context, att_models_compare(made.model, made.weights, back.model, back.weights, IMAGES, SEED, &error));
     assert_true(error <= ATT_CONVERSION_ERROR);
@@ -246,8 +246,8 @@ static void moved_heads_move_the_weights(void **state)
     assert_true(weight_difference(n.weights, back.weights, "layer1.1.conv2.weight", true) <= 1e-7);
     assert_true(weight_difference(n.weights, back.weights, "layer2.0.conv1.weight", true) <= 1e-7);
     assert_true(weight_difference(n.weights, back.weights, "layer2.0.conv1.weight", false) > 1e-2);
-    att_convolution_conversion_free(&back);
-    att_attention_conversion_free(&made);
+    att_conversion_free(&back);
+    att_conversion_free(&made);
     close_network(&n);
 }
 
@@ -275,9 +275,9 @@ static void what_the_kernel_does_not_reach_is_the_error(void **state)
     static const float away[] = {3, 0, 1};
     double error;
     network n = open_random("resnet20", 32, NULL);
-    att_attention_conversion made = convert(&n, "layer1.0.conv1,layer2.0.conv1");
+    att_conversion made = convert(&n, "layer1.0.conv1,layer2.0.conv1");
     set_vector(made.weights, "layer2.0.conv1.row_centers", away, 3);
-    att_convolution_conversion back = convert_back(&made, "layer?.0.conv1");
+    att_conversion back = convert_back(&made, "layer?.0.conv1");
     double expected = share_of_first_row(n.weights, "layer2.0.conv1.weight");
     assert_string_equal(back.worst, "layer2.0.conv1");
     print_message("error %.9g, expected within %.2g\n", back.error, fabs(back.error - expected));
@@ -285,8 +285,8 @@ static void what_the_kernel_does_not_reach_is_the_error(void **state)
         fail_msg("error %.9g, expected %.9g", back.error, expected);
     CHECK(context, att_models_compare(made.model, made.weights, back.model, back.weights, IMAGES, SEED, &error));
     assert_true(error > 1e-3);
-    att_convolution_conversion_free(&back);
-    att_attention_conversion_free(&made);
+    att_conversion_free(&back);
+    att_conversion_free(&made);
     close_network(&n);
 }
 
@@ -315,12 +315,12 @@ static void soft_heads_become_the_nearest_convolution(void **state)
     static float weight[SIZE * 9], found[SIZE * 9];
     double rows[3 * KEYS], columns[3 * KEYS], missed = 0, all = 0, most = 0;
     network n = open_random("resnet20", 16, NULL);
-    att_attention_conversion made = convert(&n, "layer2.0.conv1");
+    att_conversion made = convert(&n, "layer2.0.conv1");
     set_vector(made.weights, "layer2.0.conv1.row_centers", centers[0], 3);
     set_vector(made.weights, "layer2.0.conv1.column_centers", centers[1], 3);
     set_vector(made.weights, "layer2.0.conv1.row_sharpness", sharpness[0], 3);
     set_vector(made.weights, "layer2.0.conv1.column_sharpness", sharpness[1], 3);
-    att_convolution_conversion back = convert_back(&made, "all");
+    att_conversion back = convert_back(&made, "all");
     CHECK(context,
           att_weights_get(made.weights, -1, att_weights_find(made.weights, "layer2.0.conv1.weight"), weight, SIZE * 9));
     CHECK(context,
@@ -345,14 +345,14 @@ static void soft_heads_become_the_nearest_convolution(void **state)
     assert_true(most <= 1e-7);                                   /* 3e-9 */
     assert_true(fabs(back.error - sqrt(missed / all)) <= 1e-12); /* 2e-16 */
     assert_true(back.error > 0.1);
-    att_convolution_conversion_free(&back);
-    att_attention_conversion_free(&made);
+    att_conversion_free(&back);
+    att_conversion_free(&made);
     close_network(&n);
 }
 
 static void assert_not_converted_back(const network *n, const char *layers, att_status status, const char *message)
 {
-    att_convolution_conversion made = {0};
+    att_conversion made = {0};
     att_status got = att_model_to_convolution(n->model, n->weights, layers, &made);
     assert_null(made.model);
     if (got != status || !strstr(att_context_message(context), message))
@@ -366,7 +366,7 @@ static void what_cannot_become_a_convolution_is_refused(void **state)
     network n = open_random("resnet20", 16, NULL), vit = open_random("vit_tiny_patch16_224", 32, NULL);
     assert_not_converted_back(&n, "all", ATT_ERR_UNSUPPORTED, "resnet20 has no attention in the place of convolutions");
     assert_not_converted_back(&vit, "all", ATT_ERR_UNSUPPORTED, "has no attention in the place of convolutions");
-    att_attention_conversion made = convert(&n, "conv1,layer1.*");
+    att_conversion made = convert(&n, "conv1,layer1.*");
     network attending = {made.model, made.weights};
     assert_not_converted_back(&attending, "", ATT_ERR_ARGUMENT, "no layers are named");
     assert_not_converted_back(&attending, "layer2.0.conv1", ATT_ERR_UNSUPPORTED,
@@ -380,7 +380,7 @@ static void what_cannot_become_a_convolution_is_refused(void **state)
     set_vector(made.weights, "layer1.2.conv1.column_centers", bad, 3);
     assert_not_converted_back(&attending, "all", ATT_ERR_NONFINITE,
                               "parameter \"layer1.2.conv1.column_centers\": element 1 is not finite");
-    att_attention_conversion_free(&made);
+    att_conversion_free(&made);
     close_network(&vit);
     close_network(&n);
 }
@@ -411,7 +411,7 @@ static void strip(const char *from, const char *to)
 }
 
 /* name: of the network, if the file does not give it */
-static void assert_reopens(const char *path, const char *name, const att_attention_conversion *made, const char *layers)
+static void assert_reopens(const char *path, const char *name, const att_conversion *made, const char *layers)
 {
     att_network *opened = NULL;
     double error;
@@ -486,7 +486,7 @@ static void files_tell_which_layers_are_attention(void **state)
         if (is_sanitized() && !small)
             continue;
         network n = open_random(cases[i].name, 32, NULL);
-        att_attention_conversion made = convert(&n, cases[i].layers);
+        att_conversion made = convert(&n, cases[i].layers);
         CHECK(context, att_checkpoint_export(made.model, made.weights, path));
         assert_reopens(path, NULL, &made, cases[i].layers);
         strip(path, bare);
@@ -495,7 +495,7 @@ static void files_tell_which_layers_are_attention(void **state)
         else
             assert_too_long(bare, cases[i].name, cases[i].layers);
         assert_attention_stays(path);
-        att_attention_conversion_free(&made);
+        att_conversion_free(&made);
         close_network(&n);
     }
     unlink(path);
@@ -535,7 +535,7 @@ static void weights_of_convolutions_start_a_training(void **state)
 
 static void assert_refused(const network *n, const char *layers, double alpha, att_status status, const char *message)
 {
-    att_attention_conversion made = {0};
+    att_conversion made = {0};
     att_status got = att_model_to_attention(n->model, n->weights, layers, alpha, &made);
     assert_null(made.model);
     if (got != status || !strstr(att_context_message(context), message))
@@ -559,12 +559,12 @@ static void what_cannot_be_converted_is_refused(void **state)
     assert_refused(&n, " conv1 , bn1 ", 0, ATT_ERR_UNSUPPORTED, "\"bn1\" cannot become attention: it is a norm");
     assert_refused(&vit, "all", 0, ATT_ERR_UNSUPPORTED,
                    "vit_tiny_patch16_224 has no convolution that can become attention");
-    att_attention_conversion made = convert(&n, "all");
+    att_conversion made = convert(&n, "all");
     network attending = {made.model, made.weights};
     assert_refused(&attending, "conv1", 0, ATT_ERR_UNSUPPORTED, "\"conv1\" is attention already");
     assert_refused(&attending, "layer1.*", 0, ATT_ERR_UNSUPPORTED,
                    "all convolutions that match \"layer1.*\" are attention already");
-    att_attention_conversion_free(&made);
+    att_conversion_free(&made);
     close_network(&vit);
     close_network(&n);
 }
@@ -605,7 +605,7 @@ static void gradients_reach_centers_sharpness_and_projections(void **state)
     static float images[4 * 16 * 16 * 3];
     int32_t classes[4] = {0, 1, 2, 3};
     network n = open_random("resnet20", 16, NULL);
-    att_attention_conversion made = convert(&n, "all");
+    att_conversion made = convert(&n, "all");
     att_plan *plan = NULL;
     att_session *session = NULL;
     att_gradient *gradient = NULL;
@@ -631,7 +631,7 @@ static void gradients_reach_centers_sharpness_and_projections(void **state)
     att_gradient_destroy(&gradient);
     att_session_destroy(&session);
     att_plan_destroy(&plan);
-    att_attention_conversion_free(&made);
+    att_conversion_free(&made);
     close_network(&n);
 }
 
