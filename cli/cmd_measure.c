@@ -14,21 +14,11 @@
 #include "show_figures.h"
 #include "stop.h"
 
-typedef struct instruments {
-    const char *with, *nodes, *map_images, *raw, *raw_arrays;
-    int maps, samples, init_seed;
+typedef struct settings {
+    att_measuring_options options;
     bool f64, brief;
     const char *labels; /* NULL if not given */
-} instruments;
-
-typedef struct files {
-    const char *output, *experiment;
-} files;
-
-typedef struct settings {
-    instruments instruments;
     cli_evaluation on;
-    files files;
     cli_processes processes;
     cli_output output;
     const char *const *more; /* further image paths; not a flag */
@@ -39,7 +29,6 @@ typedef struct job {
     cli_app *cli;
     settings *settings;
     const char **paths; /* paths of images */
-    att_measuring_options options;
     cli_loaded loaded;
     char checkpoint[CLI_PATH]; /* path of the checkpoint's file */
     att_measured found;
@@ -50,80 +39,86 @@ static const att_flag instrument_options[] = {
      .help = "instruments, separated by commas, with options after a colon; all: all instruments except those above "
              "with \"only if named\", which multiply the cost of a run or show more detail; -NAME: without this one; "
              "only -NAME: all others",
-     .choice = att_choose_instrument, .advisory = true, .empty = true, ATT_FLAG_AT(instruments, with)},
+     .choice = att_choose_instrument, .advisory = true, .empty = true, ATT_FLAG_AT(settings, options.with)},
     {"nodes", .kind = ATT_FLAG_TEXT, .value = "LIST", .start = "*",
      .help = "only nodes whose names match: names, which may contain * and ?, separated by commas, such as "
              "'blocks.*.attn' or 'blocks.1.*,blocks.2.*'",
-     ATT_FLAG_AT(instruments, nodes)},
+     ATT_FLAG_AT(settings, options.nodes)},
     {"maps", .kind = ATT_FLAG_INT, .value = "K",
      .help = "record the attention maps of the first K images; cannot be combined with --map-images",
-     ATT_FLAG_AT(instruments, maps), .low = 0, .high = 65536},
+     ATT_FLAG_AT(settings, options.maps), .low = 0, .high = 65536},
     {"map-images", .kind = ATT_FLAG_TEXT, .value = "LIST",
      .help =
          "record the attention maps of these images instead: names, or numbers from 0, separated by commas ('\\,' is a "
          "comma in a name); '*' and '?' are wildcards in names",
-     ATT_FLAG_AT(instruments, map_images)},
+     ATT_FLAG_AT(settings, options.map_images)},
     {"samples", .kind = ATT_FLAG_INT, .value = "K",
      .help = "also record the figures of each of the first K images (nsi, tns); the report draws histograms of them, "
              "and of nsi one line per image along the network",
-     ATT_FLAG_AT(instruments, samples), .low = 0, .high = ATT_MEASURE_MOST_SAMPLES},
+     ATT_FLAG_AT(settings, options.samples), .low = 0, .high = ATT_MEASURE_MOST_SAMPLES},
     {"raw", .kind = ATT_FLAG_TEXT, .value = "PATH",
      .help = "also write values of each image: NAME.safetensors, NAME.npy (one array), or a folder of .npy files with "
              "an index (FOLDER/)",
-     ATT_FLAG_AT(instruments, raw)},
+     ATT_FLAG_AT(settings, options.raw)},
     {"raw-arrays", .kind = ATT_FLAG_TEXT, .value = "LIST",
      .help = "what --raw writes: zeta (NSI of each residual addition), rows (entropy and other statistics of each row "
              "of the attention maps), weights (the maps; large); default: zeta,rows",
-     ATT_FLAG_AT(instruments, raw_arrays)},
+     ATT_FLAG_AT(settings, options.raw_arrays)},
     {"f64", .kind = ATT_FLAG_SWITCH,
      .help =
          "run the network in double precision, for figures below the rounding of single precision, such as those of "
          "collapse; many times slower, and without maps",
-     ATT_FLAG_AT(instruments, f64)},
+     ATT_FLAG_AT(settings, f64)},
     {"brief", .kind = ATT_FLAG_SWITCH,
      .help = "print figures without their explanations (formula, source, reading, scale)",
-     ATT_FLAG_AT(instruments, brief)},
+     ATT_FLAG_AT(settings, brief)},
     {"init-seed", .kind = ATT_FLAG_INT, .value = "N",
      .help = "measure the network at initialisation: its weights are drawn anew from this seed; the records go to "
              "OUTPUT/NAME-init-N",
-     ATT_FLAG_AT(instruments, init_seed), .low = 1, .high = 1000000000, .open = true},
+     ATT_FLAG_AT(settings, options.init_seed), .low = 1, .high = 1000000000, .open = true},
     {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "for maps: " CLI_LABELS_HELP,
-     ATT_FLAG_AT(instruments, labels)},
+     ATT_FLAG_AT(settings, labels)},
 };
 
-static const att_flag_group instrument_group = {.title = "Instruments",
-                                                .rows = instrument_options,
-                                                .row_count = sizeof instrument_options / sizeof *instrument_options};
+static void instrument_defaults(att_context *context, void *values)
+{
+    (void)context;
+    ((settings *)values)->options = att_measuring_options_defaults();
+}
+
+static const att_flag_group instrument_group = {"Instruments", instrument_options,
+                                                sizeof instrument_options / sizeof *instrument_options,
+                                                .defaults = instrument_defaults};
 
 static const att_flag file_options[] = {
     {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER",
      .help = "parent folder of runs; without it, the records go to the checkpoint's folder if that is a run's",
-     ATT_FLAG_AT(files, output)},
+     ATT_FLAG_AT(settings, options.output)},
     {"experiment", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "folder within --output; without it, the name of the checkpoint's file, or of its folder if the file is "
              "called model, pytorch_model or similar, or is last or model_best of a run",
-     ATT_FLAG_AT(files, experiment)},
+     ATT_FLAG_AT(settings, options.experiment)},
 };
 
 static const att_flag_group file_group = {"Files", .rows = file_options,
                                           .row_count = sizeof file_options / sizeof *file_options};
 
 static const att_flag_use uses[] = {
-    {&instrument_group, offsetof(settings, instruments)},
+    {&instrument_group, 0},
     {&cli_group_evaluation_data, offsetof(settings, on.data)},
     {&att_recipe_network_group, offsetof(settings, on.network)},
     {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
     {&att_recipe_engine_group, offsetof(settings, on.engine)},
     {&cli_group_processes, offsetof(settings, processes)},
-    {&file_group, offsetof(settings, files)},
+    {&file_group, 0},
     {&cli_group_output, offsetof(settings, output)},
 };
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
-static bool wants_maps(const job *j)
+static bool wants_maps(const settings *s)
 {
-    return j->options.maps > 0 || j->options.map_images;
+    return s->options.maps > 0 || s->options.map_images;
 }
 
 /* Draws no progress bar for maps, because there are maps of only a few images. */
@@ -132,29 +127,19 @@ static bool show_progress(void *user, const att_progress *progress)
     return strcmp(progress->stage, "maps") == 0 ? !cli_stop_asked() : cli_progress_show(user, progress);
 }
 
-static att_measuring_options options_of(const settings *s)
+/* The flags of the data are those of attscope validate, too. */
+static void take_data_options(settings *s)
 {
-    att_measuring_options options = att_measuring_options_defaults();
     const cli_evaluation_data *d = &s->on.data;
-    options.with = s->instruments.with;
-    options.nodes = s->instruments.nodes;
-    options.samples = s->instruments.samples;
-    options.init_seed = s->instruments.init_seed;
-    options.maps = s->instruments.maps;
-    options.raw = s->instruments.raw;
-    options.raw_arrays = s->instruments.raw_arrays;
-    options.map_images = s->instruments.map_images;
-    options.split = d->split;
-    options.class_map = d->class_map;
-    options.coarse_labels = d->coarse_labels;
+    att_measuring_options *options = &s->options;
+    options->split = d->split;
+    options->class_map = d->class_map;
+    options->coarse_labels = d->coarse_labels;
     if (d->cache_bytes > 0)
-        options.cache_bytes = (size_t)d->cache_bytes;
-    options.batch_size = d->batch_size;
-    options.workers = d->workers;
-    options.skip_corrupt = d->skip_corrupt;
-    options.output = s->files.output;
-    options.experiment = s->files.experiment;
-    return options;
+        options->cache_bytes = (size_t)d->cache_bytes;
+    options->batch_size = d->batch_size;
+    options->workers = d->workers;
+    options->skip_corrupt = d->skip_corrupt;
 }
 
 /* --- output ------------------------------------------------------------------------------------------------------- */
@@ -184,7 +169,7 @@ static int show(const job *j, int code)
     cli_evaluation_say(j->cli, &j->found.evaluation);
     int written = code == CLI_OK || code == CLI_STOPPED ? cli_json_save(j->cli, json, write_found, j) : CLI_OK;
     if (cli_prints(json)) {
-        cli_figures_print(j->found.measure, j->settings->instruments.brief);
+        cli_figures_print(j->found.measure, j->settings->brief);
         if (*j->found.folder && code == CLI_OK)
             cli_print("\n%s\n", j->found.folder);
     }
@@ -196,11 +181,12 @@ static int show(const job *j, int code)
 static int measure(job *j)
 {
     cli_progress progress = cli_progress_to(j->cli, 1, 1);
-    j->options.comm = j->cli->comm;
-    j->options.progress = show_progress;
-    j->options.progress_user = &progress;
-    int code = cli_check(j->cli, att_measure_checkpoint(j->loaded.network, j->paths, 1 + j->settings->more_count,
-                                                        &j->options, &j->found));
+    att_measuring_options *options = &j->settings->options;
+    options->comm = j->cli->comm;
+    options->progress = show_progress;
+    options->progress_user = &progress;
+    int code = cli_check(
+        j->cli, att_measure_checkpoint(j->loaded.network, j->paths, 1 + j->settings->more_count, options, &j->found));
     cli_bar_clear(j->cli);
     return j->found.measure ? show(j, code) : code;
 }
@@ -249,11 +235,10 @@ static int read_operands(settings *s, const char *const *operands, int count)
     return CLI_OK;
 }
 
-static int check_precision(job *j)
+static int check_precision(settings *s)
 {
-    settings *s = j->settings;
-    int code = cli_evaluation_precision("measure", s->instruments.f64, &s->on);
-    if (code == CLI_OK && s->instruments.f64 && wants_maps(j))
+    int code = cli_evaluation_precision("measure", s->f64, &s->on);
+    if (code == CLI_OK && s->f64 && wants_maps(s))
         return cli_usage(
             "measure: maps are recorded in single precision; leave out --f64, or measure maps on their own");
     return code;
@@ -263,8 +248,8 @@ static int check_precision(job *j)
 static int check(job *j)
 {
     settings *s = j->settings;
-    const cli_named_output outputs[] = {{"--json", s->output.json, false}, {"--raw", s->instruments.raw, true}};
-    int code = check_precision(j);
+    const cli_named_output outputs[] = {{"--json", s->output.json, false}, {"--raw", s->options.raw, true}};
+    int code = check_precision(s);
     if (code == CLI_OK)
         code = cli_engine_open(j->cli, &s->on.engine);
     if (code == CLI_OK)
@@ -272,15 +257,15 @@ static int check(job *j)
     if (code == CLI_OK)
         code = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs);
     if (code == CLI_OK)
-        code = *s->instruments.with ? cli_instruments_check(j->cli, s->instruments.with)
-                                    : cli_usage("--with: no instrument is named; expected names, or all");
+        code = *s->options.with ? cli_instruments_check(j->cli, s->options.with)
+                                : cli_usage("--with: no instrument is named; expected names, or all");
     if (code == CLI_OK)
         code = cli_file_check("--class-map", s->on.data.class_map);
     if (code == CLI_OK)
         code = cli_checkpoint_locate(j->cli, s->on.data.checkpoint, j->checkpoint);
     if (code != CLI_OK)
         return code;
-    return cli_check(j->cli, att_measuring_check(j->cli->context, j->checkpoint, 1 + s->more_count, &j->options));
+    return cli_check(j->cli, att_measuring_check(j->cli->context, j->checkpoint, 1 + s->more_count, &s->options));
 }
 
 static int list_paths(job *j)
@@ -298,8 +283,8 @@ static int list_paths(job *j)
 /* Sets the class names before the work, so that a mismatch fails early. */
 static int name_classes(const job *j)
 {
-    const char *labels = j->settings->instruments.labels;
-    return labels || wants_maps(j) ? cli_classes_name(j->cli, j->loaded.network, labels) : CLI_OK;
+    const char *labels = j->settings->labels;
+    return labels || wants_maps(j->settings) ? cli_classes_name(j->cli, j->loaded.network, labels) : CLI_OK;
 }
 
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
@@ -307,7 +292,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     settings *s = user;
     job j = {.cli = cli, .settings = s};
     int code = read_operands(s, operands, count);
-    j.options = options_of(s);
+    take_data_options(s);
     if (code == CLI_OK)
         code = check(&j);
     s->on.data.checkpoint = j.checkpoint;

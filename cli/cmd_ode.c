@@ -11,9 +11,10 @@
 
 typedef struct settings {
     att_reals eigenvalues;
-    const char *matrix, *csv, *page;
-    int points, most_steps;
-    double mu, end, step, rtol, atol;
+    att_ode_settings system; /* without eigenvalues */
+    const char *csv, *page;
+    int most_steps;
+    double step, rtol, atol;
     att_texts methods;
     cli_output output;
 } settings;
@@ -29,13 +30,13 @@ static const att_flag system_rows[] = {
      .low = -1e12, .high = 1e12},
     {"matrix", .kind = ATT_FLAG_TEXT, .value = "FILE",
      .help = "linear: text file with a square matrix, a row on each line, instead of --eigenvalues",
-     ATT_FLAG_AT(settings, matrix)},
-    {"points", .kind = ATT_FLAG_INT, .value = "N", .help = "heat: interior points", ATT_FLAG_AT(settings, points),
-     .low = 2, .high = ATT_ODE_MOST_POINTS},
+     ATT_FLAG_AT(settings, system.matrix)},
+    {"points", .kind = ATT_FLAG_INT, .value = "N", .help = "heat: interior points",
+     ATT_FLAG_AT(settings, system.points), .low = 2, .high = ATT_ODE_MOST_POINTS},
     {"mu", .kind = ATT_FLAG_REAL, .value = "MU", .help = "vanderpol: the larger, the stiffer",
-     ATT_FLAG_AT(settings, mu), .low = 0, .high = 1e6},
+     ATT_FLAG_AT(settings, system.mu), .low = 0, .high = 1e6},
     {"end", .kind = ATT_FLAG_REAL, .value = "T", .help = "end of the interval, instead of the system's own",
-     ATT_FLAG_AT(settings, end), .low = -1e15, .high = 1e15},
+     ATT_FLAG_AT(settings, system.end), .low = -1e15, .high = 1e15},
 };
 
 static const att_flag run_rows[] = {
@@ -62,12 +63,9 @@ static const att_flag file_rows[] = {
 static void defaults(att_context *context, void *values)
 {
     (void)context;
-    att_ode_settings system = att_ode_settings_defaults();
     att_ode_options run = att_ode_options_defaults();
     *(settings *)values = (settings){.eigenvalues = {.values = {-1, -1000}, .count = 2},
-                                     .points = system.points,
-                                     .mu = system.mu,
-                                     .end = system.end,
+                                     .system = att_ode_settings_defaults(),
                                      .step = NAN,
                                      .rtol = run.rtol,
                                      .atol = run.atol,
@@ -95,13 +93,9 @@ typedef struct job {
 
 static att_ode_settings system_of(const settings *s)
 {
-    att_ode_settings system = att_ode_settings_defaults();
+    att_ode_settings system = s->system;
     system.eigenvalues = s->eigenvalues.values;
     system.eigenvalue_count = s->eigenvalues.count;
-    system.matrix = s->matrix;
-    system.points = s->points;
-    system.mu = s->mu;
-    system.end = s->end;
     return system;
 }
 
@@ -114,13 +108,13 @@ static int check(const cli_app *cli, const settings *s, const char *name)
         bool given;
         const char *flag, *system;
     } rules[] = {{has_eigenvalues, "eigenvalues", "linear"},
-                 {s->matrix != NULL, "matrix", "linear"},
-                 {s->points != d->points, "points", "heat"},
-                 {s->mu != d->mu, "mu", "vanderpol"}};
+                 {s->system.matrix != NULL, "matrix", "linear"},
+                 {s->system.points != d->system.points, "points", "heat"},
+                 {s->system.mu != d->system.mu, "mu", "vanderpol"}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].given && strcmp(name, rules[i].system) != 0)
             return cli_usage("--%s belongs to the system %s, not to %s", rules[i].flag, rules[i].system, name);
-    if (has_eigenvalues && s->matrix)
+    if (has_eigenvalues && s->system.matrix)
         return cli_usage("--eigenvalues and --matrix both give the matrix of linear: leave out one of them");
     return CLI_OK;
 }

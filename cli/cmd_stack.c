@@ -11,11 +11,10 @@
 #include "stop.h"
 
 typedef struct settings {
-    int depth, heads, width, tokens, repeats, samples;
-    bool skip, mlp, pre_norm, shared;
+    att_stack_options stack; /* without hidden and norm, which the next two give */
+    double mlp_ratio;
     const char *norm, *model;
-    double mlp_ratio, norm_eps, init_std, input_std, mlp_gain;
-    uint64_t seed;
+    int repeats, samples;
     att_reals gains;
     cli_output output;
 } settings;
@@ -31,17 +30,17 @@ const char *stack_norm_name(int norm)
 }
 
 static const att_flag stack_rows[] = {
-    {"depth", .kind = ATT_FLAG_INT, .value = "N", .help = "layers", ATT_FLAG_AT(settings, depth), .low = 1,
+    {"depth", .kind = ATT_FLAG_INT, .value = "N", .help = "layers", ATT_FLAG_AT(settings, stack.depth), .low = 1,
      .high = 100000},
     {"num-heads", .kind = ATT_FLAG_INT, .value = "N", .help = "heads of each layer; must divide --embed-dim",
-     ATT_FLAG_AT(settings, heads), .low = 1, .high = 2048},
-    {"embed-dim", .kind = ATT_FLAG_INT, .value = "N", .help = "width of the tokens", ATT_FLAG_AT(settings, width),
+     ATT_FLAG_AT(settings, stack.heads), .low = 1, .high = 2048},
+    {"embed-dim", .kind = ATT_FLAG_INT, .value = "N", .help = "width of the tokens", ATT_FLAG_AT(settings, stack.width),
      .low = 1, .high = 2048},
-    {"tokens", .kind = ATT_FLAG_INT, .value = "N", .help = "number of tokens", ATT_FLAG_AT(settings, tokens), .low = 1,
-     .high = 4096},
+    {"tokens", .kind = ATT_FLAG_INT, .value = "N", .help = "number of tokens", ATT_FLAG_AT(settings, stack.tokens),
+     .low = 1, .high = 4096},
     {"skip", .kind = ATT_FLAG_SWITCH, .help = "skip connections: X + f(X) around attention and MLP",
-     ATT_FLAG_AT(settings, skip)},
-    {"mlp", .kind = ATT_FLAG_SWITCH, .help = "an MLP with GELU after each attention", ATT_FLAG_AT(settings, mlp)},
+     ATT_FLAG_AT(settings, stack.skip)},
+    {"mlp", .kind = ATT_FLAG_SWITCH, .help = "an MLP with GELU after each attention", ATT_FLAG_AT(settings, stack.mlp)},
     {"mlp-ratio", .kind = ATT_FLAG_REAL, .value = "X", .help = "hidden width of the MLP / --embed-dim",
      ATT_FLAG_AT(settings, mlp_ratio), .low = 0.001, .high = 64},
     {"norm", .kind = ATT_FLAG_TEXT, .value = "KIND",
@@ -49,24 +48,27 @@ static const att_flag stack_rows[] = {
              "tokens",
      .choice = stack_norm_name, ATT_FLAG_AT(settings, norm)},
     {"pre-norm", .kind = ATT_FLAG_SWITCH,
-     .help = "norm in front of each branch, as in ViT; otherwise after the addition", ATT_FLAG_AT(settings, pre_norm)},
+     .help = "norm in front of each branch, as in ViT; otherwise after the addition",
+     ATT_FLAG_AT(settings, stack.pre_norm)},
     {"model", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "name of CHECKPOINT's network, if its file does not tell",
      ATT_FLAG_AT(settings, model)},
     {"norm-eps", .kind = ATT_FLAG_REAL, .value = "EPS",
      .help = "added to the variance of a token; with CHECKPOINT, the network's is used",
-     ATT_FLAG_AT(settings, norm_eps), .low = 0, .high = 1e6},
+     ATT_FLAG_AT(settings, stack.norm_eps), .low = 0, .high = 1e6},
 };
 
 static const att_flag random_rows[] = {
     {"init-std", .kind = ATT_FLAG_REAL, .value = "STD",
      .help = "weights are drawn from N(0, STD^2), 1e-50 to 1e6; 0: from N(0, 1 / inputs)",
-     ATT_FLAG_AT(settings, init_std), .low = 0, .high = 1e6},
+     ATT_FLAG_AT(settings, stack.init_std), .low = 0, .high = 1e6},
     {"mlp-gain", .kind = ATT_FLAG_REAL, .value = "G", .help = "factor of both matrices of the MLP",
-     ATT_FLAG_AT(settings, mlp_gain), .low = 0, .high = 1e6},
+     ATT_FLAG_AT(settings, stack.mlp_gain), .low = 0, .high = 1e6},
     {"input-std", .kind = ATT_FLAG_REAL, .value = "STD", .help = "tokens X_0 are drawn from N(0, STD^2)",
-     ATT_FLAG_AT(settings, input_std), .low = 0, .high = 1e6},
-    {"shared", .kind = ATT_FLAG_SWITCH, .help = "all layers have the same weights", ATT_FLAG_AT(settings, shared)},
-    {"seed", .kind = ATT_FLAG_SEED, .value = "N", .help = "seed of weights and tokens", ATT_FLAG_AT(settings, seed)},
+     ATT_FLAG_AT(settings, stack.input_std), .low = 0, .high = 1e6},
+    {"shared", .kind = ATT_FLAG_SWITCH, .help = "all layers have the same weights",
+     ATT_FLAG_AT(settings, stack.shared)},
+    {"seed", .kind = ATT_FLAG_SEED, .value = "N", .help = "seed of weights and tokens",
+     ATT_FLAG_AT(settings, stack.seed)},
     {"repeats", .kind = ATT_FLAG_INT, .value = "N",
      .help = "stacks with seed, seed + 1, ...; the table has mean +- deviation of the logarithms",
      ATT_FLAG_AT(settings, repeats), .low = 1, .high = STACK_REPEATS},
@@ -83,20 +85,8 @@ static void defaults(att_context *context, void *values)
 {
     (void)context;
     settings *s = values;
-    att_stack_options o = att_stack_options_defaults();
-    *s = (settings){.depth = o.depth,
-                    .heads = o.heads,
-                    .width = o.width,
-                    .tokens = o.tokens,
-                    .repeats = 1,
-                    .samples = 16,
-                    .norm = stack_norm_name(o.norm),
-                    .mlp_ratio = 4,
-                    .norm_eps = o.norm_eps,
-                    .init_std = o.init_std,
-                    .input_std = o.input_std,
-                    .mlp_gain = o.mlp_gain,
-                    .seed = o.seed};
+    *s = (settings){.stack = att_stack_options_defaults(), .repeats = 1, .samples = 16, .mlp_ratio = 4};
+    s->norm = stack_norm_name(s->stack.norm);
 }
 
 static const att_flag_group stack_group = {"Stack", stack_rows, sizeof stack_rows / sizeof *stack_rows,
@@ -135,21 +125,8 @@ static bool show_layer(void *user, int layer)
 static att_stack_options options_of(job *j)
 {
     const settings *s = j->settings;
-    att_stack_options o = att_stack_options_defaults();
-    o.depth = s->depth;
-    o.heads = s->heads;
-    o.width = s->width;
-    o.tokens = s->tokens;
-    o.skip = s->skip;
-    o.mlp = s->mlp;
-    o.hidden = s->mlp_ratio * s->width < 1 ? 1 : (int)(s->mlp_ratio * s->width + 0.5);
-    o.pre_norm = s->pre_norm;
-    o.norm_eps = s->norm_eps;
-    o.init_std = s->init_std;
-    o.mlp_gain = s->mlp_gain;
-    o.input_std = s->input_std;
-    o.shared = s->shared;
-    o.seed = s->seed;
+    att_stack_options o = s->stack;
+    o.hidden = s->mlp_ratio * s->stack.width < 1 ? 1 : (int)(s->mlp_ratio * s->stack.width + 0.5);
     o.progress = show_layer;
     o.progress_user = j;
     for (int i = 0; stack_norm_name(i); i++)
@@ -180,16 +157,18 @@ static bool has_norm(const settings *s, att_stack_norm norm)
 /* Whether a flag differs from its default that has no effect on the stack of CHECKPOINT. */
 static bool has_random_flags(const settings *s, const settings *d)
 {
-    bool sizes = s->depth != d->depth || s->heads != d->heads || s->width != d->width || s->tokens != d->tokens;
-    bool weights = s->init_std != d->init_std || s->mlp_gain != d->mlp_gain || s->shared != d->shared ||
-                   s->mlp_ratio != d->mlp_ratio || s->norm_eps != d->norm_eps || s->seed != d->seed;
-    return sizes || weights || s->input_std != d->input_std || s->repeats > 1 || s->gains.count > 0;
+    bool sizes = s->stack.depth != d->stack.depth || s->stack.heads != d->stack.heads ||
+                 s->stack.width != d->stack.width || s->stack.tokens != d->stack.tokens;
+    bool weights = s->stack.init_std != d->stack.init_std || s->stack.mlp_gain != d->stack.mlp_gain ||
+                   s->stack.shared != d->stack.shared || s->mlp_ratio != d->mlp_ratio ||
+                   s->stack.norm_eps != d->stack.norm_eps || s->stack.seed != d->stack.seed;
+    return sizes || weights || s->stack.input_std != d->stack.input_std || s->repeats > 1 || s->gains.count > 0;
 }
 
 /* CHECKPOINT is a ViT: layer norm of each token, in front of the branches. */
 static bool has_other_norms(const settings *s)
 {
-    return !has_norm(s, ATT_STACK_NORM_NONE) && !(has_norm(s, ATT_STACK_NORM_TOKEN) && s->pre_norm);
+    return !has_norm(s, ATT_STACK_NORM_NONE) && !(has_norm(s, ATT_STACK_NORM_TOKEN) && s->stack.pre_norm);
 }
 
 static int check_network(const cli_app *cli, const settings *s, int operands)
@@ -212,22 +191,22 @@ static int check_network(const cli_app *cli, const settings *s, int operands)
 /* d: the defaults */
 static int check(const settings *s, const settings *d)
 {
-    if (s->heads > s->width || s->width % s->heads)
-        return cli_usage("--num-heads %d does not divide --embed-dim %d", s->heads, s->width);
-    if (s->pre_norm && has_norm(s, ATT_STACK_NORM_NONE))
+    if (s->stack.heads > s->stack.width || s->stack.width % s->stack.heads)
+        return cli_usage("--num-heads %d does not divide --embed-dim %d", s->stack.heads, s->stack.width);
+    if (s->stack.pre_norm && has_norm(s, ATT_STACK_NORM_NONE))
         return cli_usage("--pre-norm says where the norm is, and needs --norm token or --norm column");
-    if (!s->mlp && (s->mlp_ratio != d->mlp_ratio || s->mlp_gain != d->mlp_gain))
+    if (!s->stack.mlp && (s->mlp_ratio != d->mlp_ratio || s->stack.mlp_gain != d->stack.mlp_gain))
         return cli_usage("--mlp-ratio and --mlp-gain are of the MLPs, and need --mlp");
-    if (s->norm_eps != d->norm_eps && !has_norm(s, ATT_STACK_NORM_TOKEN))
+    if (s->stack.norm_eps != d->stack.norm_eps && !has_norm(s, ATT_STACK_NORM_TOKEN))
         return cli_usage("--norm-eps is of the norm of each token, and needs --norm token");
     if (s->gains.count == 0 && s->samples != d->samples)
         return cli_usage("--samples is of --mlp-gains, which is missing");
     if (s->gains.count == 0)
         return CLI_OK;
-    if (!s->mlp || !has_norm(s, ATT_STACK_NORM_NONE))
+    if (!s->stack.mlp || !has_norm(s, ATT_STACK_NORM_NONE))
         return cli_usage("--mlp-gains needs --mlp and --norm none: it is the price of an MLP without norm");
-    if (s->depth > ATT_STACK_PRICE_DEPTH)
-        return cli_usage("--mlp-gains needs a --depth of at most %d, not %d", ATT_STACK_PRICE_DEPTH, s->depth);
+    if (s->stack.depth > ATT_STACK_PRICE_DEPTH)
+        return cli_usage("--mlp-gains needs a --depth of at most %d, not %d", ATT_STACK_PRICE_DEPTH, s->stack.depth);
     return CLI_OK;
 }
 
