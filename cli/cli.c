@@ -367,25 +367,17 @@ bool cli_prints(const char *path)
     return !path || strcmp(path, "-") != 0;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 int cli_output_check(const char *path)
 {
     char folder[CLI_PATH];
     if (!path || strcmp(path, "-") == 0)
         return CLI_OK;
-    if (is_folder(path))
+    if (cli_is_folder(path))
         return cli_failure("%s: %s", path, strerror(EISDIR));
     if (!is_regular_or_new(path))
         return CLI_OK;
-    const char *slash = strrchr(path, '/');
-    int length = slash && slash > path ? (int)(slash - path) : 1;
-    snprintf(folder, sizeof folder, "%.*s", length, slash ? path : ".");
-    return access(folder, W_OK) == 0 ? CLI_OK : cli_failure("%s: %s", path, strerror(errno));
+    return access(cli_folder_of(path, folder, sizeof folder), W_OK) == 0 ? CLI_OK
+                                                                         : cli_failure("%s: %s", path, strerror(errno));
 }
 
 /* Whether both are one file, which need not exist yet. Devices such as /dev/null take several outputs. */

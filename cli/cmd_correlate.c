@@ -2,7 +2,6 @@
 #include <limits.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <attscope/lab/collection.h>
 
@@ -39,8 +38,7 @@ static const att_flag_use uses[] = {{&group, 0}, {&cli_group_output, offsetof(se
 /* A folder stands for its database. */
 static void find_database(const char *operand, char path[CLI_PATH])
 {
-    struct stat info;
-    if (stat(operand, &info) == 0 && S_ISDIR(info.st_mode))
+    if (cli_is_folder(operand))
         cli_join(operand, "runs.sqlite", path, CLI_PATH);
     else
         snprintf(path, CLI_PATH, "%s", operand);
@@ -61,7 +59,7 @@ static void print_settings(const att_sweep *sweep)
         att_sweep_setting s = att_sweep_setting_at(sweep, i);
         bool is_long = strlen(s.name) > NAME;
         cli_print("  %.*s%s (%d run%s)\n", is_long ? NAME : INT_MAX, s.name, is_long ? " ..." : "", s.runs,
-                  s.runs == 1 ? "" : "s");
+                  cli_plural(s.runs));
     }
 }
 
@@ -87,7 +85,7 @@ static void print_missing(const cli_pairs *pairs)
 static void print_part(const job *j, const att_collection_part *part, const att_sweep *sweep)
 {
     cli_print("%s%s%s: %d run%s of %d setting%s, ", *part->data ? part->data : "unknown data", *part->split ? ", " : "",
-              part->split, part->runs, part->runs == 1 ? "" : "s", part->settings, part->settings == 1 ? "" : "s");
+              part->split, part->runs, cli_plural(part->runs), part->settings, cli_plural(part->settings));
     cli_print(isnan(part->images) ? "an unknown number of images\n" : "%.0f images\n", part->images);
     print_settings(sweep);
     if (att_sweep_correlation_count(sweep) == 0)

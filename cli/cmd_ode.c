@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "flags.h"
 #include "ode.h"
@@ -125,11 +124,7 @@ static int check(const cli_app *cli, const settings *s, const char *name)
 static bool show(void *user, double share)
 {
     job *j = user;
-    if (!cli_is_silent() && isatty(STDERR_FILENO)) {
-        fprintf(stderr, "\r%s %3.0f %%  ", j->method, 100 * share);
-        fflush(stderr);
-        j->cli->drawn = true;
-    }
+    cli_bar_print(j->cli, "%s %3.0f %%  ", j->method, 100 * share);
     return !cli_stop_asked();
 }
 

@@ -1,12 +1,12 @@
 /* attscope predict: predictions of a checkpoint for images. */
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "answer.h"
 #include "flags.h"
 #include "metrics.h"
 #include "network.h"
+#include "paths.h"
 #include "stop.h"
 
 typedef struct settings {
@@ -164,8 +164,7 @@ static int predict_dataset(job *j, const char *path)
 static bool is_collection(const char *path)
 {
     static const char *const endings[] = {".tar", ".tar.gz", ".tgz", ".zip"};
-    struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    if (cli_is_folder(path))
         return true;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t length = strlen(path), end = strlen(endings[i]);

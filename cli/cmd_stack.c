@@ -1,7 +1,6 @@
 /* attscope stack: deep stacks of self-attention, their collapse to rank one, and its bounds. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "flags.h"
 #include "network.h"
@@ -111,12 +110,9 @@ typedef struct job {
 static bool show_layer(void *user, int layer)
 {
     job *j = user;
-    if (layer % 64 == 0 && !cli_is_silent() && isatty(STDERR_FILENO)) {
-        fprintf(stderr, "\rstack %d/%d  layer %d/%d  ", j->run + 1, j->results.repeats, layer,
-                j->results.options.depth);
-        fflush(stderr);
-        j->cli->drawn = true;
-    }
+    if (layer % 64 == 0)
+        cli_bar_print(j->cli, "stack %d/%d  layer %d/%d  ", j->run + 1, j->results.repeats, layer,
+                      j->results.options.depth);
     return !cli_stop_asked();
 }
 

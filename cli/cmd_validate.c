@@ -39,7 +39,7 @@ static const att_flag_use uses[] = {
     {&att_recipe_network_group, offsetof(settings, on.network)},
     {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
     {&evaluation_group, 0},
-    {&cli_group_robustness, offsetof(settings, on.robustness)},
+    {&cli_group_robustness, offsetof(settings, on.evaluate)},
     {&att_recipe_engine_group, offsetof(settings, on.engine)},
     {&cli_group_processes, offsetof(settings, processes)},
     {&file_group, 0},
@@ -107,7 +107,7 @@ static void write_setting(att_json_writer *writer, const job *j)
                                            [ATT_NUMBERED_BY_MAP] = "class map",
                                            [ATT_NUMBERED_BY_LABELS] = "labels"};
     const settings *s = j->settings;
-    const cli_robustness *robustness = &s->on.robustness;
+    const att_evaluate_options *robustness = &s->on.evaluate;
     cli_json_text(writer, "checkpoint", s->on.data.checkpoint);
     cli_json_bool(writer, "use_ema", s->on.data.use_ema);
     cli_json_text(writer, "data", s->on.data.data_dir);
@@ -143,7 +143,7 @@ static void write_result(att_json_writer *writer, const void *from)
 }
 
 /* How the images were changed, and the end of the line. */
-static void print_robustness(const cli_robustness *robustness, const att_evaluation *e)
+static void print_robustness(const att_evaluate_options *robustness, const att_evaluation *e)
 {
     if (robustness->occlude > 0)
         cli_print("   centre %d x %d black", robustness->occlude, robustness->occlude);
@@ -168,7 +168,7 @@ static int validate(job *j)
         const att_task_info task = att_model_task(j->loaded.model);
         cli_metrics_print(&task, e->metrics);
         cli_print("   %lld image%s", (long long)e->count, cli_plural(e->count));
-        print_robustness(&s->on.robustness, e);
+        print_robustness(&s->on.evaluate, e);
     }
     if (s->results_file)
         code = write_csv(j);

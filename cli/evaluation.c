@@ -43,22 +43,29 @@ const att_flag_group cli_group_evaluation_data = {
 static const att_flag robustness_options[] = {
     {"occlude", .kind = ATT_FLAG_INT, .value = "N",
      .help = "make the centre N x N pixels of every image black (0 before normalisation)",
-     ATT_FLAG_AT(cli_robustness, occlude), .low = 0, .high = 65536},
+     ATT_FLAG_AT(att_evaluate_options, occlude), .low = 0, .high = 65536},
     {"fgsm", .kind = ATT_FLAG_REAL, .value = "EPS",
      .help = "attack every image x, in [0, 1], by the fast gradient sign method: x + EPS sign(dL/dx), limited to [0, "
              "1]; L is the loss without label smoothing, with --subset over its classes; 1/255 is 0.00392",
-     ATT_FLAG_AT(cli_robustness, fgsm), .low = 0, .high = 1},
+     ATT_FLAG_AT(att_evaluate_options, fgsm), .low = 0, .high = 1},
     {"subset", .kind = ATT_FLAG_SWITCH,
      .help = "only the classes of the images in DATA compete, as is usual for ImageNet-A and ImageNet-R",
-     ATT_FLAG_AT(cli_robustness, subset)},
+     ATT_FLAG_AT(att_evaluate_options, subset)},
     {"real-labels", .kind = ATT_FLAG_TEXT, .value = "FILE",
      .help = "real.json of ReaL: several right classes for each validation image of ImageNet; images without any are "
              "left out of top-1 and top-5; loss and --fgsm still use the labels of DATA",
-     ATT_FLAG_AT(cli_robustness, real_labels), .once = true},
+     ATT_FLAG_AT(att_evaluate_options, real_labels), .once = true},
 };
 
-const att_flag_group cli_group_robustness = {"Robustness", .rows = robustness_options,
-                                             .row_count = sizeof robustness_options / sizeof *robustness_options};
+static void robustness_defaults(att_context *context, void *values)
+{
+    (void)context;
+    *(att_evaluate_options *)values = att_evaluate_options_defaults();
+}
+
+const att_flag_group cli_group_robustness = {"Robustness", robustness_options,
+                                             sizeof robustness_options / sizeof *robustness_options,
+                                             .defaults = robustness_defaults};
 
 int cli_evaluation_precision(const char *command, bool f64, cli_evaluation *options)
 {
@@ -103,14 +110,10 @@ int cli_evaluate(cli_app *cli, const cli_evaluation *options, const cli_loaded *
                  att_evaluation *result)
 {
     cli_progress progress = cli_progress_to(cli, 1, 1);
-    att_evaluate_options evaluate = att_evaluate_options_defaults();
+    att_evaluate_options evaluate = options->evaluate;
     evaluate.batch_size = options->data.batch_size;
     evaluate.workers = options->data.workers;
     evaluate.skip_corrupt = options->data.skip_corrupt;
-    evaluate.occlude = options->robustness.occlude;
-    evaluate.fgsm = options->robustness.fgsm;
-    evaluate.subset = options->robustness.subset;
-    evaluate.real_labels = options->robustness.real_labels;
     evaluate.comm = cli->comm;
     evaluate.progress = cli_progress_show;
     evaluate.progress_user = &progress;

@@ -15,13 +15,7 @@ typedef struct cli_evaluation_data {
 } cli_evaluation_data;
 extern const att_flag_group cli_group_evaluation_data;
 
-/* Changes of the images, and which answers are right, as in att_evaluate_options. */
-typedef struct cli_robustness {
-    int occlude;
-    double fgsm;
-    bool subset;
-    const char *real_labels;
-} cli_robustness;
+/* Changes of the images, and which answers are right: flags of an att_evaluate_options. */
 extern const att_flag_group cli_group_robustness;
 
 /* Options in groups. */
@@ -30,8 +24,8 @@ typedef struct cli_evaluation {
     att_recipe_network network;
     att_recipe_preprocess preprocess;
     att_recipe_engine engine;
-    cli_robustness robustness;
-    bool test_images; /* these two are no flags; see cli_load_options */
+    att_evaluate_options evaluate; /* of flags: robustness only */
+    bool test_images;              /* these two are no flags; see cli_load_options */
     att_dtype dtype;
 } cli_evaluation;
 

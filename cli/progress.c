@@ -1,6 +1,7 @@
 #include "progress.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -47,6 +48,19 @@ void cli_bar_clear(cli_app *cli)
     if (cli->drawn)
         fprintf(stderr, "\r%*s\r", terminal_width(), "");
     cli->drawn = false;
+}
+
+void cli_bar_print(cli_app *cli, const char *format, ...)
+{
+    va_list arguments;
+    if (cli_is_silent() || !isatty(STDERR_FILENO))
+        return;
+    va_start(arguments, format);
+    fputc('\r', stderr);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fflush(stderr);
+    cli->drawn = true;
 }
 
 cli_progress cli_progress_to(cli_app *cli, int64_t first, int64_t every)
@@ -106,9 +120,7 @@ static void draw(cli_progress *progress, const att_progress *p)
         bar[cells] = '\0';
         snprintf(line, sizeof line, "%s [%s] %s%s", stage, bar, count, figures);
     }
-    fprintf(stderr, "\r%-*.*s", width, width, line);
-    fflush(stderr);
-    progress->cli->drawn = true;
+    cli_bar_print(progress->cli, "%-*.*s", width, width, line);
 }
 
 static void print_line(const att_progress *p)
