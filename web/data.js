@@ -81,31 +81,13 @@ const runs = report.runs.map((run, index) => ({
   index,
   trained: trainedFacts(run),
   facts: { task: FIRST_TASK, ...measuredFacts(run), ...trainedFacts(run) },
-  figures: run.measured.flatMap((event) => event.figures.map((row) => ({ ...figureOf(row), nodes: event.nodes }))),
+  figures: run.measured.flatMap((event) => event.figures.map(figureOf)),
 }));
 
 /* The explanation of the mark on measurements that another instrument excludes. */
 function excludedNote(instrument) {
   return infoOf(instrument).excluded ?? "excluded";
 }
-
-/* Whether all nodes were measured, so that the first node listed is the first of the network. */
-function isWhole(run, figures) {
-  return (figures[0]?.nodes || run.facts.measure_nodes || "*") === "*";
-}
-/* The first node of each stage. */
-function beginningsOf(figures) {
-  return new Set(stagesOf(figures).map(([, own]) => own[0].node));
-}
-/* Records of the first versions do not mark excluded measurements. Excluded are those of the first node of each stage.
-   */
-for (const run of runs)
-  for (const { name } of report.instruments.filter((info) => info.excluded)) {
-    const steps = run.figures.filter((f) => f.instrument === name);
-    if (steps.some((f) => f.excluded) || !isWhole(run, steps)) continue;
-    const beginnings = beginningsOf(steps);
-    for (const f of steps) f.excluded = beginnings.has(f.node);
-  }
 
 /* Groups runs by setting, in order. A run that does not belong to a sweep is a group of its own. */
 function groupsOf(among) {
@@ -152,16 +134,6 @@ function hasInstrument(instrument) {
 function statisticsOf(instrument) {
   return [...new Set(runs.flatMap((run) =>
     run.figures.filter((f) => f.instrument === instrument).map((f) => f.statistic)))];
-}
-
-/* The number of keys of a query in the largest attention, or null if unknown. Trainings by earlier versions recorded only
-   the network's options; images and patches were square. */
-function keysOf(run) {
-  if (run.maps) return run.maps.keys;
-  const { tokens, img_size, patch_size, class_token } = run.facts;
-  if (tokens > 0) return Number(tokens);
-  const side = Math.floor(Number(img_size) / Number(patch_size));
-  return side > 0 ? side * side + (String(class_token) === "false" ? 0 : 1) : null;
 }
 
 /* Stage and block number of a node: "layer2" and "5" of "layer2.5.add", "blocks" and "7" of "blocks.7.add1". The stage

@@ -46,9 +46,10 @@ function depthSpecs() {
     ...others.filter((name) => !isOfNetworks(name)).map((name) => ({ ...OTHERS, instrument: name }))];
 }
 
-/* The largest possible value of a figure, or 0 if unknown. Records of earlier versions have none for entropy. */
+/* The largest possible value of a figure, or 0 if unknown. Records of version 0.2 have none for entropy, but the number
+   of tokens. */
 function boundOf(run, figure) {
-  return figure.bound || (figure.instrument === "entropy" && keysOf(run) > 0 ? Math.log(keysOf(run)) : 0);
+  return figure.bound || (figure.instrument === "entropy" && run.facts.tokens > 0 ? Math.log(run.facts.tokens) : 0);
 }
 
 /* The value of a figure under uniform attention, or 0 if unknown. The largest possible entropy is that value. */

@@ -192,13 +192,6 @@ def read_numbers(page):
     check(told == list(asked.values()), f"numbers {told}, wanted {list(asked.values())}")
 
 
-def read_beginnings(page):
-    """A residual network has a first step in every stage."""
-    nodes = ["layer1.0.add", "layer1.1.add", "layer2.0.add", "layer2.1.add"]
-    found = page.evaluate(f"[...beginningsOf({json.dumps(nodes)}.map(node => ({{node}})))]")
-    check(found == ["layer1.0.add", "layer2.0.add"], f"beginnings of stages: {found}")
-
-
 def read_methods(page):
     methods = page.evaluate(
         """[...document.querySelectorAll(".method")].map(m => [m.dataset.instrument,
@@ -1409,21 +1402,6 @@ def save_files(browser):
     check(numbers == ["-0.5", "-1.2e-05", "+3", "-7", "NaN"], f"numbers: {numbers}")
 
 
-def read_old_records(browser):
-    """In records that do not mark the steps that TNS leaves out, the steps' names decide."""
-    made = os.path.join(folder, "old")
-    shutil.copytree(os.path.join(folder, "plain-1"), made)
-    path = os.path.join(made, "measure.jsonl")
-    with open(path, encoding="utf-8") as lines:
-        text = lines.read()
-    check('"excluded_from_tns":true,' in text, "the record has no marked step")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text.replace('"excluded_from_tns":true,', ""))
-    page = browser.open(report(["old"], "old.html"))
-    found = page.evaluate("runs[0].figures.filter(f => f.excluded).map(f => [f.statistic, f.node])")
-    check(found == [[reading, "blocks.0.add1"] for reading in ("attention", "gated", "unit")], f"marked in old records: {found}")
-
-
 def fits(page, width):
     check(
         page.evaluate("document.documentElement.scrollWidth") <= width, f"at {width} pixels the page scrolls sideways"
@@ -1444,7 +1422,6 @@ def read(browser):
         read_charts,
         read_tables,
         read_whole_network,
-        read_beginnings,
         read_numbers,
         read_methods,
         read_overview,
@@ -1498,7 +1475,6 @@ def read(browser):
     read_centres(browser)
     read_switches(browser)
     save_files(browser)
-    read_old_records(browser)
 
 
 READ_SWEEP = """
