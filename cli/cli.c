@@ -426,3 +426,21 @@ int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path)
     att_json_writer_destroy(&writer);
     return code;
 }
+
+int cli_json_begin_list(cli_app *cli, const char *path, att_json_writer **writer)
+{
+    int code = path ? cli_check(cli, att_json_writer_create(cli->context, true, writer)) : CLI_OK;
+    if (*writer)
+        att_json_begin_array(*writer);
+    return code;
+}
+
+int cli_json_end_list(cli_app *cli, att_json_writer *writer, const char *path, int code)
+{
+    if (writer && code == CLI_OK) {
+        att_json_end_array(writer);
+        return cli_json_write(cli, writer, path);
+    }
+    att_json_writer_destroy(&writer);
+    return code;
+}

@@ -127,6 +127,11 @@ int cli_json_write(cli_app *cli, att_json_writer *writer, const char *path);
 /* Writes a file with the object whose members fill() writes. path: NULL: no file. Returns CLI_OK or an exit code. */
 int cli_json_save(cli_app *cli, const char *path, void (*fill)(att_json_writer *writer, const void *from),
                   const void *from);
+/* Begins the JSON of a file that is an array. path: NULL: no file, and *writer stays NULL. */
+int cli_json_begin_list(cli_app *cli, const char *path, att_json_writer **writer);
+/* Ends the array and writes the file as cli_json_write(), unless `code` is a failure or there is no writer. Destroys
+ * the writer. Both return CLI_OK or an exit code. */
+int cli_json_end_list(cli_app *cli, att_json_writer *writer, const char *path, int code);
 /* Checks before the work that an output file is no folder, and that its folder is writable. path: NULL if the flag is
  * not given. Returns CLI_OK or an exit code. */
 int cli_output_check(const char *path);

@@ -86,18 +86,11 @@ static int run_parent(bench_call *call, const bench_what *what)
         code = cli_processes_open(cli, &call->settings->processes);
     if (code == CLI_OK && call->settings->network.model)
         code = cli_model_check(cli, call->settings->network.model);
-    if (code == CLI_OK && json)
-        code = cli_check(cli, att_json_writer_create(cli->context, true, &call->writer));
-    if (call->writer)
-        att_json_begin_array(call->writer);
+    if (code == CLI_OK)
+        code = cli_json_begin_list(cli, json, &call->writer);
     if (code == CLI_OK)
         code = what->run(call);
-    if (call->writer)
-        att_json_end_array(call->writer);
-    if (code == CLI_OK && call->writer)
-        return cli_json_write(cli, call->writer, json);
-    att_json_writer_destroy(&call->writer);
-    return code;
+    return cli_json_end_list(cli, call->writer, json, code);
 }
 
 static int run(cli_app *cli, void *user, const char *const *operands, int count)

@@ -133,18 +133,11 @@ static int write_part(const job *j, int index, att_json_writer *writer)
 
 static int write_json(const job *j)
 {
-    att_json_writer *writer;
-    int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &writer));
-    if (code != CLI_OK)
-        return code;
-    att_json_begin_array(writer);
-    for (int i = 0; code == CLI_OK && i < att_collection_count(j->collection); i++)
+    att_json_writer *writer = NULL;
+    int code = cli_json_begin_list(j->cli, j->settings->output.json, &writer);
+    for (int i = 0; code == CLI_OK && writer && i < att_collection_count(j->collection); i++)
         code = write_part(j, i, writer);
-    att_json_end_array(writer);
-    if (code == CLI_OK)
-        return cli_json_write(j->cli, writer, j->settings->output.json);
-    att_json_writer_destroy(&writer);
-    return code;
+    return cli_json_end_list(j->cli, writer, j->settings->output.json, code);
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
@@ -155,7 +148,7 @@ static int show(const job *j)
         return cli_failure("%s has no measured runs%s%s", j->database, j->settings->runs ? " that match " : "",
                            j->settings->runs ? j->settings->runs : "");
     int code = cli_prints(j->settings->output.json) ? print_parts(j) : CLI_OK;
-    return code == CLI_OK && j->settings->output.json ? write_json(j) : code;
+    return code == CLI_OK ? write_json(j) : code;
 }
 
 static int run(cli_app *cli, void *user, const char *const *operands, int count)

@@ -26,7 +26,7 @@ typedef struct facts {
     att_identity identity;
     att_checkpoint_info training;
     int64_t parameters; /* number of elements in weights */
-    int position_heads; /* number of heads that attend by position with a quadratic form */
+    bool has_forms;     /* there are heads that attend by position with a quadratic form */
     cli_degenerate degenerate;
 } facts;
 
@@ -49,23 +49,6 @@ static bool is_parameter(const att_tensors *file, const char *name)
     return !att_checkpoint_owns(file, name);
 }
 
-static att_status count_position_heads(const att_model *model, const att_weights *weights, int *count)
-{
-    for (int layer = 0; layer < att_position_layers(model); layer++) {
-        att_position_heads *heads;
-        att_position_head first;
-        att_status status = att_position_heads_read(model, weights, layer, &heads);
-        if (status != ATT_OK)
-            return status;
-        status = att_position_heads_at(heads, 0, &first);
-        *count += status == ATT_OK && first.quadratic ? att_position_heads_describe(heads).count : 0;
-        att_position_heads_destroy(&heads);
-        if (status != ATT_OK)
-            return status;
-    }
-    return ATT_OK;
-}
-
 /* Finds the degenerate heads of the network. */
 static int collect_heads(cli_app *cli, facts *f)
 {
@@ -74,18 +57,16 @@ static int collect_heads(cli_app *cli, facts *f)
     int code = cli_check(cli, att_model_create(cli->context, f->identity.name, &f->identity.options, ATT_F32, &model));
     if (code == CLI_OK && att_position_layers(model) > 0)
         code = cli_check(cli, att_weights_create(att_model_graph(model), "cpu", &weights));
-    if (code == CLI_OK && weights && att_model_load(model, f->file, weights) != ATT_OK) {
-        cli_note(cli, "%s", att_context_message(cli->context));
-        att_weights_destroy(&weights);
-    }
     int count;
-    if (code == CLI_OK && weights && att_model_degenerate_heads(model, weights, NULL, 0, &count) != ATT_OK) {
+    if (code == CLI_OK && weights &&
+        (att_model_load(model, f->file, weights) != ATT_OK ||
+         att_model_degenerate_heads(model, weights, NULL, 0, &count) != ATT_OK)) {
         cli_note(cli, "%s", att_context_message(cli->context));
         att_weights_destroy(&weights);
     }
     if (code == CLI_OK && weights)
-        code = cli_check(cli, count_position_heads(model, weights, &f->position_heads));
-    if (code == CLI_OK && f->position_heads > 0)
+        code = cli_heads_have_forms(cli, model, weights, &f->has_forms);
+    if (code == CLI_OK && f->has_forms)
         code = cli_degenerate_find(cli, model, weights, &f->degenerate);
     att_weights_destroy(&weights);
     att_model_destroy(&model);
@@ -254,7 +235,7 @@ static void write_facts(att_json_writer *w, const void *from)
     if (f->identified)
         write_network(w, f);
     cli_json_integer(w, "param_count", f->parameters);
-    if (f->position_heads > 0)
+    if (f->has_forms)
         cli_degenerate_write(&f->degenerate, w);
     if (f->training.training)
         write_training(w, f);
@@ -271,7 +252,7 @@ static int show(cli_app *cli, const settings *s, const facts *f)
         if (f->identified)
             print_network(f);
         cli_print("parameters   %lld\n", (long long)f->parameters);
-        if (f->position_heads > 0)
+        if (f->has_forms)
             cli_degenerate_print("degenerate", &f->degenerate);
         if (f->training.training)
             print_training(f);

@@ -80,15 +80,9 @@ static const att_flag instrument_options[] = {
      ATT_FLAG_AT(settings, labels)},
 };
 
-static void instrument_defaults(att_context *context, void *values)
-{
-    (void)context;
-    ((settings *)values)->options = att_measuring_options_defaults();
-}
-
-static const att_flag_group instrument_group = {"Instruments", instrument_options,
-                                                sizeof instrument_options / sizeof *instrument_options,
-                                                .defaults = instrument_defaults};
+static const att_flag_group instrument_group = {.title = "Instruments",
+                                                .rows = instrument_options,
+                                                .row_count = sizeof instrument_options / sizeof *instrument_options};
 
 static const att_flag file_options[] = {
     {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER",
@@ -135,8 +129,8 @@ static void take_data_options(settings *s)
     options->split = d->split;
     options->class_map = d->class_map;
     options->coarse_labels = d->coarse_labels;
-    if (d->cache_bytes > 0)
-        options->cache_bytes = (size_t)d->cache_bytes;
+    options->cache_bytes =
+        d->cache_bytes > 0 ? (size_t)d->cache_bytes : att_measuring_options_defaults().cache_bytes;
     options->batch_size = d->batch_size;
     options->workers = d->workers;
     options->skip_corrupt = d->skip_corrupt;

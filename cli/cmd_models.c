@@ -187,18 +187,11 @@ static int run(cli_app *cli, void *user, const char *const *patterns, int count)
     int code = cli_open(cli, 1);
     if (code == CLI_OK)
         code = read_patterns(&l, patterns, count);
-    if (code == CLI_OK && s->output.json)
-        code = cli_check(cli, att_json_writer_create(cli->context, true, &l.writer));
-    if (l.writer)
-        att_json_begin_array(l.writer);
+    if (code == CLI_OK)
+        code = cli_json_begin_list(cli, s->output.json, &l.writer);
     if (code == CLI_OK)
         code = s->network.options.count + s->comparison.modules.count > 0 ? list_costs(&l) : list_models(&l);
-    if (l.writer)
-        att_json_end_array(l.writer);
-    if (code == CLI_OK && l.writer)
-        return cli_json_write(cli, l.writer, s->output.json);
-    att_json_writer_destroy(&l.writer);
-    return code;
+    return cli_json_end_list(cli, l.writer, s->output.json, code);
 }
 
 const cli_command cli_command_models = {

@@ -122,14 +122,10 @@ static void print_list(const listing *list)
 static int write_list(cli_app *cli, const char *path, const listing *list)
 {
     att_json_writer *writer = NULL;
-    int code = cli_check(cli, att_json_writer_create(cli->context, true, &writer));
-    if (code != CLI_OK)
-        return code;
-    att_json_begin_array(writer);
-    for (int i = 0; i < list->count; i++)
+    int code = cli_json_begin_list(cli, path, &writer);
+    for (int i = 0; writer && i < list->count; i++)
         write_module(writer, list->modules[i]);
-    att_json_end_array(writer);
-    return cli_json_write(cli, writer, path);
+    return cli_json_end_list(cli, writer, path, code);
 }
 
 static int run(cli_app *cli, void *user, const char *const *names, int count)
@@ -143,7 +139,7 @@ static int run(cli_app *cli, void *user, const char *const *names, int count)
         list_all(cli, &list);
     if (code == CLI_OK && cli_prints(s->output.json))
         print_list(&list);
-    return code == CLI_OK && s->output.json ? write_list(cli, s->output.json, &list) : code;
+    return code == CLI_OK ? write_list(cli, s->output.json, &list) : code;
 }
 
 const cli_command cli_command_modules = {

@@ -193,9 +193,7 @@ static int prepare(job *j, const cli_loaded *loaded)
     j->channels = loaded->identity->preprocess.in_chans;
     int code = cli_classes_name(j->cli, loaded->network, s->answer.labels);
     j->shown = (att_answer_options){.topk = s->answer.topk, .outputs = s->answer.outputs};
-    if (code == CLI_OK && s->output.json)
-        code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &j->writer));
-    return code;
+    return code == CLI_OK ? cli_json_begin_list(j->cli, s->output.json, &j->writer) : code;
 }
 
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
@@ -214,21 +212,14 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = cli_check(cli, att_network_need_head(loaded.network, "it predicts nothing"));
     if (code == CLI_OK)
         code = prepare(&j, &loaded);
-    if (j.writer)
-        att_json_begin_array(j.writer);
     if (code == CLI_OK)
         code = predict_all(&j, operands + 1, count - 1);
-    if (code == CLI_OK && j.writer) {
-        att_json_end_array(j.writer);
-        code = cli_json_write(cli, j.writer, s->output.json);
-        j.writer = NULL;
-    }
+    code = cli_json_end_list(cli, j.writer, s->output.json, code);
     if (code == CLI_OK && j.failed > 0 && j.processed > 1)
         code = cli_failure("%lld of %lld image%s could not be processed", (long long)j.failed, (long long)j.processed,
                            cli_plural(j.processed));
     else if (code == CLI_OK && j.failed > 0)
         code = CLI_FAILURE;
-    att_json_writer_destroy(&j.writer);
     cli_unload(&loaded);
     return code;
 }

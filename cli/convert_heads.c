@@ -92,32 +92,20 @@ void cli_pruned_write(const cli_pruned *pruned, att_json_writer *writer)
     cli_json_text(writer, "degenerate_rule", rule);
 }
 
-/* In a layer whose heads are all degenerate, head 0 stays (att_model_prune_heads()): moves it from `removed` to `kept`.
- */
-static int keep_one_head(cli_app *cli, const att_model *model, const att_weights *weights, cli_pruned *result)
+/* In a layer whose heads are all degenerate, head 0 stays (att_model_prune_heads()), so that the pruned network has a
+ * degenerate head there. */
+static int find_kept(cli_app *cli, cli_pruned *result)
 {
     cli_degenerate *removed = &result->removed, *kept = &result->kept;
-    const int count = removed->count;
-    kept->heads = calloc((size_t)att_position_layers(model) + 1, sizeof *kept->heads);
-    if (!kept->heads)
-        return cli_failure("no memory for a list of heads");
-    removed->count = 0;
-    for (int first = 0, end; first < count; first = end) {
-        const int layer = removed->heads[first].layer;
-        for (end = first; end < count && removed->heads[end].layer == layer;)
-            end++;
-        att_position_heads *heads = NULL;
-        int code = cli_check(cli, att_position_heads_read(model, weights, layer, &heads));
-        if (code != CLI_OK)
-            return code;
-        const bool all = end - first == att_position_heads_describe(heads).count;
-        att_position_heads_destroy(&heads);
-        if (all)
-            kept->heads[kept->count++] = removed->heads[first];
-        for (int i = first + all; i < end; i++)
-            removed->heads[removed->count++] = removed->heads[i];
+    int code = cli_degenerate_find(cli, result->model, result->weights, kept), count = 0;
+    for (int i = 0, k = 0; code == CLI_OK && i < removed->count; i++) {
+        const bool stays = k < kept->count && kept->heads[k].layer == removed->heads[i].layer;
+        k += stays;
+        if (!stays)
+            removed->heads[count++] = removed->heads[i];
     }
-    return CLI_OK;
+    removed->count = count;
+    return code;
 }
 
 void cli_pruned_print(const cli_pruned *pruned)
@@ -128,24 +116,31 @@ void cli_pruned_print(const cli_pruned *pruned)
                   pruned->kept.heads[i].layer, pruned->kept.heads[i].head);
 }
 
-/* Degenerate heads are defined for scores that are a quadratic form. */
+int cli_heads_have_forms(cli_app *cli, const att_model *model, const att_weights *weights, bool *have)
+{
+    att_position_heads *heads = NULL;
+    att_position_head first = {0};
+    int code = cli_check(cli, att_position_heads_read(model, weights, 0, &heads));
+    if (code == CLI_OK)
+        code = cli_check(cli, att_position_heads_at(heads, 0, &first));
+    att_position_heads_destroy(&heads);
+    *have = first.quadratic;
+    return code;
+}
+
 static int check_forms(cli_app *cli, const att_model *model, const att_weights *weights)
 {
     static const char refusal[] =
         "%s: --prune-heads leaves out degenerate heads of attention_cnn_isotropic and attention_cnn_quadratic; %s";
-    att_position_heads *heads = NULL;
-    att_position_head first;
+    bool have;
     if (att_model_attention_convolutions(model, weights) > 0)
         return cli_failure(
             refusal, att_model_name(model),
             "the heads of this network are in the place of convolutions, one for each pixel of a kernel");
     if (att_position_layers(model) == 0)
         return cli_failure(refusal, att_model_name(model), "this network has no heads that attend by position only");
-    int code = cli_check(cli, att_position_heads_read(model, weights, 0, &heads));
-    if (code == CLI_OK)
-        code = cli_check(cli, att_position_heads_at(heads, 0, &first));
-    att_position_heads_destroy(&heads);
-    return code == CLI_OK && !first.quadratic
+    int code = cli_heads_have_forms(cli, model, weights, &have);
+    return code == CLI_OK && !have
                ? cli_failure(refusal, att_model_name(model),
                              "the scores of this network are learned vectors, for which no head counts as degenerate")
                : code;
@@ -159,7 +154,7 @@ int cli_heads_prune(cli_app *cli, const att_model *model, const att_weights *wei
     if (code == CLI_OK)
         code = cli_check(cli, att_model_prune_heads(model, weights, result->removed.heads, result->removed.count,
                                                     &result->model, &result->weights));
-    return code == CLI_OK ? keep_one_head(cli, model, weights, result) : code;
+    return code == CLI_OK ? find_kept(cli, result) : code;
 }
 
 void cli_pruned_free(cli_pruned *pruned)

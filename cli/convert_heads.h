@@ -26,6 +26,10 @@ int cli_degenerate_find(cli_app *cli, const att_model *model, const att_weights 
 void cli_degenerate_print(const char *title, const cli_degenerate *found);
 void cli_degenerate_write(const cli_degenerate *found, att_json_writer *writer);
 
+/* Finds out whether the scores of heads by position are a quadratic form, for which degenerate heads are defined. The
+ * network has layers of such heads. Returns CLI_OK or an exit code. */
+int cli_heads_have_forms(cli_app *cli, const att_model *model, const att_weights *weights, bool *have);
+
 /* A network without its degenerate heads. The owner frees all members, also after a failure. */
 typedef struct cli_pruned {
     att_model *model;

@@ -1,5 +1,6 @@
 /* attscope stack: formulas and tables. */
 #include <math.h>
+#include <stddef.h>
 
 #include "stack.h"
 
@@ -37,84 +38,43 @@ void stack_explain(FILE *out)
 
 /* --- columns ------------------------------------------------------------------------------------------------------ */
 
-static att_stack_log get_residual(const att_stack_layer *l)
-{
-    return l->residual;
-}
-
-static att_stack_log get_relative(const att_stack_layer *l)
-{
-    return l->relative;
-}
-
-static att_stack_log get_branch(const att_stack_layer *l)
-{
-    return l->branch;
-}
-
-static att_stack_log get_branch_paper(const att_stack_layer *l)
-{
-    return l->branch_bound.paper;
-}
-
-static att_stack_log get_branch_safe(const att_stack_layer *l)
-{
-    return l->branch_bound.safe;
-}
-
-static att_stack_log get_paper(const att_stack_layer *l)
-{
-    return l->bound.paper;
-}
-
-static att_stack_log get_safe(const att_stack_layer *l)
-{
-    return l->bound.safe;
-}
-
-static double get_norm(const att_stack_layer *l)
-{
-    return l->norm;
-}
-
-static double get_rank(const att_stack_layer *l)
-{
-    return l->rank;
-}
-
-static double get_mild(const att_stack_layer *l)
-{
-    return l->condition;
-}
-
 /* The residual from which a bound starts. */
 typedef enum start { NO_BOUND, FROM_INPUT, FROM_X0 } start;
 
+/* A member of att_stack_layer: an att_stack_log, or a double. */
 typedef struct column {
     const char *title;
-    att_stack_log (*log)(const att_stack_layer *layer); /* or */
-    double (*number)(const att_stack_layer *layer);
+    size_t at; /* offset of the member */
+    bool is_log;
     start start;
 } column;
 
-static const column residual_columns[] = {{"ln r", .log = get_residual},
-                                          {"ln r/|X|", .log = get_relative},
-                                          {"ln |X|", .number = get_norm},
-                                          {"rank", .number = get_rank}};
-static const column bound_columns[] = {{"mild", .number = get_mild},
-                                       {"ln branch", .log = get_branch},
-                                       {"paper", .log = get_branch_paper, .start = FROM_INPUT},
-                                       {"safe", .log = get_branch_safe, .start = FROM_INPUT},
-                                       {"ln r", .log = get_residual},
-                                       {"paper from X_0", .log = get_paper, .start = FROM_X0},
-                                       {"safe from X_0", .log = get_safe, .start = FROM_X0}};
+#define LOG(member) .at = offsetof(att_stack_layer, member), .is_log = true
+#define NUMBER(member) .at = offsetof(att_stack_layer, member)
+static const column residual_columns[] = {
+    {"ln r", LOG(residual)}, {"ln r/|X|", LOG(relative)}, {"ln |X|", NUMBER(norm)}, {"rank", NUMBER(rank)}};
+static const column bound_columns[] = {{"mild", NUMBER(condition)},
+                                       {"ln branch", LOG(branch)},
+                                       {"paper", LOG(branch_bound.paper), .start = FROM_INPUT},
+                                       {"safe", LOG(branch_bound.safe), .start = FROM_INPUT},
+                                       {"ln r", LOG(residual)},
+                                       {"paper from X_0", LOG(bound.paper), .start = FROM_X0},
+                                       {"safe from X_0", LOG(bound.safe), .start = FROM_X0}};
+#undef LOG
+#undef NUMBER
+
+static att_stack_log log_of(const column *c, const att_stack_layer *layer)
+{
+    return *(const att_stack_log *)((const char *)layer + c->at);
+}
 
 static bool is_vacuous(const stack_results *r, const column *c, int i, int l)
 {
     const att_stack_layer *layer = stack_layer(r, i, l);
-    if (c->start == NO_BOUND || isnan(c->log(layer).log_log))
+    if (c->start == NO_BOUND || isnan(log_of(c, layer).log_log))
         return false;
-    return att_stack_is_vacuous(c->log(layer), c->start == FROM_INPUT ? layer->input : stack_layer(r, i, 0)->residual);
+    return att_stack_is_vacuous(log_of(c, layer),
+                                c->start == FROM_INPUT ? layer->input : stack_layer(r, i, 0)->residual);
 }
 
 /* " v" if the bound is vacuous in all repeats, " (v)" if it is in some. */
@@ -170,7 +130,7 @@ static const char *repeated_text(const stack_results *r, const column *c, int l,
     double logs[STACK_REPEATS], log_logs[STACK_REPEATS];
     int plain = 0, below = 0, above = 0;
     for (int i = 0; i < r->repeats; i++) {
-        att_stack_log v = c->log(stack_layer(r, i, l));
+        att_stack_log v = log_of(c, stack_layer(r, i, l));
         logs[i] = v.log;
         log_logs[i] = v.log_log;
         plain += fabs(v.log) < MOST_PLAIN;
@@ -190,12 +150,12 @@ static const char *repeated_text(const stack_results *r, const column *c, int l,
 
 static const char *cell_text(const stack_results *r, const column *c, int l, char text[CELL])
 {
-    if (c->log)
-        return r->repeats == 1 ? log_text(c->log(stack_layer(r, 0, l)), mark_of(r, c, l), text)
+    if (c->is_log)
+        return r->repeats == 1 ? log_text(log_of(c, stack_layer(r, 0, l)), mark_of(r, c, l), text)
                                : repeated_text(r, c, l, text);
     double values[STACK_REPEATS];
     for (int i = 0; i < r->repeats; i++)
-        values[i] = c->number(stack_layer(r, i, l));
+        values[i] = *(const double *)((const char *)stack_layer(r, i, l) + c->at);
     return number_text(spread_of(values, r->repeats).mean, text);
 }
 
@@ -218,12 +178,12 @@ static void print_table(const stack_results *r, const column *columns, int count
     int width = r->repeats == 1 ? 14 : 24;
     cli_print("%6s", "layer");
     for (int c = 0; c < count; c++)
-        cli_print("  %*s", columns[c].log ? width : 8, columns[c].title);
+        cli_print("  %*s", columns[c].is_log ? width : 8, columns[c].title);
     cli_print("\n");
     for (int l = first; l <= r->options.depth; l = next_row(l, r->options.depth)) {
         cli_print("%6d", l);
         for (int c = 0; c < count; c++)
-            cli_print("  %*s", columns[c].log ? width : 8, cell_text(r, &columns[c], l, text));
+            cli_print("  %*s", columns[c].is_log ? width : 8, cell_text(r, &columns[c], l, text));
         cli_print("\n");
     }
 }

@@ -20,26 +20,7 @@ static void put_models(FILE *out)
         fprintf(out, " %s", att_model_at(i).name);
 }
 
-static void put_value(FILE *out, const att_flag *option)
-{
-    switch (page_value_of(option)) {
-    case PAGE_CHOICE:
-        fputs("words='", out);
-        for (int i = 0; att_flag_choice(option, i); i++)
-            fprintf(out, "%s%s", i ? " " : "", att_flag_choice(option, i));
-        fputc('\'', out);
-        break;
-    case PAGE_FILE:
-        fputs("kind=file", out);
-        break;
-    case PAGE_FOLDER:
-        fputs("kind=directory", out);
-        break;
-    case PAGE_NOTHING:
-        fputs("kind=nothing", out);
-        break;
-    }
-}
+static const page_values values = {"words='", "'", "kind=file", "kind=directory", "kind=nothing"};
 
 /* Lists the options that take a value, by the kind of value. Switches are not listed: the word after a switch is
  * completed as if the switch were not there. */
@@ -57,7 +38,7 @@ static void put_command(FILE *out, const page *p)
         if (option->letter)
             fprintf(out, " | -%c", option->letter);
         fputs(") ", out);
-        put_value(out, option);
+        page_put_value(out, option, &values);
         fputs(" ;;\n", out);
     }
     fputs("        *) ", out);

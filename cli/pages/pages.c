@@ -6,17 +6,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-page_value page_value_of(const att_flag *option)
+void page_put_value(FILE *out, const att_flag *option, const page_values *texts)
 {
     static const char *const files[] = {"FILE", "DATA", "CHECKPOINT", "IMAGE"};
-    if (att_flag_choice(option, 0))
-        return PAGE_CHOICE;
-    if (option->value && strcmp(option->value, "FOLDER") == 0)
-        return PAGE_FOLDER;
-    for (size_t i = 0; option->value && i < sizeof files / sizeof *files; i++)
-        if (strcmp(option->value, files[i]) == 0)
-            return PAGE_FILE;
-    return PAGE_NOTHING;
+    const char *value = option->value ? option->value : "";
+    const char *text = strcmp(value, "FOLDER") == 0 ? texts->folder : texts->nothing;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        text = strcmp(value, files[i]) == 0 ? texts->file : text;
+    const bool chooses = att_flag_choice(option, 0);
+    fputs(chooses ? texts->before : text, out);
+    for (int i = 0; att_flag_choice(option, i); i++)
+        fprintf(out, "%s%s", i ? " " : "", att_flag_choice(option, i));
+    fputs(chooses ? texts->after : "", out);
 }
 
 const att_flag *page_option(const page *p, int index)

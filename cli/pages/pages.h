@@ -21,9 +21,11 @@ void page_command(const page *p, FILE *out);
 void page_bash(const page *pages, FILE *out);
 void page_zsh(const page *pages, FILE *out);
 
-/* Kinds of option values, for completion. */
-typedef enum page_value { PAGE_NOTHING, PAGE_CHOICE, PAGE_FILE, PAGE_FOLDER } page_value;
-page_value page_value_of(const att_flag *option);
+/* What completes the value of an option: the texts around its choices, or that for its kind. */
+typedef struct page_values {
+    const char *before, *after, *file, *folder, *nothing;
+} page_values;
+void page_put_value(FILE *out, const att_flag *option, const page_values *texts);
 /* Option `index` of a command, without options that have no help; NULL past the last. */
 const att_flag *page_option(const page *p, int index);
 /* Whether the command's operands are models' names rather than files. */

@@ -18,26 +18,11 @@ static void put_quoted(FILE *out, const char *text)
 
 static void put_value(FILE *out, const att_flag *option)
 {
+    static const page_values values = {"(", ")", "_files", "_files -/", " "};
     fputc(':', out);
     put_quoted(out, option->value ? option->value : " ");
     fputc(':', out);
-    switch (page_value_of(option)) {
-    case PAGE_CHOICE:
-        fputc('(', out);
-        for (int i = 0; att_flag_choice(option, i); i++)
-            fprintf(out, "%s%s", i ? " " : "", att_flag_choice(option, i));
-        fputc(')', out);
-        break;
-    case PAGE_FILE:
-        fputs("_files", out);
-        break;
-    case PAGE_FOLDER:
-        fputs("_files -/", out);
-        break;
-    case PAGE_NOTHING:
-        fputc(' ', out);
-        break;
-    }
+    page_put_value(out, option, &values);
 }
 
 /* Writes one spelling of the option: "--name", "--no-name" or "-n". */
