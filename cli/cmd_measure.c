@@ -129,8 +129,7 @@ static void take_data_options(settings *s)
     options->split = d->split;
     options->class_map = d->class_map;
     options->coarse_labels = d->coarse_labels;
-    options->cache_bytes =
-        d->cache_bytes > 0 ? (size_t)d->cache_bytes : att_measuring_options_defaults().cache_bytes;
+    options->cache_bytes = d->cache_bytes > 0 ? (size_t)d->cache_bytes : att_measuring_options_defaults().cache_bytes;
     options->batch_size = d->batch_size;
     options->workers = d->workers;
     options->skip_corrupt = d->skip_corrupt;

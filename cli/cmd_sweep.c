@@ -170,27 +170,20 @@ static att_status measure(void *user, const att_planned_run *run, const att_reci
     snprintf(threads, sizeof threads, "%d", recipe->engine.threads);
     snprintf(workers, sizeof workers, "%d", recipe->train.workers);
     snprintf(cache, sizeof cache, "%" PRId64, recipe->data.cache_bytes);
-    const char *arguments[32] = {"attscope",
-                                 "measure",
-                                 last,
-                                 recipe->data.data_dir,
-                                 "--split",
-                                 "test",
-                                 "--with",
-                                 run->measure,
-                                 "--samples",
-                                 "64",
-                                 "--threads",
-                                 threads,
-                                 "--workers",
-                                 workers,
-                                 "--cache-bytes",
-                                 cache,
-                                 "--backend",
-                                 recipe->engine.backend,
-                                 "--mpi",
-                                 "none"};
-    int count = 20;
+    const char *arguments[32] = {"attscope", "measure", last, recipe->data.data_dir};
+    const char *const flags[][2] = {{"--split", "test"},
+                                    {"--with", run->measure},
+                                    {"--samples", "64"},
+                                    {"--threads", threads},
+                                    {"--workers", workers},
+                                    {"--cache-bytes", cache},
+                                    {"--backend", recipe->engine.backend},
+                                    {"--mpi", "none"}};
+    int count = 4;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        arguments[count++] = flags[i][0];
+        arguments[count++] = flags[i][1];
+    }
     if (recipe->train.skip_corrupt)
         arguments[count++] = "--skip-corrupt";
     if (recipe->data.coarse_labels)

@@ -91,20 +91,12 @@ void cli_costs_print_head(void)
     cli_print("%-44s %12s %14s %14s\n", "", "parameters", "MFLOP forward", "MFLOP training");
 }
 
-static void print_costs(const costs *c)
+/* added: with signs */
+static void print_costs(const costs *c, bool added, bool has_head)
 {
-    cli_print(" %12lld %14.3f", (long long)c->parameters, 1e-6 * c->forward);
-    if (c->training > 0)
-        cli_print(" %14.3f\n", 1e-6 * c->training);
-    else
-        cli_print(" %14s\n", "-");
-}
-
-static void print_difference(const costs *c, bool has_head)
-{
-    cli_print(" %+12lld %+14.3f", (long long)c->parameters, 1e-6 * c->forward);
+    cli_print(added ? " %+12lld %+14.3f" : " %12lld %14.3f", (long long)c->parameters, 1e-6 * c->forward);
     if (has_head)
-        cli_print(" %+14.3f\n", 1e-6 * c->training);
+        cli_print(added ? " %+14.3f\n" : " %14.3f\n", 1e-6 * c->training);
     else
         cli_print(" %14s\n", "-");
 }
@@ -148,7 +140,7 @@ static int show_options(const table *t, const att_option_values *options, const 
     const costs added = difference(&with, &t->base);
     if (t->prints) {
         cli_print("  %-42s", flags_of(&t->family, shown, text));
-        print_difference(&added, with.training > 0 && t->base.training > 0);
+        print_costs(&added, true, with.training > 0 && t->base.training > 0);
     }
     if (t->writer) {
         att_json_begin_object(t->writer);
@@ -187,7 +179,7 @@ int cli_costs_list(cli_app *cli, const char *name, const att_option_values *opti
         snprintf(label, sizeof label, "%s %s", name, flags_of(&t.family, options, (char[TEXT_BYTES]){0}));
     if (prints) {
         cli_print("%-44s", label);
-        print_costs(&t.base);
+        print_costs(&t.base, false, t.base.training > 0);
     }
     if (!writer)
         return show_all(&t, options, comparison);
