@@ -2,17 +2,10 @@
  * attscope predict. Each run is a new process. After the first run, the files are in the system's cache. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench.h"
 #include "network.h"
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
+#include "progress.h"
 
 /* --- the child ---------------------------------------------------------------------------------------------------- */
 
@@ -22,10 +15,10 @@ static int predict(cli_app *cli, const char *path, const cli_loaded *loaded, dou
     att_batch outputs;
     att_image image = {0};
     int code = cli_check(cli, att_image_read(cli->context, path, loaded->identity->preprocess.in_chans, NULL, &image));
-    *read = now();
+    *read = cli_now();
     if (code == CLI_OK)
         code = cli_check(cli, att_network_run_images(loaded->network, &image, 1, &outputs));
-    *done = now();
+    *done = cli_now();
     att_image_free(cli->context, &image);
     return code;
 }
@@ -43,13 +36,13 @@ static int run_job(const bench_call *call, const char *job)
     const bench_settings *s = call->settings;
     att_recipe_preprocess none = {.interpolation = NULL};
     cli_loaded loaded = {.file = NULL};
-    bench_record r = {.of.instants.begun = now()};
+    bench_record r = {.of.instants.begun = cli_now()};
     int code = cli_engine_open(call->cli, &s->engine);
-    r.of.instants.context = now();
+    r.of.instants.context = cli_now();
     if (code == CLI_OK)
         code = cli_load(call->cli, call->operands[0],
                         &(cli_load_options){&s->network, &none, &s->engine, false, false, ATT_F32}, &loaded);
-    r.of.instants.loaded = now();
+    r.of.instants.loaded = cli_now();
     if (code == CLI_OK)
         code = answer(call, &loaded, &r.of.instants);
     cli_unload(&loaded);
@@ -97,7 +90,7 @@ static int measure(const bench_call *call, times *t, bench_records *records)
 {
     const bench_measure *m = &call->settings->measure;
     for (int i = -m->warmup; i < m->repeats; i++) {
-        double start = now();
+        double start = cli_now();
         int code = bench_run_job("start", i > -m->warmup, records);
         if (code != CLI_OK)
             return code;

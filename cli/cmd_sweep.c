@@ -16,11 +16,10 @@
 #include "sweep_table.h"
 
 typedef struct settings {
-    const char *recipe, *data, *seeds, *output, *experiment;
+    att_sweep_options sweep;
+    const char *seeds;
     att_texts vary, set;
-    const char *measure; /* NULL if not given */
     att_texts correlate; /* "X,Y" each */
-    double lease;
     cli_output output_to;
 } settings;
 
@@ -45,18 +44,18 @@ static const att_flag sweep_options[] = {
      .help = "an option of attscope train for all runs; overrides the recipe", ATT_FLAG_AT(settings, set),
      .once = true},
     {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .start = "output/sweep", .help = "parent folder of sweeps",
-     ATT_FLAG_AT(settings, output)},
+     ATT_FLAG_AT(settings, sweep.output)},
     {"experiment", .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help = "folder within --output; without it, the recipe's name", ATT_FLAG_AT(settings, experiment)},
+     .help = "folder within --output; without it, the recipe's name", ATT_FLAG_AT(settings, sweep.experiment)},
     {"lease", .kind = ATT_FLAG_REAL, .value = "SECONDS",
      .help = "a worker that does not show for this time that it is alive loses its run to another one",
-     ATT_FLAG_AT(settings, lease), .low = 1, .high = ATT_SWEEP_MOST_LEASE},
+     ATT_FLAG_AT(settings, sweep.lease), .low = 1, .high = ATT_SWEEP_MOST_LEASE},
 };
 
 static void sweep_defaults(att_context *context, void *values)
 {
     (void)context;
-    ((settings *)values)->lease = ATT_SWEEP_LEASE;
+    ((settings *)values)->sweep.lease = ATT_SWEEP_LEASE;
 }
 
 static const att_flag measure_options[] = {
@@ -65,7 +64,7 @@ static const att_flag measure_options[] = {
              "network "
              "they cannot observe; all: all instruments (default " ATT_SWEEP_MEASURE
              ", without those that can observe none of the networks)",
-     .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(settings, measure)},
+     .choice = att_choose_instrument, .advisory = true, ATT_FLAG_AT(settings, sweep.measure)},
     {"correlate", .kind = ATT_FLAG_TEXTS, .value = "X,Y", .help = CLI_CORRELATE_HELP, ATT_FLAG_AT(settings, correlate),
      .once = true},
 };
@@ -80,7 +79,7 @@ static const att_flag_use uses[] = {
 
 static const char *measure_of(const settings *s)
 {
-    return s->measure ? s->measure : ATT_SWEEP_MEASURE;
+    return s->sweep.measure ? s->sweep.measure : ATT_SWEEP_MEASURE;
 }
 
 /* --- arguments ---------------------------------------------------------------------------------------------------- */
@@ -266,20 +265,15 @@ static int check_instruments(const char *list)
 static int open_plan(job *j)
 {
     const settings *s = j->settings;
-    const att_sweep_options options = {.recipe = s->recipe,
-                                       .data = s->data,
-                                       .seeds = j->seeds,
-                                       .seed_count = j->seed_count,
-                                       .vary = s->vary.values,
-                                       .vary_count = s->vary.count,
-                                       .set = s->set.values,
-                                       .set_count = s->set.count,
-                                       .output = s->output,
-                                       .experiment = s->experiment,
-                                       .measure = s->measure,
-                                       .pairs = j->pairs.pairs,
-                                       .pair_count = j->pairs.count,
-                                       .lease = s->lease};
+    att_sweep_options options = s->sweep;
+    options.seeds = j->seeds;
+    options.seed_count = j->seed_count;
+    options.vary = s->vary.values;
+    options.vary_count = s->vary.count;
+    options.set = s->set.values;
+    options.set_count = s->set.count;
+    options.pairs = j->pairs.pairs;
+    options.pair_count = j->pairs.count;
     return cli_check(j->cli, att_sweep_plan_open(j->cli->context, &options, &j->plan));
 }
 
@@ -336,8 +330,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     settings *s = user;
     job j = {.cli = cli, .settings = s};
-    s->recipe = operands[0];
-    s->data = count > 1 ? operands[1] : NULL;
+    s->sweep.recipe = operands[0];
+    s->sweep.data = count > 1 ? operands[1] : NULL;
     int code = check_instruments(measure_of(s));
     if (code == CLI_OK)
         code = cli_pairs_read(&s->correlate, measure_of(s), &j.pairs);

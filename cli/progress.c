@@ -12,7 +12,7 @@
 
 enum { WIDTH = 80, MOST_SILENCE = 10 /* seconds */ };
 
-static double now(void)
+double cli_now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -67,7 +67,7 @@ cli_progress cli_progress_to(cli_app *cli, int64_t first, int64_t every)
 {
     const char *terminal = getenv("TERM");
     bool draws = isatty(STDERR_FILENO) && !(terminal && strcmp(terminal, "dumb") == 0);
-    return (cli_progress){.cli = cli, .terminal = draws, .first = first, .every = every, .last_shown = now()};
+    return (cli_progress){.cli = cli, .terminal = draws, .first = first, .every = every, .last_shown = cli_now()};
 }
 
 /* "train 3/7" */
@@ -170,7 +170,7 @@ bool cli_progress_is_due(cli_progress *progress, const att_progress *p, double s
 bool cli_progress_show(void *user, const att_progress *p)
 {
     cli_progress *progress = user;
-    bool due = !cli_is_silent() && cli_progress_is_due(progress, p, now());
+    bool due = !cli_is_silent() && cli_progress_is_due(progress, p, cli_now());
     if (due && progress->terminal)
         draw(progress, p);
     else if (due)

@@ -9,6 +9,9 @@
 
 #include "cli.h"
 
+/* Seconds of a monotonic clock, which all processes of a machine share. */
+double cli_now(void);
+
 typedef struct cli_progress {
     cli_app *cli;
     bool terminal;

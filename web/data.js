@@ -43,8 +43,8 @@ const SCORE = (() => {
   return info ? { instrument: info.name, statistic: info.score } : null;
 })();
 
-/* Descriptions of the tasks and their metrics (att_task_info in attscope/task.h). Records of the first versions do not
-   name a task; their task is the first one. */
+/* Descriptions of the tasks and their metrics (att_task_info in attscope/task.h). Measurements do not name a task;
+   without a training, it is the first one. */
 const tasks = new Map(report.tasks.map((task) => [task.name, task]));
 const FIRST_TASK = report.tasks[0]?.name;
 
@@ -63,7 +63,6 @@ function trainedFacts(run) {
   if (facts.amp !== undefined) facts.precision ??= String(facts.amp) === "true" ? "bf16" : "f32";
   if (facts.data_dir !== undefined) facts.data ??= facts.data_dir;
   delete facts.data_dir;
-  facts.task ??= FIRST_TASK;
   return facts;
 }
 function measuredFacts(run) {

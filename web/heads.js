@@ -95,7 +95,7 @@ function contourPlace(run) {
 const MOMENTS = ["row", "column", "row spread", "column spread", "correlation"];
 
 /* The heads of one node, {head, moments}, sorted by their last centre. moments[k] is null or has the figures of
-   MOMENTS at the k-th measured update; records of earlier versions have centres only. */
+   MOMENTS at the k-th measured update, the centre at least. */
 function movingHeads(run, node) {
   const own = run.development.series.filter((s) => s.instrument === "head_shape" && s.node === node && s.head >= 0);
   const found = d3.groups(own, (s) => s.head).map(([head, series]) => {
