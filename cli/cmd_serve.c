@@ -8,21 +8,20 @@
 #include "stop.h"
 
 typedef struct settings {
-    const char *images, *model, *labels;
-    int port;
+    att_serve_options options;
     att_texts hosts;
 } settings;
 
 static const att_flag page_options[] = {
     {"images", .kind = ATT_FLAG_TEXT, .value = "DIR", .help = "folder or archive of images to show models",
-     ATT_FLAG_AT(settings, images), .once = true},
+     ATT_FLAG_AT(settings, options.images), .once = true},
     {"model", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "network of checkpoints that do not name theirs",
-     ATT_FLAG_AT(settings, model), .once = true},
-    {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = CLI_LABELS_HELP, ATT_FLAG_AT(settings, labels),
+     ATT_FLAG_AT(settings, options.network), .once = true},
+    {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = CLI_LABELS_HELP, ATT_FLAG_AT(settings, options.labels),
      .once = true},
     {"port", .kind = ATT_FLAG_INT, .value = "N",
-     .help = "port on 127.0.0.1; default: 8765 or, if that is in use, the next free one", ATT_FLAG_AT(settings, port),
-     .low = 1, .high = 65535, .open = true, .once = true},
+     .help = "port on 127.0.0.1; default: 8765 or, if that is in use, the next free one",
+     ATT_FLAG_AT(settings, options.port), .low = 1, .high = 65535, .open = true, .once = true},
     {"allow-host", .kind = ATT_FLAG_TEXTS, .value = "HOST",
      .help = "answer under this host name, too, for a proxy on this machine; may be given several times",
      ATT_FLAG_AT(settings, hosts), .once = true},
@@ -46,13 +45,9 @@ static int run(cli_app *cli, void *user, const char *const *paths, int count)
     int code = cli_open(cli, 1);
     if (code != CLI_OK)
         return code;
-    att_serve_options options = att_serve_options_defaults();
+    att_serve_options options = s->options;
     options.paths = count > 0 ? paths : usual;
     options.path_count = count > 0 ? count : 1;
-    options.images = s->images;
-    options.network = s->model;
-    options.labels = s->labels;
-    options.port = s->port;
     options.hosts = s->hosts.values;
     options.host_count = s->hosts.count;
     att_server *server = NULL;
