@@ -28,7 +28,6 @@
 #include <attscope/options.h>
 #include <attscope/plan.h>
 #include <attscope/position_heads.h>
-#include <attscope/printable.h>
 #include <attscope/progress.h>
 #include <attscope/safetensors.h>
 #include <attscope/spectrum.h>
@@ -37,6 +36,7 @@
 #include <attscope/task.h>
 #include <attscope/tensor.h>
 #include <attscope/tensors.h>
+#include <attscope/text.h>
 #include <attscope/train.h>
 #include <attscope/update.h>
 #include <attscope/version.h>

@@ -16,8 +16,6 @@
 extern "C" {
 #endif
 
-typedef struct att_known_classes att_known_classes; /* declared in attscope/lab/names.h */
-
 /* The state of a training. Checkpoints are never written between two batches of one update. */
 typedef struct att_checkpoint_info {
     bool training;  /* false: the file holds weights only, and all other members are 0 */
@@ -43,27 +41,8 @@ ATT_API bool att_checkpoint_owns(const att_tensors *file, const char *name);
  * training named its classes by their numbers. Lives as long as `file`. */
 ATT_API const char *att_checkpoint_classes(const att_tensors *file);
 
-/* Sets the options of the task (att_task_info.options) to those of the file's training, so that an evaluation reports
- * the same metrics. Options that the file does not have stay as they are. Errors: ERR_FORMAT if a value is not valid
- * for its option. */
-ATT_API att_status att_checkpoint_task_options(att_context *context, const att_tensors *file, const att_task_info *task,
-                                               att_option_values *options);
-
-/* Returns the data set whose built-in class names belong to the network's outputs; NULL if that data set is unknown, or
- * if attscope's training wrote the file: such a file has its own class names (att_checkpoint_classes()). `classes` is
- * the number of the network's outputs; the data set must have as many classes. It must be named by the metadata
- * (ATT_CLASSES_KEY), by the name of the file or its folder (ignoring case and punctuation), or by the data set in the
- * options of a training script (ATT_TENSORS_OPTIONS). Other files whose options name no data set and that have as many
- * outputs as an order of ImageNet's classes (1,000, 10,450, 11,221, 11,821, 21,841 or 21,843) are taken as that order:
- * timm, torchvision and PyTorch's ImageNet example write such files. */
-ATT_API const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, int classes);
-
 /* Metadata key that names the data set of the network's classes, for files without a training. */
 #define ATT_CLASSES_KEY "attscope.classes"
-
-/* As att_model_load(), but loads the moving average of the weights instead of the weights. Errors: also ERR_NOT_FOUND
- * if the file has none. */
-ATT_API att_status att_checkpoint_load_ema(const att_model *model, const att_tensors *file, att_weights *weights);
 
 /* Writes the model's parameters and identity to the file at `path` atomically; after a failure the file is unchanged.
  * The parameters are found in `weights` by name; other parameters of `weights` are not written. Errors: ERR_MISMATCH if

@@ -12,7 +12,6 @@
 #include <attscope/lab/flags.h>
 #include <attscope/lab/json.h>
 #include <attscope/lab/measuring.h>
-#include <attscope/lab/names.h>
 #include <attscope/lab/ode.h>
 #include <attscope/lab/paired.h>
 #include <attscope/lab/recipe.h>

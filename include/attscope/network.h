@@ -100,8 +100,8 @@ ATT_API bool att_network_is_averaged(const att_network *network); /* the file's 
 /* Class names live until they are replaced or the network is closed.
  *
  * Returns the name of a class: from the file's training; else from the config.json beside the file (timm's label_names
- * with label_descriptions, or id2label); else from the data set whose classes the network is known to have
- * (att_checkpoint_known_classes()). A synset is followed by its label: "n01440764 tench". NULL: unknown. */
+ * with label_descriptions, or id2label); else from the data set whose classes the network is known to have. A synset is
+ * followed by its label: "n01440764 tench". NULL: unknown. */
 ATT_API const char *att_network_class_name(const att_network *network, int number);
 /* Returns all class names, by number, and their count (count may be NULL); NULL and *count 0 if they are unknown. */
 ATT_API const char *const *att_network_class_names(const att_network *network, int *count);
@@ -112,15 +112,11 @@ ATT_API const char *att_network_trained_names(const att_network *network);
 /* Returns the data set from whose built-in names the class names come ("imagenet-1k"); NULL if they have another
  * source. */
 ATT_API const char *att_network_known_classes(const att_network *network);
-/* Replaces the class names by those of a data set whose names are built in (att_known_classes_find()), or else by the
- * lines of a file, from class 0. After a failure the names are unchanged. Errors: ERR_ARGUMENT if `from` is neither
- * such a data set nor a file; ERR_MISMATCH if the number of names is not the number of classes; ERR_FORMAT; errors of
- * reading the file. */
+/* Replaces the class names by those of a data set whose names are built in ("imagenet-1k"; the message of a
+ * refusal lists them), or else by the lines of a file, from class 0. After a failure the names are unchanged. Errors:
+ * ERR_ARGUMENT if `from` is neither such a data set nor a file; ERR_MISMATCH if the number of names is not the number
+ * of classes; ERR_FORMAT; errors of reading the file. */
 ATT_API ATT_MUST_CHECK att_status att_network_name_classes(att_network *network, const char *from);
-/* Replaces the class names by `names`, by number; they are copied. After a failure the names are unchanged. Errors:
- * ERR_MISMATCH if `count` is not the network's number of classes; ERR_ARGUMENT (a name is NULL). */
-ATT_API ATT_MUST_CHECK att_status att_network_set_class_names(att_network *network, const char *const *names,
-                                                              int count);
 
 /* Returns the preprocessing with which the weights were trained. If test_images is set, the identity's preprocessing
  * can differ from it. */

@@ -12,6 +12,7 @@
 #include <attscope/graph.h>
 #include <attscope/nn.h>
 #include <attscope/options.h>
+#include <attscope/text.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -181,11 +182,6 @@ typedef struct att_task_image {
     int64_t index;   /* in the data set */
     bool unlabelled; /* the data set's classes are not those of the network: show their names, but not their numbers */
 } att_task_image;
-
-/* A text buffer that grows. */
-typedef struct att_text att_text;
-/* Appends formatted text, as printf(). If memory runs out, the function that provided `text` reports it. */
-ATT_API void att_text_append(att_text *text, const char *format, ...) ATT_PRINTF(2, 3);
 
 /* A task. Functions that return att_status set the message with att_fail(). A member may be NULL only if its comment
  * says so. */

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include <attscope/hub.h>
-#include <attscope/lab/names.h>
 #include <attscope/network.h>
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "base/core/names.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
 

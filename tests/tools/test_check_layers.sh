@@ -32,7 +32,7 @@ clean() {
     printf '#include <attscope/api.h>\n#include "shared.h"\n' >"$tree/cli/main.c"
     touch "$tree/cli/shared.h"
     printf '#include <attscope/api.h>\n' >"$tree/examples/one.c"
-    printf '#include <attscope/lab/names.h>\n' >"$tree/src/low/core/names.h"
+    printf '#include <attscope/lab/json.h>\n' >"$tree/src/low/core/json.h"
     printf '#include <attscope/lab.h>\n#include <attscope/lab/page.h>\n#include "lab/report/r.h"\n' >"$tree/lab/page/p.c"
     printf '#include <attscope/lab/page.h>\n' >"$tree/include/attscope/lab.h"
     printf '#include <attscope/api.h>\n' >"$tree/include/attscope/lab/page.h"

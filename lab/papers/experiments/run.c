@@ -2,9 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <attscope/lab/names.h>
-
 #include "base/core/spread.h"
+#include "base/core/text.h"
 #include "lab/papers/experiments/list.h"
 #include "lab/papers/experiments/record.h"
 

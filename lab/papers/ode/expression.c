@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <attscope/lab/names.h>
 #include <muParserDLL.h>
 
 #include "base/core/error.h"

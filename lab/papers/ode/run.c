@@ -1,8 +1,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <attscope/lab/names.h>
-
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "lab/papers/ode/list.h"

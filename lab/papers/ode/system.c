@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <attscope/lab/names.h>
-
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "lab/papers/ode/list.h"

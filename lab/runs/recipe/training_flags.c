@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <attscope/lab/names.h>
 #include <attscope/lab/recipe.h>
 
 #include "base/core/error.h"

@@ -7,7 +7,7 @@
 #include "base/core/clock.h"
 #include "base/core/error.h"
 #include "base/core/memory.h"
-#include "base/core/names.h"
+#include "base/core/text.h"
 
 static bool is_alone(const att_comm *comm)
 {

@@ -4,7 +4,7 @@
 
 #include "base/core/context.h"
 #include "base/core/error.h"
-#include "base/core/names.h"
+#include "base/core/text.h"
 
 static int built_in_count(const att_catalog *catalog)
 {

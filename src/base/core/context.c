@@ -12,8 +12,6 @@
 #include <cpuid.h>
 #endif
 
-#include <attscope/printable.h>
-
 #include "base/core/error.h"
 #include "base/core/log.h"
 #include "base/core/machine.h"

@@ -6,7 +6,6 @@
 
 #include "base/core/catalog.h"
 #include "base/core/error.h"
-#include "base/core/names.h"
 #include "base/core/text.h"
 
 /* --- declarations ------------------------------------------------------------------------------------------------- */

@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <attscope/printable.h>
-
 #include "base/core/error.h"
-#include "base/core/names.h"
 
 enum { FIRST_CAPACITY = 256, DISTANCE_MAX = 127 };
 

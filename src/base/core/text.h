@@ -2,19 +2,18 @@
 #ifndef ATT_CORE_TEXT_H
 #define ATT_CORE_TEXT_H
 
-#include <attscope/context.h>
+#include <attscope/text.h>
 
 #include "base/core/memory.h"
 
 /* A string that grows. Zero-initialise, then set `context`. If an allocation fails, `failed` is set and later appends
  * do nothing, so it is enough to check `failed` once at the end. */
-typedef struct att_text {
+struct att_text {
     att_context *context;
     char *data; /* NULL before the first append, then NUL-terminated */
     size_t length, capacity;
     bool failed;
-} att_text;
-ATT_API void att_text_append(att_text *text, const char *format, ...) ATT_PRINTF(2, 3);
+};
 ATT_FOR_LAB void att_text_append_bytes(att_text *text, const void *bytes, size_t count);
 ATT_FOR_LAB void att_text_free(att_text *text);
 
@@ -32,7 +31,7 @@ ATT_FOR_LAB size_t att_utf8_length(const char *text);
 /* As att_utf8_length(), and also sets *code to the character's number in Unicode if it is not malformed. */
 size_t att_utf8_decode(const char *text, uint32_t *code);
 bool att_utf8_valid(const char *text);
-/* Whether the character is shown as itself on a terminal: it controls nothing (attscope/printable.h). */
+/* Whether the character is shown as itself on a terminal: it controls nothing (att_text_printable()). */
 bool att_code_is_printable(uint32_t code);
 /* Returns the length in bytes of the UTF-8 byte order mark at the beginning of the text: 3, or 0 if there is none. */
 size_t att_text_bom_size(const char *text);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/core/error.h"
-#include "base/core/names.h"
+#include "base/core/text.h"
 #include "base/flags/flags.h"
 #include "base/flags/unsupported_flags.h"
 

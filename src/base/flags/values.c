@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/core/error.h"
-#include "base/core/names.h"
 #include "base/core/text.h"
 #include "base/flags/flags.h"
 

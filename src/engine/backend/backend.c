@@ -5,7 +5,7 @@
 #include "base/core/context.h"
 #include "base/core/error.h"
 #include "base/core/memory.h"
-#include "base/core/names.h"
+#include "base/core/text.h"
 #include "engine/backend/plugin.h"
 #include "engine/graph/registry.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/core/context.h"
 #include "base/core/error.h"
-#include "base/core/names.h"
+#include "base/core/text.h"
 #include "base/core/threads.h"
 #include "engine/ops/update.h"
 #include "engine/session/runner.h"

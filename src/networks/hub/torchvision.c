@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/core/error.h"
-#include "base/core/names.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
 #include "networks/hub/download.h"

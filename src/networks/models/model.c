@@ -5,7 +5,7 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
-#include "base/core/names.h"
+#include "base/core/text.h"
 #include "engine/graph/graph.h"
 #include "engine/ops/attention.h"
 #include "networks/models/config.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/core/error.h"
-#include "base/core/names.h"
 #include "base/core/text.h"
 #include "networks/models/module_options.h"
 #include "networks/nn/module.h"

@@ -7,7 +7,6 @@
 #include "base/core/catalog.h"
 #include "base/core/details.h"
 #include "base/core/error.h"
-#include "base/core/names.h"
 #include "base/core/text.h"
 #include "engine/graph/graph.h"
 #include "networks/nn/list.h"

@@ -5,10 +5,10 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
-#include "base/core/names.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
 #include "study/network/network.h"
+#include "study/train/checkpoint.h"
 
 /* A list under construction; the names lie in the arena. */
 typedef struct names {
@@ -181,18 +181,6 @@ att_status att_network_name_classes(att_network *network, const char *from)
     att_status status = begin(network, &n);
     if (status == ATT_OK)
         status = add_chosen(&n, from);
-    return finish(&n, status, NULL);
-}
-
-att_status att_network_set_class_names(att_network *network, const char *const *class_names, int count)
-{
-    names n;
-    ATT_TRY(att_require_texts(network->context, class_names, count, "the name of a class"));
-    att_status status = begin(network, &n);
-    if (status == ATT_OK)
-        status = check_count(&n, "the program", count);
-    for (int c = 0; c < count && status == ATT_OK; c++)
-        status = add_name(&n, class_names[c]);
     return finish(&n, status, NULL);
 }
 

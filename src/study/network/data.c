@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/core/error.h"
-#include "base/core/names.h"
 #include "base/core/text.h"
 #include "data/classes.h"
 #include "study/network/network.h"

@@ -6,6 +6,7 @@
 #include <attscope/network.h>
 
 #include "base/core/memory.h"
+#include "base/core/names.h"
 #include "study/train/inference.h"
 
 enum { ATT_NETWORK_PATH = 4096 };

@@ -5,6 +5,7 @@
 #include <attscope/checkpoint.h>
 #include <attscope/train.h>
 
+#include "base/core/names.h"
 #include "study/train/alerts.h"
 #include "study/train/history.h"
 
@@ -63,5 +64,24 @@ att_status att_checkpoint_publish(const att_train_run *run, const att_train_stat
 /* As att_checkpoint_publish(), but does not write "last", and links to `source`. Repeats the steps that a killed
  * process may have left undone. */
 att_status att_checkpoint_link(const att_train_run *run, const att_train_state *state, const char *source);
+
+/* Sets the options of the task (att_task_info.options) to those of the file's training, so that an evaluation reports
+ * the same metrics. Options that the file does not have stay as they are. Errors: ERR_FORMAT if a value is not valid
+ * for its option. */
+att_status att_checkpoint_task_options(att_context *context, const att_tensors *file, const att_task_info *task,
+                                       att_option_values *options);
+
+/* Returns the data set whose built-in class names belong to the network's outputs; NULL if that data set is unknown, or
+ * if attscope's training wrote the file: such a file has its own class names (att_checkpoint_classes()). `classes` is
+ * the number of the network's outputs; the data set must have as many classes. It must be named by the metadata
+ * (ATT_CLASSES_KEY), by the name of the file or its folder (ignoring case and punctuation), or by the data set in the
+ * options of a training script (ATT_TENSORS_OPTIONS). Other files whose options name no data set and that have as many
+ * outputs as an order of ImageNet's classes (1,000, 10,450, 11,221, 11,821, 21,841 or 21,843) are taken as that order:
+ * timm, torchvision and PyTorch's ImageNet example write such files. */
+const att_known_classes *att_checkpoint_known_classes(const att_tensors *file, int classes);
+
+/* As att_model_load(), but loads the moving average of the weights instead of the weights. Errors: also ERR_NOT_FOUND
+ * if the file has none. */
+att_status att_checkpoint_load_ema(const att_model *model, const att_tensors *file, att_weights *weights);
 
 #endif

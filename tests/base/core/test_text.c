@@ -8,8 +8,6 @@
 
 #include <cmocka.h>
 
-#include <attscope/printable.h>
-
 #include "base/core/context.h"
 #include "base/core/names.h"
 #include "base/core/text.h"

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "base/core/names.h"
+#include "study/train/checkpoint.h"
 
 static att_train_options training_in(const fixture *f, char output[160])
 {

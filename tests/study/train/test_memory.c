@@ -1,5 +1,6 @@
 /* If the n-th allocation fails, training, checkpoints and evaluation return ERR_MEMORY, leave no memory allocated, and
  * the same objects work afterwards. */
+#include "study/train/checkpoint.h"
 #include "study/train/fixture.h"
 
 typedef att_status (*task_fn)(fixture *f);

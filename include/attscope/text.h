@@ -1,6 +1,7 @@
-/* attscope/printable.h - makes text from outside safe to print on a terminal. */
-#ifndef ATTSCOPE_PRINTABLE_H
-#define ATTSCOPE_PRINTABLE_H
+/* attscope/text.h - text for people: safe to print, suggestions for mistyped names, and the buffer in which a task
+ * (attscope/task.h) writes its lines. */
+#ifndef ATTSCOPE_TEXT_H
+#define ATTSCOPE_TEXT_H
 
 #include <attscope/context.h>
 
@@ -16,6 +17,17 @@ extern "C" {
  * words with, stay, and with `keep_lines` newlines stay. Returns `text`. Thread-safe. A context's messages and log
  * lines have already been treated this way. */
 ATT_API char *att_text_printable(char *text, bool keep_lines);
+
+/* Returns the candidate with the smallest Damerau-Levenshtein distance to `text`, the first if several have it, or NULL
+ * if the distance is more than a third of the letters of `text`, rounded up. name(user, i) returns candidate i, 0 <= i
+ * < count. Thread-safe. */
+ATT_API const char *att_text_nearest(const char *text, const char *(*name)(const void *user, int index),
+                                     const void *user, int count);
+
+/* A text buffer that grows. */
+typedef struct att_text att_text;
+/* Appends formatted text, as printf(). If memory runs out, the function that provided `text` reports it. */
+ATT_API void att_text_append(att_text *text, const char *format, ...) ATT_PRINTF(2, 3);
 
 #ifdef __cplusplus
 }
