@@ -30,7 +30,6 @@
 #include <attscope/position_heads.h>
 #include <attscope/progress.h>
 #include <attscope/safetensors.h>
-#include <attscope/spectrum.h>
 #include <attscope/status.h>
 #include <attscope/store.h>
 #include <attscope/task.h>

@@ -7,6 +7,7 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
+#include "base/io/yaml.h"
 #include "lab/report/sweep.h"
 #include "study/store/run_list.h"
 

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io/yaml.h"
 #include "lab/report/run.h"
 
 enum { MAX_FIELDS = 200, MAX_TEXT = 500 };

@@ -11,6 +11,7 @@
 #include "base/core/memory.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
+#include "base/io/yaml.h"
 #include "lab/report/run.h"
 #include "lab/serve/record.h"
 #include "study/store/lines.h"

@@ -1,9 +1,10 @@
 /* Systems of differential equations from files, and matrices: an accepted one is evaluated and integrated. */
 #include "fuzz.h"
+#include "lab/papers/ode/system.h"
 
 static void integrate(att_ode *ode)
 {
-    const double *u = att_ode_initial(ode);
+    const double *u = ode->initial;
     att_ode_info info = att_ode_info_of(ode);
     const att_ode_options options = {
         .step = (info.end - info.start) / 20, .rtol = 1e-3, .atol = 1e-3, .most_steps = 50};

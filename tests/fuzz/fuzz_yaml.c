@@ -3,6 +3,7 @@
 #include "fuzz.h"
 #include "fuzz_config.h"
 
+#include "base/io/yaml.h"
 #include "networks/models/config.h"
 
 static void require_same(const att_yaml *a, const att_yaml *b)

@@ -16,7 +16,7 @@
 #ifndef ATTSCOPE_LAB_ODE_H
 #define ATTSCOPE_LAB_ODE_H
 
-#include <attscope/spectrum.h>
+#include <attscope/context.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,10 +44,6 @@ typedef struct att_ode_info {
     bool constant;     /* J depends neither on t nor on u */
     bool exact;        /* the solution is known in closed form */
 } att_ode_info;
-
-/* The systems that have names, in the order of help. Only name, formula and source are filled. */
-ATT_API int att_ode_count(void);
-ATT_API att_ode_info att_ode_at(int index);
 
 typedef struct att_ode_settings {
     const double *eigenvalues; /* linear: f(u) = diag(eigenvalues) u, u_0 = 1. NULL: -1, -1000 */
@@ -81,17 +77,6 @@ ATT_API void att_ode_close(att_ode **ode);
 ATT_API att_ode_info att_ode_info_of(const att_ode *ode);
 /* Name of a component of u, owned by the system: that in the file, otherwise "u1", "u2", ... */
 ATT_API const char *att_ode_component(const att_ode *ode, int index);
-/* The initial value [size], owned by the system. */
-ATT_API const double *att_ode_initial(const att_ode *ode);
-/* du = f(t, u). Error: ERR_NONFINITE, naming the component. */
-ATT_API att_status att_ode_rate(att_ode *ode, double t, const double *u, double *du);
-/* The Jacobian [size, size] row by row: exact for systems with names; central differences with a step of 6e-6
- * max(|u_j|, 1) for systems from files. Error: ERR_NONFINITE. */
-ATT_API att_status att_ode_jacobian(att_ode *ode, double t, const double *u, double *jacobian);
-/* Both ends of the spectrum of J at u. */
-ATT_API att_status att_ode_spectrum(att_ode *ode, double t, const double *u, att_spectrum_ends *ends);
-/* The solution at t in closed form. ERR_UNSUPPORTED if it is not known. */
-ATT_API att_status att_ode_exact(att_ode *ode, double t, double *u);
 
 /* --- methods ------------------------------------------------------------------------------------------------------ */
 

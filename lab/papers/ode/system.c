@@ -18,18 +18,6 @@ static const att_ode_kind *const kinds[] = {
 };
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
-int att_ode_count(void)
-{
-    return KIND_COUNT;
-}
-
-att_ode_info att_ode_at(int index)
-{
-    if (index < 0 || index >= KIND_COUNT)
-        return (att_ode_info){0};
-    return (att_ode_info){.name = kinds[index]->name, .formula = kinds[index]->formula, .source = kinds[index]->source};
-}
-
 att_ode_settings att_ode_settings_defaults(void)
 {
     return (att_ode_settings){.points = 63, .mu = 100, .end = NAN};
@@ -81,10 +69,11 @@ static const char *name_at(const void *user, int index)
 static att_status create_named(att_ode *ode, const char *name, const att_ode_settings *settings)
 {
     for (int i = 0; i < KIND_COUNT; i++) {
-        if (strcmp(kinds[i]->name, name) != 0)
+        const att_ode_kind *kind = kinds[i];
+        if (strcmp(kind->name, name) != 0)
             continue;
-        ode->info = att_ode_at(i);
-        return kinds[i]->create(ode, settings);
+        ode->info = (att_ode_info){.name = kind->name, .formula = kind->formula, .source = kind->source};
+        return kind->create(ode, settings);
     }
     const char *nearest = att_text_nearest(name, name_at, NULL, KIND_COUNT);
     return att_fail(ode->context, ATT_ERR_NOT_FOUND,
@@ -148,11 +137,6 @@ att_ode_info att_ode_info_of(const att_ode *ode)
 const char *att_ode_component(const att_ode *ode, int index)
 {
     return index >= 0 && index < ode->info.size ? ode->names[index] : "";
-}
-
-const double *att_ode_initial(const att_ode *ode)
-{
-    return ode->initial;
 }
 
 double att_ode_norm(const double *u, int size)

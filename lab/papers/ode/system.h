@@ -5,12 +5,13 @@
 #include <attscope/lab/ode.h>
 
 #include "base/core/memory.h"
+#include "base/spectrum/spectrum.h"
 
 struct att_ode {
     att_context *context;
     att_arena arena; /* owns the memory of all members */
     att_ode_info info;
-    double *initial;
+    double *initial;          /* u at the start of the interval, [size] */
     double *scratch;          /* [3 size], for att_ode_product() */
     const char *const *names; /* of the components; u1, u2, ... by att_ode_allocate() */
     void *data;               /* of the kind */
@@ -44,5 +45,15 @@ att_status att_ode_read_matrix(att_ode *ode, const char *path, int *size, double
 /* jv = J v at (t, u). Error: ERR_NONFINITE. */
 att_status att_ode_product(att_ode *ode, double t, const double *u, const double *v, double *jv);
 double att_ode_norm(const double *u, int size);
+
+/* du = f(t, u). Error: ERR_NONFINITE, naming the component. */
+att_status att_ode_rate(att_ode *ode, double t, const double *u, double *du);
+/* The Jacobian [size, size] row by row: exact for systems with names; central differences with a step of 6e-6
+ * max(|u_j|, 1) for systems from files. Error: ERR_NONFINITE. */
+att_status att_ode_jacobian(att_ode *ode, double t, const double *u, double *jacobian);
+/* Both ends of the spectrum of J at u. */
+att_status att_ode_spectrum(att_ode *ode, double t, const double *u, att_spectrum_ends *ends);
+/* The solution at t in closed form. ERR_UNSUPPORTED if it is not known. */
+att_status att_ode_exact(att_ode *ode, double t, double *u);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/core/memory.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
+#include "base/io/yaml.h"
 #include "lab/runs/recipe/network.h"
 #include "lab/runs/recipe/recipe.h"
 

@@ -8,6 +8,7 @@
 
 #include "base/core/error.h"
 #include "base/io/file.h"
+#include "base/io/yaml.h"
 #include "lab/runs/sweep/plan.h"
 
 bool att_plan_may_change(const char *key)

@@ -7,6 +7,7 @@
 #include "base/flags/flags.h"
 #include "base/flags/unknown.h"
 #include "base/flags/unsupported_flags.h"
+#include "base/io/yaml.h"
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 

@@ -1,4 +1,4 @@
-#include <attscope/spectrum.h>
+#include "base/spectrum/spectrum.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include <attscope/spectrum.h>
+#include "base/spectrum/spectrum.h"
 
 /* Eigenvalues and left and right eigenvectors of a general matrix. */
 void dgeev_(const char *left, const char *right, const int *n, double *a, const int *lda, double *re, double *im,

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include <attscope/ops.h>
-#include <attscope/spectrum.h>
 
 #include "base/core/memory.h"
 #include "base/core/spread.h"
+#include "base/spectrum/spectrum.h"
 #include "study/measure/list.h"
 #include "study/measure/vjp.h"
 

@@ -12,6 +12,8 @@
 
 #include <attscope/lab/flags.h>
 
+#include "base/io/yaml.h"
+
 typedef struct inner {
     att_option_values options;
 } inner;

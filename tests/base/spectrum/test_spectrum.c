@@ -1,11 +1,11 @@
 /* Eigenvalues against closed forms, and Arnoldi iteration against dense decompositions. */
-#include <attscope/spectrum.h>
 
 #include <math.h>
 #include <pthread.h>
 
 #include "base/io/scratch.h"
 #include "base/spectrum/singular.h"
+#include "base/spectrum/spectrum.h"
 #include "formula.h"
 
 enum { MOST = 400 };

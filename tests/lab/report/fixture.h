@@ -11,6 +11,8 @@
 #include <attscope/attscope.h>
 #include <attscope/lab.h>
 
+#include "base/io/yaml.h"
+
 enum {
     FIXTURE_SIDE = 8,
     FIXTURE_PATCH = 4,

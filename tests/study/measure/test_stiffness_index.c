@@ -13,6 +13,7 @@
 
 #include <attscope/attscope.h>
 
+#include "base/spectrum/spectrum.h"
 #include "networks/models/fixture.h"
 #include "sanitized.h"
 #include "shared.h"

@@ -1,4 +1,5 @@
 /* Systems from files: syntax, values, and wrong files. */
+#include "lab/papers/ode/system.h"
 #include "lab/papers/ode/systems.h"
 
 static void a_file_has_constants_equations_and_an_interval(void **state)
@@ -12,7 +13,7 @@ static void a_file_has_constants_equations_and_an_interval(void **state)
                                             "x' = -k * x + y^2\n\ny' = sin(t) - twice * y\r\nx(0) = 3*k\ny(0)=-1e-1"),
                                NULL);
     att_ode_info info = att_ode_info_of(ode);
-    const double *u = att_ode_initial(ode), at[] = {2, 3};
+    const double *u = ode->initial, at[] = {2, 3};
     double du[2], j[4];
     assert_int_equal(info.size, 2);
     assert_true(info.start == 1 && info.end == 1.5 && u[0] == 1.5 && u[1] == -0.1);

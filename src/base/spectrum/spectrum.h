@@ -1,18 +1,16 @@
-/* attscope/spectrum.h - eigenvalues of real matrices: all of a small matrix, and those at both ends of the real axis of
+/* spectrum/spectrum.h - eigenvalues of real matrices: all of a small matrix, and those at both ends of the real axis of
  * an operator that is known only by its products with vectors, such as the Jacobian of a residual branch.
  *
  * Dense matrices are handled by LAPACK (dgeev, dsyev), operators by ARPACK's implicitly restarted Arnoldi iteration
  * (dnaupd). All functions may be called from several threads with a context each. ARPACK keeps its state in static
  * variables, so one operator is iterated at a time, and others wait.
  */
-#ifndef ATTSCOPE_SPECTRUM_H
-#define ATTSCOPE_SPECTRUM_H
+#ifndef ATT_SPECTRUM_SPECTRUM_H
+#define ATT_SPECTRUM_SPECTRUM_H
 
 #include <attscope/context.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "base/core/export.h"
 
 typedef struct att_eigenvalue {
     double re, im;
@@ -38,7 +36,7 @@ typedef struct att_spectrum_options {
     uint64_t seed;     /* of the start vector */
 } att_spectrum_options;
 /* Tolerance 1e-6, 48 vectors, dense up to 64, 20,000 products, seed 42. */
-ATT_API att_spectrum_options att_spectrum_options_defaults(void);
+att_spectrum_options att_spectrum_options_defaults(void);
 
 /* The eigenvalues with the smallest and the largest real part. Of a pair, the one with im >= 0. */
 typedef struct att_spectrum_ends {
@@ -57,21 +55,17 @@ typedef struct att_spectrum_ends {
  * parts are close, the iteration can converge to the second one; a larger basis helps. options: NULL means the
  * defaults. Errors: ERR_ARGUMENT (size below 1, options), ERR_NONFINITE (a product that is not finite), ERR_MEMORY,
  * ERR_INTERNAL; the failure of apply(). */
-ATT_API att_status att_spectrum_ends_find(att_context *context, const att_operator *op,
-                                          const att_spectrum_options *options, att_spectrum_ends *ends);
+ATT_FOR_LAB att_status att_spectrum_ends_find(att_context *context, const att_operator *op,
+                                              const att_spectrum_options *options, att_spectrum_ends *ends);
 
 /* All eigenvalues of the matrix [size, size], row by row, in no particular order. values: room for `size`. Errors:
  * ERR_ARGUMENT (size outside 1..4096), ERR_NONFINITE (an entry that is not finite), ERR_MEMORY, ERR_INTERNAL (no
  * convergence). */
-ATT_API att_status att_spectrum_eigenvalues(att_context *context, int size, const double *matrix,
-                                            att_eigenvalue *values);
+att_status att_spectrum_eigenvalues(att_context *context, int size, const double *matrix, att_eigenvalue *values);
 
 /* Eigenvalues, in ascending order, and orthonormal eigenvectors of a symmetric matrix, of which only one triangle is
  * read. vectors: room for size * size; row i is the vector of values[i]. Errors: as above. */
-ATT_API att_status att_spectrum_symmetric(att_context *context, int size, const double *matrix, double *values,
-                                          double *vectors);
+ATT_FOR_LAB att_status att_spectrum_symmetric(att_context *context, int size, const double *matrix, double *values,
+                                              double *vectors);
 
-#ifdef __cplusplus
-}
-#endif
 #endif
