@@ -136,9 +136,6 @@ ATT_API ATT_MUST_CHECK att_status att_dataset_open_images(att_context *context, 
 
 /* The format of a single image file. */
 #define ATT_FORMAT_IMAGE "image"
-/* Returns "idx", "cifar10", "cifar100", "stl10", "image", "folder", "tar", "tar.gz", "zip", "shards", or "images" for
- * several paths. */
-ATT_API const char *att_dataset_format(const att_dataset *dataset);
 /* Returns the split that was opened, in lower case ("train", "t10k", "test"); "" if there are no splits. If the split
  * was given as tars: the split that is a word of their names, or "tars". */
 ATT_API const char *att_dataset_split(const att_dataset *dataset);
@@ -167,35 +164,14 @@ ATT_API char *att_dataset_name(const att_dataset *dataset, int64_t index, char *
  * would have the same short name, all short names begin with as many of the last parts of their paths as distinguish
  * the paths: "a/0.png" and "b/0.png". */
 ATT_API char *att_dataset_short_name(const att_dataset *dataset, int64_t index, char *text, size_t size);
-/* Writes a hash of the list of images, as 16 hexadecimal digits, and returns `text`. For every image, in order, it
- * covers the class and, if the image is a file of its own, the file name without folders. It does not cover pixels. So
- * class folders and tars of the same images have the same hash. Shards have the same one only if their order and the
- * names of their files are the same, too. */
-enum { ATT_DATASET_LISTING = 17 };
-ATT_API char *att_dataset_listing(const att_dataset *dataset, char text[ATT_DATASET_LISTING]);
-/* Writes a hash of the images, as 16 hexadecimal digits, that does not depend on where they lie. It covers the short
- * names of all images, in any order, and the pixels of 8 of them, but not the classes. An image that cannot be decoded
- * is not an error. Memory and messages come from `context`, as with att_dataset_read(). Errors: ERR_STOPPED,
- * ERR_MEMORY. */
-enum { ATT_DATASET_CONTENTS = 17 };
-ATT_API ATT_MUST_CHECK att_status att_dataset_contents(const att_dataset *dataset, att_context *context,
-                                                       char text[ATT_DATASET_CONTENTS]);
+/* Bytes of a hash of a data set: of its list of images, or of its pixels. */
+enum { ATT_DATASET_LISTING = 17, ATT_DATASET_CONTENTS = 17 };
 /* Whether the first 8 images are grey (possibly stored as colour). Unknown if none of them can be decoded. */
 typedef enum att_colours { ATT_COLOURS_UNKNOWN, ATT_COLOURS_GREY, ATT_COLOURS_ANY } att_colours;
 ATT_API att_colours att_dataset_colours(const att_dataset *dataset, att_context *context);
 /* Writes a description for people, truncated to `size` bytes: "data, train: 96 images, 4 classes, numbered by the
  * labels". Returns `text`. */
 ATT_API char *att_dataset_describe(const att_dataset *dataset, char *text, size_t size);
-
-/* Returns whether the labels can be the classes of a network with `classes` outputs: every label is less than
- * `classes`, and either there are exactly as many classes, or the numbers come from a class map, a training or the data
- * set's own files. */
-ATT_API bool att_dataset_fits_classes(const att_dataset *dataset, int classes);
-/* Returns ERR_MISMATCH if the data set has another number of classes than the network and its numbers come from sorted
- * folder names alone: an evaluation would compare different classes. The message goes to `context`. */
-ATT_API att_status att_dataset_check_classes(const att_dataset *dataset, att_context *context, int classes);
-/* Returns the first class name of the data set that is not among `names`; NULL if all are. */
-ATT_API const char *att_dataset_unknown_class(const att_dataset *dataset, const char *const *names, int count);
 
 /* Decodes image `index` to 1 or 3 channels. Thread-safe if every thread passes a context of its own: memory and message
  * come from `context`. The caller owns *image and frees it with att_image_free(context, image). Errors: those of

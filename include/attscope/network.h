@@ -207,8 +207,8 @@ ATT_API ATT_MUST_CHECK att_status att_network_open_dataset(att_network *network,
                                                            const att_dataset_options *options, att_dataset **dataset);
 /* Compares the classes of a data set with the network's. The log says if their numbers differ, names the first class
  * whose name differs, and warns if the file does not tell in which of two usual orders its training numbered the class
- * folders ("9" before "10", or "10" before "9"). refuse: return ERR_MISMATCH in the cases of
- * att_dataset_check_classes(). */
+ * folders ("9" before "10", or "10" before "9"). refuse: return ERR_MISMATCH if the data set has
+ * another number of classes than the network and its numbers come from sorted folder names alone. */
 ATT_API att_status att_network_compare_classes(const att_network *network, const att_dataset *dataset, bool refuse);
 /* Returns ERR_UNSUPPORTED if the network has no head. consequence: the end of the message, such as "it cannot be
  * evaluated"; NULL: none. */

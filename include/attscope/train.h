@@ -174,16 +174,15 @@ ATT_API att_status att_train_check(const att_model *model, att_weights *weights,
  *
  *   ATT_EVENT_RUN_BEGIN   model, task, parameters, train_images, epoch_images and epoch_updates (the images in the
  *                         complete batches of an epoch, and its updates; with aug_repeats an image counts once for
- *                         each of its repeats), listing (att_dataset_listing() of the training images),
- *                         fingerprint, tokens (if the network has attention), teacher (if there is one), and the
- *                         settings as texts. The event's epoch and step say where a resumed training continues
- *   ATT_EVENT_STEP        loss (mean over the update's images), lr, grad_norm, images_per_second, wait_share;
- *                         teacher_share, the part of the time in which the teacher computed, if there is one
- *   ATT_EVENT_EPOCH       train_loss, lr, images_per_second, wait_share; with a teacher teacher_share. After an
- *                         evaluation also the task's metrics as eval_loss, eval_top1, ...: of the moving average of the
- *                         weights if one is kept, followed by those of the plain weights as eval_plain_loss, ... With
- *                         skip_corrupt also train_corrupt and eval_corrupt (numbers of images replaced and left out)
- *   ATT_EVENT_WARNING     for each image that cannot be decoded, once per call: message (image and reason), set
+ *                         each of its repeats), listing (a hash of the names and classes of the
+ *                         training images), fingerprint, tokens (if the network has attention), teacher (if there is
+ * one), and the settings as texts. The event's epoch and step say where a resumed training continues ATT_EVENT_STEP
+ * loss (mean over the update's images), lr, grad_norm, images_per_second, wait_share; teacher_share, the part of the
+ * time in which the teacher computed, if there is one ATT_EVENT_EPOCH       train_loss, lr, images_per_second,
+ * wait_share; with a teacher teacher_share. After an evaluation also the task's metrics as eval_loss, eval_top1, ...:
+ * of the moving average of the weights if one is kept, followed by those of the plain weights as eval_plain_loss, ...
+ * With skip_corrupt also train_corrupt and eval_corrupt (numbers of images replaced and left out) ATT_EVENT_WARNING for
+ * each image that cannot be decoded, once per call: message (image and reason), set
  *                         ("train", "eval")
  *   ATT_EVENT_MEASURE     split = "train", images, and the figures of the images of one update, computed with the
  *                         weights before that update; the event's step counts that update. Without accuracy if images

@@ -165,11 +165,6 @@ void att_dataset_close(att_dataset **dataset)
     *dataset = NULL;
 }
 
-const char *att_dataset_format(const att_dataset *dataset)
-{
-    return dataset->kind;
-}
-
 const char *att_dataset_split(const att_dataset *dataset)
 {
     return dataset->split;

@@ -35,7 +35,8 @@ enum { ATT_DATA_MAX_NAME = 8192 };
 struct att_dataset {
     att_context *context;
     const att_data_format *format;
-    const char *kind; /* "idx", "folder", ... */
+    const char *kind; /* "idx", "cifar10", "cifar100", "stl10", "image", "folder", "tar", "tar.gz", "zip", "shards";
+                         several paths: "images" */
     char *path;
     size_t prefix_length; /* length of the prefix of image names that short names omit; at most that of the requested
                              path */
@@ -67,5 +68,28 @@ bool att_data_is_shards(const att_dataset *dataset);
 bool att_is_folder(const char *path);
 /* Whether the folder `path` contains a folder that is not hidden. False if `path` is not a folder. */
 bool att_holds_folder(const char *path);
+
+/* Writes a hash of the list of images, as 16 hexadecimal digits, and returns `text`. For every image, in order, it
+ * covers the class and, if the image is a file of its own, the file name without folders. It does not cover pixels. So
+ * class folders and tars of the same images have the same hash. Shards have the same one only if their order and the
+ * names of their files are the same, too. */
+ATT_FOR_LAB char *att_dataset_listing(const att_dataset *dataset, char text[ATT_DATASET_LISTING]);
+
+/* Writes a hash of the images, as 16 hexadecimal digits, that does not depend on where they lie. It covers the short
+ * names of all images, in any order, and the pixels of 8 of them, but not the classes. An image that cannot be decoded
+ * is not an error. Memory and messages come from `context`, as with att_dataset_read(). Errors: ERR_STOPPED,
+ * ERR_MEMORY. */
+ATT_FOR_LAB ATT_MUST_CHECK att_status att_dataset_contents(const att_dataset *dataset, att_context *context,
+                                                           char text[ATT_DATASET_CONTENTS]);
+
+/* Returns whether the labels can be the classes of a network with `classes` outputs: every label is less than
+ * `classes`, and either there are exactly as many classes, or the numbers come from a class map, a training or the data
+ * set's own files. */
+ATT_FOR_LAB bool att_dataset_fits_classes(const att_dataset *dataset, int classes);
+/* Returns ERR_MISMATCH if the data set has another number of classes than the network and its numbers come from sorted
+ * folder names alone: an evaluation would compare different classes. The message goes to `context`. */
+ATT_FOR_LAB att_status att_dataset_check_classes(const att_dataset *dataset, att_context *context, int classes);
+/* Returns the first class name of the data set that is not among `names`; NULL if all are. */
+ATT_FOR_LAB const char *att_dataset_unknown_class(const att_dataset *dataset, const char *const *names, int count);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <attscope/data.h>
 
+#include "data/dataset.h"
 #include "data/pictures.h"
 
 /* The log of a context. */

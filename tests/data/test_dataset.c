@@ -64,7 +64,7 @@ static void class_folders_are_numbered_by_name(void **state)
     snprintf(pipe, sizeof pipe, "%s/dog/pipe.png", self->folder);
     assert_int_equal(mkfifo(pipe, 0666), 0);
     att_dataset *dataset = open_set(self, self->folder, "train", NULL);
-    assert_string_equal(att_dataset_format(dataset), "folder");
+    assert_string_equal(dataset->kind, "folder");
     assert_string_equal(att_dataset_split(dataset), "");
     assert_int_equal(att_dataset_count(dataset), 4);
     assert_int_equal(att_dataset_class_count(dataset), 2);
@@ -398,7 +398,7 @@ static void idx_files_are_read(void **state)
     idx_write(self, "train", 20, 20);
     idx_write(self, "t10k", 9, 9);
     att_dataset *dataset = open_set(self, self->folder, NULL, NULL);
-    assert_string_equal(att_dataset_format(dataset), "idx");
+    assert_string_equal(dataset->kind, "idx");
     assert_string_equal(att_dataset_split(dataset), "train");
     assert_int_equal(att_dataset_count(dataset), 20);
     assert_int_equal(att_dataset_class_count(dataset), 7);

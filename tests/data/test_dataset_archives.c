@@ -63,7 +63,7 @@ static void an_archive_for_each_split_is_found(void **state)
     assert_image(self, dataset, 2, 1, 0);
     att_dataset_close(&dataset);
     dataset = open_set(self, self->folder, "val", NULL);
-    assert_string_equal(att_dataset_format(dataset), "zip");
+    assert_string_equal(dataset->kind, "zip");
     assert_string_equal(att_dataset_split(dataset), "test");
     assert_int_equal(att_dataset_count(dataset), 2);
     assert_image(self, dataset, 1, 1, 1);
@@ -72,7 +72,7 @@ static void an_archive_for_each_split_is_found(void **state)
     /* Archives beside class folders are ignored: the folders were probably extracted from them. */
     picture_write(self, "train/ape/1.png", 4);
     dataset = open_set(self, self->folder, NULL, NULL);
-    assert_string_equal(att_dataset_format(dataset), "folder");
+    assert_string_equal(dataset->kind, "folder");
     assert_int_equal(att_dataset_count(dataset), 1);
     att_dataset_close(&dataset);
 }
@@ -140,7 +140,7 @@ static void a_tar_is_known_by_its_header(void **state)
         att_dataset_options options = att_dataset_options_defaults();
         options.unlabelled = true; /* one of the names has a line break, which that of a class must not have */
         assert_int_equal(att_dataset_open(self->context, self->path, &options, &dataset), ATT_OK);
-        assert_string_equal(att_dataset_format(dataset), "tar");
+        assert_string_equal(dataset->kind, "tar");
         assert_int_equal(att_dataset_count(dataset), 2);
         att_dataset_close(&dataset);
     }

@@ -50,7 +50,7 @@ static void images_of_several_paths_come_in_their_order(void **state)
     static const int values[] = {7, 1, 3, 1, 0, 7}; /* the numbers that pictures_pack() gave the images */
     att_dataset *dataset = NULL;
     assert_int_equal(att_dataset_open_images(self->context, paths, 4, NULL, &dataset), ATT_OK);
-    assert_string_equal(att_dataset_format(dataset), "images");
+    assert_string_equal(dataset->kind, "images");
     assert_int_equal(att_dataset_count(dataset), 6);
     assert_int_equal(att_dataset_class_count(dataset), 0);
     for (int i = 0; i < 6; i++) {
@@ -80,7 +80,7 @@ static void images_of_several_paths_come_in_their_order(void **state)
     att_dataset_options options = att_dataset_options_defaults();
     options.unlabelled = true;
     assert_int_equal(att_dataset_open(self->context, file, &options, &dataset), ATT_OK);
-    assert_string_equal(att_dataset_format(dataset), "image");
+    assert_string_equal(dataset->kind, "image");
     assert_int_equal(att_dataset_count(dataset), 1);
     assert_image(self, dataset, 0, -1, 7);
     att_dataset_close(&dataset);

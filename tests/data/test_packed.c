@@ -76,7 +76,7 @@ static void assert_pixels(scratch *self, const att_dataset *dataset, int64_t ind
 static void assert_cifar10(scratch *self, const char *path)
 {
     att_dataset *dataset = open_set(self, path, "train", NULL);
-    assert_string_equal(att_dataset_format(dataset), "cifar10");
+    assert_string_equal(dataset->kind, "cifar10");
     assert_string_equal(att_dataset_split(dataset), "train");
     assert_int_equal(att_dataset_count(dataset), 10);
     assert_int_equal(att_dataset_class_count(dataset), 10);
@@ -164,7 +164,7 @@ static void the_official_archive_is_found_in_a_folder(void **state)
     write_file(self, "cifar-100-binary", "train.bin", bytes, size);
     /* beside folders, the archive is ignored: they were probably extracted from it */
     dataset = open_set(self, self->folder, "train", NULL);
-    assert_string_equal(att_dataset_format(dataset), "cifar100");
+    assert_string_equal(dataset->kind, "cifar100");
     att_dataset_close(&dataset);
 }
 
@@ -174,7 +174,7 @@ static void class_folders_are_not_mistaken_for_cifar(void **state)
     static const char *const names[] = {"train/cat/train.bin.png", "train/class_names.txt/1.png", "test/cat/1.png"};
     pictures_pack(self->path, "ustar", names, 3);
     att_dataset *dataset = open_set(self, self->path, "train", NULL);
-    assert_string_equal(att_dataset_format(dataset), "tar");
+    assert_string_equal(dataset->kind, "tar");
     assert_int_equal(att_dataset_count(dataset), 2);
     att_dataset_close(&dataset);
 }
@@ -266,12 +266,12 @@ static void cifar100_has_fine_labels(void **state)
     write_file(self, "cifar-100-binary", "test.bin", bytes, size / 3);
     att_dataset *dataset =
         open_set(self, self->folder, "train", NULL); /* the folder's name decides which data set it is */
-    assert_string_equal(att_dataset_format(dataset), "cifar100");
+    assert_string_equal(dataset->kind, "cifar100");
     assert_string_equal(att_dataset_class_name(dataset, 99), "99");
     att_dataset_close(&dataset);
     write_file(self, "cifar-100-binary", "fine_label_names.txt", names, hundred_names(names, sizeof names));
     dataset = open_set(self, self->folder, "train", NULL);
-    assert_string_equal(att_dataset_format(dataset), "cifar100");
+    assert_string_equal(dataset->kind, "cifar100");
     assert_int_equal(att_dataset_count(dataset), 3);
     assert_int_equal(att_dataset_class_count(dataset), 100);
     assert_string_equal(att_dataset_class_name(dataset, 99), "class_99");
@@ -342,7 +342,7 @@ static void stl10_images_are_read_column_by_column(void **state)
     write_stl10(self, "train_X.bin", "train_y.bin", 3, (const uint8_t[]){1, 10, 5});
     write_stl10(self, "test_X.bin", "test_y.bin", 1, (const uint8_t[]){2});
     att_dataset *dataset = open_set(self, self->folder, NULL, NULL);
-    assert_string_equal(att_dataset_format(dataset), "stl10");
+    assert_string_equal(dataset->kind, "stl10");
     assert_int_equal(att_dataset_count(dataset), 3);
     assert_string_equal(att_dataset_class_name(dataset, 9), "9");
     static const int labels[] = {0, 9, 4};

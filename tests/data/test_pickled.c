@@ -3,6 +3,7 @@
 
 #include "base/io/pack.h"
 #include "base/io/torch_file.h"
+#include "data/dataset.h"
 
 enum { SIDE = 32, ROW = 3 * SIDE * SIDE, IMAGES = 2 };
 
@@ -219,7 +220,7 @@ static void assert_pixels(scratch *self, const att_dataset *dataset, int64_t ind
 static void assert_ten(scratch *self, const char *path)
 {
     att_dataset *dataset = open_set(self, path, "train", false);
-    assert_string_equal(att_dataset_format(dataset), "cifar10");
+    assert_string_equal(dataset->kind, "cifar10");
     assert_int_equal(att_dataset_count(dataset), 10);
     assert_int_equal(att_dataset_class_count(dataset), 10);
     assert_int_equal(att_dataset_numbering(dataset), ATT_NUMBERED_BY_LABELS);
@@ -313,7 +314,7 @@ static void cifar100_has_fine_and_coarse_labels(void **state)
     for (int coarse = 0; coarse < 2; coarse++) {
         int last = coarse ? 19 : 99;
         dataset = open_set(self, self->folder, "train", coarse);
-        assert_string_equal(att_dataset_format(dataset), "cifar100");
+        assert_string_equal(dataset->kind, "cifar100");
         assert_int_equal(att_dataset_class_count(dataset), last + 1);
         assert_string_equal(att_dataset_class_name(dataset, last), list[last]);
         assert_int_equal(att_dataset_label(dataset, 1), last);

@@ -30,7 +30,7 @@ static void write_shards(const scratch *self, const char *name, bool json)
 
 static void assert_shards(scratch *self, const att_dataset *dataset)
 {
-    assert_string_equal(att_dataset_format(dataset), "shards");
+    assert_string_equal(dataset->kind, "shards");
     assert_int_equal(att_dataset_count(dataset), IMAGES);
     assert_int_equal(att_dataset_class_count(dataset), 4);
     assert_int_equal(att_dataset_numbering(dataset), ATT_NUMBERED_BY_LABELS);
@@ -311,7 +311,7 @@ static void labels_can_be_names(void **state)
         options.trained = with ? trained : NULL;
         options.trained_count = with ? 4 : 0;
         assert_int_equal(att_dataset_open(self->context, path, &options, &dataset), ATT_OK);
-        assert_string_equal(att_dataset_format(dataset), "shards");
+        assert_string_equal(dataset->kind, "shards");
         assert_int_equal(att_dataset_count(dataset), 4);
         assert_int_equal(att_dataset_class_count(dataset), with ? 4 : 3);
         assert_string_equal(att_dataset_class_name(dataset, with), "bird of paradise");

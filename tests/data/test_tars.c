@@ -80,7 +80,7 @@ static void tars_of_classes_are_read(void **state)
     for (int i = 0; i < 5; i++) {
         snprintf(path, sizeof path, "%s/%s", self->folder, layouts[i]);
         att_dataset *dataset = open_set(self, path, i % 2 ? "val" : NULL, NULL);
-        assert_string_equal(att_dataset_format(dataset), i < 4 ? "tar" : "folder");
+        assert_string_equal(dataset->kind, i < 4 ? "tar" : "folder");
         assert_string_equal(att_dataset_split(dataset), "");
         assert_classes(self, dataset);
         assert_name_ends(dataset, 5, "/n03888257/n03888257_1.JPEG");
@@ -113,7 +113,7 @@ static void splits_of_tars_are_found(void **state)
     assert_short_name(dataset, 0, "train/n01440764/n01440764_0.JPEG");
     att_dataset_close(&dataset);
     dataset = open_set(self, data, "val", NULL);
-    assert_string_equal(att_dataset_format(dataset), "folder");
+    assert_string_equal(dataset->kind, "folder");
     assert_string_equal(att_dataset_split(dataset), "val");
     assert_image(self, dataset, 1, 1, 51);
     att_dataset_close(&dataset);
@@ -136,7 +136,7 @@ static void splits_of_tars_are_found(void **state)
     write_class(self, "photos/old.tar", 0);
     snprintf(data, sizeof data, "%s/photos", self->folder);
     assert_int_equal(att_dataset_open(self->context, data, &options, &dataset), ATT_OK);
-    assert_string_equal(att_dataset_format(dataset), "folder");
+    assert_string_equal(dataset->kind, "folder");
     att_dataset_close(&dataset);
 }
 

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "data/dataset.h"
 #include "study/train/checkpoint.h"
 #include "tiny.h"
 

@@ -33,8 +33,8 @@ enum { ATT_SWEEP_MOST_RUNS = ATT_CORRELATE_MOST };
 typedef struct att_run_state {
     bool trained;                       /* the training finished */
     bool measured;                      /* trained, and the last checkpoint was measured with these instruments */
-    char listing[ATT_DATASET_LISTING];  /* digest of the training images (att_dataset_listing()); "" if not recorded */
-    char contents[ATT_DATASET_LISTING]; /* digest of the measured images (att_dataset_contents()); "" if not recorded */
+    char listing[ATT_DATASET_LISTING];  /* digest of the training images and their classes; "" if not recorded */
+    char contents[ATT_DATASET_LISTING]; /* digest of the measured images; "" if not recorded */
     char split[64];                     /* the split that was measured; "" if not recorded */
     char failure[256];                  /* why the training ended early; "" if no failure is recorded */
 } att_run_state;

@@ -12,6 +12,7 @@
 #include "base/core/text.h"
 #include "base/io/file.h"
 #include "base/io/yaml.h"
+#include "data/dataset.h"
 #include "lab/runs/recipe/network.h"
 #include "lab/runs/recipe/recipe.h"
 

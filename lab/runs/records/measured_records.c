@@ -6,6 +6,7 @@
 
 #include "base/core/error.h"
 #include "base/io/file.h"
+#include "data/dataset.h"
 #include "lab/runs/records/measuring.h"
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */

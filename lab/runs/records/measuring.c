@@ -7,6 +7,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "data/choose.h"
+#include "data/dataset.h"
 #include "engine/graph/graph.h"
 #include "lab/runs/records/given.h"
 #include "lab/runs/records/instruments.h"

@@ -4,6 +4,7 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "data/classes.h"
+#include "data/dataset.h"
 #include "study/network/network.h"
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */

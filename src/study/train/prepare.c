@@ -9,6 +9,7 @@
 #include "base/core/memory.h"
 #include "base/core/random.h"
 #include "base/io/file.h"
+#include "data/dataset.h"
 #include "engine/graph/graph.h"
 #include "engine/session/session.h"
 #include "engine/update/update.h"
