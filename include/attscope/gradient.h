@@ -17,7 +17,7 @@ extern "C" {
 typedef struct att_gradient att_gradient;
 
 /* Creates a gradient of zeros. The weights must outlive it. On success the caller owns *gradient and frees it with
- * att_gradient_destroy(). Errors: ERR_ARGUMENT (weights made by att_weights_overlay()), ERR_MEMORY. */
+ * att_gradient_destroy(). Errors: ERR_ARGUMENT (weights for inference only), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_gradient_create(att_weights *weights, att_gradient **gradient);
 ATT_API void att_gradient_destroy(att_gradient **gradient);
 

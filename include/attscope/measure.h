@@ -138,8 +138,6 @@ ATT_API void att_measure_clear(att_measure *measure);
  * index: 0..count-1; all zero for another index. */
 ATT_API int att_measure_count(const att_measure *measure);
 ATT_API att_measurement att_measure_at(const att_measure *measure, int index);
-/* Returns all figures; valid until the next call for this `measure`. */
-ATT_API const att_measurement *att_measure_all(att_measure *measure);
 /* Returns the figures that have samples, as an event needs them, and their number in *count; valid until the next call
  * for this `measure`. */
 ATT_API const att_measurement *att_measure_observed(att_measure *measure, int *count);

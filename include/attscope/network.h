@@ -161,19 +161,23 @@ ATT_API att_status att_network_run_file(att_network *network, const char *path, 
 
 /* Measures where the time goes: runs the network on one image of its own size (zeros) once to warm up and `runs` times
  * (at least 1), and calls row() for each operation of the compiled network in the order in which they run. scope, op,
- * kernel: as of att_session_trace(); they live as long as the call. seconds: of the slowest thread, the mean over the
- * runs. Errors: those of att_network_run(), ERR_ARGUMENT (runs), ERR_STOPPED (att_settings.stop, between two runs). */
+ * kernel: of the node, which may have absorbed others (a linear layer the GELU after it); they live as long as the
+ * call. seconds: of the slowest thread, the mean over the runs. Errors: those of att_network_run(), ERR_ARGUMENT
+ * (runs), ERR_STOPPED (att_settings.stop, between two runs). */
 ATT_API att_status att_network_time(att_network *network, int runs,
                                     void (*row)(void *user, const char *scope, const char *op, const char *kernel,
                                                 double seconds),
                                     void *user);
 
-/* Show the prediction for the first image of `answers` as att_task_write() and att_task_describe() do for the network's
- * task. options: NULL means att_answer_options_defaults(). If `options` has no class names, those of the network are
- * used (att_network_class_name()). Errors: as of those functions; ERR_MISMATCH also if the selected outputs do not
- * include those that the task needs. */
+/* Writes the prediction for the first image of `answers` as members of the JSON object that is open. Classification
+ * writes "top", an array of {"class", "label" if known, "probability"}, the most probable first; with `outputs` also
+ * "logits", an array of all logits. options: NULL means att_answer_options_defaults(). If `options` has no class names,
+ * those of the network are used (att_network_class_name()). Errors: ERR_MISMATCH (the selected outputs lack one that
+ * the task reads), ERR_UNSUPPORTED (the task does not show predictions in this form), ERR_MEMORY, ERR_ARGUMENT
+ * (`answers` or `writer` is NULL). */
 ATT_API att_status att_network_write(const att_network *network, const att_batch *answers,
                                      const att_answer_options *options, att_json_writer *writer);
+/* As att_network_write(), as text for people: calls line(user, text) for each line, without newline. */
 ATT_API att_status att_network_describe(const att_network *network, const att_batch *answers,
                                         const att_answer_options *options, void (*line)(void *user, const char *text),
                                         void *user);

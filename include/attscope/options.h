@@ -118,17 +118,11 @@ ATT_API double att_options_number(const att_option_values *values, const char *k
 /* Returns the text of a key; "" if none was given or the value is a number. */
 ATT_API const char *att_options_text(const att_option_values *values, const char *key);
 
-/* Parses the value of an option from texts, as in flags and files: one number; two for sides; "true", "false", "1" or
- * "0" for switches. Returns false and changes nothing if the texts do not fit the option's kind, are out of range, or
- * are too many. */
-ATT_API bool att_option_store(const att_option *option, const char *const *texts, int count, att_option_values *values);
-/* Formats the value of an option as texts that att_option_store() parses: numbers in their shortest form, equal sides
+/* Formats the value of an option as texts, as in flags and files: numbers in their shortest form, equal sides
  * as one number. Returns the number of texts, 0 if no value was given. */
 enum { ATT_OPTION_NUMBERS = 2 };
 ATT_API int att_option_format(const att_option *option, const att_option_values *values,
                               char texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES]);
-/* Describes the possible values, "a whole number from 1 to 65536", and returns `text`. */
-ATT_API char *att_option_describe(const att_option *option, char *text, size_t size);
 
 #ifdef __cplusplus
 }

@@ -126,10 +126,9 @@ ATT_API att_plan_facts att_plan_describe(const att_plan *plan);
  * plan has fused into others are not counted. */
 ATT_API att_cost att_plan_cost(const att_plan *plan);
 
-/* Inputs that sessions bind, and outputs that sessions return, probes included: name, type and shape per sample. Names
- * live as long as the plan. For an index past the last, the name is NULL. */
+/* Inputs that sessions bind: name, type and shape per sample. Names live as long as the plan. For an index past the
+ * last, the name is NULL. */
 ATT_API att_field att_plan_input_at(const att_plan *plan, int index);
-ATT_API att_field att_plan_output_at(const att_plan *plan, int index);
 
 /* Creates a session that runs `plan` on `weights`. Plan and weights must outlive it. The weights must hold every
  * parameter of the plan's graph, found by name, with the same shape; they may hold more. max_batch: the largest number
@@ -169,31 +168,13 @@ ATT_API void att_session_observe(att_session *session, bool on);
 ATT_API att_status att_session_accumulate(att_session *session, att_gradient *gradient, int batch, double scale,
                                           uint64_t seed, int64_t step, int64_t first);
 
-/* Finds where NaN or infinity first appeared: runs the last att_session_accumulate() again, node by node, and writes
- * the name of the first node with a non-finite result ("blocks.3.attn (attention), sample 17") to `text`, truncated to
- * `size` bytes; "" if every result is finite. The gradient and the bound inputs of that call must still exist, and the
- * weights must be unchanged. The whole gradient is lost, including earlier contributions: call att_gradient_begin()
- * before using it again. Weights and buffers are unchanged. */
-ATT_API att_status att_session_find_nonfinite(att_session *session, char *text, size_t size);
-
-/* Time per kernel. att_session_profile() switches profiling on or off and sets all figures to zero; it is off at first.
- * There is one row per kernel. seconds: summed over the threads; bytes: inputs read and outputs written by the calls,
- * each value once. */
+/* Calls of a kernel. seconds: summed over the threads; bytes: inputs read and outputs written by the calls, each value
+ * once. */
 typedef struct att_profile_row {
     const char *op, *kernel;
     int64_t calls;
     double seconds, flops, bytes;
 } att_profile_row;
-ATT_API att_status att_session_profile(att_session *session, bool on);
-ATT_API int att_session_profile_count(const att_session *session);
-ATT_API att_profile_row att_session_profile_at(const att_session *session, int index);
-
-/* Time per node: trace() is called after each operation of the body, for each group of samples, on each of the threads
- * that share the group; part: its number, from 0. Other groups call it at the same time on other threads. scope: of the
- * node, which may have absorbed others (a linear layer the GELU after it). seconds: of this thread. NULL ends it. */
-typedef void (*att_trace_fn)(void *user, int part, const char *scope, const char *op, const char *kernel,
-                             double seconds);
-ATT_API void att_session_trace(att_session *session, att_trace_fn trace, void *user);
 
 #ifdef __cplusplus
 }

@@ -42,8 +42,6 @@ typedef enum att_safetensors_dtype {
 ATT_API size_t att_safetensors_dtype_size(att_safetensors_dtype dtype);
 /* Returns "F32" and the like; never NULL. */
 ATT_API const char *att_safetensors_dtype_name(att_safetensors_dtype dtype);
-/* Returns the type with which tensors of `dtype` are stored. */
-ATT_API att_safetensors_dtype att_safetensors_dtype_of(att_dtype dtype);
 
 typedef struct att_safetensors_tensor {
     const char *name; /* UTF-8, unique, not "__metadata__" */

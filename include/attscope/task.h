@@ -46,13 +46,6 @@ typedef struct att_task_info {
  * built-in ones. index: 0..count-1; all zero for another index. */
 ATT_API int att_task_count(const att_context *context);
 ATT_API att_task_info att_task_at(const att_context *context, int index);
-/* Fills *info for the task `name`. Errors: ERR_NOT_FOUND; the message lists the names. */
-ATT_API att_status att_task_find(att_context *context, const char *name, att_task_info *info);
-/* Returns the index of the metric `name`; -1 if there is none. */
-ATT_API int att_task_metric(const att_task_info *info, const char *name);
-
-/* Sets every option of the task `name` to its default; other options stay. Does nothing if there is no such task. */
-ATT_API void att_task_defaults(const att_context *context, const char *name, att_option_values *options);
 
 /* The settings that a task gets from the network and its training. */
 typedef struct att_task_setup {
@@ -99,26 +92,6 @@ typedef struct att_answer_options {
 ATT_API att_answer_options att_answer_options_defaults(void);
 /* JSON key for the name of the image; the caller that begins the object writes it. */
 #define ATT_ANSWER_IMAGE "image"
-/* Writes the prediction for the first image of `answer` (attscope/network.h) as members of the JSON object that is
- * open. Classification writes "top", an array of {"class", "label" if known, "probability"}, the most probable first;
- * with `outputs` also "logits", an array of all logits. Errors: ERR_NOT_FOUND (no such task), ERR_MISMATCH (the task
- * reads an output that `answer` lacks), ERR_UNSUPPORTED (the task does not show predictions in this form), ERR_MEMORY,
- * ERR_ARGUMENT (`answer` or `writer` is NULL). options: NULL means the defaults. */
-ATT_API att_status att_task_write(att_context *context, const char *task, const att_batch *answer,
-                                  const att_answer_options *options, att_json_writer *writer);
-/* As att_task_write(), as text for people: calls line(user, text) for each line, without newline. */
-ATT_API att_status att_task_describe(att_context *context, const char *task, const att_batch *answer,
-                                     const att_answer_options *options, void (*line)(void *user, const char *text),
-                                     void *user);
-
-/* Writes the `k` largest logits to `top`, largest first (of equal ones the lower class first), with their softmax over
- * all classes. Returns how many were written: min(k, classes). */
-typedef struct att_ranked {
-    int class_number;
-    float logit;
-    double probability;
-} att_ranked;
-ATT_API int att_rank_classes(const float *logits, int classes, att_ranked *top, int k);
 
 /* --- writing a task ----------------------------------------------------------------------------------------------
  *
@@ -251,7 +224,7 @@ typedef struct att_task {
     void (*end)(att_context *context, void *state);
 
     /* --- predictions --- */
-    /* As att_task_write() and att_task_describe(). If a member is NULL, the function of the library returns
+    /* As att_network_write() and att_network_describe(). If a member is NULL, the function of the library returns
      * ERR_UNSUPPORTED for the task. */
     att_status (*write)(att_context *context, const att_batch *answer, const att_answer_options *options,
                         att_json_writer *writer);

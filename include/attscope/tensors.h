@@ -70,8 +70,6 @@ ATT_API const char *att_tensors_path(const att_tensors *file);
 ATT_API const char *att_tensors_origin(const att_tensors *file);
 /* Describes the skipped tensors: "mask_token, decoder_blocks.* (96)"; "" if there are none. Lives as long as `file`. */
 ATT_API const char *att_tensors_skipped(const att_tensors *file);
-/* Returns whether the tensors "ema.<name>" are the moving average of a PyTorch checkpoint. */
-ATT_API bool att_tensors_has_average(const att_tensors *file);
 
 /* The tensors, in the order of their bytes (safetensors) or of their names in the file (PyTorch). The name lives as
  * long as `file`. */

@@ -15,15 +15,6 @@
 extern "C" {
 #endif
 
-/* An optimiser (flag --opt) or a schedule (flag --sched). All zero for an index outside 0..count-1. */
-typedef struct att_choice {
-    const char *name, *summary;
-} att_choice;
-ATT_API int att_optimizer_count(void);
-ATT_API att_choice att_optimizer_at(int index);
-ATT_API int att_schedule_count(void);
-ATT_API att_choice att_schedule_at(int index);
-
 enum { ATT_MOST_MILESTONES = 8 };
 
 /* A network from whose answers another one learns (distillation; Hinton, Vinyals, Dean 2015). It may be of any family.
@@ -54,7 +45,7 @@ typedef struct att_train_options {
     int epochs;
     int batch_size;           /* images per batch; the incomplete last batch of an epoch is dropped */
     int grad_accum_steps;     /* batches per update; the last update of an epoch may have fewer */
-    const char *optimizer;    /* name, see att_optimizer_at() */
+    const char *optimizer;    /* "sgd", "momentum", "adamw", "adam" */
     double momentum;          /* for sgd and momentum */
     double beta1, beta2, eps; /* for adamw */
     double weight_decay;
@@ -69,7 +60,7 @@ typedef struct att_train_options {
     double clip_grad;                /* largest Euclidean norm of the whole gradient; 0: no clipping */
     double lr; /* 0: lr_base r, or for adamw lr_base sqrt r, with r = batch_size grad_accum_steps / 256 */
     double lr_base;
-    const char *schedule;  /* name, see att_schedule_at() */
+    const char *schedule;  /* "cosine", "step", "multistep", "constant", "none" */
     bool sched_on_updates; /* change the rate at every update instead of every epoch */
     int warmup_epochs;     /* linear from warmup_lr to lr; these epochs count in `epochs` */
     double warmup_lr, min_lr;
@@ -135,9 +126,6 @@ typedef struct att_train_options {
  * "multistep" multiply by 0.1 every 90 epochs and at 90, 180, 270. The task has its own default options and metric. */
 ATT_API att_train_options att_train_options_defaults(void);
 
-/* Returns whether these options mix images with each other (Mixup or CutMix). */
-ATT_API bool att_train_mixes(const att_train_options *options);
-
 typedef struct att_train_result {
     int epochs; /* finished epochs, including those before a resume */
     int64_t updates;
@@ -159,12 +147,6 @@ typedef struct att_train_data {
     const att_dataset *train, *eval;
     const att_transform_options *train_transform, *eval_transform;
 } att_train_data;
-
-/* Makes the checks of att_train() that come before its first update: options, data, memory of training and evaluation
- * together, and whether the checkpoint to resume from belongs to a training with the same settings and images. The
- * contents of `weights` do not matter; they may be uninitialised. Errors: those of att_train(). */
-ATT_API att_status att_train_check(const att_model *model, att_weights *weights, const att_train_data *data,
-                                   const att_train_options *options);
 
 /* Trains `weights` of `model`, which must be in f32. The loss of the model's task is added to a copy of its graph.
  * Files in `output`, each written atomically: last.safetensors after every epoch; checkpoint-N.safetensors (N: 0-based

@@ -26,9 +26,6 @@ typedef struct att_parameter_rates {
                     the att_gradient has memory for it in any case */
 } att_parameter_rates;
 
-/* Returns the rates that the parameter's declaration implies: lr 1; weight_decay 1 if `decay` is set, else 0. */
-ATT_API att_parameter_rates att_parameter_rates_defaults(const att_parameter_info *parameter);
-
 typedef struct att_update_options {
     const char *backend;              /* name of the backend of the plans that compute the gradient */
     const char *optimizer;            /* "adamw", "adam" or "sgd" */
@@ -64,18 +61,13 @@ typedef struct att_hyper {
 
 /* Computes the Euclidean norm of the whole gradient without frozen parameters and writes it to *norm (may be NULL).
  * Call it once before each att_update_apply(). Errors: ERR_ARGUMENT if nothing was added to the gradient since
- * att_gradient_begin(); ERR_NONFINITE if the norm is NaN or infinite (att_session_find_nonfinite() names the cause). */
+ * att_gradient_begin(); ERR_NONFINITE if the norm is NaN or infinite. */
 ATT_API att_status att_update_reduce(att_update *update, double *norm);
 
 /* Changes the weights. Errors, which leave the weights unchanged: ERR_ARGUMENT if the gradient changed since
  * att_update_reduce(), hyper->update is less than 1, lr or weight_decay is not finite, clip_norm is negative or NaN, or
  * an average is kept and ema_decay is outside 0..1. */
 ATT_API att_status att_update_apply(att_update *update, const att_hyper *hyper);
-
-/* As att_session_profile() and its companions, for the kernels of reductions and updates. */
-ATT_API att_status att_update_profile(att_update *update, bool on);
-ATT_API int att_update_profile_count(const att_update *update);
-ATT_API att_profile_row att_update_profile_at(const att_update *update, int index);
 
 #ifdef __cplusplus
 }

@@ -35,11 +35,6 @@ ATT_API void att_weights_destroy(att_weights **weights);
  * context and no message), ERR_MISMATCH (parts of different types, or in different memories), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_weights_join(att_weights *const *parts, int part_count, att_weights **joined);
 
-/* As att_weights_join(), for two parts that may share names: where both have a parameter of one name, that of `over` is
- * used, whatever its shape. On success the caller owns *covered; both parts must outlive it. For inference only:
- * att_gradient_create() refuses the result (ERR_ARGUMENT). */
-ATT_API ATT_MUST_CHECK att_status att_weights_overlay(att_weights *base, att_weights *over, att_weights **covered);
-
 /* Sets every parameter to the initial values of its att_init, drawn from `seed`, and every slot to zero. Returns
  * ATT_OK. */
 ATT_API att_status att_weights_initialise(att_weights *weights, uint64_t seed);
@@ -51,22 +46,10 @@ ATT_API att_parameter_info att_weights_at(const att_weights *weights, int index)
 /* Returns the index of the parameter `name`, -1 if there is none. */
 ATT_API int att_weights_find(const att_weights *weights, const char *name);
 
-/* Adds a slot of zeros called `name`; an existing slot of that name is kept with its values. Errors: ERR_ARGUMENT if
- * there are 8 slots already, ERR_MEMORY. */
-ATT_API att_status att_weights_add_slot(att_weights *weights, const char *name);
-/* Number of slots; name of slot 0..count-1, which lives as long as the weights. */
-ATT_API int att_weights_slot_count(const att_weights *weights);
-ATT_API const char *att_weights_slot_name(const att_weights *weights, int slot);
-
 /* Copy the values of parameter `index` from `host` or to `host`: `count` elements of the graph's type. slot: -1 for the
  * parameter itself, else the index of a slot. Errors: ERR_ARGUMENT if index, slot or count is wrong. */
 ATT_API att_status att_weights_set(att_weights *weights, int slot, int index, const void *host, int64_t count);
 ATT_API att_status att_weights_get(const att_weights *weights, int slot, int index, void *host, int64_t count);
-
-/* Writes a hash of all parameters without the slots, as 16 hexadecimal digits. The same network with the same weights
- * has the same digest, in a graph in f64 too if all its weights are exact in f32. Errors: ERR_MEMORY. */
-enum { ATT_WEIGHTS_DIGEST = 17 };
-ATT_API ATT_MUST_CHECK att_status att_weights_digest(const att_weights *weights, char text[ATT_WEIGHTS_DIGEST]);
 
 #ifdef __cplusplus
 }

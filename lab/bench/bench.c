@@ -7,6 +7,8 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "engine/session/session.h"
+#include "engine/update/update.h"
 #include "engine/weights/gradient.h"
 #include "lab/bench/clock.h"
 

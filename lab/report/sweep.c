@@ -12,6 +12,7 @@
 #include "base/core/text.h"
 #include "lab/report/correlations.h"
 #include "lab/report/sweep.h"
+#include "networks/tasks/task.h"
 
 typedef struct setting {
     const char *name, *model;

@@ -11,6 +11,8 @@
 #include "networks/models/fixture.h"
 
 #include "cuda/device.h"
+#include "engine/plan/plan.h"
+#include "engine/weights/weights.h"
 
 enum { STEPS = 3, MOST_CLASSES = 1000 };
 

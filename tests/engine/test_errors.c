@@ -2,6 +2,7 @@
 #include <attscope/update.h>
 
 #include "engine/fixture.h"
+#include "engine/session/session.h"
 #include <limits.h>
 #include <math.h>
 

@@ -1,6 +1,7 @@
 /* Gradients as objects, parameter groups, and weights joined from parts. */
 #include "engine/fixture.h"
 #include "engine/network.h"
+#include "engine/update/update.h"
 #include "engine/weights/weights.h"
 
 #include <math.h>

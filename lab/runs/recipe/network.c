@@ -11,7 +11,9 @@
 #include "base/io/file.h"
 #include "lab/runs/recipe/recipe.h"
 #include "networks/models/describe.h"
+#include "networks/tasks/task.h"
 #include "study/train/alerts.h"
+#include "study/train/options.h"
 
 /* A recipe that names something unknown or unsupported is an invalid argument. The message is unchanged. */
 static att_status as_argument(att_status status)

@@ -6,6 +6,7 @@
 #include "base/core/error.h"
 #include "base/flags/flags.h"
 #include "lab/runs/recipe/recipe.h"
+#include "networks/tasks/task.h"
 
 static att_status check_range(att_context *context, const char *name, const double range[2])
 {

@@ -7,6 +7,7 @@
 #include "base/core/error.h"
 #include "base/core/options.h"
 #include "lab/runs/recipe/recipe.h"
+#include "networks/tasks/task.h"
 #include "study/train/options.h"
 
 /* part: the member of att_recipe that holds the group's struct. */

@@ -9,6 +9,7 @@
 #include "data/choose.h"
 #include "data/dataset.h"
 #include "engine/graph/graph.h"
+#include "engine/weights/weights.h"
 #include "lab/runs/records/given.h"
 #include "lab/runs/records/instruments.h"
 

@@ -8,6 +8,7 @@
 #include <attscope/lab/measuring.h>
 
 #include "base/core/text.h"
+#include "engine/weights/weights.h"
 #include "lab/runs/records/raw.h"
 
 typedef struct att_measuring {

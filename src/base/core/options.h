@@ -40,4 +40,12 @@ ATT_FOR_LAB bool att_option_same(const att_option *option, const att_option_valu
 /* Copies one value. If `from` lacks the key, removes the key from `to`. */
 ATT_FOR_LAB void att_option_copy(const char *key, const att_option_values *from, att_option_values *to);
 
+/* Parses the value of an option from texts, as in flags and files: one number; two for sides; "true", "false", "1" or
+ * "0" for switches. Returns false and changes nothing if the texts do not fit the option's kind, are out of range, or
+ * are too many. */
+bool att_option_store(const att_option *option, const char *const *texts, int count, att_option_values *values);
+
+/* Describes the possible values, "a whole number from 1 to 65536", and returns `text`. */
+char *att_option_describe(const att_option *option, char *text, size_t size);
+
 #endif

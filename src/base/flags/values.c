@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/core/error.h"
+#include "base/core/options.h"
 #include "base/core/text.h"
 #include "base/flags/flags.h"
 

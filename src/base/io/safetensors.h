@@ -22,4 +22,7 @@ ATT_FOR_LAB att_status att_safetensors_begin(att_context *context, const char *p
                                              const att_safetensors_content *content, uint64_t *offsets,
                                              att_file_writer **file);
 
+/* Returns the type with which tensors of `dtype` are stored. */
+att_safetensors_dtype att_safetensors_dtype_of(att_dtype dtype);
+
 #endif

@@ -68,4 +68,7 @@ bool att_tensors_are_borrowed(const att_tensors *file);
  */
 att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes);
 
+/* Returns whether the tensors "ema.<name>" are the moving average of a PyTorch checkpoint. */
+bool att_tensors_has_average(const att_tensors *file);
+
 #endif

@@ -226,4 +226,7 @@ att_status att_place_node(att_plan *plan, const att_node *node, const att_ref *r
 att_status att_measure_arena(const att_plan *plan, const att_rewritten *from, const att_segment *segment,
                              const att_ref *refs, int group, size_t *arena_bytes);
 
+/* As att_plan_input_at(), for the outputs that sessions return, probes included. */
+att_field att_plan_output_at(const att_plan *plan, int index);
+
 #endif

@@ -43,6 +43,13 @@ typedef struct att_bound_parameter {
     char *values;
 } att_bound_parameter;
 
+/* Time per node: trace() is called after each operation of the body, for each group of samples, on each of the threads
+ * that share the group; part: its number, from 0. Other groups call it at the same time on other threads. scope: of the
+ * node, which may have absorbed others (a linear layer the GELU after it). seconds: of this thread. NULL ends it. */
+typedef void (*att_trace_fn)(void *user, int part, const char *scope, const char *op, const char *kernel,
+                             double seconds);
+void att_session_trace(att_session *session, att_trace_fn trace, void *user);
+
 struct att_session {
     att_context *context;
     const att_plan *plan;
@@ -139,5 +146,18 @@ void att_session_gather(att_session *session, const att_segment *segment);
 /* Group `index` when `count` samples are split into groups of `group` and a remainder of smaller powers of two. Writes
  * its first sample to *row and returns its size; 0 after the last group. */
 int att_session_group(int count, int group, int index, int64_t *row);
+
+/* Finds where NaN or infinity first appeared: runs the last att_session_accumulate() again, node by node, and writes
+ * the name of the first node with a non-finite result ("blocks.3.attn (attention), sample 17") to `text`, truncated to
+ * `size` bytes; "" if every result is finite. The gradient and the bound inputs of that call must still exist, and the
+ * weights must be unchanged. The whole gradient is lost, including earlier contributions: call att_gradient_begin()
+ * before using it again. Weights and buffers are unchanged. */
+att_status att_session_find_nonfinite(att_session *session, char *text, size_t size);
+
+/* Time per kernel. att_session_profile() switches profiling on or off and sets all figures to zero; it is off at first.
+ * There is one row per kernel. */
+ATT_FOR_LAB att_status att_session_profile(att_session *session, bool on);
+ATT_FOR_LAB int att_session_profile_count(const att_session *session);
+ATT_FOR_LAB att_profile_row att_session_profile_at(const att_session *session, int index);
 
 #endif

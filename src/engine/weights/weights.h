@@ -65,4 +65,21 @@ uint64_t att_weights_version(const att_weights *weights);
 /* The values of the block's slot; NULL if there is none of that name. */
 void *att_block_slot(const att_block *block, const char *name);
 
+/* As att_weights_join(), for two parts that may share names: where both have a parameter of one name, that of `over` is
+ * used, whatever its shape. On success the caller owns *covered; both parts must outlive it. For inference only:
+ * att_gradient_create() refuses the result (ERR_ARGUMENT). */
+ATT_MUST_CHECK att_status att_weights_overlay(att_weights *base, att_weights *over, att_weights **covered);
+
+/* Adds a slot of zeros called `name`; an existing slot of that name is kept with its values. Errors: ERR_ARGUMENT if
+ * there are 8 slots already, ERR_MEMORY. */
+att_status att_weights_add_slot(att_weights *weights, const char *name);
+/* Number of slots; name of slot 0..count-1, which lives as long as the weights. */
+int att_weights_slot_count(const att_weights *weights);
+const char *att_weights_slot_name(const att_weights *weights, int slot);
+
+/* Writes a hash of all parameters without the slots, as 16 hexadecimal digits. The same network with the same weights
+ * has the same digest, in a graph in f64 too if all its weights are exact in f32. Errors: ERR_MEMORY. */
+enum { ATT_WEIGHTS_DIGEST = 17 };
+ATT_FOR_LAB ATT_MUST_CHECK att_status att_weights_digest(const att_weights *weights, char text[ATT_WEIGHTS_DIGEST]);
+
 #endif

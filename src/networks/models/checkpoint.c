@@ -8,6 +8,7 @@
 #include <attscope/nn.h>
 
 #include "base/core/text.h"
+#include "base/io/tensors.h"
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include <attscope/task.h>
 
 #include "base/core/text.h"
+#include "networks/tasks/score.h"
 
 /* Largest size of a caption. */
 enum { ATT_CAPTION_BYTES = 4096 };

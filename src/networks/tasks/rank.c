@@ -2,6 +2,8 @@
 
 #include <attscope/task.h>
 
+#include "networks/tasks/score.h"
+
 /* Whether class a comes before class b. */
 static bool before(const float *logits, int a, int b)
 {

@@ -26,4 +26,13 @@ double att_scores_add_set(att_scores *scores, const float *logits, int classes, 
                           int right_count);
 void att_scores_merge(att_scores *scores, const att_scores *more);
 
+/* Writes the `k` largest logits to `top`, largest first (of equal ones the lower class first), with their softmax over
+ * all classes. Returns how many were written: min(k, classes). */
+typedef struct att_ranked {
+    int class_number;
+    float logit;
+    double probability;
+} att_ranked;
+int att_rank_classes(const float *logits, int classes, att_ranked *top, int k);
+
 #endif

@@ -37,4 +37,19 @@ att_status att_task_check_data(att_context *context, const att_task *task, const
 att_status att_task_targets(att_context *context, const att_task *task, const att_task_settings *settings,
                             att_field fields[ATT_MAX_TARGETS], att_target_rules *rules);
 
+/* Fills *info for the task `name`. Errors: ERR_NOT_FOUND; the message lists the names. */
+att_status att_task_find(att_context *context, const char *name, att_task_info *info);
+/* Returns the index of the metric `name`; -1 if there is none. */
+ATT_FOR_LAB int att_task_metric(const att_task_info *info, const char *name);
+
+/* Sets every option of the task `name` to its default; other options stay. Does nothing if there is no such task. */
+ATT_FOR_LAB void att_task_defaults(const att_context *context, const char *name, att_option_values *options);
+
+/* As att_network_write() and att_network_describe(), for an answer of the task `task`. Errors: also ERR_NOT_FOUND (no
+ * such task). */
+att_status att_task_write(att_context *context, const char *task, const att_batch *answer,
+                          const att_answer_options *options, att_json_writer *writer);
+att_status att_task_describe(att_context *context, const char *task, const att_batch *answer,
+                             const att_answer_options *options, void (*line)(void *user, const char *text), void *user);
+
 #endif

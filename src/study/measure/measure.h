@@ -78,4 +78,7 @@ att_status att_requests_add(att_requests *requests, const att_instrument *instru
  * are selected. */
 att_status att_requests_add_if_applicable(att_requests *requests, const att_instrument *instrument);
 
+/* Returns all figures; valid until the next call for this `measure`. */
+const att_measurement *att_measure_all(att_measure *measure);
+
 #endif

@@ -1,6 +1,7 @@
 /* Times of the operations of one run. */
 #include "base/core/context.h"
 #include "base/core/error.h"
+#include "engine/session/session.h"
 #include "study/network/network.h"
 
 typedef struct timed {

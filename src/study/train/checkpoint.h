@@ -6,6 +6,7 @@
 #include <attscope/train.h>
 
 #include "base/core/names.h"
+#include "engine/weights/weights.h"
 #include "study/train/alerts.h"
 #include "study/train/history.h"
 

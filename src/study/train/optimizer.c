@@ -16,16 +16,9 @@ enum { OPTIMIZER_COUNT = sizeof optimizers / sizeof *optimizers };
 /* timm's lr_base_size: the batch size for which lr_base is meant. */
 static const double base_batch = 256;
 
-int att_optimizer_count(void)
+const att_optimizer *att_optimizer_at(int index)
 {
-    return OPTIMIZER_COUNT;
-}
-
-att_choice att_optimizer_at(int index)
-{
-    if (index < 0 || index >= OPTIMIZER_COUNT)
-        return (att_choice){0};
-    return (att_choice){optimizers[index].name, optimizers[index].summary};
+    return index >= 0 && index < OPTIMIZER_COUNT ? &optimizers[index] : NULL;
 }
 
 const att_optimizer *att_optimizer_find(const char *name)

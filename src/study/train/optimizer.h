@@ -13,6 +13,8 @@ typedef struct att_optimizer {
                       size */
 } att_optimizer;
 
+/* Optimiser `index`, in the order of help; NULL past the last. */
+const att_optimizer *att_optimizer_at(int index);
 /* name: of att_optimizer_at(). */
 const att_optimizer *att_optimizer_find(const char *name);
 

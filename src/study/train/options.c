@@ -7,7 +7,10 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
+#include "networks/tasks/task.h"
 #include "study/train/history.h"
+#include "study/train/optimizer.h"
+#include "study/train/schedule.h"
 
 /* --- the settings ------------------------------------------------------------------------------------------------- */
 
@@ -23,12 +26,14 @@ static const att_flag repeat_options[] = {
 
 static const char *choose_optimizer(int index)
 {
-    return index < att_optimizer_count() ? att_optimizer_at(index).name : NULL;
+    const att_optimizer *optimizer = att_optimizer_at(index);
+    return optimizer ? optimizer->name : NULL;
 }
 
 static const char *choose_schedule(int index)
 {
-    return index < att_schedule_count() ? att_schedule_at(index).name : NULL;
+    const att_schedule *schedule = att_schedule_at(index);
+    return schedule ? schedule->name : NULL;
 }
 
 /* Whether one of the first `count` tasks has a metric of that name. */

@@ -29,4 +29,7 @@ const att_flag *att_train_option_at(int index);
 enum { ATT_TRAIN_OPTION_TEXT = 64 };
 char *att_train_option_text(const att_train_options *options, const att_flag *row, char text[ATT_TRAIN_OPTION_TEXT]);
 
+/* Returns whether these options mix images with each other (Mixup or CutMix). */
+ATT_FOR_LAB bool att_train_mixes(const att_train_options *options);
+
 #endif

@@ -41,16 +41,9 @@ static const att_schedule schedules[] = {
 };
 enum { SCHEDULE_COUNT = sizeof schedules / sizeof *schedules };
 
-int att_schedule_count(void)
+const att_schedule *att_schedule_at(int index)
 {
-    return SCHEDULE_COUNT;
-}
-
-att_choice att_schedule_at(int index)
-{
-    if (index < 0 || index >= SCHEDULE_COUNT)
-        return (att_choice){0};
-    return (att_choice){schedules[index].name, schedules[index].summary};
+    return index >= 0 && index < SCHEDULE_COUNT ? &schedules[index] : NULL;
 }
 
 const att_schedule *att_schedule_find(const char *name)

@@ -19,6 +19,8 @@ typedef struct att_schedule {
     double (*rate)(const att_schedule_span *span, double t);
 } att_schedule;
 
+/* Schedule `index`, in the order of help; NULL past the last. */
+const att_schedule *att_schedule_at(int index);
 /* name: of att_schedule_at(). */
 const att_schedule *att_schedule_find(const char *name);
 

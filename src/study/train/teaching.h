@@ -4,6 +4,7 @@
 
 #include <attscope/train.h>
 
+#include "engine/weights/weights.h"
 #include "networks/tasks/task.h"
 #include "study/train/inference.h"
 

@@ -6,6 +6,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "engine/graph/graph.h"
+#include "engine/session/session.h"
 #include "study/train/clock.h"
 #include "study/train/prepare.h"
 

@@ -2,6 +2,7 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "engine/weights/weights.h"
 #include "study/train/clock.h"
 #include "study/train/trainer.h"
 

@@ -7,6 +7,7 @@
 #include "base/core/memory.h"
 #include "base/core/random.h"
 #include "engine/graph/graph.h"
+#include "engine/weights/weights.h"
 #include "study/train/metadata.h"
 #include "study/train/trainer.h"
 

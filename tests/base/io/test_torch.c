@@ -1,5 +1,6 @@
 /* PyTorch checkpoints: files written by PyTorch are read exactly, hostile files are refused with a message. */
 #include "base/io/golden.h"
+#include "base/io/tensors.h"
 #include "base/io/torch_file.h"
 #include "shared.h"
 

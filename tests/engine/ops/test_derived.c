@@ -1,6 +1,7 @@
 /* Values derived from parameters alone: computed once; their gradients are summed over the samples and propagated once.
  * */
 #include "engine/ops/finite_difference.h"
+#include "engine/session/session.h"
 
 static att_value parameter(att_graph *graph, const char *name, att_shape shape)
 {

@@ -2,6 +2,7 @@
  * over shifts; in f64. */
 #include "engine/ops/finite_difference.h"
 #include "engine/ops/mixing.h"
+#include "engine/plan/plan.h"
 
 enum { HEADS = 4, VALUE_HEADS = 2, WIDTH = 3, HEIGHT = 3, BREADTH = 2, MOST = 4096 };
 

@@ -12,6 +12,7 @@
 #include <attscope/lab.h>
 
 #include "base/io/yaml.h"
+#include "study/measure/measure.h"
 
 enum {
     FIXTURE_SIDE = 8,

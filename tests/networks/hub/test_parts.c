@@ -5,6 +5,7 @@
 
 #include "networks/hub/certificates.h"
 #include "networks/hub/digest.h"
+#include "networks/hub/hub.h"
 #include "networks/hub/name.h"
 #include "networks/hub/settings.h"
 #include "networks/hub/transport.h"

@@ -20,6 +20,7 @@
 #include "engine/ops/binary_cross_entropy.h"
 #include "networks/tasks/caption.h"
 #include "networks/tasks/list.h"
+#include "networks/tasks/score.h"
 
 static const att_task *const task = &att_task_classification;
 

@@ -12,6 +12,8 @@
 
 #include <attscope/attscope.h>
 
+#include "study/measure/measure.h"
+
 enum { SIDE = 2, CHANNELS = 16, MAP = SIDE * SIDE * CHANNELS, BLOCKS = 4 };
 
 static void must(att_context *context, att_status status)

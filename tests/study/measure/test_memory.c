@@ -13,6 +13,8 @@
 
 #include <attscope/attscope.h>
 
+#include "study/measure/measure.h"
+
 enum { SIDE = 8, IMAGES = 3, CLASSES = 4 };
 
 static long allocations_left; /* -1: no limit; 0: the next allocation fails */

@@ -1,4 +1,5 @@
 /* Observing changes no result, and figures do not depend on the division into batches. */
+#include "study/measure/measure.h"
 #include "study/measure/small_vit.h"
 
 enum { BATCH = 13 };

@@ -13,6 +13,7 @@
 #include <attscope/attscope.h>
 
 #include "networks/models/fixture.h"
+#include "study/measure/measure.h"
 
 enum { STEPS = 5, CLASSES = 3, IMAGES = 200 };
 

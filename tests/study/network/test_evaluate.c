@@ -1,4 +1,5 @@
 /* Evaluation of a data set, and prediction for one image. */
+#include "networks/tasks/score.h"
 #include "study/train/fixture.h"
 
 static att_network *network_of(fixture *f)

@@ -17,6 +17,8 @@
 
 #include <attscope/attscope.h>
 
+#include "engine/weights/weights.h"
+
 /* Indices of the metrics of classification. */
 enum { LOSS, TOP1, TOP5 };
 

@@ -2,6 +2,7 @@
  * the same objects work afterwards. */
 #include "study/train/checkpoint.h"
 #include "study/train/fixture.h"
+#include "study/train/trainer.h"
 
 typedef att_status (*task_fn)(fixture *f);
 

@@ -1,5 +1,6 @@
 /* A training that was stopped or killed and then resumed writes the same files as an uninterrupted one. */
 #include "study/train/fixture.h"
+#include "study/train/trainer.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -91,12 +91,11 @@ static void the_optimizers_name_chooses_its_op(void **state)
     assert_string_equal(att_optimizer_find("momentum")->op, "sgd");
     assert_false(att_optimizer_find("momentum")->nesterov);
     assert_string_equal(att_optimizer_find("adamw")->op, "adamw");
-    for (int i = 0; i < att_optimizer_count(); i++)
-        assert_true(att_optimizer_at(i).name && att_optimizer_at(i).summary);
-    for (int i = 0; i < att_schedule_count(); i++)
-        assert_true(att_schedule_at(i).name && att_schedule_at(i).summary);
-    assert_null(att_optimizer_at(-1).name);
-    assert_null(att_schedule_at(att_schedule_count()).name);
+    for (int i = 0; att_optimizer_at(i); i++)
+        assert_true(att_optimizer_at(i)->name && att_optimizer_at(i)->summary);
+    for (int i = 0; att_schedule_at(i); i++)
+        assert_true(att_schedule_at(i)->name && att_schedule_at(i)->summary);
+    assert_null(att_optimizer_at(-1));
 }
 
 /* ModelEmaV3.get_decay(step), where step counts finished updates, including this one */

@@ -1,6 +1,7 @@
 /* Trainings with a teacher: what it sees, resumes, and teachers that do not fit. The loss itself is compared with
  * PyTorch's in tests/networks/models/test_training.c, several processes in test_processes.c. */
 #include "study/train/fixture.h"
+#include "study/train/trainer.h"
 
 /* A teacher and what it owns. */
 typedef struct tutor {

@@ -9,6 +9,7 @@
 #include <attscope/attscope.h>
 
 #include "lab/runs/recipe/recipe.h"
+#include "networks/tasks/task.h"
 
 static const att_option declared[] = {{.key = "tolerance", .kind = ATT_OPTION_REAL, .high = 1}};
 static const att_metric metrics[] = {{.name = "mae", .label = "mean error", .unit = ""}};
