@@ -28,10 +28,6 @@ ATT_API void att_gradient_begin(att_gradient *gradient);
  * ERR_ARGUMENT if index or count is wrong, or the parameter is a buffer. */
 ATT_API att_status att_gradient_get(const att_gradient *gradient, int index, void *host, int64_t count);
 
-/* Adds `host` to the gradient of parameter `index`, element by element. Use it for a penalty on the weights, or for
- * gradients computed outside of attscope. Errors: those of att_gradient_get(), and ERR_MEMORY. */
-ATT_API att_status att_gradient_add(att_gradient *gradient, int index, const void *host, int64_t count);
-
 #ifdef __cplusplus
 }
 #endif

@@ -2,8 +2,7 @@
  *
  * All parameters lie in one block of memory: those with weight decay, then the other trained ones, then buffers. Each
  * begins at a multiple of 16 elements. A slot is a further block with the same layout, such as "exp_avg",
- * "momentum_buffer" or "ema". A gradient (attscope/gradient.h) has this layout too. Joined weights (att_weights_join())
- * have one block for each part.
+ * "momentum_buffer" or "ema". A gradient (attscope/gradient.h) has this layout too.
  *
  * Any number of sessions, gradients and updates may use one weights object, one after the other; the weights must
  * outlive them. The memory belongs to a backend; att_weights_get() and att_weights_set() are the only access to the
@@ -26,14 +25,6 @@ typedef struct att_weights att_weights;
 ATT_API ATT_MUST_CHECK att_status att_weights_create(const att_graph *graph, const char *backend,
                                                      att_weights **weights);
 ATT_API void att_weights_destroy(att_weights **weights);
-
-/* Combines several weights objects, such as those of a backbone and of a head, so that plans and updates see a single
- * weights object. The result refers to the parts and holds no values itself. On success the caller owns *joined; the
- * parts must outlive it. Its parameters are those of the first part, then those of the second, and so on. Its slots are
- * those of the first part; adding a slot adds it to every part. att_parameter_info.value has no meaning here. Errors:
- * ERR_ARGUMENT (two parts have a parameter of the same name; part_count is less than 1, in which case there is no
- * context and no message), ERR_MISMATCH (parts of different types, or in different memories), ERR_MEMORY. */
-ATT_API ATT_MUST_CHECK att_status att_weights_join(att_weights *const *parts, int part_count, att_weights **joined);
 
 /* Sets every parameter to the initial values of its att_init, drawn from `seed`, and every slot to zero. Returns
  * ATT_OK. */

@@ -19,6 +19,7 @@
 #include "engine/kernels/cpu/list.h"
 #include "engine/network.h"
 #include "engine/ops/list.h"
+#include "engine/weights/weights.h"
 
 enum { SIZE = 8, BATCH = 5, MAX_BLOCKS = 256 };
 
@@ -237,7 +238,7 @@ static void host_code_never_reads_arenas(void **state)
     assert_memory_equal(with_guard, without, sizeof without);
 }
 
-static void weights_in_different_memories_are_not_joined(void **state)
+static void weights_in_different_memories_are_not_overlaid(void **state)
 {
     (void)state;
     const att_backend guarded = {
@@ -247,7 +248,7 @@ static void weights_in_different_memories_are_not_joined(void **state)
     const att_backend *const backends[] = {&guarded, &host, NULL};
     const att_registry registry = {.ops = att_ops, .backends = backends};
     att_context *context;
-    att_weights *parts[2], *joined = NULL;
+    att_weights *parts[2], *covered = NULL;
     assert_int_equal(att_context_create_with(NULL, &registry, &context), ATT_OK);
     for (int i = 0; i < 2; i++) {
         att_graph *graph;
@@ -256,8 +257,8 @@ static void weights_in_different_memories_are_not_joined(void **state)
         assert_int_equal(att_weights_create(graph, backends[i]->name, &parts[i]), ATT_OK);
         att_graph_destroy(&graph);
     }
-    assert_int_equal(att_weights_join(parts, 2, &joined), ATT_ERR_MISMATCH);
-    assert_null(joined);
+    assert_int_equal(att_weights_overlay(parts[0], parts[1], &covered), ATT_ERR_MISMATCH);
+    assert_null(covered);
     for (int i = 0; i < 2; i++)
         att_weights_destroy(&parts[i]);
     att_context_destroy(&context);
@@ -339,7 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(host_code_never_reads_arenas),
-        cmocka_unit_test(weights_in_different_memories_are_not_joined),
+        cmocka_unit_test(weights_in_different_memories_are_not_overlaid),
         cmocka_unit_test(two_image_sizes_share_the_weights),
         cmocka_unit_test(every_allocation_may_fail),
     };

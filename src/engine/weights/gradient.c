@@ -85,42 +85,13 @@ char *att_gradient_at(const att_gradient *gradient, int index)
     return gradient->blocks[place->block] + (size_t)place->offset * att_dtype_size(gradient->weights->dtype);
 }
 
-/* --- access from the host ---------------------------------------------------------------------------------------- */
-
-static att_status check_parameter(const att_gradient *gradient, int index, int64_t count)
-{
-    const att_weights *weights = gradient->weights;
-    if (index >= 0 && index < weights->count && !weights->parameters[index].buffer &&
-        att_shape_count(weights->parameters[index].shape) == count)
-        return ATT_OK;
-    return att_fail(gradient->context, ATT_ERR_ARGUMENT, "there is no trained parameter %d of %lld elements", index,
-                    (long long)count);
-}
-
 att_status att_gradient_get(const att_gradient *gradient, int index, void *host, int64_t count)
 {
-    ATT_TRY(check_parameter(gradient, index, count));
-    gradient->weights->memory->copy_out(host, att_gradient_at(gradient, index),
-                                        (size_t)count * att_dtype_size(gradient->weights->dtype));
-    return ATT_OK;
-}
-
-att_status att_gradient_add(att_gradient *gradient, int index, const void *host, int64_t count)
-{
-    ATT_TRY(check_parameter(gradient, index, count));
-    att_dtype dtype = gradient->weights->dtype;
-    size_t bytes = (size_t)count * att_dtype_size(dtype);
-    void *sum = att_allocate(gradient->context, bytes);
-    if (!sum)
-        return att_fail_memory(gradient->context, bytes, "a gradient to add");
-    gradient->weights->memory->copy_out(sum, att_gradient_at(gradient, index), bytes);
-    for (int64_t i = 0; i < count; i++)
-        if (dtype == ATT_F64)
-            ((double *)sum)[i] += ((const double *)host)[i];
-        else
-            ((float *)sum)[i] += ((const float *)host)[i];
-    gradient->weights->memory->copy_in(att_gradient_at(gradient, index), sum, bytes);
-    att_gradient_changed(gradient);
-    att_free(gradient->context, sum);
+    const att_weights *weights = gradient->weights;
+    if (index < 0 || index >= weights->count || weights->parameters[index].buffer ||
+        att_shape_count(weights->parameters[index].shape) != count)
+        return att_fail(gradient->context, ATT_ERR_ARGUMENT, "there is no trained parameter %d of %lld elements", index,
+                        (long long)count);
+    weights->memory->copy_out(host, att_gradient_at(gradient, index), (size_t)count * att_dtype_size(weights->dtype));
     return ATT_OK;
 }

@@ -145,76 +145,56 @@ att_status att_weights_create(const att_graph *graph, const char *name, att_weig
     return status;
 }
 
-/* Appends the parameters and blocks of a part. */
-static att_status append_part(att_weights *joined, const att_weights *part, att_parameter_info *parameters,
-                              att_parameter_place *places)
+/* Appends the parameters and blocks of a part, without the parameters whose names an earlier part has. */
+static void append_part(att_weights *covered, const att_weights *part, att_parameter_info *parameters,
+                        att_parameter_place *places)
 {
-    int before = joined->count;
+    int before = covered->count;
     for (int i = 0; i < part->count; i++) {
         int j = 0;
         while (j < before && strcmp(parameters[j].name, part->parameters[i].name) != 0)
             j++;
-        if (j < before && joined->overlaid)
-            continue;
         if (j < before)
-            return att_fail(joined->context, ATT_ERR_ARGUMENT,
-                            "parameter \"%s\" occurs in two of the weights to be joined", parameters[j].name);
-        parameters[joined->count] = part->parameters[i];
-        places[joined->count++] =
-            (att_parameter_place){joined->block_count + part->places[i].block, part->places[i].offset};
+            continue;
+        parameters[covered->count] = part->parameters[i];
+        places[covered->count++] =
+            (att_parameter_place){covered->block_count + part->places[i].block, part->places[i].offset};
     }
     for (int i = 0; i < part->block_count; i++)
-        joined->blocks[joined->block_count++] = part->blocks[i];
-    return ATT_OK;
+        covered->blocks[covered->block_count++] = part->blocks[i];
 }
 
-static att_status join(att_weights *const *parts, int part_count, att_weights *joined)
+static att_status overlay(const att_weights *base, const att_weights *over, att_weights *covered)
 {
-    int count = 0, blocks = 0;
     att_parameter_info *parameters;
     att_parameter_place *places;
-    for (int i = 0; i < part_count; i++) {
-        count += parts[i]->count;
-        blocks += parts[i]->block_count;
-        if (parts[i]->dtype != joined->dtype || parts[i]->memory != joined->memory)
-            return att_fail(joined->context, ATT_ERR_MISMATCH,
-                            "weights to be joined must have the same type and lie in the same memory");
-    }
-    ATT_TRY(allocate_lists(joined, count, blocks, &parameters, &places));
-    joined->count = joined->block_count = 0;
-    for (int i = 0; i < part_count; i++)
-        ATT_TRY(append_part(joined, parts[i], parameters, places));
+    if (base->dtype != over->dtype || base->memory != over->memory)
+        return att_fail(covered->context, ATT_ERR_MISMATCH,
+                        "overlaid weights must have the same type and lie in the same memory");
+    ATT_TRY(allocate_lists(covered, base->count + over->count, base->block_count + over->block_count, &parameters,
+                           &places));
+    covered->count = covered->block_count = 0;
+    append_part(covered, over, parameters, places);
+    append_part(covered, base, parameters, places);
     return ATT_OK;
 }
 
-static att_status create_joined(att_weights *const *parts, int part_count, bool overlaid, att_weights **out)
+att_status att_weights_overlay(att_weights *base, att_weights *over, att_weights **out)
 {
-    att_context *context = parts[0]->context;
-    att_weights *joined;
-    ATT_TRY(att_new(context, &joined, 1, "the weights"));
-    joined->context = context;
-    joined->arena.context = context;
-    joined->memory = parts[0]->memory;
-    joined->dtype = parts[0]->dtype;
-    joined->overlaid = overlaid;
-    att_status status = join(parts, part_count, joined);
+    att_context *context = base->context;
+    att_weights *covered;
+    ATT_TRY(att_new(context, &covered, 1, "the weights"));
+    covered->context = context;
+    covered->arena.context = context;
+    covered->memory = base->memory;
+    covered->dtype = base->dtype;
+    covered->overlaid = true;
+    att_status status = overlay(base, over, covered);
     if (status != ATT_OK)
-        att_weights_destroy(&joined);
+        att_weights_destroy(&covered);
     else
-        *out = joined;
+        *out = covered;
     return status;
-}
-
-att_status att_weights_join(att_weights *const *parts, int part_count, att_weights **joined)
-{
-    if (part_count < 1)
-        return ATT_ERR_ARGUMENT; /* there is no context for a message */
-    return create_joined(parts, part_count, false, joined);
-}
-
-att_status att_weights_overlay(att_weights *base, att_weights *over, att_weights **covered)
-{
-    return create_joined((att_weights *const[]){over, base}, 2, true, covered);
 }
 
 void att_weights_destroy(att_weights **out)

@@ -45,7 +45,7 @@ struct att_weights {
     const att_parameter_info *parameters; /* in order of declaration, part after part */
     const att_parameter_place *places;
     int count;
-    att_block own;      /* unused by joined weights */
+    att_block own;      /* unused by overlaid weights */
     att_block **blocks; /* {&own}, or the blocks of the parts */
     int block_count;
     bool overlaid; /* Parameters of one part hide those of another. Such weights cannot have a gradient. */
@@ -65,9 +65,11 @@ uint64_t att_weights_version(const att_weights *weights);
 /* The values of the block's slot; NULL if there is none of that name. */
 void *att_block_slot(const att_block *block, const char *name);
 
-/* As att_weights_join(), for two parts that may share names: where both have a parameter of one name, that of `over` is
- * used, whatever its shape. On success the caller owns *covered; both parts must outlive it. For inference only:
- * att_gradient_create() refuses the result (ERR_ARGUMENT). */
+/* Combines two weights objects, so that plans see a single one, which refers to both and holds no values itself. Where
+ * both have a parameter of one name, that of `over` is used, whatever its shape. att_parameter_info.value has no
+ * meaning here. On success the caller owns *covered; both parts must outlive it. For inference only:
+ * att_gradient_create() refuses the result (ERR_ARGUMENT). Errors: ERR_MISMATCH (parts of different types, or in
+ * different memories), ERR_MEMORY. */
 ATT_MUST_CHECK att_status att_weights_overlay(att_weights *base, att_weights *over, att_weights **covered);
 
 /* Adds a slot of zeros called `name`; an existing slot of that name is kept with its values. Errors: ERR_ARGUMENT if

@@ -246,7 +246,7 @@ static void exports_hold_what_the_network_has(void **state)
     fixture *f = *state;
     char path[160];
     assert_int_equal(att_weights_initialise(f->weights, 5), ATT_OK);
-    att_weights *more[3], *joined;
+    att_weights *more[3], *covered;
     for (int i = 0; i < 3; i++) {
         att_graph *graph;
         att_dtype dtype = i == 2 ? ATT_F64 : ATT_F32;
@@ -256,14 +256,14 @@ static void exports_hold_what_the_network_has(void **state)
         assert_int_equal(att_weights_create(graph, "cpu", &more[i]), ATT_OK);
         att_graph_destroy(&graph);
     }
-    assert_int_equal(att_weights_join((att_weights *const[]){more[0], f->weights}, 2, &joined), ATT_OK);
-    assert_int_equal(att_checkpoint_export(f->model, joined, path_in(f, "out.safetensors", path)), ATT_OK);
+    assert_int_equal(att_weights_overlay(f->weights, more[0], &covered), ATT_OK);
+    assert_int_equal(att_checkpoint_export(f->model, covered, path_in(f, "out.safetensors", path)), ATT_OK);
     assert_loads(f, "out.safetensors", NULL);
     path_in(f, "refused.safetensors", path);
     for (int i = 0; i < 3; i++)
         assert_int_equal(att_checkpoint_export(f->model, more[i], path), ATT_ERR_MISMATCH);
     assert_false(exists(f, "refused.safetensors"));
-    att_weights_destroy(&joined);
+    att_weights_destroy(&covered);
     for (int i = 0; i < 3; i++)
         att_weights_destroy(&more[i]);
 }
