@@ -72,19 +72,6 @@ typedef struct att_evaluation {
     double images_per_second, wait_share; /* speed, and share of the time spent waiting for data */
 } att_evaluation;
 
-/* Returns the transform for evaluation with this preprocessing: resize and central crop as crop_mode and crop_pct say,
- * normalisation with mean and std, nothing random. */
-ATT_API att_transform_options att_evaluate_transform(const att_preprocess *preprocess);
-
-/* Evaluates every image of the data set once. options: NULL means the defaults. `result` may be NULL; *result is filled
- * on success only. Errors: ERR_STOPPED; ERR_ARGUMENT (an option of the task); ERR_MISMATCH if the transform's result
- * does not fit the model, or a target is impossible for it, such as a class outside the model's (for a model without a
- * head use `unlabelled`); ERR_ARGUMENT for an occluded square larger than the images, an epsilon outside 0..1,
- * and options that contradict each other; errors of reading images and real_labels. */
-ATT_API att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
-                                const att_transform_options *transform, const att_evaluate_options *options,
-                                att_evaluation *result);
-
 #ifdef __cplusplus
 }
 #endif

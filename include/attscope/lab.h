@@ -13,7 +13,6 @@
 #include <attscope/lab/json.h>
 #include <attscope/lab/measuring.h>
 #include <attscope/lab/ode.h>
-#include <attscope/lab/paired.h>
 #include <attscope/lab/recipe.h>
 #include <attscope/lab/report.h>
 #include <attscope/lab/runs.h>

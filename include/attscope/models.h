@@ -106,13 +106,7 @@ ATT_API const att_option_values *att_model_options(const att_model *model);
 /* Returns the number of classes of the head; 0: no head. */
 ATT_API int att_model_classes(const att_model *model);
 ATT_API att_task_info att_model_task(const att_model *model);
-/* Returns the number of keys of a query in the network's largest attention: its tokens, class tokens included, or those
- * of a window; zero tokens around the map of att_pair_attention() count. 0 without attention. */
-ATT_API int64_t att_model_tokens(const att_model *model);
 ATT_API att_preprocess att_model_preprocess(const att_model *model);
-/* Replaces the preprocessing that checkpoints record. Use it if images are prepared in another way. The sides and
- * in_chans are not changed: they are those of the graph. */
-ATT_API void att_model_set_preprocess(att_model *model, const att_preprocess *preprocess);
 
 /* The description of a network from which it can be built again, with its preprocessing. */
 typedef struct att_identity {
@@ -130,10 +124,6 @@ typedef struct att_identity {
 /* Returns the identity of a model; origin and brief are "". */
 ATT_API att_identity att_model_identity(const att_model *model);
 
-/* Describes the head of a network with these options (NULL: none) for people: "10 classes", "no head", or "task NAME"
- * if the task has a head of its own. context: the one in which the tasks are registered. Returns `text`. */
-enum { ATT_HEAD_TEXT = ATT_OPTION_KEY + 8 };
-ATT_API char *att_head_describe(const att_context *context, const att_option_values *options, char text[ATT_HEAD_TEXT]);
 /* Describes a network for people: name, size of its images, head, modules, source of the identity, and the
  * settings in which the preprocessing `taken` differs from the identity's: "vit_tiny_patch16_224, 224 x 224 x 3, 10
  * classes; network: args.yaml; --mean: as asked for". taken: NULL means the identity's own. Returns `text`. */

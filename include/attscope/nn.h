@@ -43,30 +43,12 @@ ATT_API att_value att_nn_linear(const att_scope *scope, att_value x, int64_t out
 /* Layer norm with weight (ones) and bias (zeros) [C], no decay. x [.., C] -> [.., C]. */
 ATT_API att_value att_nn_layer_norm(const att_scope *scope, att_value x, double eps);
 
-/* Multi-head self-attention: the linear layer qkv, attention (a node with the scope's own path), the linear layer proj.
- * x [N, C] -> [N, C]. */
-typedef struct att_nn_attention_options {
-    int heads;
-    int64_t
-        head_width; /* d: qkv.weight is [3 heads d, C], proj.weight [C, heads d]; 0: C / heads, which must be whole */
-    bool qkv_bias;
-    int prefix, grid_h, grid_w; /* this line and the next: see att_attention_options */
-    double step_h, step_w;
-} att_nn_attention_options;
-ATT_API att_value att_nn_attention(const att_scope *scope, att_value x, const att_nn_attention_options *options);
-
-/* Linear layer fc1 to `hidden`, GELU, linear layer fc2 back. x [.., C] -> [.., C]. */
-ATT_API att_value att_nn_mlp(const att_scope *scope, att_value x, int64_t hidden);
-
 /* Patch embedding: a convolution of P x Q pixels (P = patch_h, Q = patch_w) with the same stride. proj.weight [width,
  * channels, P, Q], with decay, and, if `bias`, proj.bias [width], without; both initialised uniformly within 1 /
  * sqrt(channels P Q), as in PyTorch. image [h, w, channels] -> [N, width], N = floor(h / P) floor(w / Q): as in timm,
  * pixels beyond the last whole patch are left out. */
 ATT_API att_value att_nn_patch_embed(const att_scope *scope, att_value image, int patch_h, int patch_w, int64_t width,
                                      bool bias);
-
-/* y = x (.) gamma; gamma [C] is initialised to `start`, no decay. */
-ATT_API att_value att_nn_layer_scale(const att_scope *scope, att_value x, double start);
 
 /* A convolution of kernel x kernel pixels, kernel odd, with padding kernel / 2. weight [O, C / groups, kernel, kernel]:
  * with decay, initialised by N(0, 2 / (O kernel^2)) (He et al. 2015, over outputs). bias [O], if `bias`: zeros, no
@@ -196,8 +178,6 @@ ATT_API ATT_MUST_CHECK att_status att_module_register(att_context *context, cons
  * built-in ones. NULL for an index outside 0..count-1. */
 ATT_API int att_module_count(const att_context *context);
 ATT_API const att_module *att_module_at(const att_context *context, int index);
-/* Returns "none" for index 0, then the names of the modules that fit a place; NULL past the last. */
-ATT_API const char *att_module_name(const att_context *context, att_module_place place, int index);
 
 /* A place in a network for modules. Each family of networks has its own (attscope/models.h). */
 typedef struct att_module_hook {
@@ -214,10 +194,6 @@ typedef struct att_module_choice {
 /* Parses the text of a choice. Errors: ERR_NOT_FOUND for an unknown module, with the nearest name; ERR_ARGUMENT for its
  * options: an unknown name, one given twice, an invalid value. */
 ATT_API att_status att_module_parse(att_context *context, const char *text, att_module_choice *choice);
-/* Applies the choice in its scope below `scope` ("blocks.0.mlp" gives "blocks.0.mlp.cb.weight"). Returns the branch
- * itself if the choice has no module. A branch of the wrong kind fails the graph (ERR_UNSUPPORTED). */
-ATT_API att_value att_module_apply(const att_module_choice *choice, const att_scope *scope,
-                                   const att_module_site *site);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,7 @@
 #include "base/core/quantile.h"
 #include "base/core/random.h"
 #include "base/core/ranks.h"
+#include "lab/report/correlations.h"
 
 enum {
     MEASURES = 2, /* tau and rho */

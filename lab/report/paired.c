@@ -1,4 +1,4 @@
-#include <attscope/lab/paired.h>
+#include "lab/report/paired.h"
 
 #include <math.h>
 

@@ -11,6 +11,7 @@
 #include "base/core/spread.h"
 #include "base/core/text.h"
 #include "lab/report/correlations.h"
+#include "lab/report/paired.h"
 #include "lab/report/sweep.h"
 #include "networks/tasks/task.h"
 

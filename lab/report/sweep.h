@@ -6,6 +6,11 @@
 
 #include "lab/report/run.h"
 
+typedef struct att_sweep_run {
+    const char *folder, *setting;
+    uint64_t seed;
+} att_sweep_run;
+
 typedef struct att_sweep_member {
     const att_report_run *run;
     const char *setting;
@@ -40,5 +45,22 @@ typedef struct att_sweep_file {
  * att_sweep_file_free(). Errors: ERR_FORMAT, ERR_IO, ERR_MEMORY. */
 att_status att_sweep_file_read(att_context *context, const char *folder, bool *found, att_sweep_file *file);
 void att_sweep_file_free(att_sweep_file *file);
+
+/* Reads the runs (0 to ATT_SWEEP_MOST_RUNS) and groups them by setting. Settings keep the order in which they first
+ * occur. pairs: the figures to correlate, at most ATT_SWEEP_MOST_PAIRS; pair_count 0 means each instrument's predictor,
+ * in each reading, with each instrument's score (att_instrument_info). seed: for the permutations and resamples of
+ * att_correlate(). On success the caller owns *sweep and frees it with att_sweep_destroy(); `runs` and `pairs` are
+ * copied. Errors: ERR_ARGUMENT (a count out of range; a pointer in `runs` or `pairs` is NULL); for folders those of
+ * att_report_write(). */
+ATT_MUST_CHECK att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int count,
+                                         const att_sweep_pair *pairs, int pair_count, uint64_t seed, att_sweep **sweep);
+
+/* The index of that figure; -1 if there is none. */
+int att_sweep_figure_index(const att_sweep *sweep, int setting, const char *instrument, const char *node,
+                           const char *statistic);
+
+/* Whether a larger figure of a network is better (1), or a smaller one (-1), as the metric of a task says that has the
+ * name of the statistic; 0 for figures that do not rate a network. context NULL: the built-in tasks. */
+int att_sweep_direction(const att_context *context, const char *instrument, const char *statistic);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include <attscope/lab/json.h>
 
+#include "lab/report/sweep.h"
+
 static void write_figure(att_json_writer *json, const att_measurement *figure)
 {
     att_json_begin_object(json);

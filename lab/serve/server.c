@@ -172,11 +172,6 @@ att_status att_server_start(att_context *context, const att_serve_options *optio
     return att_server_start_with(context, options, &limits, groups, sizeof groups / sizeof *groups, server);
 }
 
-int att_server_port(const att_server *server)
-{
-    return server->port;
-}
-
 const char *att_server_url(const att_server *server)
 {
     return server->url;

@@ -14,6 +14,7 @@
 #include "base/core/names.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
+#include "lab/runs/records/folder.h"
 
 /* The most runs that a site lists. A folder with more is hardly a folder of runs. */
 enum { MOST_RUNS = 10000 };

@@ -3,6 +3,8 @@
  * also "deit", a run with the attention maps of one photograph; maps.f32 has them in full,
  * [layers][heads][tokens][tokens]. */
 #include "lab/report/fixture.h"
+#include "study/train/inference.h"
+#include "study/train/maps.h"
 
 #include <stdlib.h>
 

@@ -16,7 +16,7 @@
  *   measure.jsonl       the figures, and the settings that determine them (att_store_open_measured())
  *   maps.safetensors    attention maps, if requested (attscope/maps.h)
  *
- * The figures are also added to the database to which the folder belongs (att_run_database()).
+ * The figures are also added to the database to which the folder belongs: runs.sqlite in its parent folder.
  */
 #ifndef ATTSCOPE_LAB_MEASURING_H
 #define ATTSCOPE_LAB_MEASURING_H
@@ -117,7 +117,8 @@ ATT_API ATT_MUST_CHECK att_status att_measuring_check(att_context *context, cons
  * NULL for data, one of its paths, or measured); ERR_MISMATCH (the folder has a training to which the checkpoint does
  * not belong, or figures of other weights; classes, as in att_network_compare_classes()); ERR_UNSUPPORTED (an
  * instrument that needs labels with a network without a head); ERR_NONFINITE; those of opening and evaluating the data
- * set, att_store_open_measured() and att_maps_write().
+ * set, att_store_open_measured(), and of writing the maps: ERR_NOT_FOUND if no attention node matches `nodes`;
+ * ERR_FORMAT if no image can be decoded; ERR_UNSUPPORTED for maps of a network that is not in f32.
  */
 ATT_API ATT_MUST_CHECK att_status att_measure_checkpoint(att_network *network, const char *const *data, int data_count,
                                                          const att_measuring_options *options, att_measured *measured);

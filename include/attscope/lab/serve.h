@@ -112,8 +112,7 @@ typedef struct att_server att_server;
  * without pages, -DATT_REPORT=OFF); ERR_STOPPED (att_settings.stop, while checkpoints are opened); ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_server_start(att_context *context, const att_serve_options *options,
                                                    att_server **server);
-/* The port, and the URL with the token, which is a secret. The URL lives as long as the server. */
-ATT_API int att_server_port(const att_server *server);
+/* The URL with the port and the token, which is a secret. It lives as long as the server. */
 ATT_API const char *att_server_url(const att_server *server);
 /* Ends open event streams, waits for the handlers in progress, frees the server and sets *server to NULL. NULL and a
  * pointer to NULL are allowed. */

@@ -19,7 +19,6 @@
 #include <attscope/event.h>
 #include <attscope/lab/correlation.h>
 #include <attscope/lab/json.h>
-#include <attscope/lab/paired.h>
 #include <attscope/task.h>
 
 #ifdef __cplusplus
@@ -46,11 +45,6 @@ ATT_API ATT_MUST_CHECK att_status att_run_state_read(att_context *context, const
                                                      att_run_state *state);
 
 /* --- all runs of a sweep ------------------------------------------------------------------------------------------ */
-
-typedef struct att_sweep_run {
-    const char *folder, *setting;
-    uint64_t seed;
-} att_sweep_run;
 
 typedef struct att_sweep_setting {
     const char *name;
@@ -91,15 +85,6 @@ typedef struct att_sweep_correlation {
 
 typedef struct att_sweep att_sweep;
 
-/* Reads the runs (0 to ATT_SWEEP_MOST_RUNS) and groups them by setting. Settings keep the order in which they first
- * occur. pairs: the figures to correlate, at most ATT_SWEEP_MOST_PAIRS; pair_count 0 means each instrument's predictor,
- * in each reading, with each instrument's score (att_instrument_info). seed: for the permutations and resamples of
- * att_correlate(). On success the caller owns *sweep and frees it with att_sweep_destroy(); `runs` and `pairs` are
- * copied. Errors: ERR_ARGUMENT (a count out of range; a pointer in `runs` or `pairs` is NULL); for folders those of
- * att_report_write(). */
-ATT_API ATT_MUST_CHECK att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int count,
-                                                 const att_sweep_pair *pairs, int pair_count, uint64_t seed,
-                                                 att_sweep **sweep);
 ATT_API void att_sweep_destroy(att_sweep **sweep);
 
 ATT_API int att_sweep_setting_count(const att_sweep *sweep);
@@ -113,17 +98,21 @@ ATT_API att_measurement att_sweep_figure_at(const att_sweep *sweep, int setting,
 ATT_API att_measurement att_sweep_figure_find(const att_sweep *sweep, int setting, const char *instrument,
                                               const char *node, const char *statistic);
 
-/* The index of that figure; -1 if there is none. */
-ATT_API int att_sweep_figure_index(const att_sweep *sweep, int setting, const char *instrument, const char *node,
-                                   const char *statistic);
-
+/* The difference of two settings over the seeds that both have. */
+typedef struct att_paired {
+    int count;              /* n, the number of pairs */
+    double mean, deviation; /* of the differences; NaN without pairs, and the deviation (n - 1) also for one pair */
+    double low, high;       /* 95 % confidence interval of the mean, by Student's t; NaN for fewer than two pairs */
+} att_paired;
+/* Whether the interval does not contain 0. False without an interval. */
+ATT_API bool att_paired_is_separated(const att_paired *paired);
+/* One-line explanation, for tables and pages. */
+#define ATT_PAIRED_NOTE                                                                                            \
+    "difference of two settings over the seeds that both have, as mean [95 % interval] with Student's t on the n " \
+    "differences (Student 1908); an interval is of one difference and is not corrected for their number"
 /* The difference of figure `figure` of a setting and figure `other_figure` of the setting `other`, over the seeds that
  * both have. Numbers out of range give a difference with count 0. */
 ATT_API att_paired att_sweep_difference(const att_sweep *sweep, int setting, int figure, int other, int other_figure);
-
-/* Whether a larger figure of a network is better (1), or a smaller one (-1), as the metric of a task says that has the
- * name of the statistic; 0 for figures that do not rate a network. context NULL: the built-in tasks. */
-ATT_API int att_sweep_direction(const att_context *context, const char *instrument, const char *statistic);
 
 /* The settings that are best by a figure. Which ones they are is decided by the same runs, so the interval of their
  * difference is optimistic. */
@@ -132,7 +121,7 @@ typedef struct att_sweep_ranking {
     att_paired lead;  /* best minus second */
 } att_sweep_ranking;
 /* Ranks the settings by their means of a figure. Settings without it are left out. best and second are -1 for figures
- * that do not rate a network (att_sweep_direction()), and if the two best means are equal. */
+ * that do not rate a network, and if the two best means are equal. */
 ATT_API att_sweep_ranking att_sweep_rank(const att_sweep *sweep, const char *instrument, const char *node,
                                          const char *statistic);
 

@@ -11,6 +11,7 @@
 #include "base/io/file.h"
 #include "lab/runs/recipe/recipe.h"
 #include "networks/models/describe.h"
+#include "networks/models/family.h"
 #include "networks/tasks/task.h"
 #include "study/train/alerts.h"
 #include "study/train/options.h"

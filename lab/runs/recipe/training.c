@@ -15,6 +15,7 @@
 #include "data/dataset.h"
 #include "lab/runs/recipe/network.h"
 #include "lab/runs/recipe/recipe.h"
+#include "lab/runs/records/folder.h"
 #include "study/train/trainer.h"
 
 struct att_training {

@@ -11,6 +11,7 @@
 
 #include "base/core/error.h"
 #include "base/io/file.h"
+#include "lab/runs/records/folder.h"
 #include "lab/runs/records/given.h"
 
 static const char last_name[] = "last.safetensors", output_folder[] = "the output folder of runs";

@@ -9,6 +9,7 @@
 
 #include "base/core/error.h"
 #include "base/io/file.h"
+#include "lab/runs/records/folder.h"
 #include "lab/runs/records/measuring.h"
 #include "study/store/lines.h"
 

@@ -8,6 +8,8 @@
 #include "base/io/file.h"
 #include "data/dataset.h"
 #include "lab/runs/records/measuring.h"
+#include "networks/models/family.h"
+#include "study/train/maps.h"
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 

@@ -12,6 +12,7 @@
 #include "engine/weights/weights.h"
 #include "lab/runs/records/given.h"
 #include "lab/runs/records/instruments.h"
+#include "networks/models/family.h"
 
 /* Instruments that compute less than this share of the network are not worth a line in the log. */
 static const double LOGGED_SHARE = 0.01;

@@ -8,6 +8,7 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
+#include "lab/runs/records/folder.h"
 
 bool att_run_is_folder(const char *folder)
 {

@@ -7,6 +7,7 @@
 #include "base/core/error.h"
 #include "base/io/file.h"
 #include "data/dataset.h"
+#include "lab/report/sweep.h"
 #include "lab/runs/recipe/network.h"
 #include "lab/runs/recipe/recipe.h"
 #include "lab/runs/records/instruments.h"

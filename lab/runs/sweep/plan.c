@@ -7,6 +7,7 @@
 #include "base/core/text.h"
 #include "base/io/file.h"
 #include "lab/runs/recipe/recipe.h"
+#include "lab/runs/records/folder.h"
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 

@@ -6,6 +6,8 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
+#include "lab/report/sweep.h"
+#include "lab/runs/records/folder.h"
 #include "lab/runs/sweep/work.h"
 #include "study/store/import.h"
 

@@ -8,6 +8,7 @@
 #include "base/core/text.h"
 #include "base/io/json.h"
 #include "networks/models/checkpoint.h"
+#include "networks/nn/module.h"
 
 enum { MAP_SIDE = 8, NAME_BYTES = 256, MOST_RATIOS = 8, MOST_WIDTHS = 8, MOST_HIDDEN = 1 << 16 };
 

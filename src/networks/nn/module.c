@@ -45,16 +45,6 @@ const att_module *att_module_find(const att_context *context, const char *name)
     return att_catalog_find(&catalog, context, name);
 }
 
-const char *att_module_name(const att_context *context, att_module_place place, int index)
-{
-    if (index == 0)
-        return "none";
-    for (int i = 0; i < att_module_count(context); i++)
-        if ((att_module_at(context, i)->places & place) && --index == 0)
-            return att_module_at(context, i)->name;
-    return NULL;
-}
-
 /* --- registering -------------------------------------------------------------------------------------------------- */
 
 att_status att_module_register(att_context *context, const att_module *module)

@@ -9,4 +9,8 @@ const att_module *att_module_find(const att_context *context, const char *name);
 /* Checks all members except the name, which must be valid. Errors: ERR_ARGUMENT if one is missing or invalid. */
 att_status att_module_check(att_context *context, const att_module *module);
 
+/* Applies the choice in its scope below `scope` ("blocks.0.mlp" gives "blocks.0.mlp.cb.weight"). Returns the branch
+ * itself if the choice has no module. A branch of the wrong kind fails the graph (ERR_UNSUPPORTED). */
+att_value att_module_apply(const att_module_choice *choice, const att_scope *scope, const att_module_site *site);
+
 #endif

@@ -9,6 +9,7 @@
 #include "base/io/tensors.h"
 #include "data/transform.h"
 #include "engine/weights/weights.h"
+#include "networks/models/family.h"
 #include "networks/tasks/task.h"
 #include "study/train/checkpoint.h"
 

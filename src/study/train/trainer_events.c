@@ -4,6 +4,7 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
+#include "networks/models/family.h"
 #include "study/train/clock.h"
 #include "study/train/options.h"
 #include "study/train/prepare.h"

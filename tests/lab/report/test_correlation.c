@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/io/scratch.h"
+#include "lab/report/correlations.h"
 
 static att_correlation correlate(scratch *self, const double *x, const double *y, int count)
 {

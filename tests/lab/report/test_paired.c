@@ -1,9 +1,9 @@
 /* Paired differences: the quantiles of Student's t, intervals by hand, and the ranking of settings. */
-#include <attscope/lab/paired.h>
 
 #include <math.h>
 
 #include "base/io/scratch.h"
+#include "lab/report/paired.h"
 
 /* Checks |error| <= limit, so that NaN fails. */
 static void near(double value, double expected, double limit)

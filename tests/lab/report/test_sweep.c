@@ -6,6 +6,7 @@
 
 #include "base/io/json.h"
 #include "base/io/scratch.h"
+#include "lab/report/paired.h"
 #include "lab/report/sweep.h"
 
 enum { RUNS = 6 };

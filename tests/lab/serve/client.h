@@ -38,7 +38,7 @@ static inline void served_start(served *self, const att_serve_options *options, 
                                   : att_server_start(self->context, options, &self->server);
     if (status != ATT_OK)
         fail_msg("%s", att_context_message(self->context));
-    self->port = att_server_port(self->server);
+    assert_int_equal(sscanf(att_server_url(self->server), "http://127.0.0.1:%d/", &self->port), 1);
     const char *token = strstr(att_server_url(self->server), "?token=");
     assert_non_null(token);
     snprintf(self->token, sizeof self->token, "%s", token + strlen("?token="));

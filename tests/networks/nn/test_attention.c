@@ -7,6 +7,7 @@
 #include <attscope/plan.h>
 
 #include "networks/models/fixture.h"
+#include "networks/nn/module.h"
 
 enum { BATCH = 3, MOST_LINES = 400 };
 

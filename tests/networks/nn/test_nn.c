@@ -11,6 +11,8 @@
 #include <attscope/ops.h>
 #include <attscope/plan.h>
 
+#include "networks/nn/module.h"
+
 static att_graph *new_graph(att_context *context)
 {
     att_graph *graph;
@@ -38,27 +40,19 @@ static void layers_declare_timms_parameters(void **state)
     att_value image = att_graph_input(graph, "image", ATT_F64, att_shape_of(8, 8, 4));
     att_value x = att_nn_patch_embed(&embed, image, 4, 4, 6, true);
     att_scope block = att_scope_in(&root, "blocks.%d", 3), norm = att_scope_in(&block, "norm1");
-    att_scope attn = att_scope_in(&block, "attn"), mlp = att_scope_in(&block, "mlp"), ls = att_scope_in(&block, "ls1");
-    x = att_nn_layer_norm(&norm, x, 1e-6);
-    x = att_nn_attention(&attn, x, &(att_nn_attention_options){.heads = 2, .grid_h = 2, .grid_w = 2});
-    x = att_nn_layer_scale(&ls, att_nn_mlp(&mlp, x, 12), 0.5);
+    att_scope fc1 = att_scope_in(&block, "mlp.fc1");
+    x = att_nn_linear(&fc1, att_nn_layer_norm(&norm, x, 1e-6), 12, true);
     assert_int_equal(att_graph_status(graph), ATT_OK);
-    assert_true(att_shape_equal(att_value_shape(graph, x), att_shape_of(4, 6)));
+    assert_true(att_shape_equal(att_value_shape(graph, x), att_shape_of(4, 12)));
 
     att_init patch = {ATT_INIT_UNIFORM, 0.125}; /* 1 / sqrt(4 4 4) */
     has_parameter(graph, 0, "patch_embed.proj.weight", att_shape_of(6, 4, 4, 4), patch, true);
     has_parameter(graph, 1, "patch_embed.proj.bias", att_shape_of(6), patch, false);
     has_parameter(graph, 2, "blocks.3.norm1.weight", att_shape_of(6), one, false);
     has_parameter(graph, 3, "blocks.3.norm1.bias", att_shape_of(6), zero, false);
-    has_parameter(graph, 4, "blocks.3.attn.qkv.weight", att_shape_of(18, 6), normal, true);
-    has_parameter(graph, 5, "blocks.3.attn.proj.weight", att_shape_of(6, 6), normal, true);
-    has_parameter(graph, 6, "blocks.3.attn.proj.bias", att_shape_of(6), zero, false);
-    has_parameter(graph, 7, "blocks.3.mlp.fc1.weight", att_shape_of(12, 6), normal, true);
-    has_parameter(graph, 8, "blocks.3.mlp.fc1.bias", att_shape_of(12), zero, false);
-    has_parameter(graph, 9, "blocks.3.mlp.fc2.weight", att_shape_of(6, 12), normal, true);
-    has_parameter(graph, 10, "blocks.3.mlp.fc2.bias", att_shape_of(6), zero, false);
-    has_parameter(graph, 11, "blocks.3.ls1.gamma", att_shape_of(6), (att_init){ATT_INIT_CONSTANT, 0.5}, false);
-    assert_int_equal(att_graph_parameter_count(graph), 12);
+    has_parameter(graph, 4, "blocks.3.mlp.fc1.weight", att_shape_of(12, 6), normal, true);
+    has_parameter(graph, 5, "blocks.3.mlp.fc1.bias", att_shape_of(12), zero, false);
+    assert_int_equal(att_graph_parameter_count(graph), 6);
     att_graph_destroy(&graph);
 }
 
@@ -69,8 +63,10 @@ static void attention_has_the_name_of_its_scope(void **state)
     att_scope root = att_scope_root(graph);
     att_value x = att_graph_input(graph, "x", ATT_F64, att_shape_of(4, 6));
     for (int i = 0; i < 2; i++) {
-        att_scope attn = att_scope_in(&root, "blocks.%d.attn", i);
-        x = att_nn_attention(&attn, x, &(att_nn_attention_options){.heads = 2, .qkv_bias = true});
+        att_scope attn = att_scope_in(&root, "blocks.%d.attn", i), in = att_scope_in(&attn, "qkv");
+        att_value qkv = att_nn_linear(&in, x, 18, true);
+        att_scope_enter(&attn);
+        x = att_attention(graph, qkv, ATT_NONE, ATT_NONE, &(att_attention_options){.heads = 2});
     }
     assert_int_equal(att_graph_probe_attention_stats(graph, "blocks.*.attn"), ATT_OK);
     assert_int_equal(att_graph_status(graph), ATT_OK);

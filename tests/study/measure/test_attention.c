@@ -1,4 +1,5 @@
 /* Instruments of attention against closed forms: an attention whose queries, keys and values are inputs. */
+#include "networks/models/family.h"
 #include "study/measure/run.h"
 
 enum { SIDE = 3, TOKENS = SIDE * SIDE + 1, HEADS = 2, WIDTH = 4, ROW = 3 * HEADS * WIDTH, SAMPLES = 3 };

@@ -12,6 +12,7 @@
 
 #include <attscope/attscope.h>
 
+#include "networks/nn/module.h"
 #include "study/measure/measure.h"
 
 enum { SIDE = 2, CHANNELS = 16, MAP = SIDE * SIDE * CHANNELS, BLOCKS = 4 };

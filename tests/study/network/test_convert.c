@@ -7,6 +7,7 @@
 #include <attscope/attscope.h>
 #include <attscope/convert.h>
 
+#include "networks/models/family.h"
 #include "networks/models/fixture.h"
 #include "networks/models/loss.h"
 #include "sanitized.h"

@@ -1,6 +1,7 @@
 /* Evaluation of a data set, and prediction for one image. */
 #include "networks/tasks/score.h"
 #include "study/train/fixture.h"
+#include "study/train/inference.h"
 
 static att_network *network_of(fixture *f)
 {

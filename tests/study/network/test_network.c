@@ -1,5 +1,6 @@
 /* att_network against the same results from the other headers' functions. */
 #include "study/network/fixture.h"
+#include "study/train/inference.h"
 
 static void count_line(void *user, const char *text)
 {

@@ -3,6 +3,7 @@
 #include "study/network/registered.h"
 
 #include "networks/tasks/list.h"
+#include "study/train/maps.h"
 
 /* Predicts the number of each image, its class. The loss is (prediction - number)^2 times the option `weight`. */
 typedef struct numbering_options {

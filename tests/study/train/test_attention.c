@@ -7,6 +7,7 @@
 #include "networks/models/fixture.h"
 #include "sanitized.h"
 #include "shared.h"
+#include "study/train/inference.h"
 
 enum { PHOTOGRAPHS = 200, LAYERS = 12, STATISTICS = 5, HEADS = 3, STEP_FIGURES = 278 };
 

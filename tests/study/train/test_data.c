@@ -2,6 +2,7 @@
 #include "base/io/jpeg.h"
 #include "data/picture.h"
 #include "study/train/fixture.h"
+#include "study/train/inference.h"
 
 enum { PICTURES = 40, EVAL_PICTURES = 12 };
 

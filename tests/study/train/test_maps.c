@@ -2,6 +2,7 @@
 #include "base/io/json.h"
 #include "networks/tasks/list.h"
 #include "study/train/fixture.h"
+#include "study/train/maps.h"
 
 enum { SHOWN = 7, HEADS = 2, TOKENS = 5, PATCHES = 4, NODES = 2, PIXELS = SIDE * SIDE, OWN = 3, EACH = 4 };
 

@@ -3,6 +3,7 @@
 
 #include "base/comm/threads.h"
 #include "base/core/error.h"
+#include "study/train/inference.h"
 
 /* What one process does. */
 typedef struct process {

@@ -1,5 +1,6 @@
 /* Training on four easy classes: the effect of an update, events, and refused options. */
 #include "study/train/fixture.h"
+#include "study/train/inference.h"
 
 static void a_small_network_learns(void **state)
 {

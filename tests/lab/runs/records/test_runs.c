@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "base/io/scratch.h"
+#include "lab/runs/records/folder.h"
 
 static void write_file(const char *folder, const char *name, const char *text)
 {

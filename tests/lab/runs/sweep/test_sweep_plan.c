@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "lab/report/sweep.h"
 #include "lab/runs/recipe/small.h"
 #include "study/measure/list.h"
 
