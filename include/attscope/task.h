@@ -168,6 +168,10 @@ typedef struct att_task {
     size_t options_size; /* at most sizeof(att_settings_buffer); 0: no options */
     /* Sets every option to its default. NULL: no options. */
     void (*defaults)(att_option_values *options);
+    /* Refuses (ERR_ARGUMENT) options that have no effect beside the others, or without a teacher unless
+     * settings->taught. The message names flags. Called when the settings of a training are checked; there is no
+     * network then, so settings->classes is 0. NULL: every option has an effect. */
+    att_status (*check_options)(att_context *context, const att_task_settings *settings);
 
     /* --- head --- */
     /* Adds the head and its outputs to the network. Parameters of the task's own head have the scope info.head_scope,
@@ -197,13 +201,15 @@ typedef struct att_task {
      * which it adds inputs by the targets' names. Returns ATT_NONE after att_graph_fail(). */
     att_value (*loss)(att_graph *graph, const att_task_settings *settings);
 
-    /* --- learning from a teacher. Both are NULL: the task does not support it --- */
+    /* --- learning from a teacher. The first two are NULL: the task does not support it --- */
     /* Describes the input of the loss that holds what it reads of a teacher's answer, if settings->taught. The name
      * NULL means that the options ask for no teacher. */
     att_field (*teacher_field)(const att_task_settings *settings);
     /* Writes this input for one image. answers: the outputs of the teacher, a network of the same task with as many
      * classes, F32, by name; row: the image's row. Runs on one thread. */
     void (*read_teacher)(const att_task_settings *settings, const att_batch *answers, int row, void *field);
+    /* Logs how the loss uses the teacher's answers, before a training with one. NULL: there is nothing to say. */
+    void (*log_teacher)(att_context *context, const att_task_settings *settings);
 
     /* Sets the options of the loss so that nothing regularises it, such as label smoothing; adversarial images are made
      * with this loss. NULL: nothing does. */

@@ -57,11 +57,13 @@ err_has 'attscope: the teacher out/teacher has 4 classes, but the network has 5'
 ! grep -q 'are meaningful' stderr || fail 'advice about the classes of a teacher that is refused'
 train 1 wrong --teacher out/teacher --in-chans 3
 err_has 'attscope: the teacher out/teacher takes images of 8 x 8 with 1 channel, but the network 8 x 8 with 3'
-for flags in '--distillation-type soft' '--distillation-alpha 0.1' '--distillation-tau 2' '--teacher-model resnet20'; do
+for flags in '--distillation-type soft' '--distillation-alpha 0.1' '--distillation-tau 2'; do
     # shellcheck disable=SC2086
     train 2 wrong $flags
-    err_has 'attscope: --teacher-model and --distillation-type, -alpha and -tau need --teacher FILE'
+    err_has 'attscope: --distillation-type, -alpha and -tau need --teacher FILE'
 done
+train 2 wrong --teacher-model resnet20
+err_has 'attscope: --teacher-model needs --teacher FILE'
 usage '--distillation-alpha: "1.5" is not a number from 0 to 1' train data --distillation-alpha 1.5
 usage '--distillation-type: there is no "sotf"; did you mean soft?' train data --distillation-type sotf
 [ ! -e out/wrong ] || fail 'a refused training left a folder'

@@ -347,46 +347,12 @@ static att_status fail_teacher(att_trained_network *n, const char *teacher, att_
                     n->preprocess.width, why);
 }
 
-/* Only soft distillation has a temperature. */
-static void log_unused_tau(const att_option_values *task, const att_trained_network *n)
-{
-    static const char tau[] = "distillation_tau";
-    att_option_values defaults = att_options_none();
-    att_task_defaults(n->context, "classification", &defaults);
-    const double given = att_options_number(task, tau, 0);
-    if (given != att_options_number(&defaults, tau, 0))
-        att_log(n->context, ATT_LOG_INFO,
-                "--distillation-tau %g has no effect: it is the temperature of --distillation-type soft", given);
-}
-
-/* Says how the loss of a classification is made, which the options' names leave open. */
-static void log_distillation(const att_option_values *task, const att_trained_network *n)
-{
-    const double alpha = att_options_number(task, "distillation_alpha", 0);
-    const char *type = att_options_text(task, "distillation_type");
-    if (!*type)
-        return;
-    if (strcmp(type, "none") == 0)
-        att_log(n->context, ATT_LOG_INFO, "--distillation-type none: the teacher is not used");
-    else if (strcmp(type, "soft") == 0)
-        att_log(n->context, ATT_LOG_INFO,
-                "the loss is %g that of the labels + %g T^2 KL(teacher || network) / %d, at temperature T = %g; as in "
-                "DeiT's code, the divergence is divided by the number of classes",
-                1 - alpha, alpha, att_model_classes(n->model), att_options_number(task, "distillation_tau", 0));
-    else
-        att_log(n->context, ATT_LOG_INFO, "the loss is %g that of the labels + %g that of the teacher's first class",
-                1 - alpha, alpha);
-    if (strcmp(type, "hard") == 0)
-        log_unused_tau(task, n);
-}
-
 static void log_teacher(const att_recipe *recipe, const att_trained_network *n)
 {
     const att_preprocess own = att_network_trained_preprocess(n->teacher);
     char text[ATT_IDENTITY_DESCRIPTION];
     att_log(n->context, ATT_LOG_INFO, "the teacher %s: %s", recipe->files.teacher,
             att_identity_describe(n->context, att_network_identity(n->teacher), &own, text));
-    log_distillation(&recipe->task, n);
 }
 
 att_status att_trained_network_open_teacher(const att_recipe *recipe, const att_dataset *data, att_trained_network *n)

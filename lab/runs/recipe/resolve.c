@@ -74,41 +74,12 @@ static att_status check_measure(att_context *context, const att_recipe *recipe)
                     "--measure-every and --measure-nodes need --measure LIST (names of instruments, or `all`)");
 }
 
-/* Whether one of these options of a classification, which are numbers, is not at its default. keys: NULL past the last.
- */
-static bool changes_numbers(att_context *context, const att_recipe *recipe, const char *const *keys)
-{
-    att_option_values defaults = att_options_none();
-    att_task_defaults(context, "classification", &defaults);
-    bool changed = false;
-    for (; *keys && !changed; keys++) {
-        const double untouched = att_options_number(&defaults, *keys, 0);
-        changed = att_options_number(&recipe->task, *keys, untouched) != untouched;
-    }
-    return changed;
-}
-
-static att_status check_bce(att_context *context, const att_recipe *recipe)
-{
-    static const char *const keys[] = {"bce_sum", "bce_target_thresh", "bce_pos_weight", NULL};
-    if (att_options_number(&recipe->task, "bce_loss", 0) != 0 || !changes_numbers(context, recipe, keys))
-        return ATT_OK;
-    return att_fail(context, ATT_ERR_ARGUMENT,
-                    "--bce-sum, --bce-target-thresh and --bce-pos-weight are settings of --bce-loss, which is not "
-                    "given");
-}
-
-/* Refuses settings of the teacher's part of the loss that have no effect, as there is no teacher. */
 static att_status check_teacher(att_context *context, const att_recipe *recipe)
 {
-    static const char *const numbers[] = {"distillation_alpha", "distillation_tau", NULL};
-    const bool changed = strcmp(att_options_text(&recipe->task, "distillation_type"), "soft") == 0 ||
-                         changes_numbers(context, recipe, numbers);
-    if (recipe->files.teacher || (!changed && !recipe->files.teacher_model))
-        return ATT_OK;
-    return att_fail(context, ATT_ERR_ARGUMENT,
-                    "--teacher-model and --distillation-type, -alpha and -tau need --teacher FILE, the checkpoint of a "
-                    "network to learn from");
+    if (recipe->files.teacher_model && !recipe->files.teacher)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "--teacher-model needs --teacher FILE, the checkpoint of a network to learn from");
+    return att_tasks_check_options(context, &recipe->task, recipe->files.teacher);
 }
 
 static bool is_same_text(const char *a, const char *b)
@@ -179,7 +150,6 @@ att_status att_recipe_resolve(att_context *context, att_recipe *recipe)
     ATT_TRY(att_recipe_engine_check(context, &recipe->engine));
     ATT_TRY(check_layer_decay(context, &recipe->train));
     ATT_TRY(check_measure(context, recipe));
-    ATT_TRY(check_bce(context, recipe));
     ATT_TRY(check_teacher(context, recipe));
     ATT_TRY(check_files(context, &recipe->data));
     ATT_TRY(check_images(context, &recipe->images));

@@ -32,6 +32,8 @@ typedef struct classification_options {
 ATT_ASSERT_SETTINGS_FIT(classification_options);
 
 #define NO_THRESHOLD (-1) /* bce_target_thresh: targets stay as they are */
+#define DEFAULT_ALPHA 0.5
+#define DEFAULT_TAU 1
 
 static const char no_distillation[] = "none", soft_distillation[] = "soft", hard_distillation[] = "hard";
 
@@ -114,8 +116,8 @@ static void defaults(att_option_values *options)
     att_options_set(options, "smoothing", 0.1);
     set_cross_entropy(options);
     att_options_set_text(options, "distillation_type", hard_distillation);
-    att_options_set(options, "distillation_alpha", 0.5);
-    att_options_set(options, "distillation_tau", 1);
+    att_options_set(options, "distillation_alpha", DEFAULT_ALPHA);
+    att_options_set(options, "distillation_tau", DEFAULT_TAU);
 }
 
 static void plain(att_option_values *options)
@@ -127,6 +129,27 @@ static void plain(att_option_values *options)
 static const classification_options *options_of(const att_task_settings *settings)
 {
     return (const void *)&settings->options;
+}
+
+/* Whether settings of binary cross entropy are not at their defaults. */
+static bool refines_bce(const classification_options *options)
+{
+    return options->bce_sum || options->bce_target_thresh != NO_THRESHOLD || options->bce_pos_weight != 1;
+}
+
+static att_status check_options(att_context *context, const att_task_settings *settings)
+{
+    const classification_options *o = options_of(settings);
+    if (!o->bce_loss && refines_bce(o))
+        return att_fail(
+            context, ATT_ERR_ARGUMENT,
+            "--bce-sum, --bce-target-thresh and --bce-pos-weight are settings of --bce-loss, which is not given");
+    if (!settings->taught && (strcmp(o->distillation_type, soft_distillation) == 0 ||
+                              o->distillation_alpha != DEFAULT_ALPHA || o->distillation_tau != DEFAULT_TAU))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "--distillation-type, -alpha and -tau need --teacher FILE, the checkpoint of a network to "
+                        "learn from");
+    return ATT_OK;
 }
 
 static double smoothing_of(const att_task_settings *settings)
@@ -211,6 +234,25 @@ static void read_teacher(const att_task_settings *settings, const att_batch *ans
     *(int32_t *)field = first.class_number;
 }
 
+/* Says how the loss is made, which the options' names leave open. */
+static void log_teacher(att_context *context, const att_task_settings *settings)
+{
+    const double alpha = options_of(settings)->distillation_alpha, tau = options_of(settings)->distillation_tau;
+    if (is_distillation(settings, no_distillation))
+        att_log(context, ATT_LOG_INFO, "--distillation-type none: the teacher is not used");
+    else if (is_distillation(settings, soft_distillation))
+        att_log(context, ATT_LOG_INFO,
+                "the loss is %g that of the labels + %g T^2 KL(teacher || network) / %d, at temperature T = %g; as in "
+                "DeiT's code, the divergence is divided by the number of classes",
+                1 - alpha, alpha, settings->classes, tau);
+    else
+        att_log(context, ATT_LOG_INFO, "the loss is %g that of the labels + %g that of the teacher's first class",
+                1 - alpha, alpha);
+    if (is_distillation(settings, hard_distillation) && tau != DEFAULT_TAU)
+        att_log(context, ATT_LOG_INFO,
+                "--distillation-tau %g has no effect: it is the temperature of --distillation-type soft", tau);
+}
+
 /* --- loss -------------------------------------------------------------------------------------------------------- */
 
 /* smoothing: 0 if the targets are smoothed already. */
@@ -222,8 +264,7 @@ static att_value entropy(att_graph *graph, const classification_options *options
                                                      .threshold = options->bce_target_thresh,
                                                      .positive_weight = options->bce_pos_weight,
                                                      .sum = options->bce_sum};
-    bool refined = binary.binary || binary.sum || binary.positive_weight != 1;
-    if (refined && !options->bce_loss)
+    if (refines_bce(options) && !options->bce_loss)
         return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
                                               "bce_sum, bce_target_thresh and bce_pos_weight are settings of bce_loss, "
                                               "which is not set"));
@@ -473,6 +514,7 @@ const att_task att_task_classification = {
              .option_count = sizeof declared / sizeof *declared},
     .options_size = sizeof(classification_options),
     .defaults = defaults,
+    .check_options = check_options,
     .head = head,
     .fields = fields,
     .fill = fill,
@@ -482,6 +524,7 @@ const att_task att_task_classification = {
     .loss = loss,
     .teacher_field = teacher_field,
     .read_teacher = read_teacher,
+    .log_teacher = log_teacher,
     .plain = plain,
     .state_size = sizeof(att_scores),
     .observe = observe,

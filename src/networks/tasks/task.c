@@ -126,6 +126,22 @@ att_status att_task_configure(att_context *context, const att_task *task, const 
     return att_options_read(context, &table, &options, &settings->options);
 }
 
+att_status att_tasks_check_options(att_context *context, const att_option_values *given, bool taught)
+{
+    const att_task *task;
+    for (int t = 0; (task = att_catalog_at(&catalog, context, t)); t++) {
+        const att_option_table table = table_of(task);
+        att_option_values options;
+        att_task_settings settings = {.taught = taught};
+        if (!task->check_options)
+            continue;
+        att_task_complete(task, given, &options);
+        ATT_TRY(att_options_read(context, &table, &options, &settings.options));
+        ATT_TRY(task->check_options(context, &settings));
+    }
+    return ATT_OK;
+}
+
 int att_task_metric(const att_task_info *info, const char *name)
 {
     int index = info->metric_count - 1;

@@ -7,6 +7,7 @@
 #include <attscope/task.h>
 
 #include "base/core/error.h"
+#include "base/core/export.h"
 #include "base/core/options.h"
 #include "base/core/text.h"
 
@@ -22,6 +23,9 @@ const att_task *att_task_of_parameter(const att_context *context, const char *na
 /* Checks a setup and fills in defaults. Errors: ERR_ARGUMENT for an option that the task lacks or an invalid value. */
 att_status att_task_configure(att_context *context, const att_task *task, const att_task_setup *setup,
                               att_task_settings *settings);
+/* Calls the function `check_options` of every task of the context. given: options of any tasks. Errors: those of these
+ * functions; ERR_ARGUMENT for an invalid value. */
+ATT_FOR_LAB att_status att_tasks_check_options(att_context *context, const att_option_values *given, bool taught);
 /* As att_task_add_loss(). */
 att_status att_task_build_loss(const att_task *task, att_graph *graph, const att_task_settings *settings);
 

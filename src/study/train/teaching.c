@@ -79,14 +79,13 @@ att_status att_teaching_prepare(const att_train_options *options, const att_mode
                                 att_teaching *t)
 {
     const att_field field = settings->taught ? task->teacher_field(settings) : (att_field){0};
+    att_context *context = att_graph_context(att_model_graph(student));
     *t = (att_teaching){0};
+    if (settings->taught && task->log_teacher)
+        task->log_teacher(context, settings);
     if (!field.name)
         return ATT_OK;
-    *t = (att_teaching){.context = att_graph_context(att_model_graph(student)),
-                        .options = options,
-                        .task = task,
-                        .settings = settings,
-                        .field = field};
+    *t = (att_teaching){.context = context, .options = options, .task = task, .settings = settings, .field = field};
     ATT_TRY(att_require(t->context, options->teacher->model, "the model of the teacher"));
     ATT_TRY(att_require(t->context, options->teacher->weights, "the weights of the teacher"));
     const int processes = att_comm_size(options->comm);
