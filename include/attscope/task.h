@@ -195,6 +195,9 @@ typedef struct att_task {
     /* Name of the target that holds the sample's class (I32); instruments compare predictions with it. NULL: samples
      * have no class. */
     const char *class_field;
+    /* Name of the output that holds a score for each class; the largest is the predicted class. Instruments read it.
+     * NULL: there is none. */
+    const char *class_output;
 
     /* --- loss --- */
     /* Builds the loss of a sample, a scalar, from the graph's outputs (att_graph_find_output()) and from targets, for

@@ -48,7 +48,7 @@ static att_status build(const bench *b, int64_t tokens, att_graph **out)
     att_value bias = att_graph_parameter(graph, "bias", att_shape_of(3 * channels), (att_init){0}, false);
     att_value mean =
         att_token_mean(graph, att_attention(graph, att_add(graph, x, bias), ATT_NONE, ATT_NONE, &attention), 0);
-    att_value target = att_graph_input(graph, "target", ATT_I32, (att_shape){0});
+    att_value target = att_graph_input(graph, "class", ATT_I32, (att_shape){0});
     att_graph_output(graph, "mean", mean);
     if (options->training)
         att_graph_output(graph, "loss", att_cross_entropy(graph, mean, target, 0));

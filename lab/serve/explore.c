@@ -208,7 +208,7 @@ static att_status write_upload(const att_request *request, att_json_writer *writ
     if (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED)
         return ATT_ERR_ARGUMENT; /* with the message: the file is the client's */
     ATT_TRY(status);
-    att_json_put_string(writer, "image", id);
+    att_json_put_string(writer, ATT_ANSWER_IMAGE, id);
     return ATT_OK;
 }
 

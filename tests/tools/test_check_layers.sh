@@ -39,8 +39,10 @@ clean() {
     : >"$tree/include/attscope/api.h"
     printf '#include <attscope/api.h>\n' >"$tree/include/attscope/attscope.h"
     rm -f "$tree/include/attscope/lab/more.h"
-    printf '/* reads "logits" */\nchar *x = "images", *y = "logit";\n' >"$tree/src/high/train/t.c"
-    printf 'char *x = "logits", *y = "top1";\n' >"$tree/src/high/tasks/t.c"
+    printf '/* reads "logits" */\nchar *x = "images", *w = "logit", *y = ATT_IMAGE "image";\natt_rule_require("logits");\n' \
+        >"$tree/src/high/train/t.c"
+    printf 'char *x = "logits", *y = "top1", *z = {.key = "its_option"}, *u = {.info = {.name = "its_name"}};\n' \
+        >"$tree/src/high/tasks/t.c"
     printf 'char *x = "logits";\n' >"$tree/cli/task_t.c"
     rm -rf "$tree/src/low/core/a.c" "$tree/src/stray"
 }
@@ -88,9 +90,9 @@ printf '#include "../src/low/core/a.h"\n' >>"$tree/cli/main.c"
 refuses 'cli/main.c: includes "../src/low/core/a.h"'
 printf '#include "low/core/a.h"\n' >>"$tree/examples/one.c"
 refuses 'examples/one.c: includes "low/core/a.h"'
-for literal in '"logits"' '"target"' '"image"' '"top"' '"probability"' '"top1"' '"best eval_top1 of all"'; do
-    printf '/* a comment */ char *z = %s; /* another */\n' "$literal" >>"$tree/src/high/train/t.c"
-    refuses "src/high/train/t.c: names $literal"
+for literal in '"its_option"' '"its_name"' '"logits"' '"target"' '"image"' '"top"' '"probability"' '"top1"' '"best eval_top1 of all"'; do
+    printf '/* a comment */ char *z = %s; /* another */\n' "$literal" >>"$tree/src/high/left/b.c"
+    refuses "src/high/left/b.c: names $literal"
 done
 printf 'char *z = "image";\n' >>"$tree/cli/main.c"
 refuses 'cli/main.c: names "image"'

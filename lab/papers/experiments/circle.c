@@ -71,7 +71,7 @@ static att_status make_samples(const att_experiment_job *job, const att_circle_t
 /* The squared error of a sample, summed over both points. */
 static void add_loss(att_graph *graph, att_value y)
 {
-    att_value target = att_graph_input(graph, "target", ATT_F32, att_shape_of(TOKENS, ATT_SAN_POINT));
+    att_value target = att_graph_input(graph, "expected", ATT_F32, att_shape_of(TOKENS, ATT_SAN_POINT));
     att_value error = att_reshape(graph, att_combine(graph, 1, y, -1, target), att_shape_of(1, TOKENS * ATT_SAN_POINT));
     att_value squares = att_matmul(graph, error, error, true, 1);
     att_graph_output(graph, "loss", att_reshape(graph, squares, (att_shape){.rank = 0}));
@@ -107,7 +107,7 @@ static att_status roll_out(const circle_variant *variant, const att_circle_task 
     for (int i = 0; i < ATT_CIRCLE_STEPS; i++) {
         error += record_step(result, i, task->sums ? y : x);
         ATT_TRY(att_session_run(network->session, 1));
-        ATT_TRY(att_session_output(network->session, "logits", 0, 1, y));
+        ATT_TRY(att_session_output(network->session, "result", 0, 1, y));
         if (variant->skip)
             add_pair(x, 1, y);
         else
@@ -134,7 +134,7 @@ static att_status train_variant(const att_experiment_job *job, const circle_vari
     result->training_samples = samples.count;
     result->updates = learned.updates;
     att_predictor network = {NULL, NULL};
-    att_status status = att_predictor_open(graph, weights, "logits", &network);
+    att_status status = att_predictor_open(graph, weights, "result", &network);
     if (status == ATT_OK)
         status = roll_out(variant, &task, &network, circle);
     att_predictor_close(&network);

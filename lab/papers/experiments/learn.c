@@ -114,7 +114,7 @@ static att_status open_trainer(trainer *t, att_arena *arena, const att_graph *gr
     if (!t->order || !t->losses)
         return att_fail_memory(t->context, (size_t)samples->count * sizeof *t->order, "a training");
     ATT_TRY(att_session_bind(t->session, "x", t->batch.x));
-    ATT_TRY(att_session_bind(t->session, "target", t->batch.target));
+    ATT_TRY(att_session_bind(t->session, "expected", t->batch.target));
     return samples->keys ? att_session_bind(t->session, "keys", t->batch.keys) : ATT_OK;
 }
 

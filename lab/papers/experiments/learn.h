@@ -7,7 +7,7 @@
 
 #include "base/core/memory.h"
 
-/* Rows of the inputs "x", "keys" and "target" of a graph, one for each sample. */
+/* Rows of the inputs "x", "keys" and "expected" of a graph, one for each sample. */
 typedef struct att_samples {
     int count, tokens;
     size_t x_bytes, target_bytes; /* of one sample */

@@ -239,7 +239,7 @@ static att_status train(const att_experiment_job *job, path_task *task, att_expe
     const att_learning learning = att_experiment_learning(job, "train");
     ATT_TRY(att_graph_create(job->context, ATT_F32, &task->graph));
     att_value logits = att_san_build(task->graph, &task->spec);
-    att_value target = att_graph_input(task->graph, "target", ATT_I32, att_shape_of(task->spec.tokens));
+    att_value target = att_graph_input(task->graph, "expected", ATT_I32, att_shape_of(task->spec.tokens));
     att_graph_output(task->graph, "loss", att_token_cross_entropy(task->graph, logits, target));
     ATT_TRY(att_weights_create(task->graph, "cpu", &task->weights));
     ATT_TRY(att_weights_initialise(task->weights, learning.seed));

@@ -86,9 +86,9 @@ att_status att_walker_open(att_context *context, const att_graph *graph, const a
     qsort(sums->terms, (size_t)sums->term_count, sizeof *sums->terms, compare_terms);
     ATT_TRY(allocate(walker));
     ATT_TRY(att_predictor_open(graph, weights, "embedded", &walker->embedding));
-    ATT_TRY(att_predictor_open(graph, weights, "logits", &walker->whole));
+    ATT_TRY(att_predictor_open(graph, weights, "result", &walker->whole));
     ATT_TRY(open_part(walker, att_san_build_step, weights, "next", &walker->step));
-    ATT_TRY(open_part(walker, att_san_build_end, weights, "logits", &walker->end));
+    ATT_TRY(open_part(walker, att_san_build_end, weights, "result", &walker->end));
     ATT_TRY(att_session_bind(walker->step.session, "layer", walker->layers));
     return att_session_bind(walker->step.session, "head", walker->heads);
 }
@@ -174,7 +174,7 @@ att_status att_walker_ask(att_walker *walker, int sum, int count, float *logits)
 {
     ATT_TRY(att_session_bind(walker->end.session, "state", added_of(walker, sum)));
     ATT_TRY(att_session_run(walker->end.session, count));
-    return att_session_output(walker->end.session, "logits", 0, count, logits);
+    return att_session_output(walker->end.session, "result", 0, count, logits);
 }
 
 att_status att_walker_ask_whole(att_walker *walker, const att_samples *samples, int first, int count, float *logits)
@@ -183,5 +183,5 @@ att_status att_walker_ask_whole(att_walker *walker, const att_samples *samples, 
     ATT_TRY(att_session_bind(session, "x", samples->x + (size_t)first * samples->x_bytes));
     ATT_TRY(bind_keys(session, samples, first));
     ATT_TRY(att_session_run(session, count));
-    return att_session_output(session, "logits", 0, count, logits);
+    return att_session_output(session, "result", 0, count, logits);
 }

@@ -142,7 +142,7 @@ att_value att_san_build(att_graph *graph, const att_san_spec *spec)
     }
     att_scope_enter(&root);
     att_value logits = dense(&root, "head", att_dropout(graph, x, spec->dropout), spec->outputs, normal);
-    att_graph_output(graph, "logits", logits);
+    att_graph_output(graph, "result", logits);
     return logits;
 }
 
@@ -276,5 +276,5 @@ void att_san_build_end(att_graph *graph, const att_san_spec *spec)
     att_scope root = att_scope_root(graph);
     att_scope_enter(&root);
     att_value x = plain_norm(graph, spec, input_state(graph, spec));
-    att_graph_output(graph, "logits", dense(&root, "head", x, spec->outputs, normal));
+    att_graph_output(graph, "result", dense(&root, "head", x, spec->outputs, normal));
 }

@@ -27,7 +27,7 @@ typedef struct att_san_spec {
 
 /* Adds the network. Inputs: "x" [N], I32, or points [N, 2] of the graph's type; with `padded` "keys" [N], added to all
  * scores of a key: 0, or minus infinity for a token that only pads the sample. Outputs: "embedded" [N, C], the input of
- * the first layer, and "logits" [N, outputs], which the function returns.
+ * the first layer, and "result" [N, outputs], which the function returns.
  *
  * Parameters: embed.padding (with `padding` the row of number 0), embed.token (the other rows), embed.position,
  * embed.fc1, embed.fc2, embed.norm; layers.<l>.query, key, value, output, norm, fc1, fc2, mlp_norm; head. Value and
@@ -40,7 +40,7 @@ att_value att_san_build(att_graph *graph, const att_san_spec *spec);
  * with its residual and its norm, follows. The parameters are those of att_san_build(). */
 void att_san_build_step(att_graph *graph, const att_san_spec *spec);
 
-/* Adds the end of a path. Input: "state" [N, C], a sum of states. Output: "logits" [N, outputs] of the normed state. */
+/* Adds the end of a path. Input: "state" [N, C], a sum of states. Output: "result" [N, outputs] of the normed state. */
 void att_san_build_end(att_graph *graph, const att_san_spec *spec);
 
 #endif

@@ -340,8 +340,8 @@ static att_value loss(att_graph *graph, const att_task_settings *settings)
 
 static const att_metric metrics[] = {
     {.name = "loss", .label = "loss", .unit = "nats"},
-    {.name = "top1", .label = "top-1", .unit = "%", .larger_is_better = true},
-    {.name = "top5", .label = "top-5", .unit = "%", .larger_is_better = true},
+    {.name = ATT_SCORE_TOP1, .label = "top-1", .unit = "%", .larger_is_better = true},
+    {.name = ATT_SCORE_TOP5, .label = "top-5", .unit = "%", .larger_is_better = true},
 };
 enum { LOSS, TOP1, TOP5, METRICS };
 
@@ -521,6 +521,7 @@ const att_task att_task_classification = {
     .mix = mix,
     .check = att_task_check_classes,
     .class_field = target_name,
+    .class_output = logits_name,
     .loss = loss,
     .teacher_field = teacher_field,
     .read_teacher = read_teacher,

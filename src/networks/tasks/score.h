@@ -11,6 +11,9 @@ int att_score_rank(const float *logits, int classes, int label);
 double att_score_loss(const float *logits, int classes, int label);
 
 enum { ATT_SCORE_TOP = 5 };
+/* Names of the shares of samples whose class ranks first, and among the first five. */
+#define ATT_SCORE_TOP1 "top1"
+#define ATT_SCORE_TOP5 "top5"
 
 /* Scores of several samples; zero-initialise. `judged` differs from `count` only if some samples have no right class.
  */

@@ -158,6 +158,15 @@ const int32_t *att_task_classes(const att_task *task, const att_batch *batch)
     return NULL;
 }
 
+const char *att_task_class_output(const att_graph *graph)
+{
+    const att_task *task;
+    for (int t = 0; (task = att_catalog_at(&catalog, graph->context, t)); t++)
+        if (task->class_output && att_graph_find_output(graph, task->class_output) != ATT_NONE)
+            return task->class_output;
+    return tasks[0]->class_output;
+}
+
 att_status att_task_check_data(att_context *context, const att_task *task, const att_task_settings *settings,
                                const att_dataset *dataset)
 {

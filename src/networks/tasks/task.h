@@ -31,6 +31,9 @@ att_status att_task_build_loss(const att_task *task, att_graph *graph, const att
 
 /* Returns the classes of a batch's samples, by class_field; NULL if they have none. */
 const int32_t *att_task_classes(const att_task *task, const att_batch *batch);
+/* Returns the name of the output with a score for each class: `class_output` of the first task whose output the graph
+ * has; if it has none, that of the first task. */
+const char *att_task_class_output(const att_graph *graph);
 /* Calls the task's `check`, if it has one. */
 att_status att_task_check_data(att_context *context, const att_task *task, const att_task_settings *settings,
                                const att_dataset *dataset);

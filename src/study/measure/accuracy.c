@@ -2,15 +2,15 @@
 
 #include "base/core/spread.h"
 #include "networks/tasks/score.h"
+#include "networks/tasks/task.h"
 #include "study/measure/list.h"
 
 static att_status request(att_requests *requests)
 {
-    if (att_graph_find_output(att_requests_graph(requests), "logits") == ATT_NONE)
-        return att_requests_found_nothing(requests, "output named logits");
-    att_requests_row(requests, "logits", 1);
-    att_requests_series(requests, "", -1, "top1");
-    att_requests_series(requests, "", -1, "top5");
+    ATT_TRY(att_requests_need_classes(requests));
+    att_requests_row(requests, att_task_class_output(att_requests_graph(requests)), 1);
+    att_requests_series(requests, "", -1, ATT_SCORE_TOP1);
+    att_requests_series(requests, "", -1, ATT_SCORE_TOP5);
     att_requests_series(requests, "", -1, "loss");
     return ATT_OK;
 }
@@ -67,10 +67,11 @@ static void report(const void *accuracy, const att_observed *shape, att_figure *
 }
 
 static const att_statistic_info statistics[] = {
-    {"top1", "top-1", "%"}, {"top5", "top-5", "%"}, {"loss", "loss", "nats"}, {NULL, NULL, NULL}};
+    {ATT_SCORE_TOP1, "top-1", "%"}, {ATT_SCORE_TOP5, "top-5", "%"}, {"loss", "loss", "nats"}, {NULL, NULL, NULL}};
 
 static const att_statistic_scale scales[] = {
-    {"top1", "100 / C by guessing, with C classes that are equally frequent; then the loss is ln C", "the formula"},
+    {ATT_SCORE_TOP1, "100 / C by guessing, with C classes that are equally frequent; then the loss is ln C",
+     "the formula"},
     {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_accuracy = {
@@ -83,7 +84,7 @@ const att_instrument att_instrument_accuracy = {
              .needs_labels = true,
              .scores = true,
              .statistics = statistics,
-             .score = "top1",
+             .score = ATT_SCORE_TOP1,
              .scales = scales,
              .reading = "of equal logits, the one with the lower class number comes first; NaN counts as wrong"},
     .request = request,

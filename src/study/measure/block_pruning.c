@@ -8,6 +8,7 @@
 #include "base/core/random.h"
 #include "base/core/spread.h"
 #include "base/core/text.h"
+#include "networks/tasks/score.h"
 #include "study/measure/list.h"
 #include "study/measure/skips.h"
 
@@ -82,8 +83,7 @@ static att_status request(att_requests *requests)
     const bool per = att_requests_option(requests, PER) == ATT_PER_BLOCK;
     const int orders = orders_of(att_requests_option(requests, ORDERS));
     int candidates = 0, steps = 0;
-    if (att_graph_find_output(graph, "logits") == ATT_NONE)
-        return att_requests_found_nothing(requests, "output named logits");
+    ATT_TRY(att_requests_need_classes(requests));
     for (att_residual_step step = {.node = -1}; att_step_next(graph, per, &step);) {
         att_requests_step_norms(requests, &step, ATT_DT_GATES);
         candidates += is_candidate(requests, &step);
@@ -93,7 +93,7 @@ static att_status request(att_requests *requests)
         return att_requests_fail(requests, "the network has %d residual additions, more than %d", steps,
                                  (int)ATT_SKIPS_MOST_BLOCKS);
     att_requests_study_row(requests, row_of(candidates, orders), 0);
-    add_accuracies(requests, 0, candidates, "top1");
+    add_accuracies(requests, 0, candidates, ATT_SCORE_TOP1);
     for (size_t i = 0; orders > 1 && i < sizeof random_statistics / sizeof *random_statistics; i++)
         add_accuracies(requests, 1, candidates, random_statistics[i]);
     add_scores(requests, "score");
@@ -417,7 +417,7 @@ static void report(const void *own, const att_observed *shape, att_figure *figur
         *figures++ = figure(s->values[i], NAN, s->count > 0 ? s->ranked : 0);
 }
 
-static const att_statistic_info statistics[] = {{"top1", "top-1", "%"},
+static const att_statistic_info statistics[] = {{ATT_SCORE_TOP1, "top-1", "%"},
                                                 {"random", "top-1, mean over random orders", "%"},
                                                 {"random low", "top-1, lowest of the random orders", "%"},
                                                 {"random high", "top-1, highest of the random orders", "%"},

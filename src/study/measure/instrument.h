@@ -27,6 +27,9 @@ void att_summaries_observe(const att_observed *observed, const att_summary_colum
  * message then says what it has instead. */
 att_status att_requests_found_no_attention(const att_requests *requests, const char *what);
 
+/* Returns ERR_NOT_FOUND if the network has no output with a score for each class (att_task_class_output()). */
+att_status att_requests_need_classes(const att_requests *requests);
+
 /* maps.c: for instruments that read figures of whole rows of attention maps (att_map_statistic()). */
 
 /* Requests a row for each attention node: the figure of each head. The constant of the rows is the number of keys. */

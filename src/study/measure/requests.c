@@ -8,6 +8,7 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "engine/ops/attention.h"
+#include "networks/tasks/task.h"
 #include "study/measure/instrument.h"
 #include "study/measure/study.h"
 
@@ -128,6 +129,16 @@ att_status att_requests_found_nothing(const att_requests *requests, const char *
     return att_fail(requests->measure->context, ATT_ERR_NOT_FOUND,
                     "instrument \"%s\": the network has no %s that matches \"%s\"", requests->instrument->info.name,
                     what, requests->nodes);
+}
+
+att_status att_requests_need_classes(const att_requests *requests)
+{
+    const char *output = att_task_class_output(requests->graph);
+    char what[64];
+    if (att_graph_find_output(requests->graph, output) != ATT_NONE)
+        return ATT_OK;
+    snprintf(what, sizeof what, "output named %s", output);
+    return att_requests_found_nothing(requests, what);
 }
 
 att_status att_requests_fail(const att_requests *requests, const char *format, ...)

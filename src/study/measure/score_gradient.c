@@ -10,6 +10,7 @@
 #include "base/core/text.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/list.h"
+#include "networks/tasks/task.h"
 #include "study/measure/list.h"
 #include "study/measure/moments.h"
 #include "study/measure/study.h"
@@ -65,8 +66,7 @@ static att_status request(att_requests *requests)
 {
     const att_graph *graph = att_requests_graph(requests);
     int layers = 0;
-    if (att_graph_find_output(graph, "logits") == ATT_NONE)
-        return att_requests_found_nothing(requests, "output named logits");
+    ATT_TRY(att_requests_need_classes(requests));
     for (int i = -1; (i = next_requested(requests, i)) >= 0; layers++)
         att_requests_study_row(requests, NUMBERS, 0);
     for (int s = 0; s < STATISTICS; s++) {
@@ -137,7 +137,7 @@ static att_status find_layers(const att_study_job *job, study *s)
 /* The output "out.I" is that of layer I, and the loss is the cross-entropy of the logits. */
 static att_status compile_back(const att_study_job *job, att_graph *graph, study *s)
 {
-    att_value logits = att_graph_find_output(graph, "logits");
+    att_value logits = att_graph_find_output(graph, att_task_class_output(graph));
     const size_t count = (size_t)s->count, parameters = (size_t)graph->parameters.count;
     char(*names)[32] = att_allocate_array(job->context, count, sizeof *names);
     const char **gradients = att_allocate_array(job->context, count + 1, sizeof *gradients);

@@ -5,6 +5,7 @@
 #include "base/core/memory.h"
 #include "base/core/ranks.h"
 #include "base/core/spread.h"
+#include "networks/tasks/score.h"
 #include "study/measure/list.h"
 #include "study/measure/skips.h"
 
@@ -19,13 +20,12 @@ static const att_detail options[] = {{.name = "per",
 static att_status request(att_requests *requests)
 {
     static const char *const per_block[] = {"lost", "lost low", "lost high", "zeta"};
-    static const char *const whole[] = {"top1",    "spearman",    "spearman low", "spearman high",
-                                        "kendall", "kendall low", "kendall high"};
+    static const char *const whole[] = {ATT_SCORE_TOP1, "spearman",    "spearman low", "spearman high",
+                                        "kendall",      "kendall low", "kendall high"};
     att_graph *graph = att_requests_graph(requests);
     const bool per = att_requests_option(requests, PER) == ATT_PER_BLOCK;
     int blocks = 0;
-    if (att_graph_find_output(graph, "logits") == ATT_NONE)
-        return att_requests_found_nothing(requests, "output named logits");
+    ATT_TRY(att_requests_need_classes(requests));
     for (att_residual_step step = {.node = -1}; att_step_next(graph, per, &step);) {
         if (!att_requests_has_step(requests, &step))
             continue;
@@ -226,7 +226,7 @@ static const att_statistic_info statistics[] = {{"lost", "top-1 lost", "% points
                                                 {"lost low", "top-1 lost, lower end of the 95 % interval", "% points"},
                                                 {"lost high", "top-1 lost, upper end of the 95 % interval", "% points"},
                                                 {"zeta", "ζ", "1"},
-                                                {"top1", "top-1, nothing skipped", "%"},
+                                                {ATT_SCORE_TOP1, "top-1, nothing skipped", "%"},
                                                 {"spearman", "ρ of top-1 lost and ζ, n: blocks", "1"},
                                                 {"spearman low", "ρ, lower end of the 95 % interval", "1"},
                                                 {"spearman high", "ρ, upper end of the 95 % interval", "1"},

@@ -6,6 +6,7 @@
 
 #include "base/core/memory.h"
 #include "networks/tasks/score.h"
+#include "networks/tasks/task.h"
 #include "study/measure/clone.h"
 
 enum { MOST_SAMPLES = 64 }; /* of one run, so that logits of many variants stay small */
@@ -54,7 +55,7 @@ static att_status log_cost(const att_study_job *job, const att_graph *variants, 
 static att_status compile(const att_study_job *job, att_graph *graph, const att_residual_step *blocks, int count,
                           const bool *skipped, att_skips *skips)
 {
-    att_value logits = att_graph_find_output(graph, "logits");
+    att_value logits = att_graph_find_output(graph, att_task_class_output(graph));
     skips->classes = (int)att_shape_count(att_value_shape(graph, logits));
     graph->outputs.count = 0;
     for (int s = 0; s < skips->sets && graph->status == ATT_OK; s++) {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/core/spread.h"
+#include "networks/tasks/task.h"
 #include "study/measure/list.h"
 #include "study/measure/stiffness.h"
 
@@ -12,12 +13,11 @@ static const att_detail options[] = {ATT_DT_OPTION};
 static att_status request(att_requests *requests)
 {
     const att_graph *graph = att_requests_graph(requests);
-    att_value logits = att_graph_find_output(graph, "logits");
-    if (logits == ATT_NONE)
-        return att_requests_found_nothing(requests, "output named logits");
+    const char *output = att_task_class_output(graph);
+    ATT_TRY(att_requests_need_classes(requests));
     ATT_TRY(att_stiffness_request(requests, (att_dt)att_requests_option(requests, DT)));
-    int64_t classes = att_shape_count(att_value_shape(graph, logits));
-    att_requests_row(requests, "logits", 0);
+    int64_t classes = att_shape_count(att_value_shape(graph, att_graph_find_output(graph, output)));
+    att_requests_row(requests, output, 0);
     for (int r = 0; r < ATT_READINGS; r++)
         for (int64_t c = 0; c < classes; c++) {
             char name[32];

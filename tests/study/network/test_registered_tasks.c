@@ -399,6 +399,21 @@ static void each_kind_has_a_list_of_its_own(void **state)
     assert_string_equal(att_task_at(f->context, tasks).name, "numbering");
 }
 
+static void instruments_read_the_output_that_a_task_names(void **state)
+{
+    fixture *f = *state;
+    static att_task task; /* outlives the context */
+    att_measure *measure = NULL;
+    task = numbering;
+    add_task(f, &task);
+    numbering_model(f);
+    assert_refused(f->context, att_measure_create(att_model_graph(f->model), "accuracy", "*", &measure),
+                   ATT_ERR_NOT_FOUND, "the network has no output named logits");
+    task.class_output = "number";
+    MUST(f->context, att_measure_create(att_model_graph(f->model), "accuracy", "*", &measure));
+    att_measure_destroy(&measure);
+}
+
 /* The backbone comes from a checkpoint of another task, and the head is initialised. */
 static void a_registered_task_takes_a_classifiers_backbone(void **state)
 {
@@ -423,6 +438,7 @@ int main(void)
         fixture_test(a_caller_gives_a_file_another_task),
         fixture_test(each_kind_has_a_list_of_its_own),
         fixture_test(maps_of_a_registered_task_are_written),
+        fixture_test(instruments_read_the_output_that_a_task_names),
         fixture_test(a_registered_task_takes_a_classifiers_backbone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

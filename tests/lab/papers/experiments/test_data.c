@@ -394,7 +394,7 @@ static double change_of(const att_san_spec *spec, const char *name)
     const att_samples samples = {SAMPLES,        TOKENS, TOKENS * sizeof *x, TOKENS * sizeof *target, (char *)x,
                                  (char *)target, NULL};
     OK(att_graph_create(context, ATT_F32, &graph));
-    att_value classes = att_graph_input(graph, "target", ATT_I32, att_shape_of(TOKENS));
+    att_value classes = att_graph_input(graph, "expected", ATT_I32, att_shape_of(TOKENS));
     att_graph_output(graph, "loss", att_token_cross_entropy(graph, att_san_build(graph, spec), classes));
     OK(att_weights_create(graph, "cpu", &weights));
     OK(att_weights_initialise(weights, 1));
@@ -595,7 +595,7 @@ static double train_by_learning(att_learning learning, double w[2])
     att_value row = att_graph_input(graph, "x", ATT_F32, att_shape_of(1, 2));
     const att_init start = {.rule = ATT_INIT_CONSTANT, .value = 0};
     att_value own = att_graph_parameter(graph, "w", att_shape_of(1, 2), start, true);
-    att_value classes = att_graph_input(graph, "target", ATT_I32, att_shape_of(1));
+    att_value classes = att_graph_input(graph, "expected", ATT_I32, att_shape_of(1));
     att_value loss = att_token_cross_entropy(graph, att_add(graph, row, own), classes);
     att_graph_output(graph, "loss", att_combine(graph, LOSS_FACTOR, loss, 0, ATT_NONE));
     OK(att_weights_create(graph, "cpu", &weights));

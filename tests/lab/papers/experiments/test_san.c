@@ -202,7 +202,7 @@ static void check_gradients(const test_case *c, const golden *g, const numbers *
     double losses[SAMPLES], loss = 0;
     OK(att_gradient_create(weights, &gradient));
     bind(&run, c, in);
-    OK(att_session_bind(run.session, "target", in->classes));
+    OK(att_session_bind(run.session, "expected", in->classes));
     OK(att_session_accumulate(run.session, gradient, SAMPLES, 1, 0, 0, 0));
     OK(att_session_output(run.session, "loss", 0, SAMPLES, losses));
     for (int i = 0; i < SAMPLES; i++)
@@ -227,11 +227,11 @@ static void check_gradients(const test_case *c, const golden *g, const numbers *
 static void check_logits(const test_case *c, const golden *g, const numbers *how, const att_graph *graph,
                          att_weights *weights, const inputs *in)
 {
-    run_of run = open_run(graph, weights, how->backend, ATT_INFER, "logits");
+    run_of run = open_run(graph, weights, how->backend, ATT_INFER, "result");
     double logits[MOST_NUMBERS];
     bind(&run, c, in);
     OK(att_session_run(run.session, SAMPLES));
-    OK(att_session_output(run.session, "logits", 0, SAMPLES, logits));
+    OK(att_session_output(run.session, "result", 0, SAMPLES, logits));
     for (int i = 0; i < logit_count(c); i++)
         check_close(c->name, "a logit", load(how->dtype, logits, i), g->logits[i], how->limit);
     close_run(&run);
@@ -253,7 +253,7 @@ static void check_paths(const test_case *c, const golden *g, const numbers *how,
 {
     run_of embedding = open_run(graph, weights, how->backend, ATT_INFER, "embedded");
     run_of step = open_part(att_san_build_step, c, how, weights, "next");
-    run_of end = open_part(att_san_build_end, c, how, weights, "logits");
+    run_of end = open_part(att_san_build_end, c, how, weights, "result");
     double state[MOST_NUMBERS], sum[MOST_NUMBERS] = {0}, logits[MOST_NUMBERS];
     int32_t layers[SAMPLES], heads[SAMPLES];
     OK(att_session_bind(embedding.session, "x", x_of(c, in)));
@@ -278,7 +278,7 @@ static void check_paths(const test_case *c, const golden *g, const numbers *how,
             store(how->dtype, sum, e, load(how->dtype, sum, e) + load(how->dtype, state, e));
     }
     OK(att_session_run(end.session, SAMPLES));
-    OK(att_session_output(end.session, "logits", 0, SAMPLES, logits));
+    OK(att_session_output(end.session, "result", 0, SAMPLES, logits));
     for (int i = 0; i < logit_count(c); i++)
         check_close(c->name, "a logit of paths", load(how->dtype, logits, i), g->paths[i], how->limit);
     close_run(&embedding);
@@ -348,7 +348,7 @@ static void compare(const numbers *how)
         make_inputs(c, how->dtype, &in);
         OK(att_graph_create(context, how->dtype, &graph));
         att_value logits = att_san_build(graph, &c->spec);
-        att_value target = att_graph_input(graph, "target", ATT_I32, att_shape_of(c->spec.tokens));
+        att_value target = att_graph_input(graph, "expected", ATT_I32, att_shape_of(c->spec.tokens));
         att_graph_output(graph, "loss", att_token_cross_entropy(graph, logits, target));
         OK(att_weights_create(graph, "cpu", &weights));
         fill(weights, how->dtype);
