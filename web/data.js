@@ -9,7 +9,7 @@ const report = (() => {
   return data;
 })();
 /* Descriptions of the instruments (att_instrument_info in attscope/measure.h), from which sections are built. Only the
-   appearance of charts may depend on the name of an instrument (DEPTHS, DEVELOPMENTS, centrePaths()). Runs may have
+   appearance of charts may depend on the name of an instrument (DEPTHS, centrePaths()). Runs may have
    measurements of instruments that are not listed here. */
 const instruments = new Map(report.instruments.map((info) => [info.name, info]));
 function infoOf(instrument) {

@@ -1,36 +1,22 @@
 "use strict";
 /* Charts of measurements during training, with one line per layer. */
 
-/* Instrument, statistic and title of the charts offered for instruments with many statistics. */
-const DEVELOPMENTS = [
-  ["entropy", "mean", "Entropy, nats"], ["distance", "mean", "Distance, image sides"],
-  ["jacobian", "nuclear", "Jacobian, nuclear"], ["jacobian", "frobenius", "Jacobian, Frobenius"],
-  ["nsi", "attention", "NSI"], ["nsi", "block", "NSI of blocks"], ["residual", "composite", "Rank residual"],
-  ["residual", "composite median", "Rank residual, median"],
-  ["head_shape", "row spread", "Spread of heads, rows"], ["head_shape", "column spread", "Spread of heads, columns"],
-  ["head_shape", "between queries", "Variance of shifts between queries, share"],
-  ["score_terms", "content-content", "Content-content, share"],
-  ["score_terms", "content-position", "Content-position, share"],
-  ["score_terms", "position", "Position, share"], ["score_terms", "covariance", "Covariance of terms, share"]];
-
-/* The charts of an instrument: those in DEVELOPMENTS, else its main statistic (predictor, score or brief), else all its
-   statistics. */
+/* The charts of an instrument, as [instrument, statistic, title]: its main statistic (predictor, score or brief), else
+   all. The only statistic of an instrument is not named. */
 function developmentsOf(instrument, statistics) {
   const { predictor, score, brief, readings } = infoOf(instrument);
-  if (DEVELOPMENTS.some(([name]) => name === instrument))
-    return DEVELOPMENTS.filter(([name, statistic]) => name === instrument && statistics.includes(statistic));
   const wanted = predictor ? [statisticIn(predictor, readings?.[0])] : score ? [score] : brief ? [brief] : statistics;
   return wanted.filter((statistic) => statistics.includes(statistic)).map((statistic) => {
     const { name, reading } = splitStatistic(instrument, statistic), { title, unit } = statisticInfo(instrument, name);
-    const whole = predictor || score ? title : `${titleOf(instrument)}, ${statisticIn(title, reading)}`;
+    const whole = predictor || score ? title : statistics.length === 1 ? titleOf(instrument) :
+      `${titleOf(instrument)}, ${statisticIn(title, reading)}`;
     return [instrument, statistic, withUnit(score ? `${capital(title)} on training images` : whole, unit)];
   });
 }
 function offeredDevelopments(among) {
   const found = d3.group(among.flatMap((run) => run.development.series), (s) => s.instrument);
-  const order = [...new Set([...DEVELOPMENTS.map(([name]) => name), ...report.instruments.map(({ name }) => name),
-    ...found.keys()])];
-  return order.filter((name) => found.has(name)).flatMap((name) =>
+  const order = new Set([...report.instruments.map(({ name }) => name), ...found.keys()]);
+  return [...order].filter((name) => found.has(name)).flatMap((name) =>
     developmentsOf(name, [...new Set(found.get(name).map((s) => s.statistic))]));
 }
 

@@ -143,7 +143,7 @@ def check_live(browser):
     write("growing", record("epoch", 10, train_loss=1, eval_loss=0.5, eval_top1=50, eval_top5=100, lr=0.1))
     wait_for_points(page, "Top-1", [1], "the metric of an epoch is drawn")
     write("growing", measure(10) + measure(11))
-    wait_for_points(page, "Entropy", [2, 2], "measurements are drawn, one line per layer")
+    wait_for_points(page, "Attention entropy", [2, 2], "measurements are drawn, one line per layer")
     page.click("document.querySelector('input[type=radio]:not(:checked)')")  # the logarithmic scale
     wait_for_points(page, "Training loss", [5, 1], "the logarithmic scale is drawn")
     write("growing", begin() + step(1), "w")
