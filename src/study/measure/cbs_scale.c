@@ -74,13 +74,13 @@ const att_instrument att_instrument_cbs_scale = {
              .title = "Scale of context broadcasting",
              .summary = "size and spread of the learned scale of CB_S, x_i + scale (.) mean_j x_j, over channels",
              .unit = "1",
-             .formula = "q = quantiles 0.1 and 0.9 of |Lambda_c| over the channels c, q_0.1 / q_0.9, and mean_c "
-                        "|Lambda_c|",
+             .formula =
+                 "q = quantiles 0.1 and 0.9 of |Lambda_c| over the channels c, q_0.1 / q_0.9, and mean_c |Lambda_c|",
              .source = "Hyeon-Woo et al., ICCV 2023",
              .scales = scales,
              .reading = "from the weights alone, so it is the same for every image; between two channels quantiles are "
-                        "interpolated linearly; the ratio is undefined if q_0.9 is 0, as at initialisation with 0; "
-                        "CB has no scale to learn",
+                        "interpolated linearly; the ratio is undefined if q_0.9 is 0, as at initialisation with 0; CB "
+                        "has no scale to learn",
              .statistics = statistics,
              .by_block = true},
     .request = request,

@@ -93,10 +93,11 @@ static void emit_copy(const att_clone *clone, const att_node *node, const att_va
     if (!out)
         return;
     if (node->op->in_training && node->op->flags & ATT_OP_NEEDS_SAMPLES && !clone->inference) {
-        att_graph_fail(graph, att_fail(graph->context, ATT_ERR_UNSUPPORTED,
-                                       "%s%sthe op \"%s\" cannot be copied: its copy would take part in the statistics "
-                                       "of a training",
-                                       node->scope, att_scope_separator(node->scope), node->op->name));
+        att_graph_fail(
+            graph,
+            att_fail(graph->context, ATT_ERR_UNSUPPORTED,
+                     "%s%sthe op \"%s\" cannot be copied: its copy would take part in the statistics of a training",
+                     node->scope, att_scope_separator(node->scope), node->op->name));
         return;
     }
     att_emit(graph, node->op->name, node->attrs, in, node->in_count, out);

@@ -129,10 +129,9 @@ static const att_statistic_info statistics[] = {{"composite", "composite norm", 
     }
 static const att_statistic_scale scales[] = {
     OF_THE_BOUND,
-    {"rate attention", "2.6 in DeiT-Tiny, 0.57 with skips and MLPs (rate both)",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {"rate attention", "2.6 in DeiT-Tiny, 0.57 with skips and MLPs (rate both)", ATT_OF_PHOTOGRAPHS},
     {"composite attention", "1e-6, that is rounding, after 12 layers of DeiT-Tiny without skips and MLPs",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+     ATT_OF_PHOTOGRAPHS},
     {NULL, NULL, NULL}};
 static const att_statistic_scale scales_f64[] = {
     OF_THE_BOUND,
@@ -147,19 +146,17 @@ const att_instrument att_instrument_collapse = {
              .title = "Rank collapse",
              .summary = "rank collapse: the rank residual with skips and MLPs switched off, without retraining",
              .unit = "1",
-             .formula =
-                 "|res(X)| / |X|, res(X) = X - 1 m', m the mean token, |X| = sqrt(|X|_1 |X|_inf) (composite) or "
-                 "Frobenius, of the tokens X before the first residual addition (input) and after each; rate: slope of "
-                 "the least-squares line of ln r_{l+1} against ln r_l, r the composite residual (1: exponential decay, "
-                 "3: cubic)",
+             .formula = "|res(X)| / |X|, res(X) = X - 1 m', m the mean token, |X| = sqrt(|X|_1 |X|_inf) (composite) or "
+                        "Frobenius, of the tokens X before the first residual addition (input) and after each; rate: "
+                        "slope of the least-squares line of ln r_{l+1} against ln r_l, r the composite residual (1: "
+                        "exponential decay, 3: cubic)",
              .source = "Dong et al., ICML 2021",
              .scales = scales,
              .scales_f64 = scales_f64,
              .reading = ATT_VARIANTS_READING
-             "; rate: a layer reaches from one attention step to the next, and pairs with a "
-             "residual below 8e-6 (with --f64: 1e-14) are left out; rounding alone leaves a residual of about 1e-6 "
-             "in f32, and of 3e-15 with --f64: values near it are noise, not collapse; a stream that underflows is "
-             "undefined",
+             "; rate: a layer reaches from one attention step to the next, and pairs with a residual below 8e-6 (with "
+             "--f64: 1e-14) are left out; rounding alone leaves a residual of about 1e-6 in f32, and of 3e-15 with "
+             "--f64: values near it are noise, not collapse; a stream that underflows is undefined",
              .options = options,
              .option_count = sizeof options / sizeof *options,
              .costly = true,

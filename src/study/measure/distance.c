@@ -17,10 +17,8 @@ static void observe(const att_observed *observed, double *values)
 
 static const att_statistic_scale scales[] = {
     {NULL, "0 if every query attends to itself; uniform: the value under uniform attention", "the formula"},
-    {"mean", "0.17 to 0.47 by layer in DeiT-Tiny",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
-    {"renormalised", "0.22 to 0.52 by layer in DeiT-Tiny",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {"mean", "0.17 to 0.47 by layer in DeiT-Tiny", ATT_OF_PHOTOGRAPHS},
+    {"renormalised", "0.22 to 0.52 by layer in DeiT-Tiny", ATT_OF_PHOTOGRAPHS},
     {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_distance = {
@@ -31,10 +29,9 @@ const att_instrument att_instrument_distance = {
              .formula = "D = (1/N) sum_i sum_{j != i} a_ij |p_i - p_j|, i and j over the N tokens of the grid",
              .source = "Hyeon-Woo et al., ICCV 2023",
              .scales = scales,
-             .reading =
-                 "p is the centre of a token's patch, in units of the image's longer side; mean: attention to the "
-                 "class token and to the query itself counts as distance 0; renormalised: a_ij is divided by "
-                 "the attention to other grid tokens. The padding of windows counts as tokens"},
+             .reading = "p is the centre of a token's patch, in units of the image's longer side; mean: attention to "
+                        "the class token and to the query itself counts as distance 0; renormalised: a_ij is divided "
+                        "by the attention to other grid tokens. The padding of windows counts as tokens"},
     .request = request,
     .observe = observe,
 };

@@ -75,37 +75,32 @@ static void observe(const att_observed *observed, double *values)
 
 static const att_statistic_scale scales[] = {
     {"uniform length", "0.005: from a uniform row of 197 tokens, a step of length 1 loses 0.1 % of ln N",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
-    {"learned length", "0.34 to 0.64 by layer in DeiT-Tiny",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
-    {"learned rate", "0.02 to 0.12 by layer in DeiT-Tiny",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+     ATT_OF_PHOTOGRAPHS},
+    {"learned length", "0.34 to 0.64 by layer in DeiT-Tiny", ATT_OF_PHOTOGRAPHS},
+    {"learned rate", "0.02 to 0.12 by layer in DeiT-Tiny", ATT_OF_PHOTOGRAPHS},
     {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_entropy_step = {
-    .info =
-        {.name = "entropy_step",
-         .title = "Entropy lost in a gradient step",
-         .summary = "entropy that a row of attention loses in one gradient step on its scores",
-         .unit = "nats",
-         .formula = "H(a) - H(softmax(ln a + d)), H = -sum_j a_j ln a_j; the step for the loss -a_k, k the largest "
-                    "weight: length: d = t (e_k - a) / |e_k - a|, rate: d = t a_k (e_k - a)",
-         .source = "claim that one gradient step breaks uniform attention: Hyeon-Woo et al., ICCV 2023; the source "
-                   "does not define the step",
-         .scales = scales,
-         .reading =
-             "the gradient of -a_k with respect to the scores is a_k (a - e_k); length: t is the length of the step, "
-             "whatever the "
-             "gradient; rate: t is the learning rate, so that a small gradient makes a small step; t is 1 unless "
-             "set: entropy_step:length=2; from a uniform row over the N keys of a layer the loss is about t^2 / 2N "
-             "(length) or t^2 (1 - 1/N) / 2N^3 (rate) for small t; learned: mean over queries; sharp: a row with two "
-             "equal weights of 1/2; a "
-             "step on scores, not on weights, and of this loss, not of the network's; " ATT_MAPS_COST,
-         .options = options,
-         .option_count = sizeof options / sizeof *options,
-         .statistics = statistics,
-         .readings = readings,
-         .costly = true},
+    .info = {.name = "entropy_step",
+             .title = "Entropy lost in a gradient step",
+             .summary = "entropy that a row of attention loses in one gradient step on its scores",
+             .unit = "nats",
+             .formula = "H(a) - H(softmax(ln a + d)), H = -sum_j a_j ln a_j; the step for the loss -a_k, k the largest "
+                        "weight: length: d = t (e_k - a) / |e_k - a|, rate: d = t a_k (e_k - a)",
+             .source = "claim that one gradient step breaks uniform attention: Hyeon-Woo et al., ICCV 2023; the source "
+                       "does not define the step",
+             .scales = scales,
+             .reading = "the gradient of -a_k with respect to the scores is a_k (a - e_k); length: t is the length of "
+                        "the step, whatever the gradient; rate: t is the learning rate, so that a small gradient makes "
+                        "a small step; t is 1 unless set: entropy_step:length=2; from a uniform row over the N keys of "
+                        "a layer the loss is about t^2 / 2N (length) or t^2 (1 - 1/N) / 2N^3 (rate) for small t; "
+                        "learned: mean over queries; sharp: a row with two equal weights of 1/2; a step on scores, not "
+                        "on weights, and of this loss, not of the network's; " ATT_MAPS_COST,
+             .options = options,
+             .option_count = sizeof options / sizeof *options,
+             .statistics = statistics,
+             .readings = readings,
+             .costly = true},
     .request = request,
     .observe = observe,
 };

@@ -17,9 +17,8 @@ const att_instrument att_instrument_flow = {
              .summary =
                  "from which tokens of the input a network's output attends, as the maximum flow through its maps",
              .unit = "share",
-             .formula =
-                 "maximum flow from the class token above layer L to each token below layer 1, with the capacity "
-                 "(0.5 A_l + 0.5 I)_ij from token i above layer l to token j below it",
+             .formula = "maximum flow from the class token above layer L to each token below layer 1, with the "
+                        "capacity (0.5 A_l + 0.5 I)_ij from token i above layer l to token j below it",
              .source = "Abnar and Zuidema, ACL 2020",
              .scales = scales,
              .reading = ATT_LAYERS_READING "; costs one maximum flow for each token and image, of time L N^2 or more, "

@@ -127,16 +127,14 @@ const att_instrument att_instrument_gate_stiffness = {
              .title = "Gates against stiffness",
              .summary = "whether a block's step size follows its stiffness from image to image",
              .unit = "1",
-             .formula =
-                 "r = cov(g, zeta) / (sd(g) sd(zeta)) over images, for each gate: g is its mean over channels, or "
-                 "over pixels, and zeta that of its residual step; mean correlation: over the gates",
+             .formula = "r = cov(g, zeta) / (sd(g) sd(zeta)) over images, for each gate: g is its mean over channels, "
+                        "or over pixels, and zeta that of its residual step; mean correlation: over the gates",
              .source = "claim, step sizes adapt to stiffness: Huang et al., ICCV 2023; the statistic is ours",
              .scales = scales,
-             .reading =
-                 "Pearson's correlation, block by block, so that depth does not enter; zeta in nsi's reading attention;"
-                 " gates over channels and over pixels (CBAM's second one) are separate; not defined, and left out of "
-                 "the mean, if the gate or zeta is constant (deviation at most 1e-6 of the mean, the accuracy of f32) "
-                 "or of fewer than 3 images",
+             .reading = "Pearson's correlation, block by block, so that depth does not enter; zeta in nsi's reading "
+                        "attention; gates over channels and over pixels (CBAM's second one) are separate; not defined, "
+                        "and left out of the mean, if the gate or zeta is constant (deviation at most 1e-6 of the "
+                        "mean, the accuracy of f32) or of fewer than 3 images",
              .by_block = true},
     .request = request,
     .state = {size, observe, merge, report},

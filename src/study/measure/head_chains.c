@@ -201,17 +201,16 @@ const att_instrument att_instrument_head_chains = {
              .summary = "distance from rank 1 of products of the attention maps of random heads, by their number",
              .unit = "1",
              .formula =
-                 "|M - s u v'|_F / |M|_F with the largest singular value s of M and its vectors u and v; formula: "
-                 "M = P_hk .. P_h1, code: M = P_h1 .. P_hk, of one head in each of k layers, P_h1 of the first",
+                 "|M - s u v'|_F / |M|_F with the largest singular value s of M and its vectors u and v; formula: M = "
+                 "P_hk .. P_h1, code: M = P_h1 .. P_hk, of one head in each of k layers, P_h1 of the first",
              .source = "Dong et al., ICML 2021: the formula of paths; the other order is that of the public code",
              .scales = scales,
-             .reading =
-                 "for each length k, chains are drawn: k of the network's attention layers, then a head in each, all "
-                 "equally likely and independent of each other; both orders have the same chains. The figures are "
-                 "minimum, quartiles and maximum over the chains of an image, and their means over images. The matrix "
-                 "of rank 1 is the nearest one in the Frobenius norm, which the source does not name. Maps have no "
-                 "skips, values or norms. Rounding leaves about 2e-7 in f32; --f64 shows smaller residuals. For the "
-                 "network at initialisation measure it with --init-seed",
+             .reading = "for each length k, chains are drawn: k of the network's attention layers, then a head in "
+                        "each, all equally likely and independent of each other; both orders have the same chains. The "
+                        "figures are minimum, quartiles and maximum over the chains of an image, and their means over "
+                        "images. The matrix of rank 1 is the nearest one in the Frobenius norm, which the source does "
+                        "not name. Maps have no skips, values or norms. Rounding leaves about 2e-7 in f32; --f64 shows "
+                        "smaller residuals. For the network at initialisation measure it with --init-seed",
              .options = options,
              .option_count = sizeof options / sizeof *options,
              .costly = true,

@@ -69,10 +69,8 @@ static const att_statistic_scale scales[] = {
     {"between queries",
      "0 if all queries attend at the same shifts, as a convolution does; 1 if each attends to one token",
      "the formula"},
-    {"row spread", "2.3 to 5.5 tokens by layer in DeiT-Tiny, whose grid has 14 x 14",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
-    {"between queries", "0.22 to 0.53 by layer in DeiT-Tiny",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {"row spread", "2.3 to 5.5 tokens by layer in DeiT-Tiny, whose grid has 14 x 14", ATT_OF_PHOTOGRAPHS},
+    {"between queries", "0.22 to 0.53 by layer in DeiT-Tiny", ATT_OF_PHOTOGRAPHS},
     {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_head_shape = {
@@ -84,12 +82,11 @@ const att_instrument att_instrument_head_shape = {
                         "E = (1/N) sum_i sum_j a_ij / (sum_j' a_ij'), d = p_j - p_i, i and j over the N grid tokens",
              .source = "Cordonnier et al., ICLR 2020 (centre and spread are parameters there; here they are measured)",
              .scales = scales,
-             .reading =
-                 "p counts rows and columns of tokens, downwards and to the right, within the window if there are "
-                 "windows; times the patch size, it is in pixels; between queries: share of the variance of d that "
-                 "lies between the mean shifts of queries, 0 if all queries attend at the same shifts as a "
-                 "convolution does, 1 if each attends to one token; on grid: attention not on the class token or "
-                 "registers, mean over all queries; at the border of the grid shifts are cut off",
+             .reading = "p counts rows and columns of tokens, downwards and to the right, within the window if there "
+                        "are windows; times the patch size, it is in pixels; between queries: share of the variance of "
+                        "d that lies between the mean shifts of queries, 0 if all queries attend at the same shifts as "
+                        "a convolution does, 1 if each attends to one token; on grid: attention not on the class token "
+                        "or registers, mean over all queries; at the border of the grid shifts are cut off",
              .statistics = statistics,
              .by_head = by_head},
     .request = request,

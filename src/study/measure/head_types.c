@@ -118,32 +118,30 @@ static void observe(const att_observed *observed, double *values)
     }
 }
 
-static const att_statistic_scale scales[] = {{NULL,
-                                              "87 % of the heads of DeiT-Tiny are global, 13 % local, 0.2 % uniform",
-                                              "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
-                                             {NULL, NULL, NULL}};
+static const att_statistic_scale scales[] = {
+    {NULL, "87 % of the heads of DeiT-Tiny are global, 13 % local, 0.2 % uniform", ATT_OF_PHOTOGRAPHS},
+    {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_head_types = {
-    .info =
-        {.name = "head_types",
-         .title = "Types of heads",
-         .summary = "local, global, uniform, degenerate heads and heads on the previous token",
-         .unit = "share",
-         .formula =
-             "the first that fits, with the options uniform, sharp, previous and local: uniform: H >= uniform ln N; "
-             "degenerate: weight on prefix tokens >= sharp; previous: E|d - (0, -1)|^2 <= previous^2; local: E|d|^2 <= "
-             "(local r)^2; degenerate: mean of the largest weight >= sharp; else global",
-         .source = "types: Voita et al., ACL 2019, and Raghu et al., NeurIPS 2021; thresholds: ours",
-         .scales = scales,
-         .reading =
-             "for each image and head; a head's figure is the share of images on which it has the type, that of a "
-             "layer or of the network the share of its heads. H: entropy, mean over queries; d: shift from query to "
-             "key in tokens (down, right), E as in \"head_shape\"; r: root of the mean of |d|^2 under uniform "
-             "attention; previous: the token to the left; degenerate: attention ends in class token and registers, "
-             "or on single tokens that are far away. Thresholds are set as in head_types:local=0.3",
-         .options = options,
-         .option_count = sizeof options / sizeof *options,
-         .statistics = statistics},
+    .info = {.name = "head_types",
+             .title = "Types of heads",
+             .summary = "local, global, uniform, degenerate heads and heads on the previous token",
+             .unit = "share",
+             .formula =
+                 "the first that fits, with the options uniform, sharp, previous and local: uniform: H >= uniform ln "
+                 "N; degenerate: weight on prefix tokens >= sharp; previous: E|d - (0, -1)|^2 <= previous^2; local: "
+                 "E|d|^2 <= (local r)^2; degenerate: mean of the largest weight >= sharp; else global",
+             .source = "types: Voita et al., ACL 2019, and Raghu et al., NeurIPS 2021; thresholds: ours",
+             .scales = scales,
+             .reading =
+                 "for each image and head; a head's figure is the share of images on which it has the type, that of a "
+                 "layer or of the network the share of its heads. H: entropy, mean over queries; d: shift from query "
+                 "to key in tokens (down, right), E as in \"head_shape\"; r: root of the mean of |d|^2 under uniform "
+                 "attention; previous: the token to the left; degenerate: attention ends in class token and registers, "
+                 "or on single tokens that are far away. Thresholds are set as in head_types:local=0.3",
+             .options = options,
+             .option_count = sizeof options / sizeof *options,
+             .statistics = statistics},
     .request = request,
     .observe = observe,
 };

@@ -13,6 +13,9 @@
 /* Returns ERR_ARGUMENT if a member is missing or invalid. The name has been checked already. */
 att_status att_instrument_check(att_context *context, const att_instrument *instrument);
 
+/* The source of most values on the scales of statistics. */
+#define ATT_OF_PHOTOGRAPHS "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"
+
 /* summaries.c: for instruments that read columns of attention summaries. `columns`: the statistics, in the order of
  * their series. side: whether values are divided by the grid's longer side; only nodes with a grid are then
  * observed. */

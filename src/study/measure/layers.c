@@ -38,11 +38,11 @@ static att_status check_shape(const att_requests *requests, const att_node *node
     }
     if (map.dims[1] == t->count && map.dims[2] == t->count)
         return ATT_OK;
-    return att_requests_fail(requests,
-                             "it follows attention from layer to layer, so every query must attend to the same %lld "
-                             "tokens in all layers; %s has %lld queries, which attend to %lld keys each (--nodes "
-                             "chooses layers)",
-                             (long long)t->count, node->scope, (long long)map.dims[1], (long long)map.dims[2]);
+    return att_requests_fail(
+        requests,
+        "it follows attention from layer to layer, so every query must attend to the same %lld tokens in all layers; "
+        "%s has %lld queries, which attend to %lld keys each (--nodes chooses layers)",
+        (long long)t->count, node->scope, (long long)map.dims[1], (long long)map.dims[2]);
 }
 
 /* The mean over the heads of a node's map [H, N, N], as a vector [N N]. */
@@ -84,10 +84,9 @@ att_status att_layers_request(att_requests *requests, const char *name, int64_t 
     tokens t = {0};
     ATT_TRY(join_maps(requests, &t, &maps));
     if (t.count > most_tokens)
-        return att_requests_fail(requests,
-                                 "its time grows with the third power of the tokens, and %lld tokens are more "
-                                 "than %lld",
-                                 (long long)t.count, (long long)most_tokens);
+        return att_requests_fail(
+            requests, "its time grows with the third power of the tokens, and %lld tokens are more than %lld",
+            (long long)t.count, (long long)most_tokens);
     const bool from_mean = t.prefix == 0 || att_requests_option(requests, FROM) == FROM_MEAN;
     char row[64];
     snprintf(row, sizeof row, "%s.from.%s", name, from_mean ? "mean" : "class");

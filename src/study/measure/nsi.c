@@ -38,8 +38,7 @@ static void observe(const att_observed *observed, double *values)
 }
 
 static const att_statistic_scale scales[] = {
-    {"attention", "0.20 to 1.06 by step in DeiT-Tiny",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {"attention", "0.20 to 1.06 by step in DeiT-Tiny", ATT_OF_PHOTOGRAPHS},
     {"attention", "0.18 to 0.76 by block in ResNet-56, 0.60 to 2.04 in ResNet-20, without first blocks of stages",
      "attscope measure, resnet56 and resnet20, 10,000 test images of CIFAR-10"},
     {NULL, NULL, NULL}};
@@ -53,12 +52,12 @@ const att_instrument att_instrument_nsi = {
              .source = "Huang et al., ICCV 2023",
              .scales = scales,
              .reading = "attention: dt is the gate of an attention module on the branch, so the quotient is the branch "
-                        "before its gate, |f| / |x_t|; LayerScale and drop path belong to f, and to dt with nsi:dt=all;"
-                        " gated: |dt (.) f| / |x_t|, what is added, before a ReLU after the addition, so that beside "
-                        "attention it shows dt alone; unit: dt = 1, and x_{t+1} is taken after the ReLU if one follows;"
-                        " the three agree without gates and ReLUs. Norms are over all tokens and channels. A ViT has "
-                        "two steps per block; with nsi:per=block, a block is one step, from before its first addition "
-                        "to after its last, with dt = 1. Not defined if |x_t| = 0",
+                        "before its gate, |f| / |x_t|; LayerScale and drop path belong to f, and to dt with "
+                        "nsi:dt=all; gated: |dt (.) f| / |x_t|, what is added, before a ReLU after the addition, so "
+                        "that beside attention it shows dt alone; unit: dt = 1, and x_{t+1} is taken after the ReLU if "
+                        "one follows; the three agree without gates and ReLUs. Norms are over all tokens and channels. "
+                        "A ViT has two steps per block; with nsi:per=block, a block is one step, from before its first "
+                        "addition to after its last, with dt = 1. Not defined if |x_t| = 0",
              .options = options,
              .option_count = sizeof options / sizeof *options,
              .by_sample = true,

@@ -212,21 +212,21 @@ static const att_statistic_scale scales[] = {{NULL, "0 if all tokens are equal; 
                                              {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_path_samples = {
-    .info = {.name = "path_samples",
-             .title = "Sampled paths",
-             .summary = "rank residual of single paths, drawn at random, by their length",
-             .unit = "1",
-             .formula = "|res(Z)| / |Z| of Z = P_hk .. P_h1 X W_h1 .. W_hk, the contribution of one path with k heads",
-             .source = "Dong et al., ICML 2021",
-             .scales = scales,
-             .reading =
-                 "as for paths. Of each length, different paths are drawn: k of the L layers, then a head in "
-                 "each, all equally likely; the draw depends on the seed alone. length.k: mean and deviation over "
-                 "paths and images; length.k.path.0-2-1: one path, with the head taken in each layer, counted "
-                 "from 1, or 0 for the skip",
-             .options = options,
-             .option_count = sizeof options / sizeof *options,
-             .costly = true},
+    .info =
+        {.name = "path_samples",
+         .title = "Sampled paths",
+         .summary = "rank residual of single paths, drawn at random, by their length",
+         .unit = "1",
+         .formula = "|res(Z)| / |Z| of Z = P_hk .. P_h1 X W_h1 .. W_hk, the contribution of one path with k heads",
+         .source = "Dong et al., ICML 2021",
+         .scales = scales,
+         .reading =
+             "as for paths. Of each length, different paths are drawn: k of the L layers, then a head in each, all "
+             "equally likely; the draw depends on the seed alone. length.k: mean and deviation over paths and images; "
+             "length.k.path.0-2-1: one path, with the head taken in each layer, counted from 1, or 0 for the skip",
+         .options = options,
+         .option_count = sizeof options / sizeof *options,
+         .costly = true},
     .request = request,
     .state = {size, observe, merge, report},
 };

@@ -159,11 +159,10 @@ const att_instrument att_instrument_paths = {
              .title = "Paths",
              .summary = "contribution of all paths of each length through heads and skips",
              .unit = "1",
-             .formula =
-                 "S_k = sum of P_hk .. P_h1 X W_h1 .. W_hk over all paths with k heads, W_h = W_V,h W_O,h; of the "
-                 "output Y after the last residual addition: norm |S_k|_F / |Y|_F, share <S_k, Y> / |Y|_F^2, "
-                 "rank residual |res(S_k)| / |S_k|, number of paths C(L, k) H^k and its share of all (1 + H)^L; "
-                 "unexplained |Y - sum|_F / |Y|_F",
+             .formula = "S_k = sum of P_hk .. P_h1 X W_h1 .. W_hk over all paths with k heads, W_h = W_V,h W_O,h; of "
+                        "the output Y after the last residual addition: norm |S_k|_F / |Y|_F, share <S_k, Y> / "
+                        "|Y|_F^2, rank residual |res(S_k)| / |S_k|, number of paths C(L, k) H^k and its share of all "
+                        "(1 + H)^L; unexplained |Y - sum|_F / |Y|_F",
              .source = "Dong et al., ICML 2021",
              .scales = scales,
              .reading = "X are the tokens before the first residual addition. Attention maps P and the statistics of "

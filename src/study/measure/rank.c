@@ -112,35 +112,33 @@ static const att_statistic_info statistics[] = {{"effective", "effective rank", 
 
 static const att_statistic_scale scales[] = {
     {NULL, "1 for a matrix of rank 1; at most the smaller of N and C", "the formula"},
-    {"effective both", "73 to 105 along DeiT-Tiny, of 192",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
-    {"stable both", "2.6 to 3.9 along DeiT-Tiny",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {"effective both", "73 to 105 along DeiT-Tiny, of 192", ATT_OF_PHOTOGRAPHS},
+    {"stable both", "2.6 to 3.9 along DeiT-Tiny", ATT_OF_PHOTOGRAPHS},
     {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_rank = {
-    .info = {.name = "rank",
-             .title = "Rank of the tokens",
-             .summary = "effective and stable rank of the tokens, and their singular values",
-             .unit = "1",
-             .formula =
-                 "effective: exp(-sum_i p_i ln p_i), p_i = s_i / sum_j s_j; stable: |X|_F^2 / s_1^2; s_1 >= s_2 >= "
-                 "... the min(N, C) singular values of the tokens X [N, C] before the first residual addition "
-                 "(input) and after each; both are 1 for a matrix of rank 1, and N for N orthonormal tokens",
-             .source = "effective: Roy, Vetterli, EUSIPCO 2007; stable: Rudelson, Vershynin, J. ACM 2007",
-             .scales = scales,
-             .reading = "of X itself, whose mean token counts; without regard to the order of tokens, the class token "
-                        "included; by dgesdd on X in f64, not by a Gram matrix, so that small singular values keep "
-                        "their digits; tokens in f32 carry rounding noise: a matrix of rank 1 then has singular values "
-                        "of about 1e-7 s_1 beside s_1; share1 to share8 (rank:spectrum=first): s_i / sum_j s_j; "
-                        "quantile10 to quantile90 (rank:spectrum=quantiles): quantiles of all s_i over s_1; with "
-                        "rank:parts=all, " ATT_VARIANTS_READING,
-             .options = options,
-             .option_count = sizeof options / sizeof *options,
-             .costly = true,
-             .statistics = statistics,
-             .readings = att_variant_names,
-             .readings_agree = "nothing is switched off"},
+    .info =
+        {.name = "rank",
+         .title = "Rank of the tokens",
+         .summary = "effective and stable rank of the tokens, and their singular values",
+         .unit = "1",
+         .formula = "effective: exp(-sum_i p_i ln p_i), p_i = s_i / sum_j s_j; stable: |X|_F^2 / s_1^2; s_1 >= s_2 >= "
+                    "... the min(N, C) singular values of the tokens X [N, C] before the first residual addition "
+                    "(input) and after each; both are 1 for a matrix of rank 1, and N for N orthonormal tokens",
+         .source = "effective: Roy, Vetterli, EUSIPCO 2007; stable: Rudelson, Vershynin, J. ACM 2007",
+         .scales = scales,
+         .reading =
+             "of X itself, whose mean token counts; without regard to the order of tokens, the class token included; "
+             "by dgesdd on X in f64, not by a Gram matrix, so that small singular values keep their digits; tokens in "
+             "f32 carry rounding noise: a matrix of rank 1 then has singular values of about 1e-7 s_1 beside s_1; "
+             "share1 to share8 (rank:spectrum=first): s_i / sum_j s_j; quantile10 to quantile90 "
+             "(rank:spectrum=quantiles): quantiles of all s_i over s_1; with rank:parts=all, " ATT_VARIANTS_READING,
+         .options = options,
+         .option_count = sizeof options / sizeof *options,
+         .costly = true,
+         .statistics = statistics,
+         .readings = att_variant_names,
+         .readings_agree = "nothing is switched off"},
     .request = request,
     .observe = observe,
 };

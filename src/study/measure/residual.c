@@ -85,10 +85,8 @@ static void observe(const att_observed *observed, double *values)
 static const att_statistic_scale scales[] = {
     {NULL, "0 if all tokens are equal, as after one layer of uniform attention without a skip; 1 if they sum to zero",
      "the formula"},
-    {"composite", "0.66 to 0.90 along DeiT-Tiny",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
-    {"frobenius", "0.78 to 0.87 along DeiT-Tiny",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {"composite", "0.66 to 0.90 along DeiT-Tiny", ATT_OF_PHOTOGRAPHS},
+    {"frobenius", "0.78 to 0.87 along DeiT-Tiny", ATT_OF_PHOTOGRAPHS},
     {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_residual = {
@@ -101,8 +99,8 @@ const att_instrument att_instrument_residual = {
              .source = "Dong et al., ICML 2021",
              .scales = scales,
              .reading =
-                 "m is the mean token: it minimises the Frobenius norm, and the composite norm to within a factor "
-                 "of two; with residual:centre=median, m is the median of each channel, which minimises |X|_1",
+                 "m is the mean token: it minimises the Frobenius norm, and the composite norm to within a factor of "
+                 "two; with residual:centre=median, m is the median of each channel, which minimises |X|_1",
              .options = options,
              .option_count = sizeof options / sizeof *options},
     .request = request,

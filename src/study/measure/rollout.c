@@ -7,10 +7,8 @@ static att_status request(att_requests *requests)
 }
 
 static const att_statistic_scale scales[] = {
-    {"entropy", "ln N if all tokens count alike; 5.25 of 5.28 in DeiT-Tiny, so nearly uniform",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
-    {"largest", "1/N if all tokens count alike, 0.005; 0.010 in DeiT-Tiny",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+    {"entropy", "ln N if all tokens count alike; 5.25 of 5.28 in DeiT-Tiny, so nearly uniform", ATT_OF_PHOTOGRAPHS},
+    {"largest", "1/N if all tokens count alike, 0.005; 0.010 in DeiT-Tiny", ATT_OF_PHOTOGRAPHS},
     {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_rollout = {
@@ -21,9 +19,8 @@ const att_instrument att_instrument_rollout = {
              .formula = "row of the class token in (0.5 A_L + 0.5 I) .. (0.5 A_1 + 0.5 I)",
              .source = "Abnar and Zuidema, ACL 2020",
              .scales = scales,
-             .reading =
-                 ATT_LAYERS_READING "; costs the maps of all layers, 4 bytes for each layer, query and key of the "
-                                    "images that are computed together",
+             .reading = ATT_LAYERS_READING "; costs the maps of all layers, 4 bytes for each layer, query and key of "
+                                           "the images that are computed together",
              .options = att_layers_options,
              .option_count = ATT_LAYERS_OPTIONS,
              .costly = true,

@@ -45,10 +45,9 @@ static const att_statistic_info statistics[] = {{"full", "SAI", NULL},
                                                 {"state", "Norm of the state |x_t|", NULL},
                                                 {NULL, NULL, NULL}};
 
-static const att_statistic_scale scales[] = {{"simplified attention",
-                                              "41 to 144 by step in DeiT-Tiny, beside states of 97 to 235",
-                                              "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
-                                             {NULL, NULL, NULL}};
+static const att_statistic_scale scales[] = {
+    {"simplified attention", "41 to 144 by step in DeiT-Tiny, beside states of 97 to 235", ATT_OF_PHOTOGRAPHS},
+    {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_sai = {
     .info = {.name = "sai",
@@ -60,10 +59,9 @@ const att_instrument att_instrument_sai = {
              .source = "Huang et al., ICCV 2023",
              .scales = scales,
              .reading =
-                 "steps and readings as in nsi, which is the full index; so simplified is the norm of the branch "
-                 "|f| before its gate (attention), of what is added (gated), and of the change with dt = 1 "
-                 "(unit); norms are over all tokens and channels and grow with their number, so compare them "
-                 "within one stage",
+                 "steps and readings as in nsi, which is the full index; so simplified is the norm of the branch |f| "
+                 "before its gate (attention), of what is added (gated), and of the change with dt = 1 (unit); norms "
+                 "are over all tokens and channels and grow with their number, so compare them within one stage",
              .options = options,
              .option_count = sizeof options / sizeof *options,
              .costly = true,

@@ -411,7 +411,7 @@ static void report(const void *states, const att_observed *shape, att_figure *fi
 
 static const att_statistic_scale scales[] = {
     {"correlation", "-0.26 to 0.33 by layer in DeiT-Tiny; above 0 if gradients are steeper around uniform rows",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+     ATT_OF_PHOTOGRAPHS},
     {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_score_gradient = {
@@ -424,17 +424,15 @@ const att_instrument att_instrument_score_gradient = {
                     "whose H(a_i) / ln N is in the bin; correlation of H(a_i) / ln N and ln |dL/ds_i| over all rows",
          .source = "claim that gradients are steepest around uniform attention: Hyeon-Woo et al., ICCV 2023; the "
                    "statistic is ours",
-         .reading =
-             "L is the cross-entropy of one image's logits and its class, without smoothing, whatever the "
-             "network was trained with; s are the scores after scaling and with all their terms; N keys are those of "
-             "the window, or those not after the query; the mask of shifted windows does not lower N. A row is a "
-             "query of a head of an image, and n counts rows; the deviation is that over rows. Layers without "
-             "queries and keys are left out, and rows with one key. A row whose norm is 0 has no logarithm and is "
-             "left out of Pearson's correlation: where only the class token is read on, other queries of the last "
-             "layer have gradient 0. In f32, the norm of a row with 1 - max_j a_ij below about 1e-5 is mostly "
-             "rounding. "
-             "Figures of the whole network join the rows of all layers, whose "
-             "gradients differ in size. Costs two forward passes and one backward pass, in f32",
+         .reading = "L is the cross-entropy of one image's logits and its class, without smoothing, whatever the "
+                    "network was trained with; s are the scores after scaling and with all their terms; N keys are "
+                    "those of the window, or those not after the query; the mask of shifted windows does not lower N. "
+                    "A row is a query of a head of an image, and n counts rows; the deviation is that over rows. "
+                    "Layers without queries and keys are left out, and rows with one key. A row whose norm is 0 has no "
+                    "logarithm and is left out of Pearson's correlation: where only the class token is read on, other "
+                    "queries of the last layer have gradient 0. In f32, the norm of a row with 1 - max_j a_ij below "
+                    "about 1e-5 is mostly rounding. Figures of the whole network join the rows of all layers, whose "
+                    "gradients differ in size. Costs two forward passes and one backward pass, in f32",
          .scales = scales,
          .needs_labels = true,
          .costly = true,

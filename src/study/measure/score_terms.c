@@ -163,10 +163,9 @@ static att_status request(att_requests *requests)
     if (found)
         return ATT_OK;
     return att_requests_fail(requests,
-                             "it needs scores with several terms: an attention with terms of positions beside "
-                             "content, or position embeddings that are added before the first attention; "
-                             "rotary positions are no term of their own, and scores without content have "
-                             "only one");
+                             "it needs scores with several terms: an attention with terms of positions beside content, "
+                             "or position embeddings that are added before the first attention; rotary positions are "
+                             "no term of their own, and scores without content have only one");
 }
 
 /* A term's variance over that of the whole score; the share of the covariances; or the score's deviation. */
@@ -205,7 +204,7 @@ static const att_statistic_scale scales[] = {
     {NULL, "0 if the term is the same for all keys; 1 if it is the only one that varies", "the formulas"},
     {"content-content",
      "1.24 in the first layer of DeiT-Tiny, beside 0.32 of position-position and -1.23 of covariance",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+     ATT_OF_PHOTOGRAPHS},
     {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_score_terms = {
@@ -214,8 +213,8 @@ const att_instrument att_instrument_score_terms = {
              .summary = "how much of the variance of attention's scores comes from content and from positions",
              .unit = "share",
              .formula =
-                 "share of a term t = mean_i var_j(t_ij) / mean_i var_j(s_ij), s = sum of the terms, i over "
-                 "queries, j over keys; covariance = 1 - sum of the shares; deviation = sqrt(mean_i var_j(s_ij))",
+                 "share of a term t = mean_i var_j(t_ij) / mean_i var_j(s_ij), s = sum of the terms, i over queries, j "
+                 "over keys; covariance = 1 - sum of the shares; deviation = sqrt(mean_i var_j(s_ij))",
              .source = "terms: Dai et al., ACL 2019, and Cordonnier et al., ICLR 2020; shares of the variance: usual",
              .scales = scales,
              .reading =

@@ -76,9 +76,8 @@ static att_status request(att_requests *requests)
     if (att_requests_node(requests, "attention", -1) < 0)
         return att_requests_found_no_attention(requests, "attention");
     return att_requests_fail(requests,
-                             "it needs scores that are products of tokens with weights; scores of queries or "
-                             "keys that are divided by their norms, of a learned query, or without content "
-                             "are not");
+                             "it needs scores that are products of tokens with weights; scores of queries or keys that "
+                             "are divided by their norms, of a learned query, or without content are not");
 }
 
 static void observe(const att_observed *observed, double *values)
@@ -87,8 +86,7 @@ static void observe(const att_observed *observed, double *values)
 }
 
 static const att_statistic_scale scales[] = {{NULL, "0 if all scores are 0", "the formula"},
-                                             {NULL, "0.13 to 0.57 by layer in DeiT-Tiny",
-                                              "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+                                             {NULL, "0.13 to 0.57 by layer in DeiT-Tiny", ATT_OF_PHOTOGRAPHS},
                                              {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_score_weights = {

@@ -38,8 +38,7 @@ static void observe(const att_observed *observed, double *values)
 
 static const att_statistic_info statistics[] = {{"cosine", "cosine similarity", NULL}, {NULL, NULL, NULL}};
 
-static const att_statistic_scale scales[] = {{"cosine both", "0.26 to 0.42 along DeiT-Tiny",
-                                              "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+static const att_statistic_scale scales[] = {{"cosine both", "0.26 to 0.42 along DeiT-Tiny", ATT_OF_PHOTOGRAPHS},
                                              {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_similarity = {
@@ -47,15 +46,13 @@ const att_instrument att_instrument_similarity = {
              .title = "Token similarity",
              .summary = "how alike the tokens are: mean cosine similarity",
              .unit = "1",
-             .formula =
-                 "(1 / (N (N - 1))) sum_{i != j} cos(x_i, x_j) = (N |u|^2 - 1) / (N - 1), u = (1/N) sum_i x_i / "
-                 "|x_i|, over the N tokens x_i before the first residual addition (input) and after each; 1: all "
-                 "tokens have the same direction, 0: they are orthogonal",
+             .formula = "(1 / (N (N - 1))) sum_{i != j} cos(x_i, x_j) = (N |u|^2 - 1) / (N - 1), u = (1/N) sum_i x_i / "
+                        "|x_i|, over the N tokens x_i before the first residual addition (input) and after each; 1: "
+                        "all tokens have the same direction, 0: they are orthogonal",
              .source = "usual (Gong et al., arXiv:2104.12753)",
              .scales = scales,
-             .reading =
-                 "over all pairs of different tokens, the class token included; tokens are not 0; not defined for "
-                 "one token; with similarity:parts=all, " ATT_VARIANTS_READING,
+             .reading = "over all pairs of different tokens, the class token included; tokens are not 0; not defined "
+                        "for one token; with similarity:parts=all, " ATT_VARIANTS_READING,
              .options = options,
              .option_count = sizeof options / sizeof *options,
              .statistics = statistics,

@@ -244,18 +244,16 @@ const att_instrument att_instrument_skip_block = {
              .title = "Skipped blocks",
              .summary = "accuracy lost when the branch of a block is skipped, beside its stiffness",
              .unit = "% points; zeta and correlations: 1",
-             .formula =
-                 "100 (1/n) sum_i ([image i is right] - [image i is right with x_{t+1} = x_t]), beside the mean zeta "
-                 "of the block; rank correlation of both over blocks (Spearman's rho, Kendall's tau-b)",
+             .formula = "100 (1/n) sum_i ([image i is right] - [image i is right with x_{t+1} = x_t]), beside the mean "
+                        "zeta of the block; rank correlation of both over blocks (Spearman's rho, Kendall's tau-b)",
              .source = "claim that stiff blocks matter: Huang et al., ICCV 2023; the measurement is ours",
              .scales = scales,
              .reading =
-                 "one block is skipped at a time, without training; a ReLU after the addition stays. The interval "
-                 "is that of a difference of paired proportions (Agresti and Min 2005), 95 %, for each block alone."
-                 " zeta is nsi in its reading attention, with skip_block:per=block that of nsi:per=block. The "
-                 "correlations leave out the first step of each stage; their n is the number of blocks, and their 95 % "
-                 "intervals (Fisher's z; Bonett and Wright 2000) take these blocks for independent, which they are "
-                 "not",
+                 "one block is skipped at a time, without training; a ReLU after the addition stays. The interval is "
+                 "that of a difference of paired proportions (Agresti and Min 2005), 95 %, for each block alone. zeta "
+                 "is nsi in its reading attention, with skip_block:per=block that of nsi:per=block. The correlations "
+                 "leave out the first step of each stage; their n is the number of blocks, and their 95 % intervals "
+                 "(Fisher's z; Bonett and Wright 2000) take these blocks for independent, which they are not",
              .options = options,
              .option_count = sizeof options / sizeof *options,
              .needs_labels = true,

@@ -137,29 +137,27 @@ static const att_statistic_info statistics[] = {{"delta", "δ(M)", NULL},
                                                 {"outside", "images beyond the grid", NULL},
                                                 {NULL, NULL, NULL}};
 
-static const att_statistic_scale scales[] = {{"tns by grid", "1.51 beside 1.50, the exact integral, in DeiT-Tiny",
-                                              "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
-                                             {NULL, NULL, NULL}};
+static const att_statistic_scale scales[] = {
+    {"tns by grid", "1.51 beside 1.50, the exact integral, in DeiT-Tiny", ATT_OF_PHOTOGRAPHS}, {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_stiff_surface = {
-    .info = {.name = "stiff_surface",
-             .title = "Surfaces of stiffness",
-             .summary = "shares of stiff images and of stiff steps by the thresholds M1 and M2",
-             .unit = "1",
-             .formula =
-                 "a step is stiff at M if zeta >= max(mu (1 + M1), M2); delta: share of images with a stiff step; "
-                 "p: share of stiff steps; tns: the integral of delta; tns by grid: sum of delta over the cells "
-                 "times a cell's area",
-             .source = "Huang et al., ICCV 2023",
-             .scales = scales,
-             .reading =
-                 "delta and p are taken in the middle of each cell, whose M1 and M2 are printed; mu is per image; "
-                 "zeta, steps and dt as in tns, in one reading of nsi; outside: share of images that are stiff at "
-                 "some M beyond the grid, where tns by grid misses a part",
-             .options = options,
-             .option_count = OPTIONS,
-             .statistics = statistics,
-             .costly = true},
+    .info =
+        {.name = "stiff_surface",
+         .title = "Surfaces of stiffness",
+         .summary = "shares of stiff images and of stiff steps by the thresholds M1 and M2",
+         .unit = "1",
+         .formula =
+             "a step is stiff at M if zeta >= max(mu (1 + M1), M2); delta: share of images with a stiff step; p: share "
+             "of stiff steps; tns: the integral of delta; tns by grid: sum of delta over the cells times a cell's area",
+         .source = "Huang et al., ICCV 2023",
+         .scales = scales,
+         .reading = "delta and p are taken in the middle of each cell, whose M1 and M2 are printed; mu is per image; "
+                    "zeta, steps and dt as in tns, in one reading of nsi; outside: share of images that are stiff at "
+                    "some M beyond the grid, where tns by grid misses a part",
+         .options = options,
+         .option_count = OPTIONS,
+         .statistics = statistics,
+         .costly = true},
     .request = request,
     .state = {size, observe, merge, report},
 };

@@ -219,8 +219,7 @@ static att_status check_cost(const att_study_job *job, const study *s)
         return att_fail_memory(job->context, captured + most, "the spectrum of a branch");
     att_log(job->context, ATT_LOG_INFO,
             "stiffness_index: up to %.0f images, %d maps; one product with the Jacobian of each map takes %.3g GFLOP, "
-            "and a "
-            "map at most %.0f products, so the search takes at most %.3g TFLOP and %.3g MB",
+            "and a map at most %.0f products, so the search takes at most %.3g TFLOP and %.3g MB",
             job->options[COUNT], s->maps.count, flops / 1e9, job->options[PRODUCTS],
             flops * job->options[PRODUCTS] * job->options[COUNT] / 1e12, (double)(captured + most) / 1e6);
     return ATT_OK;
@@ -432,29 +431,23 @@ const att_instrument att_instrument_stiffness_index = {
          .title = "Stiffness index",
          .summary = "stiffness index of branches and stages: the largest |Re| of a Jacobian's eigenvalues",
          .unit = "1",
-         .formula = "SI = max_i |Re lambda_i(J)|, J = df/dx at x_t, f the branch of a residual addition (not x + f)"
-                    "; of a stage: f(x_first) = x_last - x_first",
+         .formula = "SI = max_i |Re lambda_i(J)|, J = df/dx at x_t, f the branch of a residual addition (not x + f); "
+                    "of a stage: f(x_first) = x_last - x_first",
          .source = "Huang et al., ICCV 2023",
          .scales = scales,
          .reading =
              "f is the branch before its gate, as in the reading attention of nsi with the same dt: LayerScale belongs "
              "to f, and to dt with stiffness_index:dt=all. f is a map of the whole stream x_t of one image, all tokens "
-             "and channels; batch norm uses its running statistics. "
-             "The ends of the spectrum are the eigenvalues with the smallest (left) and the largest (right) real part, "
-             "which "
-             "Arnoldi iteration finds "
-             "from products J'v, the gradient of <v, f(x)>: J' has the eigenvalues of J. An end counts if its "
-             "residual |J'v - lambda v| / |v|, measured with a further product, is at most tolerance |J|. The search "
-             "of "
-             "an end stops at products / 2; if an end does not count then, the index and both ends are undefined, "
-             "residual "
-             "and products say how far it came, and more products may help. The residual bounds the error of lambda "
-             "for a normal J; for others "
-             "the error may be larger. In single precision, residuals below about 1e-6 |J| are rounding. Only the "
-             "first `count` images are measured. A branch is left out if its output has another shape than x_t, or "
-             "depends on more than x_t (a shortcut with a convolution); a stage holds the additions of one shape, "
-             "and of such a block only what follows it. Left out of a comparison with TNS: the first step of a "
-             "stage",
+             "and channels; batch norm uses its running statistics. The ends of the spectrum are the eigenvalues with "
+             "the smallest (left) and the largest (right) real part, which Arnoldi iteration finds from products J'v, "
+             "the gradient of <v, f(x)>: J' has the eigenvalues of J. An end counts if its residual |J'v - lambda v| / "
+             "|v|, measured with a further product, is at most tolerance |J|. The search of an end stops at products / "
+             "2; if an end does not count then, the index and both ends are undefined, residual and products say how "
+             "far it came, and more products may help. The residual bounds the error of lambda for a normal J; for "
+             "others the error may be larger. In single precision, residuals below about 1e-6 |J| are rounding. Only "
+             "the first `count` images are measured. A branch is left out if its output has another shape than x_t, or "
+             "depends on more than x_t (a shortcut with a convolution); a stage holds the additions of one shape, and "
+             "of such a block only what follows it. Left out of a comparison with TNS: the first step of a stage",
          .options = options,
          .option_count = sizeof options / sizeof *options,
          .costly = true,

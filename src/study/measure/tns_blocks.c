@@ -181,9 +181,8 @@ static const att_statistic_info statistics[] = {
 
 static const att_statistic_scale scales[] = {
     {"share attention", "1 for blocks.0.add2 in DeiT-Tiny: one step is the stiffest in every image",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
-    {"without the first attention", "0.22 in DeiT-Tiny, whose tns is 1.50",
-     "attscope measure, deit_tiny_patch16_224, 200 photographs of ImageNet"},
+     ATT_OF_PHOTOGRAPHS},
+    {"without the first attention", "0.22 in DeiT-Tiny, whose tns is 1.50", ATT_OF_PHOTOGRAPHS},
     {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_tns_blocks = {
@@ -191,17 +190,16 @@ const att_instrument att_instrument_tns_blocks = {
              .title = "Where total stiffness comes from",
              .summary = "which residual steps determine the total neural stiffness",
              .unit = "1",
-             .formula =
-                 "share: of images in which the step has the largest zeta; without: TNS of the other steps; without "
-                 "the first: TNS without the step whose share is largest; common mu: mean over images of "
-                 "max(zeta* (zeta* / mu - 1), 0) with mu the mean over images and steps",
+             .formula = "share: of images in which the step has the largest zeta; without: TNS of the other steps; "
+                        "without the first: TNS without the step whose share is largest; common mu: mean over images "
+                        "of max(zeta* (zeta* / mu - 1), 0) with mu the mean over images and steps",
              .source = "TNS: Huang et al., ICCV 2023; the variants are ours",
              .scales = scales,
-             .reading = "steps and readings as in tns; of equal zeta, the first step has the largest; common mu is the "
-                        "integral with one mu for all images, except that images with zeta* within 4.5 % of mu, which "
-                        "contribute at most 0.05 mu, count or do not count together; without is not defined if there "
-                        "is one step only; images in which zeta of a step is not defined are counted, and the others "
-                        "averaged",
+             .reading =
+                 "steps and readings as in tns; of equal zeta, the first step has the largest; common mu is the "
+                 "integral with one mu for all images, except that images with zeta* within 4.5 % of mu, which "
+                 "contribute at most 0.05 mu, count or do not count together; without is not defined if there is one "
+                 "step only; images in which zeta of a step is not defined are counted, and the others averaged",
              .options = options,
              .option_count = sizeof options / sizeof *options,
              .statistics = statistics,
