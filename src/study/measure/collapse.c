@@ -10,10 +10,6 @@
 enum { NORMS }; /* options */
 static const att_detail options[] = {ATT_NORMS_OPTION};
 
-static const char *const composite_names[ATT_VARIANTS] = ATT_VARIANT_STATISTICS("composite"),
-                         *const frobenius_names[ATT_VARIANTS] = ATT_VARIANT_STATISTICS("frobenius"),
-                         *const rate_names[ATT_VARIANTS] = ATT_VARIANT_STATISTICS("rate");
-
 /* Copies without norms may have any scale, beyond the range of F32 to which the rows of a graph in F64 are rounded:
  * such a copy is divided by its norm. */
 static att_value norms_of(att_graph *graph, att_value x, bool copied)
@@ -48,11 +44,11 @@ static att_status request(att_requests *requests)
     ATT_TRY(att_variants_request(requests, chosen, &rows));
     for (int i = 0; i < rows.count; i++)
         request_row(requests, &rows.items[i]);
-    att_variants_add_series(requests, &rows, composite_names);
-    att_variants_add_series(requests, &rows, frobenius_names);
+    att_variants_add_series(requests, &rows, "composite");
+    att_variants_add_series(requests, &rows, "frobenius");
     for (int v = 0; v < ATT_VARIANTS; v++)
         if (chosen[v])
-            att_requests_series(requests, "", -1, rate_names[v]);
+            att_requests_reading(requests, "", -1, "rate", att_variant_names[v]);
     att_arena_free(&rows.arena);
     return att_requests_graph(requests)->status;
 }

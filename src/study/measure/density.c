@@ -6,7 +6,7 @@ static const att_detail options[] = {
 static att_status request(att_requests *requests)
 {
     ATT_TRY(att_maps_request(requests, ATT_MAP_DENSITY, att_requests_option(requests, 0)));
-    att_maps_add_series(requests, "mean");
+    att_maps_add_series(requests, "mean", NULL);
     return ATT_OK;
 }
 

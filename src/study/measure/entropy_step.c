@@ -8,8 +8,6 @@ static const att_detail options[] = {
 /* The rows from which a step begins, in each reading. */
 enum { UNIFORM, LEARNED, SHARP, STARTS };
 enum { LENGTH, RATE, READINGS };
-static const char *const names[STARTS][READINGS] = {
-    {"uniform length", "uniform rate"}, {"learned length", "learned rate"}, {"sharp length", "sharp rate"}};
 static const char *const readings[] = {"length", "rate", NULL};
 static const att_statistic_info statistics[] = {
     {"uniform", "From a uniform row", NULL},
@@ -19,16 +17,17 @@ static const att_statistic_info statistics[] = {
 };
 
 /* Rows that are given have one figure for a layer, or for the network, whose heads are all alike. */
-static void add_series(att_requests *requests, int start, const char *statistic)
+static void add_series(att_requests *requests, int start, const char *reading)
 {
     const att_graph *graph = att_requests_graph(requests);
+    const char *statistic = statistics[start].name;
     if (start == LEARNED)
-        att_maps_add_series(requests, statistic);
+        att_maps_add_series(requests, statistic, reading);
     else if (start == SHARP)
-        att_requests_series(requests, "", -1, statistic);
+        att_requests_reading(requests, "", -1, statistic, reading);
     else
         for (int i = -1; (i = att_requests_node(requests, "attention", i)) >= 0;)
-            att_requests_series(requests, graph->nodes.items[i].scope, -1, statistic);
+            att_requests_reading(requests, graph->nodes.items[i].scope, -1, statistic, reading);
 }
 
 static att_status request(att_requests *requests)
@@ -38,7 +37,7 @@ static att_status request(att_requests *requests)
     ATT_TRY(att_maps_request(requests, ATT_MAP_STEP_RATE, length));
     for (int start = 0; start < STARTS; start++)
         for (int reading = 0; reading < READINGS; reading++)
-            add_series(requests, start, names[start][reading]);
+            add_series(requests, start, readings[reading]);
     return ATT_OK;
 }
 

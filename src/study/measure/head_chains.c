@@ -125,14 +125,10 @@ static void request_chains(att_requests *requests, const layers *l, int length)
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
-static const struct {
-    double fraction;
-    const char *names[ORDERS]; /* of the statistic in each order */
-} quantiles[] = {{0, {"minimum formula", "minimum code"}},
-                 {0.25, {"quantile 0.25 formula", "quantile 0.25 code"}},
-                 {0.5, {"median formula", "median code"}},
-                 {0.75, {"quantile 0.75 formula", "quantile 0.75 code"}},
-                 {1, {"maximum formula", "maximum code"}}};
+static const att_statistic_info statistics[] = {{"minimum", "minimum", NULL}, {"quantile 0.25", "quantile 0.25", NULL},
+                                                {"median", "median", NULL},   {"quantile 0.75", "quantile 0.75", NULL},
+                                                {"maximum", "maximum", NULL}, {NULL, NULL, NULL}};
+static const double quantiles[] = {0, 0.25, 0.5, 0.75, 1};
 enum { QUANTILES = sizeof quantiles / sizeof *quantiles };
 
 static void add_series(att_requests *requests, int longest)
@@ -142,7 +138,7 @@ static void add_series(att_requests *requests, int longest)
         for (int q = 0; q < QUANTILES; q++)
             for (int length = 1; length <= longest; length++) {
                 snprintf(node, sizeof node, "length.%d", length);
-                att_requests_series(requests, node, -1, quantiles[q].names[order]);
+                att_requests_reading(requests, node, -1, statistics[q].name, orders[order]);
             }
 }
 
@@ -172,7 +168,7 @@ static void observe_row(const float *row, int count, int lengths, double *values
         sum += sorted[i] = (double)row[i];
     att_sort_ascending(sorted, count);
     for (int q = 0; q < QUANTILES; q++) /* a chain without a residual (NaN) leaves none of its row defined */
-        values[q * lengths] = sum == sum ? att_quantile(sorted, count, quantiles[q].fraction) : sum;
+        values[q * lengths] = sum == sum ? att_quantile(sorted, count, quantiles[q]) : sum;
 }
 
 static void observe(const att_observed *observed, double *values)
@@ -184,10 +180,6 @@ static void observe(const att_observed *observed, double *values)
                     values + order * QUANTILES * lengths + length);
     }
 }
-
-static const att_statistic_info statistics[] = {{"minimum", "minimum", NULL}, {"quantile 0.25", "quantile 0.25", NULL},
-                                                {"median", "median", NULL},   {"quantile 0.75", "quantile 0.75", NULL},
-                                                {"maximum", "maximum", NULL}, {NULL, NULL, NULL}};
 
 static const att_statistic_scale scales[] = {
     {NULL,

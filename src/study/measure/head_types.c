@@ -65,12 +65,8 @@ static att_status request(att_requests *requests)
     for (int i = -1; (i = next_node(requests, i)) >= 0;)
         ATT_TRY(request_node(requests, graph->nodes.items[i]));
     for (int type = 0; type < TYPES; type++) {
-        for (int i = -1; (i = next_node(requests, i)) >= 0;) {
-            const att_node *node = &graph->nodes.items[i];
-            for (int head = 0; head < ATT_ATTRS(node, attention)->heads; head++)
-                att_requests_series(requests, node->scope, head, statistics[type].name);
-            att_requests_series(requests, node->scope, -1, statistics[type].name);
-        }
+        for (int i = -1; (i = next_node(requests, i)) >= 0;)
+            att_requests_heads(requests, &graph->nodes.items[i], statistics[type].name, NULL);
         att_requests_series(requests, "", -1, statistics[type].name);
     }
     return ATT_OK;

@@ -33,12 +33,19 @@ att_status att_requests_found_no_attention(const att_requests *requests, const c
 /* Returns ERR_NOT_FOUND if the network has no output with a score for each class (att_task_class_output()). */
 att_status att_requests_need_classes(const att_requests *requests);
 
+/* As att_requests_series(), for a statistic in a reading: "tns unit". One of both names may be NULL. They are copied.
+ */
+void att_requests_reading(att_requests *requests, const char *node, int head, const char *statistic,
+                          const char *reading);
+/* Declares a series for each head of an attention node, and for all heads together. */
+void att_requests_heads(att_requests *requests, const att_node *node, const char *statistic, const char *reading);
+
 /* maps.c: for instruments that read figures of whole rows of attention maps (att_map_statistic()). */
 
 /* Requests a row for each attention node: the figure of each head. The constant of the rows is the number of keys. */
 att_status att_maps_request(att_requests *requests, att_map_statistic_kind kind, double parameter);
-/* Declares a statistic for each head of each attention node, and for all heads together. */
-void att_maps_add_series(att_requests *requests, const char *statistic);
+/* Declares a statistic for each head of each attention node, and for all heads together. reading: may be NULL. */
+void att_maps_add_series(att_requests *requests, const char *statistic, const char *reading);
 /* Writes the values of one statistic from `count` rows, those of one att_maps_request(). Returns the place after them.
  */
 double *att_maps_observe(const att_observed *observed, int first, int count, double *values);
@@ -70,8 +77,8 @@ extern const char *const att_per_choices[];
 bool att_step_next(const att_graph *graph, bool per_block, att_residual_step *step);
 /* Whether the step matches the user's pattern. */
 bool att_requests_has_step(const att_requests *requests, const att_residual_step *step);
-/* Declares a series for each step that matches, marked if the step begins a stage. */
-void att_requests_step_series(att_requests *requests, bool per_block, const char *statistic);
+/* Declares a series for each step that matches, marked if the step begins a stage. As att_requests_reading(). */
+void att_requests_step_series(att_requests *requests, bool per_block, const char *statistic, const char *reading);
 
 /* The branch of a residual addition before the factors in dt. If LayerScale or drop path follows a gate, nodes that
  * apply it to the branch without the gate are added to the graph. */
@@ -82,6 +89,8 @@ ATT_FOR_LAB att_value att_norms_of_step(att_graph *graph, const att_residual_ste
 /* Adds a probe of the step's norms, unless the graph has it already, and requests the probe's rows. The constant of the
  * rows is 0 if the step begins a stage, else 1. */
 void att_requests_step_norms(att_requests *requests, const att_residual_step *step, att_dt dt);
+/* The same for all steps that match. Returns their number. */
+int att_requests_steps(att_requests *requests, bool per_block, att_dt dt);
 
 /* Finds the step on whose branch the gate lies: node `gate` is one of the branch's factors. Returns false if there is
  * none. */

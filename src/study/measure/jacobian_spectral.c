@@ -3,7 +3,7 @@
 static att_status request(att_requests *requests)
 {
     ATT_TRY(att_maps_request(requests, ATT_MAP_SPECTRAL, 0));
-    att_maps_add_series(requests, "spectral");
+    att_maps_add_series(requests, "spectral", NULL);
     return ATT_OK;
 }
 

@@ -17,15 +17,11 @@ att_status att_maps_request(att_requests *requests, att_map_statistic_kind kind,
     return found ? ATT_OK : att_requests_found_no_attention(requests, "attention");
 }
 
-void att_maps_add_series(att_requests *requests, const char *statistic)
+void att_maps_add_series(att_requests *requests, const char *statistic, const char *reading)
 {
     const att_graph *graph = att_requests_graph(requests);
-    for (int i = -1; (i = att_requests_node(requests, "attention", i)) >= 0;) {
-        const att_node *node = &graph->nodes.items[i];
-        for (int head = 0; head < ATT_ATTRS(node, attention)->heads; head++)
-            att_requests_series(requests, node->scope, head, statistic);
-        att_requests_series(requests, node->scope, -1, statistic);
-    }
+    for (int i = -1; (i = att_requests_node(requests, "attention", i)) >= 0;)
+        att_requests_heads(requests, &graph->nodes.items[i], statistic, reading);
 }
 
 double *att_maps_observe(const att_observed *observed, int first, int count, double *values)

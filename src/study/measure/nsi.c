@@ -9,19 +9,13 @@ static const att_detail options[] = {{.name = "per",
 
 static att_status request(att_requests *requests)
 {
-    bool block = att_requests_option(requests, PER) == ATT_PER_BLOCK, found = false;
-    for (att_residual_step step = {.node = -1}; att_step_next(att_requests_graph(requests), block, &step);) {
-        if (!att_requests_has_step(requests, &step))
-            continue;
-        att_requests_step_norms(requests, &step, (att_dt)att_requests_option(requests, DT));
-        found = true;
-    }
-    att_requests_step_series(requests, block, block ? "block" : att_nsi_readings[ATT_READING_ATTENTION]);
-    if (!block) {
-        att_requests_step_series(requests, block, att_nsi_readings[ATT_READING_GATED]);
-        att_requests_step_series(requests, block, att_nsi_readings[ATT_READING_UNIT]);
-    }
-    return found ? ATT_OK : att_requests_found_nothing(requests, "residual addition");
+    const bool block = att_requests_option(requests, PER) == ATT_PER_BLOCK;
+    const int found = att_requests_steps(requests, block, (att_dt)att_requests_option(requests, DT));
+    if (block)
+        att_requests_step_series(requests, block, "block", NULL);
+    for (int r = 0; r < ATT_READINGS && !block; r++)
+        att_requests_step_series(requests, block, NULL, att_nsi_readings[r]);
+    return found > 0 ? ATT_OK : att_requests_found_nothing(requests, "residual addition");
 }
 
 static void observe(const att_observed *observed, double *values)

@@ -20,35 +20,40 @@ static const att_detail options[] = {
 };
 
 enum { EFFECTIVE, STABLE, RANKS, SHARES = 8, LEVELS = 5, MOST_SPECTRUM = 8 };
-static const char *const rank_names[RANKS][ATT_VARIANTS] = {ATT_VARIANT_STATISTICS("effective"),
-                                                            ATT_VARIANT_STATISTICS("stable")};
-static const char *const share_names[SHARES][ATT_VARIANTS] = {
-    ATT_VARIANT_STATISTICS("share1"), ATT_VARIANT_STATISTICS("share2"), ATT_VARIANT_STATISTICS("share3"),
-    ATT_VARIANT_STATISTICS("share4"), ATT_VARIANT_STATISTICS("share5"), ATT_VARIANT_STATISTICS("share6"),
-    ATT_VARIANT_STATISTICS("share7"), ATT_VARIANT_STATISTICS("share8")};
-static const char *const level_names[LEVELS][ATT_VARIANTS] = {
-    ATT_VARIANT_STATISTICS("quantile10"), ATT_VARIANT_STATISTICS("quantile25"), ATT_VARIANT_STATISTICS("quantile50"),
-    ATT_VARIANT_STATISTICS("quantile75"), ATT_VARIANT_STATISTICS("quantile90")};
+static const att_statistic_info statistics[] = {{"effective", "effective rank", NULL},
+                                                {"stable", "stable rank", NULL},
+                                                {"share1", "s_1 / sum", NULL},
+                                                {"share2", "s_2 / sum", NULL},
+                                                {"share3", "s_3 / sum", NULL},
+                                                {"share4", "s_4 / sum", NULL},
+                                                {"share5", "s_5 / sum", NULL},
+                                                {"share6", "s_6 / sum", NULL},
+                                                {"share7", "s_7 / sum", NULL},
+                                                {"share8", "s_8 / sum", NULL},
+                                                {"quantile10", "10 % quantile / s_1", NULL},
+                                                {"quantile25", "25 % quantile / s_1", NULL},
+                                                {"quantile50", "median / s_1", NULL},
+                                                {"quantile75", "75 % quantile / s_1", NULL},
+                                                {"quantile90", "90 % quantile / s_1", NULL},
+                                                {NULL, NULL, NULL}};
 static const double levels[LEVELS] = {0.10, 0.25, 0.50, 0.75, 0.90};
 
-/* Number of figures of the spectrum. names: their names; may be NULL. */
-static int spectrum_count(double spectrum, const char *const (**names)[ATT_VARIANTS])
+/* Number of figures of the spectrum. */
+static int spectrum_count(double spectrum)
 {
-    if (names)
-        *names = spectrum == FIRST ? share_names : level_names;
     return spectrum == FIRST ? SHARES : spectrum == QUANTILES ? LEVELS : 0;
 }
 
 static att_status request(att_requests *requests)
 {
-    const char *const(*names)[ATT_VARIANTS];
-    const int more = spectrum_count(att_requests_option(requests, SPECTRUM), &names);
+    const double spectrum = att_requests_option(requests, SPECTRUM);
+    const att_statistic_info *more = &statistics[spectrum == FIRST ? RANKS : RANKS + SHARES];
     att_variant_rows rows;
     ATT_TRY(att_variants_request_values(requests, "singular", att_singular_values, &rows));
     for (int i = 0; i < RANKS; i++)
-        att_variants_add_series(requests, &rows, rank_names[i]);
-    for (int i = 0; i < more; i++)
-        att_variants_add_series(requests, &rows, names[i]);
+        att_variants_add_series(requests, &rows, statistics[i].name);
+    for (int i = 0; i < spectrum_count(spectrum); i++)
+        att_variants_add_series(requests, &rows, more[i].name);
     att_arena_free(&rows.arena);
     return att_requests_graph(requests)->status;
 }
@@ -81,7 +86,7 @@ static double spectrum_figure(const float *values, int64_t count, double spectru
 static void observe(const att_observed *observed, double *figures)
 {
     const double spectrum = observed->options[SPECTRUM];
-    const int count = observed->count, more = spectrum_count(spectrum, NULL);
+    const int count = observed->count, more = spectrum_count(spectrum);
     for (int i = 0; i < count; i++) {
         const float *values = observed->rows[i];
         const int64_t length = observed->lengths[i];
@@ -92,23 +97,6 @@ static void observe(const att_observed *observed, double *figures)
             figures[(RANKS + s) * count + i] = spectrum_figure(values, length, spectrum, s);
     }
 }
-
-static const att_statistic_info statistics[] = {{"effective", "effective rank", NULL},
-                                                {"stable", "stable rank", NULL},
-                                                {"share1", "s_1 / sum", NULL},
-                                                {"share2", "s_2 / sum", NULL},
-                                                {"share3", "s_3 / sum", NULL},
-                                                {"share4", "s_4 / sum", NULL},
-                                                {"share5", "s_5 / sum", NULL},
-                                                {"share6", "s_6 / sum", NULL},
-                                                {"share7", "s_7 / sum", NULL},
-                                                {"share8", "s_8 / sum", NULL},
-                                                {"quantile10", "10 % quantile / s_1", NULL},
-                                                {"quantile25", "25 % quantile / s_1", NULL},
-                                                {"quantile50", "median / s_1", NULL},
-                                                {"quantile75", "75 % quantile / s_1", NULL},
-                                                {"quantile90", "90 % quantile / s_1", NULL},
-                                                {NULL, NULL, NULL}};
 
 static const att_statistic_scale scales[] = {
     {NULL, "1 for a matrix of rank 1; at most the smaller of N and C", "the formula"},

@@ -104,6 +104,22 @@ void att_requests_series(att_requests *requests, const char *node, int head, con
     measure->series.items[measure->series.count++] = (att_series){.node = copy, .statistic = statistic, .head = head};
 }
 
+void att_requests_reading(att_requests *requests, const char *node, int head, const char *statistic,
+                          const char *reading)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s%s%s", statistic ? statistic : "", statistic && reading ? " " : "",
+             reading ? reading : "");
+    att_requests_series(requests, node, head, copy_text(requests, name));
+}
+
+void att_requests_heads(att_requests *requests, const att_node *node, const char *statistic, const char *reading)
+{
+    for (int head = 0; head < ATT_ATTRS(node, attention)->heads; head++)
+        att_requests_reading(requests, node->scope, head, statistic, reading);
+    att_requests_reading(requests, node->scope, -1, statistic, reading);
+}
+
 void att_requests_exclude(att_requests *requests)
 {
     if (requests->status == ATT_OK && requests->measure->series.count > 0)

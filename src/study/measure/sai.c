@@ -3,28 +3,20 @@
 enum { DT }; /* options */
 static const att_detail options[] = {ATT_DT_OPTION};
 
-/* The statistics in the order of their series. Each has one series per step. */
-static const char *const names[] = {"full attention",   "full gated",      "full unit", "simplified attention",
-                                    "simplified gated", "simplified unit", "state"};
-enum { STATISTICS = sizeof names / sizeof *names, STATE = STATISTICS - 1 };
+static const att_statistic_info statistics[] = {{"full", "SAI", NULL},
+                                                {"simplified", "Simplified SAI", NULL},
+                                                {"state", "Norm of the state |x_t|", NULL},
+                                                {NULL, NULL, NULL}};
+enum { FULL, SIMPLIFIED, STATE };
 
 static att_status request(att_requests *requests)
 {
-    const att_graph *graph = att_requests_graph(requests);
-    bool found = false;
-    for (att_residual_step step = {.node = -1}; att_residual_step_next(graph, step.node, &step);)
-        if (att_requests_has_step(requests, &step)) {
-            att_requests_step_norms(requests, &step, (att_dt)att_requests_option(requests, DT));
-            found = true;
-        }
-    for (int s = 0; s < STATISTICS; s++)
-        for (att_residual_step step = {.node = -1}; att_residual_step_next(graph, step.node, &step);)
-            if (att_requests_has_step(requests, &step)) {
-                att_requests_series(requests, step.scope, -1, names[s]);
-                if (step.begins)
-                    att_requests_exclude(requests);
-            }
-    return found ? ATT_OK : att_requests_found_nothing(requests, "residual addition");
+    const int found = att_requests_steps(requests, false, (att_dt)att_requests_option(requests, DT));
+    for (int s = FULL; s <= SIMPLIFIED; s++)
+        for (int r = 0; r < ATT_READINGS; r++)
+            att_requests_step_series(requests, false, statistics[s].name, att_nsi_readings[r]);
+    att_requests_step_series(requests, false, statistics[STATE].name, NULL);
+    return found > 0 ? ATT_OK : att_requests_found_nothing(requests, "residual addition");
 }
 
 static void observe(const att_observed *observed, double *values)
@@ -36,14 +28,9 @@ static void observe(const att_observed *observed, double *values)
             values[r * count + i] = att_nsi(row, r);
             values[(ATT_READINGS + r) * count + i] = att_step_size(row, r);
         }
-        values[STATE * count + i] = (double)row[0];
+        values[2 * ATT_READINGS * count + i] = (double)row[0];
     }
 }
-
-static const att_statistic_info statistics[] = {{"full", "SAI", NULL},
-                                                {"simplified", "Simplified SAI", NULL},
-                                                {"state", "Norm of the state |x_t|", NULL},
-                                                {NULL, NULL, NULL}};
 
 static const att_statistic_scale scales[] = {
     {"simplified attention", "41 to 144 by step in DeiT-Tiny, beside states of 97 to 235", ATT_OF_PHOTOGRAPHS},

@@ -415,29 +415,31 @@ static const att_statistic_scale scales[] = {
     {NULL, NULL, NULL}};
 
 const att_instrument att_instrument_score_gradient = {
-    .info =
-        {.name = "score_gradient",
-         .title = "Gradient of the scores",
-         .summary = "size of the gradient of the loss with respect to the scores of attention, by entropy of the row",
-         .unit = "1",
-         .formula = "|dL/ds_i|_2, ds_ij = a_ij (da_ij - sum_k a_ik da_ik), da_ij = do_i . v_j: mean over the rows i "
-                    "whose H(a_i) / ln N is in the bin; correlation of H(a_i) / ln N and ln |dL/ds_i| over all rows",
-         .source = "claim that gradients are steepest around uniform attention: Hyeon-Woo et al., ICCV 2023; the "
-                   "statistic is ours",
-         .reading = "L is the cross-entropy of one image's logits and its class, without smoothing, whatever the "
-                    "network was trained with; s are the scores after scaling and with all their terms; N keys are "
-                    "those of the window, or those not after the query; the mask of shifted windows does not lower N. "
-                    "A row is a query of a head of an image, and n counts rows; the deviation is that over rows. "
-                    "Layers without queries and keys are left out, and rows with one key. A row whose norm is 0 has no "
-                    "logarithm and is left out of Pearson's correlation: where only the class token is read on, other "
-                    "queries of the last layer have gradient 0. In f32, the norm of a row with 1 - max_j a_ij below "
-                    "about 1e-5 is mostly rounding. Figures of the whole network join the rows of all layers, whose "
-                    "gradients differ in size. Costs two forward passes and one backward pass, in f32",
-         .scales = scales,
-         .needs_labels = true,
-         .costly = true,
-         .by_block = true,
-         .statistics = statistics},
+    .info = {.name = "score_gradient",
+             .title = "Gradient of the scores",
+             .summary =
+                 "size of the gradient of the loss with respect to the scores of attention, by entropy of the row",
+             .unit = "1",
+             .formula =
+                 "|dL/ds_i|_2, ds_ij = a_ij (da_ij - sum_k a_ik da_ik), da_ij = do_i . v_j: mean over the rows i "
+                 "whose H(a_i) / ln N is in the bin; correlation of H(a_i) / ln N and ln |dL/ds_i| over all rows",
+             .source = "claim that gradients are steepest around uniform attention: Hyeon-Woo et al., ICCV 2023; the "
+                       "statistic is ours",
+             .reading =
+                 "L is the cross-entropy of one image's logits and its class, without smoothing, whatever the "
+                 "network was trained with; s are the scores after scaling and with all their terms; N keys are "
+                 "those of the window, or those not after the query; the mask of shifted windows does not lower N. "
+                 "A row is a query of a head of an image, and n counts rows; the deviation is that over rows. "
+                 "Layers without queries and keys are left out, and rows with one key. A row whose norm is 0 has no "
+                 "logarithm and is left out of Pearson's correlation: where only the class token is read on, other "
+                 "queries of the last layer have gradient 0. In f32, the norm of a row with 1 - max_j a_ij below "
+                 "about 1e-5 is mostly rounding. Figures of the whole network join the rows of all layers, whose "
+                 "gradients differ in size. Costs two forward passes and one backward pass, in f32",
+             .scales = scales,
+             .needs_labels = true,
+             .costly = true,
+             .by_block = true,
+             .statistics = statistics},
     .request = request,
     .state = {size, observe, merge, report},
     .study = &gradient_study,

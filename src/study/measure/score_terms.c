@@ -133,13 +133,6 @@ static void request_node(att_requests *requests, att_node node, int has)
     att_requests_value(requests, name, covariances_of(graph, &node, has), has);
 }
 
-static void add_series(att_requests *requests, const att_node *node, const char *statistic)
-{
-    for (int head = 0; head < ATT_ATTRS(node, attention)->heads; head++)
-        att_requests_series(requests, node->scope, head, statistic);
-    att_requests_series(requests, node->scope, -1, statistic);
-}
-
 /* The next node with several terms after node `after`; -1: none. */
 static int next_node(const att_requests *requests, int after)
 {
@@ -159,7 +152,7 @@ static att_status request(att_requests *requests)
     for (int s = 0; s < STATISTICS; s++)
         for (int i = next_node(requests, -1); i >= 0; i = next_node(requests, i))
             if (has_statistic(terms_of_node(graph, &graph->nodes.items[i]), s))
-                add_series(requests, &graph->nodes.items[i], statistics[s].name);
+                att_requests_heads(requests, &graph->nodes.items[i], statistics[s].name, NULL);
     if (found)
         return ATT_OK;
     return att_requests_fail(requests,

@@ -8,7 +8,6 @@
 #include "study/measure/variants.h"
 
 static const att_detail options[] = {ATT_PARTS_OPTION, ATT_NORMS_OPTION};
-static const char *const names[ATT_VARIANTS] = ATT_VARIANT_STATISTICS("cosine");
 
 /* A token may have any scale: without norms, beyond the range in which f32 squares numbers. */
 static att_value mean_unit(att_graph *graph, att_value x)
@@ -20,7 +19,7 @@ static att_status request(att_requests *requests)
 {
     att_variant_rows rows;
     ATT_TRY(att_variants_request_values(requests, "mean_unit", mean_unit, &rows));
-    att_variants_add_series(requests, &rows, names);
+    att_variants_add_series(requests, &rows, "cosine");
     att_arena_free(&rows.arena);
     return att_requests_graph(requests)->status;
 }

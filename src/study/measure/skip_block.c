@@ -22,22 +22,15 @@ static att_status request(att_requests *requests)
     static const char *const per_block[] = {"lost", "lost low", "lost high", "zeta"};
     static const char *const whole[] = {ATT_SCORE_TOP1, "spearman",    "spearman low", "spearman high",
                                         "kendall",      "kendall low", "kendall high"};
-    att_graph *graph = att_requests_graph(requests);
     const bool per = att_requests_option(requests, PER) == ATT_PER_BLOCK;
-    int blocks = 0;
     ATT_TRY(att_requests_need_classes(requests));
-    for (att_residual_step step = {.node = -1}; att_step_next(graph, per, &step);) {
-        if (!att_requests_has_step(requests, &step))
-            continue;
-        att_requests_step_norms(requests, &step, ATT_DT_GATES);
-        blocks++;
-    }
+    const int blocks = att_requests_steps(requests, per, ATT_DT_GATES);
     if (blocks > ATT_SKIPS_MOST_BLOCKS)
         return att_requests_fail(requests, "the network has %d residual additions, more than %d", blocks,
                                  (int)ATT_SKIPS_MOST_BLOCKS);
     att_requests_study_row(requests, blocks + 1, 0);
     for (size_t i = 0; i < sizeof per_block / sizeof *per_block; i++)
-        att_requests_step_series(requests, per, per_block[i]);
+        att_requests_step_series(requests, per, per_block[i], NULL);
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         att_requests_series(requests, "", -1, whole[i]);
     return blocks > 0 ? ATT_OK : att_requests_found_nothing(requests, "residual addition");

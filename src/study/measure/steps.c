@@ -247,12 +247,12 @@ bool att_requests_has_step(const att_requests *requests, const att_residual_step
     return att_requests_node(requests, "add", step->node - 1) == step->node;
 }
 
-void att_requests_step_series(att_requests *requests, bool per_block, const char *statistic)
+void att_requests_step_series(att_requests *requests, bool per_block, const char *statistic, const char *reading)
 {
     for (att_residual_step step = {.node = -1}; att_step_next(att_requests_graph(requests), per_block, &step);) {
         if (!att_requests_has_step(requests, &step))
             continue;
-        att_requests_series(requests, step.scope, -1, statistic);
+        att_requests_reading(requests, step.scope, -1, statistic, reading);
         if (step.begins)
             att_requests_exclude(requests);
     }
@@ -268,6 +268,17 @@ void att_requests_step_norms(att_requests *requests, const att_residual_step *st
         att_graph_probe(graph, name, att_norms_of_step(graph, step, dt));
     }
     att_requests_row(requests, name, !step->begins);
+}
+
+int att_requests_steps(att_requests *requests, bool per_block, att_dt dt)
+{
+    int count = 0;
+    for (att_residual_step step = {.node = -1}; att_step_next(att_requests_graph(requests), per_block, &step);)
+        if (att_requests_has_step(requests, &step)) {
+            att_requests_step_norms(requests, &step, dt);
+            count++;
+        }
+    return count;
 }
 
 const char *const att_dt_choices[] = {"gates", "all", NULL};

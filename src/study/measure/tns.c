@@ -4,14 +4,15 @@
 enum { DT }; /* options */
 static const att_detail options[] = {ATT_DT_OPTION};
 
+static const att_statistic_info statistics[] = {
+    {"tns", "TNS", NULL}, {"zeta*", "ζ*", NULL}, {"mu", "μ", NULL}, {"zeta*/mu", "ζ*/μ", NULL}, {NULL, NULL, NULL}};
+
 static att_status request(att_requests *requests)
 {
-    static const char *const statistics[] = {"tns attention", "zeta* attention", "mu attention", "zeta*/mu attention",
-                                             "tns gated",     "zeta* gated",     "mu gated",     "zeta*/mu gated",
-                                             "tns unit",      "zeta* unit",      "mu unit",      "zeta*/mu unit"};
     ATT_TRY(att_stiffness_request(requests, (att_dt)att_requests_option(requests, DT)));
-    for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++)
-        att_requests_series(requests, "", -1, statistics[i]);
+    for (int r = 0; r < ATT_READINGS; r++)
+        for (const att_statistic_info *s = statistics; s->name; s++)
+            att_requests_reading(requests, "", -1, s->name, att_nsi_readings[r]);
     return ATT_OK;
 }
 
@@ -26,9 +27,6 @@ static void observe(const att_observed *observed, double *values)
         *values++ = s.largest / mean;
     }
 }
-
-static const att_statistic_info statistics[] = {
-    {"tns", "TNS", NULL}, {"zeta*", "ζ*", NULL}, {"mu", "μ", NULL}, {"zeta*/mu", "ζ*/μ", NULL}, {NULL, NULL, NULL}};
 
 static const att_statistic_scale scales[] = {
     {"tns", "0 if zeta is the same in all steps", "the formula"},

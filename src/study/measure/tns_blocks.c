@@ -7,13 +7,14 @@
 enum { DT }; /* options */
 static const att_detail options[] = {ATT_DT_OPTION};
 
-/* Statistics of each step, and of the network; each in every reading. */
-static const char *const of_steps[][ATT_READINGS] = {{"share attention", "share gated", "share unit"},
-                                                     {"without attention", "without gated", "without unit"}};
-static const char *const of_network[][ATT_READINGS] = {
-    {"without the first attention", "without the first gated", "without the first unit"},
-    {"common mu attention", "common mu gated", "common mu unit"}};
-enum { STEP_STATISTICS = 2, NETWORK_STATISTICS = 2 };
+/* Of each step, then of the network; each in every reading. */
+static const att_statistic_info statistics[] = {
+    {"share", "share of ζ*", NULL},
+    {"without", "TNS without the step", NULL},
+    {"without the first", "TNS without the most frequent place of ζ*", NULL},
+    {"common mu", "TNS, μ of all images", NULL},
+    {NULL, NULL, NULL}};
+enum { STEP_STATISTICS = 2, STATISTICS = 4 };
 
 static att_status request(att_requests *requests)
 {
@@ -22,10 +23,10 @@ static att_status request(att_requests *requests)
     for (int s = 0; s < STEP_STATISTICS; s++)
         for (int r = 0; r < ATT_READINGS; r++)
             for (att_residual_step step = {.node = -1}; att_stiffness_next(graph, &step);)
-                att_requests_series(requests, step.scope, -1, of_steps[s][r]);
-    for (int s = 0; s < NETWORK_STATISTICS; s++)
+                att_requests_reading(requests, step.scope, -1, statistics[s].name, att_nsi_readings[r]);
+    for (int s = STEP_STATISTICS; s < STATISTICS; s++)
         for (int r = 0; r < ATT_READINGS; r++)
-            att_requests_series(requests, "", -1, of_network[s][r]);
+            att_requests_reading(requests, "", -1, statistics[s].name, att_nsi_readings[r]);
     return ATT_OK;
 }
 
@@ -171,13 +172,6 @@ static void report(const void *state, const att_observed *shape, att_figure *fig
         networks[ATT_READINGS + r] = common_mu(of);
     }
 }
-
-static const att_statistic_info statistics[] = {
-    {"share", "share of ζ*", NULL},
-    {"without", "TNS without the step", NULL},
-    {"without the first", "TNS without the most frequent place of ζ*", NULL},
-    {"common mu", "TNS, μ of all images", NULL},
-    {NULL, NULL, NULL}};
 
 static const att_statistic_scale scales[] = {
     {"share attention", "1 for blocks.0.add2 in DeiT-Tiny: one step is the stiffest in every image",

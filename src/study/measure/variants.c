@@ -280,12 +280,12 @@ att_status att_variants_request(att_requests *requests, const bool chosen[ATT_VA
     return status;
 }
 
-void att_variants_add_series(att_requests *requests, const att_variant_rows *rows,
-                             const char *const statistic[ATT_VARIANTS])
+void att_variants_add_series(att_requests *requests, const att_variant_rows *rows, const char *statistic)
 {
     for (int i = 0; i < rows->count; i++)
         if (rows->items[i].selected)
-            att_requests_series(requests, rows->items[i].node, -1, statistic[rows->items[i].variant]);
+            att_requests_reading(requests, rows->items[i].node, -1, statistic,
+                                 att_variant_names[rows->items[i].variant]);
 }
 
 att_status att_variants_request_values(att_requests *requests, const char *what,

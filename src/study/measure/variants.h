@@ -17,13 +17,6 @@
     X(false, true, false, "mlp_no_norm")        \
     X(true, true, false, "both_no_norm")
 enum { ATT_VARIANTS = 8 };
-/* The names of a statistic in all variants: {"composite attention", "composite skip", ...}. */
-#define ATT_VARIANT_STATISTICS(name)                                                                                 \
-    {                                                                                                                \
-        name " attention", name " skip", name " mlp", name " both", name " attention_no_norm", name " skip_no_norm", \
-            name " mlp_no_norm", name " both_no_norm"                                                                \
-    }
-
 typedef struct att_variant {
     bool skip, mlp, norms;
 } att_variant;
@@ -89,8 +82,7 @@ void att_variants_choose(double parts, double norms, bool chosen[ATT_VARIANTS]);
 att_status att_variants_request_values(att_requests *requests, const char *what,
                                        att_value (*value_of)(att_graph *graph, att_value x), att_variant_rows *rows);
 
-/* Declares a series for each selected row, with the statistic's name in the row's variant. */
-void att_variants_add_series(att_requests *requests, const att_variant_rows *rows,
-                             const char *const statistic[ATT_VARIANTS]);
+/* Declares a series for each selected row; the reading is the row's variant. */
+void att_variants_add_series(att_requests *requests, const att_variant_rows *rows, const char *statistic);
 
 #endif
