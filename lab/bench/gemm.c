@@ -90,11 +90,8 @@ static att_status add_convolution(att_gemm *gemm, const att_graph *graph, const 
 
 static att_status add_attention(att_gemm *gemm, const att_graph *graph, const att_node *node, int64_t batch)
 {
-    att_desc in[ATT_ATTENTION_OPERANDS];
     att_attention_operand operand[ATT_ATTENTION_OPERANDS];
-    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
-        in[o] = att_graph_desc(graph, node->in[o]);
-    att_attention_divide(in, node->attrs, operand); /* succeeds: the shape rule accepted the node */
+    att_attention_operands(graph, node, operand);
     const att_attention_operand *q = &operand[ATT_ATTENTION_Q], *v = &operand[ATT_ATTENTION_V];
     shape scores = {.layers = 1,
                     .items = batch * q->heads,

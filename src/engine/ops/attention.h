@@ -121,8 +121,11 @@ typedef struct att_attention_operand {
 
 /* Divides the columns of the inputs among heads. in: q, k, v. Returns false if they do not divide; the result then has
  * no meaning. */
-ATT_FOR_LAB bool att_attention_divide(const att_desc in[ATT_ATTENTION_OPERANDS], const att_attention_attrs *attrs,
-                                      att_attention_operand operand[ATT_ATTENTION_OPERANDS]);
+bool att_attention_divide(const att_desc in[ATT_ATTENTION_OPERANDS], const att_attention_attrs *attrs,
+                          att_attention_operand operand[ATT_ATTENTION_OPERANDS]);
+/* The same for a node "attention". */
+ATT_FOR_LAB void att_attention_operands(const att_graph *graph, const att_node *node,
+                                        att_attention_operand operand[ATT_ATTENTION_OPERANDS]);
 
 enum { ATT_ATTENTION_PREFIX_SHIFTS = 3 }; /* of a prefix token as query, as key, as both: the last rows of `relative` */
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "engine/graph/graph.h"
 #include "engine/ops/rule.h"
 
 enum { RELATIVE = ATT_ATTENTION_RELATIVE, ROWS = ATT_ATTENTION_ROWS, COLUMNS = ATT_ATTENTION_COLUMNS };
@@ -70,6 +71,15 @@ bool att_attention_divide(const att_desc in[ATT_ATTENTION_OPERANDS], const att_a
         filled = filled && taken > 0 && (is_last ? taken == left : taken < left);
     }
     return filled && operand[ATT_ATTENTION_V].width > 0;
+}
+
+void att_attention_operands(const att_graph *graph, const att_node *node,
+                            att_attention_operand operand[ATT_ATTENTION_OPERANDS])
+{
+    att_desc in[ATT_ATTENTION_OPERANDS];
+    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
+        in[o] = att_graph_desc(graph, node->in[o]);
+    att_attention_divide(in, node->attrs, operand); /* succeeds: the shape rule accepted the node */
 }
 
 static const char *const operand_names[] = {"q", "k", "v"};

@@ -2,11 +2,13 @@
 #include <string.h>
 
 #include "base/core/quantile.h"
+#include "base/core/ranks.h"
 #include "study/measure/list.h"
 
 /* The statistics in the order of their series. Each statistic has one series per gate. */
 static const char *const statistics[] = {"mean",         "deviation", "minimum",     "quantile 0.1", "median",
                                          "quantile 0.9", "maximum",   "share < 0.5", "share < 1"};
+enum { MOST_PAIRS = 1024 }; /* of a gate and a step, in a rank correlation */
 enum { MEAN, DEVIATION, MINIMUM, TENTH, MEDIAN, NINETIETH, MAXIMUM, BELOW_HALF, BELOW_ONE, STATISTICS };
 
 /* Finds the step of a gate over channels. Returns false for other gates, and if the step begins a stage: such steps are
@@ -37,7 +39,7 @@ static att_status request(att_requests *requests)
     for (int s = 0; s < STATISTICS; s++)
         for (int i = att_requests_gate(requests, -1); i >= 0; i = att_requests_gate(requests, i))
             att_requests_series(requests, graph->nodes.items[i].scope, -1, statistics[s]);
-    if (pairs > 2)
+    if (pairs > 2 && pairs <= MOST_PAIRS)
         att_requests_series(requests, "", -1, "rank correlation with zeta");
     return gates > 0 ? ATT_OK : att_requests_found_nothing(requests, "gate");
 }
@@ -66,45 +68,19 @@ static void compute_statistics(const float *gate, int64_t count, double *of)
 
 /* --- correlation of gates with the stiffness of their steps ------------------------------------------------------- */
 
-typedef struct pairs {
-    const att_observed *observed;
-    const double *means; /* per gate */
-    int gates;
-} pairs;
-
-/* Returns the mean of gate i, or zeta of its step. */
-static double value_at(const pairs *p, int i, bool zeta)
+/* Spearman's rank correlation of the means of gates that have a step with zeta of the step. */
+static double rank_correlation(const att_observed *observed, const double *means, int gates)
 {
-    return zeta ? att_nsi(p->observed->rows[(int)p->observed->constants[i]], ATT_READING_ATTENTION) : p->means[i];
-}
-
-/* Rank of gate i among the gates with a step, from 0. Ties have their mean rank. */
-static double rank(const pairs *p, int i, bool zeta)
-{
-    double own = value_at(p, i, zeta), below = 0, equal = 0;
-    for (int j = 0; j < p->gates; j++)
-        if (p->observed->constants[j] >= 0) {
-            double other = value_at(p, j, zeta);
-            below += other < own;
-            equal += other == own;
+    double gate[MOST_PAIRS], zeta[MOST_PAIRS], ranks[2][MOST_PAIRS];
+    int count = 0;
+    for (int i = 0; i < gates; i++)
+        if (observed->constants[i] >= 0) {
+            gate[count] = means[i];
+            zeta[count++] = att_nsi(observed->rows[(int)observed->constants[i]], ATT_READING_ATTENTION);
         }
-    return below + (equal - 1) / 2;
-}
-
-/* Spearman's rank correlation; NaN if one of the two variables is constant. */
-static double rank_correlation(const pairs *p, int count)
-{
-    double middle = (count - 1) / 2.0, product = 0, squares[2] = {0};
-    for (int i = 0; i < p->gates; i++) {
-        if (p->observed->constants[i] < 0)
-            continue;
-        double gate = rank(p, i, false) - middle, zeta = rank(p, i, true) - middle;
-        product += gate * zeta;
-        squares[0] += gate * gate;
-        squares[1] += zeta * zeta;
-    }
-    double norm = sqrt(squares[0] * squares[1]);
-    return norm > 0 ? product / norm : NAN;
+    att_rank_twice(gate, count, ranks[0]);
+    att_rank_twice(zeta, count, ranks[1]);
+    return att_spearman(ranks[0], ranks[1], count);
 }
 
 /* Number of gates. The rows of norms follow the gates' rows, and the constant of the first gate with a step is the
@@ -126,8 +102,8 @@ static void observe(const att_observed *observed, double *values)
         for (int s = 0; s < STATISTICS; s++)
             values[s * gates + i] = of[s];
     }
-    if (steps > 2)
-        values[STATISTICS * gates] = rank_correlation(&(pairs){observed, values + MEAN * gates, gates}, steps);
+    if (steps > 2 && steps <= MOST_PAIRS)
+        values[STATISTICS * gates] = rank_correlation(observed, values + MEAN * gates, gates);
 }
 
 static const att_statistic_scale scales[] = {

@@ -110,7 +110,9 @@ extern const char *const att_nsi_readings[]; /* their names */
 double att_step_size(const float *row, att_reading reading);
 double att_nsi(const float *row, att_reading reading);
 
-/* residual.c: |res(X)| / |X| from a row of att_residual_norms(), in the composite norm, whose products do not overflow,
+/* residual.c: requests the row of att_residual_norms() of x, by a probe "<scope>.<label>". */
+void att_requests_residual(att_requests *requests, const char *scope, const char *label, att_value x, bool median);
+/* |res(X)| / |X| from a row of att_residual_norms(), in the composite norm, whose products do not overflow,
  * and in the Frobenius norm. */
 double att_residual_composite(const float *row);
 double att_residual_frobenius(const float *row);

@@ -186,7 +186,7 @@ static att_status collect(att_measure *measure, att_session *session, int count)
 
 static int64_t samples_of(const att_series *s)
 {
-    return s->spread.count + s->undefined;
+    return s->values.spread.count + s->values.undefined;
 }
 
 static int kept_samples(const att_series *s, int max_samples)
@@ -200,10 +200,7 @@ static void add_value(att_series *s, double value, int max_samples)
 {
     if (s->samples && samples_of(s) < max_samples)
         s->samples[samples_of(s)] = value;
-    if (isfinite(value))
-        att_spread_add(&s->spread, value);
-    else
-        s->undefined++;
+    att_tally_add(&s->values, value);
 }
 
 static void rows_of_sample(const att_measure *measure, const att_active_instrument *active, int sample,
@@ -348,10 +345,8 @@ att_status att_measure_observe(att_measure *measure, att_session *session, int c
 void att_measure_clear(att_measure *measure)
 {
     measure->seen = measure->previewed = 0;
-    for (int i = 0; i < measure->series.count; i++) {
-        measure->series.items[i].spread = (att_spread){0};
-        measure->series.items[i].undefined = 0;
-    }
+    for (int i = 0; i < measure->series.count; i++)
+        measure->series.items[i].values = (att_tally){0};
     for (int i = 0; i < measure->active.count; i++)
         if (keeps_state(&measure->active.items[i])) {
             att_states_clear(&measure->active.items[i].states);
@@ -398,10 +393,7 @@ static const att_active_instrument *instrument_of(const att_measure *measure, in
 
 static att_figure figure_of(const att_measure *measure, const att_active_instrument *active, int index)
 {
-    const att_series *s = &measure->series.items[index];
-    if (keeps_state(active))
-        return measure->figures[index];
-    return (att_figure){att_spread_mean(&s->spread), att_spread_deviation(&s->spread), samples_of(s), s->undefined};
+    return keeps_state(active) ? measure->figures[index] : att_tally_figure(&measure->series.items[index].values);
 }
 
 att_measurement att_measure_at(const att_measure *measure, int index)

@@ -7,17 +7,16 @@
 #include <attscope/progress.h>
 
 #include "base/core/memory.h"
-#include "base/core/spread.h"
 #include "engine/graph/graph.h"
+#include "study/measure/moments.h"
 #include "study/measure/states.h"
 
 /* The figures of one statistic of one node. */
 typedef struct att_series {
     const char *node, *statistic;
     int head;
-    att_spread spread; /* statistics over the samples' finite values */
-    int64_t undefined;
-    double *samples; /* values of the first `max_samples` samples; NULL if they are not recorded */
+    att_tally values; /* of the samples */
+    double *samples;  /* values of the first `max_samples` samples; NULL if they are not recorded */
     bool excluded;
     double bound, uniform; /* 0: not known */
 } att_series;

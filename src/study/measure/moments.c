@@ -3,6 +3,29 @@
 #include <math.h>
 #include <stdbool.h>
 
+void att_tally_add(att_tally *tally, double value)
+{
+    if (isfinite(value))
+        att_spread_add(&tally->spread, value);
+    else
+        tally->undefined++;
+}
+
+void att_tallies_merge(att_tally *tallies, const att_tally *later, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        att_spread_merge(&tallies[i].spread, &later[i].spread);
+        tallies[i].undefined += later[i].undefined;
+    }
+}
+
+att_figure att_tally_figure(const att_tally *tally)
+{
+    const att_spread *spread = &tally->spread;
+    return (att_figure){att_spread_mean(spread), att_spread_deviation(spread), spread->count + tally->undefined,
+                        tally->undefined};
+}
+
 void att_moments_merge(att_moments *moments, const att_moments *later)
 {
     int64_t undefined = moments->undefined + later->undefined;

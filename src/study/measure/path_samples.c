@@ -6,8 +6,8 @@
 
 #include "base/core/memory.h"
 #include "base/core/random.h"
-#include "base/core/spread.h"
 #include "study/measure/list.h"
+#include "study/measure/moments.h"
 #include "study/measure/paths.h"
 
 enum { MOST_SAMPLES = 64 };
@@ -136,76 +136,60 @@ static att_status request(att_requests *requests)
 
 enum { COMPOSITE, FROBENIUS, STATISTICS };
 
-/* The residuals of one path over the samples. */
-typedef struct path_state {
-    att_spread spread[STATISTICS];
-    int64_t undefined[STATISTICS];
-} path_state;
+/* The state: the residuals of each path over the samples, by path and statistic. */
+
+static int64_t tallies_of(const att_observed *shape)
+{
+    return (int64_t)shape->count * STATISTICS;
+}
 
 static size_t size(const att_observed *shape)
 {
-    return (size_t)shape->count * sizeof(path_state);
+    return (size_t)tallies_of(shape) * sizeof(att_tally);
 }
 
 static void observe(void *state, const att_observed *observed)
 {
-    path_state *paths = state;
-    for (int p = 0; p < observed->count; p++) {
-        const float *row = observed->rows[p];
-        const double values[STATISTICS] = {att_residual_composite(row), att_residual_frobenius(row)};
-        for (int i = 0; i < STATISTICS; i++) {
-            if (isfinite(values[i]))
-                att_spread_add(&paths[p].spread[i], values[i]);
-            else
-                paths[p].undefined[i]++;
-        }
-    }
-}
-
-static void merge_path(path_state *state, const path_state *more)
-{
-    for (int i = 0; i < STATISTICS; i++) {
-        att_spread_merge(&state->spread[i], &more->spread[i]);
-        state->undefined[i] += more->undefined[i];
+    att_tally *tallies = state;
+    for (int p = 0; p < observed->count; p++, tallies += STATISTICS) {
+        att_tally_add(&tallies[COMPOSITE], att_residual_composite(observed->rows[p]));
+        att_tally_add(&tallies[FROBENIUS], att_residual_frobenius(observed->rows[p]));
     }
 }
 
 static void merge(void *state, const void *later, const att_observed *shape)
 {
-    path_state *paths = state;
-    const path_state *more = later;
-    for (int p = 0; p < shape->count; p++)
-        merge_path(&paths[p], &more[p]);
+    att_tallies_merge(state, later, tallies_of(shape));
 }
 
-static att_figure figure_of(const path_state *state, int statistic, int64_t count)
+static att_figure figure_of(const att_tally *tally, int64_t samples)
 {
-    const att_spread *spread = &state->spread[statistic];
-    return (att_figure){att_spread_mean(spread), att_spread_deviation(spread), count, state->undefined[statistic]};
+    att_figure figure = att_tally_figure(tally);
+    figure.count = samples;
+    return figure;
 }
 
-/* The figures of the lengths, then those of the paths. Returns the place after the last. */
-static att_figure *report_statistic(const path_state *paths, const att_observed *shape, int statistic,
-                                    att_figure *figures)
+/* The figures of the lengths, then those of the paths. tallies: those of the statistic. Returns the place after the
+ * last. */
+static att_figure *report_statistic(const att_tally *tallies, const att_observed *shape, att_figure *figures)
 {
-    const int64_t samples_seen =
-        shape->count > 0 ? paths[0].spread[statistic].count + paths[0].undefined[statistic] : 0;
+    const int64_t samples = shape->count > 0 ? att_tally_figure(tallies).count : 0;
     for (int p = 0; p < shape->count;) {
-        path_state all = paths[p];
+        att_tally all = tallies[p * STATISTICS];
         double length = shape->constants[p];
         for (p++; p < shape->count && shape->constants[p] == length; p++)
-            merge_path(&all, &paths[p]);
-        *figures++ = figure_of(&all, statistic, samples_seen);
+            att_tallies_merge(&all, &tallies[p * STATISTICS], 1);
+        *figures++ = figure_of(&all, samples);
     }
     for (int p = 0; p < shape->count; p++)
-        *figures++ = figure_of(&paths[p], statistic, samples_seen);
+        *figures++ = figure_of(&tallies[p * STATISTICS], samples);
     return figures;
 }
 
 static void report(const void *state, const att_observed *shape, att_figure *figures)
 {
     for (int i = 0; i < STATISTICS; i++)
-        figures = report_statistic(state, shape, i, figures);
+        figures = report_statistic((const att_tally *)state + i, shape, figures);
 }
 
 static const att_statistic_scale scales[] = {{NULL, "0 if all tokens are equal; 1 if they sum to zero", "the formula"},

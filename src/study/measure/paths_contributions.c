@@ -143,7 +143,7 @@ static attention with_own_values(att_graph *graph, const att_node *node)
     memcpy(made.in, node->in, (size_t)node->in_count * sizeof *node->in);
     if (node->op != &att_op_attention)
         return made;
-    att_path_divide(graph, node, operand);
+    att_attention_operands(graph, node, operand);
     const att_attention_operand *v = &operand[ATT_ATTENTION_V];
     made.values = ATT_ATTENTION_V;
     if (v->input != ATT_ATTENTION_V)

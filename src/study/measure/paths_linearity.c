@@ -46,21 +46,12 @@ static int64_t turned_by(const att_graph *graph, const att_node *node)
     return 0;
 }
 
-void att_path_divide(const att_graph *graph, const att_node *node,
-                     att_attention_operand operand[ATT_ATTENTION_OPERANDS])
-{
-    att_desc in[ATT_ATTENTION_OPERANDS];
-    for (int i = 0; i < ATT_ATTENTION_OPERANDS; i++)
-        in[i] = att_graph_desc(graph, node->in[i]);
-    att_attention_divide(in, ATT_ATTRS(node, attention), operand);
-}
-
 att_path_channels att_path_values_of(const att_graph *graph, const att_node *node)
 {
     att_attention_operand operand[ATT_ATTENTION_OPERANDS];
     if (node->op != &att_op_attention)
         return (att_path_channels){node->in[0], 0, att_path_columns_of(graph, node->in[0])};
-    att_path_divide(graph, node, operand);
+    att_attention_operands(graph, node, operand);
     const att_attention_operand *v = &operand[ATT_ATTENTION_V];
     att_path_channels found = {node->in[v->input], v->offset, v->heads * v->width};
     const att_node *producer = att_graph_producer(graph, found.value);

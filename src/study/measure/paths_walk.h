@@ -108,9 +108,6 @@ typedef struct att_path_channels {
     int64_t first, count;
 } att_path_channels;
 
-/* Where queries, keys and values lie in the inputs of an attention with content. */
-void att_path_divide(const att_graph *graph, const att_node *node,
-                     att_attention_operand operand[ATT_ATTENTION_OPERANDS]);
 /* The values that an attention mixes. */
 att_path_channels att_path_values_of(const att_graph *graph, const att_node *node);
 /* The linear layer that computes these channels beside others; NULL if there is none. */

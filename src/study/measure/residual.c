@@ -14,14 +14,13 @@ static const att_detail options[] = {{.name = "centre",
                                       .high = MEDIAN,
                                       .choices = centres}};
 
-static void request_norms(att_requests *requests, att_value x, const char *scope, const char *label)
+void att_requests_residual(att_requests *requests, const char *scope, const char *label, att_value x, bool median)
 {
     att_graph *graph = att_requests_graph(requests);
     char name[256];
     snprintf(name, sizeof name, "%s.%s", scope, label);
     att_graph_scope(graph, scope);
-    att_graph_probe(graph, name, att_residual_norms(graph, x, att_requests_option(requests, CENTRE) == MEDIAN));
-    att_requests_row(requests, name, 1);
+    att_requests_value(requests, name, att_residual_norms(graph, x, median), 1);
 }
 
 static bool is_selected(const att_requests *requests, const att_graph *graph, const att_residual_step *step)
@@ -47,17 +46,17 @@ static att_status request(att_requests *requests)
 {
     att_graph *graph = att_requests_graph(requests);
     att_residual_step step = {.node = -1};
+    const bool median = att_requests_option(requests, CENTRE) == MEDIAN;
     bool found = false;
     while (att_residual_step_next(graph, step.node, &step)) {
         if (!is_selected(requests, graph, &step))
             continue;
         const char *scope = graph->nodes.items[step.node].scope;
         if (!found)
-            request_norms(requests, step.before, scope, "residual_before");
-        request_norms(requests, step.after, scope, "residual");
+            att_requests_residual(requests, scope, "residual_before", step.before, median);
+        att_requests_residual(requests, scope, "residual", step.after, median);
         found = true;
     }
-    bool median = att_requests_option(requests, CENTRE) == MEDIAN;
     add_series(requests, median ? "composite median" : "composite");
     add_series(requests, median ? "frobenius median" : "frobenius");
     return found ? ATT_OK : att_requests_found_nothing(requests, "residual addition of tokens");

@@ -278,21 +278,9 @@ static void describe(const study *s, const layer *l, int sample, float *row)
         row[MOMENTS + i] = (float)numbers[i];
 }
 
-/* Binds the network's inputs; the study's own inputs have been bound. */
-static att_status bind(const att_study_job *job, att_session *session, int first)
-{
-    for (int i = 0; i < session->plan->input_count; i++) {
-        const char *name = session->plan->inputs[i].name;
-        const void *rows = att_study_input(job, name, first);
-        if (rows)
-            ATT_TRY(att_session_bind(session, name, rows));
-    }
-    return ATT_OK;
-}
-
 static att_status propagate(const att_study_job *job, study *s, int first, int count)
 {
-    ATT_TRY(bind(job, s->back_session, first));
+    ATT_TRY(att_study_bind(job, s->back_session, first));
     ATT_TRY(att_session_bind(s->back_session, "score_gradient.class", job->labels + first));
     ATT_TRY(att_session_accumulate(s->back_session, NULL, count, 1, 0, 0, 0));
     for (int i = 0; i < s->count; i++) {
@@ -308,7 +296,7 @@ static att_status run_some(const att_study_job *job, study *s, int first, int co
 {
     char name[32];
     ATT_TRY(propagate(job, s, first, count));
-    ATT_TRY(bind(job, s->rows_session, first));
+    ATT_TRY(att_study_bind(job, s->rows_session, first));
     for (int i = 0; i < s->count; i++) {
         name_of("gradient", i, name);
         ATT_TRY(att_session_bind(s->rows_session, name, s->layers[i].gradients));

@@ -104,11 +104,8 @@ static int put_parts(att_graph *graph, att_value q, att_value k, int has, att_va
 static att_value covariances_of(att_graph *graph, const att_node *node, int has)
 {
     att_attention_operand operand[ATT_ATTENTION_OPERANDS];
-    att_desc desc[ATT_ATTENTION_OPERANDS];
     att_value in[ATT_SCORE_MOST_INPUTS];
-    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
-        desc[o] = att_graph_desc(graph, node->in[o]);
-    att_attention_divide(desc, node->attrs, operand);
+    att_attention_operands(graph, node, operand);
     const att_attention_operand *q = &operand[ATT_ATTENTION_Q], *k = &operand[ATT_ATTENTION_K];
     const att_score_terms_attrs attrs = {.attention = *ATT_ATTRS(node, attention),
                                          .query_parts = has & SPLIT ? ATT_SCORE_MOST_QUERY_PARTS : 1,

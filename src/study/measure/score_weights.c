@@ -32,12 +32,9 @@ static att_value weight_of(const att_graph *graph, att_value value)
 static bool find_weights(const att_graph *graph, const att_node *node, weights *w)
 {
     att_attention_operand operand[ATT_ATTENTION_OPERANDS];
-    att_desc desc[ATT_ATTENTION_OPERANDS];
     if (node->op != &att_op_attention)
         return false;
-    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
-        desc[o] = att_graph_desc(graph, node->in[o]);
-    att_attention_divide(desc, node->attrs, operand);
+    att_attention_operands(graph, node, operand);
     const att_attention_operand *q = &operand[ATT_ATTENTION_Q], *k = &operand[ATT_ATTENTION_K];
     w->w_q = weight_of(graph, node->in[q->input]);
     w->w_k = weight_of(graph, node->in[k->input]);

@@ -4,9 +4,9 @@
 
 #include "base/core/memory.h"
 #include "base/core/ranks.h"
-#include "base/core/spread.h"
 #include "networks/tasks/score.h"
 #include "study/measure/list.h"
+#include "study/measure/moments.h"
 #include "study/measure/skips.h"
 
 enum { PER }; /* options */
@@ -86,7 +86,7 @@ static const att_study skip_study = {.run = run, .close = close_study};
 
 typedef struct block_state {
     int64_t lost, won; /* images that are right only without, and only with the block skipped */
-    att_spread zeta;
+    att_tally zeta;
 } block_state;
 
 typedef struct state {
@@ -117,8 +117,7 @@ static void observe(void *own, const att_observed *observed)
         double zeta = att_skips_zeta(observed->options[PER] == ATT_PER_BLOCK, observed->rows[b]);
         s->blocks[b].lost += hits[0] > hits[1 + b];
         s->blocks[b].won += hits[0] < hits[1 + b];
-        if (isfinite(zeta))
-            att_spread_add(&s->blocks[b].zeta, zeta);
+        att_tally_add(&s->blocks[b].zeta, zeta);
     }
 }
 
@@ -131,7 +130,7 @@ static void merge(void *own, const void *later, const att_observed *shape)
     for (int b = 0; b < blocks_of(shape); b++) {
         s->blocks[b].lost += more->blocks[b].lost;
         s->blocks[b].won += more->blocks[b].won;
-        att_spread_merge(&s->blocks[b].zeta, &more->blocks[b].zeta);
+        att_tallies_merge(&s->blocks[b].zeta, &more->blocks[b].zeta, 1);
     }
 }
 
@@ -170,10 +169,10 @@ static int correlate(const state *s, const att_observed *shape, correlation *spe
     double lost[ATT_SKIPS_MOST_BLOCKS] = {0}, zeta[ATT_SKIPS_MOST_BLOCKS], ranks[2][ATT_SKIPS_MOST_BLOCKS];
     int n = 0;
     for (int b = 0; b < blocks_of(shape); b++) {
-        if (shape->constants[b] == 0 || s->blocks[b].zeta.count == 0)
+        if (shape->constants[b] == 0 || s->blocks[b].zeta.spread.count == 0)
             continue;
         lost[n] = lost_by(s, b);
-        zeta[n++] = att_spread_mean(&s->blocks[b].zeta);
+        zeta[n++] = att_spread_mean(&s->blocks[b].zeta.spread);
     }
     att_rank_twice(lost, n, ranks[0]);
     att_rank_twice(zeta, n, ranks[1]);
@@ -201,12 +200,10 @@ static void report(const void *own, const att_observed *shape, att_figure *figur
     const int count = blocks_of(shape);
     correlation spearman, kendall;
     for (int b = 0; b < count; b++) {
-        const att_spread *zeta = &s->blocks[b].zeta;
         figures[b] = figure(s->count > 0 ? lost_by(s, b) : NAN, s->count);
         figures[count + b] = figure(interval(s, b, -1), s->count);
         figures[2 * count + b] = figure(interval(s, b, 1), s->count);
-        figures[3 * count + b] =
-            (att_figure){att_spread_mean(zeta), att_spread_deviation(zeta), s->count, s->count - zeta->count};
+        figures[3 * count + b] = att_tally_figure(&s->blocks[b].zeta);
     }
     int compared = correlate(s, shape, &spearman, &kendall);
     figures += 4 * count;

@@ -1,20 +1,7 @@
-#include <stdio.h>
-
-#include <attscope/ops.h>
-
 #include "engine/ops/attention.h"
 #include "study/measure/list.h"
 
 enum { ONE, INFINITE };
-
-static void request_norms(att_requests *requests, const char *scope, const char *label, att_value x)
-{
-    att_graph *graph = att_requests_graph(requests);
-    char name[256];
-    snprintf(name, sizeof name, "%s.%s", scope, label);
-    att_graph_scope(graph, scope);
-    att_requests_value(requests, name, att_residual_norms(graph, x, false), 1);
-}
 
 /* Whether the branch of the step has an attention layer. */
 static bool attends(const att_graph *graph, const att_residual_step *step)
@@ -39,8 +26,8 @@ static att_status request(att_requests *requests)
     for (att_residual_step step = {.node = -1}; att_residual_step_next(graph, step.node, &step);) {
         if (!is_selected(requests, &step))
             continue;
-        request_norms(requests, step.scope, "skip", step.before);
-        request_norms(requests, step.scope, "branch", graph->nodes.items[step.node].in[1]);
+        att_requests_residual(requests, step.scope, "skip", step.before, false);
+        att_requests_residual(requests, step.scope, "branch", graph->nodes.items[step.node].in[1], false);
         att_requests_series(requests, step.scope, -1, "mean");
         found = true;
     }

@@ -125,9 +125,7 @@ static const float *narrow(const att_skips *skips, int count)
 static att_status run_some(att_skips *skips, const att_study_job *job, int first, int count, float *hits,
                            int64_t stride)
 {
-    for (int i = 0; i < skips->plan->input_count; i++)
-        ATT_TRY(att_session_bind(skips->session, skips->plan->inputs[i].name,
-                                 att_study_input(job, skips->plan->inputs[i].name, first)));
+    ATT_TRY(att_study_bind(job, skips->session, first));
     ATT_TRY(att_session_run(skips->session, count));
     for (int s = 0; s < skips->sets; s++) {
         char name[32];

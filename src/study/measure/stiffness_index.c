@@ -7,9 +7,9 @@
 #include <attscope/ops.h>
 
 #include "base/core/memory.h"
-#include "base/core/spread.h"
 #include "base/spectrum/spectrum.h"
 #include "study/measure/list.h"
+#include "study/measure/moments.h"
 #include "study/measure/vjp.h"
 
 enum { COUNT, PRODUCTS, TOLERANCE, STAGES, DT }; /* options */
@@ -244,10 +244,7 @@ static att_status prepare(const att_study_job *job, study *s)
 /* Computes the values of the sample at which Jacobians are taken. */
 static att_status capture(const att_study_job *job, att_session *session, int sample)
 {
-    for (int i = 0; i < session->plan->input_count; i++) {
-        const char *name = session->plan->inputs[i].name;
-        ATT_TRY(att_session_bind(session, name, att_study_input(job, name, sample)));
-    }
+    ATT_TRY(att_study_bind(job, session, sample));
     return att_session_run(session, 1);
 }
 
@@ -362,51 +359,36 @@ static const att_study stiffness_study = {.run = run, .close = close_study};
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
-/* Of one map. */
-typedef struct state {
-    att_spread numbers[NUMBERS];
-    int64_t count;
-} state;
+/* The state: the numbers of each map. */
+
+static int64_t tallies_of(const att_observed *shape)
+{
+    return (int64_t)shape->count * NUMBERS;
+}
 
 static size_t size(const att_observed *shape)
 {
-    return (size_t)shape->count * sizeof(state);
+    return (size_t)tallies_of(shape) * sizeof(att_tally);
 }
 
-static void observe(void *states, const att_observed *observed)
+static void observe(void *state, const att_observed *observed)
 {
-    state *all = states;
-    for (int i = 0; i < observed->count; i++) {
-        const float *row = observed->rows[i];
-        if (row[MEASURED] == 0)
-            continue;
-        all[i].count++;
-        for (int n = INDEX; n < NUMBERS; n++)
-            if (isfinite(row[n]))
-                att_spread_add(&all[i].numbers[n], row[n]);
-    }
+    att_tally *of = state;
+    for (int i = 0; i < observed->count; i++, of += NUMBERS)
+        for (int n = INDEX; n < NUMBERS && observed->rows[i][MEASURED] != 0; n++)
+            att_tally_add(&of[n], observed->rows[i][n]);
 }
 
-static void merge(void *states, const void *later, const att_observed *shape)
+static void merge(void *state, const void *later, const att_observed *shape)
 {
-    state *all = states;
-    const state *more = later;
-    for (int i = 0; i < shape->count; i++) {
-        all[i].count += more[i].count;
-        for (int n = INDEX; n < NUMBERS; n++)
-            att_spread_merge(&all[i].numbers[n], &more[i].numbers[n]);
-    }
+    att_tallies_merge(state, later, tallies_of(shape));
 }
 
-static void report(const void *states, const att_observed *shape, att_figure *figures)
+static void report(const void *state, const att_observed *shape, att_figure *figures)
 {
-    const state *all = states;
     for (int n = INDEX; n < NUMBERS; n++)
-        for (int i = 0; i < shape->count; i++) {
-            const att_spread *spread = &all[i].numbers[n];
-            *figures++ = (att_figure){att_spread_mean(spread), att_spread_deviation(spread), all[i].count,
-                                      all[i].count - spread->count};
-        }
+        for (int i = 0; i < shape->count; i++)
+            *figures++ = att_tally_figure((const att_tally *)state + i * NUMBERS + n);
 }
 
 static const att_statistic_info statistics[] = {{"index", "SI", NULL},

@@ -37,6 +37,17 @@ const void *att_study_input(const att_study_job *job, const char *name, int samp
     return NULL;
 }
 
+att_status att_study_bind(const att_study_job *job, att_session *session, int sample)
+{
+    for (int i = 0; i < session->plan->input_count; i++) {
+        const char *name = session->plan->inputs[i].name;
+        const void *rows = att_study_input(job, name, sample);
+        if (rows)
+            ATT_TRY(att_session_bind(session, name, rows));
+    }
+    return ATT_OK;
+}
+
 att_plan_options att_study_plan_options(const att_study_job *job)
 {
     att_plan_options options = att_plan_options_defaults();

@@ -59,6 +59,8 @@ att_status att_study_tell(const att_study_job *job, int64_t done, int64_t all);
 /* The row of a sample of the last run in the input `name` of the network, in the type of the graph; rows of later
  * samples follow. NULL if that run had no such input. */
 const void *att_study_input(const att_study_job *job, const char *name, int sample);
+/* Binds the inputs that the session's plan and the network have in common to the rows of att_study_input(). */
+att_status att_study_bind(const att_study_job *job, att_session *session, int sample);
 /* Options for a plan of the study: the backend of the observed session. */
 att_plan_options att_study_plan_options(const att_study_job *job);
 /* Whether the user's pattern selects the residual step. */

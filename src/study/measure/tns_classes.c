@@ -1,9 +1,8 @@
-#include <math.h>
 #include <stdio.h>
 
-#include "base/core/spread.h"
 #include "networks/tasks/task.h"
 #include "study/measure/list.h"
+#include "study/measure/moments.h"
 #include "study/measure/stiffness.h"
 
 enum { DT }; /* options */
@@ -27,58 +26,43 @@ static att_status request(att_requests *requests)
     return ATT_OK;
 }
 
-/* --- the state: one part for each reading and class --------------------------------------------------------------- */
-
-typedef struct part {
-    att_spread tns;
-    int64_t undefined;
-} part;
+/* --- the state: TNS of each reading and class --------------------------------------------------------------------- */
 
 static int64_t classes_of(const att_observed *shape)
 {
     return shape->lengths[shape->count - 1];
 }
 
-static int64_t parts_of(const att_observed *shape)
+static int64_t tallies_of(const att_observed *shape)
 {
     return ATT_READINGS * classes_of(shape);
 }
 
 static size_t size(const att_observed *shape)
 {
-    return (size_t)parts_of(shape) * sizeof(part);
+    return (size_t)tallies_of(shape) * sizeof(att_tally);
 }
 
 static void observe(void *state, const att_observed *observed)
 {
+    att_tally *tns = state;
     if (observed->label < 0 || observed->label >= classes_of(observed))
         return;
     for (int r = 0; r < ATT_READINGS; r++) {
-        part *of = (part *)state + r * classes_of(observed) + observed->label;
         const att_stiffness s = att_stiffness_of(observed, observed->count - 1, r);
-        if (isnan(s.largest))
-            of->undefined++;
-        else
-            att_spread_add(&of->tns, att_tns(s.largest, s.sum / s.count));
+        att_tally_add(&tns[r * classes_of(observed) + observed->label], att_tns(s.largest, s.sum / s.count));
     }
 }
 
 static void merge(void *state, const void *later, const att_observed *shape)
 {
-    part *of = state;
-    const part *more = later;
-    for (int64_t i = 0; i < parts_of(shape); i++) {
-        of[i].undefined += more[i].undefined;
-        att_spread_merge(&of[i].tns, &more[i].tns);
-    }
+    att_tallies_merge(state, later, tallies_of(shape));
 }
 
 static void report(const void *state, const att_observed *shape, att_figure *figures)
 {
-    const part *of = state;
-    for (int64_t i = 0; i < parts_of(shape); i++)
-        figures[i] = (att_figure){att_spread_mean(&of[i].tns), att_spread_deviation(&of[i].tns),
-                                  of[i].tns.count + of[i].undefined, of[i].undefined};
+    for (int64_t i = 0; i < tallies_of(shape); i++)
+        figures[i] = att_tally_figure((const att_tally *)state + i);
 }
 
 static const att_statistic_scale scales[] = {
