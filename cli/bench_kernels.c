@@ -22,8 +22,8 @@ static void print_row(list *l, const att_bench_kernel_row *r)
             "GB/s");
     char full_name[96];
     snprintf(full_name, sizeof full_name, "%s/%s", r->op, r->name);
-    cli_print("%c %-38s %-8s %-12s %10.2f %8.1f %8.1f\n", r->taken ? '*' : ' ', full_name, r->kernel,
-              att_tier_name(r->tier), 1e6 * r->seconds, 1e-9 * r->flops / r->seconds, 1e-9 * r->bytes / r->seconds);
+    cli_print("%c %-38s %-8s %-12s %10.2f %8.1f %8.1f\n", r->taken ? '*' : ' ', full_name, r->kernel, r->tier,
+              1e6 * r->seconds, 1e-9 * r->flops / r->seconds, 1e-9 * r->bytes / r->seconds);
     fflush(stdout);
 }
 
@@ -34,7 +34,7 @@ static void write_row(const bench_call *call, const att_bench_kernel_row *r)
     cli_json_text(w, "op", r->op);
     cli_json_text(w, "case", r->name);
     cli_json_text(w, "kernel", r->kernel);
-    cli_json_text(w, "tier", att_tier_name(r->tier));
+    cli_json_text(w, "tier", r->tier);
     cli_json_bool(w, "taken", r->taken);
     cli_json_text(w, "precision", bench_precision(call));
     cli_json_number(w, "seconds", r->seconds);

@@ -2,7 +2,7 @@
 # libraries.
 include(${CMAKE_CURRENT_LIST_DIR}/folder_name.cmake)
 
-# Processor tiers, lowest first, and the compiler flags of each. Only x86-64 has more than the baseline.
+# Processor tiers (base/core/processor.h), and the compiler flags of each. Only x86-64 has more than the baseline.
 set(ATT_TIERS baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   list(APPEND ATT_TIERS avx2 avx512 avx512_bf16)

@@ -150,9 +150,8 @@ void page_overview(FILE *out)
             ".TP\n.B %d\nThe command line or the recipe asks for what cannot be.\n"
             ".TP\n.B %d\nStopped by Ctrl-C or SIGTERM; a training has left a checkpoint to go on from.\n",
             CLI_OK, CLI_FAILURE, CLI_USAGE, CLI_STOPPED);
-    fprintf(out, ".SH ENVIRONMENT\n.TP\n.B ATTSCOPE_CPU\nThe highest processor tier to use:");
-    for (int tier = ATT_TIER_BASELINE; tier <= ATT_TIER_AVX512_BF16; tier++)
-        fprintf(out, "%s %s", tier ? "," : "", att_tier_name((att_tier)tier));
-    fputs(".\n", out);
+    fprintf(out,
+            ".SH ENVIRONMENT\n.TP\n.B ATTSCOPE_CPU\nThe features of the processor to use: baseline (none), avx2, "
+            "avx512 or avx512_bf16.\n");
     put_see_also(out, "");
 }

@@ -32,12 +32,18 @@ typedef enum att_log_level { ATT_LOG_INFO, ATT_LOG_WARNING } att_log_level;
 /* Receives one line without newline, on the thread that called the library. */
 typedef void (*att_log_fn)(void *user, att_log_level level, const char *line);
 
-/* Processor tiers. Each includes the ones before it. */
-typedef enum att_tier { ATT_TIER_BASELINE, ATT_TIER_AVX2, ATT_TIER_AVX512, ATT_TIER_AVX512_BF16 } att_tier;
+/* Features of a processor, as bits. Kernels are compiled for some sets of features, which have names: on x86-64
+ * "baseline" (none), "avx2", "avx512" (both) and "avx512_bf16" (all); on other processors only "baseline". */
+enum {
+    ATT_AVX2 = 1 << 0,   /* AVX2 and FMA */
+    ATT_AVX512 = 1 << 1, /* AVX-512 F, BW, DQ and VL */
+    ATT_AVX512_BF16 = 1 << 2
+};
+#define ATT_ALL_FEATURES (~0u)
 
 typedef struct att_settings {
     int threads;       /* threads of the engine, including the caller's, at most 1024; 0: one per online processor */
-    att_tier tier_cap; /* highest tier to use; never more than the processor has */
+    unsigned features; /* features that may be used, of those that the processor has */
     att_allocate_fn allocate; /* NULL: the C library's allocator */
     void *allocate_user;
     att_log_fn log; /* NULL: no log */
@@ -54,9 +60,9 @@ typedef struct att_settings {
                             control groups) when the context is created */
 } att_settings;
 
-/* threads 0; the tier in the environment variable ATTSCOPE_CPU (baseline, avx2, avx512, avx512_bf16) or, if that is not
- * set, the fastest one: avx512_bf16, but avx512 on Intel's processors without AMX, which multiply bf16 more slowly than
- * f32; no callbacks. */
+/* threads 0; the set of features that the environment variable ATTSCOPE_CPU names (baseline, avx2, avx512,
+ * avx512_bf16) or, if that is not set, the fastest one: all, but without AVX512_BF16 on Intel's processors without AMX,
+ * which multiply bf16 more slowly than f32; no callbacks. */
 ATT_API att_settings att_settings_defaults(void);
 
 /* Creates a context with every operation, kernel and model of the library. Programs can add modules, instruments and
@@ -79,13 +85,12 @@ ATT_API const char *att_context_message(const att_context *context);
 ATT_API void att_context_set_message(att_context *context, const char *format, ...) ATT_PRINTF(2, 3);
 #define att_fail(context, status, ...) (att_context_set_message((context), __VA_ARGS__), (status))
 
-/* Number of engine threads, and the processor tier in use. */
-ATT_API int att_context_threads(const att_context *context);
-ATT_API att_tier att_context_tier(const att_context *context);
-/* "baseline", "avx2", "avx512", "avx512_bf16"; never NULL. */
-ATT_API const char *att_tier_name(att_tier tier);
+ATT_API int att_context_threads(const att_context *context); /* number of engine threads */
+/* The set of features in use, and its name: the largest set whose features the processor has and the settings allow. */
+ATT_API unsigned att_context_features(const att_context *context);
+ATT_API const char *att_context_tier(const att_context *context);
 /* Returns whether the engine uses the processor's bf16 instructions for matrix products: the processor has AVX512_BF16
- * and tier_cap allows it. Otherwise ATT_MIXED plans on "cpu" store bf16 and multiply f32. They then need less memory
+ * and the settings allow it. Otherwise ATT_MIXED plans on "cpu" store bf16 and multiply f32. They then need less memory
  * than ATT_FULL plans and, with AVX-512, about the same time; without AVX-512 they are slower. */
 ATT_API bool att_context_has_bf16(const att_context *context);
 

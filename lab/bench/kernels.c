@@ -5,6 +5,7 @@
 #include "base/core/context.h"
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "base/core/processor.h"
 #include "base/core/random.h"
 #include "engine/backend/backend.h"
 #include "engine/graph/registry.h"
@@ -191,7 +192,7 @@ static void report(bench *b, const att_kernel *kernel, bool taken)
     att_bench_kernel_row row = {.op = b->op->name,
                                 .name = b->definition->name,
                                 .kernel = kernel->name,
-                                .tier = kernel->tier,
+                                .tier = att_tier_name(kernel->features),
                                 .taken = taken,
                                 .seconds = att_median(b->seconds, b->options->repeats)};
     att_cost cost = {0};
@@ -212,8 +213,7 @@ static att_status run_kernels(bench *b, const att_backend *backend)
     bool taken = true;
     att_status status = ATT_OK;
     for (const att_kernel *const *k = backend->kernels; status == ATT_OK && *k; k++) {
-        if (strcmp((*k)->op, b->op->name) != 0 || (*k)->tier > att_context_tier(b->context) ||
-            ((*k)->accepts && !(*k)->accepts(&b->problem)))
+        if (!att_kernel_fits(*k, &b->problem))
             continue;
         status = time_kernel(b, *k);
         if (status == ATT_OK)

@@ -50,7 +50,7 @@ def _struct(name: str, members: str) -> Any:
 att_settings = _struct(
     "att_settings",
     """
-    int threads, tier_cap; address allocate, allocate_user; LogFn log; address log_user; StopFn stop;
+    int threads; unsigned features; address allocate, allocate_user; LogFn log; address log_user; StopFn stop;
     address stop_user; size_t memory_limit
     """,
 )

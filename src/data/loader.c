@@ -259,7 +259,7 @@ static att_status make_worker(att_loader *loader, worker *out)
 {
     att_settings settings = att_settings_defaults();
     settings.threads = 1;
-    settings.tier_cap = att_context_tier(loader->context);
+    settings.features = att_context_features(loader->context);
     settings.allocate = forward_allocation;
     settings.allocate_user = loader->context;
     out->loader = loader;

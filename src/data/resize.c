@@ -86,14 +86,10 @@ static void copy_box(const att_image *image, int x, int y, att_box window, uint8
 
 static const att_resize_functions *functions_of(const att_context *context)
 {
-#if defined(__x86_64__)
-    if (att_context_tier(context) >= ATT_TIER_AVX512)
-        return &att_resize_avx512;
-    if (att_context_tier(context) >= ATT_TIER_AVX2)
-        return &att_resize_avx2;
-#endif
-    (void)context;
-    return &att_resize_baseline;
+#define ADDRESS(name, tier, features) &name##_##tier,
+    static const att_resize_functions *const functions[] = {ATT_EACH_TIER(ADDRESS, att_resize)};
+#undef ADDRESS
+    return functions[att_context_tier_index(context)];
 }
 
 /* A resize in progress. It reads columns left..right-1 and rows top..bottom-1 of the box `from`. */

@@ -3,7 +3,7 @@
 #ifndef ATT_DATA_TIERED_H
 #define ATT_DATA_TIERED_H
 
-#include <attscope/context.h>
+#include "base/core/processor.h"
 
 /* Taps of the output pixels of a line. Output pixel x is the weighted sum of `length[x]` input pixels from `first[x]`
  * on; weights have ATT_TAPS_FRACTION fractional bits. */
@@ -25,12 +25,8 @@ typedef struct att_resize_functions {
                      uint8_t *out);
 } att_resize_functions;
 
-#define ATT_DATA_TIERED_(name, tier) name##_##tier
-#define ATT_DATA_TIERED(name, tier) ATT_DATA_TIERED_(name, tier)
-
-extern const att_resize_functions att_resize_baseline;
-#if defined(__x86_64__)
-extern const att_resize_functions att_resize_avx2, att_resize_avx512, att_resize_avx512_bf16;
-#endif
+#define ATT_DECLARE(name, tier, features) extern const att_resize_functions name##_##tier;
+ATT_EACH_TIER(ATT_DECLARE, att_resize)
+#undef ATT_DECLARE
 
 #endif

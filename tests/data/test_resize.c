@@ -2,6 +2,7 @@
 
 #include "base/core/context.h"
 #include "base/core/memory.h"
+#include "base/core/processor.h"
 #include "base/io/golden.h"
 
 static void check_line(scratch *self, const char *line)
@@ -58,10 +59,10 @@ static void a_box_or_window_equals_that_part_of_the_whole(void **state)
     free(part.pixels);
 }
 
-static void resize_at(att_tier tier, const att_image *image, int width, int height, uint8_t *out)
+static void resize_with(unsigned features, const att_image *image, int width, int height, uint8_t *out)
 {
     att_settings settings = att_settings_defaults();
-    settings.tier_cap = tier;
+    settings.features = features;
     att_context *context;
     assert_int_equal(att_context_create_with(&settings, NULL, &context), ATT_OK);
     assert_int_equal(att_resize(context, image, (att_box){0, 0, image->width, image->height}, ATT_BICUBIC, width,
@@ -82,9 +83,9 @@ static void processor_tiers_agree(void **state)
         for (int channels = 1; channels <= 3; channels += 2) {
             int width = sizes[s][2], height = sizes[s][3];
             att_image image = golden_noise(sizes[s][0], sizes[s][1], channels);
-            resize_at(ATT_TIER_BASELINE, &image, width, height, wanted);
-            for (att_tier tier = ATT_TIER_AVX2; tier <= ATT_TIER_AVX512_BF16; tier++) {
-                resize_at(tier, &image, width, height, found);
+            resize_with(0, &image, width, height, wanted);
+            for (const att_tier *tier = att_tiers; tier->name; tier++) {
+                resize_with(tier->features, &image, width, height, found);
                 assert_memory_equal(found, wanted, (size_t)(width * height * channels));
             }
             free(image.pixels);

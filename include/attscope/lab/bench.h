@@ -159,7 +159,7 @@ ATT_API att_status att_bench_attention(att_context *context, const att_bench_att
 typedef struct att_bench_kernel_row {
     const char *op, *name; /* name: the op's benchmark case, "tiny_qkv" */
     const char *kernel;
-    att_tier tier;
+    const char *tier;             /* name of the features that the kernel needs (context.h) */
     bool taken;                   /* plans select this kernel */
     double seconds, flops, bytes; /* per call; bytes: read and written, each value once */
 } att_bench_kernel_row;

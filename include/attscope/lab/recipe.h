@@ -136,8 +136,8 @@ ATT_API extern const att_flag_group att_recipe_options_group; /* that group with
 ATT_API extern const att_flag_group att_recipe_preprocess_group;
 ATT_API extern const att_flag_group att_recipe_engine_group;
 
-/* Checks amp, amp_dtype and amp_force. ERR_ARGUMENT if they contradict each other; ERR_UNSUPPORTED if the context's
- * tier is below ATT_TIER_AVX512, unless amp_force is set or the backend is "ref". */
+/* Checks amp, amp_dtype and amp_force. ERR_ARGUMENT if they contradict each other; ERR_UNSUPPORTED if the context
+ * does not use AVX-512, unless amp_force is set or the backend is "ref". */
 ATT_API att_status att_recipe_engine_check(att_context *context, const att_recipe_engine *engine);
 ATT_API att_precision att_recipe_precision(const att_recipe_engine *engine);
 /* Copies the values that `given` has to *preprocess. ERR_ARGUMENT if mean or std has neither one number nor one for

@@ -269,12 +269,12 @@ att_status att_recipe_engine_check(att_context *context, const att_recipe_engine
     if (engine->amp_force && !engine->amp)
         return att_fail(context, ATT_ERR_ARGUMENT, "--amp-force has no effect without --amp; give both or none");
     if (!engine->amp || engine->amp_force || strcmp(engine->backend, "cpu") != 0 ||
-        att_context_tier(context) >= ATT_TIER_AVX512)
+        (att_context_features(context) & ATT_AVX512))
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "--amp needs a processor with AVX-512; this one has %s (--amp-force "
                     "uses it nevertheless, slower than f32)",
-                    att_tier_name(att_context_tier(context)));
+                    att_context_tier(context));
 }
 
 att_precision att_recipe_precision(const att_recipe_engine *engine)

@@ -8,14 +8,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include "base/core/error.h"
 #include "base/core/log.h"
 #include "base/core/machine.h"
 #include "base/core/memory.h"
+#include "base/core/processor.h"
 #include "base/core/text.h"
 #include "base/core/threads_pool.h"
 
@@ -23,7 +21,7 @@ enum { MESSAGE_BYTES = 4096, ALIGNMENT = 64, MAX_THREADS = 1024 };
 
 struct att_context {
     att_settings settings;
-    att_tier tier;
+    int tier; /* index in att_tiers */
     const struct att_registry *registry;
     att_registered_list registered;
     att_thread_pool *pool;
@@ -78,49 +76,9 @@ static void *default_allocate(void *user, void *old, size_t old_size, size_t siz
     return block;
 }
 
-static att_tier processor_tier(void)
-{
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
-        return __builtin_cpu_supports("avx512bf16") ? ATT_TIER_AVX512_BF16 : ATT_TIER_AVX512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return ATT_TIER_AVX2;
-#endif
-    return ATT_TIER_BASELINE;
-}
-
-/* Whether products of bf16 take less time than those of f32. Intel's processors multiply pairs of bf16 faster with AMX
- * only: on a Sapphire Rapids that hides AMX, oneDNN's products reach 180 to 210 GFLOP/s in bf16, 225 to 275 in f32. */
-static bool multiplies_bf16_fast(void)
-{
-#if defined(__x86_64__)
-    enum { FEATURES = 7, AMX_BF16 = 22 };
-    unsigned a, b, c, d = 0;
-    if (__builtin_cpu_is("intel") && __get_cpuid_count(FEATURES, 0, &a, &b, &c, &d))
-        return d >> AMX_BF16 & 1;
-#endif
-    return true;
-}
-
-const char *att_tier_name(att_tier tier)
-{
-    static const char *const names[] = {"baseline", "avx2", "avx512", "avx512_bf16"};
-    return (unsigned)tier < sizeof names / sizeof *names ? names[tier] : "unknown";
-}
-
-static att_tier tier_from_environment(void)
-{
-    const char *wanted = getenv("ATTSCOPE_CPU");
-    for (att_tier tier = ATT_TIER_BASELINE; wanted && tier <= ATT_TIER_AVX512_BF16; tier++)
-        if (strcmp(wanted, att_tier_name(tier)) == 0)
-            return tier;
-    return multiplies_bf16_fast() ? ATT_TIER_AVX512_BF16 : ATT_TIER_AVX512;
-}
-
 att_settings att_settings_defaults(void)
 {
-    return (att_settings){.tier_cap = tier_from_environment()};
+    return (att_settings){.features = att_default_features()};
 }
 
 /* 15/16 of the available memory. The rest is left to other libraries and processes. */
@@ -153,8 +111,7 @@ att_status att_context_create_with(const att_settings *settings, const struct at
     memset(context, 0, sizeof *context);
     context->settings = chosen;
     context->registry = registry;
-    att_tier found = processor_tier();
-    context->tier = found < chosen.tier_cap ? found : chosen.tier_cap;
+    context->tier = att_tier_within(att_processor_features() & chosen.features);
     pthread_mutex_init(&context->message_lock, NULL);
     att_status status = att_thread_pool_create(context, chosen.threads, &context->pool);
     if (status != ATT_OK) {
@@ -211,14 +168,24 @@ int att_context_threads(const att_context *context)
     return context->settings.threads;
 }
 
-att_tier att_context_tier(const att_context *context)
+int att_context_tier_index(const att_context *context)
 {
     return context->tier;
 }
 
+unsigned att_context_features(const att_context *context)
+{
+    return att_tiers[context->tier].features;
+}
+
+const char *att_context_tier(const att_context *context)
+{
+    return att_tiers[context->tier].name;
+}
+
 bool att_context_has_bf16(const att_context *context)
 {
-    return context->tier >= ATT_TIER_AVX512_BF16;
+    return att_context_features(context) & ATT_AVX512_BF16;
 }
 
 att_allocation_count att_context_allocations(const att_context *context)

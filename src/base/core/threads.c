@@ -4,12 +4,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#if defined(__SSE2__)
-#include <xmmintrin.h>
-#endif
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "base/core/simd.h"
 #include "base/core/threads_pool.h"
 
 enum { SPINS_BEFORE_YIELD = 4096 };
@@ -68,15 +66,9 @@ struct att_thread_pool {
 /* Subnormal numbers count as zero while the work runs: x86 takes a hundred times longer to compute with them. */
 static void run_work(att_work_fn work, void *user, int number)
 {
-#if defined(__SSE2__)
-    enum { FLUSH_RESULTS = 0x8000, OPERANDS_ARE_ZERO = 0x40 };
-    const unsigned mode = _mm_getcsr();
-    _mm_setcsr(mode | FLUSH_RESULTS | OPERANDS_ARE_ZERO);
+    const unsigned mode = v_enter_flush();
     work(user, number);
-    _mm_setcsr(mode);
-#else
-    work(user, number);
-#endif
+    v_leave_flush(mode);
 }
 
 static void *thread_main(void *argument)

@@ -1,9 +1,24 @@
 #include "engine/backend/kernel.h"
 
+#include <string.h>
+
 int64_t att_problem_count(const att_problem *problem, const att_desc *desc)
 {
     int64_t count = att_shape_count(desc->shape);
     return desc->kind == ATT_SAMPLE ? count * problem->group : count;
+}
+
+bool att_kernel_fits(const att_kernel *kernel, const att_problem *problem)
+{
+    return strcmp(kernel->op, problem->op) == 0 && !(kernel->features & ~att_context_features(problem->context)) &&
+           (!kernel->accepts || kernel->accepts(problem));
+}
+
+const att_kernel *att_kernel_for(const att_kernel *const *kernels, const att_problem *problem)
+{
+    while (*kernels && !att_kernel_fits(*kernels, problem))
+        kernels++;
+    return *kernels;
 }
 
 void att_share(int64_t count, int64_t grain, int part, int parts, int64_t *begin, int64_t *end)

@@ -65,7 +65,7 @@ typedef struct att_call {
 typedef struct att_kernel {
     const char *op;
     const char *name;                            /* "onednn", "simd", "plain": shown in profiles and tests */
-    att_tier tier;                               /* the lowest tier that can run the kernel */
+    unsigned features;                           /* features of the processor that the kernel needs */
     bool (*accepts)(const att_problem *problem); /* NULL: accepts every problem of the op */
     att_status (*prepare)(const att_problem *problem, att_prepared *prepared); /* NULL: nothing to prepare */
     /* Writes the packed copy. in: pointers to the problem's shared inputs, NULL for other inputs. */
@@ -73,6 +73,11 @@ typedef struct att_kernel {
     att_status (*run)(const att_call *call);
     void (*release)(att_context *context, void *state);
 } att_kernel;
+
+/* The first kernel of a NULL-terminated list that computes the problem on the context's processor; NULL: none. */
+const att_kernel *att_kernel_for(const att_kernel *const *kernels, const att_problem *problem);
+/* Whether the kernel does. */
+ATT_FOR_LAB bool att_kernel_fits(const att_kernel *kernel, const att_problem *problem);
 
 /* The share [*begin, *end) of `part` among `count` items, with boundaries at multiples of `grain`. */
 ATT_FOR_LAB void att_share(int64_t count, int64_t grain, int part, int parts, int64_t *begin, int64_t *end);

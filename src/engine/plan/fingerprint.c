@@ -103,7 +103,7 @@ att_status att_write_fingerprint(att_plan *plan)
                     (unsigned long long)plan->graph_hash, purposes[plan->purpose], plan->units.backend->name);
     append_groups(plan, &text);
     att_text_append(&text, " lanes=%d parts=%d tier=%s%s%s attscope=%s", plan->lanes, plan->parts,
-                    att_tier_name(att_context_tier(plan->context)), *version ? " " : "", version, att_version());
+                    att_context_tier(plan->context), *version ? " " : "", version, att_version());
     if (!text.failed)
         plan->fingerprint = att_arena_string(&plan->arena, text.data);
     att_text_free(&text);

@@ -29,15 +29,6 @@ static att_unit *find_equal(const att_units *units, const att_op *op, const att_
     return NULL;
 }
 
-static const att_kernel *choose_kernel(const att_units *units, const att_problem *problem)
-{
-    for (const att_kernel *const *kernel = units->backend->kernels; *kernel; kernel++)
-        if (strcmp((*kernel)->op, problem->op) == 0 && (*kernel)->tier <= att_context_tier(units->context) &&
-            (!(*kernel)->accepts || (*kernel)->accepts(problem)))
-            return *kernel;
-    return NULL;
-}
-
 static att_status fail_no_kernel(const att_units *units, const att_problem *problem)
 {
     char shape[96] = "nothing";
@@ -111,7 +102,7 @@ static att_status find_or_create_unit(att_units *units, const att_op *op, const 
         return att_fail_memory(units->context, sizeof *unit, "a plan");
     unit->problem = *problem;
     ATT_TRY(copy_problem(units, op, &unit->problem));
-    unit->kernel = choose_kernel(units, &unit->problem);
+    unit->kernel = att_kernel_for(units->backend->kernels, &unit->problem);
     if (!unit->kernel)
         return fail_no_kernel(units, &unit->problem);
     if (unit->kernel->prepare)

@@ -27,7 +27,8 @@ static const att_backend ref_backend = {
 /* The backend of graphs in f64: fast kernels for the products and LAPACK for singular values; reference kernels, which
  * compute in f64, for all else. */
 #define ADDRESS(name) &att_cpu_##name,
-#define WIDE_ADDRESSES(name) ATT_EACH_TIER(ADDRESS, name)
+#define ADDRESS_IN_TIER(name, tier, features) &att_cpu_##name##_##tier,
+#define WIDE_ADDRESSES(name) ATT_EACH_TIER(ADDRESS_IN_TIER, name)
 #define REF_ADDRESS(name) &att_ref_##name,
 static const att_kernel *const wide_kernels[] = {ATT_WIDE_KERNELS(WIDE_ADDRESSES) ADDRESS(singular_values)
                                                      ATT_OP_LIST(REF_ADDRESS) NULL};

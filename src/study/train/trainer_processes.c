@@ -81,8 +81,7 @@ static att_status compare_settings(att_trainer *trainer)
     line_list list = {.arena = {.context = trainer->context}};
     ATT_TRY(att_weights_digest(trainer->run.weights, digest));
     snprintf(update, sizeof update, "%lld", (long long)trainer->state.update);
-    add_line(&list, "the processor tier (ATTSCOPE_CPU lowers it)", att_tier_name(att_context_tier(trainer->context)),
-             NULL);
+    add_line(&list, "the processor tier (ATTSCOPE_CPU lowers it)", att_context_tier(trainer->context), NULL);
     att_metadata_each(&trainer->run, add_line, &list);
     add_line(&list, "the number of finished updates", update, NULL);
     add_line(&list, "what is measured during training (--measure)", measuring_text(trainer, measuring), NULL);

@@ -33,7 +33,7 @@ static void no_product_of_a_vit_is_a_reference_one(void **state)
                     if (!strstr(name, "brg") && !strstr(name, "jit"))
                         fail_msg("%lld x %lld x %lld is made by %s", (long long)spec.rows, (long long)spec.inner,
                                  (long long)spec.columns, name);
-                    if (att_context_tier(context) >= ATT_TIER_AVX512)
+                    if (att_context_features(context) & ATT_AVX512)
                         assert_non_null(strstr(name, "avx512"));
                     att_product_destroy(context, product);
                 }
@@ -158,12 +158,6 @@ static void refuse_each(failing *f, const att_kernel *kernel, const att_problem 
     }
 }
 
-static bool takes(const att_kernel *kernel, const att_problem *problem)
-{
-    return !strcmp(kernel->op, problem->op) && kernel->tier <= att_context_tier(problem->context) &&
-           (!kernel->accepts || kernel->accepts(problem));
-}
-
 /* Every kernel of the tier on each case it accepts, in f32 and with bf16 for all values that may be bf16. */
 static void lack_of_memory_leaves_nothing_behind(void **state)
 {
@@ -191,7 +185,7 @@ static void lack_of_memory_leaves_nothing_behind(void **state)
                                    1,
                                    3};
             for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
-                if (takes(*kernel, &problem))
+                if (att_kernel_fits(*kernel, &problem))
                     refuse_each(&f, *kernel, &problem);
             case_free(&drawn);
         }

@@ -6,7 +6,7 @@
 #include "engine/kernels/tiers.h"
 #include "engine/ops/list.h"
 
-#define ADDRESS(name) &att_cpu_##name,
+#define ADDRESS(name, tier, features) &att_cpu_##name##_##tier,
 #define TIERED_ADDRESSES(name) ATT_EACH_TIER(ADDRESS, name)
 static const att_kernel *const kernels[] = {ATT_WIDE_KERNELS(TIERED_ADDRESSES) NULL};
 
@@ -54,7 +54,7 @@ static void wide_kernels_agree_with_the_reference(void **state)
     for (const att_kernel *const *kernel = kernels; *kernel; kernel++) {
         const att_op *op = op_of(*kernel);
         int accepted = 0;
-        if ((*kernel)->tier != att_context_tier(context))
+        if ((*kernel)->features != att_context_features(context))
             continue;
         for (int i = 0; i < op->case_count; i++)
             for (int64_t group = 1; group <= 3 && !op->cases[i].bench; group += 2)

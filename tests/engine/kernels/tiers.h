@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/core/processor.h"
 #include "engine/kernels/case.h"
 #include "engine/kernels/cpu/list.h"
 #include "engine/kernels/truth.h"
@@ -34,7 +35,7 @@ static inline int tiers_teardown(void **state)
 static inline const att_kernel *tiers_kernel(const att_context *of, const char *op)
 {
     for (const att_kernel *const *kernel = att_kernels_cpu; *kernel; kernel++)
-        if (!strcmp((*kernel)->op, op) && (*kernel)->tier <= att_context_tier(of))
+        if (!strcmp((*kernel)->op, op) && !((*kernel)->features & ~att_context_features(of)))
             return *kernel;
     fail_msg("the CPU backend has no kernel for %s", op);
     return NULL;
@@ -53,7 +54,7 @@ static inline const att_kernel *tiers_kernel_for(const case_drawn *drawn)
                            .out_count = drawn->out_count,
                            .group = drawn->setup.group,
                            .parts = 1};
-    return att_cpu_kernel_for(&problem);
+    return att_kernel_for(att_kernels_cpu, &problem);
 }
 
 static inline bool tiers_running_one(void)
@@ -76,23 +77,16 @@ static inline int tiers_run_one(const char *program, const char *tier)
 /* Returns the exit status for main(). */
 static inline int tiers_run_all(const char *program)
 {
-    att_context *probe = NULL;
-    att_settings settings = att_settings_defaults();
-    settings.tier_cap = ATT_TIER_AVX512_BF16;
-    if (att_context_create(&settings, &probe) != ATT_OK)
-        return 1;
-    att_tier highest = att_context_tier(probe);
-    att_context_destroy(&probe);
+    unsigned features = att_processor_features();
     truth_create();
     int failed = 0;
-    for (int tier = ATT_TIER_BASELINE; tier <= ATT_TIER_AVX512_BF16; tier++) {
-        if (is_sanitized() && tier == ATT_TIER_AVX512 && highest == ATT_TIER_AVX512_BF16)
-            printf("skipped: under sanitizers, %s, which has the same code as avx512_bf16 without bf16\n",
-                   att_tier_name(tier));
-        else if (tier <= (int)highest)
-            failed |= tiers_run_one(program, att_tier_name(tier));
+    for (const att_tier *tier = att_tiers; tier->name; tier++) {
+        if (is_sanitized() && tier->features == (ATT_AVX2 | ATT_AVX512) && features & ATT_AVX512_BF16)
+            printf("skipped: under sanitizers, %s, which has the same code as avx512_bf16 without bf16\n", tier->name);
+        else if (tier->features & ~features)
+            printf("skipped: this processor has no %s\n", tier->name);
         else
-            printf("skipped: this processor has no %s\n", att_tier_name(tier));
+            failed |= tiers_run_one(program, tier->name);
     }
     return failed;
 }

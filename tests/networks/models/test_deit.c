@@ -230,7 +230,7 @@ static void logits_of_photographs_are_those_of_pytorch(void **state)
     assert_int_equal(read_photographs(photographs), PHOTOGRAPHS);
     network n = {0};
     att_settings settings = att_settings_defaults();
-    settings.tier_cap = ATT_TIER_AVX512_BF16;
+    settings.features = ATT_ALL_FEATURES;
     assert_int_equal(att_context_create(&settings, &n.context), ATT_OK);
     network_create(&n, path);
     tally t = {0};

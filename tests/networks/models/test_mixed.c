@@ -117,7 +117,7 @@ static att_context *create_with_bf16(void)
 {
     att_context *context;
     att_settings settings = att_settings_defaults();
-    settings.tier_cap = ATT_TIER_AVX512_BF16;
+    settings.features = ATT_ALL_FEATURES;
     assert_int_equal(att_context_create(&settings, &context), ATT_OK);
     if (!att_context_has_bf16(context)) {
         print_message("skipped: this processor has no AVX512_BF16\n");
@@ -206,7 +206,7 @@ static void lower_tiers_widen(void **state)
 {
     (void)state;
     att_settings settings = att_settings_defaults();
-    settings.tier_cap = ATT_TIER_AVX2;
+    settings.features = ATT_AVX2;
     att_context *context;
     double full[STEPS], mixed[STEPS];
     assert_int_equal(att_context_create(&settings, &context), ATT_OK);

@@ -362,7 +362,7 @@ static void mixed_precision_is_as_near_as_autocast(void **state)
 static int setup(void **state)
 {
     att_settings settings = att_settings_defaults();
-    settings.tier_cap = ATT_TIER_AVX512_BF16;
+    settings.features = ATT_ALL_FEATURES;
     return att_context_create(&settings, (att_context **)state) != ATT_OK;
 }
 

@@ -196,7 +196,7 @@ static int setup_with_bf16(void **state)
     (void)state;
     fill_images();
     att_settings settings = att_settings_defaults();
-    settings.tier_cap = ATT_TIER_AVX512_BF16;
+    settings.features = ATT_ALL_FEATURES;
     return att_context_create(&settings, &context) == ATT_OK ? 0 : -1;
 }
 

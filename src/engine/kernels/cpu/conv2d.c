@@ -340,22 +340,20 @@ static att_status prepare_data_grad(const att_problem *problem, att_prepared *pr
     return prepare_kind(problem, ATT_CONV_DATA_GRAD, prepared);
 }
 
-#define KERNEL(symbol, op_, name_, tier_, accepts_, prepare_) \
-    const att_kernel att_cpu_##symbol = {.op = (op_),         \
-                                         .name = (name_),     \
-                                         .tier = (tier_),     \
-                                         .accepts = accepts_, \
-                                         .prepare = prepare_, \
-                                         .pack = pack,        \
-                                         .run = run,          \
+#define KERNEL(symbol, op_, name_, features_, accepts_, prepare_) \
+    const att_kernel att_cpu_##symbol = {.op = (op_),             \
+                                         .name = (name_),         \
+                                         .features = (features_), \
+                                         .accepts = accepts_,     \
+                                         .prepare = prepare_,     \
+                                         .pack = pack,            \
+                                         .run = run,              \
                                          .release = release};
 
-KERNEL(conv2d, "conv2d", "onednn", ATT_TIER_BASELINE, att_accepts_f32, prepare_forward)
-KERNEL(conv2d_bf16, "conv2d", "onednn-bf16", ATT_TIER_AVX512_BF16, accepts_bf16, prepare_forward)
+KERNEL(conv2d, "conv2d", "onednn", 0, att_accepts_f32, prepare_forward)
+KERNEL(conv2d_bf16, "conv2d", "onednn-bf16", ATT_AVX512_BF16, accepts_bf16, prepare_forward)
 /* For processors without bf16 products; slower than f32. */
-KERNEL(conv2d_widened, "conv2d", "onednn-widened", ATT_TIER_BASELINE, accepts_bf16, prepare_forward)
-KERNEL(conv2d_data_grad, "conv2d_data_grad", "onednn", ATT_TIER_BASELINE, att_accepts_f32, prepare_data_grad)
-KERNEL(conv2d_data_grad_bf16, "conv2d_data_grad", "onednn-bf16", ATT_TIER_AVX512_BF16, grad_accepts_bf16,
-       prepare_data_grad)
-KERNEL(conv2d_data_grad_widened, "conv2d_data_grad", "onednn-widened", ATT_TIER_BASELINE, grad_accepts_bf16,
-       prepare_data_grad)
+KERNEL(conv2d_widened, "conv2d", "onednn-widened", 0, accepts_bf16, prepare_forward)
+KERNEL(conv2d_data_grad, "conv2d_data_grad", "onednn", 0, att_accepts_f32, prepare_data_grad)
+KERNEL(conv2d_data_grad_bf16, "conv2d_data_grad", "onednn-bf16", ATT_AVX512_BF16, grad_accepts_bf16, prepare_data_grad)
+KERNEL(conv2d_data_grad_widened, "conv2d_data_grad", "onednn-widened", 0, grad_accepts_bf16, prepare_data_grad)

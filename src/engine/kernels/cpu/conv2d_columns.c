@@ -41,7 +41,7 @@ static att_status prepare_product(const att_problem *problem, const columns *c, 
     p->problem.out = p->out;
     p->problem.out_count = 2;
     p->problem.group = 1;
-    const att_kernel *kernel = att_cpu_kernel_for(&p->problem);
+    const att_kernel *kernel = att_kernel_for(att_kernels_cpu, &p->problem);
     att_prepared prepared = {0};
     if (kernel->prepare)
         ATT_TRY(kernel->prepare(&p->problem, &prepared));

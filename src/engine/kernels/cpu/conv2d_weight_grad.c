@@ -113,7 +113,7 @@ const att_kernel att_cpu_conv2d_weight_grad = {.op = "conv2d_weight_grad",
 
 const att_kernel att_cpu_conv2d_weight_grad_bf16 = {.op = "conv2d_weight_grad",
                                                     .name = "onednn-bf16",
-                                                    .tier = ATT_TIER_AVX512_BF16,
+                                                    .features = ATT_AVX512_BF16,
                                                     .accepts = accepts_bf16,
                                                     .prepare = prepare_bf16,
                                                     .run = run,

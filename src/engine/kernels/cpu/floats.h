@@ -5,9 +5,8 @@
 
 #include <string.h>
 
+#include "base/core/simd.h"
 #include "engine/backend/kernel.h"
-
-#define ATT_INLINE static inline __attribute__((always_inline))
 
 static inline bool att_is_bf16(const att_desc *desc)
 {

@@ -177,7 +177,7 @@ static bool accepts_bf16(const att_problem *problem)
 
 const att_kernel att_cpu_linear_bf16 = {.op = "linear",
                                         .name = "onednn-bf16",
-                                        .tier = ATT_TIER_AVX512_BF16,
+                                        .features = ATT_AVX512_BF16,
                                         .accepts = accepts_bf16,
                                         .prepare = prepare,
                                         .pack = pack,

@@ -26,7 +26,7 @@ static void describe(const att_problem *problem, widened *w)
         w->in[i] = problem->in[i];
         w->in[i].dtype = ATT_F32;
     }
-    w->kernel = att_cpu_kernel_for(&w->problem);
+    w->kernel = att_kernel_for(att_kernels_cpu, &w->problem);
     w->functions = att_cpu_functions(problem->context);
 }
 

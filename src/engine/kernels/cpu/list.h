@@ -73,11 +73,8 @@ ATT_CPU_KERNELS(ATT_CPU_DECLARE)
 ATT_CPU_WIDENED_KERNELS(ATT_CPU_DECLARE)
 #undef ATT_CPU_DECLARE
 
-/* NULL-terminated; for each op the highest tier first. */
+/* NULL-terminated; for each op the preferred tier first. */
 extern const att_kernel *const att_kernels_cpu[];
-
-/* The first kernel that accepts the problem and runs on the context's tier; NULL if there is none. */
-const att_kernel *att_cpu_kernel_for(const att_problem *problem);
 
 /* The version of oneDNN, which determines the bits of results besides the tier: "onednn-2.6.3". */
 extern const char att_cpu_version[];

@@ -250,10 +250,11 @@ att_status att_onednn_begin(att_context *context, const char *what)
 {
     static const size_t room = (size_t)32 << 20; /* the code of one primitive takes up to about 10 MiB */
 #if defined(__x86_64__)
-    att_tier tier = att_context_tier(context);
-    static const dnnl_cpu_isa_t caps[] = {dnnl_cpu_isa_sse41, dnnl_cpu_isa_avx2, dnnl_cpu_isa_avx512_core};
-    if (tier < ATT_TIER_AVX512_BF16)
-        (void)dnnl_set_max_cpu_isa(caps[tier]);
+    unsigned features = att_context_features(context);
+    if (!(features & ATT_AVX512_BF16))
+        (void)dnnl_set_max_cpu_isa(features & ATT_AVX512 ? dnnl_cpu_isa_avx512_core
+                                   : features & ATT_AVX2 ? dnnl_cpu_isa_avx2
+                                                         : dnnl_cpu_isa_sse41);
 #endif
     return att_memory_require(context, room, what);
 }

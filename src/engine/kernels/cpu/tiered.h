@@ -3,6 +3,7 @@
 #ifndef ATT_KERNELS_CPU_TIERED_H
 #define ATT_KERNELS_CPU_TIERED_H
 
+#include "base/core/processor.h"
 #include "engine/backend/kernel.h"
 
 /* X(name) */
@@ -143,19 +144,13 @@ typedef struct att_tier_functions {
     void (*widen)(const uint16_t *x, int64_t count, float *y);
 } att_tier_functions;
 
-#if defined(__x86_64__)
-#define ATT_EACH_TIER(X, name) X(name##_avx512_bf16) X(name##_avx512) X(name##_avx2) X(name##_baseline)
-#else
-#define ATT_EACH_TIER(X, name) X(name##_baseline)
-#endif
-
-#define ATT_TIER_DECLARE_(name) extern const att_kernel att_cpu_##name;
+#define ATT_TIER_DECLARE_(name, tier, features) extern const att_kernel att_cpu_##name##_##tier;
 #define ATT_TIER_DECLARE(name) ATT_EACH_TIER(ATT_TIER_DECLARE_, name)
 ATT_TIER_KERNELS(ATT_TIER_DECLARE)
 #undef ATT_TIER_DECLARE
 #undef ATT_TIER_DECLARE_
 
-#define ATT_TIER_DECLARE(name) extern const att_tier_functions att_cpu_##name;
+#define ATT_TIER_DECLARE(name, tier, features) extern const att_tier_functions att_cpu_##name##_##tier;
 ATT_EACH_TIER(ATT_TIER_DECLARE, functions)
 #undef ATT_TIER_DECLARE
 

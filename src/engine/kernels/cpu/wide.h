@@ -9,7 +9,7 @@
 /* X(name) */
 #define ATT_WIDE_KERNELS(X) X(linear_wide) X(attention_wide)
 
-#define ATT_WIDE_DECLARE_(name) extern const att_kernel att_cpu_##name;
+#define ATT_WIDE_DECLARE_(name, tier, features) extern const att_kernel att_cpu_##name##_##tier;
 #define ATT_WIDE_DECLARE(name) ATT_EACH_TIER(ATT_WIDE_DECLARE_, name)
 ATT_WIDE_KERNELS(ATT_WIDE_DECLARE)
 #undef ATT_WIDE_DECLARE

@@ -60,10 +60,10 @@ bool att_cuda_accepts(const att_problem *problem);
 
 /* The descriptor att_cuda_<op> of a kernel that needs nothing prepared, and of one with a prepare function. */
 #define ATT_CUDA_KERNEL(op_, run_)                                                                                     \
-    extern "C" const att_kernel att_cuda_##op_ = {#op_, "cuda", ATT_TIER_BASELINE, att_cuda_accepts, nullptr, nullptr, \
+    extern "C" const att_kernel att_cuda_##op_ = {#op_, "cuda", 0, att_cuda_accepts, nullptr, nullptr, \
                                                   run_, nullptr}
 #define ATT_CUDA_PREPARED_KERNEL(op_, prepare_, run_, release_)                                                   \
-    extern "C" const att_kernel att_cuda_##op_ = {#op_,    "cuda", ATT_TIER_BASELINE, att_cuda_accepts, prepare_, \
+    extern "C" const att_kernel att_cuda_##op_ = {#op_,    "cuda", 0, att_cuda_accepts, prepare_, \
                                                   nullptr, run_,   release_}
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */

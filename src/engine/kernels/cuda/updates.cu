@@ -208,7 +208,7 @@ static att_status run_ema(const att_call *call)
 
 /* The norm is in f64. */
 #define WIDE_KERNEL(op, run)                                                                                      \
-    extern "C" const att_kernel att_cuda_##op = {#op, "cuda", ATT_TIER_BASELINE, is_f32_update, nullptr, nullptr, \
+    extern "C" const att_kernel att_cuda_##op = {#op, "cuda", 0, is_f32_update, nullptr, nullptr, \
                                                  run, nullptr}
 
 ATT_CUDA_KERNEL(sum_lanes, run_sum_lanes);

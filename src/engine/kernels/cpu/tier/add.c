@@ -59,4 +59,4 @@ static bool add_accepts(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_add) = {
-    .op = "add", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = add_accepts, .run = add_run};
+    .op = "add", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = add_accepts, .run = add_run};

@@ -297,7 +297,7 @@ static bool affine_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_affine) = {.op = "affine",
                                                .name = "simd",
-                                               .tier = ATT_TIER_VALUE,
+                                               .features = ATT_TIER_FEATURES,
                                                .accepts = affine_accepts,
                                                .prepare = affine_prepare,
                                                .run = affine_run};
@@ -367,7 +367,7 @@ static att_status data_grad_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_affine_data_grad) = {.op = "affine_data_grad",
                                                          .name = "simd",
-                                                         .tier = ATT_TIER_VALUE,
+                                                         .features = ATT_TIER_FEATURES,
                                                          .accepts = affine_accepts,
                                                          .prepare = data_grad_prepare,
                                                          .run = data_grad_run};
@@ -486,7 +486,7 @@ static bool sums_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_affine_sums) = {.op = "affine_sums",
                                                     .name = "simd",
-                                                    .tier = ATT_TIER_VALUE,
+                                                    .features = ATT_TIER_FEATURES,
                                                     .accepts = sums_accepts,
                                                     .prepare = sums_prepare,
                                                     .run = sums_run};

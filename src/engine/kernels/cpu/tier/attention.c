@@ -619,7 +619,7 @@ static bool attention_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_attention) = {.op = "attention",
                                                   .name = "simd",
-                                                  .tier = ATT_TIER_VALUE,
+                                                  .features = ATT_TIER_FEATURES,
                                                   .accepts = attention_accepts,
                                                   .prepare = attention_prepare,
                                                   .pack = attention_pack,

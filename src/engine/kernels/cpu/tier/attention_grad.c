@@ -548,7 +548,7 @@ static bool attention_grad_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_attention_grad) = {.op = "attention_grad",
                                                        .name = "simd",
-                                                       .tier = ATT_TIER_VALUE,
+                                                       .features = ATT_TIER_FEATURES,
                                                        .accepts = attention_grad_accepts,
                                                        .prepare = attention_grad_prepare,
                                                        .pack = attention_grad_pack,

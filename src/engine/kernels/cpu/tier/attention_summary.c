@@ -1,6 +1,6 @@
 #include "engine/ops/attention_summary.h"
+#include "base/core/simd.h"
 #include "engine/kernels/cpu/shape.h"
-#include "engine/kernels/cpu/tier/simd.h"
 #include "engine/kernels/cpu/tiered.h"
 #include "engine/ops/attention.h"
 
@@ -132,6 +132,6 @@ static att_status attention_summary_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_attention_summary) = {.op = "attention_summary",
                                                           .name = "simd",
-                                                          .tier = ATT_TIER_VALUE,
+                                                          .features = ATT_TIER_FEATURES,
                                                           .accepts = att_accepts_f32,
                                                           .run = attention_summary_run};

@@ -88,7 +88,7 @@ static att_status attention_wide_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_attention_wide) = {.op = "attention",
                                                        .name = "f64",
-                                                       .tier = ATT_TIER_VALUE,
+                                                       .features = ATT_TIER_FEATURES,
                                                        .accepts = attention_wide_accepts,
                                                        .prepare = attention_wide_prepare,
                                                        .run = attention_wide_run};

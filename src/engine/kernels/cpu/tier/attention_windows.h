@@ -4,7 +4,7 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
-#include "engine/kernels/cpu/tier/simd.h"
+#include "base/core/simd.h"
 #include "engine/ops/attention.h"
 
 enum { WINDOW_REGIONS = 4 };

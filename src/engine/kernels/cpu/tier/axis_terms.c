@@ -160,7 +160,7 @@ static bool axis_terms_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_axis_terms) = {.op = "axis_terms",
                                                    .name = "simd",
-                                                   .tier = ATT_TIER_VALUE,
+                                                   .features = ATT_TIER_FEATURES,
                                                    .accepts = axis_terms_accepts,
                                                    .prepare = axis_terms_prepare,
                                                    .pack = axis_terms_pack,
@@ -295,7 +295,7 @@ static bool axis_terms_grad_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_axis_terms_grad) = {.op = "axis_terms_grad",
                                                         .name = "simd",
-                                                        .tier = ATT_TIER_VALUE,
+                                                        .features = ATT_TIER_FEATURES,
                                                         .accepts = axis_terms_grad_accepts,
                                                         .prepare = axis_terms_grad_prepare,
                                                         .pack = axis_terms_grad_pack,

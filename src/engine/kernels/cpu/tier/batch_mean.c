@@ -1,5 +1,5 @@
+#include "base/core/simd.h"
 #include "engine/kernels/cpu/shape.h"
-#include "engine/kernels/cpu/tier/simd.h"
 #include "engine/kernels/cpu/tiered.h"
 #include "engine/ops/batch_moments.h"
 
@@ -29,5 +29,8 @@ static att_status batch_mean_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_batch_mean) = {
-    .op = "batch_mean", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = batch_mean_run};
+const att_kernel ATT_TIERED(att_cpu_batch_mean) = {.op = "batch_mean",
+                                                   .name = "simd",
+                                                   .features = ATT_TIER_FEATURES,
+                                                   .accepts = att_accepts_f32,
+                                                   .run = batch_mean_run};

@@ -52,7 +52,7 @@ static att_status batch_norm_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_batch_norm) = {.op = "batch_norm",
                                                    .name = "simd",
-                                                   .tier = ATT_TIER_VALUE,
+                                                   .features = ATT_TIER_FEATURES,
                                                    .accepts = norm_accepts,
                                                    .prepare = norm_prepare,
                                                    .run = batch_norm_run};
@@ -66,7 +66,7 @@ static att_status normalize_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_normalize) = {.op = "normalize",
                                                   .name = "simd",
-                                                  .tier = ATT_TIER_VALUE,
+                                                  .features = ATT_TIER_FEATURES,
                                                   .accepts = norm_accepts,
                                                   .prepare = norm_prepare,
                                                   .run = normalize_run};

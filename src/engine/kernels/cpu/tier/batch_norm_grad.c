@@ -98,7 +98,7 @@ static att_status batch_norm_grad_prepare(const att_problem *problem, att_prepar
 
 const att_kernel ATT_TIERED(att_cpu_batch_norm_grad) = {.op = "batch_norm_grad",
                                                         .name = "simd",
-                                                        .tier = ATT_TIER_VALUE,
+                                                        .features = ATT_TIER_FEATURES,
                                                         .accepts = grad_accepts,
                                                         .prepare = batch_norm_grad_prepare,
                                                         .run = batch_norm_grad_run};
@@ -166,7 +166,7 @@ static att_status normalize_prepare(const att_problem *problem, att_prepared *pr
 
 const att_kernel ATT_TIERED(att_cpu_normalize_sums) = {.op = "normalize_sums",
                                                        .name = "simd",
-                                                       .tier = ATT_TIER_VALUE,
+                                                       .features = ATT_TIER_FEATURES,
                                                        .accepts = normalize_sums_accepts,
                                                        .prepare = normalize_prepare,
                                                        .run = normalize_sums_run};
@@ -245,7 +245,7 @@ static att_status normalize_grad_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_normalize_grad) = {.op = "normalize_grad",
                                                        .name = "simd",
-                                                       .tier = ATT_TIER_VALUE,
+                                                       .features = ATT_TIER_FEATURES,
                                                        .accepts = grad_accepts,
                                                        .prepare = normalize_prepare,
                                                        .run = normalize_grad_run};

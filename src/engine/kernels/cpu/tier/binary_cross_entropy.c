@@ -75,8 +75,11 @@ static att_status loss_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_binary_cross_entropy) = {
-    .op = "binary_cross_entropy", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = loss_run};
+const att_kernel ATT_TIERED(att_cpu_binary_cross_entropy) = {.op = "binary_cross_entropy",
+                                                             .name = "simd",
+                                                             .features = ATT_TIER_FEATURES,
+                                                             .accepts = att_accepts_f32,
+                                                             .run = loss_run};
 
 /* out = e^-|x| */
 ATT_INLINE void exp_of_minus_abs(const float *x, int64_t count, float *out)
@@ -130,6 +133,6 @@ static att_status grad_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_binary_cross_entropy_grad) = {.op = "binary_cross_entropy_grad",
                                                                   .name = "simd",
-                                                                  .tier = ATT_TIER_VALUE,
+                                                                  .features = ATT_TIER_FEATURES,
                                                                   .accepts = att_accepts_f32,
                                                                   .run = grad_run};

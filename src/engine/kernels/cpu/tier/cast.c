@@ -28,4 +28,4 @@ static bool cast_accepts(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_cast) = {
-    .op = "cast", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = cast_accepts, .run = cast_run};
+    .op = "cast", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = cast_accepts, .run = cast_run};

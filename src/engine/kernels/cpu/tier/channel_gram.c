@@ -135,7 +135,7 @@ static bool gram_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_channel_gram) = {.op = "channel_gram",
                                                      .name = "simd",
-                                                     .tier = ATT_TIER_VALUE,
+                                                     .features = ATT_TIER_FEATURES,
                                                      .accepts = gram_accepts,
                                                      .prepare = gram_prepare,
                                                      .run = gram_run};
@@ -193,7 +193,7 @@ static att_status merge_prepare(const att_problem *problem, att_prepared *prepar
 
 const att_kernel ATT_TIERED(att_cpu_merge_gram) = {.op = "merge_gram",
                                                    .name = "simd",
-                                                   .tier = ATT_TIER_VALUE,
+                                                   .features = ATT_TIER_FEATURES,
                                                    .accepts = att_accepts_f32,
                                                    .prepare = merge_prepare,
                                                    .run = merge_run};

@@ -82,7 +82,7 @@ static att_status context_broadcast_prepare(const att_problem *problem, att_prep
 
 const att_kernel ATT_TIERED(att_cpu_context_broadcast) = {.op = "context_broadcast",
                                                           .name = "simd",
-                                                          .tier = ATT_TIER_VALUE,
+                                                          .features = ATT_TIER_FEATURES,
                                                           .accepts = context_broadcast_accepts,
                                                           .prepare = context_broadcast_prepare,
                                                           .run = context_broadcast_run};
@@ -116,7 +116,7 @@ static att_status scale_grad_prepare(const att_problem *problem, att_prepared *p
 
 const att_kernel ATT_TIERED(att_cpu_context_broadcast_scale_grad) = {.op = "context_broadcast_scale_grad",
                                                                      .name = "simd",
-                                                                     .tier = ATT_TIER_VALUE,
+                                                                     .features = ATT_TIER_FEATURES,
                                                                      .accepts = scale_grad_accepts,
                                                                      .prepare = scale_grad_prepare,
                                                                      .run = scale_grad_run};

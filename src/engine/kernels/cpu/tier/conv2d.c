@@ -328,7 +328,7 @@ static att_status run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_conv2d) = {.op = "conv2d",
                                                .name = "simd",
-                                               .tier = ATT_TIER_VALUE,
+                                               .features = ATT_TIER_FEATURES,
                                                .accepts = accepts,
                                                .prepare = prepare,
                                                .pack = pack,

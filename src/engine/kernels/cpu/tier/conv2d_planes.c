@@ -206,13 +206,13 @@ static att_status back_run(const att_call *call)
     return run(call, true);
 }
 
-#define KERNEL(symbol, which)                                                             \
-    const att_kernel ATT_TIERED(att_cpu_##symbol##_planes) = {.op = #symbol,              \
-                                                              .name = "simd-planes",      \
-                                                              .tier = ATT_TIER_VALUE,     \
-                                                              .accepts = which##_accepts, \
-                                                              .prepare = which##_prepare, \
-                                                              .pack = which##_pack,       \
+#define KERNEL(symbol, which)                                                                \
+    const att_kernel ATT_TIERED(att_cpu_##symbol##_planes) = {.op = #symbol,                 \
+                                                              .name = "simd-planes",         \
+                                                              .features = ATT_TIER_FEATURES, \
+                                                              .accepts = which##_accepts,    \
+                                                              .prepare = which##_prepare,    \
+                                                              .pack = which##_pack,          \
                                                               .run = which##_run};
 
 KERNEL(conv2d, forward)
@@ -328,7 +328,7 @@ static att_status weight_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_conv2d_weight_grad_planes) = {.op = "conv2d_weight_grad",
                                                                   .name = "simd-planes",
-                                                                  .tier = ATT_TIER_VALUE,
+                                                                  .features = ATT_TIER_FEATURES,
                                                                   .accepts = weight_accepts,
                                                                   .prepare = weight_prepare,
                                                                   .run = weight_run};

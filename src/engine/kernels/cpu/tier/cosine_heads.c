@@ -94,7 +94,7 @@ static bool cosine_heads_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_cosine_heads) = {.op = "cosine_heads",
                                                      .name = "simd",
-                                                     .tier = ATT_TIER_VALUE,
+                                                     .features = ATT_TIER_FEATURES,
                                                      .accepts = cosine_heads_accepts,
                                                      .prepare = heads_prepare,
                                                      .run = cosine_heads_run};
@@ -161,7 +161,7 @@ static bool cosine_heads_grad_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_cosine_heads_grad) = {.op = "cosine_heads_grad",
                                                           .name = "simd",
-                                                          .tier = ATT_TIER_VALUE,
+                                                          .features = ATT_TIER_FEATURES,
                                                           .accepts = cosine_heads_grad_accepts,
                                                           .prepare = heads_prepare,
                                                           .run = cosine_heads_grad_run};

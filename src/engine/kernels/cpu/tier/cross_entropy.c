@@ -101,7 +101,7 @@ static att_status cross_entropy_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_cross_entropy) = {.op = "cross_entropy",
                                                       .name = "simd",
-                                                      .tier = ATT_TIER_VALUE,
+                                                      .features = ATT_TIER_FEATURES,
                                                       .accepts = att_accepts_f32,
                                                       .run = cross_entropy_run};
 
@@ -192,6 +192,6 @@ static att_status cross_entropy_grad_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_cross_entropy_grad) = {.op = "cross_entropy_grad",
                                                            .name = "simd",
-                                                           .tier = ATT_TIER_VALUE,
+                                                           .features = ATT_TIER_FEATURES,
                                                            .accepts = att_accepts_f32,
                                                            .run = cross_entropy_grad_run};

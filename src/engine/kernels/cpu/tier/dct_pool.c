@@ -110,7 +110,7 @@ static bool pool_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_dct_pool) = {.op = "dct_pool",
                                                  .name = "simd",
-                                                 .tier = ATT_TIER_VALUE,
+                                                 .features = ATT_TIER_FEATURES,
                                                  .accepts = pool_accepts,
                                                  .prepare = make_tables,
                                                  .run = pool_run,
@@ -163,7 +163,7 @@ static att_status grad_prepare(const att_problem *problem, att_prepared *prepare
 
 const att_kernel ATT_TIERED(att_cpu_dct_pool_grad) = {.op = "dct_pool_grad",
                                                       .name = "simd",
-                                                      .tier = ATT_TIER_VALUE,
+                                                      .features = ATT_TIER_FEATURES,
                                                       .accepts = grad_accepts,
                                                       .prepare = grad_prepare,
                                                       .run = grad_run,

@@ -6,7 +6,7 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
-#include "engine/kernels/cpu/tier/simd.h"
+#include "base/core/simd.h"
 #include "engine/ops/attention.h"
 
 /* Grids up to this width use larger tables (8 bytes per token and column), so that the row of a query need not be

@@ -28,28 +28,13 @@ enum {
     DRAW_WORDS = 4 * DRAW_BLOCKS
 }; /* words per step: a block of four words in each 64-bit lane */
 
-/* Interleaves the first, or the last, halves of two vectors of 64-bit lanes: a0 b0 a1 b1 ... */
-#if defined(__AVX512F__)
-#define DRAW_LANES 0, 1, 2, 3, 4, 5, 6, 7
-#define DRAW_FIRST 0, 8, 1, 9, 2, 10, 3, 11
-#define DRAW_LAST 4, 12, 5, 13, 6, 14, 7, 15
-#elif defined(__AVX2__)
-#define DRAW_LANES 0, 1, 2, 3
-#define DRAW_FIRST 0, 4, 1, 5
-#define DRAW_LAST 2, 6, 3, 7
-#else
-#define DRAW_LANES 0, 1
-#define DRAW_FIRST 0, 2
-#define DRAW_LAST 1, 3
-#endif
-
 /* att_philox_block() of the counters high:low, high:low + 1, ... as one run of DRAW_WORDS words. Only the lower halves
  * of the lanes of c0 ... c3 are valid; products leave garbage in the upper halves. */
 ATT_INLINE void draw(uint64_t key, uint64_t high, uint64_t low, vu words[2])
 {
     const vu64 m0 = (vu64){0} + ATT_PHILOX_M0, m1 = (vu64){0} + ATT_PHILOX_M1;
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    vu64 c0 = (vu64){DRAW_LANES} + low, c1 = c0 >> 32, c2 = (vu64){0} + high, c3 = c2 >> 32;
+    vu64 c0 = (vu64){V_LANES_64} + low, c1 = c0 >> 32, c2 = (vu64){0} + high, c3 = c2 >> 32;
     for (int round = 0; round < ATT_PHILOX_ROUNDS; round++) {
         vu64 p0 = v_multiply_low(c0, m0), p1 = v_multiply_low(c2, m1);
         c0 = (p1 >> 32) ^ c1 ^ k0;
@@ -60,8 +45,8 @@ ATT_INLINE void draw(uint64_t key, uint64_t high, uint64_t low, vu words[2])
         k1 += ATT_PHILOX_W1;
     }
     vu64 even = (c0 & 0xffffffffu) | c1 << 32, odd = (c2 & 0xffffffffu) | c3 << 32;
-    words[0] = (vu)__builtin_shufflevector(even, odd, DRAW_FIRST);
-    words[1] = (vu)__builtin_shufflevector(even, odd, DRAW_LAST);
+    words[0] = (vu)__builtin_shufflevector(even, odd, V_LOW_64);
+    words[1] = (vu)__builtin_shufflevector(even, odd, V_HIGH_64);
 }
 
 /* x times the factor of each draw: 0 or `keep`. */

@@ -81,6 +81,6 @@ static bool drop_accepts(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_dropout) = {
-    .op = "dropout", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = drop_accepts, .run = dropout_run};
+    .op = "dropout", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = drop_accepts, .run = dropout_run};
 const att_kernel ATT_TIERED(att_cpu_drop_path) = {
-    .op = "drop_path", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = drop_accepts, .run = drop_path_run};
+    .op = "drop_path", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = drop_accepts, .run = drop_path_run};

@@ -40,5 +40,8 @@ static att_status frozen_norm_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_frozen_norm) = {
-    .op = "frozen_norm", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = frozen_norm_run};
+const att_kernel ATT_TIERED(att_cpu_frozen_norm) = {.op = "frozen_norm",
+                                                    .name = "simd",
+                                                    .features = ATT_TIER_FEATURES,
+                                                    .accepts = att_accepts_f32,
+                                                    .run = frozen_norm_run};

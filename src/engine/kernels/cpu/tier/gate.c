@@ -59,7 +59,7 @@ static att_status gate_prepare(const att_problem *problem, att_prepared *prepare
 
 const att_kernel ATT_TIERED(att_cpu_gate) = {.op = "gate",
                                              .name = "simd",
-                                             .tier = ATT_TIER_VALUE,
+                                             .features = ATT_TIER_FEATURES,
                                              .accepts = gate_accepts,
                                              .prepare = gate_prepare,
                                              .run = gate_run};
@@ -110,7 +110,7 @@ static att_status dot_prepare(const att_problem *problem, att_prepared *prepared
 
 const att_kernel ATT_TIERED(att_cpu_channel_dot) = {.op = "channel_dot",
                                                     .name = "simd",
-                                                    .tier = ATT_TIER_VALUE,
+                                                    .features = ATT_TIER_FEATURES,
                                                     .accepts = dot_accepts,
                                                     .prepare = dot_prepare,
                                                     .run = dot_run};

@@ -29,8 +29,11 @@ static att_status gelu_tanh_run(const att_call *call)
     return pointwise(call, v_gelu_tanh);
 }
 
-const att_kernel ATT_TIERED(att_cpu_gelu_tanh) = {
-    .op = "gelu_tanh", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = pointwise_accepts, .run = gelu_tanh_run};
+const att_kernel ATT_TIERED(att_cpu_gelu_tanh) = {.op = "gelu_tanh",
+                                                  .name = "simd",
+                                                  .features = ATT_TIER_FEATURES,
+                                                  .accepts = pointwise_accepts,
+                                                  .run = gelu_tanh_run};
 
 static att_status gelu_tanh_grad_run(const att_call *call)
 {
@@ -39,6 +42,6 @@ static att_status gelu_tanh_grad_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_gelu_tanh_grad) = {.op = "gelu_tanh_grad",
                                                        .name = "simd",
-                                                       .tier = ATT_TIER_VALUE,
+                                                       .features = ATT_TIER_FEATURES,
                                                        .accepts = pointwise_grad_accepts,
                                                        .run = gelu_tanh_grad_run};

@@ -12,11 +12,7 @@
 
 #include "engine/kernels/cpu/tier/pairs.h"
 
-#if defined(__AVX512F__)
-enum { GEMM_ROWS = 8, GEMM_VECTORS = 3 };
-#else
-enum { GEMM_ROWS = 4, GEMM_VECTORS = 3 };
-#endif
+enum { GEMM_ROWS = V_REGISTERS / 4, GEMM_VECTORS = 3 };
 
 /* How f32 or bf16 data is converted to elements of a product: f32 unchanged, bf16 to f32, bf16 to pairs. */
 typedef enum gemm_elements { GEMM_F32, GEMM_WIDENED, GEMM_PAIRS } gemm_elements;
@@ -101,7 +97,7 @@ ATT_INLINE void gemm_rows(bool pairs, int64_t rows, int vectors, int64_t inner, 
         GEMM_CASE(1)
         GEMM_CASE(2)
         GEMM_CASE(3)
-#if defined(__AVX512F__)
+#if V_REGISTERS > 16
         GEMM_CASE(4)
         GEMM_CASE(5)
         GEMM_CASE(6)

@@ -99,7 +99,7 @@ static att_status max_prepare(const att_problem *problem, att_prepared *prepared
 
 const att_kernel ATT_TIERED(att_cpu_global_max) = {.op = "global_max",
                                                    .name = "simd",
-                                                   .tier = ATT_TIER_VALUE,
+                                                   .features = ATT_TIER_FEATURES,
                                                    .accepts = max_accepts,
                                                    .prepare = max_prepare,
                                                    .run = max_run};
@@ -150,5 +150,8 @@ static bool max_grad_accepts(const att_problem *problem)
     return att_accepts_bf16(problem, 2, 1);
 }
 
-const att_kernel ATT_TIERED(att_cpu_global_max_grad) = {
-    .op = "global_max_grad", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = max_grad_accepts, .run = max_grad_run};
+const att_kernel ATT_TIERED(att_cpu_global_max_grad) = {.op = "global_max_grad",
+                                                        .name = "simd",
+                                                        .features = ATT_TIER_FEATURES,
+                                                        .accepts = max_grad_accepts,
+                                                        .run = max_grad_run};

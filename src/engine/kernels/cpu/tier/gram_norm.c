@@ -1,7 +1,7 @@
 #include <math.h>
 
+#include "base/core/simd.h"
 #include "engine/kernels/cpu/shape.h"
-#include "engine/kernels/cpu/tier/simd.h"
 #include "engine/kernels/cpu/tiered.h"
 #include "engine/ops/channel_gram.h"
 
@@ -61,7 +61,7 @@ static att_status norm_prepare(const att_problem *problem, att_prepared *prepare
 
 const att_kernel ATT_TIERED(att_cpu_gram_norm) = {.op = "gram_norm",
                                                   .name = "simd",
-                                                  .tier = ATT_TIER_VALUE,
+                                                  .features = ATT_TIER_FEATURES,
                                                   .accepts = att_accepts_f32,
                                                   .prepare = norm_prepare,
                                                   .run = norm_run};
@@ -154,7 +154,7 @@ static att_status norm_grad_prepare(const att_problem *problem, att_prepared *pr
 
 const att_kernel ATT_TIERED(att_cpu_gram_norm_grad) = {.op = "gram_norm_grad",
                                                        .name = "simd",
-                                                       .tier = ATT_TIER_VALUE,
+                                                       .features = ATT_TIER_FEATURES,
                                                        .accepts = att_accepts_f32,
                                                        .prepare = norm_grad_prepare,
                                                        .run = norm_grad_run};

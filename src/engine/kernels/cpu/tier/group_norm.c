@@ -94,7 +94,7 @@ static att_status group_norm_prepare(const att_problem *problem, att_prepared *p
 
 const att_kernel ATT_TIERED(att_cpu_group_norm) = {.op = "group_norm",
                                                    .name = "simd",
-                                                   .tier = ATT_TIER_VALUE,
+                                                   .features = ATT_TIER_FEATURES,
                                                    .accepts = group_norm_accepts,
                                                    .prepare = group_norm_prepare,
                                                    .run = group_norm_run};
@@ -148,7 +148,7 @@ static att_status sums_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_group_norm_sums) = {.op = "group_norm_sums",
                                                         .name = "simd",
-                                                        .tier = ATT_TIER_VALUE,
+                                                        .features = ATT_TIER_FEATURES,
                                                         .accepts = grad_accepts,
                                                         .prepare = grad_prepare,
                                                         .run = sums_run};
@@ -221,7 +221,7 @@ static att_status grad_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_group_norm_grad) = {.op = "group_norm_grad",
                                                         .name = "simd",
-                                                        .tier = ATT_TIER_VALUE,
+                                                        .features = ATT_TIER_FEATURES,
                                                         .accepts = grad_accepts,
                                                         .prepare = grad_prepare,
                                                         .run = grad_run};

@@ -40,7 +40,7 @@ static bool l2_norm_accepts(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_l2_norm) = {
-    .op = "l2_norm", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = l2_norm_accepts, .run = l2_norm_run};
+    .op = "l2_norm", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = l2_norm_accepts, .run = l2_norm_run};
 
 /* Sum over [at, end) of dy n, n = x inverse. */
 ATT_INLINE float product_of(const att_call *call, int64_t at, int64_t end, vf inverse, bool dy_is_bf16)
@@ -88,6 +88,6 @@ static bool l2_norm_grad_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_l2_norm_grad) = {.op = "l2_norm_grad",
                                                      .name = "simd",
-                                                     .tier = ATT_TIER_VALUE,
+                                                     .features = ATT_TIER_FEATURES,
                                                      .accepts = l2_norm_grad_accepts,
                                                      .run = l2_norm_grad_run};

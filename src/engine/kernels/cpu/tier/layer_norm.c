@@ -105,8 +105,11 @@ static bool layer_norm_accepts(const att_problem *problem)
     return att_accepts_bf16(problem, 0, 1);
 }
 
-const att_kernel ATT_TIERED(att_cpu_layer_norm) = {
-    .op = "layer_norm", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = layer_norm_accepts, .run = layer_norm_run};
+const att_kernel ATT_TIERED(att_cpu_layer_norm) = {.op = "layer_norm",
+                                                   .name = "simd",
+                                                   .features = ATT_TIER_FEATURES,
+                                                   .accepts = layer_norm_accepts,
+                                                   .run = layer_norm_run};
 
 enum { ROWS = 4 }; /* rows per pass over the column sums */
 
@@ -220,7 +223,7 @@ static att_status layer_norm_grad_prepare(const att_problem *problem, att_prepar
 
 const att_kernel ATT_TIERED(att_cpu_layer_norm_grad) = {.op = "layer_norm_grad",
                                                         .name = "simd",
-                                                        .tier = ATT_TIER_VALUE,
+                                                        .features = ATT_TIER_FEATURES,
                                                         .accepts = layer_norm_grad_accepts,
                                                         .prepare = layer_norm_grad_prepare,
                                                         .run = layer_norm_grad_run};

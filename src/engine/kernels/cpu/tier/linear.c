@@ -87,7 +87,7 @@ static att_status run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_linear) = {.op = "linear",
                                                .name = "simd",
-                                               .tier = ATT_TIER_VALUE,
+                                               .features = ATT_TIER_FEATURES,
                                                .accepts = accepts,
                                                .prepare = prepare,
                                                .pack = pack,

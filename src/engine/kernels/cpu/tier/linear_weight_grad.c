@@ -110,7 +110,7 @@ static att_status linear_weight_grad_prepare(const att_problem *problem, att_pre
 
 const att_kernel ATT_TIERED(att_cpu_linear_weight_grad) = {.op = "linear_weight_grad",
                                                            .name = "simd",
-                                                           .tier = ATT_TIER_VALUE,
+                                                           .features = ATT_TIER_FEATURES,
                                                            .accepts = linear_weight_grad_accepts,
                                                            .prepare = linear_weight_grad_prepare,
                                                            .run = linear_weight_grad_run};

@@ -132,7 +132,7 @@ static att_status matmul_prepare(const att_problem *problem, att_prepared *prepa
 
 const att_kernel ATT_TIERED(att_cpu_matmul) = {.op = "matmul",
                                                .name = "simd",
-                                               .tier = ATT_TIER_VALUE,
+                                               .features = ATT_TIER_FEATURES,
                                                .accepts = matmul_accepts,
                                                .prepare = matmul_prepare,
                                                .run = matmul_run};

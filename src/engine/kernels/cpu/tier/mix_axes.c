@@ -171,7 +171,7 @@ static bool axes_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_mix_axes) = {.op = "mix_axes",
                                                  .name = "simd",
-                                                 .tier = ATT_TIER_VALUE,
+                                                 .features = ATT_TIER_FEATURES,
                                                  .accepts = axes_accepts,
                                                  .prepare = axes_prepare,
                                                  .run = axes_run};
@@ -180,11 +180,7 @@ enum { GRAD_DY, GRAD_V };
 enum { OUT_V, OUT_ROW_MAP, OUT_COLUMN_MAP };
 
 /* Products of vectors whose sums stay in registers. */
-#if defined(__AVX512F__)
-enum { DOT_ROWS = 4, DOT_COLUMNS = 4 };
-#else
-enum { DOT_ROWS = 4, DOT_COLUMNS = 2 };
-#endif
+enum { DOT_ROWS = 4, DOT_COLUMNS = V_REGISTERS / 8 };
 
 /* Rows of one operand of add_dots(): row i consists of `steps` runs of `length` elements, which begin at x + i row +
  * step next. */
@@ -325,7 +321,7 @@ static bool axes_grad_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_mix_axes_grad) = {.op = "mix_axes_grad",
                                                       .name = "simd",
-                                                      .tier = ATT_TIER_VALUE,
+                                                      .features = ATT_TIER_FEATURES,
                                                       .accepts = axes_grad_accepts,
                                                       .prepare = axes_grad_prepare,
                                                       .run = axes_grad_run};

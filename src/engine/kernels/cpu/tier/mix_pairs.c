@@ -241,7 +241,7 @@ static bool pairs_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_mix_pairs) = {.op = "mix_pairs",
                                                   .name = "simd",
-                                                  .tier = ATT_TIER_VALUE,
+                                                  .features = ATT_TIER_FEATURES,
                                                   .accepts = pairs_accepts,
                                                   .prepare = pairs_prepare,
                                                   .pack = pairs_pack,
@@ -437,7 +437,7 @@ static bool grad_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_mix_pairs_grad) = {.op = "mix_pairs_grad",
                                                        .name = "simd",
-                                                       .tier = ATT_TIER_VALUE,
+                                                       .features = ATT_TIER_FEATURES,
                                                        .accepts = grad_accepts,
                                                        .prepare = grad_prepare,
                                                        .pack = grad_pack,

@@ -120,7 +120,7 @@ static bool accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_mix_tokens) = {.op = "mix_tokens",
                                                    .name = "simd",
-                                                   .tier = ATT_TIER_VALUE,
+                                                   .features = ATT_TIER_FEATURES,
                                                    .accepts = accepts,
                                                    .prepare = mix_prepare,
                                                    .run = mix_run};
@@ -154,7 +154,7 @@ static att_status values_grad_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_mix_tokens_values_grad) = {.op = "mix_tokens_values_grad",
                                                                .name = "simd",
-                                                               .tier = ATT_TIER_VALUE,
+                                                               .features = ATT_TIER_FEATURES,
                                                                .accepts = accepts,
                                                                .prepare = values_grad_prepare,
                                                                .pack = values_grad_pack,
@@ -234,7 +234,7 @@ static bool map_grad_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_mix_tokens_map_grad) = {.op = "mix_tokens_map_grad",
                                                             .name = "simd",
-                                                            .tier = ATT_TIER_VALUE,
+                                                            .features = ATT_TIER_FEATURES,
                                                             .accepts = map_grad_accepts,
                                                             .prepare = map_grad_prepare,
                                                             .run = map_grad_run};

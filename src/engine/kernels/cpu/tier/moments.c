@@ -60,7 +60,7 @@ static att_status channel_moments_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_channel_moments) = {.op = "channel_moments",
                                                         .name = "simd",
-                                                        .tier = ATT_TIER_VALUE,
+                                                        .features = ATT_TIER_FEATURES,
                                                         .accepts = accepts,
                                                         .prepare = prepare,
                                                         .run = channel_moments_run};
@@ -82,7 +82,7 @@ static att_status global_style_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_global_style) = {.op = "global_style",
                                                      .name = "simd",
-                                                     .tier = ATT_TIER_VALUE,
+                                                     .features = ATT_TIER_FEATURES,
                                                      .accepts = accepts,
                                                      .prepare = prepare,
                                                      .run = global_style_run};
@@ -138,7 +138,7 @@ static att_status style_grad_prepare(const att_problem *problem, att_prepared *p
 
 const att_kernel ATT_TIERED(att_cpu_global_style_grad) = {.op = "global_style_grad",
                                                           .name = "simd",
-                                                          .tier = ATT_TIER_VALUE,
+                                                          .features = ATT_TIER_FEATURES,
                                                           .accepts = style_grad_accepts,
                                                           .prepare = style_grad_prepare,
                                                           .run = style_grad_run};

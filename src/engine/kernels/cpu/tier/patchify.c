@@ -77,7 +77,7 @@ static att_status patchify_prepare(const att_problem *problem, att_prepared *pre
 
 const att_kernel ATT_TIERED(att_cpu_patchify) = {.op = "patchify",
                                                  .name = "simd",
-                                                 .tier = ATT_TIER_VALUE,
+                                                 .features = ATT_TIER_FEATURES,
                                                  .accepts = patchify_accepts,
                                                  .prepare = patchify_prepare,
                                                  .run = patchify_run};

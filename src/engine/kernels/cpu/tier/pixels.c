@@ -65,7 +65,7 @@ static bool gate_accepts(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_pixel_gate) = {
-    .op = "pixel_gate", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = gate_accepts, .run = gate_run};
+    .op = "pixel_gate", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = gate_accepts, .run = gate_run};
 
 ATT_INLINE void dot_as(const att_call *call, bool dy_is_bf16, bool x_is_bf16)
 {
@@ -103,7 +103,7 @@ static bool dot_accepts(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_pixel_dot) = {
-    .op = "pixel_dot", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = dot_accepts, .run = dot_run};
+    .op = "pixel_dot", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = dot_accepts, .run = dot_run};
 
 /* --- channel_pool ------------------------------------------------------------------------------------------------- */
 
@@ -160,7 +160,7 @@ static bool pool_accepts(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_channel_pool) = {
-    .op = "channel_pool", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = pool_accepts, .run = pool_run};
+    .op = "channel_pool", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = pool_accepts, .run = pool_run};
 
 /* Index of the first element of [first, end) that equals `value`; end if there is none. Searches backwards without an
  * early exit, whose branch would be mispredicted. */
@@ -224,6 +224,6 @@ static bool pool_grad_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_channel_pool_grad) = {.op = "channel_pool_grad",
                                                           .name = "simd",
-                                                          .tier = ATT_TIER_VALUE,
+                                                          .features = ATT_TIER_FEATURES,
                                                           .accepts = pool_grad_accepts,
                                                           .run = pool_grad_run};

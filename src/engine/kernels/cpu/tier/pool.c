@@ -128,7 +128,7 @@ static bool pool_accepts(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_max_pool) = {
-    .op = "max_pool", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = pool_accepts, .run = max_pool_run};
+    .op = "max_pool", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = pool_accepts, .run = max_pool_run};
 
 enum { DY, X };
 
@@ -218,7 +218,7 @@ static att_status max_pool_grad_prepare(const att_problem *problem, att_prepared
 
 const att_kernel ATT_TIERED(att_cpu_max_pool_grad) = {.op = "max_pool_grad",
                                                       .name = "simd",
-                                                      .tier = ATT_TIER_VALUE,
+                                                      .features = ATT_TIER_FEATURES,
                                                       .accepts = pool_accepts,
                                                       .prepare = max_pool_grad_prepare,
                                                       .run = max_pool_grad_run};
@@ -334,12 +334,12 @@ static bool mean_accepts(const att_problem *problem)
     return att_accepts_bf16(problem, 1, 1);
 }
 
-#define MEAN(op_, prepare_)                                                \
-    const att_kernel ATT_TIERED(att_cpu_##op_) = {.op = #op_,              \
-                                                  .name = "simd",          \
-                                                  .tier = ATT_TIER_VALUE,  \
-                                                  .accepts = mean_accepts, \
-                                                  .prepare = (prepare_),   \
+#define MEAN(op_, prepare_)                                                      \
+    const att_kernel ATT_TIERED(att_cpu_##op_) = {.op = #op_,                    \
+                                                  .name = "simd",                \
+                                                  .features = ATT_TIER_FEATURES, \
+                                                  .accepts = mean_accepts,       \
+                                                  .prepare = (prepare_),         \
                                                   .run = op_##_run};
 MEAN(avg_pool, NULL)
 MEAN(avg_pool_grad, mean_grad_prepare)

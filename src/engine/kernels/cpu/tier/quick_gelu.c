@@ -19,8 +19,11 @@ static att_status quick_gelu_run(const att_call *call)
     return pointwise(call, v_quick_gelu);
 }
 
-const att_kernel ATT_TIERED(att_cpu_quick_gelu) = {
-    .op = "quick_gelu", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = pointwise_accepts, .run = quick_gelu_run};
+const att_kernel ATT_TIERED(att_cpu_quick_gelu) = {.op = "quick_gelu",
+                                                   .name = "simd",
+                                                   .features = ATT_TIER_FEATURES,
+                                                   .accepts = pointwise_accepts,
+                                                   .run = quick_gelu_run};
 
 static att_status quick_gelu_grad_run(const att_call *call)
 {
@@ -29,6 +32,6 @@ static att_status quick_gelu_grad_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_quick_gelu_grad) = {.op = "quick_gelu_grad",
                                                         .name = "simd",
-                                                        .tier = ATT_TIER_VALUE,
+                                                        .features = ATT_TIER_FEATURES,
                                                         .accepts = pointwise_grad_accepts,
                                                         .run = quick_gelu_grad_run};

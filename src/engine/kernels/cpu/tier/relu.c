@@ -38,7 +38,7 @@ static bool relu_accepts(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_relu) = {
-    .op = "relu", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = relu_accepts, .run = relu_run};
+    .op = "relu", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = relu_accepts, .run = relu_run};
 
 ATT_INLINE vf masked_gradient(const void *dy, const void *y, int64_t i, int64_t end, bool dy_is_bf16, bool y_is_bf16)
 {
@@ -77,5 +77,8 @@ static bool relu_grad_accepts(const att_problem *problem)
     return att_accepts_bf16(problem, 3, 1);
 }
 
-const att_kernel ATT_TIERED(att_cpu_relu_grad) = {
-    .op = "relu_grad", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = relu_grad_accepts, .run = relu_grad_run};
+const att_kernel ATT_TIERED(att_cpu_relu_grad) = {.op = "relu_grad",
+                                                  .name = "simd",
+                                                  .features = ATT_TIER_FEATURES,
+                                                  .accepts = relu_grad_accepts,
+                                                  .run = relu_grad_run};

@@ -139,7 +139,7 @@ static bool residual_norms_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_residual_norms) = {.op = "residual_norms",
                                                        .name = "simd",
-                                                       .tier = ATT_TIER_VALUE,
+                                                       .features = ATT_TIER_FEATURES,
                                                        .accepts = residual_norms_accepts,
                                                        .prepare = residual_norms_prepare,
                                                        .run = residual_norms_run};

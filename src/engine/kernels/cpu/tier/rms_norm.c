@@ -41,7 +41,7 @@ static bool rms_norm_accepts(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_rms_norm) = {
-    .op = "rms_norm", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = rms_norm_accepts, .run = rms_norm_run};
+    .op = "rms_norm", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = rms_norm_accepts, .run = rms_norm_run};
 
 enum { ROWS = 4 }; /* rows per pass over the column sums */
 
@@ -125,7 +125,7 @@ static att_status rms_norm_grad_prepare(const att_problem *problem, att_prepared
 
 const att_kernel ATT_TIERED(att_cpu_rms_norm_grad) = {.op = "rms_norm_grad",
                                                       .name = "simd",
-                                                      .tier = ATT_TIER_VALUE,
+                                                      .features = ATT_TIER_FEATURES,
                                                       .accepts = rms_norm_grad_accepts,
                                                       .prepare = rms_norm_grad_prepare,
                                                       .run = rms_norm_grad_run};

@@ -3,15 +3,6 @@
 #include "engine/kernels/cpu/tier/floats.h"
 #include "engine/kernels/cpu/tiered.h"
 
-/* Neighbouring lanes swapped: 1 0 3 2 ... */
-#if defined(__AVX512F__)
-#define V_SWAPPED 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
-#elif defined(__AVX2__)
-#define V_SWAPPED 1, 0, 3, 2, 5, 4, 7, 6
-#else
-#define V_SWAPPED 1, 0, 3, 2
-#endif
-
 ATT_INLINE vf v_swap(vf x)
 {
     return __builtin_shufflevector(x, x, V_SWAPPED);
@@ -139,7 +130,7 @@ static bool rotary_accepts(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_rotary) = {
-    .op = "rotary", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = rotary_accepts, .run = rotary_run};
+    .op = "rotary", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = rotary_accepts, .run = rotary_run};
 
 enum { DY, TABLE, X };
 
@@ -187,6 +178,6 @@ static bool rotary_grad_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_rotary_grad) = {.op = "rotary_grad",
                                                     .name = "simd",
-                                                    .tier = ATT_TIER_VALUE,
+                                                    .features = ATT_TIER_FEATURES,
                                                     .accepts = rotary_grad_accepts,
                                                     .run = rotary_grad_run};

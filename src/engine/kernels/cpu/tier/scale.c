@@ -62,6 +62,9 @@ static bool scale_grad_accepts(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_scale) = {
-    .op = "scale", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = scale_accepts, .run = scale_run};
-const att_kernel ATT_TIERED(att_cpu_scale_grad) = {
-    .op = "scale_grad", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = scale_grad_accepts, .run = scale_grad_run};
+    .op = "scale", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = scale_accepts, .run = scale_run};
+const att_kernel ATT_TIERED(att_cpu_scale_grad) = {.op = "scale_grad",
+                                                   .name = "simd",
+                                                   .features = ATT_TIER_FEATURES,
+                                                   .accepts = scale_grad_accepts,
+                                                   .run = scale_grad_run};

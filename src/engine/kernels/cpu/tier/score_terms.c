@@ -1,6 +1,6 @@
 #include "engine/ops/score_terms.h"
+#include "base/core/simd.h"
 #include "engine/kernels/cpu/shape.h"
-#include "engine/kernels/cpu/tier/simd.h"
 #include "engine/kernels/cpu/tiered.h"
 
 /* One head of one sample, see kernels/ref/score_terms.c. */
@@ -185,7 +185,7 @@ static att_status score_terms_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_score_terms) = {.op = "score_terms",
                                                     .name = "simd",
-                                                    .tier = ATT_TIER_VALUE,
+                                                    .features = ATT_TIER_FEATURES,
                                                     .accepts = att_accepts_f32,
                                                     .prepare = score_terms_prepare,
                                                     .run = score_terms_run};

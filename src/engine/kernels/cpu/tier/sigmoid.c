@@ -14,7 +14,7 @@ static att_status sigmoid_run(const att_call *call)
 }
 
 const att_kernel ATT_TIERED(att_cpu_sigmoid) = {
-    .op = "sigmoid", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = pointwise_accepts, .run = sigmoid_run};
+    .op = "sigmoid", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = pointwise_accepts, .run = sigmoid_run};
 
 static att_status sigmoid_grad_run(const att_call *call)
 {
@@ -34,6 +34,6 @@ static bool sigmoid_grad_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_sigmoid_grad) = {.op = "sigmoid_grad",
                                                      .name = "simd",
-                                                     .tier = ATT_TIER_VALUE,
+                                                     .features = ATT_TIER_FEATURES,
                                                      .accepts = sigmoid_grad_accepts,
                                                      .run = sigmoid_grad_run};

@@ -8,12 +8,15 @@ static att_status silu_run(const att_call *call)
 }
 
 const att_kernel ATT_TIERED(att_cpu_silu) = {
-    .op = "silu", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = pointwise_accepts, .run = silu_run};
+    .op = "silu", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = pointwise_accepts, .run = silu_run};
 
 static att_status silu_grad_run(const att_call *call)
 {
     return pointwise_grad(call, v_silu_slope);
 }
 
-const att_kernel ATT_TIERED(att_cpu_silu_grad) = {
-    .op = "silu_grad", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = pointwise_grad_accepts, .run = silu_grad_run};
+const att_kernel ATT_TIERED(att_cpu_silu_grad) = {.op = "silu_grad",
+                                                  .name = "simd",
+                                                  .features = ATT_TIER_FEATURES,
+                                                  .accepts = pointwise_grad_accepts,
+                                                  .run = silu_grad_run};

@@ -69,7 +69,7 @@ static att_status softmax_prepare(const att_problem *problem, att_prepared *prep
 
 const att_kernel ATT_TIERED(att_cpu_softmax) = {.op = "softmax",
                                                 .name = "simd",
-                                                .tier = ATT_TIER_VALUE,
+                                                .features = ATT_TIER_FEATURES,
                                                 .accepts = softmax_accepts,
                                                 .prepare = softmax_prepare,
                                                 .run = softmax_run};
@@ -111,6 +111,6 @@ static bool softmax_grad_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_softmax_grad) = {.op = "softmax_grad",
                                                      .name = "simd",
-                                                     .tier = ATT_TIER_VALUE,
+                                                     .features = ATT_TIER_FEATURES,
                                                      .accepts = softmax_grad_accepts,
                                                      .run = softmax_grad_run};

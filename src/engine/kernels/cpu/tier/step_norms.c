@@ -75,5 +75,8 @@ static bool step_norms_accepts(const att_problem *problem)
     return att_accepts_bf16(problem, (1u << IN_COUNT) - 1, 0);
 }
 
-const att_kernel ATT_TIERED(att_cpu_step_norms) = {
-    .op = "step_norms", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = step_norms_accepts, .run = step_norms_run};
+const att_kernel ATT_TIERED(att_cpu_step_norms) = {.op = "step_norms",
+                                                   .name = "simd",
+                                                   .features = ATT_TIER_FEATURES,
+                                                   .accepts = step_norms_accepts,
+                                                   .run = step_norms_run};

@@ -52,7 +52,7 @@ static bool swiglu_accepts(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_swiglu) = {
-    .op = "swiglu", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = swiglu_accepts, .run = swiglu_run};
+    .op = "swiglu", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = swiglu_accepts, .run = swiglu_run};
 
 enum { DY, A };
 
@@ -106,6 +106,6 @@ static bool swiglu_grad_accepts(const att_problem *problem)
 
 const att_kernel ATT_TIERED(att_cpu_swiglu_grad) = {.op = "swiglu_grad",
                                                     .name = "simd",
-                                                    .tier = ATT_TIER_VALUE,
+                                                    .features = ATT_TIER_FEATURES,
                                                     .accepts = swiglu_grad_accepts,
                                                     .run = swiglu_grad_run};

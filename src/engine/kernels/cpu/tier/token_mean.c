@@ -48,7 +48,7 @@ static att_status token_mean_prepare(const att_problem *problem, att_prepared *p
 
 const att_kernel ATT_TIERED(att_cpu_token_mean) = {.op = "token_mean",
                                                    .name = "simd",
-                                                   .tier = ATT_TIER_VALUE,
+                                                   .features = ATT_TIER_FEATURES,
                                                    .accepts = token_mean_accepts,
                                                    .prepare = token_mean_prepare,
                                                    .run = token_mean_run};
@@ -92,7 +92,7 @@ static att_status token_mean_grad_prepare(const att_problem *problem, att_prepar
 
 const att_kernel ATT_TIERED(att_cpu_token_mean_grad) = {.op = "token_mean_grad",
                                                         .name = "simd",
-                                                        .tier = ATT_TIER_VALUE,
+                                                        .features = ATT_TIER_FEATURES,
                                                         .accepts = token_mean_grad_accepts,
                                                         .prepare = token_mean_grad_prepare,
                                                         .run = token_mean_grad_run};

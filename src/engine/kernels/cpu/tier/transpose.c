@@ -156,5 +156,8 @@ static bool transpose_accepts(const att_problem *problem)
     return att_accepts_bf16(problem, 1, 1);
 }
 
-const att_kernel ATT_TIERED(att_cpu_transpose) = {
-    .op = "transpose", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = transpose_accepts, .run = transpose_run};
+const att_kernel ATT_TIERED(att_cpu_transpose) = {.op = "transpose",
+                                                  .name = "simd",
+                                                  .features = ATT_TIER_FEATURES,
+                                                  .accepts = transpose_accepts,
+                                                  .run = transpose_run};

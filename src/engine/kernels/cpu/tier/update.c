@@ -1,7 +1,7 @@
 #include <math.h>
 
+#include "base/core/simd.h"
 #include "engine/kernels/cpu/shape.h"
-#include "engine/kernels/cpu/tier/simd.h"
 #include "engine/kernels/cpu/tiered.h"
 #include "engine/ops/update.h"
 
@@ -23,7 +23,7 @@ static att_status sum_lanes_run(const att_call *call)
 }
 
 const att_kernel ATT_TIERED(att_cpu_sum_lanes) = {
-    .op = "sum_lanes", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = sum_lanes_run};
+    .op = "sum_lanes", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = att_accepts_f32, .run = sum_lanes_run};
 
 static double sum_of_squares(const float *x, int64_t count)
 {
@@ -52,7 +52,7 @@ static bool squares_f32(const att_problem *problem)
 }
 
 const att_kernel ATT_TIERED(att_cpu_sum_squares) = {
-    .op = "sum_squares", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = squares_f32, .run = sum_squares_run};
+    .op = "sum_squares", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = squares_f32, .run = sum_squares_run};
 
 static double lr_of(const att_call *call)
 {
@@ -99,9 +99,9 @@ static att_status adam_run(const att_call *call)
 }
 
 const att_kernel ATT_TIERED(att_cpu_adam) = {
-    .op = "adam", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = adam_run};
+    .op = "adam", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = att_accepts_f32, .run = adam_run};
 const att_kernel ATT_TIERED(att_cpu_adamw) = {
-    .op = "adamw", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = adamw_run};
+    .op = "adamw", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = att_accepts_f32, .run = adamw_run};
 
 /* torch.optim.SGD: g += wd p; buf = momentum buf + g; p -= lr (nesterov ? g + momentum buf : buf). */
 static att_status sgd_run(const att_call *call)
@@ -123,7 +123,7 @@ static att_status sgd_run(const att_call *call)
 }
 
 const att_kernel ATT_TIERED(att_cpu_sgd) = {
-    .op = "sgd", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = sgd_run};
+    .op = "sgd", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = att_accepts_f32, .run = sgd_run};
 
 static att_status ema_run(const att_call *call)
 {
@@ -138,4 +138,4 @@ static att_status ema_run(const att_call *call)
 }
 
 const att_kernel ATT_TIERED(att_cpu_ema) = {
-    .op = "ema", .name = "simd", .tier = ATT_TIER_VALUE, .accepts = att_accepts_f32, .run = ema_run};
+    .op = "ema", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = att_accepts_f32, .run = ema_run};

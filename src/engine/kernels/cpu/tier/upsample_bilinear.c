@@ -1,6 +1,6 @@
 #include "engine/ops/upsample_bilinear.h"
+#include "base/core/simd.h"
 #include "engine/kernels/cpu/shape.h"
-#include "engine/kernels/cpu/tier/simd.h"
 #include "engine/kernels/cpu/tiered.h"
 
 /* y [channels] += share x [channels], or = if `first`. */
@@ -37,7 +37,7 @@ static att_status upsample_bilinear_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_upsample_bilinear) = {.op = "upsample_bilinear",
                                                           .name = "simd",
-                                                          .tier = ATT_TIER_VALUE,
+                                                          .features = ATT_TIER_FEATURES,
                                                           .accepts = att_accepts_f32,
                                                           .run = upsample_bilinear_run};
 
@@ -73,6 +73,6 @@ static att_status upsample_bilinear_grad_run(const att_call *call)
 
 const att_kernel ATT_TIERED(att_cpu_upsample_bilinear_grad) = {.op = "upsample_bilinear_grad",
                                                                .name = "simd",
-                                                               .tier = ATT_TIER_VALUE,
+                                                               .features = ATT_TIER_FEATURES,
                                                                .accepts = att_accepts_f32,
                                                                .run = upsample_bilinear_grad_run};

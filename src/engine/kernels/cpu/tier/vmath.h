@@ -4,7 +4,7 @@
 #ifndef ATT_KERNELS_CPU_TIER_VMATH_H
 #define ATT_KERNELS_CPU_TIER_VMATH_H
 
-#include "engine/kernels/cpu/tier/simd.h"
+#include "base/core/simd.h"
 
 /* e^x for x <= 88, relative error at most 2e-7; 0 below -87.3, since products of subnormal numbers are a hundred times
  * slower. x = n ln 2 + r, |r| <= ln(2) / 2; e^r is a polynomial of degree 5. Adding 1.5 2^23 to x / ln 2 rounds it to
@@ -12,11 +12,7 @@
 ATT_INLINE vf v_exp(vf x)
 {
     const vf lowest = v_set(-87.3f);
-#if defined(__AVX512F__)
-    __mmask16 keep = _mm512_cmp_ps_mask((__m512)x, (__m512)lowest, _CMP_NLT_UQ);
-#else
-    vi keep = ~(x < lowest);
-#endif
+    v_mask keep = v_not_less(x, lowest);
     x = v_max(lowest, x);
     const vf shift = v_set(0x1.8p23f);
     vf shifted = v_fma(x, v_set(0x1.715476p0f), shift);
@@ -28,11 +24,7 @@ ATT_INLINE vf v_exp(vf x)
     p = v_fma(p, r, v_set(0.499992318f));
     p = v_fma(p, r, v_set(1.0f));
     p = v_fma(p, r, v_set(1.0f));
-#if defined(__AVX512F__)
-    return (vf)_mm512_maskz_scalef_ps(keep, (__m512)p, (__m512)n);
-#else
-    return v_where(keep, p * (vf)(((vi)shifted + 127) << 23));
-#endif
+    return v_scale_where(keep, p, shifted);
 }
 
 /* ln(1 + x) for x >= 0, relative error at most 3e-7. 1 + x = 2^k m with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh(s)

@@ -2,7 +2,7 @@
 #ifndef ATT_KERNELS_CPU_TIER_WIDE_H
 #define ATT_KERNELS_CPU_TIER_WIDE_H
 
-#include "engine/kernels/cpu/tier/simd.h"
+#include "base/core/simd.h"
 
 enum { WIDE = VW / 2 };
 typedef double vd __attribute__((vector_size(8 * WIDE)));
