@@ -87,14 +87,6 @@ static double limit_of(const case_setup *setup, int out)
     return t->limit;
 }
 
-static const att_kernel *kernel_for(const att_problem *problem)
-{
-    for (const att_kernel *const *kernel = backend->kernels; *kernel; kernel++)
-        if (!strcmp((*kernel)->op, problem->op) && (!(*kernel)->accepts || (*kernel)->accepts(problem)))
-            return *kernel;
-    return NULL;
-}
-
 /* --- a case on the device ----------------------------------------------------------------------------------------- */
 
 /* Blocks of device memory; those of values are as long as the host's, and begin as far behind a multiple of 64. */
@@ -139,7 +131,7 @@ static bool device_run(const case_drawn *drawn, unsigned unread, case_result *re
     att_problem problem = {setup->context,   setup->op->name, att_op_case_attrs(setup->op, setup->definition),
                            drawn->in,        result->desc,    drawn->in_count,
                            drawn->out_count, setup->group,    1};
-    const att_kernel *kernel = kernel_for(&problem);
+    const att_kernel *kernel = att_kernel_for(backend->kernels, &problem);
     if (!kernel) {
         case_result_free(result);
         return false;

@@ -1,4 +1,4 @@
-/* base/core/processor.h - the sets of processor features that code is compiled for. */
+/* core/processor.h - the sets of processor features that code is compiled for. */
 #ifndef ATT_CORE_PROCESSOR_H
 #define ATT_CORE_PROCESSOR_H
 

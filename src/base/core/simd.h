@@ -1,8 +1,8 @@
-/* core/simd.h - a vector of f32, as wide as the registers that the compiler's flags allow, and operations on it that
- * C's vector arithmetic lacks.
+/* core/simd.h - a vector of f32, as wide as the registers that the compiler's flags allow, and operations on it
+ * that C's vector arithmetic lacks.
  *
- * All intrinsics are in one header per instruction set. Another one needs a header that defines the functions of
- * simd_portable.h, whose comments say what they do, a line below, and a list of tiers in base/core/processor.h.
+ * All intrinsics are in one header per instruction set. Another one needs such a header (simd_portable.h says what it
+ * defines), an #include at the end of this file, and a list of tiers in base/core/processor.h.
  *
  * A file in a folder tier/ is compiled once per tier, with -DATT_TIER=<name> and that tier's instructions. The headers
  * that it includes may define static functions only, and it defines only symbols that end in the tier's name.
@@ -117,8 +117,7 @@ ATT_INLINE vf v_second(vf pairs)
 
 #if defined(__SSE2__)
 #include "base/core/simd_x86_64.h"
-#else
-#include "base/core/simd_portable.h"
 #endif
+#include "base/core/simd_portable.h"
 
 #endif

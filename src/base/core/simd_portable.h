@@ -1,13 +1,16 @@
-/* core/simd_portable.h - the functions of an instruction set, without intrinsics. Their comments hold for every
- * instruction set. Included by core/simd.h. */
+/* core/simd_portable.h - operations without intrinsics, for all that the instruction set lacks. The comments here
+ * say what the functions do on every instruction set. Included by core/simd.h.
+ *
+ * Without a header for the instruction set, every function is from here. Such a header defines V_REGISTERS, the number
+ * of vector registers, V_HAS_MASKS and V_MULTIPLIES_PAIRS. Where these are 0, functions that need masks of lanes, or
+ * products of pairs of bf16, are from here.
+ */
+#if !defined(V_REGISTERS)
 #include <math.h>
 
-/* Number of vector registers: blocks of sums are as large as fits in them. */
 #define V_REGISTERS 16
-/* Whether v_dot() is one instruction. Without it, converting to f32 once and multiplying f32 is faster. */
-enum { V_MULTIPLIES_PAIRS = 0 };
-/* The result of v_not_less(). */
-typedef vi v_mask;
+#define V_HAS_MASKS 0
+#define V_MULTIPLIES_PAIRS 0 /* otherwise v_dot() is one instruction. If not, f32 converted once is faster */
 
 /* While subnormal numbers count as zero, the processor is in a mode that v_leave_flush() ends. Returns the mode before.
  */
@@ -24,19 +27,6 @@ ATT_INLINE void v_leave_flush(unsigned before)
 ATT_INLINE vf v_set(float x)
 {
     return x - (vf){0};
-}
-
-/* The first `count` (1..VW) elements; 0 in the other lanes. */
-ATT_INLINE vf v_load_part(const float *from, int64_t count)
-{
-    vf x = {0};
-    memcpy(&x, from, (size_t)count * sizeof(float));
-    return x;
-}
-
-ATT_INLINE void v_store_part(float *to, vf x, int64_t count)
-{
-    memcpy(to, &x, (size_t)count * sizeof(float));
 }
 
 /* a b + c, rounded once if the processor has FMA. */
@@ -78,18 +68,6 @@ ATT_INLINE unsigned v_bits(vi lanes)
     for (int i = 0; i < VW; i++)
         bits |= (unsigned)(lanes[i] != 0) << i;
     return bits;
-}
-
-/* Lanes where not a < b, which includes NaN. */
-ATT_INLINE v_mask v_not_less(vf a, vf b)
-{
-    return ~(a < b);
-}
-
-/* 2^n x in the lanes of `keep`, 0 in the others. n: integers in -126..127, given as shifted = 1.5 2^23 + n. */
-ATT_INLINE vf v_scale_where(v_mask keep, vf x, vf shifted)
-{
-    return v_where(keep, x * (vf)(((vi)shifted + 127) << 23));
 }
 
 /* Sum of the lanes, always in the same order. */
@@ -137,14 +115,6 @@ ATT_INLINE vf v_load_bf16(const bf16 *from)
     return (vf)x;
 }
 
-/* The first `count` (1..VW) elements; 0 in the other lanes. */
-ATT_INLINE vf v_load_bf16_part(const bf16 *from, int64_t count)
-{
-    bf16 lane[VW] = {0};
-    memcpy(lane, from, (size_t)count * sizeof *lane);
-    return v_load_bf16(lane);
-}
-
 /* Rounds to nearest, ties to even; NaN stays NaN. */
 ATT_INLINE void v_store_bf16(bf16 *to, vf x)
 {
@@ -154,15 +124,60 @@ ATT_INLINE void v_store_bf16(bf16 *to, vf x)
         to[i] = (bf16)(rounded[i] >> 16);
 }
 
-/* Stores two vectors with a single branch, which is the main cost in short loops. */
-ATT_INLINE void v_store_bf16_pair(bf16 *to, vf a, vf b)
+#endif
+
+/* --- without masks ------------------------------------------------------------------------------------------------ */
+
+#if !V_HAS_MASKS
+/* The result of v_not_less(). */
+typedef vi v_mask;
+
+/* The first `count` (1..VW) elements; 0 in the other lanes. */
+ATT_INLINE vf v_load_part(const float *from, int64_t count)
 {
-    v_store_bf16(to, a);
-    v_store_bf16(to + VW, b);
+    vf x = {0};
+    memcpy(&x, from, (size_t)count * sizeof(float));
+    return x;
 }
 
-/* --- pairs of bf16 in 32-bit lanes -------------------------------------------------------------------------------- */
+ATT_INLINE void v_store_part(float *to, vf x, int64_t count)
+{
+    memcpy(to, &x, (size_t)count * sizeof(float));
+}
 
+/* The first `count` (1..VW) elements; 0 in the other lanes. */
+ATT_INLINE vf v_load_bf16_part(const bf16 *from, int64_t count)
+{
+    bf16 lane[VW] = {0};
+    memcpy(lane, from, (size_t)count * sizeof *lane);
+    return v_load_bf16(lane);
+}
+
+/* The first `count` (1..2 VW) elements as pairs of adjacent elements; zeros in place of the others. */
+ATT_INLINE vf v_load_pairs(const bf16 *from, int64_t count)
+{
+    vf pairs = {0};
+    memcpy(&pairs, from, (size_t)count * sizeof(bf16));
+    return pairs;
+}
+
+/* Lanes where not a < b, which includes NaN. */
+ATT_INLINE v_mask v_not_less(vf a, vf b)
+{
+    return ~(a < b);
+}
+
+/* 2^n x in the lanes of `keep`, 0 in the others. n: integers in -126..127, given as shifted = 1.5 2^23 + n. */
+ATT_INLINE vf v_scale_where(v_mask keep, vf x, vf shifted)
+{
+    return v_where(keep, x * (vf)(((vi)shifted + 127) << 23));
+}
+
+#endif
+
+/* --- without products of pairs of bf16 ---------------------------------------------------------------------------- */
+
+#if !V_MULTIPLIES_PAIRS
 /* sum + the products of both halves. The instruction treats subnormal numbers as zero. */
 ATT_INLINE vf v_dot(vf a, vf b, vf sum)
 {
@@ -184,10 +199,11 @@ ATT_INLINE void v_store_halves(bf16 *to, vf x)
     v_store_bf16(to, x);
 }
 
-/* The first `count` (1..2 VW) elements as pairs of adjacent elements; zeros in place of the others. */
-ATT_INLINE vf v_load_pairs(const bf16 *from, int64_t count)
+/* Stores two vectors with a single branch, which is the main cost in short loops. */
+ATT_INLINE void v_store_bf16_pair(bf16 *to, vf a, vf b)
 {
-    vf pairs = {0};
-    memcpy(&pairs, from, (size_t)count * sizeof(bf16));
-    return pairs;
+    v_store_bf16(to, a);
+    v_store_bf16(to + VW, b);
 }
+
+#endif

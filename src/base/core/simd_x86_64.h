@@ -1,32 +1,32 @@
-/* core/simd_x86_64.h - the functions of simd_portable.h with the intrinsics of x86-64: SSE2, AVX2 with FMA, AVX-512 (F,
- * BW, DQ and VL) or AVX512_BF16, whatever the compiler's flags allow. Included by core/simd.h. */
+/* core/simd_x86_64.h - the functions of simd_portable.h with the intrinsics of x86-64: SSE2, AVX2 with FMA,
+ * AVX-512 (F, BW, DQ and VL) or AVX512_BF16, whatever the compiler's flags allow. Included by core/simd.h. */
 #include <immintrin.h>
 
 /* MM(max_ps) is _mm512_max_ps, _mm256_max_ps or _mm_max_ps. */
 #if defined(__AVX512F__)
 #define V_REGISTERS 32
+#define V_HAS_MASKS 1
 #define MM(name) _mm512_##name
 typedef __m512 mm_ps;
 typedef __m512i mm_int;
-typedef __mmask16 v_mask;
 #elif defined(__AVX2__)
 #define V_REGISTERS 16
+#define V_HAS_MASKS 0
 #define MM(name) _mm256_##name
 typedef __m256 mm_ps;
 typedef __m256i mm_int;
-typedef vi v_mask;
 #else
 #define V_REGISTERS 16
+#define V_HAS_MASKS 0
 #define MM(name) _mm_##name
 typedef __m128 mm_ps;
 typedef __m128i mm_int;
-typedef vi v_mask;
 #endif
 
 #if defined(__AVX512BF16__)
-enum { V_MULTIPLIES_PAIRS = 1 };
+#define V_MULTIPLIES_PAIRS 1
 #else
-enum { V_MULTIPLIES_PAIRS = 0 };
+#define V_MULTIPLIES_PAIRS 0
 #endif
 
 ATT_INLINE unsigned v_enter_flush(void)
@@ -45,26 +45,6 @@ ATT_INLINE void v_leave_flush(unsigned before)
 ATT_INLINE vf v_set(float x)
 {
     return (vf)MM(set1_ps)(x);
-}
-
-ATT_INLINE vf v_load_part(const float *from, int64_t count)
-{
-#if defined(__AVX512F__)
-    return (vf)_mm512_maskz_loadu_ps((__mmask16)(0xffffu >> (VW - count)), from);
-#else
-    vf x = {0};
-    memcpy(&x, from, (size_t)count * sizeof(float));
-    return x;
-#endif
-}
-
-ATT_INLINE void v_store_part(float *to, vf x, int64_t count)
-{
-#if defined(__AVX512F__)
-    _mm512_mask_storeu_ps(to, (__mmask16)(0xffffu >> (VW - count)), (__m512)x);
-#else
-    memcpy(to, &x, (size_t)count * sizeof(float));
-#endif
 }
 
 ATT_INLINE vf v_fma(vf a, vf b, vf c)
@@ -102,24 +82,6 @@ ATT_INLINE unsigned v_bits(vi lanes)
     return _mm512_movepi32_mask((__m512i)lanes);
 #else
     return (unsigned)MM(movemask_ps)((mm_ps)lanes);
-#endif
-}
-
-ATT_INLINE v_mask v_not_less(vf a, vf b)
-{
-#if defined(__AVX512F__)
-    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_NLT_UQ);
-#else
-    return ~(a < b);
-#endif
-}
-
-ATT_INLINE vf v_scale_where(v_mask keep, vf x, vf shifted)
-{
-#if defined(__AVX512F__)
-    return (vf)_mm512_maskz_scalef_ps(keep, (__m512)x, (__m512)(shifted - v_set(0x1.8p23f)));
-#else
-    return v_where(keep, x * (vf)(((vi)shifted + 127) << 23));
 #endif
 }
 
@@ -207,18 +169,6 @@ ATT_INLINE vf v_load_bf16(const bf16 *from)
 #endif
 }
 
-ATT_INLINE vf v_load_bf16_part(const bf16 *from, int64_t count)
-{
-#if defined(__AVX512F__)
-    __m256i lanes = _mm256_maskz_loadu_epi16((__mmask16)(0xffffu >> (VW - count)), from);
-    return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(lanes), 16);
-#else
-    bf16 lane[VW] = {0};
-    memcpy(lane, from, (size_t)count * sizeof *lane);
-    return v_load_bf16(lane);
-#endif
-}
-
 /* Stores the upper halves of 32-bit lanes. */
 ATT_INLINE void v_store_upper(bf16 *to, vu x)
 {
@@ -261,59 +211,72 @@ ATT_INLINE void v_store_bf16(bf16 *to, vf x)
 #endif
 }
 
-ATT_INLINE void v_store_bf16_pair(bf16 *to, vf a, vf b)
+/* --- masks of lanes ----------------------------------------------------------------------------------------------- */
+
+#if V_HAS_MASKS
+typedef __mmask16 v_mask;
+
+ATT_INLINE vf v_load_part(const float *from, int64_t count)
 {
-#if defined(__AVX512BF16__)
-    if (__builtin_expect((v_subnormal(a) | v_subnormal(b)) == 0, 1)) {
-        _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh((__m512)b, (__m512)a));
-        return;
-    }
-#endif
-    v_store_bf16(to, a);
-    v_store_bf16(to + VW, b);
+    return (vf)_mm512_maskz_loadu_ps((__mmask16)(0xffffu >> (VW - count)), from);
 }
 
-/* --- pairs of bf16 in 32-bit lanes -------------------------------------------------------------------------------- */
-
-ATT_INLINE vf v_dot(vf a, vf b, vf sum)
+ATT_INLINE void v_store_part(float *to, vf x, int64_t count)
 {
-#if defined(__AVX512BF16__)
-    return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
-#else
-    return v_fma(v_first(a), v_first(b), v_fma(v_second(a), v_second(b), sum));
-#endif
+    _mm512_mask_storeu_ps(to, (__mmask16)(0xffffu >> (VW - count)), (__m512)x);
 }
 
-ATT_INLINE vf v_pair(vf first, vf second)
+ATT_INLINE vf v_load_bf16_part(const bf16 *from, int64_t count)
 {
-#if defined(__AVX512BF16__)
-    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
-                                           21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-    return (vf)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
-#else
-    bf16 low[VW], high[VW];
-    v_store_bf16(low, first);
-    v_store_bf16(high, second);
-    return (vf)((vu)v_load_bf16(low) >> 16 | (vu)v_load_bf16(high));
-#endif
-}
-
-ATT_INLINE void v_store_halves(bf16 *to, vf x)
-{
-#if defined(__AVX512BF16__)
-    _mm256_storeu_si256((__m256i *)(void *)to, (__m256i)_mm512_cvtneps_pbh((__m512)x));
-#else
-    v_store_bf16(to, x);
-#endif
+    __m256i lanes = _mm256_maskz_loadu_epi16((__mmask16)(0xffffu >> (VW - count)), from);
+    return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(lanes), 16);
 }
 
 ATT_INLINE vf v_load_pairs(const bf16 *from, int64_t count)
 {
-#if defined(__AVX512F__)
     return (vf)_mm512_maskz_loadu_epi16(0xffffffffu >> (2 * VW - count), from);
-#else
-    vf pairs = {0};
-    memcpy(&pairs, from, (size_t)count * sizeof(bf16));
-    return pairs;
-#endif
 }
+
+ATT_INLINE v_mask v_not_less(vf a, vf b)
+{
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_NLT_UQ);
+}
+
+ATT_INLINE vf v_scale_where(v_mask keep, vf x, vf shifted)
+{
+    return (vf)_mm512_maskz_scalef_ps(keep, (__m512)x, (__m512)(shifted - v_set(0x1.8p23f)));
+}
+
+#endif
+
+/* --- products of pairs of bf16 ------------------------------------------------------------------------------------ */
+
+#if V_MULTIPLIES_PAIRS
+ATT_INLINE vf v_dot(vf a, vf b, vf sum)
+{
+    return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
+}
+
+ATT_INLINE vf v_pair(vf first, vf second)
+{
+    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                                           21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    return (vf)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
+}
+
+ATT_INLINE void v_store_halves(bf16 *to, vf x)
+{
+    _mm256_storeu_si256((__m256i *)(void *)to, (__m256i)_mm512_cvtneps_pbh((__m512)x));
+}
+
+ATT_INLINE void v_store_bf16_pair(bf16 *to, vf a, vf b)
+{
+    if (__builtin_expect((v_subnormal(a) | v_subnormal(b)) == 0, 1)) {
+        _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh((__m512)b, (__m512)a));
+        return;
+    }
+    v_store_bf16(to, a);
+    v_store_bf16(to + VW, b);
+}
+
+#endif

@@ -8,10 +8,29 @@ int64_t att_problem_count(const att_problem *problem, const att_desc *desc)
     return desc->kind == ATT_SAMPLE ? count * problem->group : count;
 }
 
+static bool none_bf16(const att_desc *descs, int count, unsigned but)
+{
+    for (int i = 0; i < count; i++)
+        if (att_desc_present(&descs[i]) && descs[i].dtype == ATT_BF16 && !(but >> i & 1))
+            return false;
+    return true;
+}
+
+static bool accepts_types(const att_kernel *kernel, const att_problem *problem)
+{
+    return problem->in[0].dtype != ATT_F64 && none_bf16(problem->in, problem->in_count, kernel->bf16_in) &&
+           none_bf16(problem->out, problem->out_count, kernel->bf16_out);
+}
+
+bool att_kernel_accepts(const att_kernel *kernel, const att_problem *problem)
+{
+    return strcmp(kernel->op, problem->op) == 0 && (!kernel->f32 || accepts_types(kernel, problem)) &&
+           (!kernel->accepts || kernel->accepts(problem));
+}
+
 bool att_kernel_fits(const att_kernel *kernel, const att_problem *problem)
 {
-    return strcmp(kernel->op, problem->op) == 0 && !(kernel->features & ~att_context_features(problem->context)) &&
-           (!kernel->accepts || kernel->accepts(problem));
+    return !(kernel->features & ~att_context_features(problem->context)) && att_kernel_accepts(kernel, problem);
 }
 
 const att_kernel *att_kernel_for(const att_kernel *const *kernels, const att_problem *problem)

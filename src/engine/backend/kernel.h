@@ -64,9 +64,13 @@ typedef struct att_call {
 
 typedef struct att_kernel {
     const char *op;
-    const char *name;                            /* "onednn", "simd", "plain": shown in profiles and tests */
-    unsigned features;                           /* features of the processor that the kernel needs */
-    bool (*accepts)(const att_problem *problem); /* NULL: accepts every problem of the op */
+    const char *name;  /* "onednn", "simd", "plain": shown in profiles and tests */
+    unsigned features; /* features of the processor that the kernel needs */
+    /* If f32: whether floats must be f32, except inputs and outputs whose bit is set here, which may also be bf16. Of
+     * the inputs, only input 0 is checked for f64, because sums of losses are f64. Otherwise every type will do. */
+    bool f32;
+    unsigned bf16_in, bf16_out;
+    bool (*accepts)(const att_problem *problem); /* what else the problem must be; NULL: nothing */
     att_status (*prepare)(const att_problem *problem, att_prepared *prepared); /* NULL: nothing to prepare */
     /* Writes the packed copy. in: pointers to the problem's shared inputs, NULL for other inputs. */
     att_status (*pack)(const att_problem *problem, void *state, const void *const *in, void *packed);
@@ -78,6 +82,8 @@ typedef struct att_kernel {
 const att_kernel *att_kernel_for(const att_kernel *const *kernels, const att_problem *problem);
 /* Whether the kernel does. */
 ATT_FOR_LAB bool att_kernel_fits(const att_kernel *kernel, const att_problem *problem);
+/* Whether it computes the problem on a processor with the features it needs. */
+bool att_kernel_accepts(const att_kernel *kernel, const att_problem *problem);
 
 /* The share [*begin, *end) of `part` among `count` items, with boundaries at multiples of `grain`. */
 ATT_FOR_LAB void att_share(int64_t count, int64_t grain, int part, int parts, int64_t *begin, int64_t *end);

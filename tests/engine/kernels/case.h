@@ -246,7 +246,7 @@ static inline bool case_run(const case_drawn *drawn, const att_kernel *kernel, i
                            drawn->out_count,
                            drawn->setup.group,
                            parts};
-    if (kernel->accepts && !kernel->accepts(&problem)) {
+    if (!att_kernel_accepts(kernel, &problem)) {
         case_result_free(result);
         return false;
     }

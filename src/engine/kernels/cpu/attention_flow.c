@@ -189,5 +189,4 @@ static att_status flow_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_attention_flow = {
-    .op = "attention_flow", .name = "plain", .accepts = att_accepts_f32, .prepare = flow_prepare, .run = flow_run};
+ATT_PLAIN_KERNEL(attention_flow, .prepare = flow_prepare, .run = flow_run);

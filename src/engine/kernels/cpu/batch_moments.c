@@ -61,7 +61,5 @@ static att_status running_stats_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_merge_moments = {
-    .op = "merge_moments", .name = "plain", .accepts = att_accepts_f32, .run = merge_moments_run};
-const att_kernel att_cpu_running_stats = {
-    .op = "running_stats", .name = "plain", .accepts = att_accepts_f32, .run = running_stats_run};
+ATT_PLAIN_KERNEL(merge_moments, .run = merge_moments_run);
+ATT_PLAIN_KERNEL(running_stats, .run = running_stats_run);

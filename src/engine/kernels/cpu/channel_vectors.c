@@ -92,15 +92,8 @@ static att_status channel_linear_weight_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_channel_conv = {
-    .op = "channel_conv", .name = "plain", .accepts = att_accepts_f32, .run = channel_conv_run};
-const att_kernel att_cpu_channel_conv_weight_grad = {
-    .op = "channel_conv_weight_grad", .name = "plain", .accepts = att_accepts_f32, .run = channel_conv_weight_grad_run};
-const att_kernel att_cpu_channel_linear = {
-    .op = "channel_linear", .name = "plain", .accepts = att_accepts_f32, .run = channel_linear_run};
-const att_kernel att_cpu_channel_linear_grad = {
-    .op = "channel_linear_grad", .name = "plain", .accepts = att_accepts_f32, .run = channel_linear_grad_run};
-const att_kernel att_cpu_channel_linear_weight_grad = {.op = "channel_linear_weight_grad",
-                                                       .name = "plain",
-                                                       .accepts = att_accepts_f32,
-                                                       .run = channel_linear_weight_grad_run};
+ATT_PLAIN_KERNEL(channel_conv, .run = channel_conv_run);
+ATT_PLAIN_KERNEL(channel_conv_weight_grad, .run = channel_conv_weight_grad_run);
+ATT_PLAIN_KERNEL(channel_linear, .run = channel_linear_run);
+ATT_PLAIN_KERNEL(channel_linear_grad, .run = channel_linear_grad_run);
+ATT_PLAIN_KERNEL(channel_linear_weight_grad, .run = channel_linear_weight_grad_run);

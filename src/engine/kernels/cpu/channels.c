@@ -79,15 +79,7 @@ static att_status concat_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool pad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-const att_kernel att_cpu_shortcut_pad = {
-    .op = "shortcut_pad", .name = "plain", .accepts = pad_accepts, .run = shortcut_pad_run};
-const att_kernel att_cpu_shortcut_pad_grad = {
-    .op = "shortcut_pad_grad", .name = "plain", .accepts = pad_accepts, .run = shortcut_pad_grad_run};
-const att_kernel att_cpu_concat = {.op = "concat", .name = "plain", .accepts = att_accepts_f32, .run = concat_run};
-const att_kernel att_cpu_concat_grad = {
-    .op = "concat_grad", .name = "plain", .accepts = att_accepts_f32, .run = concat_grad_run};
+ATT_PLAIN_KERNEL(shortcut_pad, .bf16_in = 1, .bf16_out = 1, .run = shortcut_pad_run);
+ATT_PLAIN_KERNEL(shortcut_pad_grad, .bf16_in = 1, .bf16_out = 1, .run = shortcut_pad_grad_run);
+ATT_PLAIN_KERNEL(concat, .run = concat_run);
+ATT_PLAIN_KERNEL(concat_grad, .run = concat_grad_run);

@@ -15,4 +15,4 @@ static att_status combine_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_combine = {.op = "combine", .name = "plain", .accepts = att_accepts_f32, .run = combine_run};
+ATT_PLAIN_KERNEL(combine, .run = combine_run);

@@ -319,15 +319,9 @@ static att_status run(const att_call *call)
     return ATT_OK;
 }
 
-static bool accepts_bf16(const att_problem *problem)
+static bool takes_bf16(const att_problem *problem)
 {
-    return problem->in[0].dtype == ATT_BF16 && att_accepts_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
-}
-
-static bool grad_accepts_bf16(const att_problem *problem)
-{
-    return problem->in[DY].dtype == ATT_BF16 &&
-           att_accepts_bf16(problem, 1u << DY | 1u << GRAD_RESIDUAL | 1u << RELU_OUTPUT, 1);
+    return problem->in[0].dtype == ATT_BF16;
 }
 
 static att_status prepare_forward(const att_problem *problem, att_prepared *prepared)
@@ -340,20 +334,17 @@ static att_status prepare_data_grad(const att_problem *problem, att_prepared *pr
     return prepare_kind(problem, ATT_CONV_DATA_GRAD, prepared);
 }
 
-#define KERNEL(symbol, op_, name_, features_, accepts_, prepare_) \
-    const att_kernel att_cpu_##symbol = {.op = (op_),             \
-                                         .name = (name_),         \
-                                         .features = (features_), \
-                                         .accepts = accepts_,     \
-                                         .prepare = prepare_,     \
-                                         .pack = pack,            \
-                                         .run = run,              \
-                                         .release = release};
+#define KERNEL(symbol, op, name, prepare_, ...)                                                                      \
+    ATT_CPU_KERNEL(symbol, op, name, .f32 = true, .prepare = prepare_, .pack = pack, .run = run, .release = release, \
+                   __VA_ARGS__);
+#define FORWARD_BF16 .bf16_in = 1u << X | 1u << RESIDUAL, .bf16_out = 1, .accepts = takes_bf16
+#define GRAD_BF16 .bf16_in = 1u << DY | 1u << GRAD_RESIDUAL | 1u << RELU_OUTPUT, .bf16_out = 1, .accepts = takes_bf16
 
-KERNEL(conv2d, "conv2d", "onednn", 0, att_accepts_f32, prepare_forward)
-KERNEL(conv2d_bf16, "conv2d", "onednn-bf16", ATT_AVX512_BF16, accepts_bf16, prepare_forward)
+KERNEL(conv2d, "conv2d", "onednn", prepare_forward, .features = 0)
+KERNEL(conv2d_bf16, "conv2d", "onednn-bf16", prepare_forward, .features = ATT_AVX512_BF16, FORWARD_BF16)
 /* For processors without bf16 products; slower than f32. */
-KERNEL(conv2d_widened, "conv2d", "onednn-widened", 0, accepts_bf16, prepare_forward)
-KERNEL(conv2d_data_grad, "conv2d_data_grad", "onednn", 0, att_accepts_f32, prepare_data_grad)
-KERNEL(conv2d_data_grad_bf16, "conv2d_data_grad", "onednn-bf16", ATT_AVX512_BF16, grad_accepts_bf16, prepare_data_grad)
-KERNEL(conv2d_data_grad_widened, "conv2d_data_grad", "onednn-widened", 0, grad_accepts_bf16, prepare_data_grad)
+KERNEL(conv2d_widened, "conv2d", "onednn-widened", prepare_forward, FORWARD_BF16)
+KERNEL(conv2d_data_grad, "conv2d_data_grad", "onednn", prepare_data_grad, .features = 0)
+KERNEL(conv2d_data_grad_bf16, "conv2d_data_grad", "onednn-bf16", prepare_data_grad, .features = ATT_AVX512_BF16,
+       GRAD_BF16)
+KERNEL(conv2d_data_grad_widened, "conv2d_data_grad", "onednn-widened", prepare_data_grad, GRAD_BF16)

@@ -191,12 +191,8 @@ static bool accepts(const att_problem *problem)
     const att_conv_attrs *attrs = problem->attrs;
     int64_t outputs = att_columns(&problem->in[DY]), taps = (int64_t)attrs->kernel_h * attrs->kernel_w;
     bool is_worthwhile = taps == 1 || outputs >= 192 || (attrs->stride > 1 && outputs >= 128);
-    return is_worthwhile && attrs->groups == 1 && att_accepts_bf16(problem, 1u << DY | 1u << X, 0);
+    return is_worthwhile && attrs->groups == 1;
 }
 
-const att_kernel att_cpu_conv2d_weight_grad_columns = {.op = "conv2d_weight_grad",
-                                                       .name = "simd-columns",
-                                                       .accepts = accepts,
-                                                       .prepare = prepare,
-                                                       .run = run,
-                                                       .release = release};
+ATT_CPU_KERNEL(conv2d_weight_grad_columns, "conv2d_weight_grad", "simd-columns", .f32 = true,
+               .bf16_in = 1u << DY | 1u << X, .accepts = accepts, .prepare = prepare, .run = run, .release = release);

@@ -104,30 +104,12 @@ static void release(att_context *context, void *state)
     att_free(context, w);
 }
 
-const att_kernel att_cpu_conv2d_weight_grad = {.op = "conv2d_weight_grad",
-                                               .name = "onednn",
-                                               .accepts = att_accepts_f32,
-                                               .prepare = prepare_f32,
-                                               .run = run,
-                                               .release = release};
+ATT_CPU_KERNEL(conv2d_weight_grad, "conv2d_weight_grad", "onednn", .f32 = true, .prepare = prepare_f32, .run = run,
+               .release = release);
 
-const att_kernel att_cpu_conv2d_weight_grad_bf16 = {.op = "conv2d_weight_grad",
-                                                    .name = "onednn-bf16",
-                                                    .features = ATT_AVX512_BF16,
-                                                    .accepts = accepts_bf16,
-                                                    .prepare = prepare_bf16,
-                                                    .run = run,
-                                                    .release = release};
-
-static bool accepts_any_bf16(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1u << DY | 1u << X, 0) && !att_accepts_f32(problem);
-}
+ATT_CPU_KERNEL(conv2d_weight_grad_bf16, "conv2d_weight_grad", "onednn-bf16", .features = ATT_AVX512_BF16,
+               .accepts = accepts_bf16, .prepare = prepare_bf16, .run = run, .release = release);
 
 /* Widens its inputs to f32: for processors without bf16 products, or if only one input is bf16. */
-const att_kernel att_cpu_conv2d_weight_grad_widened = {.op = "conv2d_weight_grad",
-                                                       .name = "onednn-widened",
-                                                       .accepts = accepts_any_bf16,
-                                                       .prepare = prepare_f32,
-                                                       .run = run,
-                                                       .release = release};
+ATT_CPU_KERNEL(conv2d_weight_grad_widened, "conv2d_weight_grad", "onednn-widened", .f32 = true,
+               .bf16_in = 1u << DY | 1u << X, .prepare = prepare_f32, .run = run, .release = release);

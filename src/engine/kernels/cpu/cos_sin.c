@@ -17,7 +17,7 @@ static att_status cos_sin_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_cos_sin = {.op = "cos_sin", .name = "plain", .accepts = att_accepts_f32, .run = cos_sin_run};
+ATT_PLAIN_KERNEL(cos_sin, .run = cos_sin_run);
 
 static att_status cos_sin_grad_run(const att_call *call)
 {
@@ -33,5 +33,4 @@ static att_status cos_sin_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_cos_sin_grad = {
-    .op = "cos_sin_grad", .name = "plain", .accepts = att_accepts_f32, .run = cos_sin_grad_run};
+ATT_PLAIN_KERNEL(cos_sin_grad, .run = cos_sin_grad_run);

@@ -38,6 +38,5 @@ static att_status embed_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_embed = {.op = "embed", .name = "plain", .accepts = att_accepts_f32, .run = embed_run};
-const att_kernel att_cpu_embed_grad = {
-    .op = "embed_grad", .name = "plain", .accepts = att_accepts_f32, .run = embed_grad_run};
+ATT_PLAIN_KERNEL(embed, .run = embed_run);
+ATT_PLAIN_KERNEL(embed_grad, .run = embed_grad_run);

@@ -24,6 +24,5 @@ static att_status exp_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_exp = {.op = "exp", .name = "plain", .accepts = att_accepts_f32, .run = exp_run};
-const att_kernel att_cpu_exp_grad = {
-    .op = "exp_grad", .name = "plain", .accepts = att_accepts_f32, .run = exp_grad_run};
+ATT_PLAIN_KERNEL(exp, .run = exp_run);
+ATT_PLAIN_KERNEL(exp_grad, .run = exp_grad_run);

@@ -13,27 +13,6 @@ static inline bool att_is_bf16(const att_desc *desc)
     return desc->dtype == ATT_BF16;
 }
 
-static inline bool att_none_bf16(const att_desc *descs, int count, unsigned but)
-{
-    for (int i = 0; i < count; i++)
-        if (att_desc_present(&descs[i]) && att_is_bf16(&descs[i]) && !(but >> i & 1))
-            return false;
-    return true;
-}
-
-/* For accepts(): whether all float inputs and outputs are f32, except those whose bit is set in `in` or `out`, which
- * may also be bf16. Of the inputs, only input 0 is checked for f64, because sums of losses are f64. */
-static inline bool att_accepts_bf16(const att_problem *problem, unsigned in, unsigned out)
-{
-    return problem->in[0].dtype != ATT_F64 && att_none_bf16(problem->in, problem->in_count, in) &&
-           att_none_bf16(problem->out, problem->out_count, out);
-}
-
-static inline bool att_accepts_f32(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 0, 0);
-}
-
 ATT_INLINE size_t att_float_size(bool is_bf16)
 {
     return is_bf16 ? sizeof(uint16_t) : sizeof(float);

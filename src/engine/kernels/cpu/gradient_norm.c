@@ -16,7 +16,7 @@ static att_status norm_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_gradient_norm = {.op = "gradient_norm", .name = "plain", .run = norm_run};
+ATT_CPU_KERNEL(gradient_norm, "gradient_norm", "plain", .run = norm_run);
 
 static att_status factor_run(const att_call *call)
 {
@@ -31,4 +31,4 @@ static bool makes_f32(const att_problem *problem)
     return problem->out[0].dtype == ATT_F32;
 }
 
-const att_kernel att_cpu_clip_factor = {.op = "clip_factor", .name = "plain", .accepts = makes_f32, .run = factor_run};
+ATT_CPU_KERNEL(clip_factor, "clip_factor", "plain", .accepts = makes_f32, .run = factor_run);

@@ -162,33 +162,17 @@ static att_status run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_linear = {.op = "linear",
-                                   .name = "onednn",
-                                   .accepts = att_accepts_f32,
-                                   .prepare = prepare,
-                                   .pack = pack,
-                                   .run = run,
-                                   .release = release};
-
-static bool accepts_bf16(const att_problem *problem)
+static bool takes_bf16(const att_problem *problem)
 {
-    return problem->in[X].dtype == ATT_BF16 && att_accepts_bf16(problem, 1, 1);
+    return problem->in[X].dtype == ATT_BF16;
 }
 
-const att_kernel att_cpu_linear_bf16 = {.op = "linear",
-                                        .name = "onednn-bf16",
-                                        .features = ATT_AVX512_BF16,
-                                        .accepts = accepts_bf16,
-                                        .prepare = prepare,
-                                        .pack = pack,
-                                        .run = run,
-                                        .release = release};
+#define KERNEL(symbol, name, ...)                                                                            \
+    ATT_CPU_KERNEL(symbol, "linear", name, .prepare = prepare, .pack = pack, .run = run, .release = release, \
+                   .f32 = true, __VA_ARGS__);
+#define BF16 .bf16_in = 1, .bf16_out = 1, .accepts = takes_bf16
 
+KERNEL(linear, "onednn", .features = 0)
+KERNEL(linear_bf16, "onednn-bf16", .features = ATT_AVX512_BF16, BF16)
 /* For processors without bf16 products; slower than f32. */
-const att_kernel att_cpu_linear_widened = {.op = "linear",
-                                           .name = "onednn-widened",
-                                           .accepts = accepts_bf16,
-                                           .prepare = prepare,
-                                           .pack = pack,
-                                           .run = run,
-                                           .release = release};
+KERNEL(linear_widened, "onednn-widened", BF16)

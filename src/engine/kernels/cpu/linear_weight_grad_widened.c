@@ -79,14 +79,5 @@ static void release(att_context *context, void *state)
     att_free(context, w);
 }
 
-static bool accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1u << DY | 1u << X, 0);
-}
-
-const att_kernel att_cpu_linear_weight_grad_widened = {.op = "linear_weight_grad",
-                                                       .name = "simd-widened",
-                                                       .accepts = accepts,
-                                                       .prepare = prepare,
-                                                       .run = run,
-                                                       .release = release};
+ATT_CPU_KERNEL(linear_weight_grad_widened, "linear_weight_grad", "simd-widened", .f32 = true,
+               .bf16_in = 1u << DY | 1u << X, .prepare = prepare, .run = run, .release = release);

@@ -68,6 +68,12 @@
     X(conv2d_data_grad_widened)    \
     X(conv2d_weight_grad_widened)
 
+/* Defines att_cpu_<symbol>. ...: the other members of the descriptor. */
+#define ATT_CPU_KERNEL(symbol, op_, name_, ...) \
+    const att_kernel att_cpu_##symbol = {.op = (op_), .name = (name_), __VA_ARGS__}
+/* The kernel of an op without SIMD of our own, for f32. */
+#define ATT_PLAIN_KERNEL(op, ...) ATT_CPU_KERNEL(op, #op, "plain", .f32 = true, __VA_ARGS__)
+
 #define ATT_CPU_DECLARE(name) extern const att_kernel att_cpu_##name;
 ATT_CPU_KERNELS(ATT_CPU_DECLARE)
 ATT_CPU_WIDENED_KERNELS(ATT_CPU_DECLARE)

@@ -9,5 +9,4 @@ static att_status loss_seed_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_loss_seed = {
-    .op = "loss_seed", .name = "plain", .accepts = att_accepts_f32, .run = loss_seed_run};
+ATT_PLAIN_KERNEL(loss_seed, .run = loss_seed_run);

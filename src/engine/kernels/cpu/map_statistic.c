@@ -163,8 +163,4 @@ static att_status statistic_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_map_statistic = {.op = "map_statistic",
-                                          .name = "plain",
-                                          .accepts = att_accepts_f32,
-                                          .prepare = statistic_prepare,
-                                          .run = statistic_run};
+ATT_PLAIN_KERNEL(map_statistic, .prepare = statistic_prepare, .run = statistic_run);

@@ -125,8 +125,8 @@ static att_status run(const att_call *call)
 /* Both operands are f32, or both bf16. */
 static bool accepts(const att_problem *problem)
 {
-    return att_accepts_bf16(problem, 3, 1) && att_is_bf16(&problem->in[A]) == att_is_bf16(&problem->in[B]);
+    return att_is_bf16(&problem->in[A]) == att_is_bf16(&problem->in[B]);
 }
 
-const att_kernel att_cpu_matmul = {
-    .op = "matmul", .name = "onednn", .accepts = accepts, .prepare = prepare, .run = run, .release = release};
+ATT_CPU_KERNEL(matmul, "matmul", "onednn", .f32 = true, .bf16_in = 3, .bf16_out = 1, .accepts = accepts,
+               .prepare = prepare, .run = run, .release = release);

@@ -36,12 +36,5 @@ static att_status merge_patches_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-const att_kernel att_cpu_merge_patches = {
-    .op = "merge_patches", .name = "plain", .accepts = accepts, .run = merge_patches_run};
-const att_kernel att_cpu_merge_patches_grad = {
-    .op = "merge_patches_grad", .name = "plain", .accepts = accepts, .run = merge_patches_grad_run};
+ATT_PLAIN_KERNEL(merge_patches, .bf16_in = 1, .bf16_out = 1, .run = merge_patches_run);
+ATT_PLAIN_KERNEL(merge_patches_grad, .bf16_in = 1, .bf16_out = 1, .run = merge_patches_grad_run);

@@ -134,4 +134,4 @@ static att_status maps_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_pair_maps = {.op = "pair_maps", .name = "plain", .accepts = att_accepts_f32, .run = maps_run};
+ATT_PLAIN_KERNEL(pair_maps, .run = maps_run);

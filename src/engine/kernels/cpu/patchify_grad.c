@@ -32,5 +32,4 @@ static att_status patchify_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_patchify_grad = {
-    .op = "patchify_grad", .name = "plain", .accepts = att_accepts_f32, .run = patchify_grad_run};
+ATT_PLAIN_KERNEL(patchify_grad, .run = patchify_grad_run);

@@ -105,8 +105,4 @@ static att_status residual_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_rank_one_residual = {.op = "rank_one_residual",
-                                              .name = "plain",
-                                              .accepts = att_accepts_f32,
-                                              .prepare = residual_prepare,
-                                              .run = residual_run};
+ATT_PLAIN_KERNEL(rank_one_residual, .prepare = residual_prepare, .run = residual_run);

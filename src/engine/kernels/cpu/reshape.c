@@ -10,9 +10,4 @@ static att_status run(const att_call *call)
     return ATT_OK;
 }
 
-static bool accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-const att_kernel att_cpu_reshape = {.op = "reshape", .name = "plain", .accepts = accepts, .run = run};
+ATT_PLAIN_KERNEL(reshape, .bf16_in = 1, .bf16_out = 1, .run = run);

@@ -41,5 +41,4 @@ static att_status rollout_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_rollout = {
-    .op = "rollout", .name = "plain", .accepts = att_accepts_f32, .prepare = rollout_prepare, .run = rollout_run};
+ATT_PLAIN_KERNEL(rollout, .prepare = rollout_prepare, .run = rollout_run);

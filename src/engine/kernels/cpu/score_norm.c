@@ -152,5 +152,4 @@ static att_status norm_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_score_norm = {
-    .op = "score_norm", .name = "plain", .accepts = att_accepts_f32, .prepare = norm_prepare, .run = norm_run};
+ATT_PLAIN_KERNEL(score_norm, .prepare = norm_prepare, .run = norm_run);

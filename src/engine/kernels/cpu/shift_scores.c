@@ -56,8 +56,7 @@ static att_status scores_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_shift_scores = {
-    .op = "shift_scores", .name = "plain", .accepts = att_accepts_f32, .run = scores_run};
+ATT_PLAIN_KERNEL(shift_scores, .run = scores_run);
 
 /* Adds the gradients of the scores of query i to those of the head's column of the table. */
 static void add_scores(const att_shift_scores_attrs *attrs, const float *dy, int64_t i, float *column, int64_t heads)
@@ -90,5 +89,4 @@ static att_status grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_shift_scores_grad = {
-    .op = "shift_scores_grad", .name = "plain", .accepts = att_accepts_f32, .run = grad_run};
+ATT_PLAIN_KERNEL(shift_scores_grad, .run = grad_run);

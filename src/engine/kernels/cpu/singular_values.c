@@ -83,5 +83,4 @@ static att_status run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_singular_values = {
-    .op = "singular_values", .name = "lapack", .accepts = accepts, .prepare = prepare, .run = run};
+ATT_CPU_KERNEL(singular_values, "singular_values", "lapack", .accepts = accepts, .prepare = prepare, .run = run);

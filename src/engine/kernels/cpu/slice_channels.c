@@ -31,7 +31,5 @@ static att_status slice_channels_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_slice_channels = {
-    .op = "slice_channels", .name = "plain", .accepts = att_accepts_f32, .run = slice_channels_run};
-const att_kernel att_cpu_slice_channels_grad = {
-    .op = "slice_channels_grad", .name = "plain", .accepts = att_accepts_f32, .run = slice_channels_grad_run};
+ATT_PLAIN_KERNEL(slice_channels, .run = slice_channels_run);
+ATT_PLAIN_KERNEL(slice_channels_grad, .run = slice_channels_grad_run);

@@ -120,6 +120,13 @@
     X(sgd)                          \
     X(ema)
 
+/* Defines att_cpu_<symbol> of the tier for which the file is compiled. ...: the other members of the descriptor. */
+#define ATT_TIER_KERNEL(symbol, op_, name_, ...)      \
+    const att_kernel ATT_TIERED(att_cpu_##symbol) = { \
+        .op = (op_), .name = (name_), .features = ATT_TIER_FEATURES, __VA_ARGS__}
+/* The kernel of an op, for f32 and where `bf16_in` and `bf16_out` say so, bf16. */
+#define ATT_SIMD_KERNEL(op, ...) ATT_TIER_KERNEL(op, #op, "simd", .f32 = true, __VA_ARGS__)
+
 /* Operands of finish_gradient(); pointers may be NULL. */
 typedef struct att_gradient_form {
     const void *residual, *relu_output;

@@ -56,9 +56,6 @@ static att_status slice_tokens_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel att_cpu_prepend_tokens = {
-    .op = "prepend_tokens", .name = "plain", .accepts = att_accepts_f32, .run = prepend_tokens_run};
-const att_kernel att_cpu_slice_tokens = {
-    .op = "slice_tokens", .name = "plain", .accepts = att_accepts_f32, .run = slice_tokens_run};
-const att_kernel att_cpu_slice_tokens_grad = {
-    .op = "slice_tokens_grad", .name = "plain", .accepts = att_accepts_f32, .run = slice_tokens_grad_run};
+ATT_PLAIN_KERNEL(prepend_tokens, .run = prepend_tokens_run);
+ATT_PLAIN_KERNEL(slice_tokens, .run = slice_tokens_run);
+ATT_PLAIN_KERNEL(slice_tokens_grad, .run = slice_tokens_grad_run);

@@ -30,10 +30,5 @@ static att_status crop_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-const att_kernel att_cpu_window_pad = {.op = "window_pad", .name = "plain", .accepts = accepts, .run = pad_run};
-const att_kernel att_cpu_window_crop = {.op = "window_crop", .name = "plain", .accepts = accepts, .run = crop_run};
+ATT_PLAIN_KERNEL(window_pad, .bf16_in = 1, .bf16_out = 1, .run = pad_run);
+ATT_PLAIN_KERNEL(window_crop, .bf16_in = 1, .bf16_out = 1, .run = crop_run);

@@ -28,11 +28,5 @@ static att_status windows_back_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-const att_kernel att_cpu_windows = {.op = "windows", .name = "plain", .accepts = accepts, .run = windows_run};
-const att_kernel att_cpu_windows_back = {
-    .op = "windows_back", .name = "plain", .accepts = accepts, .run = windows_back_run};
+ATT_PLAIN_KERNEL(windows, .bf16_in = 1, .bf16_out = 1, .run = windows_run);
+ATT_PLAIN_KERNEL(windows_back, .bf16_in = 1, .bf16_out = 1, .run = windows_back_run);

@@ -53,10 +53,4 @@ static att_status add_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool add_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 3, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_add) = {
-    .op = "add", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = add_accepts, .run = add_run};
+ATT_SIMD_KERNEL(add, .bf16_in = 3, .bf16_out = 1, .run = add_run);

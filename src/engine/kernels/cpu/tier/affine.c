@@ -290,17 +290,8 @@ static att_status affine_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool affine_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_affine) = {.op = "affine",
-                                               .name = "simd",
-                                               .features = ATT_TIER_FEATURES,
-                                               .accepts = affine_accepts,
-                                               .prepare = affine_prepare,
-                                               .run = affine_run};
+ATT_SIMD_KERNEL(affine, .bf16_in = 1u << X | 1u << RESIDUAL, .bf16_out = 1, .prepare = affine_prepare,
+                .run = affine_run);
 
 /* --- affine_data_grad --------------------------------------------------------------------------------------------- */
 
@@ -365,12 +356,8 @@ static att_status data_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_affine_data_grad) = {.op = "affine_data_grad",
-                                                         .name = "simd",
-                                                         .features = ATT_TIER_FEATURES,
-                                                         .accepts = affine_accepts,
-                                                         .prepare = data_grad_prepare,
-                                                         .run = data_grad_run};
+ATT_SIMD_KERNEL(affine_data_grad, .bf16_in = 1u << X | 1u << RESIDUAL, .bf16_out = 1, .prepare = data_grad_prepare,
+                .run = data_grad_run);
 
 /* --- affine_sums -------------------------------------------------------------------------------------------------- */
 
@@ -479,14 +466,4 @@ static att_status sums_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool sums_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1u << 0 | 1u << SUMS_X, 0);
-}
-
-const att_kernel ATT_TIERED(att_cpu_affine_sums) = {.op = "affine_sums",
-                                                    .name = "simd",
-                                                    .features = ATT_TIER_FEATURES,
-                                                    .accepts = sums_accepts,
-                                                    .prepare = sums_prepare,
-                                                    .run = sums_run};
+ATT_SIMD_KERNEL(affine_sums, .bf16_in = 1u << 0 | 1u << SUMS_X, .prepare = sums_prepare, .run = sums_run);

@@ -612,16 +612,6 @@ static att_status attention_pack(const att_problem *problem, void *state, const 
     return ATT_OK;
 }
 
-static bool attention_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1u << HEAD_Q | 1u << HEAD_K | 1u << HEAD_V, 1u << OUT);
-}
-
-const att_kernel ATT_TIERED(att_cpu_attention) = {.op = "attention",
-                                                  .name = "simd",
-                                                  .features = ATT_TIER_FEATURES,
-                                                  .accepts = attention_accepts,
-                                                  .prepare = attention_prepare,
-                                                  .pack = attention_pack,
-                                                  .run = attention_run,
-                                                  .release = attention_release};
+ATT_SIMD_KERNEL(attention, .bf16_in = 1u << HEAD_Q | 1u << HEAD_K | 1u << HEAD_V, .bf16_out = 1u << OUT,
+                .prepare = attention_prepare, .pack = attention_pack, .run = attention_run,
+                .release = attention_release);

@@ -541,16 +541,6 @@ static att_status attention_grad_pack(const att_problem *problem, void *state, c
     return ATT_OK;
 }
 
-static bool attention_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1u << DO | 1u << O | 7u << Q, 7);
-}
-
-const att_kernel ATT_TIERED(att_cpu_attention_grad) = {.op = "attention_grad",
-                                                       .name = "simd",
-                                                       .features = ATT_TIER_FEATURES,
-                                                       .accepts = attention_grad_accepts,
-                                                       .prepare = attention_grad_prepare,
-                                                       .pack = attention_grad_pack,
-                                                       .run = attention_grad_run,
-                                                       .release = att_free};
+ATT_SIMD_KERNEL(attention_grad, .bf16_in = 1u << DO | 1u << O | 7u << Q, .bf16_out = 7,
+                .prepare = attention_grad_prepare, .pack = attention_grad_pack, .run = attention_grad_run,
+                .release = att_free);

@@ -130,8 +130,4 @@ static att_status attention_summary_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_attention_summary) = {.op = "attention_summary",
-                                                          .name = "simd",
-                                                          .features = ATT_TIER_FEATURES,
-                                                          .accepts = att_accepts_f32,
-                                                          .run = attention_summary_run};
+ATT_SIMD_KERNEL(attention_summary, .run = attention_summary_run);

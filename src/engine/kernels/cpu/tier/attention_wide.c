@@ -86,9 +86,5 @@ static att_status attention_wide_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_attention_wide) = {.op = "attention",
-                                                       .name = "f64",
-                                                       .features = ATT_TIER_FEATURES,
-                                                       .accepts = attention_wide_accepts,
-                                                       .prepare = attention_wide_prepare,
-                                                       .run = attention_wide_run};
+ATT_TIER_KERNEL(attention_wide, "attention", "f64", .accepts = attention_wide_accepts,
+                .prepare = attention_wide_prepare, .run = attention_wide_run);

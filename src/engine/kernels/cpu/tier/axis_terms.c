@@ -153,18 +153,8 @@ static att_status axis_terms_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool axis_terms_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1u << Q, 0);
-}
-
-const att_kernel ATT_TIERED(att_cpu_axis_terms) = {.op = "axis_terms",
-                                                   .name = "simd",
-                                                   .features = ATT_TIER_FEATURES,
-                                                   .accepts = axis_terms_accepts,
-                                                   .prepare = axis_terms_prepare,
-                                                   .pack = axis_terms_pack,
-                                                   .run = axis_terms_run};
+ATT_SIMD_KERNEL(axis_terms, .bf16_in = 1u << Q, .prepare = axis_terms_prepare, .pack = axis_terms_pack,
+                .run = axis_terms_run);
 
 enum { GRAD_Q = 2 };
 
@@ -288,15 +278,5 @@ static att_status axis_terms_grad_pack(const att_problem *problem, void *state, 
     return pack(problem, GRAD_Q, in, packed);
 }
 
-static bool axis_terms_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1u << GRAD_Q, 1u << Q);
-}
-
-const att_kernel ATT_TIERED(att_cpu_axis_terms_grad) = {.op = "axis_terms_grad",
-                                                        .name = "simd",
-                                                        .features = ATT_TIER_FEATURES,
-                                                        .accepts = axis_terms_grad_accepts,
-                                                        .prepare = axis_terms_grad_prepare,
-                                                        .pack = axis_terms_grad_pack,
-                                                        .run = axis_terms_grad_run};
+ATT_SIMD_KERNEL(axis_terms_grad, .bf16_in = 1u << GRAD_Q, .bf16_out = 1u << Q, .prepare = axis_terms_grad_prepare,
+                .pack = axis_terms_grad_pack, .run = axis_terms_grad_run);

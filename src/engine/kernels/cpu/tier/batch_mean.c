@@ -29,8 +29,4 @@ static att_status batch_mean_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_batch_mean) = {.op = "batch_mean",
-                                                   .name = "simd",
-                                                   .features = ATT_TIER_FEATURES,
-                                                   .accepts = att_accepts_f32,
-                                                   .run = batch_mean_run};
+ATT_SIMD_KERNEL(batch_mean, .run = batch_mean_run);

@@ -33,11 +33,6 @@ static void norm_run(const att_call *call, channel_norm n)
         norm_as(call, n, x, y);
 }
 
-static bool norm_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
 static att_status norm_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = channels_scratch(&problem->in[0], 3);
@@ -50,12 +45,7 @@ static att_status batch_norm_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_batch_norm) = {.op = "batch_norm",
-                                                   .name = "simd",
-                                                   .features = ATT_TIER_FEATURES,
-                                                   .accepts = norm_accepts,
-                                                   .prepare = norm_prepare,
-                                                   .run = batch_norm_run};
+ATT_SIMD_KERNEL(batch_norm, .bf16_in = 1, .bf16_out = 1, .prepare = norm_prepare, .run = batch_norm_run);
 
 static att_status normalize_run(const att_call *call)
 {
@@ -64,9 +54,4 @@ static att_status normalize_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_normalize) = {.op = "normalize",
-                                                  .name = "simd",
-                                                  .features = ATT_TIER_FEATURES,
-                                                  .accepts = norm_accepts,
-                                                  .prepare = norm_prepare,
-                                                  .run = normalize_run};
+ATT_SIMD_KERNEL(normalize, .bf16_in = 1, .bf16_out = 1, .prepare = norm_prepare, .run = normalize_run);

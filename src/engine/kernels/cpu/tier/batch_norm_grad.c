@@ -85,23 +85,14 @@ static att_status batch_norm_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 3, 1);
-}
-
 static att_status batch_norm_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = channels_scratch(&problem->in[X], 5);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_batch_norm_grad) = {.op = "batch_norm_grad",
-                                                        .name = "simd",
-                                                        .features = ATT_TIER_FEATURES,
-                                                        .accepts = grad_accepts,
-                                                        .prepare = batch_norm_grad_prepare,
-                                                        .run = batch_norm_grad_run};
+ATT_SIMD_KERNEL(batch_norm_grad, .bf16_in = 3, .bf16_out = 1, .prepare = batch_norm_grad_prepare,
+                .run = batch_norm_grad_run);
 
 /* --- normalize_sums, normalize_grad: statistics of the batch------------------------------------------------------ */
 
@@ -153,23 +144,13 @@ static att_status normalize_sums_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool normalize_sums_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 3, 0);
-}
-
 static att_status normalize_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = channels_scratch(&problem->in[X], 8);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_normalize_sums) = {.op = "normalize_sums",
-                                                       .name = "simd",
-                                                       .features = ATT_TIER_FEATURES,
-                                                       .accepts = normalize_sums_accepts,
-                                                       .prepare = normalize_prepare,
-                                                       .run = normalize_sums_run};
+ATT_SIMD_KERNEL(normalize_sums, .bf16_in = 3, .prepare = normalize_prepare, .run = normalize_sums_run);
 
 /* Computes a sample's coefficients from those of all samples (`other`, `shift`), its factor and its pooled gradient. */
 static void sample_coefficients(const att_call *call, const channels *c, int64_t sample, const float *other,
@@ -243,9 +224,4 @@ static att_status normalize_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_normalize_grad) = {.op = "normalize_grad",
-                                                       .name = "simd",
-                                                       .features = ATT_TIER_FEATURES,
-                                                       .accepts = grad_accepts,
-                                                       .prepare = normalize_prepare,
-                                                       .run = normalize_grad_run};
+ATT_SIMD_KERNEL(normalize_grad, .bf16_in = 3, .bf16_out = 1, .prepare = normalize_prepare, .run = normalize_grad_run);

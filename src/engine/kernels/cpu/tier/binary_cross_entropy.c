@@ -75,11 +75,7 @@ static att_status loss_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_binary_cross_entropy) = {.op = "binary_cross_entropy",
-                                                             .name = "simd",
-                                                             .features = ATT_TIER_FEATURES,
-                                                             .accepts = att_accepts_f32,
-                                                             .run = loss_run};
+ATT_SIMD_KERNEL(binary_cross_entropy, .run = loss_run);
 
 /* out = e^-|x| */
 ATT_INLINE void exp_of_minus_abs(const float *x, int64_t count, float *out)
@@ -131,8 +127,4 @@ static att_status grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_binary_cross_entropy_grad) = {.op = "binary_cross_entropy_grad",
-                                                                  .name = "simd",
-                                                                  .features = ATT_TIER_FEATURES,
-                                                                  .accepts = att_accepts_f32,
-                                                                  .run = grad_run};
+ATT_SIMD_KERNEL(binary_cross_entropy_grad, .run = grad_run);

@@ -22,10 +22,4 @@ static att_status cast_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool cast_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_cast) = {
-    .op = "cast", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = cast_accepts, .run = cast_run};
+ATT_SIMD_KERNEL(cast, .bf16_in = 1, .bf16_out = 1, .run = cast_run);

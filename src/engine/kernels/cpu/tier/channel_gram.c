@@ -128,17 +128,7 @@ static att_status gram_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool gram_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 0);
-}
-
-const att_kernel ATT_TIERED(att_cpu_channel_gram) = {.op = "channel_gram",
-                                                     .name = "simd",
-                                                     .features = ATT_TIER_FEATURES,
-                                                     .accepts = gram_accepts,
-                                                     .prepare = gram_prepare,
-                                                     .run = gram_run};
+ATT_SIMD_KERNEL(channel_gram, .bf16_in = 1, .prepare = gram_prepare, .run = gram_run);
 
 /* --- merging over the batch, in f64------------------------------------------------------------------------------- */
 
@@ -191,9 +181,4 @@ static att_status merge_prepare(const att_problem *problem, att_prepared *prepar
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_merge_gram) = {.op = "merge_gram",
-                                                   .name = "simd",
-                                                   .features = ATT_TIER_FEATURES,
-                                                   .accepts = att_accepts_f32,
-                                                   .prepare = merge_prepare,
-                                                   .run = merge_run};
+ATT_SIMD_KERNEL(merge_gram, .prepare = merge_prepare, .run = merge_run);

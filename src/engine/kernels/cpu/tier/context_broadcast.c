@@ -69,23 +69,14 @@ static att_status context_broadcast_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool context_broadcast_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
 static att_status context_broadcast_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = (size_t)att_columns(&problem->in[0]) * sizeof(float);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_context_broadcast) = {.op = "context_broadcast",
-                                                          .name = "simd",
-                                                          .features = ATT_TIER_FEATURES,
-                                                          .accepts = context_broadcast_accepts,
-                                                          .prepare = context_broadcast_prepare,
-                                                          .run = context_broadcast_run};
+ATT_SIMD_KERNEL(context_broadcast, .bf16_in = 1, .bf16_out = 1, .prepare = context_broadcast_prepare,
+                .run = context_broadcast_run);
 
 static att_status scale_grad_run(const att_call *call)
 {
@@ -103,20 +94,10 @@ static att_status scale_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool scale_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 3, 0);
-}
-
 static att_status scale_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = 2 * (size_t)att_columns(&problem->in[0]) * sizeof(float);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_context_broadcast_scale_grad) = {.op = "context_broadcast_scale_grad",
-                                                                     .name = "simd",
-                                                                     .features = ATT_TIER_FEATURES,
-                                                                     .accepts = scale_grad_accepts,
-                                                                     .prepare = scale_grad_prepare,
-                                                                     .run = scale_grad_run};
+ATT_SIMD_KERNEL(context_broadcast_scale_grad, .bf16_in = 3, .prepare = scale_grad_prepare, .run = scale_grad_run);

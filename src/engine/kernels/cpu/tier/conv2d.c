@@ -82,8 +82,7 @@ static bool accepts(const att_problem *problem)
                 (size_t)(c.kernel_h * c.run * c.vectors * VW) * sizeof(float) <= PANEL_BYTES &&
                 padded_bytes(&c) <= PADDED_BYTES;
     bool even = problem->in[ATT_CONV_X].shape.dims[2] % 2 == 0;
-    return VW == 16 && fits && (!c.pairs || (V_MULTIPLIES_PAIRS && even)) &&
-           att_accepts_bf16(problem, 1u << ATT_CONV_X | 1u << ATT_CONV_RESIDUAL, 1);
+    return VW == 16 && fits && (!c.pairs || (V_MULTIPLIES_PAIRS && even));
 }
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
@@ -326,10 +325,5 @@ static att_status run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_conv2d) = {.op = "conv2d",
-                                               .name = "simd",
-                                               .features = ATT_TIER_FEATURES,
-                                               .accepts = accepts,
-                                               .prepare = prepare,
-                                               .pack = pack,
-                                               .run = run};
+ATT_SIMD_KERNEL(conv2d, .bf16_in = 1u << ATT_CONV_X | 1u << ATT_CONV_RESIDUAL, .bf16_out = 1, .accepts = accepts,
+                .prepare = prepare, .pack = pack, .run = run);

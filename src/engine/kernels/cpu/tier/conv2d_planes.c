@@ -57,7 +57,7 @@ static bool accepts(const att_problem *problem, bool back)
     const att_conv_attrs *attrs = problem->attrs;
     planes p = planes_of(problem, back);
     return p.inputs <= MOST_MAPS && p.outputs <= MOST_MAPS && attrs->stride == 1 && attrs->dilation == 1 &&
-           attrs->groups == 1 && p.above >= 0 && p.left >= 0 && att_accepts_bf16(problem, 1, 1) && !adds(problem, back);
+           attrs->groups == 1 && p.above >= 0 && p.left >= 0 && !adds(problem, back);
 }
 
 static bool forward_accepts(const att_problem *problem)
@@ -206,14 +206,9 @@ static att_status back_run(const att_call *call)
     return run(call, true);
 }
 
-#define KERNEL(symbol, which)                                                                \
-    const att_kernel ATT_TIERED(att_cpu_##symbol##_planes) = {.op = #symbol,                 \
-                                                              .name = "simd-planes",         \
-                                                              .features = ATT_TIER_FEATURES, \
-                                                              .accepts = which##_accepts,    \
-                                                              .prepare = which##_prepare,    \
-                                                              .pack = which##_pack,          \
-                                                              .run = which##_run};
+#define KERNEL(op, which)                                                                      \
+    ATT_TIER_KERNEL(op##_planes, #op, "simd-planes", .f32 = true, .bf16_in = 1, .bf16_out = 1, \
+                    .accepts = which##_accepts, .prepare = which##_prepare, .pack = which##_pack, .run = which##_run);
 
 KERNEL(conv2d, forward)
 KERNEL(conv2d_data_grad, back)
@@ -251,8 +246,7 @@ static bool weight_accepts(const att_problem *problem)
 {
     const att_conv_attrs *attrs = problem->attrs;
     return att_columns(&problem->in[DATA]) <= MOST_MAPS && att_columns(&problem->in[DY]) <= MOST_MAPS &&
-           attrs->stride == 1 && attrs->dilation == 1 && attrs->groups == 1 &&
-           att_accepts_bf16(problem, 1u << DY | 1u << DATA, 0);
+           attrs->stride == 1 && attrs->dilation == 1 && attrs->groups == 1;
 }
 
 static int64_t plane_elements(const planes *p)
@@ -326,9 +320,6 @@ static att_status weight_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_conv2d_weight_grad_planes) = {.op = "conv2d_weight_grad",
-                                                                  .name = "simd-planes",
-                                                                  .features = ATT_TIER_FEATURES,
-                                                                  .accepts = weight_accepts,
-                                                                  .prepare = weight_prepare,
-                                                                  .run = weight_run};
+ATT_TIER_KERNEL(conv2d_weight_grad_planes, "conv2d_weight_grad", "simd-planes", .f32 = true,
+                .bf16_in = 1u << DY | 1u << DATA, .accepts = weight_accepts, .prepare = weight_prepare,
+                .run = weight_run);

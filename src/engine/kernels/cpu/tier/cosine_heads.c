@@ -87,17 +87,7 @@ static att_status cosine_heads_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool cosine_heads_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1 << X, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_cosine_heads) = {.op = "cosine_heads",
-                                                     .name = "simd",
-                                                     .features = ATT_TIER_FEATURES,
-                                                     .accepts = cosine_heads_accepts,
-                                                     .prepare = heads_prepare,
-                                                     .run = cosine_heads_run};
+ATT_SIMD_KERNEL(cosine_heads, .bf16_in = 1 << X, .bf16_out = 1, .prepare = heads_prepare, .run = cosine_heads_run);
 
 /* Writes dx = f (dy - n sum(dy n)) / |x|, n = x / |x|, or f dy / eps where the norm is at most eps. Returns sum(dy n).
  */
@@ -154,14 +144,5 @@ static att_status cosine_heads_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool cosine_heads_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1 << X | 1 << DY, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_cosine_heads_grad) = {.op = "cosine_heads_grad",
-                                                          .name = "simd",
-                                                          .features = ATT_TIER_FEATURES,
-                                                          .accepts = cosine_heads_grad_accepts,
-                                                          .prepare = heads_prepare,
-                                                          .run = cosine_heads_grad_run};
+ATT_SIMD_KERNEL(cosine_heads_grad, .bf16_in = 1 << X | 1 << DY, .bf16_out = 1, .prepare = heads_prepare,
+                .run = cosine_heads_grad_run);

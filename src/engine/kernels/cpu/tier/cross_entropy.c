@@ -99,11 +99,7 @@ static att_status cross_entropy_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_cross_entropy) = {.op = "cross_entropy",
-                                                      .name = "simd",
-                                                      .features = ATT_TIER_FEATURES,
-                                                      .accepts = att_accepts_f32,
-                                                      .run = cross_entropy_run};
+ATT_SIMD_KERNEL(cross_entropy, .run = cross_entropy_run);
 
 ATT_INLINE float sum_of(const float *x, int64_t count)
 {
@@ -190,8 +186,4 @@ static att_status cross_entropy_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_cross_entropy_grad) = {.op = "cross_entropy_grad",
-                                                           .name = "simd",
-                                                           .features = ATT_TIER_FEATURES,
-                                                           .accepts = att_accepts_f32,
-                                                           .run = cross_entropy_grad_run};
+ATT_SIMD_KERNEL(cross_entropy_grad, .run = cross_entropy_grad_run);

@@ -103,18 +103,7 @@ static att_status pool_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool pool_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 0);
-}
-
-const att_kernel ATT_TIERED(att_cpu_dct_pool) = {.op = "dct_pool",
-                                                 .name = "simd",
-                                                 .features = ATT_TIER_FEATURES,
-                                                 .accepts = pool_accepts,
-                                                 .prepare = make_tables,
-                                                 .run = pool_run,
-                                                 .release = release_tables};
+ATT_SIMD_KERNEL(dct_pool, .bf16_in = 1, .prepare = make_tables, .run = pool_run, .release = release_tables);
 
 /* Parts share the rows of the maps. */
 ATT_INLINE void grad_as(const att_call *call, bool is_bf16)
@@ -150,21 +139,10 @@ static att_status grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 0, 1);
-}
-
 static att_status grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = (size_t)att_columns(&problem->in[0]) * sizeof(float);
     return make_tables(problem, prepared);
 }
 
-const att_kernel ATT_TIERED(att_cpu_dct_pool_grad) = {.op = "dct_pool_grad",
-                                                      .name = "simd",
-                                                      .features = ATT_TIER_FEATURES,
-                                                      .accepts = grad_accepts,
-                                                      .prepare = grad_prepare,
-                                                      .run = grad_run,
-                                                      .release = release_tables};
+ATT_SIMD_KERNEL(dct_pool_grad, .bf16_out = 1, .prepare = grad_prepare, .run = grad_run, .release = release_tables);

@@ -75,12 +75,5 @@ static att_status drop_path_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool drop_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_dropout) = {
-    .op = "dropout", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = drop_accepts, .run = dropout_run};
-const att_kernel ATT_TIERED(att_cpu_drop_path) = {
-    .op = "drop_path", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = drop_accepts, .run = drop_path_run};
+ATT_SIMD_KERNEL(dropout, .bf16_in = 1, .bf16_out = 1, .run = dropout_run);
+ATT_SIMD_KERNEL(drop_path, .bf16_in = 1, .bf16_out = 1, .run = drop_path_run);

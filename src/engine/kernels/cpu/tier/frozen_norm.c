@@ -40,8 +40,4 @@ static att_status frozen_norm_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_frozen_norm) = {.op = "frozen_norm",
-                                                    .name = "simd",
-                                                    .features = ATT_TIER_FEATURES,
-                                                    .accepts = att_accepts_f32,
-                                                    .run = frozen_norm_run};
+ATT_SIMD_KERNEL(frozen_norm, .run = frozen_norm_run);

@@ -46,23 +46,13 @@ static att_status gate_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool gate_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
-}
-
 static att_status gate_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = channels_scratch(&problem->in[X], 1);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_gate) = {.op = "gate",
-                                             .name = "simd",
-                                             .features = ATT_TIER_FEATURES,
-                                             .accepts = gate_accepts,
-                                             .prepare = gate_prepare,
-                                             .run = gate_run};
+ATT_SIMD_KERNEL(gate, .bf16_in = 1u << X | 1u << RESIDUAL, .bf16_out = 1, .prepare = gate_prepare, .run = gate_run);
 
 /* Parts share the channels of all samples. */
 ATT_INLINE void dot_as(const att_call *call, bool dy_is_bf16, bool x_is_bf16)
@@ -97,20 +87,10 @@ static att_status dot_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool dot_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 3, 0);
-}
-
 static att_status dot_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = channels_scratch(&problem->in[1], 1);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_channel_dot) = {.op = "channel_dot",
-                                                    .name = "simd",
-                                                    .features = ATT_TIER_FEATURES,
-                                                    .accepts = dot_accepts,
-                                                    .prepare = dot_prepare,
-                                                    .run = dot_run};
+ATT_SIMD_KERNEL(channel_dot, .bf16_in = 3, .prepare = dot_prepare, .run = dot_run);

@@ -29,19 +29,11 @@ static att_status gelu_tanh_run(const att_call *call)
     return pointwise(call, v_gelu_tanh);
 }
 
-const att_kernel ATT_TIERED(att_cpu_gelu_tanh) = {.op = "gelu_tanh",
-                                                  .name = "simd",
-                                                  .features = ATT_TIER_FEATURES,
-                                                  .accepts = pointwise_accepts,
-                                                  .run = gelu_tanh_run};
+ATT_SIMD_KERNEL(gelu_tanh, .bf16_in = 1, .bf16_out = 1, .run = gelu_tanh_run);
 
 static att_status gelu_tanh_grad_run(const att_call *call)
 {
     return pointwise_grad(call, v_gelu_tanh_slope);
 }
 
-const att_kernel ATT_TIERED(att_cpu_gelu_tanh_grad) = {.op = "gelu_tanh_grad",
-                                                       .name = "simd",
-                                                       .features = ATT_TIER_FEATURES,
-                                                       .accepts = pointwise_grad_accepts,
-                                                       .run = gelu_tanh_grad_run};
+ATT_SIMD_KERNEL(gelu_tanh_grad, .bf16_in = 3, .bf16_out = 1, .run = gelu_tanh_grad_run);

@@ -86,23 +86,13 @@ static att_status max_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool max_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 0);
-}
-
 static att_status max_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = channels_scratch(&problem->in[0], 1);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_global_max) = {.op = "global_max",
-                                                   .name = "simd",
-                                                   .features = ATT_TIER_FEATURES,
-                                                   .accepts = max_accepts,
-                                                   .prepare = max_prepare,
-                                                   .run = max_run};
+ATT_SIMD_KERNEL(global_max, .bf16_in = 1, .prepare = max_prepare, .run = max_run);
 
 /* Writes dx for up to `count` channels from element `first` on, over `rows` rows: dy at each channel's first maximum,
  * else 0. */
@@ -145,13 +135,4 @@ static att_status max_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool max_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 2, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_global_max_grad) = {.op = "global_max_grad",
-                                                        .name = "simd",
-                                                        .features = ATT_TIER_FEATURES,
-                                                        .accepts = max_grad_accepts,
-                                                        .run = max_grad_run};
+ATT_SIMD_KERNEL(global_max_grad, .bf16_in = 2, .bf16_out = 1, .run = max_grad_run);

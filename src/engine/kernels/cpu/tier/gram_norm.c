@@ -59,12 +59,7 @@ static att_status norm_prepare(const att_problem *problem, att_prepared *prepare
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_gram_norm) = {.op = "gram_norm",
-                                                  .name = "simd",
-                                                  .features = ATT_TIER_FEATURES,
-                                                  .accepts = att_accepts_f32,
-                                                  .prepare = norm_prepare,
-                                                  .run = norm_run};
+ATT_SIMD_KERNEL(gram_norm, .prepare = norm_prepare, .run = norm_run);
 
 /* --- gram_norm_grad ----------------------------------------------------------------------------------------------- */
 
@@ -152,9 +147,4 @@ static att_status norm_grad_prepare(const att_problem *problem, att_prepared *pr
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_gram_norm_grad) = {.op = "gram_norm_grad",
-                                                       .name = "simd",
-                                                       .features = ATT_TIER_FEATURES,
-                                                       .accepts = att_accepts_f32,
-                                                       .prepare = norm_grad_prepare,
-                                                       .run = norm_grad_run};
+ATT_SIMD_KERNEL(gram_norm_grad, .prepare = norm_grad_prepare, .run = norm_grad_run);

@@ -81,30 +81,15 @@ static att_status group_norm_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool group_norm_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 0, 1);
-}
-
 static att_status group_norm_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = channels_scratch(&problem->in[0], 3);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_group_norm) = {.op = "group_norm",
-                                                   .name = "simd",
-                                                   .features = ATT_TIER_FEATURES,
-                                                   .accepts = group_norm_accepts,
-                                                   .prepare = group_norm_prepare,
-                                                   .run = group_norm_run};
+ATT_SIMD_KERNEL(group_norm, .bf16_out = 1, .prepare = group_norm_prepare, .run = group_norm_run);
 
 enum { DY, X, MOMENTS, GAMMA, SUM_DY, SUM_DY_NORMAL };
-
-static bool grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1u << DY, 0);
-}
 
 static att_status grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
@@ -146,12 +131,7 @@ static att_status sums_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_group_norm_sums) = {.op = "group_norm_sums",
-                                                        .name = "simd",
-                                                        .features = ATT_TIER_FEATURES,
-                                                        .accepts = grad_accepts,
-                                                        .prepare = grad_prepare,
-                                                        .run = sums_run};
+ATT_SIMD_KERNEL(group_norm_sums, .bf16_in = 1u << DY, .prepare = grad_prepare, .run = sums_run);
 
 /* Coefficients of dx = r (g - m) - (x - mean) r^2 p, with g = dy gamma, and m and p the means of g and g n over the
  * group. On entry slope is r; on return slope is the coefficient of x, other that of dy, and shift the constant. */
@@ -219,9 +199,4 @@ static att_status grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_group_norm_grad) = {.op = "group_norm_grad",
-                                                        .name = "simd",
-                                                        .features = ATT_TIER_FEATURES,
-                                                        .accepts = grad_accepts,
-                                                        .prepare = grad_prepare,
-                                                        .run = grad_run};
+ATT_SIMD_KERNEL(group_norm_grad, .bf16_in = 1u << DY, .prepare = grad_prepare, .run = grad_run);

@@ -34,13 +34,7 @@ static att_status l2_norm_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool l2_norm_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 0, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_l2_norm) = {
-    .op = "l2_norm", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = l2_norm_accepts, .run = l2_norm_run};
+ATT_SIMD_KERNEL(l2_norm, .bf16_out = 1, .run = l2_norm_run);
 
 /* Sum over [at, end) of dy n, n = x inverse. */
 ATT_INLINE float product_of(const att_call *call, int64_t at, int64_t end, vf inverse, bool dy_is_bf16)
@@ -81,13 +75,4 @@ static att_status l2_norm_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool l2_norm_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 0);
-}
-
-const att_kernel ATT_TIERED(att_cpu_l2_norm_grad) = {.op = "l2_norm_grad",
-                                                     .name = "simd",
-                                                     .features = ATT_TIER_FEATURES,
-                                                     .accepts = l2_norm_grad_accepts,
-                                                     .run = l2_norm_grad_run};
+ATT_SIMD_KERNEL(l2_norm_grad, .bf16_in = 1, .run = l2_norm_grad_run);

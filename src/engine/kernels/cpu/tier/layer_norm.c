@@ -100,16 +100,7 @@ static att_status layer_norm_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool layer_norm_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 0, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_layer_norm) = {.op = "layer_norm",
-                                                   .name = "simd",
-                                                   .features = ATT_TIER_FEATURES,
-                                                   .accepts = layer_norm_accepts,
-                                                   .run = layer_norm_run};
+ATT_SIMD_KERNEL(layer_norm, .bf16_out = 1, .run = layer_norm_run);
 
 enum { ROWS = 4 }; /* rows per pass over the column sums */
 
@@ -210,20 +201,10 @@ static att_status layer_norm_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool layer_norm_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 0);
-}
-
 static att_status layer_norm_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = 2 * (size_t)att_columns(&problem->in[1]) * sizeof(float);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_layer_norm_grad) = {.op = "layer_norm_grad",
-                                                        .name = "simd",
-                                                        .features = ATT_TIER_FEATURES,
-                                                        .accepts = layer_norm_grad_accepts,
-                                                        .prepare = layer_norm_grad_prepare,
-                                                        .run = layer_norm_grad_run};
+ATT_SIMD_KERNEL(layer_norm_grad, .bf16_in = 1, .prepare = layer_norm_grad_prepare, .run = layer_norm_grad_run);

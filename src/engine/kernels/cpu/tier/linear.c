@@ -19,7 +19,7 @@ static int64_t rows_of(const att_problem *problem)
 static bool accepts(const att_problem *problem)
 {
     return rows_of(problem) <= MOST_ROWS && att_shape_count(problem->in[WEIGHT].shape) <= MOST_WEIGHTS &&
-           ATT_ATTRS(problem, linear)->activation == ATT_ACT_NONE && att_accepts_bf16(problem, 1u << X, 1);
+           ATT_ATTRS(problem, linear)->activation == ATT_ACT_NONE;
 }
 
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
@@ -85,10 +85,5 @@ static att_status run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_linear) = {.op = "linear",
-                                               .name = "simd",
-                                               .features = ATT_TIER_FEATURES,
-                                               .accepts = accepts,
-                                               .prepare = prepare,
-                                               .pack = pack,
-                                               .run = run};
+ATT_SIMD_KERNEL(linear, .bf16_in = 1u << X, .bf16_out = 1, .accepts = accepts, .prepare = prepare, .pack = pack,
+                .run = run);

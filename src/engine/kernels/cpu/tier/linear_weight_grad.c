@@ -76,10 +76,11 @@ static void add_pass(const att_call *call, gemm_elements elements, int64_t row, 
     }
 }
 
-static bool is_bf16(const att_problem *problem)
+/* Both operands are f32, or both bf16 where products of pairs are fast. */
+static bool linear_weight_grad_accepts(const att_problem *problem)
 {
-    return V_MULTIPLIES_PAIRS && problem->in[DY].dtype == ATT_BF16 && problem->in[X].dtype == ATT_BF16 &&
-           problem->out[DW].dtype == ATT_F32 && problem->out[DB].dtype == ATT_F32;
+    bool is_bf16 = att_is_bf16(&problem->in[DY]);
+    return is_bf16 == att_is_bf16(&problem->in[X]) && (!is_bf16 || V_MULTIPLIES_PAIRS);
 }
 
 /* dW [O, I] += dy' [O, rows] x [rows, I], and db += the column sums of dy. Parts share O. (oneDNN's product first
@@ -97,20 +98,11 @@ static att_status linear_weight_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool linear_weight_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_f32(problem) || is_bf16(problem);
-}
-
 static att_status linear_weight_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = (x_elements(problem) + DEPTH * BLOCK) * sizeof(float);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_linear_weight_grad) = {.op = "linear_weight_grad",
-                                                           .name = "simd",
-                                                           .features = ATT_TIER_FEATURES,
-                                                           .accepts = linear_weight_grad_accepts,
-                                                           .prepare = linear_weight_grad_prepare,
-                                                           .run = linear_weight_grad_run};
+ATT_SIMD_KERNEL(linear_weight_grad, .bf16_in = 1u << DY | 1u << X, .accepts = linear_weight_grad_accepts,
+                .prepare = linear_weight_grad_prepare, .run = linear_weight_grad_run);

@@ -63,8 +63,4 @@ static att_status linear_wide_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_linear_wide) = {.op = "linear",
-                                                    .name = "f64",
-                                                    .features = ATT_TIER_FEATURES,
-                                                    .accepts = linear_wide_accepts,
-                                                    .run = linear_wide_run};
+ATT_TIER_KERNEL(linear_wide, "linear", "f64", .accepts = linear_wide_accepts, .run = linear_wide_run);

@@ -120,8 +120,7 @@ static att_status matmul_run(const att_call *call)
 static bool matmul_accepts(const att_problem *problem)
 {
     product p = product_of(problem);
-    return att_accepts_bf16(problem, 3, 1) && att_is_bf16(&problem->in[A]) == att_is_bf16(&problem->in[B]) &&
-           p.inner * p.columns <= SMALL;
+    return att_is_bf16(&problem->in[A]) == att_is_bf16(&problem->in[B]) && p.inner * p.columns <= SMALL;
 }
 
 static att_status matmul_prepare(const att_problem *problem, att_prepared *prepared)
@@ -130,9 +129,5 @@ static att_status matmul_prepare(const att_problem *problem, att_prepared *prepa
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_matmul) = {.op = "matmul",
-                                               .name = "simd",
-                                               .features = ATT_TIER_FEATURES,
-                                               .accepts = matmul_accepts,
-                                               .prepare = matmul_prepare,
-                                               .run = matmul_run};
+ATT_SIMD_KERNEL(matmul, .bf16_in = 3, .bf16_out = 1, .accepts = matmul_accepts, .prepare = matmul_prepare,
+                .run = matmul_run);

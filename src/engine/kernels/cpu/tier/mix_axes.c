@@ -164,17 +164,7 @@ static att_status axes_prepare(const att_problem *problem, att_prepared *prepare
     return ATT_OK;
 }
 
-static bool axes_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_mix_axes) = {.op = "mix_axes",
-                                                 .name = "simd",
-                                                 .features = ATT_TIER_FEATURES,
-                                                 .accepts = axes_accepts,
-                                                 .prepare = axes_prepare,
-                                                 .run = axes_run};
+ATT_SIMD_KERNEL(mix_axes, .bf16_in = 1, .bf16_out = 1, .prepare = axes_prepare, .run = axes_run);
 
 enum { GRAD_DY, GRAD_V };
 enum { OUT_V, OUT_ROW_MAP, OUT_COLUMN_MAP };
@@ -314,14 +304,5 @@ static att_status axes_grad_prepare(const att_problem *problem, att_prepared *pr
     return ATT_OK;
 }
 
-static bool axes_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1u << GRAD_DY | 1u << GRAD_V, 1u << OUT_V);
-}
-
-const att_kernel ATT_TIERED(att_cpu_mix_axes_grad) = {.op = "mix_axes_grad",
-                                                      .name = "simd",
-                                                      .features = ATT_TIER_FEATURES,
-                                                      .accepts = axes_grad_accepts,
-                                                      .prepare = axes_grad_prepare,
-                                                      .run = axes_grad_run};
+ATT_SIMD_KERNEL(mix_axes_grad, .bf16_in = 1u << GRAD_DY | 1u << GRAD_V, .bf16_out = 1u << OUT_V,
+                .prepare = axes_grad_prepare, .run = axes_grad_run);

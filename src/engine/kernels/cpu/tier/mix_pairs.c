@@ -234,18 +234,7 @@ static att_status pairs_pack(const att_problem *problem, void *state, const void
     return ATT_OK;
 }
 
-static bool pairs_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_mix_pairs) = {.op = "mix_pairs",
-                                                  .name = "simd",
-                                                  .features = ATT_TIER_FEATURES,
-                                                  .accepts = pairs_accepts,
-                                                  .prepare = pairs_prepare,
-                                                  .pack = pairs_pack,
-                                                  .run = pairs_run};
+ATT_SIMD_KERNEL(mix_pairs, .bf16_in = 1, .bf16_out = 1, .prepare = pairs_prepare, .pack = pairs_pack, .run = pairs_run);
 
 /* --- gradient ----------------------------------------------------------------------------------------------------- */
 
@@ -430,15 +419,5 @@ static att_status grad_pack(const att_problem *problem, void *state, const void 
     return ATT_OK;
 }
 
-static bool grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1u << GRAD_DY | 1u << GRAD_V, 1u << OUT_V);
-}
-
-const att_kernel ATT_TIERED(att_cpu_mix_pairs_grad) = {.op = "mix_pairs_grad",
-                                                       .name = "simd",
-                                                       .features = ATT_TIER_FEATURES,
-                                                       .accepts = grad_accepts,
-                                                       .prepare = grad_prepare,
-                                                       .pack = grad_pack,
-                                                       .run = grad_run};
+ATT_SIMD_KERNEL(mix_pairs_grad, .bf16_in = 1u << GRAD_DY | 1u << GRAD_V, .bf16_out = 1u << OUT_V,
+                .prepare = grad_prepare, .pack = grad_pack, .run = grad_run);

@@ -113,17 +113,7 @@ static att_status mix_run(const att_call *call)
     return run(call, false);
 }
 
-static bool accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_mix_tokens) = {.op = "mix_tokens",
-                                                   .name = "simd",
-                                                   .features = ATT_TIER_FEATURES,
-                                                   .accepts = accepts,
-                                                   .prepare = mix_prepare,
-                                                   .run = mix_run};
+ATT_SIMD_KERNEL(mix_tokens, .bf16_in = 1, .bf16_out = 1, .prepare = mix_prepare, .run = mix_run);
 
 /* The packed map is transposed. */
 static att_status values_grad_prepare(const att_problem *problem, att_prepared *prepared)
@@ -152,13 +142,8 @@ static att_status values_grad_run(const att_call *call)
     return run(call, true);
 }
 
-const att_kernel ATT_TIERED(att_cpu_mix_tokens_values_grad) = {.op = "mix_tokens_values_grad",
-                                                               .name = "simd",
-                                                               .features = ATT_TIER_FEATURES,
-                                                               .accepts = accepts,
-                                                               .prepare = values_grad_prepare,
-                                                               .pack = values_grad_pack,
-                                                               .run = values_grad_run};
+ATT_SIMD_KERNEL(mix_tokens_values_grad, .bf16_in = 1, .bf16_out = 1, .prepare = values_grad_prepare,
+                .pack = values_grad_pack, .run = values_grad_run);
 
 /* The gradient of one matrix of the map: sum over the samples of dy v'. */
 typedef struct map_gradient {
@@ -227,14 +212,4 @@ static att_status map_grad_prepare(const att_problem *problem, att_prepared *pre
     return ATT_OK;
 }
 
-static bool map_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 3, 0);
-}
-
-const att_kernel ATT_TIERED(att_cpu_mix_tokens_map_grad) = {.op = "mix_tokens_map_grad",
-                                                            .name = "simd",
-                                                            .features = ATT_TIER_FEATURES,
-                                                            .accepts = map_grad_accepts,
-                                                            .prepare = map_grad_prepare,
-                                                            .run = map_grad_run};
+ATT_SIMD_KERNEL(mix_tokens_map_grad, .bf16_in = 3, .prepare = map_grad_prepare, .run = map_grad_run);

@@ -32,11 +32,6 @@ static att_status run_for(const att_call *call, moments_use *use)
     return ATT_OK;
 }
 
-static bool accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 0);
-}
-
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = channels_scratch(&problem->in[0], MOMENTS_ROWS);
@@ -58,12 +53,7 @@ static att_status channel_moments_run(const att_call *call)
     return run_for(call, put_moments);
 }
 
-const att_kernel ATT_TIERED(att_cpu_channel_moments) = {.op = "channel_moments",
-                                                        .name = "simd",
-                                                        .features = ATT_TIER_FEATURES,
-                                                        .accepts = accepts,
-                                                        .prepare = prepare,
-                                                        .run = channel_moments_run};
+ATT_SIMD_KERNEL(channel_moments, .bf16_in = 1, .prepare = prepare, .run = channel_moments_run);
 
 static void put_style(const att_call *call, moments m, int64_t sample, int64_t rows, att_range kept)
 {
@@ -80,12 +70,7 @@ static att_status global_style_run(const att_call *call)
     return run_for(call, put_style);
 }
 
-const att_kernel ATT_TIERED(att_cpu_global_style) = {.op = "global_style",
-                                                     .name = "simd",
-                                                     .features = ATT_TIER_FEATURES,
-                                                     .accepts = accepts,
-                                                     .prepare = prepare,
-                                                     .run = global_style_run};
+ATT_SIMD_KERNEL(global_style, .bf16_in = 1, .prepare = prepare, .run = global_style_run);
 
 /* dx = dmean / n + dstd (x - mean) / ((n - 1) std). Parts share the rows of each sample. */
 ATT_INLINE void style_grad_as(const att_call *call, bool x_is_bf16, bool dx_is_bf16)
@@ -125,20 +110,10 @@ static att_status style_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool style_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 2, 1);
-}
-
 static att_status style_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = channels_scratch(&problem->in[1], 3);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_global_style_grad) = {.op = "global_style_grad",
-                                                          .name = "simd",
-                                                          .features = ATT_TIER_FEATURES,
-                                                          .accepts = style_grad_accepts,
-                                                          .prepare = style_grad_prepare,
-                                                          .run = style_grad_run};
+ATT_SIMD_KERNEL(global_style_grad, .bf16_in = 2, .bf16_out = 1, .prepare = style_grad_prepare, .run = style_grad_run);

@@ -63,11 +63,6 @@ static att_status patchify_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool patchify_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 0, 1);
-}
-
 static att_status patchify_prepare(const att_problem *problem, att_prepared *prepared)
 {
     const int64_t *dims = problem->in[0].shape.dims;
@@ -75,9 +70,4 @@ static att_status patchify_prepare(const att_problem *problem, att_prepared *pre
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_patchify) = {.op = "patchify",
-                                                 .name = "simd",
-                                                 .features = ATT_TIER_FEATURES,
-                                                 .accepts = patchify_accepts,
-                                                 .prepare = patchify_prepare,
-                                                 .run = patchify_run};
+ATT_SIMD_KERNEL(patchify, .bf16_out = 1, .prepare = patchify_prepare, .run = patchify_run);

@@ -59,13 +59,7 @@ static att_status gate_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool gate_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1u << X | 1u << RESIDUAL, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_pixel_gate) = {
-    .op = "pixel_gate", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = gate_accepts, .run = gate_run};
+ATT_SIMD_KERNEL(pixel_gate, .bf16_in = 1u << X | 1u << RESIDUAL, .bf16_out = 1, .run = gate_run);
 
 ATT_INLINE void dot_as(const att_call *call, bool dy_is_bf16, bool x_is_bf16)
 {
@@ -97,13 +91,7 @@ static att_status dot_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool dot_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 3, 0);
-}
-
-const att_kernel ATT_TIERED(att_cpu_pixel_dot) = {
-    .op = "pixel_dot", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = dot_accepts, .run = dot_run};
+ATT_SIMD_KERNEL(pixel_dot, .bf16_in = 3, .run = dot_run);
 
 /* --- channel_pool ------------------------------------------------------------------------------------------------- */
 
@@ -154,13 +142,7 @@ static att_status pool_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool pool_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 0);
-}
-
-const att_kernel ATT_TIERED(att_cpu_channel_pool) = {
-    .op = "channel_pool", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = pool_accepts, .run = pool_run};
+ATT_SIMD_KERNEL(channel_pool, .bf16_in = 1, .run = pool_run);
 
 /* Index of the first element of [first, end) that equals `value`; end if there is none. Searches backwards without an
  * early exit, whose branch would be mispredicted. */
@@ -217,13 +199,4 @@ static att_status pool_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool pool_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 2, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_channel_pool_grad) = {.op = "channel_pool_grad",
-                                                          .name = "simd",
-                                                          .features = ATT_TIER_FEATURES,
-                                                          .accepts = pool_grad_accepts,
-                                                          .run = pool_grad_run};
+ATT_SIMD_KERNEL(channel_pool_grad, .bf16_in = 2, .bf16_out = 1, .run = pool_grad_run);

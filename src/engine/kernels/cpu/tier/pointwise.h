@@ -33,11 +33,6 @@ ATT_INLINE att_status pointwise(const att_call *call, vector_function f)
     return ATT_OK;
 }
 
-static inline bool pointwise_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
 ATT_INLINE vf slope_times(const void *dy, const void *x, vector_function slope, int64_t i, int64_t end, bool dy_is_bf16,
                           bool x_is_bf16)
 {
@@ -70,11 +65,6 @@ ATT_INLINE att_status pointwise_grad(const att_call *call, vector_function slope
     else
         pointwise_grad_as(call, slope, dy, x, dx);
     return ATT_OK;
-}
-
-static inline bool pointwise_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 3, 1);
 }
 
 #endif

@@ -122,13 +122,7 @@ static att_status max_pool_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool pool_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 3, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_max_pool) = {
-    .op = "max_pool", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = pool_accepts, .run = max_pool_run};
+ATT_SIMD_KERNEL(max_pool, .bf16_in = 3, .bf16_out = 1, .run = max_pool_run);
 
 enum { DY, X };
 
@@ -216,12 +210,7 @@ static att_status max_pool_grad_prepare(const att_problem *problem, att_prepared
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_max_pool_grad) = {.op = "max_pool_grad",
-                                                      .name = "simd",
-                                                      .features = ATT_TIER_FEATURES,
-                                                      .accepts = pool_accepts,
-                                                      .prepare = max_pool_grad_prepare,
-                                                      .run = max_pool_grad_run};
+ATT_SIMD_KERNEL(max_pool_grad, .bf16_in = 3, .bf16_out = 1, .prepare = max_pool_grad_prepare, .run = max_pool_grad_run);
 
 /* --- mean --------------------------------------------------------------------------------------------------------- */
 
@@ -329,18 +318,7 @@ static att_status adaptive_avg_pool_grad_run(const att_call *call)
     return mean_grad_run(call, true);
 }
 
-static bool mean_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-#define MEAN(op_, prepare_)                                                      \
-    const att_kernel ATT_TIERED(att_cpu_##op_) = {.op = #op_,                    \
-                                                  .name = "simd",                \
-                                                  .features = ATT_TIER_FEATURES, \
-                                                  .accepts = mean_accepts,       \
-                                                  .prepare = (prepare_),         \
-                                                  .run = op_##_run};
+#define MEAN(op, prepare_) ATT_SIMD_KERNEL(op, .bf16_in = 1, .bf16_out = 1, .prepare = prepare_, .run = op##_run);
 MEAN(avg_pool, NULL)
 MEAN(avg_pool_grad, mean_grad_prepare)
 MEAN(adaptive_avg_pool, NULL)

@@ -19,19 +19,11 @@ static att_status quick_gelu_run(const att_call *call)
     return pointwise(call, v_quick_gelu);
 }
 
-const att_kernel ATT_TIERED(att_cpu_quick_gelu) = {.op = "quick_gelu",
-                                                   .name = "simd",
-                                                   .features = ATT_TIER_FEATURES,
-                                                   .accepts = pointwise_accepts,
-                                                   .run = quick_gelu_run};
+ATT_SIMD_KERNEL(quick_gelu, .bf16_in = 1, .bf16_out = 1, .run = quick_gelu_run);
 
 static att_status quick_gelu_grad_run(const att_call *call)
 {
     return pointwise_grad(call, v_quick_gelu_slope);
 }
 
-const att_kernel ATT_TIERED(att_cpu_quick_gelu_grad) = {.op = "quick_gelu_grad",
-                                                        .name = "simd",
-                                                        .features = ATT_TIER_FEATURES,
-                                                        .accepts = pointwise_grad_accepts,
-                                                        .run = quick_gelu_grad_run};
+ATT_SIMD_KERNEL(quick_gelu_grad, .bf16_in = 3, .bf16_out = 1, .run = quick_gelu_grad_run);

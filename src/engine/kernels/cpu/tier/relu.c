@@ -32,13 +32,7 @@ static att_status relu_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool relu_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_relu) = {
-    .op = "relu", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = relu_accepts, .run = relu_run};
+ATT_SIMD_KERNEL(relu, .bf16_in = 1, .bf16_out = 1, .run = relu_run);
 
 ATT_INLINE vf masked_gradient(const void *dy, const void *y, int64_t i, int64_t end, bool dy_is_bf16, bool y_is_bf16)
 {
@@ -72,13 +66,4 @@ static att_status relu_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool relu_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 3, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_relu_grad) = {.op = "relu_grad",
-                                                  .name = "simd",
-                                                  .features = ATT_TIER_FEATURES,
-                                                  .accepts = relu_grad_accepts,
-                                                  .run = relu_grad_run};
+ATT_SIMD_KERNEL(relu_grad, .bf16_in = 3, .bf16_out = 1, .run = relu_grad_run);

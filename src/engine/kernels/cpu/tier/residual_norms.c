@@ -132,14 +132,4 @@ static att_status residual_norms_prepare(const att_problem *problem, att_prepare
     return ATT_OK;
 }
 
-static bool residual_norms_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 0);
-}
-
-const att_kernel ATT_TIERED(att_cpu_residual_norms) = {.op = "residual_norms",
-                                                       .name = "simd",
-                                                       .features = ATT_TIER_FEATURES,
-                                                       .accepts = residual_norms_accepts,
-                                                       .prepare = residual_norms_prepare,
-                                                       .run = residual_norms_run};
+ATT_SIMD_KERNEL(residual_norms, .bf16_in = 1, .prepare = residual_norms_prepare, .run = residual_norms_run);

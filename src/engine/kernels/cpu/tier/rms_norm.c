@@ -35,13 +35,7 @@ static att_status rms_norm_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool rms_norm_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 0, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_rms_norm) = {
-    .op = "rms_norm", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = rms_norm_accepts, .run = rms_norm_run};
+ATT_SIMD_KERNEL(rms_norm, .bf16_out = 1, .run = rms_norm_run);
 
 enum { ROWS = 4 }; /* rows per pass over the column sums */
 
@@ -112,20 +106,10 @@ static att_status rms_norm_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool rms_norm_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 0);
-}
-
 static att_status rms_norm_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = (size_t)att_columns(&problem->in[1]) * sizeof(float);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_rms_norm_grad) = {.op = "rms_norm_grad",
-                                                      .name = "simd",
-                                                      .features = ATT_TIER_FEATURES,
-                                                      .accepts = rms_norm_grad_accepts,
-                                                      .prepare = rms_norm_grad_prepare,
-                                                      .run = rms_norm_grad_run};
+ATT_SIMD_KERNEL(rms_norm_grad, .bf16_in = 1, .prepare = rms_norm_grad_prepare, .run = rms_norm_grad_run);

@@ -124,13 +124,7 @@ static att_status rotary_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool rotary_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_rotary) = {
-    .op = "rotary", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = rotary_accepts, .run = rotary_run};
+ATT_SIMD_KERNEL(rotary, .bf16_in = 1, .bf16_out = 1, .run = rotary_run);
 
 enum { DY, TABLE, X };
 
@@ -171,13 +165,4 @@ static att_status rotary_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool rotary_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1 << DY | 1 << X, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_rotary_grad) = {.op = "rotary_grad",
-                                                    .name = "simd",
-                                                    .features = ATT_TIER_FEATURES,
-                                                    .accepts = rotary_grad_accepts,
-                                                    .run = rotary_grad_run};
+ATT_SIMD_KERNEL(rotary_grad, .bf16_in = 1 << DY | 1 << X, .bf16_out = 1, .run = rotary_grad_run);

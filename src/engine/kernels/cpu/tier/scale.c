@@ -30,11 +30,6 @@ static att_status scale_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool scale_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
 ATT_INLINE void scale_grad_as(const att_call *call, bool dy_is_bf16, bool x_is_bf16)
 {
     const att_problem *problem = call->problem;
@@ -56,15 +51,5 @@ static att_status scale_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool scale_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 3, 0);
-}
-
-const att_kernel ATT_TIERED(att_cpu_scale) = {
-    .op = "scale", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = scale_accepts, .run = scale_run};
-const att_kernel ATT_TIERED(att_cpu_scale_grad) = {.op = "scale_grad",
-                                                   .name = "simd",
-                                                   .features = ATT_TIER_FEATURES,
-                                                   .accepts = scale_grad_accepts,
-                                                   .run = scale_grad_run};
+ATT_SIMD_KERNEL(scale, .bf16_in = 1, .bf16_out = 1, .run = scale_run);
+ATT_SIMD_KERNEL(scale_grad, .bf16_in = 3, .run = scale_grad_run);

@@ -183,9 +183,4 @@ static att_status score_terms_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_score_terms) = {.op = "score_terms",
-                                                    .name = "simd",
-                                                    .features = ATT_TIER_FEATURES,
-                                                    .accepts = att_accepts_f32,
-                                                    .prepare = score_terms_prepare,
-                                                    .run = score_terms_run};
+ATT_SIMD_KERNEL(score_terms, .prepare = score_terms_prepare, .run = score_terms_run);

@@ -13,8 +13,7 @@ static att_status sigmoid_run(const att_call *call)
     return pointwise(call, v_sigmoid);
 }
 
-const att_kernel ATT_TIERED(att_cpu_sigmoid) = {
-    .op = "sigmoid", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = pointwise_accepts, .run = sigmoid_run};
+ATT_SIMD_KERNEL(sigmoid, .bf16_in = 1, .bf16_out = 1, .run = sigmoid_run);
 
 static att_status sigmoid_grad_run(const att_call *call)
 {
@@ -27,13 +26,4 @@ static att_status sigmoid_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool sigmoid_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 0, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_sigmoid_grad) = {.op = "sigmoid_grad",
-                                                     .name = "simd",
-                                                     .features = ATT_TIER_FEATURES,
-                                                     .accepts = sigmoid_grad_accepts,
-                                                     .run = sigmoid_grad_run};
+ATT_SIMD_KERNEL(sigmoid_grad, .bf16_out = 1, .run = sigmoid_grad_run);

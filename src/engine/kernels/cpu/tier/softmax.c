@@ -56,23 +56,13 @@ static att_status softmax_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool softmax_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
 static att_status softmax_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = (size_t)whole_vectors(att_columns(&problem->in[0])) * sizeof(float);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_softmax) = {.op = "softmax",
-                                                .name = "simd",
-                                                .features = ATT_TIER_FEATURES,
-                                                .accepts = softmax_accepts,
-                                                .prepare = softmax_prepare,
-                                                .run = softmax_run};
+ATT_SIMD_KERNEL(softmax, .bf16_in = 1, .bf16_out = 1, .prepare = softmax_prepare, .run = softmax_run);
 
 ATT_INLINE void softmax_grad_as(const att_call *call, bool dy_is_bf16, bool y_is_bf16, bool dx_is_bf16)
 {
@@ -104,13 +94,4 @@ static att_status softmax_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool softmax_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 3, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_softmax_grad) = {.op = "softmax_grad",
-                                                     .name = "simd",
-                                                     .features = ATT_TIER_FEATURES,
-                                                     .accepts = softmax_grad_accepts,
-                                                     .run = softmax_grad_run};
+ATT_SIMD_KERNEL(softmax_grad, .bf16_in = 3, .bf16_out = 1, .run = softmax_grad_run);

@@ -70,13 +70,4 @@ static att_status step_norms_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool step_norms_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, (1u << IN_COUNT) - 1, 0);
-}
-
-const att_kernel ATT_TIERED(att_cpu_step_norms) = {.op = "step_norms",
-                                                   .name = "simd",
-                                                   .features = ATT_TIER_FEATURES,
-                                                   .accepts = step_norms_accepts,
-                                                   .run = step_norms_run};
+ATT_SIMD_KERNEL(step_norms, .bf16_in = (1u << IN_COUNT) - 1, .run = step_norms_run);

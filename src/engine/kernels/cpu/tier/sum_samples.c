@@ -14,8 +14,4 @@ static att_status sum_samples_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_sum_samples) = {.op = "sum_samples",
-                                                    .name = "simd",
-                                                    .features = ATT_TIER_FEATURES,
-                                                    .accepts = att_accepts_f32,
-                                                    .run = sum_samples_run};
+ATT_SIMD_KERNEL(sum_samples, .run = sum_samples_run);

@@ -46,13 +46,7 @@ static att_status swiglu_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool swiglu_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 3, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_swiglu) = {
-    .op = "swiglu", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = swiglu_accepts, .run = swiglu_run};
+ATT_SIMD_KERNEL(swiglu, .bf16_in = 3, .bf16_out = 1, .run = swiglu_run);
 
 enum { DY, A };
 
@@ -99,13 +93,4 @@ static att_status swiglu_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool swiglu_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 7, 3);
-}
-
-const att_kernel ATT_TIERED(att_cpu_swiglu_grad) = {.op = "swiglu_grad",
-                                                    .name = "simd",
-                                                    .features = ATT_TIER_FEATURES,
-                                                    .accepts = swiglu_grad_accepts,
-                                                    .run = swiglu_grad_run};
+ATT_SIMD_KERNEL(swiglu_grad, .bf16_in = 7, .bf16_out = 3, .run = swiglu_grad_run);

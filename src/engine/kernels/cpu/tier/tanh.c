@@ -7,8 +7,7 @@ static att_status tanh_run(const att_call *call)
     return pointwise(call, v_tanh);
 }
 
-const att_kernel ATT_TIERED(att_cpu_tanh) = {
-    .op = "tanh", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = pointwise_accepts, .run = tanh_run};
+ATT_SIMD_KERNEL(tanh, .bf16_in = 1, .bf16_out = 1, .run = tanh_run);
 
 /* The derivative of tanh, from its value y. */
 ATT_INLINE vf slope_at(vf y)
@@ -21,8 +20,4 @@ static att_status tanh_grad_run(const att_call *call)
     return pointwise_grad(call, slope_at);
 }
 
-const att_kernel ATT_TIERED(att_cpu_tanh_grad) = {.op = "tanh_grad",
-                                                  .name = "simd",
-                                                  .features = ATT_TIER_FEATURES,
-                                                  .accepts = pointwise_grad_accepts,
-                                                  .run = tanh_grad_run};
+ATT_SIMD_KERNEL(tanh_grad, .bf16_in = 3, .bf16_out = 1, .run = tanh_grad_run);

@@ -35,23 +35,13 @@ static att_status token_mean_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool token_mean_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 0);
-}
-
 static att_status token_mean_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = channels_scratch(&problem->in[0], 1);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_token_mean) = {.op = "token_mean",
-                                                   .name = "simd",
-                                                   .features = ATT_TIER_FEATURES,
-                                                   .accepts = token_mean_accepts,
-                                                   .prepare = token_mean_prepare,
-                                                   .run = token_mean_run};
+ATT_SIMD_KERNEL(token_mean, .bf16_in = 1, .prepare = token_mean_prepare, .run = token_mean_run);
 
 /* Parts share the rows of each sample. Rows before the first are set to zero, not multiplied by 0, which would keep
  * NaN. */
@@ -79,20 +69,10 @@ static att_status token_mean_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool token_mean_grad_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 0, 1);
-}
-
 static att_status token_mean_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
     prepared->scratch_bytes = (size_t)att_columns(&problem->in[0]) * sizeof(float);
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_token_mean_grad) = {.op = "token_mean_grad",
-                                                        .name = "simd",
-                                                        .features = ATT_TIER_FEATURES,
-                                                        .accepts = token_mean_grad_accepts,
-                                                        .prepare = token_mean_grad_prepare,
-                                                        .run = token_mean_grad_run};
+ATT_SIMD_KERNEL(token_mean_grad, .bf16_out = 1, .prepare = token_mean_grad_prepare, .run = token_mean_grad_run);

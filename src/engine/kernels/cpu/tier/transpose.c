@@ -151,13 +151,4 @@ static att_status transpose_run(const att_call *call)
     return ATT_OK;
 }
 
-static bool transpose_accepts(const att_problem *problem)
-{
-    return att_accepts_bf16(problem, 1, 1);
-}
-
-const att_kernel ATT_TIERED(att_cpu_transpose) = {.op = "transpose",
-                                                  .name = "simd",
-                                                  .features = ATT_TIER_FEATURES,
-                                                  .accepts = transpose_accepts,
-                                                  .run = transpose_run};
+ATT_SIMD_KERNEL(transpose, .bf16_in = 1, .bf16_out = 1, .run = transpose_run);

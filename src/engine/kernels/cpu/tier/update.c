@@ -22,8 +22,7 @@ static att_status sum_lanes_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_sum_lanes) = {
-    .op = "sum_lanes", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = att_accepts_f32, .run = sum_lanes_run};
+ATT_SIMD_KERNEL(sum_lanes, .run = sum_lanes_run);
 
 static double sum_of_squares(const float *x, int64_t count)
 {
@@ -51,8 +50,7 @@ static bool squares_f32(const att_problem *problem)
     return problem->in[0].dtype == ATT_F32;
 }
 
-const att_kernel ATT_TIERED(att_cpu_sum_squares) = {
-    .op = "sum_squares", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = squares_f32, .run = sum_squares_run};
+ATT_TIER_KERNEL(sum_squares, "sum_squares", "simd", .accepts = squares_f32, .run = sum_squares_run);
 
 static double lr_of(const att_call *call)
 {
@@ -98,10 +96,8 @@ static att_status adam_run(const att_call *call)
     return run_adam(call, false);
 }
 
-const att_kernel ATT_TIERED(att_cpu_adam) = {
-    .op = "adam", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = att_accepts_f32, .run = adam_run};
-const att_kernel ATT_TIERED(att_cpu_adamw) = {
-    .op = "adamw", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = att_accepts_f32, .run = adamw_run};
+ATT_SIMD_KERNEL(adam, .run = adam_run);
+ATT_SIMD_KERNEL(adamw, .run = adamw_run);
 
 /* torch.optim.SGD: g += wd p; buf = momentum buf + g; p -= lr (nesterov ? g + momentum buf : buf). */
 static att_status sgd_run(const att_call *call)
@@ -122,8 +118,7 @@ static att_status sgd_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_sgd) = {
-    .op = "sgd", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = att_accepts_f32, .run = sgd_run};
+ATT_SIMD_KERNEL(sgd, .run = sgd_run);
 
 static att_status ema_run(const att_call *call)
 {
@@ -137,5 +132,4 @@ static att_status ema_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_ema) = {
-    .op = "ema", .name = "simd", .features = ATT_TIER_FEATURES, .accepts = att_accepts_f32, .run = ema_run};
+ATT_SIMD_KERNEL(ema, .run = ema_run);

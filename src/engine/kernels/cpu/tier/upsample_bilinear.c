@@ -35,11 +35,7 @@ static att_status upsample_bilinear_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_upsample_bilinear) = {.op = "upsample_bilinear",
-                                                          .name = "simd",
-                                                          .features = ATT_TIER_FEATURES,
-                                                          .accepts = att_accepts_f32,
-                                                          .run = upsample_bilinear_run};
+ATT_SIMD_KERNEL(upsample_bilinear, .run = upsample_bilinear_run);
 
 /* Adds `share` times a row dy [y[1], channels] to a row dx [x[1], channels]. */
 static void add_row(const float *dy, const int64_t *y, double share, float *dx, const int64_t *x)
@@ -71,8 +67,4 @@ static att_status upsample_bilinear_grad_run(const att_call *call)
     return ATT_OK;
 }
 
-const att_kernel ATT_TIERED(att_cpu_upsample_bilinear_grad) = {.op = "upsample_bilinear_grad",
-                                                               .name = "simd",
-                                                               .features = ATT_TIER_FEATURES,
-                                                               .accepts = att_accepts_f32,
-                                                               .run = upsample_bilinear_grad_run};
+ATT_SIMD_KERNEL(upsample_bilinear_grad, .run = upsample_bilinear_grad_run);
