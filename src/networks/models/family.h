@@ -1,5 +1,4 @@
-/* models/family.h - the descriptor of a family of networks. Each family is one file that ends in its descriptor, plus
- * its line in models/list.h. */
+/* models/family.h - the descriptor of a family of networks. models/list.h names the families. */
 #ifndef ATT_MODELS_FAMILY_H
 #define ATT_MODELS_FAMILY_H
 

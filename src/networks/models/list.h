@@ -1,5 +1,5 @@
-/* models/list.h - the families of networks. Each is one line here and one file that ends in its descriptor. A family
- * whose signature (att_family.signatures) is a tensor of other families, too, comes before them. */
+/* models/list.h - the families of networks, each by the name of its descriptor. A family whose signature
+ * (att_family.signatures) is a tensor of other families, too, comes before them. */
 #ifndef ATT_MODELS_LIST_H
 #define ATT_MODELS_LIST_H
 
