@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/core/error.h"
+#include "networks/models/checkpoint.h"
 #include "networks/models/family.h"
 
 att_config att_config_none(void)
@@ -235,11 +236,6 @@ static att_status note_option(const note *n, const att_option *option, att_optio
     return ATT_OK;
 }
 
-static att_status note_name(const note *n, att_config *config)
-{
-    return note_word(n, config->name, sizeof config->name);
-}
-
 /* [channels, height, width] */
 static att_status note_input_size(const note *n, att_config *config)
 {
@@ -299,21 +295,11 @@ static att_status note_test_size(const note *n, att_config *config)
     return ATT_OK;
 }
 
-static att_status note_crop_mode(const note *n, att_config *config)
+static att_status note_choice(const note *n, const char *choices, const char *expected, char *to, size_t size)
 {
-    if (n->fact->kind != ATT_FACT_TEXT ||
-        (strcmp(n->fact->text, "center") != 0 && strcmp(n->fact->text, "squash") != 0 &&
-         strcmp(n->fact->text, "border") != 0))
-        return fail_note(n, "\"center\", \"squash\" or \"border\"");
-    return note_word(n, config->crop_mode, sizeof config->crop_mode);
-}
-
-static att_status note_interpolation(const note *n, att_config *config)
-{
-    if (n->fact->kind != ATT_FACT_TEXT ||
-        (strcmp(n->fact->text, "bicubic") != 0 && strcmp(n->fact->text, "bilinear") != 0))
-        return fail_note(n, "\"bicubic\" or \"bilinear\"");
-    return note_word(n, config->interpolation, sizeof config->interpolation);
+    if (n->fact->kind != ATT_FACT_TEXT || !att_checkpoint_lists(choices, n->fact->text))
+        return fail_note(n, expected);
+    return note_word(n, to, size);
 }
 
 att_status att_config_note(att_context *context, const char *what, const char *key, const att_fact *fact,
@@ -326,7 +312,7 @@ att_status att_config_note(att_context *context, const char *what, const char *k
     if (option)
         return note_option(&n, option, &config->options);
     if (strcmp(key, "model") == 0 || strcmp(key, "architecture") == 0)
-        return note_name(&n, config);
+        return note_word(&n, config->name, sizeof config->name);
     if (strcmp(key, "input_size") == 0)
         return note_input_size(&n, config);
     if (strcmp(key, "mean") == 0)
@@ -340,8 +326,10 @@ att_status att_config_note(att_context *context, const char *what, const char *k
     if (strcmp(key, "test_input_size") == 0 || strcmp(key, "test_img_size") == 0)
         return note_test_size(&n, config);
     if (strcmp(key, "crop_mode") == 0)
-        return note_crop_mode(&n, config);
+        return note_choice(&n, "center squash border", "\"center\", \"squash\" or \"border\"", config->crop_mode,
+                           sizeof config->crop_mode);
     if (strcmp(key, "interpolation") == 0)
-        return note_interpolation(&n, config);
+        return note_choice(&n, "bicubic bilinear", "\"bicubic\" or \"bilinear\"", config->interpolation,
+                           sizeof config->interpolation);
     return ATT_ERR_NOT_FOUND;
 }

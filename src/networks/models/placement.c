@@ -8,12 +8,25 @@
 #include "networks/models/module_options.h"
 #include "networks/nn/module.h"
 
-int att_stages_total(const att_stages *stages)
+int att_stages_before(const att_stages *stages, int stage)
 {
     int total = 0;
-    for (int s = 0; s < stages->count; s++)
+    for (int s = 0; s < stage; s++)
         total += stages->blocks[s];
     return total;
+}
+
+int att_stages_total(const att_stages *stages)
+{
+    return att_stages_before(stages, stages->count);
+}
+
+int att_stages_find(const att_stages *stages, int *block)
+{
+    int stage = 0;
+    while (*block >= stages->blocks[stage])
+        *block -= stages->blocks[stage++];
+    return stage;
 }
 
 double att_drop_path_of(double last, int index, int count)
@@ -57,11 +70,8 @@ static bool read_number(const char *text, const char *end, int *number)
 /* Returns the first block of r->stage, and their number in *count. */
 static int first_block(const reading *r, int *count)
 {
-    int first = 0;
     *count = r->stage ? r->stages->blocks[r->stage - 1] : att_stages_total(r->stages);
-    for (int s = 0; s < r->stage - 1; s++)
-        first += r->stages->blocks[s];
-    return first;
+    return att_stages_before(r->stages, r->stage - 1);
 }
 
 /* Parses a stage, "layer3:" or "3:", at the front of the item, if there is one. */

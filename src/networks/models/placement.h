@@ -24,6 +24,10 @@ typedef struct att_stages {
 } att_stages;
 
 int att_stages_total(const att_stages *stages);
+/* Returns the number of blocks before stage `stage`, which counts from 0. */
+int att_stages_before(const att_stages *stages, int stage);
+/* Returns the stage, from 0, of a block that is counted over the whole network. *block becomes its number there. */
+int att_stages_find(const att_stages *stages, int *block);
 /* The drop path rate of block `index` of `count`: rates rise linearly with depth, and the last block has `last`. */
 double att_drop_path_of(double last, int index, int count);
 

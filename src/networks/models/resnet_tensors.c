@@ -435,15 +435,6 @@ static int64_t channels_of(const recognition *s, const char *block)
     return shape.rank ? shape.dims[0] : 0;
 }
 
-/* Returns the number of blocks before `stage`, which counts from 1. */
-static int blocks_before(const att_stages *stages, int stage)
-{
-    int count = 0;
-    for (int i = 0; i < stage - 1; i++)
-        count += stages->blocks[i];
-    return count;
-}
-
 static int tensors_of(const recognition *s, const att_module *module, const char *block)
 {
     int count = 0, which;
@@ -458,11 +449,9 @@ static void describe_block(const att_block_layout *places, const att_module *mod
                            att_module_block *site)
 {
     (void)hook;
-    int stage = 1;
-    while (block >= blocks_before(&places->stages, stage + 1))
-        stage++;
+    const int stage = att_stages_find(&places->stages, &block);
     *site = (att_module_block){.place = ATT_ON_MAPS};
-    snprintf(site->block, sizeof site->block, "layer%d.%d", stage, block - blocks_before(&places->stages, stage));
+    snprintf(site->block, sizeof site->block, "layer%d.%d", stage + 1, block);
     site->channels = channels_of(places->user, site->block);
     site->tensors = tensors_of(places->user, module, site->block);
 }
@@ -488,7 +477,7 @@ static void note_modules(const recognition *s, const att_stages *stages, att_det
         const att_module *module = module_of(s, name, rest);
         if (module)
             att_detected_add(s->context, modules, module, ATT_RESNET_AFTER_BRANCH,
-                             blocks_before(stages, stage) + block);
+                             att_stages_before(stages, stage - 1) + block);
     }
 }
 
@@ -496,16 +485,13 @@ static void note_modules(const recognition *s, const att_stages *stages, att_det
 static att_status check_norms(const recognition *s)
 {
     static const char *const norms[] = {"bn1", "layer1.0.bn1"};
-    for (int i = 0; i < COUNT(norms); i++) {
-        char weight[32], statistics[32];
-        snprintf(weight, sizeof weight, "%s.weight", norms[i]);
-        snprintf(statistics, sizeof statistics, "%s.running_mean", norms[i]);
-        if (has(s, weight) && !has(s, statistics))
+    for (int i = 0; i < COUNT(norms); i++)
+        if (att_checkpoint_has(s->file, "%s.weight", norms[i]) &&
+            !att_checkpoint_has(s->file, "%s.running_mean", norms[i]))
             return att_fail(s->context, ATT_ERR_UNSUPPORTED,
                             "%s: \"%s\" has no running statistics, as in networks with group norm; those here have "
                             "batch norm",
                             att_tensors_path(s->file), norms[i]);
-    }
     return ATT_OK;
 }
 

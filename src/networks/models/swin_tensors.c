@@ -379,25 +379,16 @@ att_status att_swin_check_undetermined(att_context *context, const att_tensors *
 
 /* --- modules ------------------------------------------------------------------------------------------------------ */
 
-/* Returns the stage of a block that is counted over the whole network, and the number of its first block. */
-static int stage_of(const att_stages *stages, int block, int *first)
-{
-    int stage = 0;
-    for (*first = 0; block >= *first + stages->blocks[stage]; stage++)
-        *first += stages->blocks[stage];
-    return stage;
-}
-
 static void describe_block(const att_block_layout *layout, const att_module *module, int hook, int block,
                            att_module_block *site)
 {
     const recognition *r = layout->user;
-    int first, stage = stage_of(&layout->stages, block, &first);
+    const int stage = att_stages_find(&layout->stages, &block);
     int width = (int)(r->width << stage);
     *site = (att_module_block){.place = layout->hooks->items[hook].place, .channels = width, .heads = r->heads[stage]};
     if (hook == ATT_TOKEN_MID_MLP)
         site->channels = att_mlp_hidden(width, r->mlp_ratio);
-    snprintf(site->block, sizeof site->block, "%s.%d.blocks.%d.%s", r->version->stages, stage, block - first,
+    snprintf(site->block, sizeof site->block, "%s.%d.blocks.%d.%s", r->version->stages, stage, block,
              att_token_places_of_blocks.branches[hook]);
     att_detected_describe(layout->file, module, site);
 }
@@ -406,16 +397,14 @@ static att_status read_modules(const recognition *r, att_option_values *found)
 {
     att_detected_modules detected = {0};
     for (int i = 0; i < att_tensors_count(r->file); i++) {
-        int stage, block, hook, first = 0;
+        int stage, block, hook;
         const char *rest, *name = att_tensors_at(r->file, i).name;
         if (!read_place(name, &stage, &block, &rest) || block < 0)
             continue;
         const att_module *module =
             att_token_module_at(r->context, &att_token_places_of_blocks, rest, has_attention(r, stage, block), &hook);
-        for (int s = 0; s < stage; s++)
-            first += r->depths.blocks[s];
         if (module)
-            att_detected_add(r->context, &detected, module, hook, first + block);
+            att_detected_add(r->context, &detected, module, hook, att_stages_before(&r->depths, stage) + block);
     }
     const att_block_layout layout = {
         .file = r->file, .hooks = &att_token_hooks, .stages = r->depths, .site = describe_block, .user = r};
