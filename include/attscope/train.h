@@ -120,10 +120,8 @@ typedef struct att_train_options {
     void *progress_user;
 } att_train_options;
 
-/* The defaults are timm's: batch size 128, sgd (momentum 0.9, Nesterov), weight decay 2e-5, lr_base 0.1, cosine over
- * 300 epochs with 5 epochs of warm-up from 1e-5, no EMA (decay 0.9998), ten checkpoints, log every 50 updates, seed 42,
- * no mixing (probability 1, CutMix 0.5, by batches, if mixup or cutmix is set), no repeats. The schedules "step" and
- * "multistep" multiply by 0.1 every 90 epochs and at 90, 180, 270. The task has its own default options and metric. */
+/* The defaults are timm's, and those of the flags: attscope train --help lists them. The task has its own default
+ * options and metric. */
 ATT_API att_train_options att_train_options_defaults(void);
 
 typedef struct att_train_result {

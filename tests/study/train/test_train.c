@@ -596,6 +596,14 @@ static void wrong_options_are_refused(void **state)
     options.decay_milestones[0] = 200;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
     assert_message_has(f, "--decay-milestones (train.decay_milestones): 180 follows 200");
+    options = good;
+    options.lr = options.lr_base = 0;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "one of them must be above 0");
+    options = good;
+    options.mixup_mode = NULL;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
+    assert_message_has(f, "must be given");
     f->train_transform.width = 2 * SIDE;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &good, NULL), ATT_ERR_MISMATCH);
 }
