@@ -301,6 +301,12 @@ static void the_first_difference_is_named(void **state)
     options.optimizer = "sgd";
     assert_refused(f, &options, "optimizer", "\"adamw\"", "\"sgd\"");
     options = good;
+    options.beta2 = 0.5;
+    assert_refused(f, &options, "beta2 (--opt-betas)", "\"0.999\"", "\"0.5\"");
+    options = good;
+    options.eps = 1e-6;
+    assert_refused(f, &options, "eps (--opt-eps)", "\"1e-08\"", "\"1e-06\"");
+    options = good;
     options.eval_metric = "loss";
     assert_refused(f, &options, "eval_metric", "\"top1\"", "\"loss\"");
     options = good;
