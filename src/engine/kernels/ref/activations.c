@@ -1,9 +1,9 @@
 #include <string.h>
 
-#include "kernels/ref/call.h"
-#include "kernels/ref/channels.h"
-#include "kernels/ref/gelu.h"
-#include "kernels/ref/list.h"
+#include "engine/kernels/ref/call.h"
+#include "engine/kernels/ref/channels.h"
+#include "engine/kernels/ref/gelu.h"
+#include "engine/kernels/ref/list.h"
 
 static const double ROOT = 0.79788456080286535588; /* sqrt(2 / pi) */
 static const double CUBIC = 0.044715;
