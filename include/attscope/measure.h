@@ -280,9 +280,6 @@ typedef struct att_residual_step {
 /* Finds the next residual addition after node `after` (-1: the first), in the network's order. The user's pattern does
  * not matter. Returns false if there is none. */
 ATT_API bool att_residual_step_next(const att_graph *graph, int after, att_residual_step *step);
-/* As att_residual_step_next(), but consecutive additions of one block ("blocks.3.add1", "blocks.3.add2") are one step,
- * "blocks.3". */
-ATT_API bool att_residual_block_next(const att_graph *graph, int after, att_residual_step *block);
 
 #ifdef __cplusplus
 }

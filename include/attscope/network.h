@@ -218,11 +218,14 @@ ATT_API att_status att_network_compare_classes(const att_network *network, const
  * evaluated"; NULL: none. */
 ATT_API att_status att_network_need_head(const att_network *network, const char *consequence);
 
-/* Calls att_evaluate() with the network's transform. Of the options (NULL: the defaults), backend and precision are
- * replaced by the network's. If task_options is NULL, the task has the options that the file's training recorded.
- * measure: NULL, or the measure of the last att_network_observe(); ERR_ARGUMENT for any other. Several evaluations may
- * share one measure, which accumulates over them until att_measure_clear(). result may be NULL. ERR_NONFINITE, with
- * *result set, if the network answers an image with NaN or infinity. */
+/* Evaluates every image of the data set once, with the network's transform. Of the options (NULL: the defaults),
+ * backend and precision are replaced by the network's. If task_options is NULL, the task has the options that the
+ * file's training recorded. measure: NULL, or the measure of the last att_network_observe(); ERR_ARGUMENT for any
+ * other. Several evaluations may share one measure, which accumulates over them until att_measure_clear(). result may
+ * be NULL. ERR_NONFINITE, with *result set, if the network answers an image with NaN or infinity; otherwise *result is
+ * filled on success only. Other errors: ERR_STOPPED; ERR_ARGUMENT (options that contradict each other or are out of
+ * range); ERR_MISMATCH if a target is impossible for the network, such as a class outside of its classes; errors of
+ * reading images and real_labels. */
 ATT_API att_status att_network_evaluate(att_network *network, const att_dataset *dataset,
                                         const att_evaluate_options *options, att_evaluation *result);
 

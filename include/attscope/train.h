@@ -21,7 +21,7 @@ enum { ATT_MOST_MILESTONES = 8 };
  * It must have the student's task, number of classes, channels and image size, which att_network_open() with the option
  * "img_size" gives to networks that can take it. */
 typedef struct att_teacher {
-    const att_model *model; /* its preprocessing (att_model_set_preprocess()) is that of the teacher's images */
+    const att_model *model; /* its preprocessing is that of the teacher's images */
     att_weights *weights;
     const char *name; /* shown in messages and recorded, such as the path of the weights; NULL: the model's name */
 } att_teacher;

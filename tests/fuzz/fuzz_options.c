@@ -3,6 +3,7 @@
  * accepted too. */
 #include "fuzz.h"
 
+#include "base/flags/flags.h"
 #include "base/io/yaml.h"
 #include "commands.h"
 #include "help.h"

@@ -33,8 +33,10 @@ ATT_API att_collection_part att_collection_at(const att_collection *collection, 
 
 /* Statistics over the runs of a part. Runs that differ in nothing but the seed and in options without influence on the
  * result (threads, folders, ...) are one setting. A setting is called by the options in which settings differ. pairs,
- * seed, *sweep: as for att_sweep_read(); *sweep may outlive the collection. Errors: ERR_ARGUMENT (part or pair_count
- * out of range, NULL), ERR_MEMORY. */
+ * pair_count: the figures to correlate, at most ATT_SWEEP_MOST_PAIRS; pair_count 0 means each instrument's predictor,
+ * in each reading, with each instrument's score (att_instrument_info). seed: for permutations and resamples. On success
+ * the caller owns *sweep and frees it with att_sweep_destroy(); it may outlive the collection. Errors: ERR_ARGUMENT
+ * (part or pair_count out of range, NULL), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_collection_sweep(const att_collection *collection, int part,
                                                        const att_sweep_pair *pairs, int pair_count, uint64_t seed,
                                                        att_sweep **sweep);

@@ -158,16 +158,6 @@ ATT_API att_status att_flags_set(const att_flags *flags, const char *name, const
  * ERR_ARGUMENT if they contradict each other. */
 ATT_API att_status att_flags_complete(const att_flags *flags, void *values);
 
-/* Writes the values of all rows, except those that are `once`, to `path`, with underscores in keys. Errors:
- * ERR_ARGUMENT for a value that att_flags_check() would refuse; those of att_yaml_write(). */
-ATT_API att_status att_flags_write(const att_flags *flags, const void *values, const char *path);
-/* Applies the rules of the flags to values that a program stored in the struct directly: ranges, number of values, and
- * choices that are not advisory. Then replaces texts that are NULL by their defaults, and "" too if the row is not
- * `empty`. ERR_ARGUMENT names the first wrong value by its flag and its member; *values is then unchanged. */
-ATT_API att_status att_flags_check(const att_flags *flags, void *values);
-/* Returns whether every flag that is not `once` has the same value in both structs. */
-ATT_API bool att_flags_same(const att_flags *flags, const void *a, const void *b);
-
 /* --- for help and completion -------------------------------------------------------------------------------------- */
 
 /* A row, and the offset of its struct in the table's struct. */
@@ -194,9 +184,6 @@ ATT_API const char *att_flag_choice(const att_flag *flag, int index);
 ATT_API int att_flag_numbers(const att_flag *flag);
 /* Whether the row is a declared switch (ATT_FLAG_DECLARED): not given by default, and turned off by --no-name. */
 ATT_API bool att_flag_is_declared_switch(const att_flag *flag);
-ATT_API bool att_flag_is_text(const att_flag *flag);
-/* Makes a row for an option of a family or a task. offset: of the att_option_values in the group's struct. */
-ATT_API att_flag att_flag_of_option(const att_option *option, size_t offset);
 
 #ifdef __cplusplus
 }

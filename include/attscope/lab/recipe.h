@@ -119,7 +119,8 @@ ATT_API att_status att_recipe_default(att_context *context, att_recipe *recipe);
 ATT_API ATT_MUST_CHECK att_status att_recipe_read(att_context *context, const char *path, att_recipe *recipe,
                                                   att_yaml **yaml);
 /* Writes every setting that has a flag to a file that att_recipe_read() can read. Other members and options are left
- * out, such as train.sinks. Errors, which leave the file unchanged: see att_flags_write(). */
+ * out, such as train.sinks. Errors, which leave the file unchanged: ERR_ARGUMENT (a value that the flag would
+ * refuse, or a text that is not UTF-8), ERR_IO, ERR_MEMORY. */
 ATT_API att_status att_recipe_write(att_context *context, const char *path, const att_recipe *recipe);
 
 /* --- the flags of a recipe ---------------------------------------------------------------------------------------- */

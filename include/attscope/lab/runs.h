@@ -29,7 +29,8 @@ typedef struct att_run_place {
 } att_run_place;
 
 /* Writes the path of the checkpoint to continue, or "" for a new run. Except with "auto", the file need not exist.
- * Errors: those of att_run_place_check(). */
+ * Errors: ERR_ARGUMENT if `experiment` is a path or longer than a file name may be, or if `resume` is "auto" without
+ * `experiment`. */
 ATT_API ATT_MUST_CHECK att_status att_run_find_resume(att_context *context, const att_run_place *place, char *path,
                                                       size_t size);
 
@@ -37,7 +38,7 @@ typedef struct att_run_folder {
     char folder[ATT_RUN_PATH];
     char resume[ATT_RUN_PATH]; /* the checkpoint to continue; "": a new run */
     char database[ATT_RUN_PATH];
-    bool unnamed; /* the folder is named after the time; att_run_folder_claim() may append a number */
+    bool unnamed; /* the folder is named after the time; a number may be appended when the training begins */
 } att_run_folder;
 
 #ifdef __cplusplus

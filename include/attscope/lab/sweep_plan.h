@@ -51,7 +51,7 @@ typedef struct att_sweep_options {
     const char *experiment;      /* name of the sweep's folder in `output`; NULL: the recipe's file name */
     const char *measure;         /* instruments, separated by commas; NULL: those of ATT_SWEEP_MEASURE that find
                                     something to observe in at least one network of the sweep */
-    const att_sweep_pair *pairs; /* figures to correlate, as in att_sweep_read() */
+    const att_sweep_pair *pairs; /* figures to correlate, as in att_collection_sweep() */
     int pair_count;
     double lease; /* seconds, at most ATT_SWEEP_MOST_LEASE, after which a worker that did not renew its claims loses
                      them; 0: ATT_SWEEP_LEASE */

@@ -1,6 +1,7 @@
 #include "lab/runs/recipe/recipe.h"
 
 #include "base/core/error.h"
+#include "base/flags/flags.h"
 
 att_status att_recipe_default(att_context *context, att_recipe *recipe)
 {

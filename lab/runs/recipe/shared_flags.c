@@ -4,6 +4,7 @@
 #include <attscope/lab/recipe.h>
 
 #include "base/core/error.h"
+#include "base/flags/flags.h"
 #include "lab/runs/recipe/recipe.h"
 
 #define ROWS(table) .rows = (table), .row_count = sizeof(table) / sizeof *(table)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/core/error.h"
+#include "base/flags/flags.h"
 #include "base/io/file.h"
 #include "base/io/yaml.h"
 #include "lab/runs/sweep/plan.h"

@@ -3,6 +3,7 @@
 
 #include <attscope/nn.h>
 
+#include "base/flags/flags.h"
 #include "lab/runs/sweep/plan.h"
 
 static const char MODULES[] = "modules";

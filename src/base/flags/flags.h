@@ -63,4 +63,19 @@ enum { ATT_FLAG_TEXT_BYTES = 256 };
 int att_flag_split(const att_flag *flag, const char *text, char copy[ATT_FLAG_TEXT_BYTES],
                    const char *parts[ATT_MOST_REALS + 1]);
 
+/* Writes the values of all rows, except those that are `once`, to `path`, with underscores in keys. Errors:
+ * ERR_ARGUMENT for a value that att_flags_check() would refuse; those of att_yaml_write(). */
+ATT_FOR_LAB att_status att_flags_write(const att_flags *flags, const void *values, const char *path);
+/* Applies the rules of the flags to values that a program stored in the struct directly: ranges, number of values, and
+ * choices that are not advisory. Then replaces texts that are NULL by their defaults, and "" too if the row is not
+ * `empty`. ERR_ARGUMENT names the first wrong value by its flag and its member; *values is then unchanged. */
+ATT_FOR_LAB att_status att_flags_check(const att_flags *flags, void *values);
+/* Returns whether every flag that is not `once` has the same value in both structs. */
+ATT_FOR_LAB bool att_flags_same(const att_flags *flags, const void *a, const void *b);
+
+/* Whether the values of the row are texts. */
+bool att_flag_is_text(const att_flag *flag);
+/* Makes a row for an option of a family or a task. offset: of the att_option_values in the group's struct. */
+ATT_FOR_LAB att_flag att_flag_of_option(const att_option *option, size_t offset);
+
 #endif

@@ -157,7 +157,9 @@ static void truncate_scope(char *scope)
         *dot = '\0';
 }
 
-bool att_residual_block_next(const att_graph *graph, int after, att_residual_step *block)
+/* As att_residual_step_next(), but consecutive additions of one block ("blocks.3.add1", "blocks.3.add2") are one step,
+ * "blocks.3". */
+static bool residual_block_next(const att_graph *graph, int after, att_residual_step *block)
 {
     att_residual_step next;
     if (!att_residual_step_next(graph, after, block))
@@ -238,8 +240,7 @@ const char *const att_per_choices[] = {"addition", "block", NULL};
 
 bool att_step_next(const att_graph *graph, bool per_block, att_residual_step *step)
 {
-    return per_block ? att_residual_block_next(graph, step->node, step)
-                     : att_residual_step_next(graph, step->node, step);
+    return per_block ? residual_block_next(graph, step->node, step) : att_residual_step_next(graph, step->node, step);
 }
 
 bool att_requests_has_step(const att_requests *requests, const att_residual_step *step)

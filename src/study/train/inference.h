@@ -63,7 +63,7 @@ att_status att_inference_check_images(const att_model *model, const att_transfor
  * normalisation with mean and std, nothing random. */
 ATT_FOR_LAB att_transform_options att_evaluate_transform(const att_preprocess *preprocess);
 
-/* Evaluates every image of the data set once. options: NULL means the defaults. `result` may be NULL; *result is filled
+/* As att_network_evaluate(), for any model. options: NULL means the defaults. `result` may be NULL; *result is filled
  * on success only. Errors: ERR_STOPPED; ERR_ARGUMENT (an option of the task); ERR_MISMATCH if the transform's result
  * does not fit the model, or a target is impossible for it, such as a class outside the model's (for a model without a
  * head use `unlabelled`); ERR_ARGUMENT for an occluded square larger than the images, an epsilon outside 0..1,

@@ -12,6 +12,7 @@
 
 #include <attscope/lab/flags.h>
 
+#include "base/flags/flags.h"
 #include "base/io/yaml.h"
 
 typedef struct inner {
