@@ -1,4 +1,5 @@
-/* attscope/evaluate.h - evaluates a model on a data set. */
+/* attscope/evaluate.h - options and results of att_network_evaluate() (attscope/network.h), which evaluates a
+ * network on a data set. */
 #ifndef ATTSCOPE_EVALUATE_H
 #define ATTSCOPE_EVALUATE_H
 

@@ -1,4 +1,4 @@
-/* attscope/event.h - the events that training and measuring send to logs and displays. */
+/* attscope/event.h - the events that training and measuring send to a program's sinks, for logs and displays. */
 #ifndef ATTSCOPE_EVENT_H
 #define ATTSCOPE_EVENT_H
 

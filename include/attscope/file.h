@@ -1,4 +1,4 @@
-/* attscope/file.h - writes files atomically. */
+/* attscope/file.h - a program writes its results atomically: a reader sees the old file or the new one. */
 #ifndef ATTSCOPE_FILE_H
 #define ATTSCOPE_FILE_H
 

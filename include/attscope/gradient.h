@@ -1,4 +1,5 @@
-/* attscope/gradient.h - the gradient of the loss with respect to every trained parameter of a weights object.
+/* attscope/gradient.h - the gradient of the loss with respect to every trained parameter of a weights object,
+ * for programs that train a graph of their own.
  *
  * A gradient is a sum. Any number of sessions over the same weights can add to it, one after the other: several batches
  * per update (gradient accumulation), images of several sizes (one plan for each), several losses. An att_update then

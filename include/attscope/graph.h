@@ -1,4 +1,5 @@
-/* attscope/graph.h - the description of a network.
+/* attscope/graph.h - the description of a network, which a program or its modules, tasks and instruments build from
+ * operations (attscope/ops.h).
  *
  * A graph describes ONE SAMPLE: there is no batch axis. Every value has a kind, which says how it relates to the batch:
  *

@@ -1,4 +1,4 @@
-/* attscope/store.h - sinks that write the events of runs to files.
+/* attscope/store.h - sinks that write the events of runs to files: a program gives them to att_train().
  *
  * Files in the folder of a run:
  *

@@ -1,4 +1,5 @@
-/* attscope/update.h - applies a gradient to weights: norm, clipping, optimiser, moving average.
+/* attscope/update.h - applies a gradient to weights: norm, clipping, optimiser, moving average. For programs that
+ * train a graph of their own; att_train() (attscope/train.h) trains a network.
  *
  *     att_gradient_begin(gradient);
  *     att_session_accumulate(session, gradient, ...);     any number of times, from any number of sessions

@@ -1,4 +1,5 @@
-/* attscope/weights.h - the values of a graph's parameters, and the optimiser's state for each of them.
+/* attscope/weights.h - the values of a graph's parameters, which a program reads and sets, and the optimiser's state
+ * for each of them.
  *
  * All parameters lie in one block of memory: those with weight decay, then the other trained ones, then buffers. Each
  * begins at a multiple of 16 elements. A slot is a further block with the same layout, such as "exp_avg",

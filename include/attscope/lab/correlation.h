@@ -1,4 +1,4 @@
-/* attscope/lab/correlation.h - rank correlations of a small number of pairs, such as two figures of several runs. */
+/* attscope/lab/correlation.h - the rank correlations that sweeps and collections of runs report. */
 #ifndef ATTSCOPE_LAB_CORRELATION_H
 #define ATTSCOPE_LAB_CORRELATION_H
 

@@ -1,4 +1,4 @@
-/* attscope/lab/runs.h - the folders of runs: their names, checkpoints and database.
+/* attscope/lab/runs.h - the folders of runs, and which checkpoint a training would continue.
  *
  * A run is a training with its records (attscope/store.h). An output folder contains the folders of several runs:
  *
