@@ -149,16 +149,6 @@ void att_measure_destroy(att_measure **out)
 
 /* --- observing ---------------------------------------------------------------------------------------------------- */
 
-/* Rounds f64 values to f32, in place. */
-static void narrow(float *values, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        double value;
-        memcpy(&value, (const char *)values + (size_t)i * sizeof value, sizeof value);
-        values[i] = (float)value;
-    }
-}
-
 /* Copies all requested rows of `count` samples from the session. */
 static att_status collect(att_measure *measure, att_session *session, int count)
 {
@@ -179,7 +169,7 @@ static att_status collect(att_measure *measure, att_session *session, int count)
         else
             ATT_TRY(att_session_output(session, row->output, 0, count, measure->blocks[i]));
         if (row->output && measure->wide)
-            narrow(measure->blocks[i], elements);
+            att_study_narrow(measure->blocks[i], elements);
     }
     return ATT_OK;
 }

@@ -66,25 +66,22 @@ static void request_rows(att_requests *requests, const att_paths *paths)
     request_norms(requests, "paths.unexplained", rest);
 }
 
-static void add_series(att_requests *requests, const att_paths *paths, const char *statistic)
+/* Declares a series for each length. */
+static void add_lengths(att_requests *requests, const att_paths *paths, const char *statistic)
 {
     char node[32];
     for (int k = 0; k <= paths->longest; k++) {
         snprintf(node, sizeof node, "length.%d", k);
         att_requests_series(requests, node, -1, statistic);
     }
+}
+
+static void add_series(att_requests *requests, const att_paths *paths, const char *statistic)
+{
+    add_lengths(requests, paths, statistic);
     att_requests_series(requests, "biases", -1, statistic);
     if (paths->others)
         att_requests_series(requests, "others", -1, statistic);
-}
-
-static void add_counts(att_requests *requests, const att_paths *paths, const char *statistic)
-{
-    char node[32];
-    for (int k = 0; k <= paths->longest; k++) {
-        snprintf(node, sizeof node, "length.%d", k);
-        att_requests_series(requests, node, -1, statistic);
-    }
 }
 
 static const char *const per_part[] = {"norm", "share", "composite", "frobenius"};
@@ -99,8 +96,8 @@ static att_status request(att_requests *requests)
     request_rows(requests, &paths);
     for (int i = 0; i < PER_PART; i++)
         add_series(requests, &paths, per_part[i]);
-    add_counts(requests, &paths, "paths");
-    add_counts(requests, &paths, "path share");
+    add_lengths(requests, &paths, "paths");
+    add_lengths(requests, &paths, "path share");
     att_requests_series(requests, "", -1, "unexplained");
     return ATT_OK;
 }

@@ -110,17 +110,6 @@ void att_skips_close(att_skips *skips)
     *skips = (att_skips){0};
 }
 
-/* Rounds logits in F64 to F32, in place. */
-static const float *narrow(const att_skips *skips, int count)
-{
-    for (int64_t i = 0; skips->wide && i < (int64_t)count * skips->classes; i++) {
-        double value;
-        memcpy(&value, skips->logits + (size_t)i * sizeof value, sizeof value);
-        memcpy(skips->logits + (size_t)i * sizeof(float), &(float){(float)value}, sizeof(float));
-    }
-    return (const float *)(const void *)skips->logits;
-}
-
 /* Runs at most `most` samples. */
 static att_status run_some(att_skips *skips, const att_study_job *job, int first, int count, float *hits,
                            int64_t stride)
@@ -131,11 +120,12 @@ static att_status run_some(att_skips *skips, const att_study_job *job, int first
         char name[32];
         name_of(s, name);
         ATT_TRY(att_session_output(skips->session, name, 0, count, skips->logits));
-        const float *logits = narrow(skips, count);
+        if (skips->wide)
+            att_study_narrow(skips->logits, (int64_t)count * skips->classes);
         for (int i = 0; i < count; i++) {
             const int label = job->labels[first + i];
             const bool hit =
-                label >= 0 && att_score_rank(logits + (int64_t)i * skips->classes, skips->classes, label) == 0;
+                label >= 0 && att_score_rank(skips->logits + (int64_t)i * skips->classes, skips->classes, label) == 0;
             hits[i * stride + s] = label < 0 ? NAN : (float)hit;
         }
     }

@@ -17,7 +17,7 @@ typedef struct att_skips {
     att_session *session;
     int sets, classes, most; /* most: samples of one run of the session */
     bool wide;
-    char *logits;
+    float *logits;
 } att_skips;
 
 /* Compiles a variant for each of `sets` sets of blocks. skipped: [sets][count]. Logs the cost. On failure *skips is

@@ -48,6 +48,15 @@ att_status att_study_bind(const att_study_job *job, att_session *session, int sa
     return ATT_OK;
 }
 
+void att_study_narrow(float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double value;
+        memcpy(&value, (const char *)values + (size_t)i * sizeof value, sizeof value);
+        values[i] = (float)value;
+    }
+}
+
 att_plan_options att_study_plan_options(const att_study_job *job)
 {
     att_plan_options options = att_plan_options_defaults();

@@ -61,6 +61,8 @@ att_status att_study_tell(const att_study_job *job, int64_t done, int64_t all);
 const void *att_study_input(const att_study_job *job, const char *name, int sample);
 /* Binds the inputs that the session's plan and the network have in common to the rows of att_study_input(). */
 att_status att_study_bind(const att_study_job *job, att_session *session, int sample);
+/* Rounds `count` numbers in F64 to F32, in place. */
+void att_study_narrow(float *values, int64_t count);
 /* Options for a plan of the study: the backend of the observed session. */
 att_plan_options att_study_plan_options(const att_study_job *job);
 /* Whether the user's pattern selects the residual step. */
