@@ -1,4 +1,5 @@
 /* Names of networks: timm's list, deprecated names, misspelled names. */
+#include "networks/models/checkpoint.h"
 #include "networks/models/checkpoints.h"
 #include "networks/models/family.h"
 #include "networks/models/timm.h"
@@ -145,6 +146,19 @@ static void only_sure_typos_are_suggested(void **state)
     assert_false(att_name_is_typo("resnetv2_103", "resnetv2_101")); /* a depth, although three digits at the end */
 }
 
+static void lists_of_tensors_have_whole_names(void **state)
+{
+    (void)state;
+    static const char names[] = "norm.weight norm.bias head.bias";
+    assert_true(att_checkpoint_lists(names, "norm.weight"));
+    assert_true(att_checkpoint_lists(names, "head.bias"));
+    assert_false(att_checkpoint_lists(names, "norm"));
+    assert_false(att_checkpoint_lists(names, "bias"));
+    assert_false(att_checkpoint_lists(names, "norm.weight norm.bias"));
+    assert_false(att_checkpoint_lists(names, ""));
+    assert_true(att_checkpoint_lists("gate2 gate", "gate"));
+}
+
 static void unknown_tags_are_refused(void **state)
 {
     const place *p = *state;
@@ -158,7 +172,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_name_of_timm_is_known),       TEST(the_list_is_that_of_the_networks),
         TEST(messages_name_what_attscope_lacks), TEST(deprecated_names_are_replaced),
-        TEST(only_sure_typos_are_suggested),     TEST(unknown_tags_are_refused),
+        TEST(only_sure_typos_are_suggested),     TEST(lists_of_tensors_have_whole_names),
+        TEST(unknown_tags_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
