@@ -10,6 +10,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/text.h"
+#include "base/flags/flags.h"
 #include "base/io/file.h"
 #include "base/io/yaml.h"
 #include "data/dataset.h"
@@ -157,24 +158,13 @@ static void log_warmup(const att_training *t)
                 train->warmup_epochs, train->epochs);
 }
 
-static bool is_same_value(const att_flag_place *place, const void *a, const void *b)
-{
-    char own[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES], other[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];
-    const char *texts[ATT_MOST_REALS], *others[ATT_MOST_REALS];
-    const int count = att_flag_format(place, a, own, texts);
-    bool same = count == att_flag_format(place, b, other, others);
-    for (int i = 0; same && i < count; i++)
-        same = strcmp(texts[i], others[i]) == 0;
-    return same;
-}
-
 /* Appends the flags of the recipe's member `images` that are not at their defaults, except --no-aug itself. */
 static void list_augmentation(const att_training *t, const att_flags *flags, att_text *list)
 {
     for (int i = 0; i < att_flags_count(flags); i++) {
         const att_flag_place place = att_flags_at(flags, i);
         if (place.offset == offsetof(att_recipe, images) && strcmp(place.flag->name, "no-aug") != 0 &&
-            !is_same_value(&place, &t->recipe, att_flags_defaults(flags)))
+            !att_flag_same(&place, &t->recipe, att_flags_defaults(flags)))
             att_text_append(list, "%s--%s", list->length ? ", " : "", place.flag->name);
     }
 }

@@ -276,45 +276,23 @@ att_status att_flags_complete(const att_flags *flags, void *values)
 
 /* --- comparing ---------------------------------------------------------------------------------------------------- */
 
-static bool is_same_text(const char *a, const char *b)
+bool att_flag_same(const att_flag_place *place, const void *a, const void *b)
 {
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-static bool are_same_reals(const att_reals *a, const att_reals *b)
-{
-    bool same = a->count == b->count;
-    for (int i = 0; same && i < a->count && i < ATT_MOST_REALS; i++)
-        same = a->values[i] == b->values[i];
+    char own[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES], other[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];
+    const char *texts[ATT_MOST_REALS], *others[ATT_MOST_REALS];
+    const int count = att_flag_format(place, a, own, texts);
+    bool same = count == att_flag_format(place, b, other, others);
+    for (int i = 0; same && i < count; i++)
+        same = strcmp(texts[i], others[i]) == 0;
     return same;
-}
-
-static bool are_same_ints(const att_flag *flag, const void *a, const void *b)
-{
-    int count = att_flag_ints_count(flag, a);
-    bool same = count == att_flag_ints_count(flag, b);
-    for (int i = 0; same && i < count && i < att_flag_numbers(flag); i++)
-        same = ((const int *)a)[i] == ((const int *)b)[i];
-    return same;
-}
-
-static bool is_same_value(const att_flag *flag, const void *a, const void *b)
-{
-    if (flag->kind == ATT_FLAG_TEXT)
-        return is_same_text(*(const char *const *)a, *(const char *const *)b);
-    if (flag->kind == ATT_FLAG_DECLARED)
-        return att_option_same(flag->declared, a, b);
-    if (flag->kind == ATT_FLAG_INTS)
-        return are_same_ints(flag, a, b);
-    return flag->kind == ATT_FLAG_REALS ? are_same_reals(a, b) : memcmp(a, b, flag->size) == 0;
 }
 
 bool att_flags_same(const att_flags *flags, const void *a, const void *b)
 {
     bool same = true;
     for (int i = 0; same && i < flags->count; i++) {
-        size_t at = flags->offsets[i] + flags->rows[i].offset;
-        same = flags->rows[i].once || is_same_value(&flags->rows[i], (const char *)a + at, (const char *)b + at);
+        const att_flag_place place = att_flags_at(flags, i);
+        same = place.flag->once || att_flag_same(&place, a, b);
     }
     return same;
 }

@@ -52,6 +52,8 @@ bool att_flag_is_given(const att_flag *flag, const void *at);
 /* Formats a value, as att_flag_format() does, even if it was not given. */
 int att_flag_texts(const att_flag *flag, const void *at, char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES],
                    const char *texts[ATT_MOST_REALS]);
+/* Whether a flag has the same value in two structs of the table. */
+ATT_FOR_LAB bool att_flag_same(const att_flag_place *place, const void *a, const void *b);
 /* As att_flags_check(), but leaves texts that are NULL or "" as they are. */
 att_status att_flags_check_values(const att_flags *flags, const void *values);
 /* Calls the groups' merge functions. */
