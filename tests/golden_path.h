@@ -2,14 +2,7 @@
 #ifndef TESTS_GOLDEN_PATH_H
 #define TESTS_GOLDEN_PATH_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 /* Writes the path of the golden file `name`, which is in $ATT_GOLDENS (set by CTest) or in tests/goldens of the working
  * directory. */

@@ -2,16 +2,9 @@
 #ifndef ATT_TESTS_SHARED_H
 #define ATT_TESTS_SHARED_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 enum { SHARED_PATH = 4096 };
 

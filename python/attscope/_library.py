@@ -29,8 +29,8 @@ StopFn = ctypes.CFUNCTYPE(c_bool, c_void_p)
 
 # The types of members. "text" is const char *, "address" any other pointer.
 _types: dict[str, Any] = {
-    "int": c_int, "bool": c_bool, "char": c_char, "double": c_double, "int64_t": c_int64, "uint64_t": c_uint64,
-    "size_t": c_size_t, "text": c_char_p, "address": c_void_p, "LogFn": LogFn, "StopFn": StopFn,
+    "int": c_int, "unsigned": ctypes.c_uint, "bool": c_bool, "char": c_char, "double": c_double, "int64_t": c_int64,
+    "uint64_t": c_uint64, "size_t": c_size_t, "text": c_char_p, "address": c_void_p, "LogFn": LogFn, "StopFn": StopFn,
 }  # fmt: skip
 
 

@@ -145,3 +145,19 @@ idx_pair() { # PREFIX COUNT
 }
 network='--model vit_tiny_patch16_224 --img-size 8 --patch-size 4 --in-chans 1 --num-classes 4 --embed-dim 16 --depth 1 --num-heads 2'
 recipe='--batch-size 16 --opt adamw --lr 3e-3 --warmup-epochs 0 --no-aug --threads 2'
+
+# tiny_recipe KEY:VALUE...: writes tiny.yaml, a recipe of a ViT for the images of idx, with these settings.
+tiny_recipe() {
+    {
+        printf '%s\n' 'model: vit_tiny_patch16_224' 'img_size: 8' 'patch_size: 4' 'in_chans: 1' 'num_classes: 4' \
+            'embed_dim: 16' 'depth: 2' 'num_heads: 2' 'batch_size: 16' 'opt: adamw' 'lr: 3.0e-3' 'warmup_epochs: 0' \
+            'no_aug: true'
+        printf '%s\n' "${@/:/: }"
+    } >tiny.yaml
+}
+
+# train CODE NAME FLAG...: trains the network above on the images in data, into out/NAME; the exit status must be CODE.
+train() {
+    # shellcheck disable=SC2086
+    run "$1" train data $network $recipe --output out --experiment "${@:2}"
+}

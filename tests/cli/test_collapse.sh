@@ -4,16 +4,9 @@
 needs python3
 idx data
 
-# shellcheck disable=SC2086
-train() { # NAME FLAG...
-    local name=$1
-    shift
-    run 0 train data $network $recipe --epochs 1 --output out --experiment "$name" "$@"
-}
-
 # A training that measures every update ends with the same weights.
-train plain
-train watched --measure collapse --measure-every 1
+train 0 plain --epochs 1
+train 0 watched --epochs 1 --measure collapse --measure-every 1
 cmp out/plain/last.safetensors out/watched/last.safetensors || fail 'the instrument changes the weights'
 grep -q '"statistic":"rate attention"' out/watched/metrics.jsonl || fail 'a training records no rate'
 

@@ -4,12 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 idx data
 
-# shellcheck disable=SC2086
-train() { # CODE NAME FLAG...
-    local code=$1 name=$2
-    shift 2
-    run "$code" train data $network $recipe --output out --experiment "$name" "$@"
-}
 events() { grep -c "\"event\":\"$1\"" "$2"; }
 
 # A training that measures every update, or every fourth, ends with the same weights.

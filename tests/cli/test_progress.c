@@ -1,13 +1,6 @@
 /* When a long command prints its progress, with an artificial clock. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "progress.h"
+#include "test.h"
 
 static bool due(cli_progress *progress, const char *stage, int64_t batch, double seconds)
 {
@@ -22,9 +15,8 @@ static cli_progress training(void)
     return (cli_progress){.first = 2, .every = 50, .last_shown = 100};
 }
 
-static void a_training_in_a_pipe_is_never_silent_for_ten_seconds(void **state)
+TEST(a_training_in_a_pipe_is_never_silent_for_ten_seconds)
 {
-    (void)state;
     cli_progress progress = training();
     assert_false(due(&progress, "train", 1, 101));
     assert_true(due(&progress, "train", 2, 102)); /* the first update */
@@ -39,9 +31,8 @@ static void a_training_in_a_pipe_is_never_silent_for_ten_seconds(void **state)
 }
 
 /* Also before the first update, and if an epoch has too few batches for an update. */
-static void slow_and_short_trainings_show_their_first_line(void **state)
+TEST(slow_and_short_trainings_show_their_first_line)
 {
-    (void)state;
     cli_progress progress = training();
     assert_true(due(&progress, "train", 1, 110));
     progress = training();
@@ -50,9 +41,8 @@ static void slow_and_short_trainings_show_their_first_line(void **state)
     assert_true(due(&progress, "train", 100, 102));
 }
 
-static void other_stages_in_a_pipe_show_each_tenth(void **state)
+TEST(other_stages_in_a_pipe_show_each_tenth)
 {
-    (void)state;
     cli_progress progress = {.first = 1, .every = 1, .last_shown = 100};
     assert_false(due(&progress, "evaluate", 9, 101));
     assert_true(due(&progress, "evaluate", 10, 102));
@@ -63,9 +53,8 @@ static void other_stages_in_a_pipe_show_each_tenth(void **state)
 }
 
 /* The evaluation after each epoch of a training prints a line only after ten seconds without output. */
-static void an_evaluation_within_a_training_shows_no_tenths(void **state)
+TEST(an_evaluation_within_a_training_shows_no_tenths)
 {
-    (void)state;
     cli_progress progress = {.first = 1, .every = 1, .last_shown = 100};
     att_progress p = {.stage = "evaluate", .epochs = 3, .batches = 100};
     for (p.batch = 1; p.batch <= 100; p.batch++)
@@ -73,34 +62,19 @@ static void an_evaluation_within_a_training_shows_no_tenths(void **state)
     assert_true(cli_progress_is_due(&progress, &p, 110));
 }
 
-static void a_stage_without_batches_shows_no_tenths(void **state)
+TEST(a_stage_without_batches_shows_no_tenths)
 {
-    (void)state;
     cli_progress progress = {.first = 1, .every = 1, .last_shown = 100};
     const att_progress p = {.stage = "evaluate"};
     assert_false(cli_progress_is_due(&progress, &p, 101));
 }
 
 /* The bar on a terminal is drawn at most ten times a second. */
-static void a_terminal_shows_ten_bars_a_second_at_most(void **state)
+TEST(a_terminal_shows_ten_bars_a_second_at_most)
 {
-    (void)state;
     cli_progress progress = {.terminal = true, .last_shown = 100};
     assert_true(due(&progress, "train", 1, 100));
     assert_false(due(&progress, "train", 50, 100.0625));
     assert_true(due(&progress, "train", 51, 100.125));
     assert_true(due(&progress, "train", 100, 100.125));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_training_in_a_pipe_is_never_silent_for_ten_seconds),
-        cmocka_unit_test(slow_and_short_trainings_show_their_first_line),
-        cmocka_unit_test(other_stages_in_a_pipe_show_each_tenth),
-        cmocka_unit_test(an_evaluation_within_a_training_shows_no_tenths),
-        cmocka_unit_test(a_stage_without_batches_shows_no_tenths),
-        cmocka_unit_test(a_terminal_shows_ten_bars_a_second_at_most),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,23 +4,7 @@
 needs python3
 project=$(cd "$(dirname "$0")/../.." && pwd)
 idx data
-cat >tiny.yaml <<'YAML'
-model: vit_tiny_patch16_224
-img_size: 8
-patch_size: 4
-in_chans: 1
-num_classes: 4
-embed_dim: 16
-depth: 2
-num_heads: 2
-batch_size: 16
-opt: adamw
-lr: 3.0e-3
-warmup_epochs: 0
-no_aug: true
-threads: 2
-epochs: 1
-YAML
+tiny_recipe threads:2 epochs:1
 run 0 train data --config tiny.yaml --output out --experiment plain
 run 0 measure out/plain/last.safetensors data \
     --with stiffness_index:count=2,skip_block,block_pruning:first=10,by=zeta --json found.json

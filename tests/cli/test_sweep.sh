@@ -2,23 +2,7 @@
 # A sweep over seeds and settings: its runs, repeated calls, tables; stopped, killed and failing runs.
 . "$(dirname "$0")/lib.sh"
 idx data
-cat >tiny.yaml <<'YAML'
-model: vit_tiny_patch16_224
-img_size: 8
-patch_size: 4
-in_chans: 1
-num_classes: 4
-embed_dim: 16
-depth: 2
-num_heads: 2
-batch_size: 16
-opt: adamw
-lr: 3.0e-3
-warmup_epochs: 0
-no_aug: true
-threads: 2
-epochs: 2
-YAML
+tiny_recipe threads:2 epochs:2
 
 # --- a wrong sweep is refused before anything runs
 usage 'sweep needs RECIPE [DATA]; see attscope sweep --help' sweep

@@ -4,24 +4,7 @@
 needs python3
 only_unsanitized 'processes that share a sweep take long under sanitizers; sweep/ tests run the same functions'
 idx data
-cat >tiny.yaml <<'YAML'
-model: vit_tiny_patch16_224
-img_size: 8
-patch_size: 4
-in_chans: 1
-num_classes: 4
-embed_dim: 16
-depth: 2
-num_heads: 2
-batch_size: 16
-opt: adamw
-lr: 3.0e-3
-warmup_epochs: 0
-no_aug: true
-threads: 1
-workers: 1
-epochs: 2
-YAML
+tiny_recipe threads:1 workers:1 epochs:2
 
 # start NAME ARGUMENT...: starts a worker whose output is in NAME.out and NAME.err, and whose process is in the array
 # `pids`.

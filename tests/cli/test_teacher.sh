@@ -3,13 +3,6 @@
 . "$(dirname "$0")/lib.sh"
 idx data
 
-# shellcheck disable=SC2086
-train() { # CODE NAME FLAG...
-    local code=$1 name=$2
-    shift 2
-    run "$code" train data $network $recipe --output out --experiment "$name" "$@"
-}
-
 train 0 teacher --img-size 16 --mean 0.4 --std 0.3 --epochs 4
 train 0 alone --epochs 2
 ! grep -q teacher out/alone/metrics.jsonl || fail 'the records of a training without a teacher name one'

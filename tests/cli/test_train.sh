@@ -4,13 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 idx data
 
-# shellcheck disable=SC2086
-train() { # CODE NAME FLAG...
-    local code=$1 name=$2
-    shift 2
-    run "$code" train data $network $recipe --output out --experiment "$name" "$@"
-}
-
 train 0 whole --epochs 3 --log-interval 2 --json result.json --mean 0.4 --std 0.3 --crop-pct 0.8 --crop-mode squash
 [ "$(ls out/whole | tr '\n' ' ')" = 'args.yaml checkpoint-0.safetensors checkpoint-1.safetensors checkpoint-2.safetensors classes.txt events.out.tfevents.attscope last.safetensors metrics.jsonl model_best.safetensors summary.csv ' ] ||
     fail "files of a run: $(ls out/whole | tr '\n' ' ')"

@@ -45,8 +45,7 @@ static inline att_dataset *open_set(scratch *self, const char *path, const char 
     att_dataset_options options = att_dataset_options_defaults();
     options.split = split;
     options.class_map = map;
-    if (att_dataset_open(self->context, path, &options, &dataset) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_dataset_open(self->context, path, &options, &dataset));
     return dataset;
 }
 
@@ -70,8 +69,7 @@ static inline void assert_image(scratch *self, const att_dataset *dataset, int64
     assert_int_equal(att_dataset_label(dataset, index), label);
     for (int channels = 1; channels <= 3; channels += 2) {
         att_image image;
-        if (att_dataset_read(dataset, self->context, index, channels, &image) != ATT_OK)
-            fail_msg("%s", att_context_message(self->context));
+        CHECK(self->context, att_dataset_read(dataset, self->context, index, channels, &image));
         assert_int_equal(image.width, PICTURE_SIDE);
         assert_int_equal(image.height, PICTURE_SIDE);
         assert_int_equal(image.channels, channels);

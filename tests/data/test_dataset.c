@@ -11,8 +11,7 @@ static void open_logged(const char *path, const char *split, bool unlabelled, in
     att_dataset_options options = att_dataset_options_defaults();
     options.split = split;
     options.unlabelled = unlabelled;
-    if (att_dataset_open(context, path, &options, &dataset) != ATT_OK)
-        fail_msg("%s", att_context_message(context));
+    CHECK(context, att_dataset_open(context, path, &options, &dataset));
     assert_int_equal(att_dataset_count(dataset), count);
     att_dataset_close(&dataset);
     att_context_destroy(&context);
@@ -34,9 +33,8 @@ static void write_text(const scratch *self, const char *name, const char *text)
     write_bytes(self, name, text, strlen(text));
 }
 
-static void files_are_sorted_as_by_timm(void **state)
+SCRATCH_TEST(files_are_sorted_as_by_timm)
 {
-    (void)state;
     /* Sorted by natural_key() of timm 1.0: [int(s) if s.isdigit() else s for s in re.split(r"(\d+)", name.lower())] */
     static const char *const sorted[] = {"",   "1", "2",    "10",  "a",  "a2",  "A3",  "a10", "a10b",
                                          "ab", "B", "b01c", "b1d", "c1", "c/1", "c/9", "c/10"};
@@ -48,9 +46,8 @@ static void files_are_sorted_as_by_timm(void **state)
         }
 }
 
-static void class_folders_are_numbered_by_name(void **state)
+SCRATCH_TEST(class_folders_are_numbered_by_name)
 {
-    scratch *self = *state;
     picture_write(self, "dog/2.png", 12);
     picture_write(self, "dog/10.PNG", 13);
     picture_write(self, "cat/deep/x.jpeg", 11);
@@ -85,9 +82,8 @@ static void class_folders_are_numbered_by_name(void **state)
     assert_null(dataset);
 }
 
-static void folders_of_splits_are_found(void **state)
+SCRATCH_TEST(folders_of_splits_are_found)
 {
-    scratch *self = *state;
     picture_write(self, "train/cat/1.png", 1);
     picture_write(self, "train/dog/1.png", 2);
     picture_write(self, "validation/dog/1.png", 3);
@@ -118,9 +114,8 @@ static void folders_of_splits_are_found(void **state)
 }
 
 /* If the classes of a training contain all folders, they give the labels of the folders. */
-static void a_training_numbers_the_folders_that_it_knows(void **state)
+SCRATCH_TEST(a_training_numbers_the_folders_that_it_knows)
 {
-    scratch *self = *state;
     picture_write(self, "validation/dog/1.png", 3);
     static const char *const trained[] = {"bird", "dog", "cat"};
     att_dataset_options options = att_dataset_options_defaults();
@@ -140,9 +135,8 @@ static void a_training_numbers_the_folders_that_it_knows(void **state)
 
 /* ImageNet-V2 names its folders 0 to 999. Other names, also 010, and numbers beyond the network's classes do not count.
  */
-static void numbers_of_folders_are_those_of_the_networks_classes(void **state)
+SCRATCH_TEST(numbers_of_folders_are_those_of_the_networks_classes)
 {
-    scratch *self = *state;
     att_dataset *dataset;
     att_dataset_options options = att_dataset_options_defaults();
     picture_write(self, "2/1.png", 2);
@@ -165,9 +159,8 @@ static void numbers_of_folders_are_those_of_the_networks_classes(void **state)
     att_dataset_close(&dataset);
 }
 
-static void a_class_map_numbers_the_classes(void **state)
+SCRATCH_TEST(a_class_map_numbers_the_classes)
 {
-    scratch *self = *state;
     static const char map[] = "\xEF\xBB\xBFn03\r\nbird of paradise\r\nbird cherry\n \r\n\n";
     picture_write(self, "bird of paradise/1.png", 2);
     picture_write(self, "bird cherry/1.png", 1);
@@ -182,9 +175,8 @@ static void a_class_map_numbers_the_classes(void **state)
     att_dataset_close(&dataset);
 }
 
-static void a_class_map_that_does_not_fit_is_refused(void **state)
+SCRATCH_TEST(a_class_map_that_does_not_fit_is_refused)
 {
-    scratch *self = *state;
     picture_write(self, "n02/1.png", 2);
     picture_write(self, "n01/1.png", 1);
     scratch_write(self, "n01\nm02\n", 8);
@@ -204,9 +196,8 @@ static void a_class_map_that_does_not_fit_is_refused(void **state)
 }
 
 /* Images that belong to no class are reported in a warning, wherever they lie. */
-static void images_beside_class_folders_cause_a_warning(void **state)
+SCRATCH_TEST(images_beside_class_folders_cause_a_warning)
 {
-    scratch *self = *state;
     static const char *const beside[] = {"0.png", "1.png", "sub/3.png"},
                              *const outer[] = {"0.png", "y/jan/1.png", "y/feb/2.png"},
                              *const splits[] = {"0.png", "train/1.png", "train/cat/2.png", "val/cat/3.png"};
@@ -237,9 +228,8 @@ static void images_beside_class_folders_cause_a_warning(void **state)
 }
 
 /* A link to a parent folder is not followed. Folders nested too deeply are counted in a warning. */
-static void loops_of_links_and_deep_folders_are_left_out(void **state)
+SCRATCH_TEST(loops_of_links_and_deep_folders_are_left_out)
 {
-    scratch *self = *state;
     said log;
     char path[512], name[256] = "deep";
     picture_write(self, "a/1.png", 1);
@@ -312,9 +302,8 @@ static void write_tiny(const scratch *self)
     write_text(self, tiny_list_name, tiny_list);
 }
 
-static void the_layout_of_tiny_imagenet_is_read(void **state)
+SCRATCH_TEST(the_layout_of_tiny_imagenet_is_read)
 {
-    scratch *self = *state;
     char inner[128];
     write_tiny(self);
     write_text(self, "tiny/train/n01/n01_boxes.txt", "n01_0.png\t0\t0\t3\t3\n");
@@ -343,9 +332,8 @@ static void the_layout_of_tiny_imagenet_is_read(void **state)
     }
 }
 
-static void a_list_of_annotations_must_name_a_class_for_each_image(void **state)
+SCRATCH_TEST(a_list_of_annotations_must_name_a_class_for_each_image)
 {
-    scratch *self = *state;
     said log;
     char inner[128], command[256];
     snprintf(inner, sizeof inner, "%s/tiny", self->folder);
@@ -392,9 +380,8 @@ static void a_list_of_annotations_must_name_a_class_for_each_image(void **state)
     att_dataset_close(&dataset);
 }
 
-static void idx_files_are_read(void **state)
+SCRATCH_TEST(idx_files_are_read)
 {
-    scratch *self = *state;
     idx_write(self, "train", 20, 20);
     idx_write(self, "t10k", 9, 9);
     att_dataset *dataset = open_set(self, self->folder, NULL, NULL);
@@ -421,14 +408,14 @@ static void idx_files_are_read(void **state)
     expect_failure(self, self->folder, NULL, NULL, ATT_ERR_MISMATCH, "19 labels for 20 images");
 }
 
-static void fashion_mnist_is_read(void **state)
+SCRATCH_TEST(fashion_mnist_is_read)
 {
     static const char folder[] = "/usr/share/datasets/fashion-mnist";
     if (access(folder, R_OK) != 0) {
         print_message("skipped: %s is absent (Debian package dataset-fashion-mnist)\n", folder);
         skip();
     }
-    att_dataset *dataset = open_set(*state, folder, "val", NULL);
+    att_dataset *dataset = open_set(self, folder, "val", NULL);
     assert_int_equal(att_dataset_count(dataset), 10000);
     assert_int_equal(att_dataset_class_count(dataset), 10);
     int counts[10] = {0};
@@ -441,12 +428,12 @@ static void fashion_mnist_is_read(void **state)
     att_dataset_close(&dataset);
 }
 
-static void imagenet_is_read_with_a_class_map(void **state)
+SCRATCH_TEST(imagenet_is_read_with_a_class_map)
 {
     char folder[SHARED_PATH], map[SHARED_PATH];
     if (!shared_path("data/imagenet200", folder) || !shared_path(SHARED_SYNSETS, map))
         skip();
-    att_dataset *dataset = open_set(*state, folder, "val", map);
+    att_dataset *dataset = open_set(self, folder, "val", map);
     assert_string_equal(att_dataset_split(dataset), "val");
     assert_int_equal(att_dataset_count(dataset), 200);
     assert_int_equal(att_dataset_class_count(dataset), 1000);
@@ -454,9 +441,8 @@ static void imagenet_is_read_with_a_class_map(void **state)
     att_dataset_close(&dataset);
 }
 
-static void missing_and_damaged_data_are_refused(void **state)
+SCRATCH_TEST(missing_and_damaged_data_are_refused)
 {
-    scratch *self = *state;
     att_image image;
     expect_failure(self, "/no/such/folder", NULL, NULL, ATT_ERR_NOT_FOUND, "/no/such/folder");
     expect_failure(self, self->folder, NULL, NULL, ATT_ERR_FORMAT, "no .jpg, .jpeg, .png or .webp");
@@ -470,8 +456,7 @@ static void missing_and_damaged_data_are_refused(void **state)
     fputs("no image", file);
     fclose(file);
     att_dataset *dataset = open_set(self, self->folder, NULL, NULL);
-    assert_int_equal(att_dataset_read(dataset, self->context, 1, 3, &image), ATT_ERR_FORMAT);
-    assert_message_has(self, "cat/2.png");
+    assert_fails(self->context, att_dataset_read(dataset, self->context, 1, 3, &image), ATT_ERR_FORMAT, "cat/2.png");
     att_dataset_close(&dataset);
 }
 
@@ -492,9 +477,8 @@ static att_status use_tiny(scratch *self)
     return open_and_read(self, path, "val", NULL);
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    scratch *self = *state;
     picture_write(self, "dog/1.png", 1);
     picture_write(self, "cat/1.png", 1);
     assert_survives_lack_of_memory(self, use_folder);
@@ -507,9 +491,8 @@ static void lack_of_memory_is_reported_without_leaks(void **state)
 }
 
 /* Opening a data set asks for each file whether to stop. */
-static void opening_stops_when_asked(void **state)
+SCRATCH_TEST(opening_stops_when_asked)
 {
-    scratch *self = *state;
     enum { IMAGES = 10 };
     char name[16];
     for (int i = 0; i < IMAGES; i++) {
@@ -519,28 +502,4 @@ static void opening_stops_when_asked(void **state)
     assert_true(assert_stops(self, use_folder) >= IMAGES);
     idx_write(self, "train", 20, 20);
     assert_true(assert_stops(self, use_folder) >= 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(files_are_sorted_as_by_timm),
-        scratch_test(class_folders_are_numbered_by_name),
-        scratch_test(folders_of_splits_are_found),
-        scratch_test(a_training_numbers_the_folders_that_it_knows),
-        scratch_test(numbers_of_folders_are_those_of_the_networks_classes),
-        scratch_test(a_class_map_numbers_the_classes),
-        scratch_test(a_class_map_that_does_not_fit_is_refused),
-        scratch_test(images_beside_class_folders_cause_a_warning),
-        scratch_test(loops_of_links_and_deep_folders_are_left_out),
-        scratch_test(the_layout_of_tiny_imagenet_is_read),
-        scratch_test(a_list_of_annotations_must_name_a_class_for_each_image),
-        scratch_test(idx_files_are_read),
-        scratch_test(fashion_mnist_is_read),
-        scratch_test(imagenet_is_read_with_a_class_map),
-        scratch_test(missing_and_damaged_data_are_refused),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-        scratch_test(opening_stops_when_asked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,8 @@
 /* Data sets in archives. */
 #include "data/opened.h"
 
-static void class_folders_are_read_from_archives(void **state)
+SCRATCH_TEST(class_folders_are_read_from_archives)
 {
-    scratch *self = *state;
     static const char *const kinds[] = {"ustar", "pax.gz", "zip", "zip0"};
     static const char *const plain[] = {"dog/1.png", "cat/1.png", "readme.md", "stray.png", "cat/2.png"};
     static const char *const outer[] = {"data/train/dog/1.png", "data/val/dog/1.png", "data/val/ape/7.png",
@@ -48,9 +47,8 @@ static void pack_in_folder(scratch *self, const char *name, const char *format, 
     pictures_pack(path, format, pictures, count);
 }
 
-static void an_archive_for_each_split_is_found(void **state)
+SCRATCH_TEST(an_archive_for_each_split_is_found)
 {
-    scratch *self = *state;
     static const char *const train[] = {"train/dog/1.png", "train/cat/1.png", "train/cat/2.png"};
     static const char *const test[] = {"cat/1.png", "dog/9.png"};
     pack_in_folder(self, "train.tar.gz", "pax.gz", train, 3);
@@ -77,17 +75,16 @@ static void an_archive_for_each_split_is_found(void **state)
     att_dataset_close(&dataset);
 }
 
-static void an_archive_with_one_file_twice_is_refused(void **state)
+SCRATCH_TEST(an_archive_with_one_file_twice_is_refused)
 {
     static const char *const names[] = {"dog/1.png", "cat/2.png", "cat/1.png", "./cat//./2.png"};
-    scratch *self = *state;
     att_dataset *dataset = NULL;
     for (int unlabelled = 0; unlabelled < 2; unlabelled++) {
         att_dataset_options options = att_dataset_options_defaults();
         options.unlabelled = unlabelled;
         pictures_pack(self->path, "ustar", names, 4);
-        assert_int_equal(att_dataset_open(self->context, self->path, &options, &dataset), ATT_ERR_FORMAT);
-        assert_message_has(self, "two files have the same name, \"cat/2.png\"");
+        assert_fails(self->context, att_dataset_open(self->context, self->path, &options, &dataset), ATT_ERR_FORMAT,
+                     "two files have the same name, \"cat/2.png\"");
         pictures_pack(self->path, "ustar", names, 3);
         assert_int_equal(att_dataset_open(self->context, self->path, &options, &dataset), ATT_OK);
         att_dataset_close(&dataset);
@@ -95,9 +92,8 @@ static void an_archive_with_one_file_twice_is_refused(void **state)
 }
 
 /* Of a gzipped archive, only images are kept in memory, none that is hidden or larger than the limit for images. */
-static void only_images_within_the_limit_are_kept(void **state)
+SCRATCH_TEST(only_images_within_the_limit_are_kept)
 {
-    scratch *self = *state;
     static char large[1 << 18];
     void *bytes;
     size_t size;
@@ -117,15 +113,14 @@ static void only_images_within_the_limit_are_kept(void **state)
     assert_int_equal(att_dataset_count(dataset), 2);
     assert_image(self, dataset, 0, 0, 7);
     att_image image;
-    assert_int_equal(att_dataset_read(dataset, self->context, 1, 3, &image), ATT_ERR_UNSUPPORTED);
-    assert_message_has(self, "more than the limit");
+    assert_fails(self->context, att_dataset_read(dataset, self->context, 1, 3, &image), ATT_ERR_UNSUPPORTED,
+                 "more than the limit");
     att_dataset_close(&dataset);
 }
 
 /* A tar begins with a file name, which may look like the beginning of an image or a compressed file. */
-static void a_tar_is_known_by_its_header(void **state)
+SCRATCH_TEST(a_tar_is_known_by_its_header)
 {
-    scratch *self = *state;
     static const char *const firsts[] = {"BMW", "P5",       "P6",      "P6 x", "GIF8", "8BPS",
                                          "II*", "\xff\x0a", "BZh_set", "BZh9", "LZIP", "\x1f\x8b"};
     for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
@@ -155,9 +150,8 @@ static att_status use_file(scratch *self)
     return open_and_read(self, self->path, NULL, NULL);
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    scratch *self = *state;
     static const char *const names[] = {"dog/1.png", "cat/1.png"};
     pictures_pack(self->path, "zip", names, 2);
     assert_survives_lack_of_memory(self, use_file);
@@ -166,9 +160,8 @@ static void lack_of_memory_is_reported_without_leaks(void **state)
 }
 
 /* Opening an archive asks for each file, and after each decompressed block, whether to stop. */
-static void opening_stops_when_asked(void **state)
+SCRATCH_TEST(opening_stops_when_asked)
 {
-    scratch *self = *state;
     enum { IMAGES = 10, NOISE = 1 << 18 };
     static char noise[NOISE];
     const char *names[IMAGES];
@@ -192,18 +185,4 @@ static void opening_stops_when_asked(void **state)
     self->questions_left = 3;
     assert_int_equal(use_file(self), ATT_ERR_STOPPED);
     self->questions_left = -1;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(class_folders_are_read_from_archives),
-        scratch_test(an_archive_for_each_split_is_found),
-        scratch_test(an_archive_with_one_file_twice_is_refused),
-        scratch_test(only_images_within_the_limit_are_kept),
-        scratch_test(a_tar_is_known_by_its_header),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-        scratch_test(opening_stops_when_asked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

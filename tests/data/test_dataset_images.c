@@ -2,9 +2,8 @@
 #include "data/opened.h"
 
 /* Images in folders, beside folders and in splits are listed in order; other files are left out. */
-static void unlabelled_images_are_found_in_every_folder(void **state)
+SCRATCH_TEST(unlabelled_images_are_found_in_every_folder)
 {
-    scratch *self = *state;
     static const char *const names[] = {"7.png", "cat/1.png", "test/a/2.png", "train/a/b/3.png"};
     for (int i = 0; i < 4; i++)
         picture_write(self, names[i], i);
@@ -17,8 +16,7 @@ static void unlabelled_images_are_found_in_every_folder(void **state)
     const char *const paths[] = {self->folder, archive};
     for (int p = 0; p < 2; p++) {
         att_dataset *dataset = NULL;
-        if (att_dataset_open(self->context, paths[p], &options, &dataset) != ATT_OK)
-            fail_msg("%s", att_context_message(self->context));
+        CHECK(self->context, att_dataset_open(self->context, paths[p], &options, &dataset));
         assert_int_equal(att_dataset_count(dataset), 4);
         assert_int_equal(att_dataset_class_count(dataset), 0);
         assert_string_equal(att_dataset_split(dataset), "");
@@ -32,9 +30,8 @@ static void unlabelled_images_are_found_in_every_folder(void **state)
 }
 
 /* Files, folders and archives together, in the order of the paths. */
-static void images_of_several_paths_come_in_their_order(void **state)
+SCRATCH_TEST(images_of_several_paths_come_in_their_order)
 {
-    scratch *self = *state;
     static const char *const packed[] = {"train/a/5.png", "2.png"};
     char file[200], folder[200], archive[220], missing[200];
     picture_write(self, "one/7.png", 7);
@@ -67,15 +64,15 @@ static void images_of_several_paths_come_in_their_order(void **state)
     for (int i = 0; i < 6; i++)
         assert_int_equal(att_dataset_read(dataset, self->context, i, 3, &image), ATT_ERR_UNSUPPORTED);
     att_dataset_close(&dataset);
-    assert_int_equal(att_dataset_open_images(self->context, (const char *[]){file, missing}, 2, NULL, &dataset),
-                     ATT_ERR_NOT_FOUND);
-    assert_message_has(self, "none.png does not exist");
+    assert_fails(self->context,
+                 att_dataset_open_images(self->context, (const char *[]){file, missing}, 2, NULL, &dataset),
+                 ATT_ERR_NOT_FOUND, "none.png does not exist");
     assert_int_equal(att_dataset_open_images(self->context, paths, 0, NULL, &dataset), ATT_ERR_ARGUMENT);
     assert_int_equal(att_dataset_open_images(self->context, (const char *[]){NULL}, 1, NULL, &dataset),
                      ATT_ERR_ARGUMENT);
     assert_int_equal(att_dataset_open_images(self->context, NULL, 1, NULL, &dataset), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_dataset_open(self->context, NULL, NULL, &dataset), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "the path of a data set is missing: the pointer is NULL");
+    assert_fails(self->context, att_dataset_open(self->context, NULL, NULL, &dataset), ATT_ERR_ARGUMENT,
+                 "the path of a data set is missing: the pointer is NULL");
     expect_failure(self, file, NULL, NULL, ATT_ERR_FORMAT, "7.png is an image, not a data set");
     att_dataset_options options = att_dataset_options_defaults();
     options.unlabelled = true;
@@ -87,9 +84,8 @@ static void images_of_several_paths_come_in_their_order(void **state)
 }
 
 /* If short names would be equal, all begin with the parts of their paths that differ. */
-static void short_names_tell_images_apart(void **state)
+SCRATCH_TEST(short_names_tell_images_apart)
 {
-    scratch *self = *state;
     static const char *const pictures[] = {"a/0.png", "b/0.png", "0.png", "b/x/1.png", "a/x/1.png", "c/8.png"};
     static const struct {
         const char *paths[4], *names[4]; /* each path holds one image; NULL: the test's folder and 0.png */
@@ -144,9 +140,8 @@ static void contents_of(scratch *self, const char *name, char text[ATT_DATASET_C
     att_dataset_close(&dataset);
 }
 
-static void contents_are_of_names_and_pixels_alone(void **state)
+SCRATCH_TEST(contents_are_of_names_and_pixels_alone)
 {
-    scratch *self = *state;
     char one[ATT_DATASET_CONTENTS], other[ATT_DATASET_CONTENTS];
     picture_write(self, "a/cat/1.png", 1);
     picture_write(self, "a/dog/2.png", 2);
@@ -164,9 +159,8 @@ static void contents_are_of_names_and_pixels_alone(void **state)
     assert_string_not_equal(one, other);
 }
 
-static void a_data_set_says_what_it_is(void **state)
+SCRATCH_TEST(a_data_set_says_what_it_is)
 {
-    scratch *self = *state;
     char text[256], expected[256];
     picture_write(self, "train/cat/1.png", 1);
     picture_write(self, "train/dog/2.png", 2);
@@ -178,9 +172,8 @@ static void a_data_set_says_what_it_is(void **state)
     att_dataset_close(&dataset);
 }
 
-static void classes_of_a_network_fit_or_do_not(void **state)
+SCRATCH_TEST(classes_of_a_network_fit_or_do_not)
 {
-    scratch *self = *state;
     static const char *const names[] = {"cat", "bird"};
     picture_write(self, "data/cat/1.png", 1);
     picture_write(self, "data/dog/2.png", 2);
@@ -191,8 +184,8 @@ static void classes_of_a_network_fit_or_do_not(void **state)
     assert_false(att_dataset_fits_classes(dataset, 3));
     assert_false(att_dataset_fits_classes(dataset, 1));
     assert_int_equal(att_dataset_check_classes(dataset, self->context, 2), ATT_OK);
-    assert_int_equal(att_dataset_check_classes(dataset, self->context, 3), ATT_ERR_MISMATCH);
-    assert_message_has(self, "the network has 3 classes, the data 2, numbered by their sorted names");
+    assert_fails(self->context, att_dataset_check_classes(dataset, self->context, 3), ATT_ERR_MISMATCH,
+                 "the network has 3 classes, the data 2, numbered by their sorted names");
     assert_string_equal(att_dataset_unknown_class(dataset, names, 2), "dog");
     assert_null(att_dataset_unknown_class(dataset, att_dataset_class_names(dataset), 2));
     att_dataset_close(&dataset);
@@ -205,9 +198,8 @@ static void classes_of_a_network_fit_or_do_not(void **state)
     att_dataset_close(&dataset);
 }
 
-static void coloured_and_grey_images_are_distinguished(void **state)
+TEST(coloured_and_grey_images_are_distinguished)
 {
-    (void)state;
     uint8_t pixels[] = {7, 7, 7, 9, 9, 9};
     const att_image image = {.width = 2, .height = 1, .channels = 3, .pixels = pixels};
     assert_true(att_image_is_grey(&image));
@@ -215,27 +207,11 @@ static void coloured_and_grey_images_are_distinguished(void **state)
     assert_false(att_image_is_grey(&image));
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    scratch *self = *state;
     static const char *const names[] = {"dog/1.png", "cat/1.png"};
     picture_write(self, "dog/1.png", 1);
     picture_write(self, "cat/1.png", 1);
     pictures_pack(self->path, "zip", names, 2);
     assert_survives_lack_of_memory(self, use_images);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(unlabelled_images_are_found_in_every_folder),
-        scratch_test(images_of_several_paths_come_in_their_order),
-        scratch_test(short_names_tell_images_apart),
-        scratch_test(contents_are_of_names_and_pixels_alone),
-        scratch_test(a_data_set_says_what_it_is),
-        scratch_test(classes_of_a_network_fit_or_do_not),
-        cmocka_unit_test(coloured_and_grey_images_are_distinguished),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,6 @@
  *     data_test_draws --print N
  *
  * prints a line "name value value ..." with N draws of each parameter, for tools/versus_timm_augment. */
-#include <math.h>
-
 #include "base/io/golden.h"
 #include "data/augment.h"
 #include "data/erase.h"
@@ -498,9 +496,8 @@ static const struct parameter *find_parameter(const char *name)
     return NULL;
 }
 
-static void every_distribution_is_timms(void **state)
+TEST(every_distribution_is_timms)
 {
-    (void)state;
     static double values[MOST];
     char path[4096];
     expectation expected;
@@ -540,8 +537,7 @@ static epoch_of_repeats run_epoch(scratch *self, int images)
     options.workers = 0;
     options.seed = 3;
     options.targets = labels_rules();
-    if (att_loader_create(self->context, dataset, &options, &loader) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_loader_create(self->context, dataset, &options, &loader));
     for (att_batch batch = {.count = 1}; batch.count > 0;) {
         assert_int_equal(att_loader_next(loader, &batch), ATT_OK);
         for (int i = 0; i < batch.count; i++, epoch.length++) {
@@ -559,9 +555,8 @@ static epoch_of_repeats run_epoch(scratch *self, int images)
     return epoch;
 }
 
-static void repeats_are_timms(void **state)
+SCRATCH_TEST(repeats_are_timms)
 {
-    scratch *self = *state;
     char path[4096];
     int images, lines = 0;
     epoch_of_repeats expected;
@@ -582,11 +577,10 @@ static void repeats_are_timms(void **state)
 
 int main(int count, char **arguments)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_distribution_is_timms), scratch_test(repeats_are_timms)};
     if (att_context_create_with(NULL, NULL, &context) != ATT_OK)
         return 1;
-    int failures = count == 3 && strcmp(arguments[1], "--print") == 0 ? print_draws(atoi(arguments[2]))
-                                                                      : cmocka_run_group_tests(tests, NULL, NULL);
+    int failures =
+        count == 3 && strcmp(arguments[1], "--print") == 0 ? print_draws(atoi(arguments[2])) : test_run("draws");
     att_context_destroy(&context);
     return failures;
 }

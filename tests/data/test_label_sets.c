@@ -22,9 +22,8 @@ static att_status read_sets(scratch *self, const char *text, att_label_sets *set
     return status;
 }
 
-static void images_are_found_by_their_numbers(void **state)
+SCRATCH_TEST(images_are_found_by_their_numbers)
 {
-    scratch *self = *state;
     att_label_sets sets;
     picture_write(self, name_2, 1);
     picture_write(self, name_3, 2);
@@ -38,9 +37,8 @@ static void images_are_found_by_their_numbers(void **state)
     att_label_sets_free(&sets);
 }
 
-static void other_files_are_refused(void **state)
+SCRATCH_TEST(other_files_are_refused)
 {
-    scratch *self = *state;
     static const struct {
         const char *text, *part;
         att_status status;
@@ -59,36 +57,22 @@ static void other_files_are_refused(void **state)
     picture_write(self, name_3, 2);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         att_label_sets sets;
-        assert_int_equal(read_sets(self, cases[i].text, &sets), cases[i].status);
-        if (!strstr(att_context_message(self->context), cases[i].part))
-            fail_msg("%s: %s", cases[i].text, att_context_message(self->context));
+        assert_fails(self->context, read_sets(self, cases[i].text, &sets), cases[i].status, cases[i].part);
         att_label_sets_free(&sets);
     }
 }
 
-static void images_of_other_names_are_refused(void **state)
+SCRATCH_TEST(images_of_other_names_are_refused)
 {
-    scratch *self = *state;
     static const char *const names[] = {"a/ILSVRC2012_val_0000001.png", "a/ILSVRC2012_val_000000001.png",
                                         "a/ILSVRC2012_val_00000000.png", "a/val_00000001.png"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         att_label_sets sets;
         char path[512];
         picture_write(self, names[i], 1);
-        assert_int_equal(read_sets(self, "[[1]]", &sets), ATT_ERR_MISMATCH);
-        assert_non_null(strstr(att_context_message(self->context), names[i]));
+        assert_fails(self->context, read_sets(self, "[[1]]", &sets), ATT_ERR_MISMATCH, names[i]);
         att_label_sets_free(&sets);
         snprintf(path, sizeof path, "%s/%s", self->folder, names[i]);
         assert_int_equal(remove(path), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(images_are_found_by_their_numbers),
-        scratch_test(other_files_are_refused),
-        scratch_test(images_of_other_names_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

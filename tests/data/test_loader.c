@@ -12,8 +12,7 @@ enum { IMAGES = 50, BATCH = 8, SIDE = PICTURE_SIDE, FLOATS = SIDE * SIDE };
 static att_dataset *open_set(scratch *self)
 {
     att_dataset *dataset = NULL;
-    if (att_dataset_open(self->context, self->folder, NULL, &dataset) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_dataset_open(self->context, self->folder, NULL, &dataset));
     return dataset;
 }
 
@@ -33,28 +32,24 @@ static att_loader_options plain_options(int workers)
 static att_loader *make_loader(scratch *self, const att_dataset *dataset, const att_loader_options *options)
 {
     att_loader *loader = NULL;
-    if (att_loader_create(self->context, dataset, options, &loader) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_loader_create(self->context, dataset, options, &loader));
     return loader;
 }
 
 static att_batch next(scratch *self, att_loader *loader)
 {
     att_batch batch;
-    if (att_loader_next(loader, &batch) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_loader_next(loader, &batch));
     return batch;
 }
 
 static void start(scratch *self, att_loader *loader, int64_t epoch, int64_t batch)
 {
-    if (att_loader_start(loader, epoch, batch) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_loader_start(loader, epoch, batch));
 }
 
-static void batches_come_in_order(void **state)
+SCRATCH_TEST(batches_come_in_order)
 {
-    scratch *self = *state;
     idx_write(self, "train", IMAGES, IMAGES);
     att_dataset *dataset = open_set(self);
     for (int workers = 0; workers < 4; workers++) {
@@ -99,9 +94,8 @@ static int record(scratch *self, att_loader *loader, int64_t epoch, int64_t firs
     return count;
 }
 
-static void workers_change_no_bit(void **state)
+SCRATCH_TEST(workers_change_no_bit)
 {
-    scratch *self = *state;
     static int64_t first_order[IMAGES], order[IMAGES], next_order[IMAGES];
     static float first_images[IMAGES * FLOATS], images[IMAGES * FLOATS];
     idx_write(self, "train", IMAGES, IMAGES);
@@ -138,9 +132,8 @@ static void workers_change_no_bit(void **state)
     att_dataset_close(&dataset);
 }
 
-static void a_loader_can_be_restarted_or_destroyed_at_any_time(void **state)
+SCRATCH_TEST(a_loader_can_be_restarted_or_destroyed_at_any_time)
 {
-    scratch *self = *state;
     idx_write(self, "train", IMAGES, IMAGES);
     att_dataset *dataset = open_set(self);
     for (int taken = 0; taken < 30; taken++) {
@@ -172,9 +165,8 @@ static void write_damaged(const scratch *self)
     }
 }
 
-static void corrupt_images_are_errors_by_default(void **state)
+SCRATCH_TEST(corrupt_images_are_errors_by_default)
 {
-    scratch *self = *state;
     write_damaged(self);
     att_dataset *dataset = open_set(self);
     for (int workers = 0; workers < 4; workers++) {
@@ -182,8 +174,7 @@ static void corrupt_images_are_errors_by_default(void **state)
         att_loader *loader = make_loader(self, dataset, &options);
         att_batch batch;
         for (int again = 0; again < 2; again++) {
-            assert_int_equal(att_loader_next(loader, &batch), ATT_ERR_FORMAT);
-            assert_message_has(self, "cat/3.png");
+            assert_fails(self->context, att_loader_next(loader, &batch), ATT_ERR_FORMAT, "cat/3.png");
         }
         start(self, loader, 0, 2);
         assert_int_equal(next(self, loader).count, 4);
@@ -207,9 +198,8 @@ static att_status hear(void *user, int64_t index, const char *reason)
     return ATT_OK;
 }
 
-static void corrupt_images_can_be_left_out(void **state)
+SCRATCH_TEST(corrupt_images_can_be_left_out)
 {
-    scratch *self = *state;
     write_damaged(self);
     att_dataset *dataset = open_set(self);
     for (int workers = 0; workers < 4; workers++) {
@@ -247,9 +237,8 @@ static void corrupt_images_can_be_left_out(void **state)
 
 /* The next image in the order replaces a corrupt one. Batches are full, for any number of workers and any first batch
  * of the epoch. */
-static void corrupt_images_can_be_replaced_by_the_next(void **state)
+SCRATCH_TEST(corrupt_images_can_be_replaced_by_the_next)
 {
-    scratch *self = *state;
     write_damaged(self);
     att_dataset *dataset = open_set(self);
     static int64_t first_order[20], order[20];
@@ -288,9 +277,8 @@ static void corrupt_images_can_be_replaced_by_the_next(void **state)
     att_dataset_close(&dataset);
 }
 
-static void only_corrupt_images_give_an_error_or_no_batch(void **state)
+SCRATCH_TEST(only_corrupt_images_give_an_error_or_no_batch)
 {
-    scratch *self = *state;
     char path[256];
     for (int i = 0; i < 4; i++) {
         snprintf(path, sizeof(path), "cat/%d.png", i);
@@ -304,8 +292,7 @@ static void only_corrupt_images_give_an_error_or_no_batch(void **state)
         att_batch batch;
         options.corrupt = ATT_CORRUPT_REPLACED;
         att_loader *loader = make_loader(self, dataset, &options);
-        assert_int_equal(att_loader_next(loader, &batch), ATT_ERR_FORMAT);
-        assert_message_has(self, "cat/0.png");
+        assert_fails(self->context, att_loader_next(loader, &batch), ATT_ERR_FORMAT, "cat/0.png");
         assert_message_has(self, "replace it");
         att_loader_destroy(&loader);
         options.corrupt = ATT_CORRUPT_LEFT_OUT;
@@ -394,9 +381,8 @@ static const char *share_epoch(att_context *context, att_comm *comm, void *user)
     return wrong;
 }
 
-static void processes_agree_on_corrupt_images(void **state)
+SCRATCH_TEST(processes_agree_on_corrupt_images)
 {
-    scratch *self = *state;
     static const int64_t replaced[] = {0, 1, 2, 5, 5, 5, 6, 7, 16, 16, 16, 16, 16, 16, 16, 16, 16, 17, 18, 19};
     static const int64_t left_out[] = {0, 1, 2, 5, 6, 7, 16, 17, 18, 19};
     static const int64_t corrupt[] = {3, 4, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -424,9 +410,8 @@ static void processes_agree_on_corrupt_images(void **state)
 }
 
 /* Only the part of an image that the transform reads is decoded: the result must be the same. */
-static void partly_decoded_photographs_equal_whole_ones(void **state)
+SCRATCH_TEST(partly_decoded_photographs_equal_whole_ones)
 {
-    scratch *self = *state;
     enum { TO = 48, TO_FLOATS = TO * TO * 3, PHOTOS = 4 };
     static float wanted[TO_FLOATS];
     for (int i = 0; i < PHOTOS; i++) {
@@ -475,9 +460,8 @@ static void partly_decoded_photographs_equal_whole_ones(void **state)
     att_dataset_close(&dataset);
 }
 
-static void many_workers_read_one_archive(void **state)
+SCRATCH_TEST(many_workers_read_one_archive)
 {
-    scratch *self = *state;
     static const char *const kinds[] = {"ustar", "zip", "ustar.gz"};
     char names[40][32];
     const char *list[40];
@@ -501,9 +485,8 @@ static void many_workers_read_one_archive(void **state)
     }
 }
 
-static void wrong_options_are_refused(void **state)
+SCRATCH_TEST(wrong_options_are_refused)
 {
-    scratch *self = *state;
     idx_write(self, "train", IMAGES, IMAGES);
     att_dataset *dataset = open_set(self);
     att_loader_options wrong[5];
@@ -525,9 +508,8 @@ static void wrong_options_are_refused(void **state)
     att_dataset_close(&dataset);
 }
 
-static void failures_without_a_message_are_told_by_status(void **state)
+SCRATCH_TEST(failures_without_a_message_are_told_by_status)
 {
-    (void)state;
     att_slot_failure failure = {.status = ATT_ERR_MEMORY};
     assert_string_equal(att_slot_reason(&failure), "out of memory while an image was read");
     failure.status = ATT_ERR_FORMAT;
@@ -552,31 +534,10 @@ static att_status load_all(scratch *self)
     return status;
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    scratch *self = *state;
     idx_write(self, "train", IMAGES, IMAGES);
     memory_set = open_set(self);
     assert_survives_lack_of_memory(self, load_all);
     att_dataset_close(&memory_set);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(batches_come_in_order),
-        scratch_test(workers_change_no_bit),
-        scratch_test(a_loader_can_be_restarted_or_destroyed_at_any_time),
-        scratch_test(corrupt_images_are_errors_by_default),
-        scratch_test(corrupt_images_can_be_left_out),
-        scratch_test(corrupt_images_can_be_replaced_by_the_next),
-        scratch_test(only_corrupt_images_give_an_error_or_no_batch),
-        scratch_test(processes_agree_on_corrupt_images),
-        scratch_test(partly_decoded_photographs_equal_whole_ones),
-        scratch_test(many_workers_read_one_archive),
-        scratch_test(wrong_options_are_refused),
-        scratch_test(failures_without_a_message_are_told_by_status),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* Mixup and CutMix of images: with fixed draws against timm (tests/goldens/mix.txt), draws against their distributions,
  * and the batches of the loader. */
-#include <math.h>
-
 #include "base/io/golden.h"
 #include "data/mix.h"
 #include "data/pictures.h"
@@ -67,9 +65,8 @@ static bool check_mixed(const char *line)
     return true;
 }
 
-static void fixed_draws_give_timms_images(void **state)
+TEST(fixed_draws_give_timms_images)
 {
-    (void)state;
     char path[4096], line[256];
     int count = 0;
     golden_path("mix.txt", path, sizeof path);
@@ -84,9 +81,8 @@ static void fixed_draws_give_timms_images(void **state)
 /* --- draws ------------------------------------------------------------------------------------------------------- */
 
 /* Expected: mean 1/2 and variance 1 / (4 (2 alpha + 1)). */
-static void beta_draws_have_their_mean_and_variance(void **state)
+TEST(beta_draws_have_their_mean_and_variance)
 {
-    (void)state;
     static const double alphas[] = {0.05, 0.2, 0.8, 1, 3};
     for (size_t a = 0; a < sizeof alphas / sizeof *alphas; a++) {
         att_random random = att_random_from(a + 1);
@@ -160,9 +156,8 @@ static void assert_targets(const float *images, const float *targets, fate fates
     }
 }
 
-static void batches_pairs_or_images_share_draws(void **state)
+TEST(batches_pairs_or_images_share_draws)
 {
-    (void)state;
     float images[COUNT * FLOATS], targets[COUNT * COUNT];
     for (att_mix_mode mode = ATT_MIX_BATCH; mode <= ATT_MIX_ELEM; mode++) {
         att_mix_options options = both();
@@ -186,9 +181,8 @@ static void batches_pairs_or_images_share_draws(void **state)
     }
 }
 
-static void cutmix_minmax_bounds_the_box(void **state)
+TEST(cutmix_minmax_bounds_the_box)
 {
-    (void)state;
     float images[COUNT * FLOATS], targets[COUNT * COUNT];
     att_mix_options options = {.cutmix_minmax = {0.25, 0.75}, .prob = 1};
     for (int number = 0; number < 500; number++) {
@@ -201,9 +195,8 @@ static void cutmix_minmax_bounds_the_box(void **state)
     }
 }
 
-static void mixing_ends_at_off_epoch(void **state)
+TEST(mixing_ends_at_off_epoch)
 {
-    (void)state;
     float images[COUNT * FLOATS], targets[COUNT * COUNT];
     att_mix_options options = both();
     options.off_epoch = 3;
@@ -258,8 +251,7 @@ static void run_epoch(scratch *self, const att_dataset *dataset, int workers, in
     att_batch batch = {.count = 1};
     *all = (seen){.count = 0};
     while (batch.count > 0) {
-        if (att_loader_next(loader, &batch) != ATT_OK)
-            fail_msg("%s", att_context_message(self->context));
+        CHECK(self->context, att_loader_next(loader, &batch));
         if (batch.count > 0) {
             memcpy(all->images + all->count * PIXELS, batch.data[0], (size_t)batch.count * PIXELS * sizeof(float));
             memcpy(all->targets + all->count * 7, batch.data[1], (size_t)batch.count * 7 * sizeof(float));
@@ -270,9 +262,8 @@ static void run_epoch(scratch *self, const att_dataset *dataset, int workers, in
     att_loader_destroy(&loader);
 }
 
-static void workers_change_no_bit(void **state)
+SCRATCH_TEST(workers_change_no_bit)
 {
-    scratch *self = *state;
     static seen alone, several, rest;
     idx_write(self, "train", IMAGES, IMAGES);
     att_dataset *dataset = NULL;
@@ -287,9 +278,8 @@ static void workers_change_no_bit(void **state)
     att_dataset_close(&dataset);
 }
 
-static void each_image_is_repeated_in_a_row(void **state)
+SCRATCH_TEST(each_image_is_repeated_in_a_row)
 {
-    scratch *self = *state;
     static seen all;
     idx_write(self, "train", IMAGES, IMAGES);
     att_dataset *dataset = NULL;
@@ -309,39 +299,23 @@ static void each_image_is_repeated_in_a_row(void **state)
 
 static void expect_wrong(scratch *self, att_mix_options options, const char *part)
 {
-    assert_int_equal(att_mix_check(self->context, &options), ATT_ERR_ARGUMENT);
-    assert_message_has(self, part);
+    assert_fails(self->context, att_mix_check(self->context, &options), ATT_ERR_ARGUMENT, part);
 }
 
-static void wrong_options_are_refused(void **state)
+SCRATCH_TEST(wrong_options_are_refused)
 {
     att_mix_options options = both();
     options.prob = NAN;
-    expect_wrong(*state, options, "prob");
+    expect_wrong(self, options, "prob");
     options = both();
     options.mixup = -1;
-    expect_wrong(*state, options, "mixup");
+    expect_wrong(self, options, "mixup");
     options = both();
     options.cutmix_minmax[0] = 0.5;
-    expect_wrong(*state, options, "cutmix_minmax");
+    expect_wrong(self, options, "cutmix_minmax");
     options.cutmix_minmax[1] = 0.5;
-    expect_wrong(*state, options, "cutmix_minmax");
+    expect_wrong(self, options, "cutmix_minmax");
     options = both();
     options.mode = (att_mix_mode)3;
-    expect_wrong(*state, options, "mode");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fixed_draws_give_timms_images),
-        cmocka_unit_test(beta_draws_have_their_mean_and_variance),
-        cmocka_unit_test(batches_pairs_or_images_share_draws),
-        cmocka_unit_test(cutmix_minmax_bounds_the_box),
-        cmocka_unit_test(mixing_ends_at_off_epoch),
-        scratch_test(workers_change_no_bit),
-        scratch_test(each_image_is_repeated_in_a_row),
-        scratch_test(wrong_options_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    expect_wrong(self, options, "mode");
 }

@@ -97,9 +97,8 @@ static void assert_cifar10(scratch *self, const char *path)
     att_dataset_close(&dataset);
 }
 
-static void cifar10_is_read_from_its_folders(void **state)
+SCRATCH_TEST(cifar10_is_read_from_its_folders)
 {
-    scratch *self = *state;
     char path[256];
     write_cifar10(self, "plain");
     snprintf(path, sizeof path, "%s/plain", self->folder);
@@ -108,9 +107,8 @@ static void cifar10_is_read_from_its_folders(void **state)
     assert_cifar10(self, self->folder);
 }
 
-static void grey_pixels_are_the_luma_of_pillow(void **state)
+SCRATCH_TEST(grey_pixels_are_the_luma_of_pillow)
 {
-    scratch *self = *state;
     write_cifar10(self, "cifar-10-batches-bin");
     att_dataset *dataset = open_set(self, self->folder, NULL, NULL);
     att_image read;
@@ -137,19 +135,17 @@ static void pack_cifar10(const char *path, const char *kind)
     pack_close(&made);
 }
 
-static void cifar10_is_read_from_archives(void **state)
+SCRATCH_TEST(cifar10_is_read_from_archives)
 {
     static const char *const kinds[] = {"ustar", "ustar.gz", "zip", "zip0"};
-    scratch *self = *state;
     for (int i = 0; i < 4; i++) {
         pack_cifar10(self->path, kinds[i]);
         assert_cifar10(self, self->path);
     }
 }
 
-static void the_official_archive_is_found_in_a_folder(void **state)
+SCRATCH_TEST(the_official_archive_is_found_in_a_folder)
 {
-    scratch *self = *state;
     char path[256];
     snprintf(path, sizeof path, "%s/cifar-10-binary.tar.gz", self->folder);
     pack_cifar10(path, "ustar.gz");
@@ -168,9 +164,8 @@ static void the_official_archive_is_found_in_a_folder(void **state)
     att_dataset_close(&dataset);
 }
 
-static void class_folders_are_not_mistaken_for_cifar(void **state)
+SCRATCH_TEST(class_folders_are_not_mistaken_for_cifar)
 {
-    scratch *self = *state;
     static const char *const names[] = {"train/cat/train.bin.png", "train/class_names.txt/1.png", "test/cat/1.png"};
     pictures_pack(self->path, "ustar", names, 3);
     att_dataset *dataset = open_set(self, self->path, "train", NULL);
@@ -180,9 +175,8 @@ static void class_folders_are_not_mistaken_for_cifar(void **state)
 }
 
 /* Also checks that only the split's files of a gzipped archive count against the limit. */
-static void only_the_files_of_the_split_are_kept(void **state)
+SCRATCH_TEST(only_the_files_of_the_split_are_kept)
 {
-    scratch *self = *state;
     pack_file files[7];
     int count = cifar10_files(files);
     pack_files(self->path, "ustar.gz", files, count);
@@ -197,9 +191,8 @@ static void only_the_files_of_the_split_are_kept(void **state)
 }
 
 /* The header of a tar alone: the file in it is refused before a byte of it is read. */
-static void a_too_large_file_is_refused_unread(void **state)
+SCRATCH_TEST(a_too_large_file_is_refused_unread)
 {
-    scratch *self = *state;
     static char tar[512];
     strcpy(tar, "cifar-10-batches-bin/data_batch_1.bin");
     strcpy(tar + 100, "0100644");
@@ -216,9 +209,8 @@ static void a_too_large_file_is_refused_unread(void **state)
                    "536870913 bytes; expected at most the 536870912 that such a file can have");
 }
 
-static void a_missing_file_is_reported_before_any_is_read(void **state)
+SCRATCH_TEST(a_missing_file_is_reported_before_any_is_read)
 {
-    scratch *self = *state;
     enum { IMAGES = 200 };
     static uint8_t bytes[IMAGES * (3 * PLANE + 1)];
     size_t size = make_records(bytes, 0, IMAGES, 0);
@@ -232,9 +224,8 @@ static void a_missing_file_is_reported_before_any_is_read(void **state)
     assert_in_range(att_context_allocations(self->context).bytes_peak, 4 * size, 5 * size);
 }
 
-static void two_copies_of_one_file_are_refused(void **state)
+SCRATCH_TEST(two_copies_of_one_file_are_refused)
 {
-    scratch *self = *state;
     static const char *const kinds[] = {"ustar.gz", "ustar"};
     pack_file files[8];
     int count = cifar10_files(files);
@@ -256,9 +247,8 @@ static size_t hundred_names(char *text, size_t size)
     return length;
 }
 
-static void cifar100_has_fine_labels(void **state)
+SCRATCH_TEST(cifar100_has_fine_labels)
 {
-    scratch *self = *state;
     static uint8_t bytes[3 * (3 * PLANE + 2)];
     char names[2048];
     size_t size = make_records(bytes, 4, 3, 1);
@@ -285,14 +275,12 @@ static att_dataset *open_coarse(scratch *self, const char *folder)
     att_dataset *dataset = NULL;
     att_dataset_options options = att_dataset_options_defaults();
     options.coarse = true;
-    if (att_dataset_open(self->context, folder, &options, &dataset) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_dataset_open(self->context, folder, &options, &dataset));
     return dataset;
 }
 
-static void cifar100_has_coarse_labels(void **state)
+SCRATCH_TEST(cifar100_has_coarse_labels)
 {
-    scratch *self = *state;
     static uint8_t bytes[3 * (3 * PLANE + 2)];
     char names[2048];
     size_t size = make_records(bytes, 4, 3, 1);
@@ -315,13 +303,13 @@ static void cifar100_has_coarse_labels(void **state)
     write_file(self, "cifar-100-binary", "train.bin", bytes, size);
     att_dataset_options options = att_dataset_options_defaults();
     options.coarse = true;
-    assert_int_equal(att_dataset_open(self->context, self->folder, &options, &dataset), ATT_ERR_FORMAT);
-    assert_message_has(self, "image 0 has label 20, expected 0 to 19");
+    assert_fails(self->context, att_dataset_open(self->context, self->folder, &options, &dataset), ATT_ERR_FORMAT,
+                 "image 0 has label 20, expected 0 to 19");
     write_cifar10(self, "other");
     char other[256];
     snprintf(other, sizeof other, "%s/other", self->folder);
-    assert_int_equal(att_dataset_open(self->context, other, &options, &dataset), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "has no coarse labels: only CIFAR-100 has them");
+    assert_fails(self->context, att_dataset_open(self->context, other, &options, &dataset), ATT_ERR_ARGUMENT,
+                 "has no coarse labels: only CIFAR-100 has them");
 }
 
 static void write_stl10(const scratch *self, const char *images, const char *labels, int count, const uint8_t *numbers)
@@ -336,9 +324,8 @@ static void write_stl10(const scratch *self, const char *images, const char *lab
     write_file(self, "stl10_binary", labels, numbers, (size_t)count);
 }
 
-static void stl10_images_are_read_column_by_column(void **state)
+SCRATCH_TEST(stl10_images_are_read_column_by_column)
 {
-    scratch *self = *state;
     write_stl10(self, "train_X.bin", "train_y.bin", 3, (const uint8_t[]){1, 10, 5});
     write_stl10(self, "test_X.bin", "test_y.bin", 1, (const uint8_t[]){2});
     att_dataset *dataset = open_set(self, self->folder, NULL, NULL);
@@ -357,9 +344,8 @@ static void stl10_images_are_read_column_by_column(void **state)
     expect_failure(self, self->folder, "train", NULL, ATT_ERR_MISMATCH, "3 labels for 2 images");
 }
 
-static void a_class_map_renumbers_classes_by_name(void **state)
+SCRATCH_TEST(a_class_map_renumbers_classes_by_name)
 {
-    scratch *self = *state;
     write_cifar10(self, "cifar-10-batches-bin");
     const char *map = "dog\nsnake\ncat\nairplane\nautomobile\nbird\ndeer\nfrog\nhorse\nship\ntruck\n";
     scratch_write(self, map, strlen(map));
@@ -372,13 +358,12 @@ static void a_class_map_renumbers_classes_by_name(void **state)
     scratch_write(self, "dog\ncat\n", 8);
     att_dataset_options options = att_dataset_options_defaults();
     options.class_map = self->path;
-    assert_int_equal(att_dataset_open(self->context, self->folder, &options, &dataset), ATT_ERR_MISMATCH);
-    assert_message_has(self, "\"airplane\" is not in the class map");
+    assert_fails(self->context, att_dataset_open(self->context, self->folder, &options, &dataset), ATT_ERR_MISMATCH,
+                 "\"airplane\" is not in the class map");
 }
 
-static void damaged_files_are_refused_with_the_reason(void **state)
+SCRATCH_TEST(damaged_files_are_refused_with_the_reason)
 {
-    scratch *self = *state;
     static uint8_t bytes[BATCH_IMAGES * (3 * PLANE + 1)];
     static const char folder[] = "cifar-10-batches-bin";
     char path[256];
@@ -408,32 +393,9 @@ static att_status open_and_close(scratch *self)
     return status;
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    scratch *self = *state;
     pack_file files[7];
     pack_files(self->path, "ustar.gz", files, cifar10_files(files));
     assert_survives_lack_of_memory(self, open_and_close);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(cifar10_is_read_from_its_folders),
-        scratch_test(grey_pixels_are_the_luma_of_pillow),
-        scratch_test(cifar10_is_read_from_archives),
-        scratch_test(the_official_archive_is_found_in_a_folder),
-        scratch_test(class_folders_are_not_mistaken_for_cifar),
-        scratch_test(only_the_files_of_the_split_are_kept),
-        scratch_test(a_too_large_file_is_refused_unread),
-        scratch_test(a_missing_file_is_reported_before_any_is_read),
-        scratch_test(two_copies_of_one_file_are_refused),
-        scratch_test(cifar100_has_fine_labels),
-        scratch_test(cifar100_has_coarse_labels),
-        scratch_test(stl10_images_are_read_column_by_column),
-        scratch_test(a_class_map_renumbers_classes_by_name),
-        scratch_test(damaged_files_are_refused_with_the_reason),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,9 +116,8 @@ static void check_line(const char *line)
     }
 }
 
-static void pixel_operations_equal_pillows(void **state)
+TEST(pixel_operations_equal_pillows)
 {
-    (void)state;
     char path[4096], line[256];
     golden_path("augment.txt", path, sizeof path);
     FILE *file = fopen(path, "r");
@@ -130,10 +129,4 @@ static void pixel_operations_equal_pillows(void **state)
     }
     fclose(file);
     assert_int_equal(count, 4 * (35 + 32 + 11));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pixel_operations_equal_pillows)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,15 +25,14 @@ static void check_line(scratch *self, const char *line)
     free(image.pixels);
 }
 
-static void resized_pixels_equal_pillows(void **state)
+SCRATCH_TEST(resized_pixels_equal_pillows)
 {
-    assert_int_equal(golden_each(*state, "resize", check_line), 34);
+    assert_int_equal(golden_each(self, "resize", check_line), 34);
 }
 
 /* A window of the result equals that part of the whole result; a box of the source equals an image of its own. */
-static void a_box_or_window_equals_that_part_of_the_whole(void **state)
+SCRATCH_TEST(a_box_or_window_equals_that_part_of_the_whole)
 {
-    scratch *self = *state;
     enum { W = 61, H = 47, TO_W = 37, TO_H = 90, CHANNELS = 3 };
     att_box box = {5, 9, 40, 30}, window = {7, 50, 11, 23}, all = {0, 0, TO_W, TO_H};
     att_image image = golden_noise(W, H, CHANNELS), part = golden_noise(box.width, box.height, CHANNELS);
@@ -72,9 +71,8 @@ static void resize_with(unsigned features, const att_image *image, int width, in
 }
 
 /* Sizes around the lanes of a vector. If this processor lacks a tier, the tier below is used. */
-static void processor_tiers_agree(void **state)
+SCRATCH_TEST(processor_tiers_agree)
 {
-    (void)state;
     enum { MOST = 40 * 40 * 3 };
     static uint8_t wanted[MOST], found[MOST];
     static const int sizes[][4] = {{1, 1, 40, 39},  {3, 2, 1, 1},    {61, 47, 37, 15},
@@ -102,18 +100,7 @@ static att_status resize_once(scratch *self)
     return status;
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    assert_survives_lack_of_memory(*state, resize_once);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(resized_pixels_equal_pillows),
-        scratch_test(a_box_or_window_equals_that_part_of_the_whole),
-        scratch_test(processor_tiers_agree),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_survives_lack_of_memory(self, resize_once);
 }

@@ -39,9 +39,8 @@ static void assert_shards(scratch *self, const att_dataset *dataset)
         assert_image(self, dataset, i, i % 4, i);
 }
 
-static void shards_are_found_and_read(void **state)
+SCRATCH_TEST(shards_are_found_and_read)
 {
-    scratch *self = *state;
     write_shards(self, "wds/imagenet-train", false);
     write_shards(self, "wds/imagenet-validation", true);
     write_shards(self, "plain/part", true);
@@ -83,9 +82,8 @@ static void shards_are_found_and_read(void **state)
     att_dataset_close(&dataset);
 }
 
-static void an_info_file_lists_the_shards(void **state)
+SCRATCH_TEST(an_info_file_lists_the_shards)
 {
-    scratch *self = *state;
     char path[128];
     write_shards(self, "wds/a", false);
     write_shards(self, "wds/b", true);
@@ -110,9 +108,8 @@ static void an_info_file_lists_the_shards(void **state)
     expect_failure(self, path, "train", NULL, ATT_ERR_FORMAT, "_info.json");
 }
 
-static void classes_of_shards_have_names(void **state)
+SCRATCH_TEST(classes_of_shards_have_names)
 {
-    scratch *self = *state;
     static const char *const trained[] = {"ape", "bee", "cat", "dog", "elk"};
     char path[128];
     write_shards(self, "wds/train", false);
@@ -138,9 +135,8 @@ static void classes_of_shards_have_names(void **state)
 }
 
 /* Files of a sample in any order, and files of samples that are neither image nor label. */
-static void samples_are_recognised(void **state)
+SCRATCH_TEST(samples_are_recognised)
 {
-    scratch *self = *state;
     pack made = pack_open(self->path, "ustar");
     pack_entry(&made, "a.cls", AE_IFREG, NULL, "2", 1);
     pack_entry(&made, "a.json", AE_IFREG, NULL, "{\"label\": \"x\"}", 14);
@@ -166,10 +162,9 @@ static void samples_are_recognised(void **state)
 
 /* Each sample is a line of files, of which those that end in ".png" are pictures. The sentence names all that is not
  * used. */
-static void what_cannot_be_used_is_named(void **state)
+SCRATCH_TEST(what_cannot_be_used_is_named)
 {
     enum { FILES = 6 };
-    scratch *self = *state;
     static const struct {
         const char *files[FILES][2];
         int used;
@@ -271,9 +266,8 @@ static void what_cannot_be_used_is_named(void **state)
 }
 
 /* Images without a label count where no labels are needed. */
-static void samples_without_labels_are_images(void **state)
+SCRATCH_TEST(samples_without_labels_are_images)
 {
-    scratch *self = *state;
     att_dataset *dataset;
     pack made = pack_open(self->path, "ustar");
     pack_sample(&made, "a", 1, "cls", "1");
@@ -290,9 +284,8 @@ static void samples_without_labels_are_images(void **state)
     assert_int_equal(self->warnings, 0);
 }
 
-static void labels_can_be_names(void **state)
+SCRATCH_TEST(labels_can_be_names)
 {
-    scratch *self = *state;
     static const char *const trained[] = {"ape", "bird of paradise", "cat", "dog"};
     static const int labels[] = {1, 0, 2, 1}, trained_labels[] = {2, 1, 3, 2}, values[] = {1, 2, 3, 4};
     char map[128], path[512];
@@ -338,10 +331,9 @@ static void labels_can_be_names(void **state)
 }
 
 /* Numbers are those of the classes, unless the training has numbers as names. */
-static void labels_can_be_numbers_without_zero(void **state)
+SCRATCH_TEST(labels_can_be_numbers_without_zero)
 {
     enum { MOST = 3 };
-    scratch *self = *state;
     static const struct {
         const char *labels[2], *trained[MOST];
         int classes, numbers[2];
@@ -372,7 +364,7 @@ static void labels_can_be_numbers_without_zero(void **state)
         att_status status = att_dataset_open(context, self->path, &options, &dataset);
         assert_int_equal(status, cases[i].classes ? ATT_OK : ATT_ERR_FORMAT);
         if (!dataset) {
-            assert_non_null(strstr(att_context_message(context), cases[i].message));
+            assert_message(context, cases[i].message);
         } else {
             assert_int_equal(att_dataset_class_count(dataset), cases[i].classes);
             for (int n = 0; n < 2; n++)
@@ -387,9 +379,8 @@ static void labels_can_be_numbers_without_zero(void **state)
     }
 }
 
-static void compressed_shards_are_refused(void **state)
+SCRATCH_TEST(compressed_shards_are_refused)
 {
-    scratch *self = *state;
     pack made = pack_open(self->path, "ustar.gz");
     pack_sample(&made, "a", 1, "cls", "1");
     pack_close(&made);
@@ -456,9 +447,8 @@ static const char *load(att_context *context, att_comm *comm, void *user)
 }
 
 /* The order does not depend on the number of processes, and an epoch can be continued in its middle. */
-static void any_number_of_processes_sees_one_order(void **state)
+SCRATCH_TEST(any_number_of_processes_sees_one_order)
 {
-    scratch *self = *state;
     static seen by_rank[MOST_RANKS], one;
     write_shards(self, "shard", false);
     for (int size = 1; size <= MOST_RANKS; size++) {
@@ -507,10 +497,9 @@ static void write_named(const scratch *self, const char *name, int count)
     pack_close(&made);
 }
 
-static void an_index_keeps_names_and_what_cannot_be_used(void **state)
+SCRATCH_TEST(an_index_keeps_names_and_what_cannot_be_used)
 {
     enum { COUNT = 1000 };
-    scratch *self = *state;
     char path[512], tar[512];
     write_named(self, "set/train.tar", COUNT);
     snprintf(path, sizeof path, "%s/set", self->folder);
@@ -534,31 +523,11 @@ static void an_index_keeps_names_and_what_cannot_be_used(void **state)
     }
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    scratch *self = *state;
     write_shards(self, "train", true);
     text_write(self, "_info.json", "{\"splits\": {\"train\": {\"filenames\": [\"train-0001.tar\"]}}}");
     assert_survives_lack_of_memory(self, open_shards);
     write_named(self, "train-0001.tar", 3);
     assert_survives_lack_of_memory(self, open_shards);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(shards_are_found_and_read),
-        scratch_test(an_info_file_lists_the_shards),
-        scratch_test(classes_of_shards_have_names),
-        scratch_test(samples_are_recognised),
-        scratch_test(what_cannot_be_used_is_named),
-        scratch_test(samples_without_labels_are_images),
-        scratch_test(labels_can_be_names),
-        scratch_test(labels_can_be_numbers_without_zero),
-        scratch_test(compressed_shards_are_refused),
-        scratch_test(an_index_keeps_names_and_what_cannot_be_used),
-        scratch_test(any_number_of_processes_sees_one_order),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

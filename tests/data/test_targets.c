@@ -1,7 +1,5 @@
 /* Targets that are not classes: points in an image, a variable number of them, which follow the pixels through crops
  * and flips and are mixed with the images. The loader knows them only by their target rules. */
-#include <math.h>
-
 #include "base/core/memory.h"
 #include "data/augment.h"
 #include "data/pictures.h"
@@ -175,8 +173,7 @@ static att_loader_options options_of(int height, int width)
 static att_loader *make_loader(scratch *self, const att_dataset *dataset, const att_loader_options *options)
 {
     att_loader *loader = NULL;
-    if (att_loader_create(self->context, dataset, options, &loader) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_loader_create(self->context, dataset, options, &loader));
     return loader;
 }
 
@@ -283,9 +280,8 @@ static void look_through(scratch *self, const att_dataset *dataset, const att_lo
     att_loader_destroy(&loader);
 }
 
-static void points_follow_crops_sizes_flips_and_rand_augment(void **state)
+SCRATCH_TEST(points_follow_crops_sizes_flips_and_rand_augment)
 {
-    scratch *self = *state;
     att_dataset *dataset = open_images(self);
     for (att_crop crop = ATT_CROP_CENTER; crop <= ATT_CROP_SIMPLE; crop++) {
         /* measured: 0.05; with RandAugment 1.0, because changes of brightness move the centre of a blurred square */
@@ -308,9 +304,8 @@ static void points_follow_crops_sizes_flips_and_rand_augment(void **state)
 }
 
 /* One operation after another: each operation of RandAugment that moves pixels. */
-static void operations_that_move_pixels_add_up(void **state)
+TEST(operations_that_move_pixels_add_up)
 {
-    (void)state;
     static const int moving[] = {3, 11, 12, 13, 14};
     static uint8_t pixels[TALL * WIDE], room[TALL * WIDE];
     att_transform_options options = options_of(TALL, WIDE).transform;
@@ -370,9 +365,8 @@ static int assert_mixed(const att_batch *batch, int sample)
     return seen;
 }
 
-static void points_are_mixed_as_the_pixels_are(void **state)
+SCRATCH_TEST(points_are_mixed_as_the_pixels_are)
 {
-    scratch *self = *state;
     att_dataset *dataset = open_images(self);
     for (int kind = 0; kind < 3; kind++)
         for (att_mix_mode mode = ATT_MIX_BATCH; mode <= ATT_MIX_ELEM; mode++) {
@@ -413,9 +407,8 @@ static void expect_refused(scratch *self, const att_dataset *dataset, const att_
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
-static void rules_that_do_not_fit_are_refused(void **state)
+SCRATCH_TEST(rules_that_do_not_fit_are_refused)
 {
-    scratch *self = *state;
     att_dataset *dataset = open_images(self);
     att_loader_options options = options_of(SIDE, SIDE);
     options.targets.mix = NULL;
@@ -449,9 +442,8 @@ static att_status fill_or_fail(const void *user, att_context *context, const att
     return fill(NULL, context, dataset, index, geometry, rows);
 }
 
-static void targets_that_cannot_be_made_count_as_images_that_cannot(void **state)
+SCRATCH_TEST(targets_that_cannot_be_made_count_as_images_that_cannot)
 {
-    scratch *self = *state;
     static const att_status memory = ATT_ERR_MEMORY;
     att_dataset *dataset = open_images(self);
     att_loader_options options = options_of(SIDE, SIDE);
@@ -472,16 +464,4 @@ static void targets_that_cannot_be_made_count_as_images_that_cannot(void **state
     assert_int_equal(att_loader_next(loader, &batch), ATT_ERR_MEMORY);
     att_loader_destroy(&loader);
     att_dataset_close(&dataset);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(points_follow_crops_sizes_flips_and_rand_augment),
-        cmocka_unit_test(operations_that_move_pixels_add_up),
-        scratch_test(points_are_mixed_as_the_pixels_are),
-        scratch_test(rules_that_do_not_fit_are_refused),
-        scratch_test(targets_that_cannot_be_made_count_as_images_that_cannot),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,3 @@
-#include <math.h>
-
 #include <attscope/data.h>
 
 #include "base/core/memory.h"
@@ -9,11 +7,10 @@
 static void transform(scratch *self, const att_transform_options *options, const att_image *image, int64_t index,
                       float *out)
 {
-    if (att_transform_image(self->context, options, image, 7, 3, index, out) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_transform_image(self->context, options, image, 7, 3, index, out));
 }
 
-static void normalisation_equals_torchvisions(void **state)
+SCRATCH_TEST(normalisation_equals_torchvisions)
 {
     uint8_t ramp[256 * 3];
     for (int i = 0; i < 256 * 3; i++)
@@ -23,7 +20,7 @@ static void normalisation_equals_torchvisions(void **state)
     att_transform_options options = att_transform_options_defaults(1, 256, 3);
     memcpy(options.mean, (double[]){0.485, 0.456, 0.406}, sizeof(options.mean));
     memcpy(options.std, (double[]){0.229, 0.224, 0.225}, sizeof(options.std));
-    transform(*state, &options, &image, 0, out);
+    transform(self, &options, &image, 0, out);
     char expected[64] = "", path[4096], line[512];
     golden_path("preprocess.txt", path, sizeof(path));
     FILE *file = fopen(path, "r");
@@ -44,8 +41,7 @@ static void check_photograph(scratch *self, const char *line, const att_transfor
     snprintf(file, sizeof(file), "%s/%s", SHARED_PHOTOGRAPHS, name);
     assert_true(shared_path(file, path));
     att_image image;
-    if (att_image_read(self->context, path, 3, NULL, &image) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_image_read(self->context, path, 3, NULL, &image));
     att_transform_options options = *shape;
     memset(options.mean, 0, sizeof(options.mean));
     for (int c = 0; c < 3; c++)
@@ -79,13 +75,13 @@ static void check_wide(scratch *self, const char *line)
     check_photograph(self, line, &options);
 }
 
-static void photographs_are_transformed_as_by_torchvision(void **state)
+SCRATCH_TEST(photographs_are_transformed_as_by_torchvision)
 {
     char path[SHARED_PATH];
     if (!shared_path(SHARED_PHOTOGRAPHS, path))
         skip();
-    assert_int_equal(golden_each(*state, "photo", check_square), 10);
-    assert_int_equal(golden_each(*state, "wide", check_wide), 10);
+    assert_int_equal(golden_each(self, "photo", check_square), 10);
+    assert_int_equal(golden_each(self, "wide", check_wide), 10);
 }
 
 static att_crop crop_named(const char *mode)
@@ -127,9 +123,9 @@ static void check_crop(scratch *self, const char *line)
     free(image.pixels);
 }
 
-static void crop_modes_equal_timms(void **state)
+SCRATCH_TEST(crop_modes_equal_timms)
 {
-    assert_int_equal(golden_each(*state, "crop", check_crop), 65);
+    assert_int_equal(golden_each(self, "crop", check_crop), 65);
 }
 
 enum { SIDE = 8, PAD = 2 };
@@ -149,25 +145,25 @@ static att_transform_options plain_options(void)
     return options;
 }
 
-static void an_image_of_the_right_size_is_only_flipped(void **state)
+SCRATCH_TEST(an_image_of_the_right_size_is_only_flipped)
 {
     uint8_t pixels[SIDE * SIDE];
     float out[SIDE * SIDE];
     fill_grid(pixels);
     att_image image = {SIDE, SIDE, 1, pixels};
     att_transform_options options = plain_options();
-    transform(*state, &options, &image, 0, out);
+    transform(self, &options, &image, 0, out);
     for (int i = 0; i < SIDE * SIDE; i++)
         assert_int_equal(lrintf(out[i]), pixels[i]);
     options.flip = 1.0;
-    transform(*state, &options, &image, 0, out);
+    transform(self, &options, &image, 0, out);
     for (int i = 0; i < SIDE * SIDE; i++)
         assert_int_equal(lrintf(out[i]), pixels[i / SIDE * SIDE + SIDE - 1 - i % SIDE]);
 }
 
 /* Each pad-crop is the image shifted by some (dx, dy), with black pixels elsewhere. Over many crops, every shift
  * occurs. */
-static void pad_crops_make_every_shift_and_flip(void **state)
+SCRATCH_TEST(pad_crops_make_every_shift_and_flip)
 {
     uint8_t pixels[SIDE * SIDE];
     float out[SIDE * SIDE];
@@ -179,7 +175,7 @@ static void pad_crops_make_every_shift_and_flip(void **state)
     options.pad = PAD;
     options.flip = 0.5;
     for (int index = 0; index < 1000; index++) {
-        transform(*state, &options, &image, index, out);
+        transform(self, &options, &image, index, out);
         int center = (int)lrintf(out[4 * SIDE + 4]) - 1, next = (int)lrintf(out[4 * SIDE + 5]) - 1;
         bool flipped = next < center;
         int dy = center / SIDE - 4, dx = center % SIDE - (flipped ? SIDE - 1 - 4 : 4);
@@ -214,7 +210,7 @@ static void read_crops(char hashes[CROP_PLACES][32])
 }
 
 /* Each simple random crop is one of torchvision's, and over many images every place occurs, with and without flips. */
-static void simple_crops_are_torchvisions(void **state)
+SCRATCH_TEST(simple_crops_are_torchvisions)
 {
     enum { TIMES = 3000 };
     uint8_t pixels[13 * 10 * 3], bytes[CROP_BYTES];
@@ -235,7 +231,7 @@ static void simple_crops_are_torchvisions(void **state)
     }
     for (int index = 0; index < TIMES; index++) {
         int place = CROP_PLACES;
-        transform(*state, &options, &image, index, out);
+        transform(self, &options, &image, index, out);
         for (int flip = 0; flip < 2 && place == CROP_PLACES; flip++) {
             for (int i = 0; i < CROP_BYTES; i++) {
                 int x = i / 3 % CROP_SIDE, mirrored = i + 3 * (CROP_SIDE - 1 - 2 * x);
@@ -295,17 +291,17 @@ static void draw_reflected(scratch *self, int pad, bool upside_down, bool seen[2
 
 /* With the largest pad, all pixels of a crop but one row and column can be reflections. The shift to one end then shows
  * the same as that to the other, and an image upside down the same as another shift. */
-static void simple_crops_may_be_nearly_all_reflections(void **state)
+SCRATCH_TEST(simple_crops_may_be_nearly_all_reflections)
 {
     bool seen[2 * SIDE][2] = {{false}};
-    draw_reflected(*state, SIDE - 1, false, seen);
+    draw_reflected(self, SIDE - 1, false, seen);
     for (int i = 0; i < 2 * (SIDE - 1); i++)
         assert_true(seen[i][0] && seen[i][1]);
-    draw_reflected(*state, PAD, true, seen);
+    draw_reflected(self, PAD, true, seen);
 }
 
 /* A horizontal and a vertical ramp show which box was cropped: area and aspect must be in their ranges. */
-static void random_resized_crops_keep_to_area_and_aspect(void **state)
+SCRATCH_TEST(random_resized_crops_keep_to_area_and_aspect)
 {
     enum { W = 200, H = 150, OUT = 32, TIMES = 2000 };
     static uint8_t across[W * H], down[W * H];
@@ -322,8 +318,8 @@ static void random_resized_crops_keep_to_area_and_aspect(void **state)
     options.mean[0] = 0;
     options.std[0] = 1.0f / 255.0f;
     for (int index = 0; index < TIMES; index++) {
-        transform(*state, &options, &image_a, index, a);
-        transform(*state, &options, &image_d, index, d);
+        transform(self, &options, &image_a, index, a);
+        transform(self, &options, &image_d, index, d);
         /* The slope between two inner pixels is the box's side over OUT, except for the rounding of bytes. */
         double width = (a[16 * OUT + 28] - a[16 * OUT + 3]) / 25.0 * OUT;
         double height = (d[28 * OUT + 16] - d[3 * OUT + 16]) / 25.0 * OUT;
@@ -342,9 +338,8 @@ static void random_resized_crops_keep_to_area_and_aspect(void **state)
         fail_msg("mean middle of the boxes %g, %g", middle_x, middle_y);
 }
 
-static void draws_depend_on_seed_epoch_and_index(void **state)
+SCRATCH_TEST(draws_depend_on_seed_epoch_and_index)
 {
-    scratch *self = *state;
     enum { W = 40, OUT = 16 };
     static uint8_t pixels[W * W];
     float first[OUT * OUT], other[OUT * OUT];
@@ -366,7 +361,7 @@ static void draws_depend_on_seed_epoch_and_index(void **state)
 }
 
 /* A wide image has borders of the mean colour; flips include them. */
-static void borders_are_flipped_with_the_image(void **state)
+SCRATCH_TEST(borders_are_flipped_with_the_image)
 {
     uint8_t pixels[SIDE * 3];
     float out[SIDE * SIDE];
@@ -376,7 +371,7 @@ static void borders_are_flipped_with_the_image(void **state)
     att_transform_options options = plain_options();
     options.crop = ATT_CROP_BORDER;
     options.flip = options.vertical_flip = 1.0;
-    transform(*state, &options, &image, 0, out);
+    transform(self, &options, &image, 0, out);
     for (int y = 0; y < SIDE; y++)
         for (int x = 0; x < SIDE; x++) {
             int from = SIDE - 1 - y - 2;
@@ -386,9 +381,8 @@ static void borders_are_flipped_with_the_image(void **state)
 }
 
 /* If no pixel of the shorter side is left, the image is refused. */
-static void an_image_too_narrow_to_resize_is_refused(void **state)
+SCRATCH_TEST(an_image_too_narrow_to_resize_is_refused)
 {
-    scratch *self = *state;
     static uint8_t pixels[3000];
     static float out[SIDE * SIDE];
     att_image image = {1, 3000, 1, pixels};
@@ -398,7 +392,7 @@ static void an_image_too_narrow_to_resize_is_refused(void **state)
     assert_string_equal(att_context_message(self->context), "an image of 1 x 3000 pixels is too narrow to be resized");
 }
 
-static void tiny_and_narrow_images_are_transformed(void **state)
+SCRATCH_TEST(tiny_and_narrow_images_are_transformed)
 {
     static uint8_t pixels[3000];
     static float out[SIDE * SIDE];
@@ -408,14 +402,13 @@ static void tiny_and_narrow_images_are_transformed(void **state)
             att_image image = {sizes[i][0], sizes[i][1], 1, pixels};
             att_transform_options options = plain_options();
             options.crop = crop;
-            transform(*state, &options, &image, i, out);
+            transform(self, &options, &image, i, out);
             assert_true(isfinite(out[0]));
         }
 }
 
-static void wrong_options_are_refused(void **state)
+SCRATCH_TEST(wrong_options_are_refused)
 {
-    scratch *self = *state;
     uint8_t pixels[SIDE * SIDE * 3] = {0};
     float out[SIDE * SIDE];
     att_image image = {SIDE, SIDE, 1, pixels}, colour = {SIDE, SIDE, 3, pixels};
@@ -438,24 +431,4 @@ static void wrong_options_are_refused(void **state)
         assert_int_equal(att_transform_image(self->context, &wrong[i], &image, 0, 0, 0, out), ATT_ERR_ARGUMENT);
     att_transform_options options = plain_options();
     assert_int_equal(att_transform_image(self->context, &options, &colour, 0, 0, 0, out), ATT_ERR_ARGUMENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(normalisation_equals_torchvisions),
-        scratch_test(photographs_are_transformed_as_by_torchvision),
-        scratch_test(crop_modes_equal_timms),
-        scratch_test(an_image_of_the_right_size_is_only_flipped),
-        scratch_test(pad_crops_make_every_shift_and_flip),
-        scratch_test(simple_crops_are_torchvisions),
-        scratch_test(simple_crops_may_be_nearly_all_reflections),
-        scratch_test(random_resized_crops_keep_to_area_and_aspect),
-        scratch_test(draws_depend_on_seed_epoch_and_index),
-        scratch_test(borders_are_flipped_with_the_image),
-        scratch_test(an_image_too_narrow_to_resize_is_refused),
-        scratch_test(tiny_and_narrow_images_are_transformed),
-        scratch_test(wrong_options_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

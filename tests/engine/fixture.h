@@ -2,41 +2,12 @@
 #ifndef ATT_TESTS_ENGINE_FIXTURE_H
 #define ATT_TESTS_ENGINE_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/update.h>
 
+#include "context.h"
 #include "engine/network.h"
 
-static att_context *context;
-
-static inline int make_context(void **state)
-{
-    (void)state;
-    att_settings settings = att_settings_defaults();
-    settings.threads = 2;
-    return att_context_create(&settings, &context) == ATT_OK ? 0 : -1;
-}
-
-static inline int free_context(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
-static inline void assert_message(const char *part)
-{
-    if (!strstr(att_context_message(context), part))
-        fail_msg("\"%s\" does not contain \"%s\"", att_context_message(context), part);
-}
+SHARED_CONTEXT(threads, 2)
 
 static inline att_graph *make_graph(void)
 {
@@ -58,8 +29,7 @@ typedef struct runner {
 static inline runner make_trainer(att_graph *graph, att_plan_options options, const char *optimizer, int batch)
 {
     runner it = {.plan = NULL};
-    if (att_plan_compile(graph, &options, &it.plan) != ATT_OK)
-        fail_msg("%s", att_context_message(context));
+    CHECK(context, att_plan_compile(graph, &options, &it.plan));
     assert_int_equal(att_weights_create(graph, "cpu", &it.weights), ATT_OK);
     assert_int_equal(att_weights_initialise(it.weights, 5), ATT_OK);
     assert_int_equal(att_session_create(it.plan, it.weights, batch, &it.session), ATT_OK);

@@ -10,8 +10,7 @@ static att_plan *compile(att_graph *graph, att_purpose purpose, int group)
 {
     att_plan_options options = {.purpose = purpose, .backend = "cpu", .group = group};
     att_plan *plan;
-    if (att_plan_compile(graph, &options, &plan) != ATT_OK)
-        fail_msg("%s", att_context_message(context));
+    CHECK(context, att_plan_compile(graph, &options, &plan));
     att_graph_destroy(&graph);
     return plan;
 }
@@ -94,9 +93,8 @@ static void check_program(const att_program *program)
     free(lives);
 }
 
-static void values_are_aligned_and_apart(void **state)
+TEST(values_are_aligned_and_apart)
 {
-    (void)state;
     for (int purpose = 0; purpose < 2; purpose++) {
         att_graph *graph = make_graph();
         network_build(graph, SIZE);
@@ -133,19 +131,9 @@ static size_t arena_of(int depth)
 }
 
 /* The inputs of norm and GELU are kept, not their outputs. */
-static void training_keeps_inputs_only(void **state)
+TEST(training_keeps_inputs_only)
 {
-    (void)state;
     size_t kept = sizeof(float) * TOKENS * (NETWORK_WIDTH + HIDDEN);
     for (int depth = 4; depth < 8; depth++)
         assert_int_equal(arena_of(depth + 1) - arena_of(depth), kept);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_aligned_and_apart),
-        cmocka_unit_test(training_keeps_inputs_only),
-    };
-    return cmocka_run_group_tests(tests, make_context, free_context);
 }

@@ -1,9 +1,6 @@
 /* Dropout of attention maps in whole plans. Values are unit vectors, so that the output of attention is its map. */
 #include "engine/fixture.h"
 
-#include <math.h>
-#include <stdio.h>
-
 enum { HEADS = 2, HEIGHT = 2, BREADTH = 3, TOKENS = HEIGHT * BREADTH, WIDTH = 4, BATCH = 4 };
 enum { MAP = HEADS * TOKENS * TOKENS, STEPS = 500 };
 static const double RATE = 0.3;
@@ -165,17 +162,15 @@ static void check_draws(kind which, const char *backend)
     close(&training);
 }
 
-static void the_mean_of_many_draws_is_the_map(void **state)
+TEST(the_mean_of_many_draws_is_the_map)
 {
-    (void)state;
     for (kind which = 0; which < KINDS; which++)
         for (int b = 0; b < 2; b++)
             check_draws(which, backends[b]);
 }
 
-static void evaluation_does_not_drop(void **state)
+TEST(evaluation_does_not_drop)
 {
-    (void)state;
     static float with[BATCH * MAP], without[BATCH * MAP];
     for (kind which = 0; which < KINDS; which++) {
         network dropping = open_kind(which, RATE, "cpu", ATT_INFER), plain = open_kind(which, 0, "cpu", ATT_INFER);
@@ -187,9 +182,8 @@ static void evaluation_does_not_drop(void **state)
     }
 }
 
-static void draws_belong_to_update_and_sample(void **state)
+TEST(draws_belong_to_update_and_sample)
 {
-    (void)state;
     static float all[BATCH * MAP], again[BATCH * MAP], next[BATCH * MAP], one[MAP];
     for (kind which = 0; which < KINDS; which++)
         for (int b = 0; b < 2; b++) {
@@ -208,9 +202,8 @@ static void draws_belong_to_update_and_sample(void **state)
         }
 }
 
-static void backends_drop_the_same_weights(void **state)
+TEST(backends_drop_the_same_weights)
 {
-    (void)state;
     static float maps[2][BATCH * MAP];
     for (kind which = 0; which < KINDS; which++) {
         for (int b = 0; b < 2; b++) {
@@ -222,9 +215,8 @@ static void backends_drop_the_same_weights(void **state)
     }
 }
 
-static void attentions_of_one_scope_draw_apart(void **state)
+TEST(attentions_of_one_scope_draw_apart)
 {
-    (void)state;
     static float first[BATCH * MAP], second[BATCH * MAP];
     for (kind which = 0; which < KINDS; which++) {
         network n = open_kind(which, RATE, "cpu", ATT_TRAIN);
@@ -236,9 +228,8 @@ static void attentions_of_one_scope_draw_apart(void **state)
 }
 
 /* Probes show the map without dropout, also in a training. */
-static void maps_for_probes_are_whole(void **state)
+TEST(maps_for_probes_are_whole)
 {
-    (void)state;
     static float whole[BATCH * MAP], probed[BATCH * MAP], dropped[BATCH * MAP];
     for (kind which = 0; which < KINDS; which++) {
         network evaluation = open_kind(which, 0, "cpu", ATT_INFER);
@@ -261,27 +252,14 @@ static void maps_for_probes_are_whole(void **state)
     }
 }
 
-static void rates_outside_their_range_are_refused(void **state)
+TEST(rates_outside_their_range_are_refused)
 {
-    (void)state;
     static const double rates[] = {-0.1, 1, NAN};
     for (kind which = 0; which < KINDS; which++)
         for (int i = 0; i < 3; i++) {
             att_graph *graph = make_graph();
             build(graph, which, rates[i], 1);
-            assert_int_equal(att_graph_status(graph), ATT_ERR_ARGUMENT);
-            assert_message("drop_rate is");
+            assert_fails(context, att_graph_status(graph), ATT_ERR_ARGUMENT, "drop_rate is");
             att_graph_destroy(&graph);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_mean_of_many_draws_is_the_map),     cmocka_unit_test(evaluation_does_not_drop),
-        cmocka_unit_test(draws_belong_to_update_and_sample),     cmocka_unit_test(backends_drop_the_same_weights),
-        cmocka_unit_test(attentions_of_one_scope_draw_apart),    cmocka_unit_test(maps_for_probes_are_whole),
-        cmocka_unit_test(rates_outside_their_range_are_refused),
-    };
-    return cmocka_run_group_tests(tests, make_context, free_context);
 }

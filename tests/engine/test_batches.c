@@ -1,15 +1,7 @@
 /* Every sample of a batch gives the same result for any batch size, number of threads and group size, including the
  * remainder of a batch. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "engine/network.h"
+#include "test.h"
 
 enum { SIZE = 8, MOST = 23, CLASSES = NETWORK_CLASSES };
 
@@ -61,18 +53,11 @@ static void infer(int threads, int group, float first[MOST][CLASSES])
     att_context_destroy(&context);
 }
 
-static void every_sample_of_a_batch_is_computed(void **state)
+TEST(every_sample_of_a_batch_is_computed)
 {
-    (void)state;
     float first[MOST][CLASSES];
     const int threads[] = {1, 2, 3, 5, 8}, groups[] = {1, 4};
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++)
             infer(threads[t], groups[g], first);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_sample_of_a_batch_is_computed)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,9 @@
 /* Results depend on the plan's fingerprint, not on the number of threads; running allocates nothing; other group sizes
  * and lanes agree except for rounding. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/update.h>
 
 #include "engine/network.h"
+#include "test.h"
 
 enum { SIZE = 8, BATCH = 11, STEPS = 3 };
 
@@ -73,8 +63,7 @@ static result train(setup with)
                                 .group = with.group,
                                 .lanes = with.lanes,
                                 .parts = with.parts};
-    if (att_plan_compile(graph, &options, &plan) != ATT_OK)
-        fail_msg("%s", att_context_message(context));
+    CHECK(context, att_plan_compile(graph, &options, &plan));
     assert_int_equal(att_weights_create(graph, "cpu", &weights), ATT_OK);
     att_graph_destroy(&graph);
     assert_int_equal(att_weights_initialise(weights, 5), ATT_OK);
@@ -142,9 +131,8 @@ static void assert_close(const result *a, const result *b, double weights, doubl
         fail_msg("weights differ by %g, losses by %g; %g and %g are allowed", largest, loss, weights, losses);
 }
 
-static void runs_repeat_bit_for_bit(void **state)
+TEST(runs_repeat_bit_for_bit)
 {
-    (void)state;
     setup with = {"cpu", "adamw", 2, 4, 2, 1, ATT_FULL};
     result a = train(with), b = train(with);
     assert_same_bits(&a, &b);
@@ -155,9 +143,8 @@ static void runs_repeat_bit_for_bit(void **state)
 }
 
 /* More lanes than threads, as many, and fewer; with fewer lanes, some threads have no part in the body. */
-static void bits_do_not_depend_on_threads(void **state)
+TEST(bits_do_not_depend_on_threads)
 {
-    (void)state;
     for (int lanes = 2; lanes <= 3; lanes++) {
         result one = train((setup){"cpu", "adamw", 1, 4, lanes, 1, ATT_FULL});
         for (int threads = 2; threads <= 3; threads++) {
@@ -171,9 +158,8 @@ static void bits_do_not_depend_on_threads(void **state)
 
 /* With SGD, because AdamW divides gradients that are 0 but for rounding (the key bias) by that rounding. Measured:
  * weights 3.0e-8, losses 1.3e-7 (the loss is about 1.7). */
-static void other_groups_and_lanes_agree_to_rounding(void **state)
+TEST(other_groups_and_lanes_agree_to_rounding)
 {
-    (void)state;
     result base = train((setup){"cpu", "sgd", 1, 4, 1, 1, ATT_FULL});
     const setup others[] = {{"cpu", "sgd", 2, 4, 2, 1, ATT_FULL}, {"cpu", "sgd", 1, 1, 1, 1, ATT_FULL},
                             {"cpu", "sgd", 2, 4, 1, 2, ATT_FULL}, {"cpu", "sgd", 3, 2, 1, 3, ATT_FULL},
@@ -189,24 +175,12 @@ static void other_groups_and_lanes_agree_to_rounding(void **state)
 
 /* bf16 has eight significant bits. Measured: weights 2.9e-5, losses 2.2e-3. No difference would mean that nothing was
  * cast. */
-static void mixed_precision_stays_near(void **state)
+TEST(mixed_precision_stays_near)
 {
-    (void)state;
     result full = train((setup){"ref", "sgd", 1, 4, 1, 1, ATT_FULL});
     result mixed = train((setup){"ref", "sgd", 1, 4, 1, 1, ATT_MIXED});
     assert_close(&full, &mixed, 1e-4, 6e-3);
     assert_memory_not_equal(full.losses, mixed.losses, sizeof full.losses);
     free(full.weights);
     free(mixed.weights);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_repeat_bit_for_bit),
-        cmocka_unit_test(bits_do_not_depend_on_threads),
-        cmocka_unit_test(other_groups_and_lanes_agree_to_rounding),
-        cmocka_unit_test(mixed_precision_stays_near),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* The calls that a plan makes to kernels, recorded by a backend of the test. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 #include <attscope/ops.h>
 #include <attscope/plan.h>
@@ -15,6 +8,7 @@
 #include "engine/backend/backend.h"
 #include "engine/graph/registry.h"
 #include "engine/ops/list.h"
+#include "test.h"
 
 enum { THREADS = 8, WIDTH = 16, MOST = 2 * THREADS };
 
@@ -56,9 +50,8 @@ static void make(int threads, att_context **context, att_graph **graph)
 }
 
 /* Groups of 4, 2 and 1 samples, two layers with the same weight: it is packed once for each layout. */
-static void equal_packings_are_made_once(void **state)
+TEST(equal_packings_are_made_once)
 {
-    (void)state;
     att_context *context;
     att_graph *graph;
     att_plan *plan;
@@ -91,9 +84,8 @@ static void count_calls(att_session *session, int count)
 }
 
 /* On eight threads a shared sample takes 1/8 + 1/16 of its time, so sharing pays for up to five samples. */
-static void few_samples_are_shared_by_all_threads(void **state)
+TEST(few_samples_are_shared_by_all_threads)
 {
-    (void)state;
     att_context *context;
     att_graph *graph;
     att_plan *plan;
@@ -152,9 +144,8 @@ static const att_backend backend_of_many = {
 static const att_backend *const backends_of_many[] = {&backend_of_many, NULL};
 static const att_registry registry_of_many = {.ops = ops_of_many, .backends = backends_of_many};
 
-static void an_operation_has_any_number_of_inputs_and_outputs(void **state)
+TEST(an_operation_has_any_number_of_inputs_and_outputs)
 {
-    (void)state;
     att_context *context;
     att_graph *graph;
     att_value in[MANY], first[MANY], second[MANY];
@@ -196,14 +187,4 @@ static void an_operation_has_any_number_of_inputs_and_outputs(void **state)
     att_plan_destroy(&plan);
     att_graph_destroy(&graph);
     att_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_operation_has_any_number_of_inputs_and_outputs),
-        cmocka_unit_test(equal_packings_are_made_once),
-        cmocka_unit_test(few_samples_are_shared_by_all_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

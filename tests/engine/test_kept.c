@@ -38,9 +38,8 @@ static att_graph *build(void)
     return graph;
 }
 
-static void recomputed_values_keep_no_more_than_their_inputs(void **state)
+TEST(recomputed_values_keep_no_more_than_their_inputs)
 {
-    (void)state;
     att_plan_options options = att_plan_options_defaults();
     options.purpose = ATT_TRAIN, options.backend = "ref", options.keep_bytes = 26 << 20;
     att_graph *graph = build();
@@ -51,12 +50,4 @@ static void recomputed_values_keep_no_more_than_their_inputs(void **state)
     assert_true(megabytes < 26); /* measured: 25.00; with z: 28.1 */
     att_plan_destroy(&plan);
     att_graph_destroy(&graph);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recomputed_values_keep_no_more_than_their_inputs),
-    };
-    return cmocka_run_group_tests(tests, make_context, free_context);
 }

@@ -1,15 +1,8 @@
 /* Sizes beyond the memory limit, or beyond what can be counted, are refused with a message before anything is
  * allocated. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/core/memory.h"
 #include "engine/network.h"
+#include "test.h"
 
 enum { SIZE = 16, THREADS = 2 };
 
@@ -23,12 +16,6 @@ static att_context *context_of(size_t memory_limit)
     return context;
 }
 
-static void says(const att_context *context, const char *part)
-{
-    if (!strstr(att_context_message(context), part))
-        fail_msg("\"%s\" does not contain \"%s\"", att_context_message(context), part);
-}
-
 static att_graph *network_of(att_context *context)
 {
     att_graph *graph;
@@ -38,9 +25,8 @@ static att_graph *network_of(att_context *context)
 }
 
 /* With one byte less than it needs, a session is refused before it allocates anything. */
-static void sessions_are_refused_a_byte_below_their_need(void **state)
+TEST(sessions_are_refused_a_byte_below_their_need)
 {
-    (void)state;
     size_t before = 0, need = 0, limit = SIZE_MAX;
     for (int round = 0; round < 3; round++) {
         att_context *context = context_of(limit);
@@ -62,9 +48,9 @@ static void sessions_are_refused_a_byte_below_their_need(void **state)
         } else {
             assert_null(session);
             assert_int_equal(att_context_allocations(context).calls, count.calls); /* nothing was allocated */
-            says(context, " for a session on 2 threads (");
-            says(context, " of values between layers");
-            says(context, "; smaller images, a smaller network, fewer threads or samples need less) (");
+            assert_message(context, " for a session on 2 threads (");
+            assert_message(context, " of values between layers");
+            assert_message(context, "; smaller images, a smaller network, fewer threads or samples need less) (");
         }
         assert_int_equal(status, round == 2 ? ATT_ERR_MEMORY : ATT_OK);
         att_session_destroy(&session);
@@ -75,9 +61,8 @@ static void sessions_are_refused_a_byte_below_their_need(void **state)
     }
 }
 
-static void outputs_of_a_batch_count(void **state)
+TEST(outputs_of_a_batch_count)
 {
-    (void)state;
     att_context *context = context_of(64 << 20);
     att_graph *graph = network_of(context);
     att_plan_options options = att_plan_options_defaults();
@@ -87,17 +72,17 @@ static void outputs_of_a_batch_count(void **state)
     assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_OK);
     assert_int_equal(att_weights_create(graph, "cpu", &weights), ATT_OK);
     assert_int_equal(att_session_create(plan, weights, INT32_MAX, &session), ATT_ERR_MEMORY);
-    says(context, "out of memory: cannot allocate 48.0 GiB for a session on 2 threads (48.0 GiB of outputs; ");
-    says(context, "of at most 64.0 MiB are in use");
+    assert_message(context,
+                   "out of memory: cannot allocate 48.0 GiB for a session on 2 threads (48.0 GiB of outputs; ");
+    assert_message(context, "of at most 64.0 MiB are in use");
     att_weights_destroy(&weights);
     att_plan_destroy(&plan);
     att_graph_destroy(&graph);
     att_context_destroy(&context);
 }
 
-static void weights_name_their_largest(void **state)
+TEST(weights_name_their_largest)
 {
-    (void)state;
     att_context *context = context_of(64 << 20);
     att_graph *graph;
     att_weights *weights;
@@ -106,16 +91,16 @@ static void weights_name_their_largest(void **state)
     network_parameter(graph, "head.weight", att_shape_of(10000000, 192), 1);
     network_parameter(graph, "middle", att_shape_of(1000, 3), 1);
     assert_int_equal(att_weights_create(graph, "cpu", &weights), ATT_ERR_MEMORY);
-    says(context,
-         "out of memory: cannot allocate 7.2 GiB for the weights (the largest are \"head.weight\", [10000000, 192]) (");
+    assert_message(
+        context,
+        "out of memory: cannot allocate 7.2 GiB for the weights (the largest are \"head.weight\", [10000000, 192]) (");
     att_graph_destroy(&graph);
     att_context_destroy(&context);
 }
 
 /* Initialising weights needs no second copy of them. */
-static void initialising_weights_allocates_nothing(void **state)
+TEST(initialising_weights_allocates_nothing)
 {
-    (void)state;
     att_context *context = context_of(10 << 20);
     att_graph *graph;
     att_weights *weights;
@@ -131,9 +116,8 @@ static void initialising_weights_allocates_nothing(void **state)
 }
 
 /* More elements than can be counted are refused; the attention map, which no plan stores, may be large. */
-static void shapes_stay_countable(void **state)
+TEST(shapes_stay_countable)
 {
-    (void)state;
     att_context *context = context_of(64 << 20);
     const int64_t most = (int64_t)1 << 38;
     att_graph *graph;
@@ -141,7 +125,7 @@ static void shapes_stay_countable(void **state)
     assert_true(att_graph_input(graph, "x", ATT_F32, att_shape_of(most)) != ATT_NONE);
     assert_true(network_parameter(graph, "w", att_shape_of(most), 1) != ATT_NONE);
     assert_int_equal(att_graph_input(graph, "y", ATT_F32, att_shape_of(most + 1)), ATT_NONE);
-    says(context, "\"y\" cannot have the shape [274877906945]");
+    assert_message(context, "\"y\" cannot have the shape [274877906945]");
     att_graph_destroy(&graph);
     for (int side = 1 << 12; side <= 1 << 14; side *= 4) { /* [4, side^2, side^2] */
         assert_int_equal(att_graph_create(context, ATT_F32, &graph), ATT_OK);
@@ -151,16 +135,15 @@ static void shapes_stay_countable(void **state)
             assert_true(att_attention(graph, qkv, ATT_NONE, ATT_NONE, &options) != ATT_NONE);
         } else {
             assert_int_equal(att_attention(graph, qkv, ATT_NONE, ATT_NONE, &options), ATT_NONE);
-            says(context, "a value of the shape [4, 268435456, 268435456] has too many elements");
+            assert_message(context, "a value of the shape [4, 268435456, 268435456] has too many elements");
         }
         att_graph_destroy(&graph);
     }
     att_context_destroy(&context);
 }
 
-static void a_value_of_terabytes_is_not_planned(void **state)
+TEST(a_value_of_terabytes_is_not_planned)
 {
-    (void)state;
     att_context *context = context_of(0);
     att_graph *graph;
     assert_int_equal(att_graph_create(context, ATT_F32, &graph), ATT_OK);
@@ -172,20 +155,7 @@ static void a_value_of_terabytes_is_not_planned(void **state)
     att_plan_options options = att_plan_options_defaults();
     att_plan *plan;
     assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_ERR_MEMORY);
-    says(context, "out of memory: cannot allocate 256.0 TiB for a value between layers");
+    assert_message(context, "out of memory: cannot allocate 256.0 TiB for a value between layers");
     att_graph_destroy(&graph);
     att_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sessions_are_refused_a_byte_below_their_need),
-        cmocka_unit_test(outputs_of_a_batch_count),
-        cmocka_unit_test(weights_name_their_largest),
-        cmocka_unit_test(initialising_weights_allocates_nothing),
-        cmocka_unit_test(shapes_stay_countable),
-        cmocka_unit_test(a_value_of_terabytes_is_not_planned),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

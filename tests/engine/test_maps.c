@@ -2,8 +2,6 @@
  * in mixed precision. */
 #include "engine/fixture.h"
 
-#include <math.h>
-
 enum { SIDE = 13, CHANNELS = 3, SAMPLES = 7 };
 
 static att_value conv(att_graph *graph, const char *name, att_value x, int64_t outputs, int64_t kernel,
@@ -105,9 +103,8 @@ static void compare_gradients(att_plan_options options, double limit)
     free(truth);
 }
 
-static void gradients_agree_with_the_reference(void **state)
+TEST(gradients_agree_with_the_reference)
 {
-    (void)state;
     for (int group = 1; group <= 4; group += 3)
         for (int parts = 1; parts <= 2; parts++) {
             att_plan_options options = att_plan_options_defaults();
@@ -117,17 +114,15 @@ static void gradients_agree_with_the_reference(void **state)
         }
 }
 
-static void mixed_gradients_are_near(void **state)
+TEST(mixed_gradients_are_near)
 {
-    (void)state;
     att_plan_options options = att_plan_options_defaults();
     options.precision = ATT_MIXED;
     compare_gradients(options, 3e-2); /* 8.2e-3: the reference does not round weights */
 }
 
-static void logits_agree_with_the_reference(void **state)
+TEST(logits_agree_with_the_reference)
 {
-    (void)state;
     float logits[2][SAMPLES * NETWORK_CLASSES];
     for (int parts = 1; parts <= 2; parts++)
         for (int batch = 1; batch <= SAMPLES; batch += SAMPLES - 1) {
@@ -142,14 +137,4 @@ static void logits_agree_with_the_reference(void **state)
             }
             assert_true(distance(logits[0], logits[1], (int64_t)batch * NETWORK_CLASSES) <= 2e-6); /* 3.0e-7 */
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_agree_with_the_reference),
-        cmocka_unit_test(mixed_gradients_are_near),
-        cmocka_unit_test(logits_agree_with_the_reference),
-    };
-    return cmocka_run_group_tests(tests, make_context, free_context);
 }

@@ -1,14 +1,6 @@
 /* The engine does not assume host memory or a single image size, and survives failing allocations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <attscope/update.h>
 
@@ -20,6 +12,7 @@
 #include "engine/network.h"
 #include "engine/ops/list.h"
 #include "engine/weights/weights.h"
+#include "failing.h"
 
 enum { SIZE = 8, BATCH = 5, MAX_BLOCKS = 256 };
 
@@ -209,9 +202,8 @@ static att_status work(objects *it, int size, float *logits)
     return att_session_output(it->runner, "logits", 0, BATCH, logits);
 }
 
-static void host_code_never_reads_arenas(void **state)
+TEST(host_code_never_reads_arenas)
 {
-    (void)state;
     const att_backend guarded = {
         .name = "cpu", .memory = &guarded_memory, .kernels = att_kernels_cpu, .grouping = &att_host_grouping};
     const att_backend *const backends[] = {&guarded, NULL};
@@ -238,9 +230,8 @@ static void host_code_never_reads_arenas(void **state)
     assert_memory_equal(with_guard, without, sizeof without);
 }
 
-static void weights_in_different_memories_are_not_overlaid(void **state)
+TEST(weights_in_different_memories_are_not_overlaid)
 {
-    (void)state;
     const att_backend guarded = {
         .name = "cpu", .memory = &guarded_memory, .kernels = att_kernels_cpu, .grouping = &att_host_grouping};
     const att_backend host = {
@@ -264,9 +255,8 @@ static void weights_in_different_memories_are_not_overlaid(void **state)
     att_context_destroy(&context);
 }
 
-static void two_image_sizes_share_the_weights(void **state)
+TEST(two_image_sizes_share_the_weights)
 {
-    (void)state;
     float alone[BATCH * NETWORK_CLASSES], beside[BATCH * NETWORK_CLASSES], other[BATCH * NETWORK_CLASSES];
     objects small = {0}, large = {0};
     assert_int_equal(att_context_create(NULL, &small.context), ATT_OK);
@@ -287,62 +277,20 @@ static void two_image_sizes_share_the_weights(void **state)
 
 /* --- failing allocations ------------------------------------------------------------------------------------------ */
 
-typedef struct budget {
-    int left;
-} budget;
-
-static void *limited_allocate(void *user, void *old, size_t old_size, size_t size)
+TEST(every_allocation_may_fail)
 {
-    budget *it = user;
-    if (size == 0) {
-        free(old);
-        return NULL;
-    }
-    if (it->left-- <= 0)
-        return NULL;
-    void *block = aligned_alloc(64, (size + 63) / 64 * 64);
-    if (block && old) {
-        memcpy(block, old, old_size < size ? old_size : size);
-        free(old);
-    }
-    return block;
-}
-
-static void every_allocation_may_fail(void **state)
-{
-    (void)state;
-    budget limit = {.left = 1 << 20};
-    att_settings settings = att_settings_defaults();
-    settings.threads = 1;
-    settings.allocate = limited_allocate;
-    settings.allocate_user = &limit;
+    failing memory = {0};
+    att_settings settings = failing_settings(&memory);
     objects it = {0};
     float logits[BATCH * NETWORK_CLASSES];
     assert_int_equal(att_context_create(&settings, &it.context), ATT_OK);
-    size_t before = att_context_allocations(it.context).bytes_now;
-    att_status status = ATT_ERR_MEMORY;
-    int failures = 0;
-    for (int n = 0; status != ATT_OK; n++) {
-        limit.left = n;
-        status = work(&it, SIZE, logits);
-        assert_true(status == ATT_OK || status == ATT_ERR_MEMORY);
-        if (status != ATT_OK)
-            assert_non_null(strstr(att_context_message(it.context), "memory"));
-        failures += status != ATT_OK;
+    lack of = lack_of_memory(it.context, &memory);
+    while (lack_again(&of)) {
+        of.status = work(&it, SIZE, logits);
+        if (of.status != ATT_OK)
+            assert_message_has(&it, "memory");
         release(&it);
-        assert_int_equal(att_context_allocations(it.context).bytes_now, before);
     }
-    assert_true(failures > 50);
+    assert_true(of.allowed > 50);
     att_context_destroy(&it.context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(host_code_never_reads_arenas),
-        cmocka_unit_test(weights_in_different_memories_are_not_overlaid),
-        cmocka_unit_test(two_image_sizes_share_the_weights),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,5 @@
 /* Algebraic rewritings: each applies where it should and nowhere else, and a training step of the rewritten plan agrees
  * with that of the plain plan. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "engine/ops/batch_norm.h"
 #include "engine/ops/finite_difference.h"
 #include "engine/patterns/list.h"
@@ -144,13 +134,13 @@ typedef att_value (*network)(att_graph *graph, att_value x);
 static fd_model make(network build, att_dtype dtype)
 {
     fd_model model = {0};
-    FD_OK(att_graph_create(fd_context, dtype, &model.graph));
+    must(att_graph_create(context, dtype, &model.graph));
     att_value target = fd_input(&model, ATT_I32, (att_shape){.rank = 0}, 0, 0, CLASSES);
     att_value y = build(model.graph, fd_input(&model, dtype, att_shape_of(HEIGHT, WIDTH, CHANNELS), 2, 1, 0));
     att_graph_output(model.graph, "map", y);
     y = linear(model.graph, "head", att_global_mean(model.graph, y), CLASSES);
     att_graph_output(model.graph, "loss", att_cross_entropy(model.graph, y, target, 0));
-    FD_OK(att_graph_status(model.graph));
+    must(att_graph_status(model.graph));
     return model;
 }
 
@@ -169,13 +159,13 @@ static fd_run open_run_with(const fd_model *model, place at, bool plain, const c
     att_plan_options options = att_plan_options_defaults();
     options.purpose = ATT_TRAIN, options.backend = at.backend, options.plain = plain, options.gradients = gradients;
     options.group = FD_GROUP, options.lanes = FD_LANES;
-    FD_OK(att_plan_compile(model->graph, &options, &run.plan));
-    FD_OK(att_weights_create(model->graph, "ref", &run.weights));
-    FD_OK(att_weights_initialise(run.weights, 1));
-    FD_OK(att_session_create(run.plan, run.weights, FD_BATCH, &run.session));
-    FD_OK(att_gradient_create(run.weights, &run.gradient));
+    must(att_plan_compile(model->graph, &options, &run.plan));
+    must(att_weights_create(model->graph, "ref", &run.weights));
+    must(att_weights_initialise(run.weights, 1));
+    must(att_session_create(run.plan, run.weights, FD_BATCH, &run.session));
+    must(att_gradient_create(run.weights, &run.gradient));
     for (int i = 0; i < model->input_count; i++)
-        FD_OK(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
+        must(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
     return run;
 }
 
@@ -210,18 +200,18 @@ static outcome outcome_of(const fd_run *run, att_dtype dtype)
     outcome o = {.count = 0};
     double room[FD_BATCH * HEIGHT * WIDTH * CHANNELS];
     att_gradient_begin(run->gradient);
-    FD_OK(att_session_accumulate(run->session, run->gradient, FD_BATCH, fd_scale, 9, 4, 0));
+    must(att_session_accumulate(run->session, run->gradient, FD_BATCH, fd_scale, 9, 4, 0));
     for (int i = 0; i < 2; i++) {
-        FD_OK(att_session_output(run->session, outputs[i], 0, FD_BATCH, room));
+        must(att_session_output(run->session, outputs[i], 0, FD_BATCH, room));
         append(&o, dtype, outputs[i], room, (int64_t)FD_BATCH * elements[i]);
     }
     for (int i = 0; i < att_weights_count(run->weights); i++) {
         att_parameter_info of = att_weights_at(run->weights, i);
         int64_t count = att_shape_count(of.shape);
         if (of.buffer)
-            FD_OK(att_weights_get(run->weights, -1, i, room, count));
+            must(att_weights_get(run->weights, -1, i, room, count));
         else
-            FD_OK(att_gradient_get(run->gradient, i, room, count));
+            must(att_gradient_get(run->gradient, i, room, count));
         append(&o, dtype, of.name, room, count);
     }
     return o;
@@ -316,9 +306,8 @@ static const struct {
     {"pooled_gradient", "stepped", stepped, "add", of_maps, 1, 0},
 };
 
-static void patterns_apply_where_they_should(void **state)
+TEST(patterns_apply_where_they_should)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         for (int plain = 0; plain < 2; plain++) {
             fd_model model = make(shown[i].build, ATT_F32);
@@ -332,9 +321,8 @@ static void patterns_apply_where_they_should(void **state)
         }
 }
 
-static void every_pattern_has_a_network(void **state)
+TEST(every_pattern_has_a_network)
 {
-    (void)state;
     for (const att_pattern *const *pattern = att_patterns; *pattern; pattern++) {
         bool found = false;
         for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
@@ -409,9 +397,8 @@ static att_value frozen(att_graph *graph, att_value x)
 }
 
 /* Where an identity does not hold or does not pay, the rewritten plan equals the plain plan. */
-static void patterns_apply_nowhere_else(void **state)
+TEST(patterns_apply_nowhere_else)
 {
-    (void)state;
     assert_same_plan(padded, "padding");
     assert_same_plan(strided, "stride");
     assert_same_plan(grouped, "groups");
@@ -436,9 +423,8 @@ static const struct {
 enum { NETWORKS = sizeof networks / sizeof *networks };
 
 /* Largest errors measured, over all processor tiers: 4.9e-15 in f64; in f32 7e-7 on ref, 1.8e-6 on cpu. */
-static void rewritten_and_plain_plans_agree(void **state)
+TEST(rewritten_and_plain_plans_agree)
 {
-    (void)state;
     static const struct {
         place at;
         double tolerance;
@@ -459,9 +445,8 @@ static void rewritten_and_plain_plans_agree(void **state)
 }
 
 /* Largest error measured: 8.5e-9. */
-static void gradients_of_rewritten_plans_are_right(void **state)
+TEST(gradients_of_rewritten_plans_are_right)
 {
-    (void)state;
     for (int i = 0; i < NETWORKS; i++) {
         fd_model model = make(networks[i].build, ATT_F64);
         printf("%s: largest error of a gradient %.2g\n", networks[i].name, fd_check(&model, networks[i].name, 1, 1e-7));
@@ -481,7 +466,7 @@ static void name_values(att_graph *graph, int first, int end, char names[][24], 
         asked[i - first] = names[i - first];
     }
     asked[end - first] = NULL;
-    FD_OK(att_graph_status(graph));
+    must(att_graph_status(graph));
 }
 
 /* Returns the outcome of a step with the gradients of the named values, all in f64. */
@@ -496,7 +481,7 @@ static outcome outcome_with(const fd_model *model, bool plain, const char *const
             FD_BATCH * att_shape_count(att_value_shape(model->graph, att_graph_find_output(model->graph, names[i])));
         assert_true(count <= (int64_t)(sizeof rows / sizeof *rows));
         snprintf(name, sizeof name, "%s.grad", names[i]);
-        FD_OK(att_session_output(run.session, name, 0, FD_BATCH, rows));
+        must(att_session_output(run.session, name, 0, FD_BATCH, rows));
         append(&o, ATT_F64, name, rows, count);
     }
     fd_close(&run);
@@ -527,9 +512,8 @@ static int node_count(network build)
 
 /* Each value of each network alone, so that the rest is rewritten, and all values together. Largest error measured:
  * 4.9e-15. */
-static void requested_gradients_of_rewritten_and_plain_plans_agree(void **state)
+TEST(requested_gradients_of_rewritten_and_plain_plans_agree)
 {
-    (void)state;
     for (int i = 0; i < NETWORKS; i++) {
         double worst = requested_gradients_differ_by(networks[i].build, networks[i].name, 0, -1);
         for (int node = 0; node < node_count(networks[i].build); node++)
@@ -538,23 +522,4 @@ static void requested_gradients_of_rewritten_and_plain_plans_agree(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    att_settings settings = att_settings_defaults();
-    settings.threads = 2;
-    return att_context_create(&settings, &fd_context) != ATT_OK;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pattern_has_a_network),
-        cmocka_unit_test(patterns_apply_where_they_should),
-        cmocka_unit_test(patterns_apply_nowhere_else),
-        cmocka_unit_test(rewritten_and_plain_plans_agree),
-        cmocka_unit_test(gradients_of_rewritten_plans_are_right),
-        cmocka_unit_test(requested_gradients_of_rewritten_and_plain_plans_agree),
-    };
-    return cmocka_run_group_tests(tests, setup, fd_teardown);
-}
+SHARED_CONTEXT(threads, 2)

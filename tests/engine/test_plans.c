@@ -1,14 +1,7 @@
 /* What compiling removes from a graph, and how it chooses group sizes. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/network.h"
 #include "engine/plan/plan.h"
+#include "test.h"
 
 static att_plan_facts compile(att_graph *graph, att_purpose purpose)
 {
@@ -28,9 +21,8 @@ static void make(att_context **context, att_graph **graph)
 }
 
 /* All nodes of a chain that leads to no output are removed, not only the last one. */
-static void nothing_dead_is_left(void **state)
+TEST(nothing_dead_is_left)
 {
-    (void)state;
     att_context *context;
     att_graph *graph;
     make(&context, &graph);
@@ -79,9 +71,8 @@ static void run_views(const char *backend, float y[ROWS * NARROW])
 }
 
 /* Another shape of a shared value takes no step and no memory. Layers that read both shapes pack them separately. */
-static void a_shared_value_of_another_shape_is_a_view(void **state)
+TEST(a_shared_value_of_another_shape_is_a_view)
 {
-    (void)state;
     float ref[ROWS * NARROW], cpu[ROWS * NARROW];
     run_views("ref", ref);
     run_views("cpu", cpu);
@@ -113,18 +104,16 @@ static int steps_with(int readers)
 
 /* Each further reader adds three steps: forward (which absorbs the sum) and both gradients (likewise), but no second
  * norm. */
-static void a_value_is_recomputed_once(void **state)
+TEST(a_value_is_recomputed_once)
 {
-    (void)state;
     int one = steps_with(1), two = steps_with(2), three = steps_with(3);
     assert_int_equal(three - two, two - one);
     assert_int_equal(three - two, 3);
 }
 
 /* A value has 16 MiB per sample: 64 samples would take gigabytes. */
-static void large_activations_make_groups_small(void **state)
+TEST(large_activations_make_groups_small)
 {
-    (void)state;
     att_context *context;
     att_graph *graph;
     make(&context, &graph);
@@ -140,9 +129,8 @@ static void large_activations_make_groups_small(void **state)
 }
 
 /* Only a probe reads two values of 4 MiB per sample: without them, the group has the largest possible size. */
-static void probes_do_not_make_groups_small(void **state)
+TEST(probes_do_not_make_groups_small)
 {
-    (void)state;
     for (int observed = 0; observed < 2; observed++) {
         att_context *context;
         att_graph *graph;
@@ -158,9 +146,8 @@ static void probes_do_not_make_groups_small(void **state)
 }
 
 /* An inference plan with both outputs, and one with "y" only. */
-static void outputs_that_are_not_wanted_cost_nothing(void **state)
+TEST(outputs_that_are_not_wanted_cost_nothing)
 {
-    (void)state;
     static const char *const wanted[] = {"y", NULL}, *const unknown[] = {"y", "z", NULL};
     enum { ELEMENTS = 5 };
     const float in[ELEMENTS] = {-2, -1, 0, 1, 2};
@@ -206,17 +193,4 @@ static void outputs_that_are_not_wanted_cost_nothing(void **state)
     att_weights_destroy(&weights);
     att_graph_destroy(&graph);
     att_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_dead_is_left),
-        cmocka_unit_test(a_shared_value_of_another_shape_is_a_view),
-        cmocka_unit_test(a_value_is_recomputed_once),
-        cmocka_unit_test(large_activations_make_groups_small),
-        cmocka_unit_test(probes_do_not_make_groups_small),
-        cmocka_unit_test(outputs_that_are_not_wanted_cost_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

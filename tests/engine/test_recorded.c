@@ -1,12 +1,4 @@
 /* Runs that repeat the calls of an earlier one are recorded and replayed, if the memory can record. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/update.h>
 
 #include "base/core/context.h"
@@ -16,6 +8,7 @@
 #include "engine/network.h"
 #include "engine/ops/list.h"
 #include "engine/session/session.h"
+#include "test.h"
 
 enum { SIZE = 8, BATCH = 3 };
 
@@ -113,9 +106,8 @@ static void run(recorded *r, int batch)
     assert_int_equal(att_session_run(r->session, batch), ATT_OK);
 }
 
-static void the_second_of_two_equal_runs_is_recorded(void **state)
+TEST(the_second_of_two_equal_runs_is_recorded)
 {
-    (void)state;
     recorded r = {0};
     create(&r, ATT_INFER);
     run(&r, BATCH);
@@ -136,9 +128,8 @@ static void the_second_of_two_equal_runs_is_recorded(void **state)
 }
 
 /* A replay asks nobody whether to stop. */
-static void runs_that_may_stop_are_not_recorded(void **state)
+TEST(runs_that_may_stop_are_not_recorded)
 {
-    (void)state;
     recorded r = {0};
     create(&r, ATT_INFER);
     r.session->stops = true;
@@ -149,9 +140,8 @@ static void runs_that_may_stop_are_not_recorded(void **state)
 }
 
 /* The network has dropout. */
-static void runs_with_random_draws_are_not_recorded(void **state)
+TEST(runs_with_random_draws_are_not_recorded)
 {
-    (void)state;
     recorded r = {0};
     att_gradient *gradient;
     create(&r, ATT_TRAIN);
@@ -161,12 +151,4 @@ static void runs_with_random_draws_are_not_recorded(void **state)
     expect(0, 0, 0);
     att_gradient_destroy(&gradient);
     destroy(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_second_of_two_equal_runs_is_recorded),
-                                       cmocka_unit_test(runs_that_may_stop_are_not_recorded),
-                                       cmocka_unit_test(runs_with_random_draws_are_not_recorded)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

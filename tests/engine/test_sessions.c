@@ -3,14 +3,12 @@
 #include <attscope/update.h>
 
 #include "engine/fixture.h"
-#include <math.h>
 
 enum { SIZE = 4, BATCH = 6, WIDTH = 7, TOKENS = 3 };
 
 /* Two nodes of one op and shape that differ only in their attributes. Powers of two, so results are exact. */
-static void attributes_are_a_node_s_own(void **state)
+TEST(attributes_are_a_node_s_own)
 {
-    (void)state;
     att_graph *graph = make_graph();
     att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(TOKENS, WIDTH));
     x = att_context_broadcast(graph, x, 2, 0, ATT_NONE);
@@ -28,9 +26,8 @@ static void attributes_are_a_node_s_own(void **state)
 }
 
 /* One value with several names: as outputs, as a probe, and as the output of an op that only trainings run. */
-static void a_value_comes_back_under_every_name(void **state)
+TEST(a_value_comes_back_under_every_name)
 {
-    (void)state;
     static const char *const names[] = {"probe", "first", "second", "dropped"};
     att_graph *graph = make_graph();
     att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(TOKENS, WIDTH));
@@ -60,9 +57,8 @@ static void a_value_comes_back_under_every_name(void **state)
 }
 
 /* A probe can be read after each run that observed, and only then, whatever the next run does. */
-static void probes_are_of_the_last_run(void **state)
+TEST(probes_are_of_the_last_run)
 {
-    (void)state;
     att_graph *graph = make_graph();
     att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(WIDTH));
     att_value y = att_tanh(graph, x);
@@ -77,16 +73,15 @@ static void probes_are_of_the_last_run(void **state)
         att_session_observe(it.session, !observing);
         assert_int_equal(att_session_output(it.session, "probe", 0, 1, out), observing ? ATT_OK : ATT_ERR_ARGUMENT);
         if (!observing)
-            assert_message("\"probe\" is a probe, and probes were off in the last run");
+            assert_message(context, "\"probe\" is a probe, and probes were off in the last run");
     }
     assert_true(fabs((double)out[1] - tanh(2)) < 1e-6);
     free_runner(&it);
 }
 
 /* Weights are packed again: twice the weights give twice the output. */
-static void weights_that_are_set_are_used(void **state)
+TEST(weights_that_are_set_are_used)
 {
-    (void)state;
     att_graph *graph = make_graph();
     att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(TOKENS, WIDTH));
     att_value weight = network_parameter(graph, "weight", att_shape_of(WIDTH, WIDTH), 0.3);
@@ -110,9 +105,8 @@ static void weights_that_are_set_are_used(void **state)
 }
 
 /* Outputs read by the caller are f32 in mixed precision too, even if all other readers take bf16. */
-static void outputs_stay_wide(void **state)
+TEST(outputs_stay_wide)
 {
-    (void)state;
     float in[BATCH][WIDTH], middle[2][BATCH][WIDTH];
     for (int i = 0; i < BATCH * WIDTH; i++)
         in[i / WIDTH][i % WIDTH] = (float)(i % 5) - 2;
@@ -160,9 +154,8 @@ static double step_with_clip(double clip_norm, double *norm)
 }
 
 /* Measured: 9.7e-8 from half the step, mostly the 1e-6 that is added to the norm. */
-static void clipping_shortens_long_gradients_only(void **state)
+TEST(clipping_shortens_long_gradients_only)
 {
-    (void)state;
     double norm, same;
     double whole = step_with_clip(0, &norm);
     assert_true(whole > 1e-3);
@@ -171,14 +164,4 @@ static void clipping_shortens_long_gradients_only(void **state)
     double half = step_with_clip(norm / 2, &same);
     if (!(fabs(half / whole - 0.5) <= 5e-7))
         fail_msg("clipped to half the norm: %.9g of the step", half / whole);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attributes_are_a_node_s_own),           cmocka_unit_test(a_value_comes_back_under_every_name),
-        cmocka_unit_test(weights_that_are_set_are_used),         cmocka_unit_test(outputs_stay_wide),
-        cmocka_unit_test(clipping_shortens_long_gradients_only), cmocka_unit_test(probes_are_of_the_last_run),
-    };
-    return cmocka_run_group_tests(tests, make_context, free_context);
 }

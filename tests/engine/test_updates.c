@@ -4,10 +4,6 @@
 #include "engine/update/update.h"
 #include "engine/weights/weights.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { SIZE = 8, BATCH = 6, MOST = 4096 };
 
 typedef struct data {
@@ -72,9 +68,8 @@ static double difference(const att_weights *weights, const att_gradient *a, cons
 static const att_plan_options training = {.purpose = ATT_TRAIN, .backend = "cpu", .lanes = 1, .group = 1};
 
 /* Two sessions with plans of different group sizes, each with half of the batch, give the gradient of one session. */
-static void sessions_add_to_one_gradient(void **state)
+TEST(sessions_add_to_one_gradient)
 {
-    (void)state;
     data d = draw();
     att_graph *graph = network_graph(SIZE);
     att_plan_options other = training;
@@ -102,15 +97,14 @@ static void sessions_add_to_one_gradient(void **state)
     free_runner(&it);
 }
 
-static void a_gradient_is_reduced_before_it_is_applied(void **state)
+TEST(a_gradient_is_reduced_before_it_is_applied)
 {
-    (void)state;
     runner it = make_trainer(network_graph(SIZE), training, "sgd", BATCH);
     int index = att_weights_find(it.weights, "head.bias");
     float given[NETWORK_CLASSES] = {1, -2, 3, 0.5f, 4}, before[NETWORK_CLASSES], after[NETWORK_CLASSES];
     double norm;
-    assert_int_equal(att_update_reduce(it.update, NULL), ATT_ERR_ARGUMENT);
-    assert_message("the gradient is empty; call att_session_accumulate() first");
+    assert_fails(context, att_update_reduce(it.update, NULL), ATT_ERR_ARGUMENT,
+                 "the gradient is empty; call att_session_accumulate() first");
     add_to_gradient(it.gradient, index, given, NETWORK_CLASSES);
     add_to_gradient(it.gradient, index, given, NETWORK_CLASSES);
     ok(att_update_reduce(it.update, &norm));
@@ -121,15 +115,15 @@ static void a_gradient_is_reduced_before_it_is_applied(void **state)
     for (int i = 0; i < NETWORK_CLASSES; i++)
         assert_true(after[i] == before[i] - 0.5f * (2 * given[i]));
     assert_int_equal(att_update_apply(it.update, &(att_hyper){.lr = 0.5, .update = 2}), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_gradient_get(it.gradient, index, after, 3), ATT_ERR_ARGUMENT);
-    assert_message("there is no trained parameter");
+    assert_fails(context, att_gradient_get(it.gradient, index, after, 3), ATT_ERR_ARGUMENT,
+                 "there is no trained parameter");
     att_gradient_begin(it.gradient);
     assert_int_equal(att_update_reduce(it.update, NULL), ATT_ERR_ARGUMENT);
     add_to_gradient(it.gradient, index, given, NETWORK_CLASSES);
     ok(att_update_reduce(it.update, NULL));
     add_to_gradient(it.gradient, index, given, NETWORK_CLASSES);
-    assert_int_equal(att_update_apply(it.update, &(att_hyper){.lr = 0.5, .update = 2}), ATT_ERR_ARGUMENT);
-    assert_message("call att_update_reduce() for this gradient");
+    assert_fails(context, att_update_apply(it.update, &(att_hyper){.lr = 0.5, .update = 2}), ATT_ERR_ARGUMENT,
+                 "call att_update_reduce() for this gradient");
     free_runner(&it);
 }
 
@@ -155,9 +149,8 @@ static att_graph *derived_graph(bool norm)
 }
 
 /* CPU kernels agree with the reference in prologue and epilogue, with several lanes. */
-static void derived_values_run_on_the_processor(void **state)
+TEST(derived_values_run_on_the_processor)
 {
-    (void)state;
     data d = draw();
     att_graph *graph = derived_graph(true);
     att_plan_options options = {.purpose = ATT_TRAIN, .backend = "ref", .lanes = 2};
@@ -183,9 +176,8 @@ static void derived_values_run_on_the_processor(void **state)
 }
 
 /* A session that has packed running statistics packs them again after a training has changed them. */
-static void changed_statistics_are_seen(void **state)
+TEST(changed_statistics_are_seen)
 {
-    (void)state;
     enum { CLASSES = NETWORK_CLASSES };
     data d = draw();
     att_graph *graph = derived_graph(true);
@@ -235,8 +227,8 @@ static void step_with(const att_parameter_rates *rates, att_weights *weights, do
             expected += (double)att_shape_count(att_weights_at(weights, i).shape);
     ok(att_update_reduce(update, &norm));
     assert_true(fabs(norm - sqrt(expected)) < 1e-12); /* without frozen parameters */
-    assert_int_equal(att_update_apply(update, &(att_hyper){.lr = 0.5}), ATT_ERR_ARGUMENT);
-    assert_message("updates are counted from 1, not 0");
+    assert_fails(context, att_update_apply(update, &(att_hyper){.lr = 0.5}), ATT_ERR_ARGUMENT,
+                 "updates are counted from 1, not 0");
     ok(att_update_apply(update, &(att_hyper){.lr = 0.5, .weight_decay = 0.25, .update = 1}));
     for (int i = 0; i < att_weights_count(weights); i++) {
         float now[MOST];
@@ -250,9 +242,8 @@ static void step_with(const att_parameter_rates *rates, att_weights *weights, do
     att_gradient_destroy(&gradient);
 }
 
-static void every_parameter_can_have_rates_of_its_own(void **state)
+TEST(every_parameter_can_have_rates_of_its_own)
 {
-    (void)state;
     enum { ROOM = 64 };
     att_parameter_rates rates[ROOM];
     double changes[ROOM];
@@ -273,11 +264,10 @@ static void every_parameter_can_have_rates_of_its_own(void **state)
     att_update *update = NULL;
     att_update_options options = {.backend = "cpu", .optimizer = "sgd", .rates = rates};
     ok(att_gradient_create(it.weights, &gradient));
-    assert_int_equal(att_update_create(gradient, &options, &update), ATT_ERR_ARGUMENT);
-    assert_message("must be finite and not negative");
+    assert_fails(context, att_update_create(gradient, &options, &update), ATT_ERR_ARGUMENT,
+                 "must be finite and not negative");
     options.rates = NULL, options.optimizer = "adamv";
-    assert_int_equal(att_update_create(gradient, &options, &update), ATT_ERR_NOT_FOUND);
-    assert_message("did you mean \"adamw\"");
+    assert_fails(context, att_update_create(gradient, &options, &update), ATT_ERR_NOT_FOUND, "did you mean \"adamw\"");
     assert_null(update);
     att_gradient_destroy(&gradient);
     free_runner(&it);
@@ -285,9 +275,8 @@ static void every_parameter_can_have_rates_of_its_own(void **state)
 
 /* Frozen parameters get no gradient, the others the same bits as before; nothing before the first trained parameter is
  * computed in the backward pass. */
-static void frozen_parameters_get_no_gradient(void **state)
+TEST(frozen_parameters_get_no_gradient)
 {
-    (void)state;
     enum { ROOM = 64 };
     bool frozen[ROOM] = {false};
     data d = draw();
@@ -313,9 +302,9 @@ static void frozen_parameters_get_no_gradient(void **state)
             assert_true(without[e] == (frozen[i] ? 0 : with[e]));
     }
     assert_true(att_plan_describe(plan).steps < att_plan_describe(it.plan).steps * 2 / 3);
-    assert_int_equal(att_session_accumulate(probe.session, NULL, BATCH, 1, 1, 0, 0), ATT_ERR_ARGUMENT);
-    assert_message("every parameter must be frozen; \"head."); /* weight or bias: the order of evaluation depends on the
-                                                                  compiler */
+    assert_fails(context, att_session_accumulate(probe.session, NULL, BATCH, 1, 1, 0, 0), ATT_ERR_ARGUMENT,
+                 "every parameter must be frozen; \"head."); /* weight or bias: the order of evaluation
+depends on the compiler */
     att_session_destroy(&probe.session);
     att_gradient_destroy(&gradient);
     att_plan_destroy(&plan);
@@ -323,9 +312,8 @@ static void frozen_parameters_get_no_gradient(void **state)
 }
 
 /* Wrong numbers are refused before anything changes, so that the last, correct call works. */
-static void numbers_of_an_update_are_checked(void **state)
+TEST(numbers_of_an_update_are_checked)
 {
-    (void)state;
     data d = draw();
     runner it = make_runner(derived_graph(true), training, BATCH);
     att_parameter_rates rates[16];
@@ -348,8 +336,10 @@ static void numbers_of_an_update_are_checked(void **state)
                   : &hyper.ema_decay) = i == 3   ? -1
                                         : i == 5 ? 1.5
                                                  : NAN;
-        assert_int_equal(att_update_apply(it.update, &hyper), ATT_ERR_ARGUMENT);
-        assert_message(i < 2 ? "must be finite" : i < 4 ? "clip_norm is" : "ema_decay is");
+        assert_fails(context, att_update_apply(it.update, &hyper), ATT_ERR_ARGUMENT,
+                     i < 2   ? "must be finite"
+                     : i < 4 ? "clip_norm is"
+                             : "ema_decay is");
     }
     ok(att_update_apply(it.update, &right));
     float mean[SIZE], average[SIZE];
@@ -364,9 +354,8 @@ static void numbers_of_an_update_are_checked(void **state)
 }
 
 /* A value derived from a running mean uses the mean that the last run assigned. */
-static void derived_values_follow_assigned_buffers(void **state)
+TEST(derived_values_follow_assigned_buffers)
 {
-    (void)state;
     data d = draw();
     att_graph *graph = make_graph();
     att_value x = att_graph_input(graph, "image", ATT_F32, att_shape_of(SIZE, SIZE));
@@ -396,9 +385,8 @@ static void derived_values_follow_assigned_buffers(void **state)
     free_runner(&it);
 }
 
-static void a_buffer_is_no_parameter(void **state)
+TEST(a_buffer_is_no_parameter)
 {
-    (void)state;
     att_graph *graphs[2] = {make_graph(), make_graph()};
     att_plan_options infer = att_plan_options_defaults();
     for (int i = 0; i < 2; i++) {
@@ -413,8 +401,8 @@ static void a_buffer_is_no_parameter(void **state)
         att_session *session = NULL;
         ok(att_plan_compile(graphs[i], &infer, &plan));
         ok(att_weights_create(graphs[1 - i], "cpu", &weights));
-        assert_int_equal(att_session_create(plan, weights, 1, &session), ATT_ERR_MISMATCH);
-        assert_message("buffer in one of them only");
+        assert_fails(context, att_session_create(plan, weights, 1, &session), ATT_ERR_MISMATCH,
+                     "buffer in one of them only");
         assert_null(session);
         att_weights_destroy(&weights);
         att_plan_destroy(&plan);
@@ -439,9 +427,8 @@ static att_value two_layers(att_graph *graph, bool backbone, bool head)
 }
 
 /* The backbone of one weights object and the head of another, as one network. */
-static void overlaid_weights_are_for_inference_only(void **state)
+TEST(overlaid_weights_are_for_inference_only)
 {
-    (void)state;
     att_graph *graphs[2] = {make_graph(), make_graph()}, *wide;
     att_weights *backbone, *whole, *other, *covered = NULL;
     two_layers(graphs[0], true, false);
@@ -456,8 +443,8 @@ static void overlaid_weights_are_for_inference_only(void **state)
     ok(att_weights_overlay(whole, backbone, &covered));
     assert_int_equal(att_weights_count(covered), att_weights_count(whole));
     att_gradient *none = NULL;
-    assert_int_equal(att_gradient_create(covered, &none), ATT_ERR_ARGUMENT);
-    assert_message("overlaid weights cannot have a gradient");
+    assert_fails(context, att_gradient_create(covered, &none), ATT_ERR_ARGUMENT,
+                 "overlaid weights cannot have a gradient");
     uint64_t version = att_weights_version(covered);
     ok(att_weights_initialise(covered, 5)); /* both parts */
     assert_true(att_weights_version(covered) > version);
@@ -469,8 +456,8 @@ static void overlaid_weights_are_for_inference_only(void **state)
     ok(att_plan_compile(last, &infer, &head));
     ok(att_session_create(head, covered, 1, &session)); /* weights may hold more than a plan needs, but not less */
     att_session_destroy(&session);
-    assert_int_equal(att_session_create(head, backbone, 1, &session), ATT_ERR_MISMATCH);
-    assert_message("the weights lack \"head.");
+    assert_fails(context, att_session_create(head, backbone, 1, &session), ATT_ERR_MISMATCH,
+                 "the weights lack \"head.");
     att_plan_destroy(&head);
     att_weights_destroy(&covered);
     att_weights_destroy(&other);
@@ -480,21 +467,4 @@ static void overlaid_weights_are_for_inference_only(void **state)
     att_graph_destroy(&wide);
     for (int i = 0; i < 2; i++)
         att_graph_destroy(&graphs[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sessions_add_to_one_gradient),
-        cmocka_unit_test(a_gradient_is_reduced_before_it_is_applied),
-        cmocka_unit_test(derived_values_run_on_the_processor),
-        cmocka_unit_test(changed_statistics_are_seen),
-        cmocka_unit_test(every_parameter_can_have_rates_of_its_own),
-        cmocka_unit_test(frozen_parameters_get_no_gradient),
-        cmocka_unit_test(numbers_of_an_update_are_checked),
-        cmocka_unit_test(derived_values_follow_assigned_buffers),
-        cmocka_unit_test(a_buffer_is_no_parameter),
-        cmocka_unit_test(overlaid_weights_are_for_inference_only),
-    };
-    return cmocka_run_group_tests(tests, make_context, free_context);
 }

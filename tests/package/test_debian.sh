@@ -1,20 +1,8 @@
 #!/bin/bash
 # Debian packages: six, and one for each MPI library that the build found. Each has the right files and dependencies.
 # The command runs, and finds the plugins.
-set -u
-for tool in dpkg-deb dpkg-shlibdeps; do
-    command -v $tool >/dev/null || { echo "skipped: there is no $tool"; exit 77; }
-done
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-
-cd "$work" || exit 1
+. "$(dirname "$0")/../cli/lib.sh"
+needs dpkg-deb dpkg-shlibdeps
 cpack --config "$ATT_BUILD/CPackConfig.cmake" -G DEB -B "$work" -D CPACK_PACKAGING_INSTALL_PREFIX=/usr >log 2>&1 ||
     { cat log; exit 1; }
 
@@ -121,4 +109,4 @@ for mpi in openmpi mpich; do
         fail "the packaged command fails with $mpi: $(cat stdout stderr)"
     grep -q '^2 processes connected by' stdout || fail "the packaged command does not find $mpi: $(cat stdout stderr)"
 done
-exit $((failures > 0))
+finish

@@ -1,16 +1,8 @@
 #!/bin/bash
 # Both libraries, installed into a prefix and then moved, can be used by C and C++ programs with pkg-config and CMake,
 # shared and static.
-set -u
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-examples=$(cd "$(dirname "$0")/../../examples" && pwd)
-failures=0
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
+. "$(dirname "$0")/../cli/lib.sh"
+examples=$(cd "$here/../../examples" && pwd)
 
 cmake --install "$ATT_BUILD" --prefix "$work/first" >"$work/log" || { cat "$work/log"; exit 1; }
 mv "$work/first" "$work/there"
@@ -68,19 +60,15 @@ cat >"$work/lab.c" <<'TEXT'
 #include <stdio.h>
 int main(void)
 {
-    const double x[] = {1, 2, 3}, y[] = {10, 20, 30};
-    att_correlation correlation;
     att_json_writer *writer = NULL;
     const char *text = NULL;
     size_t length = 0;
     att_context *context = NULL;
     att_status status = att_context_create(NULL, &context);
     if (status == ATT_OK)
-        status = att_correlate(context, x, y, NULL, 3, 1, &correlation);
-    if (status == ATT_OK)
         status = att_json_writer_create(context, false, &writer);
     if (status == ATT_OK) {
-        att_json_number(writer, correlation.kendall.value + 0.386);
+        att_json_number(writer, att_ode_method_count() > 0 ? 1.386 : 0);
         status = att_json_writer_finish(writer, &text, &length);
     }
     if (status == ATT_OK)
@@ -185,4 +173,4 @@ rm "$library"/cmake/attscope/attscope-lab*
     fail 'find_package(attscope COMPONENTS lab) does not say that the second library is not installed'
     cat "$work/log"
 }
-exit $((failures > 0))
+finish

@@ -1,15 +1,7 @@
 #!/bin/bash
 # Manual pages: one for every command, without warnings. Completion: commands, options, choices and files.
-set -u
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/../cli/lib.sh"
 pages=$ATT_BUILD/pages
-failures=0
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
 
 # The first column of the list in the overview.
 mapfile -t commands < <("$ATTSCOPE" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
@@ -85,4 +77,4 @@ done
 if command -v zsh >/dev/null; then
     zsh -n "$pages/zsh/site-functions/_attscope" || fail "zsh's completion is no zsh"
 fi
-exit $((failures > 0))
+finish

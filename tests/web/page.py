@@ -36,6 +36,19 @@ def report(names, output, *options):
     return path
 
 
+def copy(name, to, changes=(), without=()):
+    """Copies the folder of a run but these files, and replaces texts in its records. Returns the path."""
+    made = os.path.join(folder, to)
+    shutil.copytree(os.path.join(folder, name), made, ignore=shutil.ignore_patterns(*without))
+    for file, old, new in changes:
+        with open(os.path.join(made, file), encoding="utf-8") as lines:
+            text = lines.read()
+        check(old in text, f"{file} of {name} has {old}")
+        with open(os.path.join(made, file), "w", encoding="utf-8") as out:
+            out.write(text.replace(old, new))
+    return made
+
+
 def events(name, file, kind):
     with open(os.path.join(folder, name, file), encoding="utf-8") as lines:
         return [event for event in map(json.loads, lines) if event["event"] == kind]
@@ -238,9 +251,7 @@ def read_one_seed(browser):
 
 def read_two_seeds(browser):
     """Two runs have the same configuration, although only one of them was measured."""
-    half = os.path.join(folder, "half")
-    shutil.copytree(os.path.join(folder, "plain-2"), half)
-    os.remove(os.path.join(half, "measure.jsonl"))
+    copy("plain-2", "half", without=["measure.jsonl"])
     page = browser.open(report(["plain-1", "half"], "seeds.html"))
     verdict = page.evaluate("document.getElementById('verdict').textContent")
     check("2 runs of 1 configuration;" in verdict, verdict)
@@ -250,7 +261,7 @@ def read_two_seeds(browser):
 
 def read_repeated_seed(browser):
     """A repeated seed is shown twice and counts once; means combine accuracies of one kind only."""
-    shutil.copytree(os.path.join(folder, "plain-1"), os.path.join(folder, "again"))
+    copy("plain-1", "again")
     page = browser.open(report(["plain-1", "again", "half"], "repeated.html"))
     row = page.evaluate("[...document.querySelector('#overview .whole tbody tr').cells].map(c => c.textContent)")
     check(row[1] == "1, 2" and row[3] == "2", f"a seed twice: {row}")
@@ -264,9 +275,7 @@ def read_repeated_seed(browser):
 
 def read_few_updates(browser):
     """With fewer updates than the logging interval, the chart of the learning rate shows epochs."""
-    few = os.path.join(folder, "few")
-    shutil.copytree(os.path.join(folder, "plain-1"), few)
-    path = os.path.join(few, "metrics.jsonl")
+    path = os.path.join(copy("plain-1", "few"), "metrics.jsonl")
     with open(path, encoding="utf-8") as lines:
         kept = [json.loads(line) for line in lines if '"event":"step"' not in line]
     for update, event in enumerate(event for event in kept if event["event"] == "epoch"):
@@ -285,17 +294,11 @@ def read_few_updates(browser):
 def read_measured_beside_trained(browser):
     """A run that was only measured removes no row, and the settings of its measurement are shown. Figures from the
     training of another run are in charts of their own, with its warnings."""
-    apart, training = os.path.join(folder, "apart"), os.path.join(folder, "training")
-    for made, name in ((apart, "plain-1"), (training, "plain-2")):
-        shutil.copytree(os.path.join(folder, name), made)
-    for made, name in ((apart, "metrics.jsonl"), (apart, "args.yaml"), (training, "measure.jsonl")):
-        os.remove(os.path.join(made, name))
+    settings = '"images":9,"mean":"0.485 0.456 0.406","precision":"bf16","data":"photographs"'
+    copy("plain-1", "apart", [("measure.jsonl", '"images":9', settings)], without=["metrics.jsonl", "args.yaml"])
+    training = copy("plain-2", "training", without=["measure.jsonl"])
     with open(os.path.join(training, "metrics.jsonl"), "a", encoding="utf-8") as file:
         file.write('{"event":"warning","epoch":2,"step":29,"message":"image 7 is <b>damaged</b>","set":"train"}\n')
-    with open(os.path.join(apart, "measure.jsonl"), encoding="utf-8") as file:
-        lines = file.read().replace('"images":9', '"images":9,"mean":"0.485 0.456 0.406","precision":"bf16","data":"photographs"', 1)
-    with open(os.path.join(apart, "measure.jsonl"), "w", encoding="utf-8") as file:
-        file.write(lines)
     page = browser.open(report(["plain-1", "cb-1", "apart", "training"], "kinds.html"))
     check(not page.complaints(), f"kinds: {page.complaints()}")
     rows = dict(
@@ -334,18 +337,6 @@ def use_scale(page):
             wanted = math.log(b / a) / math.log(c / a) if log else (b - a) / (c - a)
             check(abs(share - wanted) < 0.02, f"{name}, log {log}: ticks {ticks}")
     page.evaluate("document.querySelectorAll('#residual [aria-label=Scale] input')[1].click()")
-
-
-def copy(name, to, changes=()):
-    """Copies the folder of a run, and replaces texts in its records."""
-    made = os.path.join(folder, to)
-    shutil.copytree(os.path.join(folder, name), made)
-    for file, old, new in changes:
-        with open(os.path.join(made, file), encoding="utf-8") as lines:
-            text = lines.read()
-        check(old in text, f"{file} of {name} has {old}")
-        with open(os.path.join(made, file), "w", encoding="utf-8") as out:
-            out.write(text.replace(old, new))
 
 
 READ_LOOKS = """
@@ -560,10 +551,7 @@ def read_counts(page):
 
 def read_tasks(browser):
     """Titles and units are those of the task's metrics; metrics of an unknown task are shown by name."""
-    counted = os.path.join(folder, "counted")
-    shutil.copytree(os.path.join(folder, "plain-1"), counted)
-    os.remove(os.path.join(counted, "measure.jsonl"))
-    path = os.path.join(counted, "metrics.jsonl")
+    path = os.path.join(copy("plain-1", "counted", without=["measure.jsonl"]), "metrics.jsonl")
     with open(path, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
     for event in lines:

@@ -10,23 +10,16 @@ distance   sum over other grid tokens of a |p_i - p_j|, in sides of the 14 x 14 
 jacobian   norms of the softmax's Jacobian J = diag(a) - a a': nuclear (the trace, because no eigenvalue is negative)
            and Frobenius (diagonal and other entries are summed separately)
 """
+
 import glob
-import os
 import sys
 
-import timm
 import torch
 from PIL import Image
-from safetensors.torch import load_file
-from timm.data import create_transform, resolve_model_data_config
+from networks import deit_tiny
 
 SIDE, LAYERS = 14, 12
-shared = os.environ["ATT_SHARED"]
-weights = shared + "/data/weights/deit_tiny_patch16_224.safetensors"
-if not os.path.exists(weights):
-    sys.exit(print(weights, "is missing: the golden is left unchanged"))
-model = timm.create_model("deit_tiny_patch16_224").eval()
-model.load_state_dict(load_file(weights))
+shared, model, transform = deit_tiny()
 maps = [None] * LAYERS
 for layer, block in enumerate(model.blocks):
     block.attn.fused_attn = False
@@ -56,7 +49,6 @@ def statistics(a):
     }
 
 
-transform = create_transform(**resolve_model_data_config(model), is_training=False)
 found = {}
 with torch.inference_mode():
     for path in sorted(glob.glob(shared + "/data/imagenet200/val/*/*")):

@@ -11,28 +11,14 @@ import itertools
 import os
 import sys
 import warnings
-import numpy as np
 import timm
 import torch
 from timm.models.vision_transformer import ParallelScalingBlock
 from attention_cnn import AttentionCnn
-from formula import uniform
+from networks import fill, picture
 
 warnings.filterwarnings("ignore")
 SWITCHES = {"attention": (False, False), "skip": (True, False), "mlp": (False, True), "both": (True, True)}
-
-
-def fill(model):
-    for name, parameter in model.named_parameters():
-        start = 1.0 if "norm" in name and name.endswith("weight") else 0.0
-        wide = 0.4 if parameter.dim() > 1 else 0.2
-        values = (start + wide * uniform(name, parameter.numel())).astype(np.float32)
-        parameter.data = torch.from_numpy(values).double().reshape(parameter.shape)
-
-
-def picture(height, width):
-    image = (4 * uniform("image", height * width * 3)).astype(np.float32).reshape(1, height, width, 3)
-    return torch.from_numpy(image).double().permute(0, 3, 1, 2)
 
 
 def residuals(x):

@@ -5,21 +5,13 @@ classes 0, 333 and 666. deit_tiny_autocast.txt compares autocast to bfloat16 on 
 largest difference of a logit from f32, and the number of photographs that keep their class.
 """
 import glob
-import os
 import sys
-import torch
-import timm
-from PIL import Image
-from safetensors.torch import load_file
-from timm.data import create_transform, resolve_model_data_config
 
-shared = os.environ["ATT_SHARED"]
-weights = shared + "/data/weights/deit_tiny_patch16_224.safetensors"
-if not os.path.exists(weights):
-    sys.exit(print(weights, "is missing: the goldens are left unchanged"))
-model = timm.create_model("deit_tiny_patch16_224").eval()
-model.load_state_dict(load_file(weights))
-transform = create_transform(**resolve_model_data_config(model), is_training=False)
+import torch
+from PIL import Image
+from networks import deit_tiny
+
+shared, model, transform = deit_tiny()
 root = shared + "/data/imagenet200/val/"
 differences, same = [], 0
 with open(sys.argv[1] + "/deit_tiny.txt", "w") as out, torch.inference_mode():

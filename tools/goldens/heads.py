@@ -14,6 +14,7 @@ from timm.models.vision_transformer_relpos import VisionTransformerRelPos
 
 from attention_cnn import AttentionCnn
 from formula import uniform
+from networks import fill
 from rows import layers, maximum_flow, places, rollout, rows, spectral_norms, types
 
 torch.set_default_dtype(torch.float64)
@@ -22,14 +23,6 @@ SIZES = {"img_size": SIDE, "in_chans": 1, "num_classes": 10}
 VIT = {"patch_size": (7, 4), "embed_dim": 32, "depth": 2, "num_heads": 2}
 THRESHOLDS = {"uniform": 0.99, "previous": 1.5, "local": 0.95, "sharp": 0.5}
 NO_CLASS = {"class_token": False, "global_pool": "avg"}
-
-
-def fill(model):
-    for name, parameter in model.named_parameters():
-        start = 1.0 if "norm" in name and name.endswith("weight") else 0.0
-        wide = 0.4 if parameter.dim() > 1 else 0.2
-        values = (start + wide * uniform(name, parameter.numel())).astype(np.float32)
-        parameter.data = torch.from_numpy(values).double().reshape(parameter.shape)
 
 
 def shapes(maps, prefix, grid):

@@ -6,10 +6,9 @@ what makes a name differ from others: kinds of blocks and norms, eps, activation
 """
 import sys
 import warnings
-import numpy as np
 import timm
 import torch
-from formula import uniform
+from networks import fill, picture
 
 warnings.filterwarnings("ignore")
 CLASSES = 4
@@ -35,21 +34,12 @@ def small(name):
     return options, options
 
 
-def fill(model):
-    for name, parameter in model.named_parameters():
-        start = 1.0 if "norm" in name and name.endswith("weight") else 0.0
-        wide = 0.4 if parameter.dim() > 1 else 0.2
-        values = (start + wide * uniform(name, parameter.numel())).astype(np.float32)
-        parameter.data = torch.from_numpy(values).double().reshape(parameter.shape)
-
-
 def logits(name, arguments):
     model = timm.create_model(name, num_classes=CLASSES, **arguments).double().eval()
     fill(model)
     side = arguments["img_size"]
-    image = (4 * uniform("image", side * side * 3)).astype(np.float32).reshape(1, side, side, 3)
     with torch.no_grad():
-        return model(torch.from_numpy(image).double().permute(0, 3, 1, 2))[0].tolist()
+        return model(picture(side, side))[0].tolist()
 
 
 with open(sys.argv[1] + "/logits.txt", "w") as out:

@@ -20,17 +20,14 @@ import numpy as np
 import torch
 from timm.models.vision_transformer import VisionTransformer
 from formula import uniform
+from networks import fill
 
 SIDE, DEPTH, HEADS, WIDTH = 12, 3, 2, 16
 
 
 def build():
     model = VisionTransformer(img_size=SIDE, patch_size=4, num_classes=3, embed_dim=WIDTH, depth=DEPTH, num_heads=HEADS)
-    for name, parameter in model.named_parameters():
-        start = 1.0 if "norm" in name and name.endswith("weight") else 0.0
-        wide = 0.4 if parameter.dim() > 1 else 0.2
-        values = (start + wide * uniform(name, parameter.numel())).astype(np.float32)
-        parameter.data = torch.from_numpy(values).double().reshape(parameter.shape)
+    fill(model)
     return model.double().eval()
 
 

@@ -3,24 +3,16 @@
 stack_deit.txt has one line for each stack: <photograph> <skip> <mlp> ln |res(X_l)|_{1,inf} for l = 0, 1, ..., as
 long as the residual exceeds 1e-10 of |X_l|: beyond, differences of tokens are rounding errors.
 """
-import os
+
 import sys
 
-import timm
 import torch
 from PIL import Image
-from safetensors.torch import load_file
-from timm.data import create_transform, resolve_model_data_config
+from networks import deit_tiny
 
 PHOTOGRAPH = "n04443257/n04443257_tobacco_shop.JPEG"
 
-shared = os.environ["ATT_SHARED"]
-weights = shared + "/data/weights/deit_tiny_patch16_224.safetensors"
-if not os.path.exists(weights):
-    sys.exit(print(weights, "is missing: the goldens are left unchanged"))
-model = timm.create_model("deit_tiny_patch16_224").eval()
-model.load_state_dict(load_file(weights))
-transform = create_transform(**resolve_model_data_config(model), is_training=False)
+shared, model, transform = deit_tiny()
 image = transform(Image.open(f"{shared}/data/imagenet200/val/{PHOTOGRAPH}").convert("RGB"))[None].double()
 model = model.double()
 

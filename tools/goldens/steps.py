@@ -6,23 +6,16 @@ photographs, standard deviation over photographs (n - 1; "-": none). The figures
 tns, tns_blocks and stiff_surface with their default options (attscope measure --help), in one reading: without gates
 all are the same.
 """
+
 import glob
-import os
 import sys
 
-import timm
 import torch
 from PIL import Image
-from safetensors.torch import load_file
-from timm.data import create_transform, resolve_model_data_config
+from networks import deit_tiny
 
 M1, M2, CELLS = 4, 2, 8
-shared = os.environ["ATT_SHARED"]
-weights = shared + "/data/weights/deit_tiny_patch16_224.safetensors"
-if not os.path.exists(weights):
-    sys.exit(print(weights, "is missing: the golden is left unchanged"))
-model = timm.create_model("deit_tiny_patch16_224").eval()
-model.load_state_dict(load_file(weights))
+shared, model, transform = deit_tiny()
 names = [f"blocks.{layer}.add{which}" for layer in range(len(model.blocks)) for which in (1, 2)]
 states, branches = {}, {}
 
@@ -37,7 +30,6 @@ for layer, block in enumerate(model.blocks):
     block.attn.register_forward_hook(lambda module, given, result, step=2 * layer: keep(branches, step, result))
     block.mlp.register_forward_hook(lambda module, given, result, step=2 * layer + 1: keep(branches, step, result))
 
-transform = create_transform(**resolve_model_data_config(model), is_training=False)
 state, branch = [], []
 with torch.inference_mode():
     for path in sorted(glob.glob(shared + "/data/imagenet200/val/*/*")):

@@ -29,6 +29,7 @@ from timm.models.vision_transformer_relpos import ResPostRelPosBlock, VisionTran
 from timm.optim import param_groups_weight_decay
 from attention_cnn import AttentionCnn
 from formula import uniform
+from networks import fill
 
 STEPS, BATCH, CLASSES, SIDE = 20, 8, 10, 28
 SWINS = {1: SwinTransformer, 2: SwinTransformerV2, "2-CR": SwinTransformerV2Cr}
@@ -115,11 +116,7 @@ def build(options):
             prepare_shifts(module)
     for block in model.blocks if broadcast else []:
         block.mlp = Broadcast(block.mlp, broadcast == "cb_s")
-    for name, parameter in model.named_parameters():
-        start = 1.0 if "norm" in name and name.endswith("weight") else 0.0
-        wide = 0.4 if parameter.dim() > 1 else 0.2
-        values = (start + wide * uniform(name, parameter.numel())).astype(np.float32)
-        parameter.data = torch.from_numpy(values).double().reshape(parameter.shape)
+    fill(model)
     return model
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from timm.models.vision_transformer import VisionTransformer
 from formula import uniform
+from networks import fill
 
 BATCH, CLASSES, SIDE, WIDTH, HEADS, DEPTH = 8, 10, 28, 32, 4, 2
 
@@ -124,11 +125,7 @@ def build(modules, extra_layer):
         blocks.append(Block(DEPTH, [], (1,) if extra_layer == "attn" else (2,), 2 * WIDTH))
     model.blocks = nn.Sequential(*blocks)
     model = model.double()
-    for name, parameter in model.named_parameters():
-        start = 1.0 if "norm" in name and name.endswith("weight") else 0.0
-        wide = 0.4 if parameter.dim() > 1 else 0.2
-        values = (start + wide * uniform(name, parameter.numel())).astype(np.float32)
-        parameter.data = torch.from_numpy(values).double().reshape(parameter.shape)
+    fill(model)
     return model
 
 

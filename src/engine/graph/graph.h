@@ -60,7 +60,7 @@ bool att_list_reserve(att_graph *graph, void *items, int count, int *capacity, s
 
 att_value att_graph_add_value(att_graph *graph, att_desc desc, int node);
 /* Absent for ATT_NONE. */
-ATT_FOR_LAB att_desc att_graph_desc(const att_graph *graph, att_value value);
+att_desc att_graph_desc(const att_graph *graph, att_value value);
 /* The stage that computes `value`. Of values that no node computes: ATT_EPILOGUE for totals, which are complete after
  * the body; ATT_PROLOGUE for all others. */
 att_stage att_graph_stage_of(const att_graph *graph, att_value value);

@@ -1,16 +1,8 @@
 /* Collective calls and failures, with threads as processes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/comm/collectives.h"
 #include "base/comm/threads.h"
 #include "base/core/clock.h"
+#include "test.h"
 
 /* --- collective calls -------------------------------------------------------------------------------------------- */
 
@@ -23,9 +15,8 @@ static const char *check_all(att_context *context, att_comm *comm, void *user)
     return wrong;
 }
 
-static void test_collectives(void **state)
+TEST(test_collectives)
 {
-    (void)state;
     for (int size = 1; size <= MOST_RANKS; size++)
         run_ranks(size, 1, check_all, NULL, 0);
 }
@@ -54,9 +45,8 @@ static const char *check_both_channels(att_context *context, att_comm *comm, voi
     return wrong ? wrong : other.wrong;
 }
 
-static void test_channels_at_once(void **state)
+TEST(test_channels_at_once)
 {
-    (void)state;
     run_ranks(3, 1, check_both_channels, NULL, 0);
 }
 
@@ -144,9 +134,8 @@ static const char *check_figures(att_context *context, att_comm *comm, void *use
     return wrong ? wrong : check_wait_figures(comm);
 }
 
-static void test_figures(void **state)
+TEST(test_figures)
 {
-    (void)state;
     run_ranks(3, 1, check_figures, NULL, 0);
     assert_int_equal(att_comm_describe(NULL).bytes_sent, 0);
 }
@@ -166,15 +155,13 @@ static const char *wait_for_aborted(att_context *context, att_comm *comm, void *
     return statuses[0] == ATT_ERR_IO && statuses[1] == ATT_ERR_IO && strstr(message, "ended") ? NULL : "no call failed";
 }
 
-static void test_abort(void **state)
+TEST(test_abort)
 {
-    (void)state;
     run_ranks(3, 1, wait_for_aborted, NULL, 0);
 }
 
-static void test_alone(void **state)
+TEST(test_alone)
 {
-    (void)state;
     att_context *context;
     att_comm *comm;
     assert_int_equal(att_context_create(NULL, &context), ATT_OK);
@@ -187,15 +174,13 @@ static void test_alone(void **state)
     assert_null(check_channel(NULL, ATT_COMM_MAIN));
     assert_int_equal(att_comm_rank(NULL), 0);
     assert_int_equal(att_comm_size(NULL), 1);
-    assert_int_equal(att_comm_open(context, "openmp", &comm), ATT_ERR_ARGUMENT);
-    assert_non_null(strstr(att_context_message(context), "did you mean \"openmpi\"?"));
+    assert_fails(context, att_comm_open(context, "openmp", &comm), ATT_ERR_ARGUMENT, "did you mean \"openmpi\"?");
     att_context_destroy(&context);
 }
 
 /* Processes that a launcher started, and that no MPI connects, would all do the same work. */
-static void test_unconnected(void **state)
+TEST(test_unconnected)
 {
-    (void)state;
     enum { MOST = 3 };
     static const struct {
         const char *variables[MOST][2], *mpi, *message; /* message NULL: the process may work alone */
@@ -224,16 +209,8 @@ static void test_unconnected(void **state)
             unsetenv(cases[i].variables[v][0]);
         assert_int_equal(status, cases[i].message ? ATT_ERR_UNSUPPORTED : ATT_OK);
         if (cases[i].message)
-            assert_non_null(strstr(att_context_message(context), cases[i].message));
+            assert_message(context, cases[i].message);
         att_comm_close(&comm);
     }
     att_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_collectives), cmocka_unit_test(test_channels_at_once),
-                                       cmocka_unit_test(test_figures),     cmocka_unit_test(test_abort),
-                                       cmocka_unit_test(test_alone),       cmocka_unit_test(test_unconnected)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Every collective call, by processes that mpirun of Open MPI and MPICH start. RANKS: the program tests/base/comm/ranks.c.
-. "$(dirname "$0")/../cli/lib.sh"
+. "$(dirname "$0")/../../cli/lib.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # Open MPI keeps memory until the process ends.
 sanitized && export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0

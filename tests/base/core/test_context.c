@@ -1,18 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/tensor.h>
 
 #include "base/core/context.h"
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/threads.h"
+#include "failing.h"
 
 static att_context *context_with(int threads)
 {
@@ -23,9 +15,8 @@ static att_context *context_with(int threads)
     return context;
 }
 
-static void message_survives_its_own_text(void **state)
+TEST(message_survives_its_own_text)
 {
-    (void)state;
     att_context *context = context_with(1);
     assert_int_equal(att_fail(context, ATT_ERR_IO, "%s: cannot be read", "a.png"), ATT_ERR_IO);
     att_context_set_message(context, "index 3: %s", att_context_message(context));
@@ -35,9 +26,8 @@ static void message_survives_its_own_text(void **state)
     att_context_destroy(&context);
 }
 
-static void settings_are_checked(void **state)
+TEST(settings_are_checked)
 {
-    (void)state;
     att_settings settings = att_settings_defaults();
     settings.threads = -1;
     att_context *context = NULL;
@@ -45,9 +35,8 @@ static void settings_are_checked(void **state)
     assert_null(context);
 }
 
-static void blocks_are_zeroed_aligned_and_counted(void **state)
+TEST(blocks_are_zeroed_aligned_and_counted)
 {
-    (void)state;
     att_context *context = context_with(1);
     size_t before = att_context_allocations(context).bytes_now;
     unsigned char *block = att_allocate(context, 1000);
@@ -65,9 +54,8 @@ static void blocks_are_zeroed_aligned_and_counted(void **state)
     att_context_destroy(&context);
 }
 
-static void nothing_goes_beyond_the_limit(void **state)
+TEST(nothing_goes_beyond_the_limit)
 {
-    (void)state;
     att_settings settings = att_settings_defaults();
     settings.threads = 1;
     settings.memory_limit = 1 << 20;
@@ -100,9 +88,8 @@ static void nothing_goes_beyond_the_limit(void **state)
     att_context_destroy(&context);
 }
 
-static void sizes_are_counted_to_the_end(void **state)
+TEST(sizes_are_counted_to_the_end)
 {
-    (void)state;
     assert_int_equal(att_size_product(3, 5), 15);
     assert_int_equal(att_size_product(SIZE_MAX / 2, 3), SIZE_MAX);
     assert_int_equal(att_size_product(0, SIZE_MAX), 0);
@@ -112,9 +99,8 @@ static void sizes_are_counted_to_the_end(void **state)
     assert_int_equal(att_size_sum(SIZE_MAX, SIZE_MAX), SIZE_MAX);
 }
 
-static void arenas_keep_blocks_apart(void **state)
+TEST(arenas_keep_blocks_apart)
 {
-    (void)state;
     att_context *context = context_with(1);
     size_t before = att_context_allocations(context).bytes_now;
     att_arena arena = {.context = context};
@@ -146,9 +132,8 @@ static void tally_thread(void *user, int thread)
     att_barrier_wait(&it->barrier);
 }
 
-static void every_thread_works_once_a_round(void **state)
+TEST(every_thread_works_once_a_round)
 {
-    (void)state;
     att_context *context = context_with(4);
     tally it = {0};
     for (int round = 0; round < 200; round++) {
@@ -170,9 +155,8 @@ static void halve(void *user, int thread)
 }
 
 /* On the pool's threads and on the caller's, whose arithmetic is the same again afterwards. */
-static void subnormal_numbers_are_zero_in_the_work_only(void **state)
+TEST(subnormal_numbers_are_zero_in_the_work_only)
 {
-    (void)state;
     enum { THREADS = 3 };
     const float smallest = 0x1p-126F;
     volatile float numbers[THREADS] = {smallest, smallest, smallest}, outside = smallest;
@@ -187,9 +171,8 @@ static void subnormal_numbers_are_zero_in_the_work_only(void **state)
     att_context_destroy(&context);
 }
 
-static void shapes_are_counted_formatted_and_compared(void **state)
+TEST(shapes_are_counted_formatted_and_compared)
 {
-    (void)state;
     char text[32];
     assert_int_equal(att_shape_count(att_shape_of(2, 3, 4)), 24);
     assert_int_equal(att_shape_count((att_shape){0}), 1);
@@ -201,43 +184,21 @@ static void shapes_are_counted_formatted_and_compared(void **state)
     assert_false(att_shape_equal(att_shape_of(2, 3), att_shape_of(3, 2)));
 }
 
-static void statuses_have_names(void **state)
+TEST(statuses_have_names)
 {
-    (void)state;
     assert_string_equal(att_status_name(ATT_ERR_NONFINITE), "ERR_NONFINITE");
     assert_string_equal(att_status_name((att_status)999), "ERR_UNKNOWN");
     assert_non_null(att_status_meaning((att_status)999));
 }
 
-static int allowed; /* number of allocations that succeed; only the tests of this file set it */
-
-static void *failing_allocate(void *user, void *old, size_t old_size, size_t size)
+TEST(creation_survives_failing_allocations)
 {
-    (void)user;
-    (void)old_size;
-    if (size == 0) {
-        free(old);
-        return NULL;
-    }
-    if (allowed-- <= 0)
-        return NULL;
-    void *block = aligned_alloc(64, (size + 63) / 64 * 64);
-    if (block && old) {
-        memcpy(block, old, old_size < size ? old_size : size);
-        free(old);
-    }
-    return block;
-}
-
-static void creation_survives_failing_allocations(void **state)
-{
-    (void)state;
-    att_settings settings = att_settings_defaults();
+    failing memory = {0};
+    att_settings settings = failing_settings(&memory);
     settings.threads = 2;
-    settings.allocate = failing_allocate;
     att_status status = ATT_ERR_MEMORY;
     for (int n = 0; status != ATT_OK; n++) {
-        allowed = n;
+        memory.left = n;
         att_context *context = NULL;
         status = att_context_create_with(&settings, NULL, &context);
         assert_true(status == ATT_OK || (status == ATT_ERR_MEMORY && !context));
@@ -245,39 +206,17 @@ static void creation_survives_failing_allocations(void **state)
     }
 }
 
-static void a_refusal_of_the_system_is_told_from_the_limit(void **state)
+TEST(a_refusal_of_the_system_is_told_from_the_limit)
 {
-    (void)state;
-    att_settings settings = att_settings_defaults();
-    settings.threads = 1;
+    failing memory = {0};
+    att_settings settings = failing_settings(&memory);
     settings.memory_limit = 1 << 20;
-    settings.allocate = failing_allocate;
-    allowed = 1000;
     att_context *context;
     assert_int_equal(att_context_create_with(&settings, NULL, &context), ATT_OK);
     assert_null(att_allocate(context, 1 << 20));
-    allowed = 0;
+    memory.left = 0;
     assert_null(att_allocate(context, 1000));
     assert_int_equal(att_fail_memory(context, 1000, "a test"), ATT_ERR_MEMORY);
     assert_string_equal(att_context_message(context), "out of memory: the system refused 1000 bytes for a test");
     att_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(message_survives_its_own_text),
-        cmocka_unit_test(settings_are_checked),
-        cmocka_unit_test(blocks_are_zeroed_aligned_and_counted),
-        cmocka_unit_test(nothing_goes_beyond_the_limit),
-        cmocka_unit_test(sizes_are_counted_to_the_end),
-        cmocka_unit_test(arenas_keep_blocks_apart),
-        cmocka_unit_test(every_thread_works_once_a_round),
-        cmocka_unit_test(subnormal_numbers_are_zero_in_the_work_only),
-        cmocka_unit_test(shapes_are_counted_formatted_and_compared),
-        cmocka_unit_test(statuses_have_names),
-        cmocka_unit_test(creation_survives_failing_allocations),
-        cmocka_unit_test(a_refusal_of_the_system_is_told_from_the_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

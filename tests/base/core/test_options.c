@@ -1,15 +1,7 @@
 /* Options declared in tables, and values by key. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/core/context.h"
 #include "base/core/options.h"
+#include "test.h"
 
 typedef struct settings {
     int sides[2], depth, norm;
@@ -46,9 +38,10 @@ static int teardown(void **state)
     return 0;
 }
 
-static void aliases_become_keys(void **state)
+#define CONTEXT_TEST(name) TEST_WITH(name, att_context *context, setup, teardown)
+
+TEST(aliases_become_keys)
 {
-    (void)state;
     att_option_values values = att_options_none();
     att_options_set_text(&values, "gp", "avg");
     att_options_set(&values, "depth", 3);
@@ -70,9 +63,8 @@ static void stores(const att_option *option, const char *first, const char *seco
     assert_int_equal(values.count, expected);
 }
 
-static void texts_are_read_by_kind(void **state)
+TEST(texts_are_read_by_kind)
 {
-    (void)state;
     stores(&rows[SIDES], "8", NULL, true);
     stores(&rows[SIDES], "8", "16", true);
     stores(&rows[SIDES], "8", "65", false);
@@ -99,9 +91,8 @@ static void formats(const att_option_values *values, int row, const char *first,
         assert_string_equal(texts[1], second);
 }
 
-static void values_are_written_as_they_are_read(void **state)
+TEST(values_are_written_as_they_are_read)
 {
-    (void)state;
     att_option_values values = att_options_none();
     formats(&values, SIDES, NULL, NULL);
     att_options_set_sides(&values, "sides", 8, 8);
@@ -119,11 +110,11 @@ static void values_are_written_as_they_are_read(void **state)
     assert_int_equal(values.count, 3);
 }
 
-static void options_are_read_into_a_struct_and_written_back(void **state)
+CONTEXT_TEST(options_are_read_into_a_struct_and_written_back)
 {
     settings made;
     att_option_values values = att_options_none(), back = att_options_none();
-    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_OK);
+    assert_int_equal(att_options_read(context, &table, &values, &made), ATT_OK);
     assert_int_equal(made.sides[1], ATT_OPTION_UNSET);
     assert_int_equal(made.depth, ATT_OPTION_UNSET);
     assert_true(made.ratio == ATT_OPTION_UNSET);
@@ -132,30 +123,29 @@ static void options_are_read_into_a_struct_and_written_back(void **state)
     assert_int_equal(back.count, 0);
     att_options_set(&values, "sides", 8); /* one number sets both */
     att_options_set(&values, "depth", 0.5);
-    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_context_message(*state), "depth must be in 1..9, not 0.5");
+    assert_int_equal(att_options_read(context, &table, &values, &made), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_context_message(context), "depth must be in 1..9, not 0.5");
     att_options_set(&values, "depth", 5);
     att_options_set_text(&values, "pool", "max");
-    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_context_message(*state), "pool must be one of \"token\", \"avg\", not \"max\"");
+    assert_int_equal(att_options_read(context, &table, &values, &made), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_context_message(context), "pool must be one of \"token\", \"avg\", not \"max\"");
     att_options_set(&values, "pool", 1);
-    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_context_message(*state), "pool must be a text");
+    assert_int_equal(att_options_read(context, &table, &values, &made), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_context_message(context), "pool must be a text");
     att_options_set_text(&values, "pool", "avg");
     att_options_set_sides(&values, "depth", 5, 5);
-    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_context_message(*state), "depth must be one number");
+    assert_int_equal(att_options_read(context, &table, &values, &made), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_context_message(context), "depth must be one number");
     att_options_set(&values, "depth", 5);
-    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_OK);
+    assert_int_equal(att_options_read(context, &table, &values, &made), ATT_OK);
     att_options_write(&table, &made, &back);
     assert_int_equal(made.sides[1], 8);
     for (int i = 0; i < ROWS; i++)
         assert_true(att_option_same(&rows[i], &values, &back));
 }
 
-static void values_are_compared_and_copied(void **state)
+TEST(values_are_compared_and_copied)
 {
-    (void)state;
     att_option_values one = att_options_none(), other = att_options_none();
     assert_true(att_option_same(&rows[SIDES], &one, &other));
     att_options_set(&one, "sides", 8);
@@ -174,7 +164,7 @@ static void values_are_compared_and_copied(void **state)
 }
 
 /* Values that did not fit are refused when the options are read. */
-static void values_that_do_not_fit_are_refused(void **state)
+CONTEXT_TEST(values_that_do_not_fit_are_refused)
 {
     char text[2 * ATT_OPTION_TEXT_BYTES];
     settings made;
@@ -182,10 +172,10 @@ static void values_that_do_not_fit_are_refused(void **state)
     text[sizeof text - 1] = '\0';
     att_option_values values = att_options_none();
     att_options_set_text(&values, "pool", text);
-    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_options_read(context, &table, &values, &made), ATT_ERR_ARGUMENT);
     values = att_options_none();
     att_options_set(&values, text, 1);
-    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_options_read(context, &table, &values, &made), ATT_ERR_ARGUMENT);
     values = att_options_none();
     att_options_set_text(&values, "other", text + ATT_OPTION_TEXT_BYTES); /* the longest allowed text */
     assert_int_equal(strlen(att_options_text(&values, "other")), ATT_OPTION_TEXT_BYTES - 1);
@@ -207,34 +197,21 @@ static void values_that_do_not_fit_are_refused(void **state)
     att_options_set_text(&values, "word", "7");
     values.items[1] = values.items[0];
     values.count = 2;
-    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_context_message(*state), "the option word is given twice");
+    assert_int_equal(att_options_read(context, &table, &values, &made), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_context_message(context), "the option word is given twice");
     values = att_options_none();
     att_options_set_text(&values, "word", "7777777");
-    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_OK);
+    assert_int_equal(att_options_read(context, &table, &values, &made), ATT_OK);
     att_options_set_text(&values, "word", "88888888");
-    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_context_message(*state), "word is \"88888888\", which is longer than 7 bytes");
+    assert_int_equal(att_options_read(context, &table, &values, &made), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_context_message(context), "word is \"88888888\", which is longer than 7 bytes");
     values = att_options_none();
     for (int i = 0; i < ATT_MOST_OPTIONS; i++) {
         char key[16];
         snprintf(key, sizeof key, "key%d", i);
         att_options_set(&values, key, i);
     }
-    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_OK);
+    assert_int_equal(att_options_read(context, &table, &values, &made), ATT_OK);
     att_options_set(&values, "one_more", 1);
-    assert_int_equal(att_options_read(*state, &table, &values, &made), ATT_ERR_ARGUMENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(aliases_become_keys),
-        cmocka_unit_test(texts_are_read_by_kind),
-        cmocka_unit_test(values_are_written_as_they_are_read),
-        cmocka_unit_test(values_are_compared_and_copied),
-        cmocka_unit_test_setup_teardown(options_are_read_into_a_struct_and_written_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(values_that_do_not_fit_are_refused, setup, teardown),
-    };
-    return cmocka_run_group_tests_name("core/options", tests, NULL, NULL);
+    assert_int_equal(att_options_read(context, &table, &values, &made), ATT_ERR_ARGUMENT);
 }

@@ -1,18 +1,10 @@
 /* Quantiles against values of numpy.quantile(), sorted or not, with ties, signs, NaN and infinity. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/core/quantile.h"
 #include "base/core/random.h"
+#include "test.h"
 
-static void the_median_of_an_even_count_is_the_mean_of_the_middle_two(void **state)
+TEST(the_median_of_an_even_count_is_the_mean_of_the_middle_two)
 {
-    (void)state;
     double odd[] = {3, 1, 9}, even[] = {8, 1, 4, 2}, one[] = {5};
     assert_true(att_median(odd, 3) == 3);
     assert_true(att_median(even, 4) == 3);
@@ -20,9 +12,8 @@ static void the_median_of_an_even_count_is_the_mean_of_the_middle_two(void **sta
 }
 
 /* numpy.quantile([-2.5, -1, 0, 0.25, 0.25, 4, 7.5], q) */
-static void quantiles_are_those_of_numpy(void **state)
+TEST(quantiles_are_those_of_numpy)
 {
-    (void)state;
     static const double ascending[] = {-2.5, -1, 0, 0.25, 0.25, 4, 7.5};
     static const float mixed[] = {0.25f, 7.5f, -1, 4, -2.5f, 0.25f, 0};
     static const double expected[][2] = {{0, -2.5},   {0.1, -1.6},   {0.25, -0.5}, {0.4, 0.1}, {0.5, 0.25},
@@ -37,9 +28,8 @@ static void quantiles_are_those_of_numpy(void **state)
 }
 
 /* Also of many equal numbers, as gates near 1/2 are. */
-static void numbers_need_not_be_sorted(void **state)
+TEST(numbers_need_not_be_sorted)
 {
-    (void)state;
     enum { COUNT = 1000 };
     float values[COUNT];
     double sorted[COUNT];
@@ -53,24 +43,12 @@ static void numbers_need_not_be_sorted(void **state)
     }
 }
 
-static void nan_and_infinity_stay(void **state)
+TEST(nan_and_infinity_stay)
 {
-    (void)state;
     static const float with_nan[] = {1, NAN, 2}, infinite[] = {1, INFINITY, 2, INFINITY, 0};
     assert_true(isnan(att_quantile_of(with_nan, 3, 0, false)));
     assert_true(att_quantile_of(infinite, 5, 0.5, false) == 2);
     assert_true(isinf(att_quantile_of(infinite, 5, 0.9, false)));
     static const float lowest[] = {-INFINITY, 1};
     assert_true(isnan(att_quantile_of(lowest, 2, 0.5, false)) && att_quantile_of(lowest, 2, 1, false) == 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_median_of_an_even_count_is_the_mean_of_the_middle_two),
-        cmocka_unit_test(quantiles_are_those_of_numpy),
-        cmocka_unit_test(numbers_need_not_be_sorted),
-        cmocka_unit_test(nan_and_infinity_stay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

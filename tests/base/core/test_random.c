@@ -1,17 +1,9 @@
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/core/random.h"
+#include "test.h"
 
 /* Philox4x32-10 gives the known answers of Random123's kat_vectors. */
-static void philox_gives_its_known_answers(void **state)
+TEST(philox_gives_its_known_answers)
 {
-    (void)state;
     att_philox zero = att_philox_block(0, 0, 0);
     const uint32_t zero_words[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
     att_philox ones = att_philox_block(UINT64_MAX, UINT64_MAX, UINT64_MAX);
@@ -20,9 +12,8 @@ static void philox_gives_its_known_answers(void **state)
     assert_memory_equal(ones.word, ones_words, sizeof ones_words);
 }
 
-static void permutation_holds_every_index_once(void **state)
+TEST(permutation_holds_every_index_once)
 {
-    (void)state;
     enum { COUNT = 1000 };
     int64_t order[COUNT];
     char seen[COUNT] = {0};
@@ -38,9 +29,8 @@ static void permutation_holds_every_index_once(void **state)
 }
 
 /* 6000 permutations of three elements: each of the six occurs 1000 times, within five standard deviations. */
-static void permutations_are_equally_likely(void **state)
+TEST(permutations_are_equally_likely)
 {
-    (void)state;
     int seen[27] = {0};
     for (uint64_t key = 0; key < 6000; key++) {
         int64_t order[3];
@@ -54,9 +44,8 @@ static void permutations_are_equally_likely(void **state)
 }
 
 /* 100,000 draws: mean and variance of U(0,1) and N(0,1) within five standard errors. */
-static void draws_have_their_mean_and_variance(void **state)
+TEST(draws_have_their_mean_and_variance)
 {
-    (void)state;
     enum { COUNT = 100000 };
     double uniform = 0, normal = 0, square = 0;
     att_random random = att_random_from(3);
@@ -72,23 +61,12 @@ static void draws_have_their_mean_and_variance(void **state)
     assert_true(fabs(square / n - 1) < 5 * sqrt(2 / n));
 }
 
-static void keys_depend_on_every_argument(void **state)
+TEST(keys_depend_on_every_argument)
 {
-    (void)state;
     uint64_t key = att_random_key(1, 2, 3);
     assert_true(key == att_random_key(1, 2, 3));
     assert_true(key != att_random_key(2, 2, 3));
     assert_true(key != att_random_key(1, 3, 3));
     assert_true(key != att_random_key(1, 2, 4));
     assert_true(key != att_random_key(1, 3, 2));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(philox_gives_its_known_answers),  cmocka_unit_test(permutation_holds_every_index_once),
-        cmocka_unit_test(permutations_are_equally_likely), cmocka_unit_test(draws_have_their_mean_and_variance),
-        cmocka_unit_test(keys_depend_on_every_argument),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

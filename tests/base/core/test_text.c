@@ -1,20 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include <attscope/text.h>
 
 #include "base/core/context.h"
 #include "base/core/names.h"
 #include "base/core/text.h"
+#include "test.h"
 
-static void wildcards_match_whole_names(void **state)
+TEST(wildcards_match_whole_names)
 {
-    (void)state;
     assert_true(att_text_matches("blocks.*.attn", "blocks.11.attn"));
     assert_true(att_text_matches("vit_*_patch?6_*", "vit_tiny_patch16_224"));
     assert_true(att_text_matches("*", ""));
@@ -31,9 +23,8 @@ static void wildcards_match_whole_names(void **state)
     assert_false(att_text_matches_any("a,", "b"));
 }
 
-static void distances_count_edits_and_transpositions(void **state)
+TEST(distances_count_edits_and_transpositions)
 {
-    (void)state;
     assert_int_equal(att_text_distance("", "abc"), 3);
     assert_int_equal(att_text_distance("kitten", "sitting"), 3);
     assert_int_equal(att_text_distance("epcohs", "epochs"), 1);
@@ -62,9 +53,8 @@ static void encode(uint32_t code, char text[8])
     text[0] = (char)((0xf00u >> length & 0xf0) | code);
 }
 
-static void printable_text_steers_no_terminal(void **state)
+TEST(printable_text_steers_no_terminal)
 {
-    (void)state;
     expect_printable("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\x88", false, "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\x88");
     expect_printable("a\x1b[31mb\r\n\t\x7f", false, "a?[31mb????");
     expect_printable("a\x1b\nb\n", true, "a?\nb\n");
@@ -79,9 +69,8 @@ static void printable_text_steers_no_terminal(void **state)
     expect_printable("\xed\xa0\x80 \xe0\x80\x80 \xf4\x90\x80\x80", false, "??? ??? ????"); /* no characters */
 }
 
-static void printable_text_reads_as_its_letters(void **state)
+TEST(printable_text_reads_as_its_letters)
 {
-    (void)state;
     static const uint32_t hidden[] = {0xAD,   0x61C,  0x180E, 0x200B,  0x200E,  0x200F, 0x2028,
                                       0x2029, 0x202A, 0x202E, 0x2060,  0x2066,  0x2069, 0x206F,
                                       0xFEFF, 0xFFF9, 0xFFFB, 0xE0001, 0xE0020, 0xE007F};
@@ -99,9 +88,8 @@ static void printable_text_reads_as_its_letters(void **state)
     }
 }
 
-static void only_a_near_word_is_suggested(void **state)
+TEST(only_a_near_word_is_suggested)
 {
-    (void)state;
     const char *const flags[] = {"epochs", "batch-size", "lr", "seed"};
     assert_string_equal(att_text_nearest("epoch", flag, flags, 4), "epochs");
     assert_string_equal(att_text_nearest("bacth-size", flag, flags, 4), "batch-size");
@@ -110,9 +98,8 @@ static void only_a_near_word_is_suggested(void **state)
     assert_null(att_text_nearest("zzzzzz", flag, flags, 4));
 }
 
-static void lists_of_numbers_are_read_and_written(void **state)
+TEST(lists_of_numbers_are_read_and_written)
 {
-    (void)state;
     int numbers[3];
     char text[8];
     assert_int_equal(att_text_to_list("2,18,2", 1, 18, numbers, 3), 3);
@@ -126,9 +113,8 @@ static void lists_of_numbers_are_read_and_written(void **state)
     assert_false(att_format_list((const int[]){2, 18, 256}, 3, text, sizeof text));
 }
 
-static void numbers_take_the_whole_string(void **state)
+TEST(numbers_take_the_whole_string)
 {
-    (void)state;
     int64_t whole;
     double real;
     assert_true(att_text_to_i64("-12", &whole) && whole == -12);
@@ -140,9 +126,8 @@ static void numbers_take_the_whole_string(void **state)
     assert_false(att_text_to_f64("1e999", &real));
 }
 
-static void sizes_are_readable(void **state)
+TEST(sizes_are_readable)
 {
-    (void)state;
     char text[24];
     assert_string_equal(att_size_format(0, text, sizeof text), "0 bytes");
     assert_string_equal(att_size_format(1023, text, sizeof text), "1023 bytes");
@@ -151,9 +136,8 @@ static void sizes_are_readable(void **state)
     assert_string_equal(att_size_format(SIZE_MAX, text, sizeof text), "16.0 EiB");
 }
 
-static void a_text_grows_as_it_is_appended_to(void **state)
+TEST(a_text_grows_as_it_is_appended_to)
 {
-    (void)state;
     att_context *context;
     assert_int_equal(att_context_create_with(NULL, NULL, &context), ATT_OK);
     att_text text = {.context = context};
@@ -185,9 +169,8 @@ static void assert_labels_differ(const att_known_classes *known)
 }
 
 /* From timm's lists of synsets, the list of the scene parsing benchmark, and the numbers of COCO's categories. */
-static void classes_have_the_numbers_of_their_data_sets(void **state)
+TEST(classes_have_the_numbers_of_their_data_sets)
 {
-    (void)state;
     static const struct {
         const char *list, *synset, *label;
         int number;
@@ -217,9 +200,8 @@ static void classes_have_the_numbers_of_their_data_sets(void **state)
     assert_int_equal(att_known_classes_with_synset(att_known_classes_find("imagenet-22k"), "n09859684"), -1);
 }
 
-static void classes_of_data_sets_have_names(void **state)
+TEST(classes_of_data_sets_have_names)
 {
-    (void)state;
     static const struct {
         const char *name;
         int count;
@@ -264,22 +246,4 @@ static void classes_of_data_sets_have_names(void **state)
     assert_null(att_synset_label("n"));
     assert_null(att_synset_label(""));
     assert_null(att_synset_label("tench"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wildcards_match_whole_names),
-        cmocka_unit_test(distances_count_edits_and_transpositions),
-        cmocka_unit_test(printable_text_steers_no_terminal),
-        cmocka_unit_test(printable_text_reads_as_its_letters),
-        cmocka_unit_test(only_a_near_word_is_suggested),
-        cmocka_unit_test(lists_of_numbers_are_read_and_written),
-        cmocka_unit_test(numbers_take_the_whole_string),
-        cmocka_unit_test(sizes_are_readable),
-        cmocka_unit_test(a_text_grows_as_it_is_appended_to),
-        cmocka_unit_test(classes_of_data_sets_have_names),
-        cmocka_unit_test(classes_have_the_numbers_of_their_data_sets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

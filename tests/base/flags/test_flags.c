@@ -1,19 +1,11 @@
 /* Flags from arguments, files and programs: storing them in a struct, and writing them. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <attscope/lab/flags.h>
 
 #include "base/flags/flags.h"
 #include "base/io/yaml.h"
+#include "test.h"
 
 typedef struct inner {
     att_option_values options;
@@ -122,6 +114,8 @@ static int teardown(void **state)
     return 0;
 }
 
+#define FLAGS_TEST(name) TEST_WITH(name, fixture *f, setup, teardown)
+
 static att_status parse(fixture *f, int count, const char *const *words, settings *s)
 {
     const char *operands[16];
@@ -136,13 +130,11 @@ static att_status parse(fixture *f, int count, const char *const *words, setting
 static void assert_refused(const fixture *f, att_status status, const char *part)
 {
     assert_int_equal(status, ATT_ERR_ARGUMENT);
-    if (!strstr(att_context_message(f->context), part))
-        fail_msg("\"%s\" lacks \"%s\"", att_context_message(f->context), part);
+    assert_message(f->context, part);
 }
 
-static void every_kind_is_stored(void **state)
+FLAGS_TEST(every_kind_is_stored)
 {
-    fixture *f = *state;
     settings s;
     att_flags_default(f->flags, &s);
     assert_int_equal(PARSE(f, &s, "--quick", "-d", "4", "--bytes=1.5K", "--seed", "18446744073709551615", "--lr",
@@ -161,9 +153,8 @@ static void every_kind_is_stored(void **state)
     assert_true(att_options_number(&s.of.options, "wide_stem", -1) == 0);
 }
 
-static void words_after_two_dashes_are_operands(void **state)
+FLAGS_TEST(words_after_two_dashes_are_operands)
 {
-    fixture *f = *state;
     settings s;
     static const char *const words[] = {"a", "--", "--quick", "--", "-d"};
     const char *operands[5];
@@ -176,9 +167,8 @@ static void words_after_two_dashes_are_operands(void **state)
     assert_false(s.quick);
 }
 
-static void a_program_sets_values_by_name(void **state)
+FLAGS_TEST(a_program_sets_values_by_name)
 {
-    fixture *f = *state;
     settings s;
     att_flags_default(f->flags, &s);
     assert_int_equal(att_flags_set(f->flags, "tree_depth", "7", &s), ATT_OK);
@@ -204,9 +194,8 @@ static void a_program_sets_values_by_name(void **state)
     assert_int_equal(att_flags_complete(f->flags, &s), ATT_ERR_ARGUMENT);
 }
 
-static void lists_are_stored_in_plain_arrays(void **state)
+FLAGS_TEST(lists_are_stored_in_plain_arrays)
 {
-    fixture *f = *state;
     settings s, back;
     att_yaml *yaml = NULL;
     att_flags_default(f->flags, &s);
@@ -230,9 +219,8 @@ static void lists_are_stored_in_plain_arrays(void **state)
     att_yaml_destroy(&yaml);
 }
 
-static void wrong_values_are_not_written(void **state)
+FLAGS_TEST(wrong_values_are_not_written)
 {
-    fixture *f = *state;
     settings good, s;
     char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];
     const char *texts[ATT_MOST_REALS];
@@ -258,9 +246,8 @@ static void wrong_values_are_not_written(void **state)
     assert_int_not_equal(access(f->path, F_OK), 0);
 }
 
-static void values_stored_by_a_program_are_checked(void **state)
+FLAGS_TEST(values_stored_by_a_program_are_checked)
 {
-    fixture *f = *state;
     settings good, s;
     att_flags_default(f->flags, &good);
     s = good;
@@ -300,9 +287,8 @@ static void values_stored_by_a_program_are_checked(void **state)
     assert_refused(f, att_flags_check(f->flags, &s), "--patch-size: \"0 4\" is not");
 }
 
-static void written_values_are_read_back(void **state)
+FLAGS_TEST(written_values_are_read_back)
 {
-    fixture *f = *state;
     settings s, back;
     att_yaml *yaml = NULL;
     att_flags_default(f->flags, &s);
@@ -330,9 +316,8 @@ static att_status read_text(fixture *f, const char *text, settings *s)
     return status;
 }
 
-static void errors_in_files_name_the_line(void **state)
+FLAGS_TEST(errors_in_files_name_the_line)
 {
-    fixture *f = *state;
     settings s;
     assert_refused(f, read_text(f, "quick: true\nrate: fast\n", &s),
                    "some.yaml, line 2: rate: \"fast\" is not a number");
@@ -343,9 +328,8 @@ static void errors_in_files_name_the_line(void **state)
     assert_int_equal(f->logged, 2); /* one line for each flag */
 }
 
-static void the_table_lists_what_there_is(void **state)
+FLAGS_TEST(the_table_lists_what_there_is)
 {
-    fixture *f = *state;
     char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];
     const char *texts[ATT_MOST_REALS];
     assert_int_equal(att_flags_count(f->flags), (int)(sizeof rows / sizeof *rows) + 2);
@@ -359,17 +343,4 @@ static void the_table_lists_what_there_is(void **state)
     assert_null(att_flags_find(f->flags, "nothing").flag);
     assert_null(att_flags_at(f->flags, -1).flag);
     assert_null(att_flags_at(f->flags, att_flags_count(f->flags)).flag);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(every_kind_is_stored),          TEST(words_after_two_dashes_are_operands),
-        TEST(a_program_sets_values_by_name), TEST(written_values_are_read_back),
-        TEST(errors_in_files_name_the_line), TEST(lists_are_stored_in_plain_arrays),
-        TEST(wrong_values_are_not_written),  TEST(values_stored_by_a_program_are_checked),
-        TEST(the_table_lists_what_there_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,8 +38,7 @@ static inline void refuse(scratch *self, att_status expected, const char *reason
 static inline att_tensors *open_file(scratch *self)
 {
     att_tensors *file = NULL;
-    if (att_tensors_open(self->context, self->path, &file) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_tensors_open(self->context, self->path, &file));
     return file;
 }
 

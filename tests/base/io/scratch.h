@@ -3,51 +3,19 @@
 #define TESTS_IO_SCRATCH_H
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/core/context.h"
+#include "failing.h"
 
 typedef struct scratch {
     att_context *context;
     char folder[64], path[128]; /* path: "<folder>/file", for the test's main file */
-    long allocations_left;      /* -1: no limit; 0: the next allocation fails */
-    bool recovers;              /* only one allocation fails; later ones succeed */
-    long questions_left;        /* number of stop questions answered no before all are answered yes; -1: always no */
-    int warnings;               /* number of logged warnings */
+    failing memory;
+    long questions_left; /* number of stop questions answered no before all are answered yes; -1: always no */
+    int warnings;        /* number of logged warnings */
 } scratch;
-
-static inline void *scratch_allocate(void *user, void *old, size_t old_size, size_t size)
-{
-    scratch *self = user;
-    if (size == 0) {
-        free(old);
-        return NULL;
-    }
-    if (self->allocations_left == 0) {
-        self->allocations_left = self->recovers ? -1 : 0;
-        return NULL;
-    }
-    if (self->allocations_left > 0)
-        self->allocations_left--;
-    void *block = aligned_alloc(64, (size + 63) / 64 * 64);
-    if (block == NULL)
-        return NULL;
-    if (old != NULL)
-        memcpy(block, old, old_size < size ? old_size : size);
-    free(old);
-    return block;
-}
 
 static inline bool scratch_stop(void *user)
 {
@@ -69,15 +37,12 @@ static inline void scratch_log(void *user, att_log_level level, const char *line
 static inline int scratch_setup(void **state)
 {
     scratch *self = calloc(1, sizeof(*self));
-    self->allocations_left = self->questions_left = -1;
+    self->questions_left = -1;
     strcpy(self->folder, "/tmp/att_test_XXXXXX");
     if (mkdtemp(self->folder) == NULL)
         return -1;
     snprintf(self->path, sizeof(self->path), "%s/file", self->folder);
-    att_settings settings = att_settings_defaults();
-    settings.threads = 1;
-    settings.allocate = scratch_allocate;
-    settings.allocate_user = self;
+    att_settings settings = failing_settings(&self->memory);
     settings.stop = scratch_stop;
     settings.stop_user = self;
     settings.log = scratch_log;
@@ -147,30 +112,13 @@ static inline void assert_text_file(const char *path, const char *expected)
     assert_file(path, expected, strlen(expected));
 }
 
-static inline void assert_message_has(const scratch *self, const char *part)
-{
-    const char *message = att_context_message(self->context);
-    if (strstr(message, part) == NULL)
-        fail_msg("the message \"%s\" lacks \"%s\"", message, part);
-}
-
-/* Runs `call` with the 1st, 2nd, ... allocation failing, until it succeeds. Each failure must be ERR_MEMORY and leave
- * no memory allocated. After success, `call` frees what it made. */
+/* Runs `call` with the 1st, 2nd, ... allocation failing, until it succeeds. After success, `call` frees what it made.
+ */
 static inline void assert_survives_lack_of_memory(scratch *self, att_status (*call)(scratch *self))
 {
-    for (long allowed = 0; allowed < 1000; allowed++) {
-        size_t before = att_context_allocations(self->context).bytes_now;
-        self->allocations_left = allowed;
-        att_status status = call(self);
-        self->allocations_left = -1;
-        assert_int_equal(att_context_allocations(self->context).bytes_now, before);
-        if (status == ATT_OK) {
-            assert_true(allowed > 0);
-            return;
-        }
-        assert_int_equal(status, ATT_ERR_MEMORY);
-    }
-    fail_msg("the call never succeeded");
+    lack of = lack_of_memory(self->context, &self->memory);
+    while (lack_again(&of))
+        of.status = call(self);
 }
 
 /* Runs `call` with the 1st, 2nd, ... stop question answered yes, until it succeeds. Each earlier run must return
@@ -192,6 +140,7 @@ static inline long assert_stops(scratch *self, att_status (*call)(scratch *self)
     return 0;
 }
 
-#define scratch_test(function) cmocka_unit_test_setup_teardown(function, scratch_setup, scratch_teardown)
+/* A test with a scratch, `self`. */
+#define SCRATCH_TEST(name) TEST_WITH(name, scratch *self, scratch_setup, scratch_teardown)
 
 #endif

@@ -48,9 +48,10 @@ static int setup(void **state)
     return scratch_setup(state);
 }
 
-static void a_file_within_the_limit_is_read_whole(void **state)
+#define FILE_TEST(name) TEST_WITH(name, scratch *self, setup, scratch_teardown)
+
+FILE_TEST(a_file_within_the_limit_is_read_whole)
 {
-    scratch *self = *state;
     char *bytes;
     size_t size;
     scratch_write(self, "hello", 5);
@@ -59,12 +60,11 @@ static void a_file_within_the_limit_is_read_whole(void **state)
     assert_string_equal(bytes, "hello");
     att_free(self->context, bytes);
 
-    assert_int_equal(att_file_read(self->context, self->path, 4, &bytes, &size), ATT_ERR_FORMAT);
-    assert_message_has(self, self->path);
+    assert_fails(self->context, att_file_read(self->context, self->path, 4, &bytes, &size), ATT_ERR_FORMAT, self->path);
     assert_message_has(self, "4 bytes");
     assert_int_equal(att_file_read(self->context, self->folder, 4, &bytes, &size), ATT_ERR_IO);
-    assert_int_equal(att_file_read(self->context, "/no/such/file", 4, &bytes, &size), ATT_ERR_NOT_FOUND);
-    assert_message_has(self, "/no/such/file");
+    assert_fails(self->context, att_file_read(self->context, "/no/such/file", 4, &bytes, &size), ATT_ERR_NOT_FOUND,
+                 "/no/such/file");
 
     scratch_write(self, "", 0);
     assert_int_equal(att_file_read(self->context, self->path, 0, &bytes, &size), ATT_OK);
@@ -73,9 +73,8 @@ static void a_file_within_the_limit_is_read_whole(void **state)
     att_free(self->context, bytes);
 }
 
-static void a_large_file_is_read_whole(void **state)
+FILE_TEST(a_large_file_is_read_whole)
 {
-    scratch *self = *state;
     enum { SIZE = 300001 };
     char *written = malloc(SIZE), *bytes;
     for (int i = 0; i < SIZE; i++)
@@ -90,9 +89,8 @@ static void a_large_file_is_read_whole(void **state)
     free(written);
 }
 
-static void any_part_of_a_file_is_read(void **state)
+FILE_TEST(any_part_of_a_file_is_read)
 {
-    scratch *self = *state;
     att_file_reader *reader = NULL;
     char part[4] = "";
     scratch_write(self, "in parts", 8);
@@ -107,9 +105,8 @@ static void any_part_of_a_file_is_read(void **state)
     assert_int_equal(att_file_reader_open(self->context, self->path, &reader), ATT_ERR_NOT_FOUND);
 }
 
-static void only_regular_files_are_read(void **state)
+FILE_TEST(only_regular_files_are_read)
 {
-    scratch *self = *state;
     att_file_reader *reader = NULL;
     assert_int_equal(att_file_reader_open(self->context, self->folder, &reader), ATT_ERR_IO);
     assert_int_equal(mkfifo(self->path, 0600), 0);
@@ -117,24 +114,23 @@ static void only_regular_files_are_read(void **state)
     assert_null(reader);
     char *bytes; /* the read blocks: nobody writes into the pipe */
     size_t size;
-    assert_int_equal(att_file_read(self->context, self->path, 5, &bytes, &size), ATT_ERR_IO);
-    assert_message_has(self, "is not a regular file");
+    assert_fails(self->context, att_file_read(self->context, self->path, 5, &bytes, &size), ATT_ERR_IO,
+                 "is not a regular file");
     assert_int_equal(att_file_read(self->context, "/dev/zero", 5, &bytes, &size), ATT_ERR_IO);
 }
 
 /* Nobody reads from the pipe: opening it for writing would wait. */
-static void a_pipe_is_neither_locked_nor_appended_to(void **state)
+FILE_TEST(a_pipe_is_neither_locked_nor_appended_to)
 {
-    scratch *self = *state;
     att_file_appender *appender = NULL;
     att_file_lock *lock = NULL;
     assert_int_equal(mkfifo(self->path, 0600), 0);
     alarm(60); /* ends the test if it blocks */
     for (int reader = -1, round = 0; round < 2; round++) {
-        assert_int_equal(att_file_lock_take(self->context, self->path, "a test", &lock), ATT_ERR_IO);
-        assert_message_has(self, "is not a regular file");
-        assert_int_equal(att_file_appender_open(self->context, self->path, 0, &appender), ATT_ERR_IO);
-        assert_message_has(self, "is not a regular file");
+        assert_fails(self->context, att_file_lock_take(self->context, self->path, "a test", &lock), ATT_ERR_IO,
+                     "is not a regular file");
+        assert_fails(self->context, att_file_appender_open(self->context, self->path, 0, &appender), ATT_ERR_IO,
+                     "is not a regular file");
         if (round == 0)
             reader = open(self->path, O_RDONLY | O_NONBLOCK);
         else
@@ -145,29 +141,26 @@ static void a_pipe_is_neither_locked_nor_appended_to(void **state)
     assert_null(appender);
     assert_int_equal(unlink(self->path), 0);
     assert_int_equal(symlink("elsewhere", self->path), 0);
-    assert_int_equal(att_file_lock_take(self->context, self->path, "a test", &lock), ATT_ERR_IO);
-    assert_message_has(self, "is a symbolic link, which is not followed for writing: remove it");
+    assert_fails(self->context, att_file_lock_take(self->context, self->path, "a test", &lock), ATT_ERR_IO,
+                 "is a symbolic link, which is not followed for writing: remove it");
 }
 
-static void a_file_shortened_while_read_is_reported(void **state)
+FILE_TEST(a_file_shortened_while_read_is_reported)
 {
-    scratch *self = *state;
     att_file_reader *reader = NULL;
     char part[4];
     scratch_write(self, "complete", 8);
     assert_int_equal(att_file_reader_open(self->context, self->path, &reader), ATT_OK);
     assert_int_equal(truncate(self->path, 6), 0);
     assert_int_equal(att_file_reader_read(reader, 2, part, 4), ATT_OK);
-    assert_int_equal(att_file_reader_read(reader, 4, part, 4), ATT_ERR_IO);
-    assert_message_has(self, self->path);
+    assert_fails(self->context, att_file_reader_read(reader, 4, part, 4), ATT_ERR_IO, self->path);
     assert_message_has(self, "ended at byte 6 while it was read, and had 8 bytes when it was opened");
     att_file_reader_close(&reader);
 }
 
 /* After a failed read, the window must not show earlier bytes as the requested ones. */
-static void a_window_shows_right_bytes_after_a_failure(void **state)
+FILE_TEST(a_window_shows_right_bytes_after_a_failure)
 {
-    scratch *self = *state;
     const uint8_t *bytes;
     size_t size;
     scratch_write(self, "abcdefghIJKLMNOP", 16);
@@ -184,10 +177,9 @@ static void a_window_shows_right_bytes_after_a_failure(void **state)
     att_file_reader_close(&reader);
 }
 
-static void lines_are_found_and_too_long_ones_refused(void **state)
+FILE_TEST(lines_are_found_and_too_long_ones_refused)
 {
     enum { LONG = 300000 };
-    scratch *self = *state;
     char *text = malloc(LONG);
     memset(text, 'x', LONG);
     memcpy(text, "a\n\n", 3);
@@ -212,16 +204,15 @@ static void lines_are_found_and_too_long_ones_refused(void **state)
     bool whole;
     assert_int_equal(att_file_window_line(&window, begins[4], LONG, &line, &length, &whole), ATT_OK);
     assert_null(line);
-    assert_int_equal(att_file_window_line(&window, 3, 1000, &line, &length, &whole), ATT_ERR_FORMAT);
-    assert_message_has(self, "a line of more than 1000 bytes");
+    assert_fails(self->context, att_file_window_line(&window, 3, 1000, &line, &length, &whole), ATT_ERR_FORMAT,
+                 "a line of more than 1000 bytes");
     att_file_reader *reader = window.reader;
     att_file_window_free(&window);
     att_file_reader_close(&reader);
 }
 
-static void missing_folders_are_made(void **state)
+FILE_TEST(missing_folders_are_made)
 {
-    scratch *self = *state;
     char path[200];
     snprintf(path, sizeof(path), "%s/a//b/c/", self->folder);
     assert_false(att_file_exists(path));
@@ -230,15 +221,13 @@ static void missing_folders_are_made(void **state)
     assert_int_equal(att_file_make_folders(self->context, path), ATT_OK);
     scratch_write(self, "", 0);
     snprintf(path, sizeof(path), "%s/file/below", self->folder);
-    assert_int_equal(att_file_make_folders(self->context, path), ATT_ERR_IO);
-    assert_message_has(self, "/file");
+    assert_fails(self->context, att_file_make_folders(self->context, path), ATT_ERR_IO, "/file");
     assert_int_equal(att_file_make_folders(self->context, "/"), ATT_OK);
     assert_int_equal(att_file_make_folders(self->context, ""), ATT_ERR_NOT_FOUND);
 }
 
-static void a_file_is_replaced_only_on_commit(void **state)
+FILE_TEST(a_file_is_replaced_only_on_commit)
 {
-    scratch *self = *state;
     assert_int_equal(att_file_replace(self->context, self->path, "old", 3), ATT_OK);
     att_file_writer *writer;
     assert_int_equal(att_file_writer_open(self->context, self->path, &writer), ATT_OK);
@@ -265,9 +254,8 @@ static void a_file_is_replaced_only_on_commit(void **state)
     assert_int_equal(info.st_mode & 0777, 0666 & ~mask);
 }
 
-static void a_leftover_temporary_file_is_overwritten(void **state)
+FILE_TEST(a_leftover_temporary_file_is_overwritten)
 {
-    scratch *self = *state;
     char leftover[200];
     snprintf(leftover, sizeof(leftover), "%s.tmp", self->path);
     FILE *file = fopen(leftover, "w");
@@ -279,9 +267,8 @@ static void a_leftover_temporary_file_is_overwritten(void **state)
 }
 
 /* Writing does not follow links. */
-static void writing_follows_no_links(void **state)
+FILE_TEST(writing_follows_no_links)
 {
-    scratch *self = *state;
     char mine[200], temporary[200];
     snprintf(mine, sizeof(mine), "%s/mine", self->folder);
     snprintf(temporary, sizeof(temporary), "%s.tmp", self->path);
@@ -301,15 +288,13 @@ static void writing_follows_no_links(void **state)
     assert_int_equal(att_file_replace(self->context, self->path, "again", 5), ATT_OK);
     assert_text_file(mine, "mine");
     assert_int_equal(mkdir(temporary, 0700), 0);
-    assert_int_equal(att_file_replace(self->context, self->path, "never", 5), ATT_ERR_IO);
-    assert_message_has(self, temporary);
+    assert_fails(self->context, att_file_replace(self->context, self->path, "never", 5), ATT_ERR_IO, temporary);
     assert_text_file(self->path, "again");
 }
 
 /* The temporary file is renamed before it is locked, and replaced by a link to it: it must not be written. */
-static void a_link_in_place_of_the_temporary_file_is_noticed(void **state)
+FILE_TEST(a_link_in_place_of_the_temporary_file_is_noticed)
 {
-    scratch *self = *state;
     char temporary[200], elsewhere[200];
     struct stat info;
     snprintf(temporary, sizeof(temporary), "%s.tmp", self->path);
@@ -325,9 +310,8 @@ static void a_link_in_place_of_the_temporary_file_is_noticed(void **state)
 }
 
 /* Opening a pipe waits for neither a reader nor a writer. */
-static void a_pipe_in_place_of_the_temporary_file_is_removed(void **state)
+FILE_TEST(a_pipe_in_place_of_the_temporary_file_is_removed)
 {
-    scratch *self = *state;
     char temporary[200];
     snprintf(temporary, sizeof(temporary), "%s.tmp", self->path);
     assert_int_equal(mkfifo(temporary, 0600), 0);
@@ -338,9 +322,8 @@ static void a_pipe_in_place_of_the_temporary_file_is_removed(void **state)
     assert_int_equal(scratch_file_count(self), 1);
 }
 
-static void a_file_with_several_names_is_not_appended_to(void **state)
+FILE_TEST(a_file_with_several_names_is_not_appended_to)
 {
-    scratch *self = *state;
     char mine[200];
     snprintf(mine, sizeof(mine), "%s/mine", self->folder);
     assert_int_equal(att_file_replace(self->context, mine, "mine", 4), ATT_OK);
@@ -356,13 +339,11 @@ static void a_file_with_several_names_is_not_appended_to(void **state)
     att_file_appender_close(&appender);
 }
 
-static void a_file_being_written_and_special_files_are_refused(void **state)
+FILE_TEST(a_file_being_written_and_special_files_are_refused)
 {
-    scratch *self = *state;
     att_file_writer *first, *second;
     assert_int_equal(att_file_writer_open(self->context, self->path, &first), ATT_OK);
-    assert_int_equal(att_file_writer_open(self->context, self->path, &second), ATT_ERR_IO);
-    assert_message_has(self, "being written");
+    assert_fails(self->context, att_file_writer_open(self->context, self->path, &second), ATT_ERR_IO, "being written");
     assert_int_equal(att_file_writer_write(first, "1", 1), ATT_OK);
     assert_int_equal(att_file_writer_commit(&first), ATT_OK);
     assert_text_file(self->path, "1");
@@ -371,9 +352,8 @@ static void a_file_being_written_and_special_files_are_refused(void **state)
     assert_int_equal(att_file_writer_open(self->context, "/no/such/folder/file", &first), ATT_ERR_NOT_FOUND);
 }
 
-static void a_failed_flush_or_rename_keeps_the_old_file(void **state)
+FILE_TEST(a_failed_flush_or_rename_keeps_the_old_file)
 {
-    scratch *self = *state;
     assert_int_equal(att_file_replace(self->context, self->path, "old", 3), ATT_OK);
     fail_fsync = true;
     assert_int_equal(att_file_replace(self->context, self->path, "new", 3), ATT_ERR_IO);
@@ -416,12 +396,10 @@ static att_status replace_in_pieces(scratch *self)
     return status;
 }
 
-static void a_full_disk_keeps_the_old_file(void **state)
+FILE_TEST(a_full_disk_keeps_the_old_file)
 {
-    scratch *self = *state;
     assert_int_equal(att_file_replace(self->context, self->path, "old", 3), ATT_OK);
-    assert_int_equal(call_with_full_disk(self, 15000, replace_in_pieces), ATT_ERR_IO);
-    assert_message_has(self, self->path);
+    assert_fails(self->context, call_with_full_disk(self, 15000, replace_in_pieces), ATT_ERR_IO, self->path);
     assert_text_file(self->path, "old");
     assert_int_equal(scratch_file_count(self), 1);
     assert_int_equal(call_with_full_disk(self, 30000, replace_in_pieces), ATT_OK);
@@ -440,9 +418,8 @@ static att_status append_too_much(scratch *self)
     return status;
 }
 
-static void records_are_appended_whole_or_not_at_all(void **state)
+FILE_TEST(records_are_appended_whole_or_not_at_all)
 {
-    scratch *self = *state;
     att_file_appender *appender;
     assert_int_equal(att_file_appender_open(self->context, self->path, 0, &appender), ATT_OK);
     assert_int_equal(att_file_appender_write(appender, "one\n", 4), ATT_OK);
@@ -482,17 +459,15 @@ static att_status use_everything(scratch *self)
     return status;
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+FILE_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    scratch *self = *state;
     assert_survives_lack_of_memory(self, use_everything);
     assert_int_equal(scratch_file_count(self), 1);
 }
 
 /* A process killed between any two system calls leaves the old file or the new one. */
-static void a_kill_leaves_the_old_file_or_the_new_one(void **state)
+FILE_TEST(a_kill_leaves_the_old_file_or_the_new_one)
 {
-    scratch *self = *state;
     for (int round = 0; round < 20; round++) {
         assert_int_equal(att_file_replace(self->context, self->path, "0", 1), ATT_OK);
         pid_t child = fork();
@@ -516,11 +491,8 @@ static void a_kill_leaves_the_old_file_or_the_new_one(void **state)
     }
 }
 
-#define file_test(function) cmocka_unit_test_setup_teardown(function, setup, scratch_teardown)
-
-static void paths_are_joined_and_parted_where_they_fit(void **state)
+SCRATCH_TEST(paths_are_joined_and_parted_where_they_fit)
 {
-    scratch *self = *state;
     char path[8];
     assert_int_equal(att_path_join(self->context, "a", "b", path, sizeof(path)), ATT_OK);
     assert_string_equal(path, "a/b");
@@ -528,14 +500,14 @@ static void paths_are_joined_and_parted_where_they_fit(void **state)
     assert_string_equal(path, "a/b");
     assert_int_equal(att_path_join(self->context, "", "b", path, sizeof(path)), ATT_OK);
     assert_string_equal(path, "b");
-    assert_int_equal(att_path_join(self->context, "folder", "b", path, sizeof(path)), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "the buffer of 8 bytes is too small for a path of 8 bytes and its terminating zero");
+    assert_fails(self->context, att_path_join(self->context, "folder", "b", path, sizeof(path)), ATT_ERR_ARGUMENT,
+                 "the buffer of 8 bytes is too small for a path of 8 bytes and its terminating zero");
     assert_string_equal(path, "");
     char name[PATH_MAX + 1];
     memset(name, 'x', PATH_MAX);
     name[PATH_MAX] = '\0';
-    assert_int_equal(att_path_join(self->context, "a", name, path, sizeof(path)), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "\"a/xxxxx...\" is longer than a path may be");
+    assert_fails(self->context, att_path_join(self->context, "a", name, path, sizeof(path)), ATT_ERR_ARGUMENT,
+                 "\"a/xxxxx...\" is longer than a path may be");
     assert_int_equal(att_path_folder(self->context, "/b", path, sizeof(path)), ATT_OK);
     assert_string_equal(path, "/");
     assert_int_equal(att_path_folder(self->context, "a/b/c", path, sizeof(path)), ATT_OK);
@@ -546,33 +518,4 @@ static void paths_are_joined_and_parted_where_they_fit(void **state)
     assert_int_equal(att_path_copy(self->context, "a folder", path, sizeof(path)), ATT_ERR_ARGUMENT);
     assert_true(att_file_exists_in("/", "tmp"));
     assert_false(att_file_exists_in(self->folder, "tmp"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        file_test(a_file_within_the_limit_is_read_whole),
-        file_test(a_large_file_is_read_whole),
-        file_test(any_part_of_a_file_is_read),
-        file_test(only_regular_files_are_read),
-        file_test(a_pipe_is_neither_locked_nor_appended_to),
-        file_test(a_file_shortened_while_read_is_reported),
-        file_test(a_window_shows_right_bytes_after_a_failure),
-        file_test(lines_are_found_and_too_long_ones_refused),
-        file_test(missing_folders_are_made),
-        file_test(a_file_is_replaced_only_on_commit),
-        file_test(a_leftover_temporary_file_is_overwritten),
-        file_test(writing_follows_no_links),
-        file_test(a_link_in_place_of_the_temporary_file_is_noticed),
-        file_test(a_pipe_in_place_of_the_temporary_file_is_removed),
-        file_test(a_file_with_several_names_is_not_appended_to),
-        file_test(a_file_being_written_and_special_files_are_refused),
-        file_test(a_failed_flush_or_rename_keeps_the_old_file),
-        file_test(a_full_disk_keeps_the_old_file),
-        file_test(records_are_appended_whole_or_not_at_all),
-        file_test(lack_of_memory_is_reported_without_leaks),
-        file_test(a_kill_leaves_the_old_file_or_the_new_one),
-        scratch_test(paths_are_joined_and_parted_where_they_fit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,9 +29,8 @@ static att_status read_idx(scratch *self)
     return status;
 }
 
-static void plain_and_gzipped_files_are_read(void **state)
+SCRATCH_TEST(plain_and_gzipped_files_are_read)
 {
-    scratch *self = *state;
     scratch_write(self, good, sizeof(good));
     assert_int_equal(read_idx(self), ATT_OK);
     write_gzipped(self, good, sizeof(good));
@@ -43,8 +42,7 @@ static void expect(scratch *self, const void *bytes, size_t size, att_status sta
     att_idx idx = {.bytes = NULL};
     size_t allocated = att_context_allocations(self->context).bytes_now;
     scratch_write(self, bytes, size);
-    assert_int_equal(att_idx_read(self->context, self->path, CAP, &idx), status);
-    assert_message_has(self, self->path);
+    assert_fails(self->context, att_idx_read(self->context, self->path, CAP, &idx), status, self->path);
     assert_message_has(self, part);
     write_gzipped(self, bytes, (unsigned)size);
     assert_int_equal(att_idx_read(self->context, self->path, CAP, &idx), status);
@@ -52,9 +50,8 @@ static void expect(scratch *self, const void *bytes, size_t size, att_status sta
     assert_int_equal(att_context_allocations(self->context).bytes_now, allocated);
 }
 
-static void truncated_and_malformed_files_are_refused(void **state)
+SCRATCH_TEST(truncated_and_malformed_files_are_refused)
 {
-    scratch *self = *state;
     for (size_t size = 0; size < sizeof(good); size++)
         expect(self, good, size, ATT_ERR_FORMAT, size < 12 ? "truncated" : "");
     uint8_t bytes[sizeof(good) + 1] = {0};
@@ -77,9 +74,8 @@ static void truncated_and_malformed_files_are_refused(void **state)
     expect(self, bytes, sizeof(good), ATT_ERR_UNSUPPORTED, "limit");
 }
 
-static void dimensions_beyond_what_a_gzip_can_hold_are_refused(void **state)
+SCRATCH_TEST(dimensions_beyond_what_a_gzip_can_hold_are_refused)
 {
-    scratch *self = *state;
     static const uint8_t large[] = {0, 0, 8, 1, 0x10, 0, 0, 0};
     att_idx idx;
     write_gzipped(self, large, sizeof(large));
@@ -87,9 +83,8 @@ static void dimensions_beyond_what_a_gzip_can_hold_are_refused(void **state)
     assert_true(att_context_allocations(self->context).bytes_peak < 1 << 20);
 }
 
-static void a_damaged_gzip_is_refused(void **state)
+SCRATCH_TEST(a_damaged_gzip_is_refused)
 {
-    scratch *self = *state;
     write_gzipped(self, good, sizeof(good));
     uint8_t bytes[256];
     FILE *file = fopen(self->path, "rb");
@@ -103,28 +98,13 @@ static void a_damaged_gzip_is_refused(void **state)
     assert_int_equal(read_idx(self), ATT_ERR_FORMAT);
 }
 
-static void a_missing_file_is_not_found(void **state)
+SCRATCH_TEST(a_missing_file_is_not_found)
 {
-    scratch *self = *state;
     assert_int_equal(read_idx(self), ATT_ERR_NOT_FOUND);
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    scratch *self = *state;
     write_gzipped(self, good, sizeof(good));
     assert_survives_lack_of_memory(self, read_idx);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(plain_and_gzipped_files_are_read),
-        scratch_test(truncated_and_malformed_files_are_refused),
-        scratch_test(dimensions_beyond_what_a_gzip_can_hold_are_refused),
-        scratch_test(a_damaged_gzip_is_refused),
-        scratch_test(a_missing_file_is_not_found),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,9 +31,8 @@ static void make_shards(const scratch *self)
     "\"module.b\":\"1.safetensors\",\"module.c\":\"2.safetensors\"" d "}}"
 #define WHOLE MAP(",\"module.d\":\"2.safetensors\"")
 
-static void tensors_of_all_files_are_read(void **state)
+SCRATCH_TEST(tensors_of_all_files_are_read)
 {
-    scratch *self = *state;
     make_shards(self);
     write_index(self, WHOLE);
     att_tensors *file = open_file(self);
@@ -52,9 +51,8 @@ static void tensors_of_all_files_are_read(void **state)
     att_tensors_close(&file);
 }
 
-static void an_index_that_does_not_fit_its_files_is_refused(void **state)
+SCRATCH_TEST(an_index_that_does_not_fit_its_files_is_refused)
 {
-    scratch *self = *state;
     static const struct {
         const char *index, *reason;
         att_status status;
@@ -97,9 +95,8 @@ static void write_pickles(const scratch *self, const char *name)
     free(object);
 }
 
-static void pytorchs_files_are_read(void **state)
+SCRATCH_TEST(pytorchs_files_are_read)
 {
-    scratch *self = *state;
     static const double expected[] = {1, 2, 3, 4};
     write_shard(self, "1.safetensors", "module.a", "module.b");
     write_pickles(self, "2.bin");
@@ -118,18 +115,17 @@ static void pytorchs_files_are_read(void **state)
     snprintf(other.path, sizeof other.path, "%s/3.bin", self->folder);
     write_index(&other, "{\"weight_map\":{\"w\":\"3.bin\"}}");
     att_tensors *none = NULL;
-    assert_int_equal(att_tensors_open(self->context, self->path, &none), ATT_ERR_FORMAT);
-    assert_message_has(self, "3.bin: not a PyTorch checkpoint"); /* an index of an index */
+    assert_fails(self->context, att_tensors_open(self->context, self->path, &none), ATT_ERR_FORMAT,
+                 "3.bin: not a PyTorch checkpoint"); /* an index of an index */
 }
 
-static void a_file_that_is_missing_or_damaged_is_named(void **state)
+SCRATCH_TEST(a_file_that_is_missing_or_damaged_is_named)
 {
-    scratch *self = *state;
     att_tensors *file = NULL;
     write_shard(self, "1.safetensors", "module.a", "module.b");
     write_index(self, WHOLE);
-    assert_int_equal(att_tensors_open(self->context, self->path, &file), ATT_ERR_NOT_FOUND);
-    assert_message_has(self, "/2.safetensors");
+    assert_fails(self->context, att_tensors_open(self->context, self->path, &file), ATT_ERR_NOT_FOUND,
+                 "/2.safetensors");
     write_shard(self, "2.safetensors", "module.c", "module.c");
     assert_int_equal(att_tensors_open(self->context, self->path, &file), ATT_ERR_FORMAT);
     /* An index is no tensor file itself. */
@@ -145,20 +141,9 @@ static att_status open_and_close(scratch *self)
     return status;
 }
 
-static void lack_of_memory_is_survived(void **state)
+SCRATCH_TEST(lack_of_memory_is_survived)
 {
-    scratch *self = *state;
     make_shards(self);
     write_index(self, WHOLE);
     assert_survives_lack_of_memory(self, open_and_close);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(tensors_of_all_files_are_read), scratch_test(an_index_that_does_not_fit_its_files_is_refused),
-        scratch_test(pytorchs_files_are_read),       scratch_test(a_file_that_is_missing_or_damaged_is_named),
-        scratch_test(lack_of_memory_is_survived),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

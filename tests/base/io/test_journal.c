@@ -2,7 +2,6 @@
 #include "base/io/journal.h"
 
 #include <fcntl.h>
-#include <math.h>
 #include <sys/wait.h>
 
 #include "base/core/memory.h"
@@ -31,8 +30,7 @@ static att_journal *open_journal(scratch *self, const char *name)
 static att_journal *create_journal(scratch *self, const char *name)
 {
     att_journal *journal = NULL;
-    if (att_journal_create(self->context, journal_path(self), name, "first\n", &journal) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_journal_create(self->context, journal_path(self), name, "first\n", &journal));
     return journal;
 }
 
@@ -55,9 +53,8 @@ static bool append(att_journal *journal, const char *entry)
     return appended;
 }
 
-static void entries_have_one_order(void **state)
+SCRATCH_TEST(entries_have_one_order)
 {
-    scratch *self = *state;
     assert_null(open_journal(self, "b"));
     att_journal *a = create_journal(self, "a"), *b = open_journal(self, "b");
     assert_null(create_journal(self, "c")); /* exists */
@@ -113,10 +110,9 @@ static void wait_for_children(int count)
     }
 }
 
-static void processes_append_at_the_same_time(void **state)
+SCRATCH_TEST(processes_append_at_the_same_time)
 {
     enum { CHILDREN = 4, ENTRIES = 40 };
-    scratch *self = *state;
     int next[CHILDREN] = {0};
     att_journal *journal = create_journal(self, "a");
     for (int i = 0; i < CHILDREN; i++)
@@ -137,10 +133,9 @@ static void processes_append_at_the_same_time(void **state)
     att_journal_close(&journal);
 }
 
-static void one_of_several_processes_creates_it(void **state)
+SCRATCH_TEST(one_of_several_processes_creates_it)
 {
     enum { CHILDREN = 4, REPEATS = 20 };
-    scratch *self = *state;
     for (int repeat = 0; repeat < REPEATS; repeat++) {
         int created = 0;
         for (int i = 0; i < CHILDREN; i++)
@@ -167,9 +162,8 @@ static void one_of_several_processes_creates_it(void **state)
 }
 
 /* A process that still has a removed journal open neither appends to it nor to a new one at the same path. */
-static void a_removed_journal_takes_no_entries(void **state)
+SCRATCH_TEST(a_removed_journal_takes_no_entries)
 {
-    scratch *self = *state;
     att_journal *a = create_journal(self, "a"), *b = open_journal(self, "b");
     assert_next(self, b, "first\n");
     assert_true(att_journal_exists(b));
@@ -188,9 +182,8 @@ static void a_removed_journal_takes_no_entries(void **state)
 }
 
 /* The first entry is removed first, so that nobody appends where a later entry has just been removed. */
-static void a_journal_that_is_being_removed_takes_no_entries(void **state)
+SCRATCH_TEST(a_journal_that_is_being_removed_takes_no_entries)
 {
-    scratch *self = *state;
     att_journal *journal = create_journal(self, "a");
     assert_next(self, journal, "first\n");
     assert_int_equal(unlink(path_of(self, "journal/00000001")), 0);
@@ -200,9 +193,8 @@ static void a_journal_that_is_being_removed_takes_no_entries(void **state)
     att_journal_close(&journal);
 }
 
-static void ages_are_by_the_clock_of_the_file_system(void **state)
+SCRATCH_TEST(ages_are_by_the_clock_of_the_file_system)
 {
-    scratch *self = *state;
     char mark[256];
     att_journal *a = create_journal(self, "a"), *b = open_journal(self, "b");
     assert_int_equal(att_journal_mark_path(b, "a", mark, sizeof mark), ATT_OK);
@@ -223,9 +215,8 @@ static void ages_are_by_the_clock_of_the_file_system(void **state)
     att_journal_close(&b);
 }
 
-static void an_incomplete_entry_is_not_read(void **state)
+SCRATCH_TEST(an_incomplete_entry_is_not_read)
 {
-    scratch *self = *state;
     att_journal *journal = create_journal(self, "a");
     assert_next(self, journal, "first\n");
     int file = open(path_of(self, "journal/00000002"), O_WRONLY | O_CREAT, 0666);
@@ -238,9 +229,8 @@ static void an_incomplete_entry_is_not_read(void **state)
     att_journal_close(&journal);
 }
 
-static void a_file_in_its_place_is_refused(void **state)
+SCRATCH_TEST(a_file_in_its_place_is_refused)
 {
-    scratch *self = *state;
     att_journal *journal = NULL;
     int file = open(journal_path(self), O_WRONLY | O_CREAT, 0666);
     close(file);
@@ -248,19 +238,4 @@ static void a_file_in_its_place_is_refused(void **state)
     assert_int_equal(att_journal_create(self->context, journal_path(self), "a", "first\n", &journal), ATT_ERR_IO);
     assert_null(journal);
     assert_int_equal(access(path_of(self, "journal-a"), F_OK), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(entries_have_one_order),
-        scratch_test(processes_append_at_the_same_time),
-        scratch_test(one_of_several_processes_creates_it),
-        scratch_test(a_removed_journal_takes_no_entries),
-        scratch_test(a_journal_that_is_being_removed_takes_no_entries),
-        scratch_test(ages_are_by_the_clock_of_the_file_system),
-        scratch_test(an_incomplete_entry_is_not_read),
-        scratch_test(a_file_in_its_place_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,6 @@
 
 #include <float.h>
 #include <locale.h>
-#include <math.h>
 
 #include "base/io/scratch.h"
 
@@ -16,9 +15,8 @@ static void refuse(scratch *self, const char *text, const char *reason)
     assert_message_has(self, reason);
 }
 
-static void objects_arrays_and_escapes_are_parsed(void **state)
+SCRATCH_TEST(objects_arrays_and_escapes_are_parsed)
 {
-    scratch *self = *state;
     const char text[] = "{\"a\": [1, -9223372036854775808, 9223372036854775807], \"b\\u00e4\": \"\\\"]]]\"}  \n";
     json_t *root;
     assert_int_equal(att_json_parse(self->context, "source", text, sizeof(text) - 1, &root), ATT_OK);
@@ -29,13 +27,12 @@ static void objects_arrays_and_escapes_are_parsed(void **state)
 }
 
 /* As in Python's json, the last value of a key counts, unless unique keys are requested. */
-static void the_last_of_repeated_keys_counts_unless_keys_must_be_unique(void **state)
+SCRATCH_TEST(the_last_of_repeated_keys_counts_unless_keys_must_be_unique)
 {
-    scratch *self = *state;
     const char text[] = "{\"a\": 1, \"b\": 2, \"a\": 3}";
     json_t *root = NULL;
-    assert_int_equal(att_json_parse_unique(self->context, "source", text, sizeof(text) - 1, &root), ATT_ERR_FORMAT);
-    assert_message_has(self, "duplicate");
+    assert_fails(self->context, att_json_parse_unique(self->context, "source", text, sizeof(text) - 1, &root),
+                 ATT_ERR_FORMAT, "duplicate");
     assert_int_equal(att_json_parse(self->context, "source", text, sizeof(text) - 1, &root), ATT_OK);
     assert_int_equal(json_object_size(root), 2);
     assert_int_equal(json_integer_value(json_object_get(root, "a")), 3);
@@ -59,9 +56,8 @@ static char *repeat(char opening, const char *entry, int count, char closing)
 }
 
 /* Short texts with many values. */
-static void a_text_of_too_many_values_is_refused(void **state)
+SCRATCH_TEST(a_text_of_too_many_values_is_refused)
 {
-    scratch *self = *state;
     static const char reason[] = "JSON that would need more than the limit of 536870912 bytes of memory";
     char *text = repeat('[', "{},", 3000000, ']');
     refuse(self, text, reason);
@@ -79,9 +75,8 @@ static void a_text_of_too_many_values_is_refused(void **state)
     free(text);
 }
 
-static void invalid_json_is_refused(void **state)
+SCRATCH_TEST(invalid_json_is_refused)
 {
-    scratch *self = *state;
     refuse(self, "", "not valid JSON: it is empty");
     refuse(self, " \n", "not valid JSON: it is empty");
     refuse(self, "null", "not valid JSON: expected an object in {} or an array in []");
@@ -103,9 +98,8 @@ static void invalid_json_is_refused(void **state)
     refuse(self, deep, "nested");
 }
 
-static void written_json_is_escaped_and_valid(void **state)
+SCRATCH_TEST(written_json_is_escaped_and_valid)
 {
-    scratch *self = *state;
     att_json_writer *writer;
     assert_int_equal(att_json_writer_create(self->context, false, &writer), ATT_OK);
     att_json_begin_object(writer);
@@ -146,9 +140,8 @@ static void written_json_is_escaped_and_valid(void **state)
     assert_null(writer);
 }
 
-static void an_indented_document_has_one_value_per_line(void **state)
+SCRATCH_TEST(an_indented_document_has_one_value_per_line)
 {
-    scratch *self = *state;
     att_json_writer *writer;
     assert_int_equal(att_json_writer_create(self->context, true, &writer), ATT_OK);
     att_json_begin_object(writer);
@@ -168,9 +161,8 @@ static void an_indented_document_has_one_value_per_line(void **state)
     att_json_writer_destroy(&writer);
 }
 
-static void numbers_are_written_short_and_exact(void **state)
+SCRATCH_TEST(numbers_are_written_short_and_exact)
 {
-    (void)state;
     char text[ATT_NUMBER_TEXT];
     assert_string_equal(att_format_number(0.1, text), "0.1");
     assert_string_equal(att_format_number(3, text), "3");
@@ -184,9 +176,8 @@ static void numbers_are_written_short_and_exact(void **state)
         assert_true(strtod(att_format_number(hard[i], text), NULL) == hard[i]);
 }
 
-static void the_locale_does_not_change_the_decimal_point(void **state)
+SCRATCH_TEST(the_locale_does_not_change_the_decimal_point)
 {
-    (void)state;
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL) {
         print_message("skipped: this machine has no locale de_DE.UTF-8\n");
         skip();
@@ -201,13 +192,11 @@ static void misuse(scratch *self, att_json_writer *writer)
 {
     const char *text;
     size_t length;
-    assert_int_equal(att_json_writer_finish(writer, &text, &length), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "one document");
+    assert_fails(self->context, att_json_writer_finish(writer, &text, &length), ATT_ERR_ARGUMENT, "one document");
 }
 
-static void only_one_complete_document_can_be_finished(void **state)
+SCRATCH_TEST(only_one_complete_document_can_be_finished)
 {
-    scratch *self = *state;
     att_json_writer *writer;
     assert_int_equal(att_json_writer_create(self->context, false, &writer), ATT_OK);
     misuse(self, writer);
@@ -265,35 +254,16 @@ static att_status write_some(scratch *self)
     return status;
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    assert_survives_lack_of_memory(*state, write_some);
+    assert_survives_lack_of_memory(self, write_some);
 }
 
-static void only_valid_utf8_is_accepted(void **state)
+SCRATCH_TEST(only_valid_utf8_is_accepted)
 {
-    (void)state;
     assert_true(att_utf8_valid("a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF\xED\x9F\xBF\xEE\x80\x80"));
     const char *const broken[] = {"\x80",         "\xC1\xBF",         "\xC3",     "\xE0\x9F\xBF", "\xE2\x82",
                                   "\xED\xA0\x80", "\xF0\x8F\xBF\xBF", "\xF4\x90", "\xF5\x80\x80", "\xE2\x82x"};
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++)
         assert_false(att_utf8_valid(broken[i]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(objects_arrays_and_escapes_are_parsed),
-        scratch_test(invalid_json_is_refused),
-        scratch_test(written_json_is_escaped_and_valid),
-        scratch_test(an_indented_document_has_one_value_per_line),
-        scratch_test(numbers_are_written_short_and_exact),
-        scratch_test(the_locale_does_not_change_the_decimal_point),
-        scratch_test(only_one_complete_document_can_be_finished),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-        scratch_test(only_valid_utf8_is_accepted),
-        scratch_test(the_last_of_repeated_keys_counts_unless_keys_must_be_unique),
-        scratch_test(a_text_of_too_many_values_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@ typedef struct hostile {
         text, sizeof(text) - 1, status, reason \
     }
 
-static void hostile_pickles_are_refused(void **state)
+SCRATCH_TEST(hostile_pickles_are_refused)
 {
-    scratch *self = *state;
     static const hostile cases[] = {
         HOSTILE("cos\nsystem\n(X\x02\0\0\0lstR", ATT_ERR_UNSUPPORTED, "the file uses os.system"),
         HOSTILE("cposix\nsystem\n(X\x02\0\0\0lstR", ATT_ERR_UNSUPPORTED, "never runs code from a file"),
@@ -101,7 +100,7 @@ static void write_archive(scratch *self, const bytes *object)
 }
 
 /* Each would be whole with one byte more. */
-static void a_pickle_that_lacks_a_byte_is_refused(void **state)
+SCRATCH_TEST(a_pickle_that_lacks_a_byte_is_refused)
 {
     static const hostile cases[] = {
         HOSTILE("N", ATT_ERR_FORMAT, "truncated"),
@@ -116,16 +115,15 @@ static void a_pickle_that_lacks_a_byte_is_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bytes *object = calloc(1, sizeof *object);
         put(object, cases[i].bytes, cases[i].size);
-        write_archive(*state, object);
-        refused(*state, cases[i].status, cases[i].reason);
+        write_archive(self, object);
+        refused(self, cases[i].status, cases[i].reason);
         free(object);
     }
 }
 
 /* No entry's number exceeds the length of the pickle. */
-static void memo_entries_are_limited_by_the_length(void **state)
+SCRATCH_TEST(memo_entries_are_limited_by_the_length)
 {
-    scratch *self = *state;
     for (size_t beyond = 0; beyond < 2; beyond++) {
         bytes *object = calloc(1, sizeof *object);
         put_state(object, &plain);
@@ -144,7 +142,7 @@ static void memo_entries_are_limited_by_the_length(void **state)
     }
 }
 
-static void more_than_16777216_values_are_refused(void **state)
+SCRATCH_TEST(more_than_16777216_values_are_refused)
 {
     enum { MOST = 1 << 24 };
     static const char head[] =
@@ -153,15 +151,15 @@ static void more_than_16777216_values_are_refused(void **state)
     assert_non_null(all);
     memset(all, '(', sizeof head + MOST + 1);
     memcpy(all, head, sizeof head - 1);
-    scratch_write(*state, all, sizeof head - 1 + MOST + 1);
-    refused(*state, ATT_ERR_UNSUPPORTED, "its pickle has more than 16777216 values");
+    scratch_write(self, all, sizeof head - 1 + MOST + 1);
+    refused(self, ATT_ERR_UNSUPPORTED, "its pickle has more than 16777216 values");
     all[sizeof head - 1 + MOST] = '.';
-    scratch_write(*state, all, sizeof head - 1 + MOST + 1);
-    refused(*state, ATT_ERR_FORMAT, "expected exactly one value");
+    scratch_write(self, all, sizeof head - 1 + MOST + 1);
+    refused(self, ATT_ERR_FORMAT, "expected exactly one value");
     free(all);
 }
 
-static void names_in_messages_are_short_and_printable(void **state)
+SCRATCH_TEST(names_in_messages_are_short_and_printable)
 {
     static const struct {
         const char *name;
@@ -172,7 +170,6 @@ static void names_in_messages_are_short_and_printable(void **state)
         {NULL, 80, "aaa;"},
         {NULL, 81, "aaa...;"},
     };
-    scratch *self = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char name[82] = "";
         bytes *object = calloc(1, sizeof *object);
@@ -202,9 +199,8 @@ static void pair(bytes *object, const char *key, int64_t count)
 }
 
 /* If a key is set again, Python keeps the last value at the place of the first, for every opcode that sets keys. */
-static void the_last_value_of_a_repeated_key_counts(void **state)
+SCRATCH_TEST(the_last_value_of_a_repeated_key_counts)
 {
-    scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
     ops(object, "}(");
     text(object, "state_dict");
@@ -261,9 +257,8 @@ static void the_last_value_of_a_repeated_key_counts(void **state)
 }
 
 /* Opaque objects absorb what is stored in them, including calls and tensors, but not the items of containers. */
-static void opaque_objects_are_left_out(void **state)
+SCRATCH_TEST(opaque_objects_are_left_out)
 {
-    scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
     ops(object, "}(");
     text(object, "args");
@@ -304,9 +299,8 @@ static void object_of_unknown(bytes *object)
 }
 
 /* Such objects are ignored beside the weights. */
-static void objects_of_unknown_classes_are_left_out(void **state)
+SCRATCH_TEST(objects_of_unknown_classes_are_left_out)
 {
-    scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
     ops(object, "}(");
     text(object, "config");
@@ -436,9 +430,8 @@ static void class_that_acts(bytes *object)
     global(object, "subprocess", "Popen");
 }
 
-static void tensors_within_unknown_objects_are_refused(void **state)
+SCRATCH_TEST(tensors_within_unknown_objects_are_refused)
 {
-    scratch *self = *state;
     static const char within[] = "v is an object of the class _Outer.C with tensors in it; attscope runs no code";
     refuse_beside_weights(self, tensor_in_state, ATT_ERR_UNSUPPORTED, within);
     refuse_beside_weights(self, tensor_in_items, ATT_ERR_UNSUPPORTED, within);
@@ -453,9 +446,8 @@ static void tensors_within_unknown_objects_are_refused(void **state)
 }
 
 /* Nested a hundred thousand times. Nothing recurses, and only 16 levels are searched. */
-static void too_deep_nesting_is_refused(void **state)
+SCRATCH_TEST(too_deep_nesting_is_refused)
 {
-    scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
     for (int i = 0; i < 30000; i++)
         ops(object, "]");
@@ -472,9 +464,8 @@ static void too_deep_nesting_is_refused(void **state)
 }
 
 /* Fourteen dictionaries, each ten times in the next one: 10^14 paths to the innermost. */
-static void too_many_shared_values_are_refused(void **state)
+SCRATCH_TEST(too_many_shared_values_are_refused)
 {
-    scratch *self = *state;
     bytes *object = calloc(1, sizeof *object);
     ops(object, "N");
     for (int level = 0; level < 14; level++) {
@@ -506,18 +497,16 @@ static void write_names(scratch *self, const char *name, const char *other)
     free(object);
 }
 
-static void names_that_are_empty_or_not_utf8_are_refused(void **state)
+SCRATCH_TEST(names_that_are_empty_or_not_utf8_are_refused)
 {
-    scratch *self = *state;
     write_names(self, "", "b");
     refused(self, ATT_ERR_FORMAT, "name is empty");
     write_names(self, "a\xff", "b");
     refused(self, ATT_ERR_FORMAT, "not valid UTF-8");
 }
 
-static void common_prefixes_of_names_are_removed(void **state)
+SCRATCH_TEST(common_prefixes_of_names_are_removed)
 {
-    scratch *self = *state;
     static const struct {
         const char *given[2], *found[2];
     } cases[] = {
@@ -553,9 +542,8 @@ static void write_strangers(scratch *self, int count, const char *const *strange
     free(object);
 }
 
-static void a_few_other_tensors_do_not_hide_the_prefix(void **state)
+SCRATCH_TEST(a_few_other_tensors_do_not_hide_the_prefix)
 {
-    scratch *self = *state;
     static const struct {
         int count;
         const char *strangers[2];
@@ -582,25 +570,4 @@ static void a_few_other_tensors_do_not_hide_the_prefix(void **state)
         assert_int_equal(att_tensors_count(file), cases[i].count + cases[i].stranger_count);
         att_tensors_close(&file);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(hostile_pickles_are_refused),
-        scratch_test(a_pickle_that_lacks_a_byte_is_refused),
-        scratch_test(memo_entries_are_limited_by_the_length),
-        scratch_test(more_than_16777216_values_are_refused),
-        scratch_test(names_in_messages_are_short_and_printable),
-        scratch_test(opaque_objects_are_left_out),
-        scratch_test(objects_of_unknown_classes_are_left_out),
-        scratch_test(tensors_within_unknown_objects_are_refused),
-        scratch_test(too_deep_nesting_is_refused),
-        scratch_test(too_many_shared_values_are_refused),
-        scratch_test(names_that_are_empty_or_not_utf8_are_refused),
-        scratch_test(common_prefixes_of_names_are_removed),
-        scratch_test(a_few_other_tensors_do_not_hide_the_prefix),
-        scratch_test(the_last_value_of_a_repeated_key_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

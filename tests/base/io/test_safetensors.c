@@ -1,14 +1,11 @@
 /* Reading: the content of valid files, and the memory that reading takes. */
 #include "base/io/safetensors.h"
 
-#include <math.h>
-
 #include "base/io/safetensors_file.h"
 #include "shared.h"
 
-static void tensors_and_metadata_are_read(void **state)
+SCRATCH_TEST(tensors_and_metadata_are_read)
 {
-    scratch *self = *state;
     char bytes[2048];
     size_t size = python_file(bytes);
     scratch_write(self, bytes, size);
@@ -37,25 +34,23 @@ static void tensors_and_metadata_are_read(void **state)
     assert_memory_equal(out, python_b, sizeof(python_b));
     assert_int_equal(att_tensors_read_f32(file, 3, out, 3), ATT_OK);
     assert_true(out[0] == 1 && out[1] == -2 && out[2] == 0x1p-24F);
-    assert_int_equal(att_tensors_read_f32(file, 2, out, 3), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "tensor b has 2 elements; 3 requested");
+    assert_fails(self->context, att_tensors_read_f32(file, 2, out, 3), ATT_ERR_ARGUMENT,
+                 "tensor b has 2 elements; 3 requested");
     assert_int_equal(att_tensors_read_f32(file, 5, out, 3), ATT_ERR_ARGUMENT);
     assert_int_equal(att_tensors_read_f32(file, -1, out, 3), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_tensors_read_f32(file, 0, out, 1), ATT_ERR_UNSUPPORTED);
-    assert_message_has(self, "tensor n is I64");
+    assert_fails(self->context, att_tensors_read_f32(file, 0, out, 1), ATT_ERR_UNSUPPORTED, "tensor n is I64");
     int64_t n;
     assert_int_equal(att_tensors_read(file, 0, ATT_SAFETENSORS_I64, &n, 1), ATT_OK);
     assert_int_equal(n, -2);
-    assert_int_equal(att_tensors_read(file, 0, ATT_SAFETENSORS_U64, &n, 1), ATT_ERR_MISMATCH);
-    assert_message_has(self, "tensor n is I64; expected U64");
+    assert_fails(self->context, att_tensors_read(file, 0, ATT_SAFETENSORS_U64, &n, 1), ATT_ERR_MISMATCH,
+                 "tensor n is I64; expected U64");
     assert_int_equal(att_tensors_read(file, 4, ATT_SAFETENSORS_U8, NULL, 0), ATT_OK);
     att_tensors_close(&file);
     assert_null(file);
 }
 
-static void misaligned_tensors_are_read(void **state)
+SCRATCH_TEST(misaligned_tensors_are_read)
 {
-    scratch *self = *state;
     /* No padding: the data begin at an odd address, and the f64 follows a single byte. */
     const char *header =
         "{\"u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
@@ -88,9 +83,8 @@ static void misaligned_tensors_are_read(void **state)
 }
 
 /* Every f16 number against its definition: (-1)^s 2^(e - 15) (1 + f / 1024), subnormal numbers 2^-14 f / 1024. */
-static void every_f16_converts_to_its_value(void **state)
+SCRATCH_TEST(every_f16_converts_to_its_value)
 {
-    (void)state;
     for (uint32_t bits = 0; bits < 0x10000; bits++) {
         uint16_t half = (uint16_t)bits;
         float value;
@@ -108,10 +102,9 @@ static void every_f16_converts_to_its_value(void **state)
 }
 
 /* A search from the first entry on would take minutes. */
-static void many_entries_of_metadata_are_found(void **state)
+SCRATCH_TEST(many_entries_of_metadata_are_found)
 {
     enum { COUNT = 500000, ENTRY = 32 };
-    scratch *self = *state;
     char key[ENTRY], value[ENTRY], *header = malloc((size_t)COUNT * ENTRY), *bytes = malloc((size_t)COUNT * ENTRY);
     size_t length = (size_t)sprintf(header, "{\"__metadata__\":{\"format\":\"pt\"");
     for (int i = 0; i < COUNT; i++)
@@ -135,9 +128,8 @@ static void many_entries_of_metadata_are_found(void **state)
 }
 
 /* Names and metadata are decoded in place. */
-static void escapes_in_names_and_metadata_are_decoded(void **state)
+SCRATCH_TEST(escapes_in_names_and_metadata_are_decoded)
 {
-    scratch *self = *state;
     write_file(self,
                "{\"__metadata__\" : { \"k\\u00e9\\n\" : \"\\ud83d\\ude00 \\\\ \\\"\" , \"{[:,\": \"]}\"} ,\n"
                "\"a\\\"b\" :"
@@ -155,9 +147,8 @@ static void escapes_in_names_and_metadata_are_decoded(void **state)
 }
 
 /* As in PyTorch's checkpoints. A prefix that some names lack is kept. */
-static void a_common_prefix_is_removed(void **state)
+SCRATCH_TEST(a_common_prefix_is_removed)
 {
-    scratch *self = *state;
     write_file(self, "{" F32("module.model.a", "[1]", "[0,4]") "," F32("module.model.b", "[1]", "[4,8]") "}", 8);
     att_tensors *file = open_file(self);
     assert_int_equal(att_tensors_find(file, "b"), 1);
@@ -186,20 +177,19 @@ static void assert_kept(scratch *self, const char *const names[], int count)
     att_tensors_close(&file);
 }
 
-static void names_that_would_become_equal_keep_their_prefix(void **state)
+SCRATCH_TEST(names_that_would_become_equal_keep_their_prefix)
 {
     /* Without the prefix, another tensor would have the same name. */
     static const char *const prefixed[] = {"module.a", "module.b", "module.c", "module.d", "a"};
-    assert_kept(*state, prefixed, 5);
+    assert_kept(self, prefixed, 5);
     /* Blocks whose numbers start again in every chunk. */
     static const char *const chunks[] = {"patch_embed.proj.weight", "blocks.0.0.norm1.weight",
                                          "blocks.1.0.norm1.weight"};
-    assert_kept(*state, chunks, 3);
+    assert_kept(self, chunks, 3);
 }
 
-static void unusual_but_valid_headers_are_read(void **state)
+SCRATCH_TEST(unusual_but_valid_headers_are_read)
 {
-    scratch *self = *state;
     /* The order of the header is not the order of the data; empty tensors lie between others; unknown members are
      * ignored. */
     write_file(self,
@@ -258,30 +248,29 @@ static void assert_memory(scratch *self, const char *header, int tensors, int pa
 }
 
 /* Measured: 2.9 times the header. */
-static void entries_take_little_more_memory_than_the_header(void **state)
+SCRATCH_TEST(entries_take_little_more_memory_than_the_header)
 {
     enum { ENTRIES = 50000, MOST = 80 * ENTRIES };
     char *header = malloc(MOST);
     assert_non_null(header);
     put_entries(header, ENTRIES);
-    assert_memory(*state, header, ENTRIES, 0);
+    assert_memory(self, header, ENTRIES, 0);
     free(header);
 }
 
 /* Measured: 3.3 times the header. */
-static void metadata_take_little_more_memory_than_the_header(void **state)
+SCRATCH_TEST(metadata_take_little_more_memory_than_the_header)
 {
     enum { PAIRS = 200000, MOST = 16 * PAIRS };
     char *header = malloc(MOST);
     assert_non_null(header);
     put_pairs(header, PAIRS);
-    assert_memory(*state, header, 0, PAIRS);
+    assert_memory(self, header, 0, PAIRS);
     free(header);
 }
 
-static void dtypes_have_names_and_sizes(void **state)
+SCRATCH_TEST(dtypes_have_names_and_sizes)
 {
-    (void)state;
     assert_int_equal(att_safetensors_dtype_of(ATT_F32), ATT_SAFETENSORS_F32);
     assert_int_equal(att_safetensors_dtype_of(ATT_BF16), ATT_SAFETENSORS_BF16);
     assert_int_equal(att_safetensors_dtype_of(ATT_U8), ATT_SAFETENSORS_U8);
@@ -291,9 +280,8 @@ static void dtypes_have_names_and_sizes(void **state)
     assert_int_equal(att_safetensors_dtype_size((att_safetensors_dtype)-1), 0);
 }
 
-static void a_published_deit_is_read(void **state)
+SCRATCH_TEST(a_published_deit_is_read)
 {
-    scratch *self = *state;
     char path[SHARED_PATH];
     if (!shared_path(SHARED_DEIT, path))
         skip();
@@ -308,23 +296,4 @@ static void a_published_deit_is_read(void **state)
         parameters += att_tensors_at(file, i).count;
     assert_int_equal(parameters, 5717416);
     att_tensors_close(&file);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(tensors_and_metadata_are_read),
-        scratch_test(misaligned_tensors_are_read),
-        scratch_test(every_f16_converts_to_its_value),
-        scratch_test(many_entries_of_metadata_are_found),
-        scratch_test(escapes_in_names_and_metadata_are_decoded),
-        scratch_test(a_common_prefix_is_removed),
-        scratch_test(names_that_would_become_equal_keep_their_prefix),
-        scratch_test(unusual_but_valid_headers_are_read),
-        scratch_test(entries_take_little_more_memory_than_the_header),
-        scratch_test(metadata_take_little_more_memory_than_the_header),
-        scratch_test(dtypes_have_names_and_sizes),
-        scratch_test(a_published_deit_is_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,9 +32,8 @@ static const att_safetensors_content python_content = {.tensors = python_tensors
                                                        .fill = fill_tensor,
                                                        .fill_user = (void *)(uintptr_t)&python_content};
 
-static void a_written_file_equals_that_of_the_python_package(void **state)
+SCRATCH_TEST(a_written_file_equals_that_of_the_python_package)
 {
-    scratch *self = *state;
     char bytes[2048];
     size_t size = python_file(bytes);
     assert_int_equal(att_safetensors_write(self->context, self->path, &python_content), ATT_OK);
@@ -42,9 +41,8 @@ static void a_written_file_equals_that_of_the_python_package(void **state)
     assert_int_equal(scratch_file_count(self), 1);
 }
 
-static void a_file_without_tensors_is_written_and_read(void **state)
+SCRATCH_TEST(a_file_without_tensors_is_written_and_read)
 {
-    scratch *self = *state;
     const att_safetensors_content nothing = {.tensor_count = 0};
     assert_int_equal(att_safetensors_write(self->context, self->path, &nothing), ATT_OK);
     assert_file(self->path, "\x08\0\0\0\0\0\0\0{}      ", 16);
@@ -56,16 +54,15 @@ static void a_file_without_tensors_is_written_and_read(void **state)
 
 static void refuse_to_write(scratch *self, att_safetensors_content content, const char *reason)
 {
-    assert_int_equal(att_safetensors_write(self->context, self->path, &content), ATT_ERR_ARGUMENT);
-    assert_message_has(self, self->path);
+    assert_fails(self->context, att_safetensors_write(self->context, self->path, &content), ATT_ERR_ARGUMENT,
+                 self->path);
     assert_message_has(self, reason);
     assert_text_file(self->path, "old");
     assert_int_equal(scratch_file_count(self), 1);
 }
 
-static void invalid_content_is_refused_and_keeps_the_old_file(void **state)
+SCRATCH_TEST(invalid_content_is_refused_and_keeps_the_old_file)
 {
-    scratch *self = *state;
     scratch_write(self, "old", 3);
     const att_safetensors_tensor twice[] = {{"a", ATT_SAFETENSORS_F32, {.rank = 0}, python_a},
                                             {"a", ATT_SAFETENSORS_I64, {1, {1}}, python_n}};
@@ -87,9 +84,8 @@ static void invalid_content_is_refused_and_keeps_the_old_file(void **state)
     refuse_to_write(self, (att_safetensors_content){.metadata = &not_utf8, .metadata_count = 1}, "under k");
 }
 
-static void a_failing_callback_keeps_the_old_file(void **state)
+SCRATCH_TEST(a_failing_callback_keeps_the_old_file)
 {
-    scratch *self = *state;
     scratch_write(self, "old", 3);
     const att_safetensors_tensor other = {"c", ATT_SAFETENSORS_F32, {1, {7}}, NULL};
     att_safetensors_content content = {.tensors = &other, .tensor_count = 1, .fill = fill_tensor};
@@ -99,9 +95,8 @@ static void a_failing_callback_keeps_the_old_file(void **state)
     assert_int_equal(scratch_file_count(self), 1);
 }
 
-static void a_full_disk_keeps_the_old_file(void **state)
+SCRATCH_TEST(a_full_disk_keeps_the_old_file)
 {
-    scratch *self = *state;
     scratch_write(self, "old", 3);
     char bytes[2048];
     size_t size = python_file(bytes);
@@ -135,9 +130,9 @@ static att_status write_and_read(scratch *self)
     return status;
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    assert_survives_lack_of_memory(*state, write_and_read);
+    assert_survives_lack_of_memory(self, write_and_read);
 }
 
 /* The buffer for tensors from a callback has the size of the largest tensor, not of all of them. */
@@ -148,9 +143,8 @@ static att_status fill_large(void *user, int index, void *out, size_t bytes)
     return ATT_OK;
 }
 
-static void writing_allocates_for_the_largest_tensor_only(void **state)
+SCRATCH_TEST(writing_allocates_for_the_largest_tensor_only)
 {
-    scratch *self = *state;
     enum { TENSORS = 16, ELEMENTS = 1 << 18 };
     att_safetensors_tensor tensors[TENSORS];
     char names[TENSORS][8];
@@ -174,18 +168,4 @@ static void writing_allocates_for_the_largest_tensor_only(void **state)
         free(out);
     }
     att_tensors_close(&file);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(a_written_file_equals_that_of_the_python_package),
-        scratch_test(a_file_without_tensors_is_written_and_read),
-        scratch_test(invalid_content_is_refused_and_keeps_the_old_file),
-        scratch_test(a_failing_callback_keeps_the_old_file),
-        scratch_test(a_full_disk_keeps_the_old_file),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-        scratch_test(writing_allocates_for_the_largest_tensor_only),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

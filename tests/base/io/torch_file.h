@@ -190,8 +190,7 @@ static inline void zip_file(bytes *to, const zipped *files, int count)
 static inline att_tensors *open_path(scratch *self, const char *path)
 {
     att_tensors *file = NULL;
-    if (att_tensors_open(self->context, path, &file) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_tensors_open(self->context, path, &file));
     return file;
 }
 

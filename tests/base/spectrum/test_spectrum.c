@@ -1,6 +1,5 @@
 /* Eigenvalues against closed forms, and Arnoldi iteration against dense decompositions. */
 
-#include <math.h>
 #include <pthread.h>
 
 #include "base/io/scratch.h"
@@ -47,24 +46,22 @@ static matrix *random_matrix(int size)
     return m;
 }
 
-static void a_rotation_has_a_complex_pair(void **state)
+SCRATCH_TEST(a_rotation_has_a_complex_pair)
 {
-    scratch *s = *state;
     const double a[] = {-1, -5, 5, -1};
     att_eigenvalue values[2];
-    assert_int_equal(att_spectrum_eigenvalues(s->context, 2, a, values), ATT_OK);
+    assert_int_equal(att_spectrum_eigenvalues(self->context, 2, a, values), ATT_OK);
     for (int i = 0; i < 2; i++) {
         assert_true(fabs(values[i].re + 1) < 1e-14);
         assert_true(fabs(fabs(values[i].im) - 5) < 1e-14);
     }
 }
 
-static void symmetric_matrices_have_orthonormal_vectors(void **state)
+SCRATCH_TEST(symmetric_matrices_have_orthonormal_vectors)
 {
-    scratch *s = *state;
     const double a[] = {2, -1, 0, -1, 2, -1, 0, -1, 2};
     double values[3], vectors[9];
-    assert_int_equal(att_spectrum_symmetric(s->context, 3, a, values, vectors), ATT_OK);
+    assert_int_equal(att_spectrum_symmetric(self->context, 3, a, values, vectors), ATT_OK);
     for (int k = 0; k < 3; k++) {
         assert_true(fabs(values[k] - (2 - 2 * cos((k + 1) * pi / 4))) < 1e-14);
         for (int i = 0; i < 3; i++) {
@@ -77,26 +74,24 @@ static void symmetric_matrices_have_orthonormal_vectors(void **state)
 }
 
 /* Of [3 0 0; 4 5 0] and of its transpose: the eigenvalues of A A' = [9 12; 12 41] are 25 +- 20. */
-static void singular_values_of_both_orientations(void **state)
+SCRATCH_TEST(singular_values_of_both_orientations)
 {
-    scratch *s = *state;
     static const double lying[] = {3, 0, 0, 4, 5, 0}, standing[] = {3, 4, 0, 5, 0, 0};
     for (int i = 0; i < 2; i++) {
         double entries[6], values[2];
         size_t bytes;
         memcpy(entries, i ? standing : lying, sizeof entries);
-        assert_int_equal(att_spectrum_singular_work(s->context, i ? 3 : 2, i ? 2 : 3, &bytes), ATT_OK);
+        assert_int_equal(att_spectrum_singular_work(self->context, i ? 3 : 2, i ? 2 : 3, &bytes), ATT_OK);
         void *work = malloc(bytes);
         assert_non_null(work);
-        assert_int_equal(att_spectrum_singular(s->context, i ? 3 : 2, i ? 2 : 3, entries, values, work), ATT_OK);
+        assert_int_equal(att_spectrum_singular(self->context, i ? 3 : 2, i ? 2 : 3, entries, values, work), ATT_OK);
         free(work);
         assert_true(fabs(values[0] - sqrt(45)) < 1e-14 && fabs(values[1] - sqrt(5)) < 1e-14); /* measured: 9e-16 */
     }
 }
 
-static void sizes_without_singular_values_are_refused(void **state)
+SCRATCH_TEST(sizes_without_singular_values_are_refused)
 {
-    scratch *s = *state;
     static const struct {
         int64_t rows, columns;
         att_status status;
@@ -107,19 +102,18 @@ static void sizes_without_singular_values_are_refused(void **state)
                  {65536, 32767, ATT_OK},   {65536, 32768, ATT_ERR_ARGUMENT}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t bytes;
-        assert_int_equal(att_spectrum_singular_work(s->context, cases[i].rows, cases[i].columns, &bytes),
+        assert_int_equal(att_spectrum_singular_work(self->context, cases[i].rows, cases[i].columns, &bytes),
                          cases[i].status);
     }
 }
 
 /* lambda_k = -4 sin^2(k pi / 2(n + 1)); the ends are k = n and k = 1. */
-static void arnoldi_finds_both_ends_of_a_known_spectrum(void **state)
+SCRATCH_TEST(arnoldi_finds_both_ends_of_a_known_spectrum)
 {
-    scratch *s = *state;
     int n = MOST;
     const att_operator op = {n, second_difference, &n};
     att_spectrum_ends ends;
-    assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_OK);
+    assert_int_equal(att_spectrum_ends_find(self->context, &op, NULL, &ends), ATT_OK);
     assert_true(ends.converged && !ends.dense && ends.residual <= 1e-6);
     double left = -4 * pow(sin(n * pi / 2 / (n + 1)), 2), right = -4 * pow(sin(pi / 2 / (n + 1)), 2);
     /* The tolerance of the residual, 1e-6 |J|, bounds the error of a symmetric matrix. */
@@ -138,28 +132,26 @@ static att_status ring(void *user, const double *x, double *y)
 }
 
 /* Without a shift of the operator, ARPACK finds the next eigenvalue, -2.5e-4, instead of 0. */
-static void an_end_at_0_is_found(void **state)
+SCRATCH_TEST(an_end_at_0_is_found)
 {
-    scratch *s = *state;
     int n = MOST;
     const att_operator op = {n, ring, &n};
     att_spectrum_ends ends;
-    assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_OK);
+    assert_int_equal(att_spectrum_ends_find(self->context, &op, NULL, &ends), ATT_OK);
     assert_true(ends.converged && fabs(ends.right.re) < 1e-6 && fabs(ends.left.re + 4) < 4e-6);
 }
 
-static void arnoldi_agrees_with_the_dense_decomposition(void **state)
+SCRATCH_TEST(arnoldi_agrees_with_the_dense_decomposition)
 {
-    scratch *s = *state;
     matrix *m = random_matrix(100);
     const att_operator op = {m->size, product, m};
     att_spectrum_options options = att_spectrum_options_defaults();
     att_spectrum_ends dense, arnoldi;
     options.dense = 100;
-    assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &dense), ATT_OK);
+    assert_int_equal(att_spectrum_ends_find(self->context, &op, &options, &dense), ATT_OK);
     options.dense = 3;
     options.tolerance = 1e-10;
-    assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &arnoldi), ATT_OK);
+    assert_int_equal(att_spectrum_ends_find(self->context, &op, &options, &arnoldi), ATT_OK);
     assert_true(dense.dense && arnoldi.converged);
     assert_true(fabs(dense.left.re - arnoldi.left.re) < 1e-8 && fabs(dense.right.re - arnoldi.right.re) < 1e-8);
     assert_true(fabs(dense.left.im - arnoldi.left.im) < 1e-8 && fabs(dense.right.im - arnoldi.right.im) < 1e-8);
@@ -168,9 +160,8 @@ static void arnoldi_agrees_with_the_dense_decomposition(void **state)
 }
 
 /* ARPACK lists the negative imaginary part of some of these pairs first, of which the other one is reported. */
-static void the_value_of_a_pair_with_a_positive_imaginary_part_is_reported(void **state)
+SCRATCH_TEST(the_value_of_a_pair_with_a_positive_imaginary_part_is_reported)
 {
-    scratch *s = *state;
     int pairs = 0;
     double worst = 0;
     for (int size = 20; size < 40; size++) {
@@ -178,11 +169,11 @@ static void the_value_of_a_pair_with_a_positive_imaginary_part_is_reported(void 
         const att_operator op = {size, product, m};
         att_spectrum_options options = att_spectrum_options_defaults();
         att_spectrum_ends dense, arnoldi;
-        assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &dense), ATT_OK);
+        assert_int_equal(att_spectrum_ends_find(self->context, &op, &options, &dense), ATT_OK);
         options.dense = 3;
         options.basis = 20;
         options.tolerance = 1e-10;
-        assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &arnoldi), ATT_OK);
+        assert_int_equal(att_spectrum_ends_find(self->context, &op, &options, &arnoldi), ATT_OK);
         assert_true(arnoldi.converged && dense.left.im >= 0 && dense.right.im >= 0);
         worst = fmax(worst, fmax(fabs(dense.left.im - arnoldi.left.im), fabs(dense.right.im - arnoldi.right.im)));
         pairs += (dense.left.im > 0) + (dense.right.im > 0);
@@ -192,9 +183,8 @@ static void the_value_of_a_pair_with_a_positive_imaginary_part_is_reported(void 
     assert_true(pairs >= 10 && worst < 1e-8); /* measured: 1.8e-10 */
 }
 
-static void small_operators_are_decomposed(void **state)
+SCRATCH_TEST(small_operators_are_decomposed)
 {
-    scratch *s = *state;
     matrix *m = random_matrix(2);
     const att_operator op = {2, product, m};
     static const struct {
@@ -203,7 +193,7 @@ static void small_operators_are_decomposed(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         att_spectrum_ends ends;
         memcpy(m->a, cases[i].a, sizeof cases[i].a);
-        assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_OK);
+        assert_int_equal(att_spectrum_ends_find(self->context, &op, NULL, &ends), ATT_OK);
         assert_true(ends.dense && ends.converged && ends.residual == 0);
         assert_int_equal(ends.products, 2);
         assert_true(fabs(ends.stiffness_index - cases[i].index) < 1e-14);
@@ -233,13 +223,12 @@ static att_status watched_difference(void *user, const double *x, double *y)
     return ATT_OK;
 }
 
-static void ten_steps_of_power_iteration_estimate_the_scale(void **state)
+SCRATCH_TEST(ten_steps_of_power_iteration_estimate_the_scale)
 {
-    scratch *s = *state;
     power p = {.size = 100};
     const att_operator op = {p.size, watched_difference, &p};
     att_spectrum_ends ends;
-    assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_OK);
+    assert_int_equal(att_spectrum_ends_find(self->context, &op, NULL, &ends), ATT_OK);
     assert_int_equal(p.steps, 9); /* the first step has no previous one */
 }
 
@@ -251,54 +240,51 @@ static att_status scale(void *user, const double *x, double *y)
 }
 
 /* The Krylov space of a multiple of the identity has one dimension. */
-static void multiples_of_the_identity_are_found(void **state)
+SCRATCH_TEST(multiples_of_the_identity_are_found)
 {
-    scratch *s = *state;
     for (double factor = -7; factor <= 7; factor += 7) {
         const att_operator op = {80, scale, &factor};
         att_spectrum_ends ends;
-        assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_OK);
+        assert_int_equal(att_spectrum_ends_find(self->context, &op, NULL, &ends), ATT_OK);
         assert_true(ends.converged);
         assert_true(fabs(ends.left.re - factor) < 1e-5 && fabs(ends.right.re - factor) < 1e-5);
     }
 }
 
-static void a_limit_of_products_ends_the_search(void **state)
+SCRATCH_TEST(a_limit_of_products_ends_the_search)
 {
-    scratch *s = *state;
     int n = MOST;
     const att_operator op = {n, second_difference, &n};
     att_spectrum_options options = att_spectrum_options_defaults();
     att_spectrum_ends ends;
     options.tolerance = 1e-13;
     options.most_products = 200;
-    assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &ends), ATT_OK);
+    assert_int_equal(att_spectrum_ends_find(self->context, &op, &options, &ends), ATT_OK);
     assert_false(ends.converged);
     assert_true(ends.products <= 220);
     options.most_products = 30; /* fewer than the basis has vectors */
     options.tolerance = 1e-6;
-    assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &ends), ATT_OK);
+    assert_int_equal(att_spectrum_ends_find(self->context, &op, &options, &ends), ATT_OK);
     assert_false(ends.converged);
     /* Ten steps of power iteration; for each end a product for the start vector, those of one basis, two for the
      * residual. */
     options.most_products = 1;
-    assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &ends), ATT_OK);
+    assert_int_equal(att_spectrum_ends_find(self->context, &op, &options, &ends), ATT_OK);
     assert_int_equal(ends.products, 10 + 2 * (1 + 48 + 1));
     assert_false(ends.converged);
     assert_true(ends.left.re < -3.9 && ends.right.re > -0.1);
 }
 
 /* Also where the residual is little above the tolerance. */
-static void an_end_has_converged_if_its_residual_is_within_the_tolerance(void **state)
+SCRATCH_TEST(an_end_has_converged_if_its_residual_is_within_the_tolerance)
 {
-    scratch *s = *state;
     int n = MOST, near = 0, converged = 0;
     const att_operator op = {n, second_difference, &n};
     att_spectrum_options options = att_spectrum_options_defaults();
     options.tolerance = 1e-4;
     for (options.most_products = 100; options.most_products <= 2000; options.most_products += 50) {
         att_spectrum_ends ends;
-        assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &ends), ATT_OK);
+        assert_int_equal(att_spectrum_ends_find(self->context, &op, &options, &ends), ATT_OK);
         assert_int_equal(ends.converged, ends.residual <= options.tolerance);
         near += ends.residual > options.tolerance && ends.residual < 10 * options.tolerance;
         converged += ends.converged;
@@ -315,15 +301,14 @@ static att_status rounded_difference(void *user, const double *x, double *y)
     return ATT_OK;
 }
 
-static void the_residual_includes_the_error_of_products(void **state)
+SCRATCH_TEST(the_residual_includes_the_error_of_products)
 {
-    scratch *s = *state;
     int n = MOST;
     const att_operator op = {n, rounded_difference, &n};
     att_spectrum_options options = att_spectrum_options_defaults();
     att_spectrum_ends ends;
     options.tolerance = 1e-9;
-    assert_int_equal(att_spectrum_ends_find(s->context, &op, &options, &ends), ATT_OK);
+    assert_int_equal(att_spectrum_ends_find(self->context, &op, &options, &ends), ATT_OK);
     assert_true(!ends.converged && ends.residual > 1e-9 && ends.residual < 1e-5);
     assert_true(fabs(ends.stiffness_index - 4) < 1e-3);
 }
@@ -336,9 +321,8 @@ static att_status turn_nan(void *user, const double *x, double *y)
     return ATT_OK;
 }
 
-static void wrong_options_are_refused(void **state)
+SCRATCH_TEST(wrong_options_are_refused)
 {
-    scratch *s = *state;
     int n = 10;
     const att_operator op = {n, second_difference, &n};
     const att_spectrum_options good = att_spectrum_options_defaults();
@@ -351,33 +335,32 @@ static void wrong_options_are_refused(void **state)
     cases[7].basis = 4, cases[8].basis = 256, cases[9].dense = 3;
     for (int i = 0; i < 10; i++) {
         att_status expected = i < 7 ? ATT_ERR_ARGUMENT : ATT_OK;
-        assert_int_equal(att_spectrum_ends_find(s->context, &op, &cases[i], &ends), expected);
+        assert_int_equal(att_spectrum_ends_find(self->context, &op, &cases[i], &ends), expected);
         if (i < 7)
-            assert_message_has(s, i < 3 ? "of a spectrum, expected a number between 0 and 1"
-                                        : "of a spectrum, expected 4 to 256, at least 3, at least 1");
+            assert_message_has(self, i < 3 ? "of a spectrum, expected a number between 0 and 1"
+                                           : "of a spectrum, expected 4 to 256, at least 3, at least 1");
     }
 }
 
-static void wrong_input_is_refused(void **state)
+SCRATCH_TEST(wrong_input_is_refused)
 {
-    scratch *s = *state;
     int n = 100;
     const double infinite[] = {1, INFINITY, 0, 1};
     att_operator op = {n, turn_nan, &n};
     att_spectrum_ends ends;
     att_eigenvalue values[2];
     double numbers[2], vectors[4];
-    assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_ERR_NONFINITE);
-    assert_message_has(s, "component 2 of product 1 is nan");
-    assert_int_equal(att_spectrum_eigenvalues(s->context, 2, infinite, values), ATT_ERR_NONFINITE);
-    assert_message_has(s, "row 0, column 1 is inf");
-    assert_int_equal(att_spectrum_eigenvalues(s->context, 0, infinite, values), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_spectrum_eigenvalues(s->context, 4096, infinite, values), ATT_ERR_NONFINITE);
-    assert_int_equal(att_spectrum_eigenvalues(s->context, 4097, infinite, values), ATT_ERR_ARGUMENT);
-    assert_message_has(s, "a matrix of size 4097, expected 1 to 4096");
-    assert_int_equal(att_spectrum_symmetric(s->context, 2, infinite, numbers, vectors), ATT_ERR_NONFINITE);
+    assert_fails(self->context, att_spectrum_ends_find(self->context, &op, NULL, &ends), ATT_ERR_NONFINITE,
+                 "component 2 of product 1 is nan");
+    assert_fails(self->context, att_spectrum_eigenvalues(self->context, 2, infinite, values), ATT_ERR_NONFINITE,
+                 "row 0, column 1 is inf");
+    assert_int_equal(att_spectrum_eigenvalues(self->context, 0, infinite, values), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_spectrum_eigenvalues(self->context, 4096, infinite, values), ATT_ERR_NONFINITE);
+    assert_fails(self->context, att_spectrum_eigenvalues(self->context, 4097, infinite, values), ATT_ERR_ARGUMENT,
+                 "a matrix of size 4097, expected 1 to 4096");
+    assert_int_equal(att_spectrum_symmetric(self->context, 2, infinite, numbers, vectors), ATT_ERR_NONFINITE);
     op.size = 0;
-    assert_int_equal(att_spectrum_ends_find(s->context, &op, NULL, &ends), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_spectrum_ends_find(self->context, &op, NULL, &ends), ATT_ERR_ARGUMENT);
 }
 
 static att_status find_small(scratch *s)
@@ -391,9 +374,9 @@ static att_status find_small(scratch *s)
     return status == ATT_OK ? att_spectrum_ends_find(s->context, &op, &options, &ends) : status;
 }
 
-static void lack_of_memory_leaves_nothing(void **state)
+SCRATCH_TEST(lack_of_memory_leaves_nothing)
 {
-    assert_survives_lack_of_memory(*state, find_small);
+    assert_survives_lack_of_memory(self, find_small);
 }
 
 typedef struct worker {
@@ -422,9 +405,8 @@ static void *work(void *user)
 }
 
 /* ARPACK's state is static: without the lock, two iterations at once give wrong values. */
-static void threads_find_what_one_thread_finds(void **state)
+TEST(threads_find_what_one_thread_finds)
 {
-    (void)state;
     enum { WORKERS = 4 };
     worker alone[WORKERS], together[WORKERS];
     pthread_t threads[WORKERS];
@@ -442,29 +424,4 @@ static void threads_find_what_one_thread_finds(void **state)
         assert_true(alone[i].ends.left.re == together[i].ends.left.re);
         assert_true(alone[i].ends.right.re == together[i].ends.right.re);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(a_rotation_has_a_complex_pair),
-        scratch_test(symmetric_matrices_have_orthonormal_vectors),
-        scratch_test(singular_values_of_both_orientations),
-        scratch_test(sizes_without_singular_values_are_refused),
-        scratch_test(arnoldi_finds_both_ends_of_a_known_spectrum),
-        scratch_test(an_end_at_0_is_found),
-        scratch_test(arnoldi_agrees_with_the_dense_decomposition),
-        scratch_test(the_value_of_a_pair_with_a_positive_imaginary_part_is_reported),
-        scratch_test(small_operators_are_decomposed),
-        scratch_test(ten_steps_of_power_iteration_estimate_the_scale),
-        scratch_test(multiples_of_the_identity_are_found),
-        scratch_test(an_end_has_converged_if_its_residual_is_within_the_tolerance),
-        scratch_test(the_residual_includes_the_error_of_products),
-        scratch_test(a_limit_of_products_ends_the_search),
-        scratch_test(wrong_options_are_refused),
-        scratch_test(wrong_input_is_refused),
-        scratch_test(lack_of_memory_leaves_nothing),
-        cmocka_unit_test(threads_find_what_one_thread_finds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

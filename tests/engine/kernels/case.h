@@ -13,17 +13,6 @@
 #ifndef ATT_TESTS_KERNELS_CASE_H
 #define ATT_TESTS_KERNELS_CASE_H
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/update.h>
 
 #include "base/core/random.h"
@@ -31,6 +20,7 @@
 #include "engine/kernels/ref/element.h"
 #include "engine/ops/attention.h"
 #include "sanitized.h"
+#include "test.h"
 
 typedef struct case_setup {
     att_context *context;

@@ -3,6 +3,7 @@
 #define ATT_TESTS_KERNELS_DIRECT_H
 
 #include "base/core/context.h"
+#include "context.h"
 #include "engine/backend/backend.h"
 #include "engine/graph/registry.h"
 #include "engine/kernels/case.h"
@@ -48,21 +49,12 @@ typedef struct direct_input {
         {ATT_F64, ATT_SAMPLE, {.rank = -1}}, NULL \
     }
 
-static att_context *direct_context;
-
-static int direct_setup(void **state)
+static inline int direct_setup(void **state)
 {
     (void)state;
     static const att_backend *const none[] = {NULL};
     static const att_registry registry = {.ops = att_ops, .backends = none};
-    return att_context_create_with(NULL, &registry, &direct_context) != ATT_OK;
-}
-
-static int direct_teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&direct_context);
-    return 0;
+    return att_context_create_with(NULL, &registry, &context) != ATT_OK;
 }
 
 /* Runs the op's reference kernel in one part. out[i] may be NULL: nobody reads it. `out` has room for ATT_CASE_OUTPUTS.
@@ -79,12 +71,12 @@ static inline void direct_run(const char *op, const void *attrs, int64_t group, 
     }
     attrs = attrs ? attrs : no_attrs;
     const att_op *of = case_op(att_ops, op);
-    att_infer infer = {direct_context, of, attrs, in, in_count, outs, ATT_CASE_OUTPUTS, 0, false};
+    att_infer infer = {context, of, attrs, in, in_count, outs, ATT_CASE_OUTPUTS, 0, false};
     assert_int_equal(of->infer(&infer), ATT_OK);
     for (int i = 0; i < infer.out_count; i++)
         if (!out[i])
             outs[i].shape.rank = -1;
-    att_problem problem = {direct_context, op, attrs, in, outs, in_count, infer.out_count, group, 1};
+    att_problem problem = {context, op, attrs, in, outs, in_count, infer.out_count, group, 1};
     const att_kernel *kernel = case_kernel(att_kernels_ref, op);
     att_prepared prepared = {0};
     if (kernel->prepare)

@@ -70,9 +70,8 @@ static void compare_tiles(const case_drawn *drawn, bool is_bf16)
     case_result_free(&ours);
 }
 
-static void several_tiles_agree_with_the_reference(void **state)
+TEST(several_tiles_agree_with_the_reference)
 {
-    (void)state;
     const att_op *op = case_op(att_ops, "attention");
     for (unsigned is_bf16 = 0; is_bf16 < 2; is_bf16++) {
         const att_op_case definition = {.name = "long",
@@ -88,9 +87,8 @@ static void several_tiles_agree_with_the_reference(void **state)
 }
 
 /* Reading the map and statistics does not change a bit of the other outputs. */
-static void statistics_change_no_bit(void **state)
+TEST(statistics_change_no_bit)
 {
-    (void)state;
     const att_op *op = case_op(att_ops, "attention");
     const att_op_case definition = {
         .name = "long", .attrs = &long_attrs, .in = PACKED(TOKENS, 3 * WIDTH), .in_count = ATT_ATTENTION_OPERANDS};
@@ -131,9 +129,8 @@ static void compare_first_output(const char *name, const att_op_case *definition
     case_free(&drawn);
 }
 
-static void gradients_of_several_tiles_agree_with_the_reference(void **state)
+TEST(gradients_of_several_tiles_agree_with_the_reference)
 {
-    (void)state;
     const att_op_case definition = {
         .name = "long", .attrs = &long_attrs, .in = GRAD_IN(TOKENS, 1, WIDTH), .in_count = 3 + ATT_ATTENTION_OPERANDS};
     compare_first_output("attention_grad", &definition, false, 1, 2e-6, 0);   /* 6.3e-7 */
@@ -142,9 +139,8 @@ static void gradients_of_several_tiles_agree_with_the_reference(void **state)
 
 /* Odd numbers of tokens and of columns of a head, so that the last one has no pair; rows shorter than a vector; one key
  * in the last tile. */
-static void odd_shapes_agree_with_the_reference(void **state)
+TEST(odd_shapes_agree_with_the_reference)
 {
-    (void)state;
     static const int64_t shapes[][3] = {{1, 2, 33}, {2, 1, 1}, {50, 2, 33}, {64, 1, 24}, {197, 1, 64}, {1025, 1, 3}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
@@ -160,9 +156,8 @@ static void odd_shapes_agree_with_the_reference(void **state)
 }
 
 /* Scores near -150. The padding after the last key has a score of 0, and e^150 times the weight of the lowest score. */
-static void low_scores_leave_padding_alone(void **state)
+TEST(low_scores_leave_padding_alone)
 {
-    (void)state;
     enum { N = 5 };
     const att_op *op = case_op(att_ops, "attention_grad");
     const att_op_case definition = {.name = "low",
@@ -190,9 +185,8 @@ static void low_scores_leave_padding_alone(void **state)
     }
 }
 
-static void scratch_grows_with_the_tokens_and_not_their_square(void **state)
+TEST(scratch_grows_with_the_tokens_and_not_their_square)
 {
-    (void)state;
     static const char *const ops[] = {"attention", "attention_grad"};
     static const int first_input[] = {0, 3};
     for (int i = 0; i < 2; i++) {
@@ -226,9 +220,8 @@ static void exclude_keys(const case_drawn *drawn)
             att_element_store(ATT_F32, drawn->block[ATT_ATTENTION_KEYS], key, -INFINITY);
 }
 
-static void excluded_keys_agree_with_the_reference(void **state)
+TEST(excluded_keys_agree_with_the_reference)
 {
-    (void)state;
     const att_op *op = case_op(att_ops, "attention");
     const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 0.35};
     const att_op_case definition = {.name = "keys",
@@ -246,9 +239,8 @@ static void excluded_keys_agree_with_the_reference(void **state)
 }
 
 /* A NaN in one key reaches every query of its head and no other head. */
-static void nan_stays_in_its_head(void **state)
+TEST(nan_stays_in_its_head)
 {
-    (void)state;
     const att_op *op = case_op(att_ops, "attention");
     const att_op_case definition = {.name = "nan",
                                     .attrs = &(const att_attention_attrs){ATT_ATTENTION_HEADS(2), .scale = 0.5},
@@ -264,20 +256,4 @@ static void nan_stays_in_its_head(void **state)
         case_result_free(&ours);
         case_free(&drawn);
     }
-}
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(several_tiles_agree_with_the_reference),
-        cmocka_unit_test(statistics_change_no_bit),
-        cmocka_unit_test(gradients_of_several_tiles_agree_with_the_reference),
-        cmocka_unit_test(odd_shapes_agree_with_the_reference),
-        cmocka_unit_test(low_scores_leave_padding_alone),
-        cmocka_unit_test(scratch_grows_with_the_tokens_and_not_their_square),
-        cmocka_unit_test(excluded_keys_agree_with_the_reference),
-        cmocka_unit_test(nan_stays_in_its_head),
-    };
-    return TIERS_RUN(argv[0], tests);
 }

@@ -60,9 +60,8 @@ static void run_op(const char *name, unsigned autocast_in, unsigned autocast_out
     worst = worst_flipped = 0;
 }
 
-static void products_agree_with_the_reference(void **state)
+TEST(products_agree_with_the_reference)
 {
-    (void)state;
     run_op("linear", 1, 0);
     run_op("linear", 1, 1);
     run_op("linear_weight_grad", 3, 0);
@@ -89,9 +88,8 @@ static void products_agree_with_the_reference(void **state)
 
 /* More rows than one pass handles, an odd number of them; columns that do not fill a vector; more outputs than one
  * block. */
-static void many_rows_are_summed_in_passes(void **state)
+TEST(many_rows_are_summed_in_passes)
 {
-    (void)state;
     static const att_op_case odd = {.name = "passes",
                                     .in = {{.desc = {ATT_F32, ATT_SAMPLE, {2, {131, 277}}}, .scale = 1},
                                            {.desc = {ATT_F32, ATT_SAMPLE, {2, {131, 37}}}, .scale = 1}},
@@ -119,21 +117,9 @@ static void check_parts(const char *name)
     }
 }
 
-static void parts_change_no_bit(void **state)
+TEST(parts_change_no_bit)
 {
-    (void)state;
     check_parts("linear_weight_grad");
     check_parts("conv2d_weight_grad");
     check_parts("affine_sums");
-}
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_agree_with_the_reference),
-        cmocka_unit_test(many_rows_are_summed_in_passes),
-        cmocka_unit_test(parts_change_no_bit),
-    };
-    return TIERS_RUN(argv[0], tests);
 }

@@ -162,9 +162,8 @@ static void run_case(case_setup setup)
     case_free(&drawn);
 }
 
-static void every_kernel_agrees_with_the_reference(void **state)
+TEST(every_kernel_agrees_with_the_reference)
 {
-    (void)state;
     for (const att_op *const *op = att_ops; *op; op++) {
         worst_measured = 0;
         for (int i = 0; i < (*op)->case_count; i++) {
@@ -217,9 +216,8 @@ static void run_bf16(const att_op *op, const att_op_case *definition)
 }
 
 /* Products with weights have tests of their own, because not every processor multiplies bf16. */
-static void every_mixed_kernel_agrees_with_the_reference(void **state)
+TEST(every_mixed_kernel_agrees_with_the_reference)
 {
-    (void)state;
     for (const att_op *const *op = att_ops; *op; op++) {
         if (is_product((*op)->name) || !((*op)->autocast_in | (*op)->autocast_out))
             continue;
@@ -234,9 +232,8 @@ static void every_mixed_kernel_agrees_with_the_reference(void **state)
 }
 
 /* Casts every f32 number whose lower half is near the rounding boundary to bf16, including NaN and subnormals. */
-static void casts_round_every_number(void **state)
+TEST(casts_round_every_number)
 {
-    (void)state;
     static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     enum { COUNT = 6 * 65536 - 3 };
     const att_op *op = case_op(att_ops, "cast");
@@ -255,9 +252,8 @@ static void casts_round_every_number(void **state)
 }
 
 /* Outputs that nobody reads are NULL; the others are the same as if all were read. */
-static void unread_outputs_are_left_out(void **state)
+TEST(unread_outputs_are_left_out)
 {
-    (void)state;
     for (const att_op *const *op = att_ops; *op; op++) {
         case_drawn drawn = case_draw(
             (case_setup){context, *op, &(*op)->cases[0], ATT_F32, works_on_groups((*op)->name) ? 2 : 1, false, 0, 0});
@@ -275,16 +271,4 @@ static void unread_outputs_are_left_out(void **state)
         case_result_free(&all);
         case_free(&drawn);
     }
-}
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel_agrees_with_the_reference),
-        cmocka_unit_test(every_mixed_kernel_agrees_with_the_reference),
-        cmocka_unit_test(casts_round_every_number),
-        cmocka_unit_test(unread_outputs_are_left_out),
-    };
-    return TIERS_RUN(argv[0], tests);
 }

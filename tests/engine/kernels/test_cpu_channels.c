@@ -67,9 +67,8 @@ static void compare_width(int64_t rows, int64_t columns)
     }
 }
 
-static void every_width_is_right(void **state)
+TEST(every_width_is_right)
 {
-    (void)state;
     static const int64_t columns[] = {1, 2, 3, 8, 15, 16, 17, 31, 48, 63, 65, 127, 511, 513},
                          rows[] = {1, 2, 3, 67, 131};
     for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
@@ -97,9 +96,8 @@ static double relative(const case_result *ours, const case_result *truth, int64_
 
 /* A mean of 10000 and a deviation of 0.1, which is 100 times the spacing of f32 there. Measured: 0 for means, 2e-7 for
  * sums of squares. */
-static void a_large_mean_loses_no_accuracy(void **state)
+TEST(a_large_mean_loses_no_accuracy)
 {
-    (void)state;
     const att_op *op = case_op(att_ops, "channel_moments");
     const att_op_case *definition = case_named(op, "large_mean");
     case_drawn drawn = case_draw((case_setup){context, op, definition, ATT_F32, 1, false, 0, 0});
@@ -117,9 +115,8 @@ static void a_large_mean_loses_no_accuracy(void **state)
     case_free(&drawn);
 }
 
-static void equal_numbers_have_no_variance(void **state)
+TEST(equal_numbers_have_no_variance)
 {
-    (void)state;
     const att_op *op = case_op(att_ops, "channel_moments");
     case_drawn drawn = case_draw((case_setup){context, op, case_named(op, "no_variance"), ATT_F32, 3, true, 0, 0});
     case_result ours;
@@ -156,9 +153,8 @@ static double group_error(const float *x, const case_result *y)
 
 /* A mean of 10000 and a deviation of 1: f32 knows the mean to 5e-4. A variance computed as a difference of squares
  * would be wrong by several units. Measured: 7.5e-4. */
-static void group_norm_of_a_large_mean_is_close(void **state)
+TEST(group_norm_of_a_large_mean_is_close)
 {
-    (void)state;
     const att_group_norm_attrs attrs = {.groups = GROUPS, .eps = 1e-5};
     const att_case_input absent = {.desc.shape.rank = -1};
     const att_case_input map = drawn_from(ATT_SAMPLE, 1, 1e4, att_shape_of(GROUP_ROWS, GROUP_WIDTH));
@@ -185,9 +181,8 @@ static void group_norm_of_a_large_mean_is_close(void **state)
 }
 
 /* Samples with distant means: the variance is that of their means. Measured: 1.2e-7. */
-static void samples_apart_make_variance(void **state)
+TEST(samples_apart_make_variance)
 {
-    (void)state;
     enum { SAMPLES = 5, COLUMNS = 70 };
     const att_op *op = case_op(att_ops, "merge_moments");
     const att_op_case definition = {.name = "apart",
@@ -288,9 +283,8 @@ static void check_statistics(double shift, bool near, double limit_variance, dou
 }
 
 /* Measured: 1.1e-7 and 1.4e-7. For a mean of 1000, which f32 knows to 6e-5: 2.5e-5 and 6.2e-5. */
-static void moments_follow_from_those_of_the_input(void **state)
+TEST(moments_follow_from_those_of_the_input)
 {
-    (void)state;
     check_statistics(0.5, false, 1e-6, 1e-6);
     check_statistics(0.5, true, 1e-6, 1e-6);
     check_statistics(1000, false, 1e-4, 2e-4);
@@ -311,9 +305,8 @@ static att_status merge_one(const att_kernel *kernel, int64_t rows, int64_t samp
     return status;
 }
 
-static void one_row_in_all_is_refused(void **state)
+TEST(one_row_in_all_is_refused)
 {
-    (void)state;
     const att_kernel *both[] = {tiers_kernel(context, "merge_moments"), case_kernel(att_kernels_ref, "merge_moments")};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(merge_one(both[i], 1, 1), ATT_ERR_ARGUMENT);
@@ -323,9 +316,8 @@ static void one_row_in_all_is_refused(void **state)
 }
 
 /* The buffers are updated in place: half of the old values 1, 2 and half of the new values 3, 4 x 6 / 5. */
-static void running_statistics_are_updated_in_place(void **state)
+TEST(running_statistics_are_updated_in_place)
 {
-    (void)state;
     const att_kernel *both[] = {tiers_kernel(context, "running_stats"), case_kernel(att_kernels_ref, "running_stats")};
     att_moments_attrs attrs = {.rows = 2, .momentum = 0.5};
     att_desc vector = {ATT_F32, ATT_SHARED, att_shape_of(1)}, result = {ATT_F32, ATT_BATCH, att_shape_of(1)};
@@ -369,9 +361,8 @@ static void assert_nan_at(const char *name, const char *of, int64_t place, int64
     case_free(&drawn);
 }
 
-static void nan_stays_nan(void **state)
+TEST(nan_stays_nan)
 {
-    (void)state;
     assert_nan_at("relu", "odd", 9, 9);
     assert_nan_at("add", "relu", 40, 40);
     assert_nan_at("gate", "relu", 40, 40);
@@ -380,21 +371,4 @@ static void nan_stays_nan(void **state)
     assert_nan_at("sigmoid", "odd", 34, 34);
     assert_nan_at("global_max", "odd", 7 * 3 + 2, 2);
     assert_nan_at("global_max", "negative", 33 * 3 + 32, 32);
-}
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_width_is_right),
-        cmocka_unit_test(a_large_mean_loses_no_accuracy),
-        cmocka_unit_test(equal_numbers_have_no_variance),
-        cmocka_unit_test(group_norm_of_a_large_mean_is_close),
-        cmocka_unit_test(samples_apart_make_variance),
-        cmocka_unit_test(moments_follow_from_those_of_the_input),
-        cmocka_unit_test(one_row_in_all_is_refused),
-        cmocka_unit_test(running_statistics_are_updated_in_place),
-        cmocka_unit_test(nan_stays_nan),
-    };
-    return TIERS_RUN(argv[0], tests);
 }

@@ -32,9 +32,8 @@ static att_conv_spec spec_of(const int64_t layer[6], att_conv_kind kind, int64_t
                            .left = padding};
 }
 
-static void no_convolution_of_a_resnet_is_a_reference_one(void **state)
+TEST(no_convolution_of_a_resnet_is_a_reference_one)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         for (int kind = ATT_CONV_FORWARD; kind <= ATT_CONV_WEIGHT_GRAD; kind++)
             for (int64_t samples = 1; samples <= 8; samples *= 8) {
@@ -51,9 +50,8 @@ static void no_convolution_of_a_resnet_is_a_reference_one(void **state)
 }
 
 /* One sample cut into slices of rows, for 2 to 9 threads, gives the result of the whole. */
-static void slices_agree_with_the_whole(void **state)
+TEST(slices_agree_with_the_whole)
 {
-    (void)state;
     const att_op *op = case_op(att_ops, "conv2d");
     for (int i = 0; i < op->case_count; i++) {
         if (op->cases[i].bench)
@@ -78,9 +76,8 @@ static float relu_of(float sum, float scale, float shift, float residual)
 }
 
 /* NaN in a sum survives the ReLU's maximum. */
-static void the_epilogue_keeps_nan(void **state)
+TEST(the_epilogue_keeps_nan)
 {
-    (void)state;
     enum { ROWS = 3, COLUMNS = 37, COUNT = ROWS * COLUMNS };
     float sum[COUNT], residual[COUNT], y[COUNT], scale[COLUMNS], shift[COLUMNS];
     for (int i = 0; i < COUNT; i++) {
@@ -94,15 +91,4 @@ static void the_epilogue_keeps_nan(void **state)
         float expected = relu_of(sum[i], scale[i % COLUMNS], shift[i % COLUMNS], residual[i]);
         assert_true(y[i] == expected || (isnan(y[i]) && isnan(sum[i])));
     }
-}
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_convolution_of_a_resnet_is_a_reference_one),
-        cmocka_unit_test(slices_agree_with_the_whole),
-        cmocka_unit_test(the_epilogue_keeps_nan),
-    };
-    return TIERS_RUN(argv[0], tests);
 }

@@ -49,9 +49,8 @@ static void compare(const drop_case *c)
     free(truth);
 }
 
-static void masks_are_the_references(void **state)
+TEST(masks_are_the_references)
 {
-    (void)state;
     static const char *const ops[] = {"dropout", "drop_path"};
     static const double rates[] = {0, 0.1, 0.5, 0.999, 1 - 0x1p-40};
     static const int64_t positions[] = {0, 7, 0x1fffffffe};
@@ -63,19 +62,10 @@ static void masks_are_the_references(void **state)
 }
 
 /* A draw equal to the rate keeps the element. */
-static void the_rate_itself_keeps(void **state)
+TEST(the_rate_itself_keeps)
 {
-    (void)state;
     uint64_t key = att_random_key(update.seed, (uint64_t)update.step, STREAM);
     for (uint64_t block = 0; block < 50; block++)
         for (int word = 0; word < 4; word++)
             compare(&(drop_case){"dropout", att_philox_block(key, 7, block).word[word] * 0x1p-32, MOST, 7});
-}
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(masks_are_the_references),
-                                       cmocka_unit_test(the_rate_itself_keeps)};
-    return TIERS_RUN(argv[0], tests);
 }

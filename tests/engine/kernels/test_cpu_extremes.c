@@ -153,9 +153,8 @@ static void visit_magnitudes(const att_op *op, const att_op_case *definition, un
     }
 }
 
-static void unusual_magnitudes_are_as_in_the_reference(void **state)
+TEST(unusual_magnitudes_are_as_in_the_reference)
 {
-    (void)state;
     each_small_case(visit_magnitudes);
     print_message("largest difference %.2g of the largest result\n", worst);
 }
@@ -173,9 +172,8 @@ static void visit_huge(const att_op *op, const att_op_case *definition, unsigned
     case_free(&drawn);
 }
 
-static void norms_of_huge_rows_do_not_overflow(void **state)
+TEST(norms_of_huge_rows_do_not_overflow)
 {
-    (void)state;
     each_small_case(visit_huge);
 }
 
@@ -194,16 +192,14 @@ static void visit_outside(const att_op *op, const att_op_case *definition, unsig
     case_free(&drawn);
 }
 
-static void indices_outside_are_as_in_the_reference(void **state)
+TEST(indices_outside_are_as_in_the_reference)
 {
-    (void)state;
     each_small_case(visit_outside);
 }
 
 /* Rows whose norm equals eps exactly have the gradient of a constant divisor. */
-static void norms_of_eps_are_as_in_the_reference(void **state)
+TEST(norms_of_eps_are_as_in_the_reference)
 {
-    (void)state;
     const att_l2_norm_attrs attrs = {.eps = 0.25};
     const att_op *op = case_op(att_ops, "l2_norm_grad");
     for (int i = 0; i < op->case_count; i++) {
@@ -233,17 +229,15 @@ static void visit_nan(const att_op *op, const att_op_case *definition, unsigned 
     }
 }
 
-static void nan_goes_where_it_goes_in_the_reference(void **state)
+TEST(nan_goes_where_it_goes_in_the_reference)
 {
-    (void)state;
     each_small_case(visit_nan);
 }
 
 /* GELU and its slope on a dense grid have the errors that kernels/cpu/tier/vmath.h states. Measured: 4.8e-7 for |x| <=
  * 3, 2.6e-7 |x| beyond; 3.6e-7 for the slope. */
-static void gelu_is_as_close_as_it_says(void **state)
+TEST(gelu_is_as_close_as_it_says)
 {
-    (void)state;
     enum { COUNT = 100000 };
     const att_op_case grid = {.name = "grid",
                               .in = {{.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(COUNT)}, .scale = 1},
@@ -279,9 +273,8 @@ static void gelu_is_as_close_as_it_says(void **state)
 }
 
 /* Relative error of the hyperbolic tangent on a dense grid. Measured: 3.0e-7. */
-static void tanh_is_as_close_as_it_says(void **state)
+TEST(tanh_is_as_close_as_it_says)
 {
-    (void)state;
     enum { COUNT = 100000 };
     const att_op_case grid = {
         .name = "grid", .in = {{.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(COUNT)}, .scale = 1}}, .in_count = 1};
@@ -307,9 +300,8 @@ static void tanh_is_as_close_as_it_says(void **state)
 }
 
 /* Masked elements are minus infinity: they become 0. A row with only masked elements becomes NaN. */
-static void softmax_leaves_masked_elements_out(void **state)
+TEST(softmax_leaves_masked_elements_out)
 {
-    (void)state;
     enum { COLUMNS = 35, ROWS = 3 };
     const att_op_case rows = {.name = "rows",
                               .in = {{.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(ROWS, COLUMNS)}, .scale = 1}},
@@ -335,9 +327,8 @@ static void softmax_leaves_masked_elements_out(void **state)
 }
 
 /* A mask of -100 makes weights that would be subnormal numbers, and arithmetic with these is a hundred times slower. */
-static void exponentials_are_never_subnormal(void **state)
+TEST(exponentials_are_never_subnormal)
 {
-    (void)state;
     enum { COLUMNS = 300 };
     const att_op_case row = {
         .name = "row", .in = {{.desc = {ATT_F32, ATT_SAMPLE, att_shape_of(1, COLUMNS)}, .scale = 1}}, .in_count = 1};
@@ -412,9 +403,8 @@ static void check_sure(bool binary, double smoothing, bool soft)
     case_free(&drawn);
 }
 
-static void gradients_of_sure_classes_keep_their_digits(void **state)
+TEST(gradients_of_sure_classes_keep_their_digits)
 {
-    (void)state;
     worst = 0;
     for (int binary = 0; binary < 2; binary++) {
         check_sure(binary, 0, false);
@@ -422,22 +412,4 @@ static void gradients_of_sure_classes_keep_their_digits(void **state)
         check_sure(binary, 0, true);
     }
     print_message("losses: relative errors up to %.2g\n", worst);
-}
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unusual_magnitudes_are_as_in_the_reference),
-        cmocka_unit_test(norms_of_huge_rows_do_not_overflow),
-        cmocka_unit_test(indices_outside_are_as_in_the_reference),
-        cmocka_unit_test(norms_of_eps_are_as_in_the_reference),
-        cmocka_unit_test(nan_goes_where_it_goes_in_the_reference),
-        cmocka_unit_test(gelu_is_as_close_as_it_says),
-        cmocka_unit_test(tanh_is_as_close_as_it_says),
-        cmocka_unit_test(softmax_leaves_masked_elements_out),
-        cmocka_unit_test(exponentials_are_never_subnormal),
-        cmocka_unit_test(gradients_of_sure_classes_keep_their_digits),
-    };
-    return TIERS_RUN(argv[0], tests);
 }

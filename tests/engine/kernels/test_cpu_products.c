@@ -11,9 +11,8 @@ void omp_set_num_threads(int threads);
 
 /* Inputs: the channels of ViT-Ti, -S and -B. Rows: one image, four images, a tiny image. Both directions of every
  * layer. */
-static void no_product_of_a_vit_is_a_reference_one(void **state)
+TEST(no_product_of_a_vit_is_a_reference_one)
 {
-    (void)state;
     static const int64_t widths[] = {192, 384, 768}, rows[] = {197, 4 * 197, 50};
     for (int w = 0; w < 3; w++)
         for (int r = 0; r < 3; r++) {
@@ -40,9 +39,8 @@ static void no_product_of_a_vit_is_a_reference_one(void **state)
         }
 }
 
-static void the_callers_openmp_is_left_alone(void **state)
+TEST(the_callers_openmp_is_left_alone)
 {
-    (void)state;
     int before = omp_get_max_threads();
     omp_set_num_threads(5);
     att_product_spec spec = {.rows = 3, .inner = 16, .columns = 16, .pack = true};
@@ -85,9 +83,8 @@ static void *work(void *user)
 }
 
 /* Several threads use one product at the same time; another thread created it. */
-static void threads_do_not_disturb_each_other(void **state)
+TEST(threads_do_not_disturb_each_other)
 {
-    (void)state;
     att_product_spec spec = {.rows = ROWS, .inner = INNER, .columns = COLUMNS, .b_transposed = true, .pack = true};
     att_product *product;
     assert_int_equal(att_product_create(context, &spec, &product), ATT_OK);
@@ -159,9 +156,8 @@ static void refuse_each(failing *f, const att_kernel *kernel, const att_problem 
 }
 
 /* Every kernel of the tier on each case it accepts, in f32 and with bf16 for all values that may be bf16. */
-static void lack_of_memory_leaves_nothing_behind(void **state)
+TEST(lack_of_memory_leaves_nothing_behind)
 {
-    (void)state;
     failing f = {0, -1};
     att_settings settings = att_settings_defaults();
     settings.allocate = allocate_or_refuse;
@@ -190,16 +186,4 @@ static void lack_of_memory_leaves_nothing_behind(void **state)
             case_free(&drawn);
         }
     att_context_destroy(&poor);
-}
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_product_of_a_vit_is_a_reference_one),
-        cmocka_unit_test(the_callers_openmp_is_left_alone),
-        cmocka_unit_test(threads_do_not_disturb_each_other),
-        cmocka_unit_test(lack_of_memory_leaves_nothing_behind),
-    };
-    return TIERS_RUN(argv[0], tests);
 }

@@ -95,9 +95,8 @@ static void compare_rows(const row_of_scores *row, bool is_bf16)
     case_free(&drawn);
 }
 
-static void variances_keep_their_digits(void **state)
+TEST(variances_keep_their_digits)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int is_bf16 = 0; is_bf16 < 2; is_bf16++)
             compare_rows(&rows[i], is_bf16);
@@ -133,21 +132,10 @@ static void compare_between(double step)
     case_free(&drawn);
 }
 
-static void variances_between_queries_keep_their_digits(void **state)
+TEST(variances_between_queries_keep_their_digits)
 {
-    (void)state;
     compare_between(1);
     compare_between(1e-3);
     compare_between(1e-5);
     compare_between(0);
-}
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(variances_keep_their_digits),
-        cmocka_unit_test(variances_between_queries_keep_their_digits),
-    };
-    return TIERS_RUN(argv[0], tests);
 }

@@ -34,9 +34,8 @@ static void assert_first(const int *places, int count, bool is_bf16)
     case_free(&drawn);
 }
 
-static void the_first_of_equal_scores_counts(void **state)
+TEST(the_first_of_equal_scores_counts)
 {
-    (void)state;
     static const int apart[] = {700, 701, 1500, 2599}, edge[] = {1023, 1024, 2047, 2048}, later[] = {1024, 2048},
                      start[] = {0, 2599};
     for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
@@ -45,13 +44,4 @@ static void the_first_of_equal_scores_counts(void **state)
         assert_first(later, 2, is_bf16);
         assert_first(start, 2, is_bf16);
     }
-}
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_of_equal_scores_counts),
-    };
-    return TIERS_RUN(argv[0], tests);
 }

@@ -14,9 +14,8 @@ static void set(const case_drawn *drawn, int in, int64_t e, double value)
 
 /* All queries attend to one token only: their own, or a prefix token. No weight is left over for distances and shifts,
  * whose means are 0. */
-static void a_query_without_weight_on_others_has_no_distance(void **state)
+TEST(a_query_without_weight_on_others_has_no_distance)
 {
-    (void)state;
     const att_op *op = case_op(att_ops, "attention_summary");
     const att_op_case definition = {.name = "zeros",
                                     .attrs = &(const att_attention_summary_attrs){.prefix = PREFIX},
@@ -41,9 +40,8 @@ static void a_query_without_weight_on_others_has_no_distance(void **state)
 }
 
 /* The gradient of a weight that is 0 is 0, also between keys whose weights are not. */
-static void weights_of_0_have_no_gradient(void **state)
+TEST(weights_of_0_have_no_gradient)
 {
-    (void)state;
     enum { OUT_ROW_MAP = 1, OUT_COLUMN_MAP };
     static const int64_t zeros[2][2] = {{1, 4 + 2}, {2, 5 + 1}}; /* keys of queries 0 and 1, in both maps */
     const att_op *op = case_op(att_ops, "mix_pairs_grad");
@@ -76,14 +74,4 @@ static void weights_of_0_have_no_gradient(void **state)
         }
     case_result_free(&ours);
     case_free(&drawn);
-}
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_query_without_weight_on_others_has_no_distance),
-        cmocka_unit_test(weights_of_0_have_no_gradient),
-    };
-    return TIERS_RUN(argv[0], tests);
 }

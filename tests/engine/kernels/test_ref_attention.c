@@ -3,6 +3,8 @@
 #include "engine/ops/attention.h"
 #include "engine/ops/axis_terms.h"
 
+TEST_GROUP(direct_setup, close_context)
+
 static const double tight = 1e-14;
 static const double zeros[5 * 3];
 
@@ -10,9 +12,8 @@ static const double zeros[5 * 3];
  * and 0, so a = (3/4, 1/4); query 1 has equal scores, so a is uniform. */
 static const double qkv[] = {1, 1.0986122886681098, 10, 0, 0, 20};
 
-static void attention_is_softmax(void **state)
+TEST(attention_is_softmax)
 {
-    (void)state;
     const att_attention_attrs attrs = {
         ATT_ATTENTION_HEADS(1), .scale = 1, .prefix = 1, .grid_h = 1, .grid_w = 1, .step_h = 1, .step_w = 1};
     double o[2], lse[2], map[4], stats[2 * ATT_STAT_COUNT];
@@ -25,9 +26,8 @@ static void attention_is_softmax(void **state)
           /* then the second query */ log(2), 0.5, 0.25, 0.125, 0, 0.5, 0.5, 0.5, 0, 0, 0, 0, 0, 0);
 }
 
-static void the_scale_multiplies_scores(void **state)
+TEST(the_scale_multiplies_scores)
 {
-    (void)state;
     const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 2};
     double map[4];
     DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, NULL, map), SAMPLE(qkv, 2, 3), ABSENT, ABSENT);
@@ -35,9 +35,8 @@ static void the_scale_multiplies_scores(void **state)
 }
 
 /* Two samples of two tokens, two heads with one channel. With zero queries each head averages its own v. */
-static void heads_and_samples_do_not_mix(void **state)
+TEST(heads_and_samples_do_not_mix)
 {
-    (void)state;
     const double x[] = {0, 0, 9, 9, 1, 10, 0, 0, 9, 9, 3, 30, 0, 0, 9, 9, 100, 1000, 0, 0, 9, 9, 300, 3000};
     const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(2), .scale = 1};
     double o[8], lse[8];
@@ -48,9 +47,8 @@ static void heads_and_samples_do_not_mix(void **state)
 
 /* Four heads of queries, one of keys and two of values, with one channel each. With zero queries, neighbouring heads
  * average the v that they share: side by side in one input, and from inputs with three queries and two keys. */
-static void neighbouring_heads_share_keys_and_values(void **state)
+TEST(neighbouring_heads_share_keys_and_values)
 {
-    (void)state;
     const att_attention_attrs attrs = {.heads = 4, .key_heads = 1, .value_heads = 2, .scale = 1};
     const double x[] = {0, 0, 0, 0, 9, 1, 10, 0, 0, 0, 0, 9, 3, 30}, q[12] = {0}, kv[] = {9, 1, 10, 9, 3, 30};
     double o[12];
@@ -76,17 +74,15 @@ static void distance_in_steps(double step_h, double step_w, double sum)
     }
 }
 
-static void distance_is_over_other_grid_tokens(void **state)
+TEST(distance_is_over_other_grid_tokens)
 {
-    (void)state;
     distance_in_steps(1, 1, 1 + 1 + sqrt(2));
     distance_in_steps(3, 4, 3 + 4 + 5);
 }
 
 /* Scores of +-1e6 must not overflow: all attention is on one key, whatever the other scores are. */
-static void large_scores_stay_finite(void **state)
+TEST(large_scores_stay_finite)
 {
-    (void)state;
     const double x[] = {1e3, 1e3, 1, 1e3, -1e3, 2};
     const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 1};
     double o[2], lse[2], stats[2 * ATT_STAT_COUNT];
@@ -97,9 +93,8 @@ static void large_scores_stay_finite(void **state)
 }
 
 /* The case of attention_is_softmax() with do = (4, 0): da = do (v - o) = (-10, 30), ds = a da = (-7.5, 7.5). */
-static void gradients_follow_the_formula(void **state)
+TEST(gradients_follow_the_formula)
 {
-    (void)state;
     const double d[] = {4, 0}, o[] = {12.5, 15}, lse[] = {1.3862943611198906, 0.69314718055994531};
     const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 1};
     double dqkv[6], norms[2];
@@ -112,9 +107,8 @@ static void gradients_follow_the_formula(void **state)
 static const double ln2 = 0.69314718055994531, ln3 = 1.0986122886681098;
 
 /* Two tokens side by side and equal products. relative holds the numbers of the shifts x - x' = -1, 0, 1. */
-static void shifts_have_numbers(void **state)
+TEST(shifts_have_numbers)
 {
-    (void)state;
     const att_attention_attrs attrs = {
         ATT_ATTENTION_HEADS(1), .grid_h = 1, .grid_w = 2, .step_h = 1, .step_w = 1, .scale = 1};
     const double relative[] = {ln3, 0, ln2};
@@ -125,9 +119,8 @@ static void shifts_have_numbers(void **state)
 }
 
 /* The last three numbers: prefix token as query, as key, as both. */
-static void prefix_tokens_have_numbers(void **state)
+TEST(prefix_tokens_have_numbers)
 {
-    (void)state;
     const att_attention_attrs attrs = {
         ATT_ATTENTION_HEADS(1), .prefix = 1, .grid_h = 1, .grid_w = 1, .step_h = 1, .step_w = 1, .scale = 1};
     const double relative[] = {ln2, ln3, 0, ln2}, of_grid[] = {ln2};
@@ -141,9 +134,8 @@ static void prefix_tokens_have_numbers(void **state)
 }
 
 /* A grid of two rows and one column after a prefix token; only the second query has numbers. */
-static void queries_have_numbers_for_rows_and_columns(void **state)
+TEST(queries_have_numbers_for_rows_and_columns)
 {
-    (void)state;
     const att_attention_attrs attrs = {
         ATT_ATTENTION_HEADS(1), .prefix = 1, .grid_h = 2, .grid_w = 1, .step_h = 1, .step_w = 1, .scale = 1};
     const double rows[] = {0, 0, 0, ln3, 0, 0}, columns[] = {0, ln2, 0};
@@ -155,9 +147,8 @@ static void queries_have_numbers_for_rows_and_columns(void **state)
 
 /* Four tokens in a row, rolled by one: the windows are tokens 1 and 2, and tokens 3 and 0, which were not neighbours.
  */
-static void windows_of_a_rolled_grid(void **state)
+TEST(windows_of_a_rolled_grid)
 {
-    (void)state;
     const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .grid_h = 1, .grid_w = 4, .window_h = 1, .window_w = 2,
                                        .shift_w = 1,           .step_h = 1, .step_w = 1, .scale = 1};
     const double x[] = {0, 0, 1, 0, 0, 2, 0, 0, 4, 0, 0, 8};
@@ -172,9 +163,8 @@ static void windows_of_a_rolled_grid(void **state)
 
 /* A prefix token, then two rows of one column; a head has a number for rows and then one for columns. Shifts from key
  * to query are -1, 0, 1. */
-static void terms_of_an_axis_depend_on_the_query_and_the_shift(void **state)
+TEST(terms_of_an_axis_depend_on_the_query_and_the_shift)
 {
-    (void)state;
     const att_axis_terms_attrs attrs = {.heads = 1, .width = 2, .prefix = 1, .grid_h = 2, .grid_w = 1, .scale = 2};
     const double q[] = {9, 9, 1, 10, 3, 20}, row_table[] = {100, 10, 1}, column_table[] = {7};
     double rows[6], columns[3];
@@ -184,32 +174,11 @@ static void terms_of_an_axis_depend_on_the_query_and_the_shift(void **state)
     CLOSE(columns, tight, 0, 140, 280);
 }
 
-static void causal_queries_see_no_later_keys(void **state)
+TEST(causal_queries_see_no_later_keys)
 {
-    (void)state;
     const att_attention_attrs attrs = {ATT_ATTENTION_HEADS(1), .scale = 1, .causal = 1};
     double map[9], stats[3 * ATT_STAT_COUNT];
     DIRECT("attention", &attrs, 1, OUTPUTS(NULL, NULL, stats, map), SAMPLE(zeros, 3, 3), ABSENT, ABSENT);
     CLOSE(map, tight, 1, 0, 0, 0.5, 0.5, 0, 1.0 / 3, 1.0 / 3, 1.0 / 3);
     CLOSE(stats + ATT_STAT_COUNT, tight, ln2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attention_is_softmax),
-        cmocka_unit_test(the_scale_multiplies_scores),
-        cmocka_unit_test(heads_and_samples_do_not_mix),
-        cmocka_unit_test(neighbouring_heads_share_keys_and_values),
-        cmocka_unit_test(distance_is_over_other_grid_tokens),
-        cmocka_unit_test(large_scores_stay_finite),
-        cmocka_unit_test(gradients_follow_the_formula),
-        cmocka_unit_test(shifts_have_numbers),
-        cmocka_unit_test(prefix_tokens_have_numbers),
-        cmocka_unit_test(queries_have_numbers_for_rows_and_columns),
-        cmocka_unit_test(windows_of_a_rolled_grid),
-        cmocka_unit_test(terms_of_an_axis_depend_on_the_query_and_the_shift),
-        cmocka_unit_test(causal_queries_see_no_later_keys),
-    };
-    return cmocka_run_group_tests(tests, direct_setup, direct_teardown);
 }

@@ -5,6 +5,8 @@
 #include "engine/ops/batch_moments.h"
 #include "engine/ops/batch_norm.h"
 
+TEST_GROUP(direct_setup, close_context)
+
 enum { SAMPLES = 3, ROWS = 4, COLUMNS = 2, COUNT = SAMPLES * ROWS * COLUMNS };
 
 static att_batch_norm_attrs norm_attrs = {.eps = 0.02}; /* tests set the activation */
@@ -28,9 +30,8 @@ static void forward(const double *x, double *stats, double *y)
            SHARED(gamma_, COLUMNS), SHARED(beta, COLUMNS));
 }
 
-static void statistics_are_those_of_all_rows(void **state)
+TEST(statistics_are_those_of_all_rows)
 {
-    (void)state;
     double x[COUNT], stats[2 * COLUMNS], y[COUNT], old_mean[] = {1, 2}, old_variance[] = {3, 4};
     double mean[COLUMNS], variance[COLUMNS];
     draw(x, 3, 1);
@@ -95,20 +96,10 @@ static void check_gradient(void)
 }
 
 /* Measured: 2.9e-10; with ReLU 2.6e-10. */
-static void gradients_go_through_the_statistics(void **state)
+TEST(gradients_go_through_the_statistics)
 {
-    (void)state;
     check_gradient();
     norm_attrs.activation = ATT_ACT_RELU;
     check_gradient();
     norm_attrs.activation = ATT_ACT_NONE;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statistics_are_those_of_all_rows),
-        cmocka_unit_test(gradients_go_through_the_statistics),
-    };
-    return cmocka_run_group_tests(tests, direct_setup, direct_teardown);
 }

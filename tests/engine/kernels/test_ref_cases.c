@@ -1,6 +1,8 @@
 /* The results of reference kernels on every small case do not depend on parts, group size or alignment. */
 #include "engine/kernels/direct.h"
 
+TEST_GROUP(direct_setup, close_context)
+
 /* Updates divide one range among threads. All other ops work on groups of samples. */
 static bool couples_no_samples(const att_op *op)
 {
@@ -52,15 +54,14 @@ static void compare_parts(case_setup setup)
     case_free(&drawn);
 }
 
-static void parts_and_alignment_change_no_bit(void **state)
+TEST(parts_and_alignment_change_no_bit)
 {
-    (void)state;
     for (const att_op *const *op = att_ops; *op; op++) {
         for (int i = 0; i < (*op)->case_count; i++) {
             const att_op_case *definition = &(*op)->cases[i];
             if (definition->bench)
                 continue;
-            case_setup setup = {direct_context, *op, definition, ATT_F32, couples_no_samples(*op) ? 3 : 1, false, 0, 0};
+            case_setup setup = {context, *op, definition, ATT_F32, couples_no_samples(*op) ? 3 : 1, false, 0, 0};
             compare_parts(setup);
             setup.dtype = ATT_F64;
             setup.group = 1;
@@ -70,12 +71,10 @@ static void parts_and_alignment_change_no_bit(void **state)
 }
 
 /* Any subset of outputs may be unread: the others do not change. */
-static void unread_outputs_change_no_other(void **state)
+TEST(unread_outputs_change_no_other)
 {
-    (void)state;
     for (const att_op *const *op = att_ops; *op; op++) {
-        case_setup setup = {
-            direct_context, *op, &(*op)->cases[0], ATT_F32, couples_no_samples(*op) ? 3 : 1, false, 0, 0};
+        case_setup setup = {context, *op, &(*op)->cases[0], ATT_F32, couples_no_samples(*op) ? 3 : 1, false, 0, 0};
         case_drawn drawn = case_draw(setup);
         const att_kernel *kernel = case_kernel(att_kernels_ref, (*op)->name);
         bool in_place = drawn.out[0].kind == ATT_SHARED; /* updates read all outputs */
@@ -93,9 +92,8 @@ static void unread_outputs_change_no_other(void **state)
     }
 }
 
-static void every_op_has_one_reference_kernel_and_a_case(void **state)
+TEST(every_op_has_one_reference_kernel_and_a_case)
 {
-    (void)state;
     int ops = 0, kernels = 0;
     for (const att_op *const *op = att_ops; *op; op++, ops++) {
         const att_kernel *kernel = case_kernel(att_kernels_ref, (*op)->name);
@@ -109,9 +107,8 @@ static void every_op_has_one_reference_kernel_and_a_case(void **state)
     assert_int_equal(ops, kernels);
 }
 
-static void bf16_rounds_to_nearest_even(void **state)
+TEST(bf16_rounds_to_nearest_even)
 {
-    (void)state;
     uint16_t data[1];
     const double values[][2] = {
         {1, 1}, {1.00390625, 1}, {1.01171875, 1.015625}, {-3.14159, -3.140625}, {1e39, INFINITY}};
@@ -121,15 +118,4 @@ static void bf16_rounds_to_nearest_even(void **state)
     }
     att_element_store(ATT_BF16, data, 0, NAN);
     assert_true(isnan(att_element_load(ATT_BF16, data, 0)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_op_has_one_reference_kernel_and_a_case),
-        cmocka_unit_test(parts_and_alignment_change_no_bit),
-        cmocka_unit_test(unread_outputs_change_no_other),
-        cmocka_unit_test(bf16_rounds_to_nearest_even),
-    };
-    return cmocka_run_group_tests(tests, direct_setup, direct_teardown);
 }

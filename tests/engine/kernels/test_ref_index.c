@@ -11,27 +11,24 @@
 
 static double counted[24]; /* 0, 1, 2 ... */
 
-static void transpose_permutes_axes(void **state)
+TEST(transpose_permutes_axes)
 {
-    (void)state;
     const att_transpose_attrs attrs = {.rank = 3, .axes = {1, 2, 0}};
     double y[12];
     DIRECT("transpose", &attrs, 2, OUTPUTS(y), SAMPLE(counted, 2, 1, 3));
     CLOSE(y, 0, 0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11);
 }
 
-static void reshape_keeps_the_order(void **state)
+TEST(reshape_keeps_the_order)
 {
-    (void)state;
     const att_reshape_attrs attrs = {.rank = 2, .dims = {3, 2}};
     double y[6];
     DIRECT("reshape", &attrs, 1, OUTPUTS(y), SAMPLE(counted, 2, 3));
     CLOSE(y, 0, 0, 1, 2, 3, 4, 5);
 }
 
-static void matmul_scales_and_takes_operands_as_they_lie(void **state)
+TEST(matmul_scales_and_takes_operands_as_they_lie)
 {
-    (void)state;
     const double a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 0, 2, -1, 0.5, 0.5}; /* [2, 3], [3, 2] */
     const att_matmul_attrs plain = {.scale = 2}, b_transposed = {.scale = 1, .b_transposed = true},
                            a_transposed = {.scale = 1, .a_transposed = true};
@@ -46,9 +43,8 @@ static void matmul_scales_and_takes_operands_as_they_lie(void **state)
 
 /* m = torch.arange(24.).reshape(1, 4, 6, 1); r = torch.roll(m, (-1, -2), (1, 2));
  * r.view(1, 2, 2, 2, 3, 1).permute(0, 1, 3, 2, 4, 5).reshape(-1, 6, 1) */
-static void windows_are_those_of_swin(void **state)
+TEST(windows_are_those_of_swin)
 {
-    (void)state;
     const att_windows_attrs attrs = {
         .height = 2, .width = 3, .shift_y = 1, .shift_x = 2, .map_height = 4, .map_width = 6};
     double windows[24], map[24];
@@ -60,9 +56,8 @@ static void windows_are_those_of_swin(void **state)
 
 /* timm's PatchMerging on torch.arange(12.).reshape(1, 3, 4, 1), padded to 4 rows:
  * x.reshape(B, H // 2, 2, W // 2, 2, C).permute(0, 1, 3, 4, 2, 5).flatten(3) */
-static void merged_patches_are_those_of_timm(void **state)
+TEST(merged_patches_are_those_of_timm)
 {
-    (void)state;
     const att_merge_attrs attrs = {.height = 3, .width = 4};
     double y[16], x[12];
     DIRECT("merge_patches", NULL, 1, OUTPUTS(y), SAMPLE(counted, 3, 4, 1));
@@ -71,9 +66,8 @@ static void merged_patches_are_those_of_timm(void **state)
     assert_memory_equal(x, counted, sizeof x);
 }
 
-static void embed_takes_rows_and_an_index_outside_is_nan(void **state)
+TEST(embed_takes_rows_and_an_index_outside_is_nan)
 {
-    (void)state;
     const double table[] = {1, 2, 3, 4, 5, 6}, dy[] = {1, 10, 2, 20, 3, 30, 4, 40, 5, 50};
     const int32_t indices[] = {2, 0, 2, 3, -1};
     const direct_input rows[] = {SHARED(table, 3, 2), {{ATT_I32, ATT_SAMPLE, DIRECT_SHAPE(5)}, indices}};
@@ -89,9 +83,8 @@ static void embed_takes_rows_and_an_index_outside_is_nan(void **state)
 
 /* torch.nn.functional.interpolate(x, size=..., mode="bilinear", align_corners=False) of [[1, 2], [3, 5]] to 3 x 4, and
  * of torch.arange(9.).reshape(1, 1, 3, 3) ** 2 to 2 x 2 */
-static void upsample_bilinear_is_pytorchs(void **state)
+TEST(upsample_bilinear_is_pytorchs)
 {
-    (void)state;
     const att_upsample_attrs larger = {3, 4}, smaller = {2, 2};
     const double few[] = {1, 2, 3, 5}, squares[] = {0, 1, 4, 9, 16, 25, 36, 49, 64};
     double y[12];
@@ -108,16 +101,4 @@ static int setup(void **state)
     return direct_setup(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transpose_permutes_axes),
-        cmocka_unit_test(reshape_keeps_the_order),
-        cmocka_unit_test(matmul_scales_and_takes_operands_as_they_lie),
-        cmocka_unit_test(windows_are_those_of_swin),
-        cmocka_unit_test(merged_patches_are_those_of_timm),
-        cmocka_unit_test(embed_takes_rows_and_an_index_outside_is_nan),
-        cmocka_unit_test(upsample_bilinear_is_pytorchs),
-    };
-    return cmocka_run_group_tests(tests, setup, direct_teardown);
-}
+TEST_GROUP(setup, close_context)

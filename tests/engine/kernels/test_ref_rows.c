@@ -4,15 +4,16 @@
 #include "engine/ops/l2_norm.h"
 #include "engine/ops/rms_norm.h"
 
+TEST_GROUP(direct_setup, close_context)
+
 /* The expected values have twelve decimals. */
 static const double printed = 1e-12;
 
 static const double x[] = {1, -2, 0.5, 3}, dy[] = {0.5, -1, 2, 0.25};
 
 /* y = torch.softmax(x, -1); torch.autograd.grad(y, x, dy) */
-static void softmax_and_its_gradient_are_pytorchs(void **state)
+TEST(softmax_and_its_gradient_are_pytorchs)
 {
-    (void)state;
     double y[4], dx[4];
     DIRECT("softmax", NULL, 1, OUTPUTS(y), SAMPLE(x, 1, 4));
     CLOSE(y, printed, 0.110553750362, 0.005504147128, 0.067054239141, 0.81688786337);
@@ -21,9 +22,8 @@ static void softmax_and_its_gradient_are_pytorchs(void **state)
 }
 
 /* torch.softmax(torch.tensor([[0, -inf, 1], [-inf, -inf, -inf]]), -1) */
-static void masked_elements_of_softmax_are_zero_and_a_masked_row_is_nan(void **state)
+TEST(masked_elements_of_softmax_are_zero_and_a_masked_row_is_nan)
 {
-    (void)state;
     const double masked[] = {0, -INFINITY, 1, -INFINITY, -INFINITY, -INFINITY};
     double y[6];
     DIRECT("softmax", NULL, 1, OUTPUTS(y), SAMPLE(masked, 2, 3));
@@ -33,9 +33,8 @@ static void masked_elements_of_softmax_are_zero_and_a_masked_row_is_nan(void **s
 }
 
 /* y = torch.tanh(x) */
-static void tanh_and_its_gradient_are_pytorchs(void **state)
+TEST(tanh_and_its_gradient_are_pytorchs)
 {
-    (void)state;
     double y[4], dx[4];
     DIRECT("tanh", NULL, 1, OUTPUTS(y), SAMPLE(x, 4));
     CLOSE(y, printed, 0.761594155956, -0.964027580076, 0.46211715726, 0.995054753687);
@@ -44,9 +43,8 @@ static void tanh_and_its_gradient_are_pytorchs(void **state)
 }
 
 /* y = torch.nn.functional.silu(x) */
-static void silu_and_its_gradient_are_pytorchs(void **state)
+TEST(silu_and_its_gradient_are_pytorchs)
 {
-    (void)state;
     double y[4], dx[4];
     DIRECT("silu", NULL, 1, OUTPUTS(y), SAMPLE(x, 4));
     CLOSE(y, printed, 0.73105857863, -0.238405844044, 0.311229665601, 2.857722380467);
@@ -55,9 +53,8 @@ static void silu_and_its_gradient_are_pytorchs(void **state)
 }
 
 /* y = torch.nn.functional.rms_norm(x, (4,), gamma, eps=0.1) */
-static void rms_norm_and_its_gradients_are_pytorchs(void **state)
+TEST(rms_norm_and_its_gradients_are_pytorchs)
 {
-    (void)state;
     const att_rms_norm_attrs attrs = {.eps = 0.1};
     const double gamma[] = {1, 2, -1, 0.5};
     double y[4], rstd[1], dx[4], dgamma[4] = {0};
@@ -71,9 +68,8 @@ static void rms_norm_and_its_gradients_are_pytorchs(void **state)
 
 /* Two samples of two rows, in groups of two channels each, then in one group. The input of
  * torch.nn.functional.group_norm has the channels before the rows, and eps is 0.1. */
-static void group_norm_and_its_gradients_are_pytorchs(void **state)
+TEST(group_norm_and_its_gradients_are_pytorchs)
 {
-    (void)state;
     enum { SAMPLES = 2, ROWS = 2, CHANNELS = 4, COUNT = SAMPLES * ROWS * CHANNELS };
     const double maps[COUNT] = {1, -2, 0.5, 3, 0, 4, -1, 2, 101, 98, 100.5, 103, 2, 2, -7, 1};
     const double slopes[COUNT] = {0.5, -1, 2, 0.25, 1, 0, -3, 0.5, -1, 2, 0.75, 1, 0.5, -0.5, 1, -2};
@@ -117,9 +113,8 @@ static void group_norm_and_its_gradients_are_pytorchs(void **state)
 }
 
 /* y = torch.nn.functional.normalize(x, dim=-1) */
-static void l2_norm_and_its_gradient_are_pytorchs(void **state)
+TEST(l2_norm_and_its_gradient_are_pytorchs)
 {
-    (void)state;
     const att_l2_norm_attrs attrs = {.eps = 1e-12};
     double y[4], norm[1], dx[4];
     DIRECT("l2_norm", &attrs, 1, OUTPUTS(y, norm), SAMPLE(x, 1, 4));
@@ -129,9 +124,8 @@ static void l2_norm_and_its_gradient_are_pytorchs(void **state)
 }
 
 /* If the norm is below eps, the divisor is the constant eps. */
-static void rows_shorter_than_eps_are_divided_by_it(void **state)
+TEST(rows_shorter_than_eps_are_divided_by_it)
 {
-    (void)state;
     const att_l2_norm_attrs attrs = {.eps = 8};
     double y[4], norm[1], dx[4];
     DIRECT("l2_norm", &attrs, 1, OUTPUTS(y, norm), SAMPLE(x, 1, 4));
@@ -141,28 +135,11 @@ static void rows_shorter_than_eps_are_divided_by_it(void **state)
 }
 
 /* torch.nn.functional.normalize(torch.tensor([3, -4]), dim=-1, eps=5): a norm equal to eps counts as clamped. */
-static void a_row_as_long_as_eps_has_the_gradient_of_a_constant_divisor(void **state)
+TEST(a_row_as_long_as_eps_has_the_gradient_of_a_constant_divisor)
 {
-    (void)state;
     const att_l2_norm_attrs attrs = {.eps = 5};
     const double row[] = {3, -4}, slope[] = {1, 2}, norm[] = {5};
     double dx[2];
     DIRECT("l2_norm_grad", &attrs, 1, OUTPUTS(dx), SAMPLE(slope, 1, 2), SAMPLE(row, 1, 2), SAMPLE(norm, 1, 1));
     CLOSE(dx, 0, 0.2, 0.4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(softmax_and_its_gradient_are_pytorchs),
-        cmocka_unit_test(masked_elements_of_softmax_are_zero_and_a_masked_row_is_nan),
-        cmocka_unit_test(tanh_and_its_gradient_are_pytorchs),
-        cmocka_unit_test(silu_and_its_gradient_are_pytorchs),
-        cmocka_unit_test(rms_norm_and_its_gradients_are_pytorchs),
-        cmocka_unit_test(group_norm_and_its_gradients_are_pytorchs),
-        cmocka_unit_test(l2_norm_and_its_gradient_are_pytorchs),
-        cmocka_unit_test(rows_shorter_than_eps_are_divided_by_it),
-        cmocka_unit_test(a_row_as_long_as_eps_has_the_gradient_of_a_constant_divisor),
-    };
-    return cmocka_run_group_tests(tests, direct_setup, direct_teardown);
 }

@@ -12,12 +12,13 @@
 #include "engine/ops/update.h"
 #include "golden_path.h"
 
+TEST_GROUP(direct_setup, close_context)
+
 static const double tight = 1e-15;
 static const double logits[] = {1, 2, -1, 0, 0.5, 3};
 
-static void losses_are_those_of_pytorch(void **state)
+TEST(losses_are_those_of_pytorch)
 {
-    (void)state;
     const int32_t classes[] = {2, 1};
     const double soft[] = {0.2, 0.5, 0.3, 0.1, 0.1, 0.1};
     const att_cross_entropy_attrs smoothed = {.smoothing = 0.1};
@@ -31,9 +32,8 @@ static void losses_are_those_of_pytorch(void **state)
 }
 
 /* softmax(ln 3, 0) = (3/4, 1/4). */
-static void the_loss_gradient_is_softmax_minus_target(void **state)
+TEST(the_loss_gradient_is_softmax_minus_target)
 {
-    (void)state;
     const double dloss[] = {8, 1}, x[] = {1.0986122886681098, 0, 0, 1.0986122886681098}, soft[] = {0.5, 0, 0, 1};
     const int32_t classes[] = {1, 0};
     double d[4];
@@ -44,9 +44,8 @@ static void the_loss_gradient_is_softmax_minus_target(void **state)
 }
 
 /* 1 - softmax is e^-50 / (1 + e^-50), far below the rounding of 1. */
-static void gradients_of_sure_classes_keep_their_digits(void **state)
+TEST(gradients_of_sure_classes_keep_their_digits)
 {
-    (void)state;
     const double dloss[] = {1}, x[] = {0, 50}, soft[] = {0, 1}, rest = 1 / (1 + exp(50.0));
     const att_binary_cross_entropy_attrs binary = {.positive_weight = 1, .sum = true};
     const int32_t classes[] = {1};
@@ -59,9 +58,8 @@ static void gradients_of_sure_classes_keep_their_digits(void **state)
 }
 
 /* torch.nn.functional.cross_entropy with reduction="sum" and ignore_index=-1. */
-static void tokens_without_a_class_are_left_out(void **state)
+TEST(tokens_without_a_class_are_left_out)
 {
-    (void)state;
     const double x[] = {1, 2, -1, 0, 0.5, 3, 0.25, -2, 0, 4, 1, 1}, dloss[] = {8, 1};
     const int32_t classes[] = {2, ATT_NO_CLASS, ATT_NO_CLASS, 1}, wrong[] = {2, -2, ATT_NO_CLASS, 1};
     const att_cross_entropy_attrs rows = {.rows = true};
@@ -99,9 +97,8 @@ static bool read_bce(FILE *file, bce_line *line)
     return true;
 }
 
-static void binary_cross_entropy_is_timms(void **state)
+TEST(binary_cross_entropy_is_timms)
 {
-    (void)state;
     char path[4096];
     bce_line line;
     int count = 0;
@@ -132,9 +129,8 @@ static void binary_cross_entropy_is_timms(void **state)
 }
 
 /* 2 ln 2 for two classes with logits 0: the weight of positive targets has no influence. */
-static void a_target_at_the_threshold_is_not_above_it(void **state)
+TEST(a_target_at_the_threshold_is_not_above_it)
 {
-    (void)state;
     const att_binary_cross_entropy_attrs attrs = {.positive_weight = 7, .binary = true, .threshold = 0.25, .sum = true};
     const double x[] = {0, 0}, targets[] = {0.25, 0.25}, expected[] = {2 * log(2)};
     double loss[1];
@@ -142,9 +138,8 @@ static void a_target_at_the_threshold_is_not_above_it(void **state)
     direct_close(loss, expected, 1, 1e-15);
 }
 
-static void a_class_that_does_not_exist_makes_binary_cross_entropy_nan(void **state)
+TEST(a_class_that_does_not_exist_makes_binary_cross_entropy_nan)
 {
-    (void)state;
     const att_binary_cross_entropy_attrs attrs = {.positive_weight = 1, .binary = true, .threshold = 0.5};
     const double x[] = {1, 2, 1, 2}, dloss[] = {1, 1};
     const int32_t classes[] = {2, 1};
@@ -155,9 +150,8 @@ static void a_class_that_does_not_exist_makes_binary_cross_entropy_nan(void **st
     assert_true(isnan(d[0]) && isnan(d[1]) && isfinite(d[2]) && isfinite(d[3]));
 }
 
-static void a_class_that_does_not_exist_makes_the_loss_nan(void **state)
+TEST(a_class_that_does_not_exist_makes_the_loss_nan)
 {
-    (void)state;
     const double x[] = {1, 2, 1, 2, 1, 2}, dloss[] = {1, 1, 1};
     const int32_t classes[] = {2, 1, -1};
     double loss[3], d[6];
@@ -167,9 +161,8 @@ static void a_class_that_does_not_exist_makes_the_loss_nan(void **state)
     assert_true(isnan(d[0]) && isnan(d[1]) && isfinite(d[2]) && isfinite(d[3]) && isnan(d[4]));
 }
 
-static void a_logit_of_minus_infinity_is_a_class_ruled_out(void **state)
+TEST(a_logit_of_minus_infinity_is_a_class_ruled_out)
 {
-    (void)state;
     const double x[] = {0, -INFINITY, 0};
     const int32_t classes[] = {0};
     double loss[1];
@@ -177,9 +170,8 @@ static void a_logit_of_minus_infinity_is_a_class_ruled_out(void **state)
     CLOSE(loss, tight, log(2));
 }
 
-static void the_seed_of_the_backward_pass_is_the_weight(void **state)
+TEST(the_seed_of_the_backward_pass_is_the_weight)
 {
-    (void)state;
     const double loss[] = {NAN, 3};
     const att_run run = {.scale = 0.125};
     double dloss[2];
@@ -210,9 +202,8 @@ static double mean(const double *y)
 }
 
 /* The standard deviation of the mean is sqrt(1/3 / 4000) = 0.0091. */
-static void masks_keep_the_expected_share(void **state)
+TEST(masks_keep_the_expected_share)
 {
-    (void)state;
     double y[DRAWS];
     masks("dropout", 1, 0, 0, 0, y);
     assert_true(fabs(mean(y) - 1) < 4 * 0.0091);
@@ -220,9 +211,8 @@ static void masks_keep_the_expected_share(void **state)
     assert_true(fabs(mean(y) - 1) < 4 * 0.0091);
 }
 
-static void masks_depend_on_position_step_and_stream_alone(void **state)
+TEST(masks_depend_on_position_step_and_stream_alone)
 {
-    (void)state;
     for (int whole = 0; whole < 2; whole++) {
         const char *op = whole ? "drop_path" : "dropout";
         double eight[DRAWS], four[DRAWS], other[DRAWS];
@@ -237,18 +227,16 @@ static void masks_depend_on_position_step_and_stream_alone(void **state)
     }
 }
 
-static void drop_path_zeroes_whole_samples(void **state)
+TEST(drop_path_zeroes_whole_samples)
 {
-    (void)state;
     double y[DRAWS];
     masks("drop_path", 40, 0, 0, 0, y);
     for (int i = 0; i < DRAWS; i++)
         assert_true(y[i] == y[i / 100 * 100]);
 }
 
-static void a_dropped_infinity_is_zero(void **state)
+TEST(a_dropped_infinity_is_zero)
 {
-    (void)state;
     const double x[] = {INFINITY};
     const att_drop_attrs attrs = {.rate = 1 - 0x1p-40};
     const att_run run = {.seed = 1};
@@ -257,18 +245,16 @@ static void a_dropped_infinity_is_zero(void **state)
     CLOSE(y, 0, 0);
 }
 
-static void lanes_are_added_to_the_total(void **state)
+TEST(lanes_are_added_to_the_total)
 {
-    (void)state;
     const double lanes[] = {1, 2, 3, 10, 20, 30};
     double total[] = {100, 200, 300};
     DIRECT("sum_lanes", NULL, 1, OUTPUTS(total), SHARED(lanes, 2, 3));
     CLOSE(total, 0, 111, 222, 333);
 }
 
-static void squares_are_summed_by_blocks(void **state)
+TEST(squares_are_summed_by_blocks)
 {
-    (void)state;
     double x[4100], squares[2];
     for (int i = 0; i < 4100; i++)
         x[i] = i < 4096 ? 2 : -3;
@@ -291,9 +277,8 @@ static void three_updates(const char *op, const att_hyper *hyper, bool decay, do
                    OUTPUTS(slots[0], slots[1], slots[2]), &run, 0);
 }
 
-static void adamw_is_that_of_pytorch(void **state)
+TEST(adamw_is_that_of_pytorch)
 {
-    (void)state;
     const att_hyper hyper = {.lr = 0.03, .weight_decay = 0.2, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3};
     double p[3], m[3] = {0}, v[3] = {0};
     three_updates("adamw", &hyper, true, (double *const[]){p, m, v});
@@ -302,9 +287,8 @@ static void adamw_is_that_of_pytorch(void **state)
     CLOSE(v, tight, 0.025569, 0.098901, 0.0493586875);
 }
 
-static void adam_is_that_of_pytorch(void **state)
+TEST(adam_is_that_of_pytorch)
 {
-    (void)state;
     const att_hyper hyper = {.lr = 0.03, .weight_decay = 0.2, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3};
     double p[3], m[3] = {0}, v[3] = {0};
     three_updates("adam", &hyper, true, (double *const[]){p, m, v});
@@ -317,9 +301,8 @@ static void adam_is_that_of_pytorch(void **state)
     CLOSE(p, tight, 0.952496096704973, -1.9962816901309453, 0.4298009027690675);
 }
 
-static void sgd_is_that_of_pytorch(void **state)
+TEST(sgd_is_that_of_pytorch)
 {
-    (void)state;
     att_hyper hyper = {.lr = 0.03, .weight_decay = 0.2, .momentum = 0.9};
     double p[3], buffer[3] = {0};
     three_updates("sgd", &hyper, true, (double *const[]){p, buffer, NULL});
@@ -334,40 +317,12 @@ static void sgd_is_that_of_pytorch(void **state)
     CLOSE(p, tight, 1.01359, -2.14073, 0.2468225);
 }
 
-static void ema_moves_towards_the_weights(void **state)
+TEST(ema_moves_towards_the_weights)
 {
-    (void)state;
     const double p[] = {1, 8};
     const att_hyper hyper = {.ema_decay = 0.75};
     const att_run run = {.hyper = &hyper};
     double ema[] = {0, 4};
     direct_run("ema", NULL, 1, (const direct_input[]){SHARED(p, 2)}, 1, OUTPUTS(ema), &run, 0);
     CLOSE(ema, 0, 0.25, 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(losses_are_those_of_pytorch),
-        cmocka_unit_test(the_loss_gradient_is_softmax_minus_target),
-        cmocka_unit_test(gradients_of_sure_classes_keep_their_digits),
-        cmocka_unit_test(a_class_that_does_not_exist_makes_the_loss_nan),
-        cmocka_unit_test(tokens_without_a_class_are_left_out),
-        cmocka_unit_test(binary_cross_entropy_is_timms),
-        cmocka_unit_test(a_target_at_the_threshold_is_not_above_it),
-        cmocka_unit_test(a_class_that_does_not_exist_makes_binary_cross_entropy_nan),
-        cmocka_unit_test(a_logit_of_minus_infinity_is_a_class_ruled_out),
-        cmocka_unit_test(the_seed_of_the_backward_pass_is_the_weight),
-        cmocka_unit_test(masks_keep_the_expected_share),
-        cmocka_unit_test(masks_depend_on_position_step_and_stream_alone),
-        cmocka_unit_test(drop_path_zeroes_whole_samples),
-        cmocka_unit_test(a_dropped_infinity_is_zero),
-        cmocka_unit_test(lanes_are_added_to_the_total),
-        cmocka_unit_test(squares_are_summed_by_blocks),
-        cmocka_unit_test(adamw_is_that_of_pytorch),
-        cmocka_unit_test(adam_is_that_of_pytorch),
-        cmocka_unit_test(sgd_is_that_of_pytorch),
-        cmocka_unit_test(ema_moves_towards_the_weights),
-    };
-    return cmocka_run_group_tests(tests, direct_setup, direct_teardown);
 }

@@ -10,11 +10,12 @@
 #include "engine/ops/sum_samples.h"
 #include "engine/ops/token_mean.h"
 
+TEST_GROUP(direct_setup, close_context)
+
 static const double tight = 1e-15;
 
-static void linear_multiplies_rows(void **state)
+TEST(linear_multiplies_rows)
 {
-    (void)state;
     const double x[] = {1, 2, 3, 4}, w[] = {1, 0, 2, -1, 0.5, 0.5}, b[] = {0.1, 0.2, 0.3}, r[] = {1, 1, 1, 2, 2, 2};
     double y[6];
     DIRECT("linear", NULL, 1, OUTPUTS(y), SAMPLE(x, 2, 2), SHARED(w, 3, 2), ABSENT, ABSENT);
@@ -23,9 +24,8 @@ static void linear_multiplies_rows(void **state)
     CLOSE(y, tight, 2.1, 1.2, 2.8, 5.1, 4.2, 5.8);
 }
 
-static void linear_uses_a_transposed_weight_as_it_lies(void **state)
+TEST(linear_uses_a_transposed_weight_as_it_lies)
 {
-    (void)state;
     const att_linear_attrs attrs = {.transposed = true};
     const double x[] = {1, 2, 3}, w[] = {1, 0, 2, -1, 0.5, 0.5};
     double y[2];
@@ -33,9 +33,8 @@ static void linear_uses_a_transposed_weight_as_it_lies(void **state)
     CLOSE(y, tight, 6.5, -0.5);
 }
 
-static void linear_activates_before_the_residual(void **state)
+TEST(linear_activates_before_the_residual)
 {
-    (void)state;
     const att_linear_attrs attrs = {.activation = ATT_ACT_GELU};
     const double x[] = {0.5}, w[] = {2, -2}, r[] = {10, 20};
     double y[2];
@@ -43,9 +42,8 @@ static void linear_activates_before_the_residual(void **state)
     CLOSE(y, tight, 10.841344746068543, 19.841344746068543);
 }
 
-static void weight_gradients_are_added(void **state)
+TEST(weight_gradients_are_added)
 {
-    (void)state;
     const double dy[] = {1, 2, 3, 4}, x[] = {1, 0, -1, 2, 1, 1}; /* two samples of one row */
     double dw[6] = {100}, db[2] = {0, 50};
     DIRECT("linear_weight_grad", NULL, 2, OUTPUTS(dw, db), SAMPLE(dy, 1, 2), SAMPLE(x, 1, 3));
@@ -55,9 +53,8 @@ static void weight_gradients_are_added(void **state)
     CLOSE(db, tight, 8, 62);
 }
 
-static void layer_norm_normalises_rows(void **state)
+TEST(layer_norm_normalises_rows)
 {
-    (void)state;
     const att_layer_norm_attrs attrs = {.eps = 1.0};
     const double x[] = {1, 2, 3, 6, 5, 5, 5, 5}, gamma[] = {1, 2, 1, 1}, beta[] = {0, 0, 0, 10};
     double y[8], stats[4], s = 1 / sqrt(4.5); /* variance 3.5 */
@@ -68,9 +65,8 @@ static void layer_norm_normalises_rows(void **state)
 
 /* With gamma 1, a gradient that is constant in a row or proportional to the normalised row gives 0 (except for eps),
  * because layer norm removes shift and scale. */
-static void layer_norm_passes_no_shift_and_no_scale(void **state)
+TEST(layer_norm_passes_no_shift_and_no_scale)
 {
-    (void)state;
     const double x[] = {1, 2, 3, 6}, gamma[] = {1, 1, 1, 1}, stats[] = {3, 1 / sqrt(3.5)}, shift[] = {2, 2, 2, 2},
                  scale[] = {-2, -1, 0, 3}, addend[] = {1, 2, 3, 4};
     const att_layer_norm_attrs attrs = {.eps = 1e-6};
@@ -86,9 +82,8 @@ static void layer_norm_passes_no_shift_and_no_scale(void **state)
 }
 
 /* Phi(1) = 0.841344746068543, phi(1) = 0.241970724519143, Phi(-10) = 7.61985302416053e-24 (Abramowitz, Stegun 26.2). */
-static void gelu_keeps_its_left_tail(void **state)
+TEST(gelu_keeps_its_left_tail)
 {
-    (void)state;
     const double x[] = {0, 1, -1, -10, 1e6, -1e6}, dy[] = {2, 2, 2, 2, 2, 2};
     double y[6];
     DIRECT("gelu", NULL, 6, OUTPUTS(y), SCALARS(x));
@@ -98,9 +93,8 @@ static void gelu_keeps_its_left_tail(void **state)
     CLOSE(y, tight, 1, 2 * 1.0833154705876862, 2 * -0.083315470587686, 0, 2, 0);
 }
 
-static void add_repeats_a_shared_operand(void **state)
+TEST(add_repeats_a_shared_operand)
 {
-    (void)state;
     const att_add_attrs bias = {.axes = 1};
     const double a[] = {1, 2, 3, 4, 5, 6, 7, 8}, b[] = {10, 20};
     double y[8];
@@ -110,9 +104,8 @@ static void add_repeats_a_shared_operand(void **state)
     CLOSE(y, 0, 2, 4, 6, 8, 10, 12, 14, 16);
 }
 
-static void sums_go_over_samples_and_leading_axes(void **state)
+TEST(sums_go_over_samples_and_leading_axes)
 {
-    (void)state;
     const double dy[] = {1, 2, 3, 4, 5, 6, 7, 8};
     double bias[2] = {100, 0}, position[4] = {0}, all[1] = {0};
     DIRECT("sum_samples", &(att_sum_attrs){.axes = 1}, 2, OUTPUTS(bias), SAMPLE(dy, 2, 2));
@@ -123,9 +116,8 @@ static void sums_go_over_samples_and_leading_axes(void **state)
     CLOSE(all, 0, 36);
 }
 
-static void scale_multiplies_columns(void **state)
+TEST(scale_multiplies_columns)
 {
-    (void)state;
     const double x[] = {1, 2, 3, 4}, gamma[] = {10, -1}, dy[] = {1, 1, 2, 0.5};
     double y[4], dgamma[2] = {1, 1};
     DIRECT("scale", NULL, 2, OUTPUTS(y), SAMPLE(x, 2), SHARED(gamma, 2));
@@ -135,9 +127,8 @@ static void scale_multiplies_columns(void **state)
 }
 
 /* The value of a pixel encodes its row, column and channel. */
-static void patches_are_ordered_channel_row_column(void **state)
+TEST(patches_are_ordered_channel_row_column)
 {
-    (void)state;
     double image[2 * 4 * 2], y[16], back[16];
     for (int i = 0; i < 16; i++)
         image[i] = i / 8 * 100 + i / 2 % 4 * 10 + i % 2;
@@ -148,9 +139,8 @@ static void patches_are_ordered_channel_row_column(void **state)
     direct_close(back, image, 16, 0);
 }
 
-static void tokens_are_prepended_sliced_and_padded(void **state)
+TEST(tokens_are_prepended_sliced_and_padded)
 {
-    (void)state;
     const double tokens[] = {7, 8}, x[] = {1, 2, 3, 4};
     const att_slice_attrs slice = {.first = 1, .count = 1, .total = 3};
     double all[8], some[4], padded[12];
@@ -162,9 +152,8 @@ static void tokens_are_prepended_sliced_and_padded(void **state)
     CLOSE(padded, 0, 0, 0, 1, 2, 0, 0, 0, 0, 3, 4, 0, 0);
 }
 
-static void the_mean_leaves_out_prefix_tokens(void **state)
+TEST(the_mean_leaves_out_prefix_tokens)
 {
-    (void)state;
     const double x[] = {100, 100, 1, 2, 3, 6}, dy[] = {1, -4};
     const att_mean_attrs attrs = {.first = 1, .total = 3, .factor = 1};
     double y[2], dx[6];
@@ -174,9 +163,8 @@ static void the_mean_leaves_out_prefix_tokens(void **state)
     CLOSE(dx, 0, 0, 0, 0.5, -2, 0.5, -2);
 }
 
-static void context_is_broadcast(void **state)
+TEST(context_is_broadcast)
 {
-    (void)state;
     const double x[] = {1, 2, 3, 6}, lambda[] = {10, 100}, r[] = {0, 0, 0, 1000};
     const att_broadcast_attrs cb = {0.5, 0.5}, cb_s = {1, 0};
     double y[4], dscale[2] = {1, 1};
@@ -186,25 +174,4 @@ static void context_is_broadcast(void **state)
     CLOSE(y, 0, 21, 402, 23, 1406);
     DIRECT("context_broadcast_scale_grad", NULL, 1, OUTPUTS(dscale), SAMPLE(x, 2, 2), SAMPLE(x, 2, 2));
     CLOSE(dscale, 0, 9, 33);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_multiplies_rows),
-        cmocka_unit_test(linear_uses_a_transposed_weight_as_it_lies),
-        cmocka_unit_test(linear_activates_before_the_residual),
-        cmocka_unit_test(weight_gradients_are_added),
-        cmocka_unit_test(layer_norm_normalises_rows),
-        cmocka_unit_test(layer_norm_passes_no_shift_and_no_scale),
-        cmocka_unit_test(gelu_keeps_its_left_tail),
-        cmocka_unit_test(add_repeats_a_shared_operand),
-        cmocka_unit_test(sums_go_over_samples_and_leading_axes),
-        cmocka_unit_test(scale_multiplies_columns),
-        cmocka_unit_test(patches_are_ordered_channel_row_column),
-        cmocka_unit_test(tokens_are_prepended_sliced_and_padded),
-        cmocka_unit_test(the_mean_leaves_out_prefix_tokens),
-        cmocka_unit_test(context_is_broadcast),
-    };
-    return cmocka_run_group_tests(tests, direct_setup, direct_teardown);
 }

@@ -47,9 +47,8 @@ static bool compare(const att_kernel *kernel, case_setup setup, double *worst)
     return accepted;
 }
 
-static void wide_kernels_agree_with_the_reference(void **state)
+TEST(wide_kernels_agree_with_the_reference)
 {
-    (void)state;
     double worst = 0;
     for (const att_kernel *const *kernel = kernels; *kernel; kernel++) {
         const att_op *op = op_of(*kernel);
@@ -65,9 +64,8 @@ static void wide_kernels_agree_with_the_reference(void **state)
     print_message("differences of up to %.2g\n", worst);
 }
 
-static void narrow_values_are_refused(void **state)
+TEST(narrow_values_are_refused)
 {
-    (void)state;
     for (const att_kernel *const *kernel = kernels; *kernel; kernel++) {
         const att_op *op = op_of(*kernel);
         case_result result;
@@ -75,14 +73,4 @@ static void narrow_values_are_refused(void **state)
         assert_false(case_run(&drawn, *kernel, 1, 0, &result));
         case_free(&drawn);
     }
-}
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wide_kernels_agree_with_the_reference),
-        cmocka_unit_test(narrow_values_are_refused),
-    };
-    return TIERS_RUN(argv[0], tests);
 }

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "base/core/processor.h"
+#include "context.h"
 #include "engine/kernels/case.h"
 #include "engine/kernels/cpu/list.h"
 #include "engine/kernels/truth.h"
 
-static att_context *context; /* for the tests of one tier */
 static size_t tiers_bytes_at_start;
 
 static inline int tiers_setup(void **state)
@@ -91,9 +91,13 @@ static inline int tiers_run_all(const char *program)
     return failed;
 }
 
-/* The return value of main(). Runs `tests`, an array of CMUnitTest, for every tier or, in a child process, for one. */
-#define TIERS_RUN(program, tests)                                                                                  \
-    (tiers_running_one() ? cmocka_run_group_tests_name(getenv("ATTSCOPE_CPU"), tests, tiers_setup, tiers_teardown) \
-                         : tiers_run_all(program))
+/* Runs the tests for every tier or, in a child process, for one. */
+TEST_GROUP(tiers_setup, tiers_teardown)
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    return tiers_running_one() ? test_run(getenv("ATTSCOPE_CPU")) : tiers_run_all(argv[0]);
+}
 
 #endif

@@ -7,6 +7,7 @@
 #include <attscope/plan.h>
 
 #include "base/core/context.h"
+#include "context.h"
 #include "engine/backend/backend.h"
 #include "engine/graph/registry.h"
 #include "engine/kernels/case.h"
@@ -75,28 +76,13 @@ static const att_backend fd_ref = {
 static const att_backend *const fd_backends[] = {&fd_ref, NULL};
 static const att_registry fd_registry = {fd_ops, fd_backends};
 
-static att_context *fd_context;
-
 static inline int fd_setup(void **state)
 {
     (void)state;
     att_settings settings = att_settings_defaults();
     settings.threads = 2;
-    return att_context_create_with(&settings, &fd_registry, &fd_context) != ATT_OK;
+    return att_context_create_with(&settings, &fd_registry, &context) != ATT_OK;
 }
-
-static inline int fd_teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&fd_context);
-    return 0;
-}
-
-#define FD_OK(call)                                                     \
-    do {                                                                \
-        if ((call) != ATT_OK)                                           \
-            fail_msg("%s: %s", #call, att_context_message(fd_context)); \
-    } while (0)
 
 /* --- building ----------------------------------------------------------------------------------------------------- */
 
@@ -113,7 +99,7 @@ typedef struct fd_model {
 static inline fd_model fd_create(void)
 {
     fd_model model = {0};
-    FD_OK(att_graph_create(fd_context, ATT_F64, &model.graph));
+    must(att_graph_create(context, ATT_F64, &model.graph));
     return model;
 }
 
@@ -168,13 +154,13 @@ static inline fd_run fd_open(const fd_model *model, uint64_t seed)
     options.backend = "ref";
     options.group = FD_GROUP;
     options.lanes = FD_LANES;
-    FD_OK(att_plan_compile(model->graph, &options, &run.plan));
-    FD_OK(att_weights_create(model->graph, "ref", &run.weights));
-    FD_OK(att_weights_initialise(run.weights, seed));
-    FD_OK(att_session_create(run.plan, run.weights, FD_BATCH, &run.session));
-    FD_OK(att_gradient_create(run.weights, &run.gradient));
+    must(att_plan_compile(model->graph, &options, &run.plan));
+    must(att_weights_create(model->graph, "ref", &run.weights));
+    must(att_weights_initialise(run.weights, seed));
+    must(att_session_create(run.plan, run.weights, FD_BATCH, &run.session));
+    must(att_gradient_create(run.weights, &run.gradient));
     for (int i = 0; i < model->input_count; i++)
-        FD_OK(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
+        must(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
     return run;
 }
 
@@ -196,7 +182,7 @@ static inline double fd_norm(const fd_run *run)
         double *gradient = calloc((size_t)count, sizeof *gradient);
         assert_non_null(gradient);
         if (!parameter.buffer)
-            FD_OK(att_gradient_get(run->gradient, i, gradient, count));
+            must(att_gradient_get(run->gradient, i, gradient, count));
         for (int64_t e = 0; e < count; e++)
             squares += gradient[e] * gradient[e];
         free(gradient);
@@ -210,8 +196,8 @@ static inline double fd_evaluate(fd_run *run)
 {
     double loss[FD_BATCH], sum = 0;
     att_gradient_begin(run->gradient);
-    FD_OK(att_session_accumulate(run->session, run->gradient, FD_BATCH, fd_scale, 9, 4, 0));
-    FD_OK(att_session_output(run->session, "loss", 0, FD_BATCH, loss));
+    must(att_session_accumulate(run->session, run->gradient, FD_BATCH, fd_scale, 9, 4, 0));
+    must(att_session_output(run->session, "loss", 0, FD_BATCH, loss));
     for (int i = 0; i < FD_BATCH; i++)
         sum += fd_scale * loss[i];
     return sum;
@@ -224,11 +210,11 @@ static inline double fd_difference(fd_run *run, int parameter, double *host, int
     double kept = host[e], side[2];
     for (int s = 0; s < 2; s++) {
         host[e] = kept + (s ? h : -h);
-        FD_OK(att_weights_set(run->weights, -1, parameter, host, count));
+        must(att_weights_set(run->weights, -1, parameter, host, count));
         side[s] = fd_evaluate(run);
     }
     host[e] = kept;
-    FD_OK(att_weights_set(run->weights, -1, parameter, host, count));
+    must(att_weights_set(run->weights, -1, parameter, host, count));
     return (side[1] - side[0]) / (2 * h);
 }
 
@@ -239,9 +225,9 @@ static inline double fd_parameter_error(fd_run *run, int parameter, int64_t stri
     int64_t count = att_shape_count(att_weights_at(run->weights, parameter).shape);
     double *host = calloc((size_t)count, sizeof *host), *gradient = calloc((size_t)count, sizeof *gradient);
     assert_true(host && gradient);
-    FD_OK(att_weights_get(run->weights, -1, parameter, host, count));
+    must(att_weights_get(run->weights, -1, parameter, host, count));
     fd_evaluate(run);
-    FD_OK(att_gradient_get(run->gradient, parameter, gradient, count));
+    must(att_gradient_get(run->gradient, parameter, gradient, count));
     double error = 0, largest = 0;
     for (int64_t e = 0; e < count; e += stride) {
         double expected = fd_difference(run, parameter, host, count, e);
@@ -257,7 +243,7 @@ static inline double fd_parameter_error(fd_run *run, int parameter, int64_t stri
 /* Fails and names the parameter if the error of a gradient is larger than `tolerance`. Returns the largest error. */
 static inline double fd_check(const fd_model *model, const char *what, int64_t stride, double tolerance)
 {
-    FD_OK(att_graph_status(model->graph));
+    must(att_graph_status(model->graph));
     fd_run run = fd_open(model, 1);
     double largest = 0;
     for (int i = 0; i < att_weights_count(run.weights); i++) {
@@ -270,6 +256,23 @@ static inline double fd_check(const fd_model *model, const char *what, int64_t s
     }
     fd_close(&run);
     return largest;
+}
+
+/* Runs two samples of an inference graph. */
+static inline fd_run fd_run_inference(const fd_model *model)
+{
+    fd_run run = {0};
+    att_plan_options options = att_plan_options_defaults();
+    options.backend = "ref";
+    must(att_graph_status(model->graph));
+    must(att_plan_compile(model->graph, &options, &run.plan));
+    must(att_weights_create(model->graph, "ref", &run.weights));
+    must(att_weights_initialise(run.weights, 5));
+    must(att_session_create(run.plan, run.weights, 2, &run.session));
+    for (int i = 0; i < model->input_count; i++)
+        must(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
+    must(att_session_run(run.session, 2));
+    return run;
 }
 
 #endif

@@ -13,6 +13,8 @@
 #include "engine/ops/linear.h"
 #include "engine/passes/passes.h"
 
+TEST_GROUP(fd_setup, close_context)
+
 /* A graph with x, z [5, 4], and linear(x) in node 0. */
 typedef struct fixture {
     att_graph *graph;
@@ -22,7 +24,7 @@ typedef struct fixture {
 static fixture new_fixture(void)
 {
     fixture f;
-    FD_OK(att_graph_create(fd_context, ATT_F32, &f.graph));
+    must(att_graph_create(context, ATT_F32, &f.graph));
     f.x = att_graph_input(f.graph, "x", ATT_F32, att_shape_of(5, 4));
     f.z = att_graph_input(f.graph, "z", ATT_F32, att_shape_of(5, 4));
     att_value weight = att_graph_parameter(f.graph, "w", att_shape_of(4, 4), (att_init){ATT_INIT_CONSTANT, 0}, true);
@@ -33,14 +35,13 @@ static fixture new_fixture(void)
 /* Whether node 0 absorbs the last node. */
 static bool absorbs(fixture *f)
 {
-    FD_OK(att_graph_status(f->graph));
+    must(att_graph_status(f->graph));
     att_node *nodes = f->graph->nodes.items;
     return nodes[0].op->absorb(&nodes[0], &nodes[f->graph->nodes.count - 1]);
 }
 
-static void linear_absorbs_one_gelu_and_one_residual(void **state)
+TEST(linear_absorbs_one_gelu_and_one_residual)
 {
-    (void)state;
     fixture f = new_fixture();
     const att_node *linear = &f.graph->nodes.items[0];
     att_gelu(f.graph, f.y);
@@ -59,9 +60,8 @@ static void linear_absorbs_one_gelu_and_one_residual(void **state)
     att_graph_destroy(&f.graph);
 }
 
-static void sums_that_are_not_a_residual_are_not_absorbed(void **state)
+TEST(sums_that_are_not_a_residual_are_not_absorbed)
 {
-    (void)state;
     fixture f = new_fixture();
     att_add(f.graph, f.y, f.y);
     assert_false(absorbs(&f));
@@ -75,13 +75,12 @@ static void sums_that_are_not_a_residual_are_not_absorbed(void **state)
     att_graph_destroy(&f.graph);
 }
 
-static void context_broadcast_absorbs_a_residual(void **state)
+TEST(context_broadcast_absorbs_a_residual)
 {
-    (void)state;
     fixture f = new_fixture();
     att_value y = att_context_broadcast(f.graph, f.x, 0.5, 0.5, ATT_NONE);
     att_add(f.graph, y, f.z);
-    FD_OK(att_graph_status(f.graph));
+    must(att_graph_status(f.graph));
     att_node *nodes = f.graph->nodes.items;
     assert_true(nodes[1].op->absorb(&nodes[1], &nodes[2]));
     assert_int_equal(nodes[1].in[2], f.z);
@@ -89,16 +88,15 @@ static void context_broadcast_absorbs_a_residual(void **state)
     att_graph_destroy(&f.graph);
 }
 
-static void layer_norm_grad_absorbs_an_addend(void **state)
+TEST(layer_norm_grad_absorbs_an_addend)
 {
-    (void)state;
     fixture f = new_fixture();
     att_value gamma = att_graph_parameter(f.graph, "g", att_shape_of(4), (att_init){ATT_INIT_CONSTANT, 1}, false);
     att_value stats = att_graph_input(f.graph, "stats", ATT_F32, att_shape_of(5, 2));
     att_value in[] = {f.y, f.x, gamma, stats, ATT_NONE};
     att_value dx = att_emit(f.graph, "layer_norm_grad", NULL, in, 5, NULL);
     att_add(f.graph, f.z, dx);
-    FD_OK(att_graph_status(f.graph));
+    must(att_graph_status(f.graph));
     att_node *nodes = f.graph->nodes.items;
     assert_true(nodes[1].op->absorb(&nodes[1], &nodes[2]));
     assert_int_equal(nodes[1].in[4], f.z);
@@ -121,13 +119,12 @@ static att_value frozen_norm(att_graph *graph, att_value x)
 
 static bool node_absorbs(const att_graph *graph, int producer, int consumer)
 {
-    FD_OK(att_graph_status(graph));
+    must(att_graph_status(graph));
     return graph->nodes.items[producer].op->absorb(&graph->nodes.items[producer], &graph->nodes.items[consumer]);
 }
 
-static void sums_and_norms_absorb_one_relu(void **state)
+TEST(sums_and_norms_absorb_one_relu)
 {
-    (void)state;
     fixture f = new_fixture();
     att_relu(f.graph, frozen_norm(f.graph, f.x));  /* nodes 1, 2 */
     att_relu(f.graph, att_add(f.graph, f.x, f.z)); /* 3, 4 */
@@ -142,9 +139,8 @@ static void sums_and_norms_absorb_one_relu(void **state)
     att_graph_destroy(&f.graph);
 }
 
-static void a_sum_with_its_relu_is_no_residual(void **state)
+TEST(a_sum_with_its_relu_is_no_residual)
 {
-    (void)state;
     fixture f = new_fixture();
     att_add(f.graph, f.y, f.z);
     ((att_add_attrs *)f.graph->nodes.items[1].attrs)->activation = ATT_ACT_RELU;
@@ -153,9 +149,8 @@ static void a_sum_with_its_relu_is_no_residual(void **state)
 }
 
 /* A residual comes before the ReLU. */
-static void gates_absorb_a_residual_and_a_relu(void **state)
+TEST(gates_absorb_a_residual_and_a_relu)
 {
-    (void)state;
     fixture f = new_fixture();
     att_value channels = att_graph_input(f.graph, "channels", ATT_F32, att_shape_of(4));
     att_value pixels = att_graph_input(f.graph, "pixels", ATT_F32, att_shape_of(5, 1));
@@ -184,9 +179,8 @@ static att_value matrix_for(att_graph *graph, att_value x)
 }
 
 /* Gate, sum and ReLU, in this order. */
-static void affine_maps_absorb_a_gate_a_sum_and_a_relu(void **state)
+TEST(affine_maps_absorb_a_gate_a_sum_and_a_relu)
 {
-    (void)state;
     fixture f = new_fixture();
     att_value gate = att_graph_input(f.graph, "gate", ATT_F32, att_shape_of(4));
     att_value in[] = {f.x, matrix_for(f.graph, f.x), ATT_NONE, ATT_NONE};
@@ -213,9 +207,8 @@ static void affine_maps_absorb_a_gate_a_sum_and_a_relu(void **state)
 }
 
 /* The gradient of a gate may be needed before the other summand exists. */
-static void sums_of_affine_maps_without_a_gate_absorb_a_sum(void **state)
+TEST(sums_of_affine_maps_without_a_gate_absorb_a_sum)
 {
-    (void)state;
     fixture f = new_fixture();
     att_value gate = att_graph_input(f.graph, "gate", ATT_F32, att_shape_of(4));
     att_value other = att_graph_input(f.graph, "other", ATT_F32, att_shape_of(5, 4));
@@ -236,9 +229,8 @@ static att_value emit(att_graph *graph, const char *op, att_value a, att_value b
 }
 
 /* A sum comes before the ReLU's gradient, which depends on the output of the forward pass. */
-static void gradients_of_maps_absorb_a_sum_and_a_relu(void **state)
+TEST(gradients_of_maps_absorb_a_sum_and_a_relu)
 {
-    (void)state;
     fixture f = new_fixture();
     att_value map = att_graph_input(f.graph, "map", ATT_F32, att_shape_of(3, 5, 4));
     att_value other = att_graph_input(f.graph, "other", ATT_F32, att_shape_of(3, 5, 4));
@@ -277,9 +269,8 @@ static att_dtype type_of(const att_graph *graph, att_value value)
 }
 
 /* x is f32; results of linear layers are bf16 if all readers accept it. */
-static void a_sum_is_as_wide_as_its_widest_term(void **state)
+TEST(a_sum_is_as_wide_as_its_widest_term)
 {
-    (void)state;
     fixture f = new_fixture();
     att_value weight = att_graph_parameter(f.graph, "v", att_shape_of(4, 4), (att_init){ATT_INIT_CONSTANT, 0}, true);
     att_value a = att_linear(f.graph, f.z, weight, ATT_NONE);
@@ -289,7 +280,7 @@ static void a_sum_is_as_wide_as_its_widest_term(void **state)
     att_graph_output(f.graph, "from_wide", att_linear(f.graph, wide, weight, ATT_NONE));
     att_graph_output(f.graph, "from_both", att_linear(f.graph, both, weight, ATT_NONE));
     static const bool no_observers[64];
-    FD_OK(att_graph_autocast(f.graph, no_observers));
+    must(att_graph_autocast(f.graph, no_observers));
     assert_int_equal(type_of(f.graph, a), ATT_BF16);
     assert_int_equal(type_of(f.graph, f.y), ATT_BF16);
     assert_int_equal(type_of(f.graph, narrow), ATT_BF16);
@@ -299,9 +290,8 @@ static void a_sum_is_as_wide_as_its_widest_term(void **state)
 }
 
 /* Equal nodes of one segment are merged, and then the nodes that read them. */
-static void copies_in_a_segment_become_one(void **state)
+TEST(copies_in_a_segment_become_one)
 {
-    (void)state;
     fixture f = new_fixture();
     att_value a = att_gelu(f.graph, f.y), b = att_gelu(f.graph, f.y);             /* nodes 1, 2 */
     att_value sum = att_add(f.graph, att_gelu(f.graph, a), att_gelu(f.graph, b)); /* 3, 4, 5 */
@@ -309,22 +299,21 @@ static void copies_in_a_segment_become_one(void **state)
     att_graph_output(f.graph, "sum", sum);
     att_graph_output(f.graph, "other", other);
     att_graph_output(f.graph, "copy", att_gelu(f.graph, f.z)); /* 7: an output keeps a value of its own */
-    FD_OK(att_graph_status(f.graph));
+    must(att_graph_status(f.graph));
     f.graph->nodes.items[4].segment = 1;
-    FD_OK(att_graph_merge_copies(f.graph, NULL));
+    must(att_graph_merge_copies(f.graph, NULL));
     assert_int_equal(count_of(f.graph, "gelu"), 5); /* without node 2 */
     assert_int_equal(f.graph->nodes.items[3].in[0], a);
     f.graph->nodes.items[3].segment = 0;
-    FD_OK(att_graph_merge_copies(f.graph, NULL));
+    must(att_graph_merge_copies(f.graph, NULL));
     assert_int_equal(count_of(f.graph, "gelu"), 4);
     assert_int_equal(f.graph->nodes.items[3].in[0], f.graph->nodes.items[3].in[1]);
     att_graph_destroy(&f.graph);
 }
 
 /* The gradient of a ReLU after batch norm has no step of its own. */
-static void a_norm_in_training_absorbs_its_relu_first(void **state)
+TEST(a_norm_in_training_absorbs_its_relu_first)
 {
-    (void)state;
     fixture f = new_fixture();
     att_value y = att_batch_norm(f.graph, f.y, parameter(f.graph, "gamma", 1), parameter(f.graph, "beta", 0),
                                  att_graph_buffer(f.graph, "mean", att_shape_of(4), 0),
@@ -333,17 +322,17 @@ static void a_norm_in_training_absorbs_its_relu_first(void **state)
     y = att_cross_entropy(f.graph, att_global_mean(f.graph, att_relu(f.graph, y)), target, 0);
     att_graph_output(f.graph, "loss", y);
     int *owner = NULL;
-    FD_OK(att_graph_decompose(f.graph));
-    FD_OK(att_graph_fuse(f.graph, NULL, ATT_OP_ABSORBS_FIRST));
-    FD_OK(att_graph_differentiate(f.graph, f.graph->outputs.items[0].value, &(att_gradient_request){.frozen = NULL},
-                                  &owner));
+    must(att_graph_decompose(f.graph));
+    must(att_graph_fuse(f.graph, NULL, ATT_OP_ABSORBS_FIRST));
+    must(att_graph_differentiate(f.graph, f.graph->outputs.items[0].value, &(att_gradient_request){.frozen = NULL},
+                                 &owner));
     assert_int_equal(count_of(f.graph, "relu"), 0);
     assert_int_equal(count_of(f.graph, "relu_grad"), 0);
     for (int i = 0; i < f.graph->nodes.count; i++)
         if (!strncmp(f.graph->nodes.items[i].op->name, "normalize", 9))
             assert_int_equal(ATT_ATTRS(&f.graph->nodes.items[i], batch_norm)->activation, ATT_ACT_RELU);
     assert_int_equal(count_of(f.graph, "normalize_grad"), 1);
-    att_free(fd_context, owner);
+    att_free(context, owner);
     att_graph_destroy(&f.graph);
 }
 
@@ -355,24 +344,22 @@ static int relus(bool norm)
     att_value target = att_graph_input(f.graph, "target", ATT_I32, (att_shape){.rank = 0});
     y = att_cross_entropy(f.graph, att_global_mean(f.graph, att_relu(f.graph, y)), target, 0);
     int *owner = NULL;
-    FD_OK(att_graph_differentiate(f.graph, y, &(att_gradient_request){.frozen = NULL}, &owner));
+    must(att_graph_differentiate(f.graph, y, &(att_gradient_request){.frozen = NULL}, &owner));
     int count = count_of(f.graph, "relu");
-    att_free(fd_context, owner);
+    att_free(context, owner);
     att_graph_destroy(&f.graph);
     return count;
 }
 
-static void a_relu_is_computed_again_where_its_input_is(void **state)
+TEST(a_relu_is_computed_again_where_its_input_is)
 {
-    (void)state;
     assert_int_equal(relus(true), 2);
     assert_int_equal(relus(false), 1);
 }
 
 /* 5 x 4 x 4 multiply-adds. */
-static void products_cost_their_multiply_adds(void **state)
+TEST(products_cost_their_multiply_adds)
 {
-    (void)state;
     fixture f = new_fixture();
     att_cost cost = att_graph_cost(f.graph);
     assert_true(cost.macs == 80 && cost.flops == 160);
@@ -399,29 +386,27 @@ static att_value projected(att_graph *graph, const char *name, int64_t tokens, i
 static crossing new_crossing(void)
 {
     crossing c;
-    FD_OK(att_graph_create(fd_context, ATT_F32, &c.graph));
+    must(att_graph_create(context, ATT_F32, &c.graph));
     c.q = projected(c.graph, "q", 5, 12), c.k = projected(c.graph, "k", 7, 6), c.v = projected(c.graph, "v", 7, 10);
     c.o = att_emit(c.graph, "attention", &crossed, (att_value[]){c.q, c.k, c.v}, 3, NULL);
     return c;
 }
 
-static void attention_costs_its_keys_and_its_values(void **state)
+TEST(attention_costs_its_keys_and_its_values)
 {
-    (void)state;
     enum { PAIRS = 5 * 7 * 4 };
     crossing c = new_crossing();
     double before = att_graph_cost(c.graph).macs;
     assert_true(before == 4 * (5 * 12 + 7 * 6 + 7 * 10) + PAIRS * (3 + 10));
     att_value lse = att_graph_input(c.graph, "lse", ATT_F32, att_shape_of(4, 5));
     att_emit(c.graph, "attention_grad", &crossed, (att_value[]){c.o, c.o, lse, c.q, c.k, c.v}, 6, (att_value[4]){0});
-    FD_OK(att_graph_status(c.graph));
+    must(att_graph_status(c.graph));
     assert_true(att_graph_cost(c.graph).macs == before + PAIRS * (3 * 3 + 2 * 10));
     att_graph_destroy(&c.graph);
 }
 
-static void attention_and_its_gradient_are_in_bf16(void **state)
+TEST(attention_and_its_gradient_are_in_bf16)
 {
-    (void)state;
     static const bool no_observers[64];
     crossing c = new_crossing();
     att_value lse = att_graph_input(c.graph, "lse", ATT_F32, att_shape_of(4, 5)), all[8] = {c.q, c.k, c.v, c.o};
@@ -432,15 +417,14 @@ static void attention_and_its_gradient_are_in_bf16(void **state)
         att_value weight = att_graph_parameter(c.graph, name, shape, (att_init){ATT_INIT_CONSTANT, 0}, true);
         att_graph_output(c.graph, name, att_linear(c.graph, all[i], weight, ATT_NONE));
     }
-    FD_OK(att_graph_autocast(c.graph, no_observers));
+    must(att_graph_autocast(c.graph, no_observers));
     for (int i = 0; i < 7; i++)
         assert_int_equal(type_of(c.graph, all[i]), ATT_BF16);
     att_graph_destroy(&c.graph);
 }
 
-static void every_case_has_a_cost(void **state)
+TEST(every_case_has_a_cost)
 {
-    (void)state;
     for (const att_op *const *op = att_ops; *op; op++) {
         for (int i = 0; i < (*op)->case_count; i++) {
             const att_op_case *definition = &(*op)->cases[i];
@@ -448,8 +432,8 @@ static void every_case_has_a_cost(void **state)
             for (int j = 0; j < definition->in_count; j++)
                 in[j] = definition->in[j].desc;
             att_infer infer = {
-                fd_context, *op,  att_op_case_attrs(*op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS,
-                0,          false};
+                context, *op,  att_op_case_attrs(*op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS,
+                0,       false};
             assert_int_equal((*op)->infer(&infer), ATT_OK);
             att_cost cost = {.flops = -1};
             att_op_cost(*op, in, out, att_op_case_attrs(*op, definition), &cost);
@@ -467,17 +451,16 @@ static void add_attention(att_graph *graph, const char *scope, att_value qkv)
                   &(att_attention_options){.heads = 2, .prefix = 1, .grid_h = 2, .grid_w = 2});
 }
 
-static void attention_is_asked_by_scope(void **state)
+TEST(attention_is_asked_by_scope)
 {
-    (void)state;
     att_graph *graph;
-    FD_OK(att_graph_create(fd_context, ATT_F32, &graph));
+    must(att_graph_create(context, ATT_F32, &graph));
     att_value qkv = att_graph_input(graph, "qkv", ATT_F32, att_shape_of(5, 18));
     add_attention(graph, "blocks.0.attn", qkv);
     add_attention(graph, "blocks.1.attn", qkv);
-    FD_OK(att_graph_probe_attention_stats(graph, "blocks.*.attn"));
-    FD_OK(att_graph_probe_attention_map(graph, "blocks.1.attn"));
-    FD_OK(att_graph_probe_attention_stats(graph, "*")); /* requested before: no second output */
+    must(att_graph_probe_attention_stats(graph, "blocks.*.attn"));
+    must(att_graph_probe_attention_map(graph, "blocks.1.attn"));
+    must(att_graph_probe_attention_stats(graph, "*")); /* requested before: no second output */
     assert_int_equal(graph->outputs.count, 3);
     assert_string_equal(graph->outputs.items[0].name, "blocks.0.attn.stats");
     assert_string_equal(graph->outputs.items[2].name, "blocks.1.attn.map");
@@ -485,67 +468,37 @@ static void attention_is_asked_by_scope(void **state)
         att_shape_equal(att_value_shape(graph, graph->outputs.items[0].value), att_shape_of(2, 5, ATT_STAT_COUNT)));
     assert_true(att_shape_equal(att_value_shape(graph, graph->outputs.items[2].value), att_shape_of(2, 5, 5)));
     assert_int_equal(att_graph_probe_attention_map(graph, "block.*"), ATT_ERR_NOT_FOUND);
-    assert_string_equal(att_context_message(fd_context), "no attention layer matches \"block.*\"");
-    FD_OK(att_graph_status(graph)); /* a request that fails leaves the graph intact */
+    assert_string_equal(att_context_message(context), "no attention layer matches \"block.*\"");
+    must(att_graph_status(graph)); /* a request that fails leaves the graph intact */
     att_graph_destroy(&graph);
 }
 
-static void statistics_of_a_failed_graph_are_refused(void **state)
+TEST(statistics_of_a_failed_graph_are_refused)
 {
-    (void)state;
     att_graph *graph;
-    FD_OK(att_graph_create(fd_context, ATT_F32, &graph));
+    must(att_graph_create(context, ATT_F32, &graph));
     att_gelu(graph, ATT_NONE);
     assert_int_equal(att_graph_probe_attention_stats(graph, "*"), ATT_ERR_ARGUMENT);
     att_graph_destroy(&graph);
 }
 
-static void statistics_come_back_from_a_run(void **state)
+TEST(statistics_come_back_from_a_run)
 {
-    (void)state;
     fd_model model = fd_create();
     att_value p = att_graph_parameter(model.graph, "p", att_shape_of(18), (att_init){ATT_INIT_CONSTANT, 0}, false);
     add_attention(model.graph, "attn",
                   att_add(model.graph, fd_input(&model, ATT_F64, att_shape_of(5, 18), 0, 1, 0), p));
-    FD_OK(att_graph_probe_attention_stats(model.graph, "attn"));
-    FD_OK(att_graph_probe_attention_map(model.graph, "attn"));
+    must(att_graph_probe_attention_stats(model.graph, "attn"));
+    must(att_graph_probe_attention_map(model.graph, "attn"));
     fd_loss_of(&model, model.graph->nodes.items[1].out[0]);
     fd_run run = fd_open(&model, 1);
     fd_evaluate(&run);
     double stats[FD_BATCH][2][5][ATT_ATTENTION_STATS], map[FD_BATCH][2][5][5];
-    FD_OK(att_session_output(run.session, "attn.stats", 0, FD_BATCH, stats));
-    FD_OK(att_session_output(run.session, "attn.map", 0, FD_BATCH, map));
+    must(att_session_output(run.session, "attn.stats", 0, FD_BATCH, stats));
+    must(att_session_output(run.session, "attn.map", 0, FD_BATCH, map));
     /* all tokens are equal, so attention is uniform */
     assert_true(fabs(stats[4][1][4][ATT_STAT_ENTROPY] - log(5)) < 1e-12);
     assert_true(fabs(map[4][1][4][4] - 0.2) < 1e-12);
     fd_close(&run);
     fd_destroy(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_absorbs_one_gelu_and_one_residual),
-        cmocka_unit_test(sums_that_are_not_a_residual_are_not_absorbed),
-        cmocka_unit_test(context_broadcast_absorbs_a_residual),
-        cmocka_unit_test(layer_norm_grad_absorbs_an_addend),
-        cmocka_unit_test(sums_and_norms_absorb_one_relu),
-        cmocka_unit_test(a_sum_with_its_relu_is_no_residual),
-        cmocka_unit_test(gates_absorb_a_residual_and_a_relu),
-        cmocka_unit_test(affine_maps_absorb_a_gate_a_sum_and_a_relu),
-        cmocka_unit_test(sums_of_affine_maps_without_a_gate_absorb_a_sum),
-        cmocka_unit_test(gradients_of_maps_absorb_a_sum_and_a_relu),
-        cmocka_unit_test(a_sum_is_as_wide_as_its_widest_term),
-        cmocka_unit_test(copies_in_a_segment_become_one),
-        cmocka_unit_test(a_norm_in_training_absorbs_its_relu_first),
-        cmocka_unit_test(a_relu_is_computed_again_where_its_input_is),
-        cmocka_unit_test(products_cost_their_multiply_adds),
-        cmocka_unit_test(attention_costs_its_keys_and_its_values),
-        cmocka_unit_test(attention_and_its_gradient_are_in_bf16),
-        cmocka_unit_test(every_case_has_a_cost),
-        cmocka_unit_test(attention_is_asked_by_scope),
-        cmocka_unit_test(statistics_of_a_failed_graph_are_refused),
-        cmocka_unit_test(statistics_come_back_from_a_run),
-    };
-    return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

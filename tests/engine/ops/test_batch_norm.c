@@ -1,15 +1,9 @@
 /* Batch norm in training plans: statistics over all samples, gradients through them, running statistics; the same
  * results for any group size and number of lanes. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "engine/ops/finite_difference.h"
 #include "engine/plan/plan.h"
+
+TEST_GROUP(fd_setup, close_context)
 
 enum { ROWS = 6, CHANNELS = 5, HIDDEN = 7 };
 
@@ -74,9 +68,8 @@ static fd_model make_branches(void)
 }
 
 /* The lanes of a segment have room for the gradients that it adds to, wherever these lie. */
-static void gradients_of_a_segment_need_not_be_neighbours(void **state)
+TEST(gradients_of_a_segment_need_not_be_neighbours)
 {
-    (void)state;
     fd_model model = make_branches();
     printf("largest error of a gradient: %.2g\n", fd_check(&model, "branches", 1, 1e-7));
     fd_run run = fd_open(&model, 1);
@@ -87,9 +80,8 @@ static void gradients_of_a_segment_need_not_be_neighbours(void **state)
     fd_destroy(&model);
 }
 
-static void gradients_go_through_the_statistics(void **state)
+TEST(gradients_go_through_the_statistics)
 {
-    (void)state;
     for (int frozen = 0; frozen < 2; frozen++) {
         fd_model model = make_network(frozen);
         printf("largest error of a gradient: %.2g\n", fd_check(&model, frozen ? "frozen" : "training", 1, 1e-7));
@@ -106,15 +98,14 @@ static fd_model make_single(int64_t rows)
     return model;
 }
 
-static void running_statistics_follow_the_batch(void **state)
+TEST(running_statistics_follow_the_batch)
 {
-    (void)state;
     fd_model model = make_single(ROWS);
     fd_run run = fd_open(&model, 1);
     fd_evaluate(&run);
     double mean[CHANNELS], variance[CHANNELS];
-    FD_OK(att_weights_get(run.weights, -1, att_weights_find(run.weights, "bn.running_mean"), mean, CHANNELS));
-    FD_OK(att_weights_get(run.weights, -1, att_weights_find(run.weights, "bn.running_var"), variance, CHANNELS));
+    must(att_weights_get(run.weights, -1, att_weights_find(run.weights, "bn.running_mean"), mean, CHANNELS));
+    must(att_weights_get(run.weights, -1, att_weights_find(run.weights, "bn.running_var"), variance, CHANNELS));
     const double *x = model.input[0].rows;
     const int count = FD_BATCH * ROWS;
     for (int c = 0; c < CHANNELS; c++) {
@@ -130,14 +121,13 @@ static void running_statistics_follow_the_batch(void **state)
     fd_destroy(&model);
 }
 
-static void one_row_in_all_is_refused(void **state)
+TEST(one_row_in_all_is_refused)
 {
-    (void)state;
     fd_model model = make_single(1);
     fd_run run = fd_open(&model, 1);
-    assert_int_equal(att_session_accumulate(run.session, run.gradient, 1, 1, 9, 4, 0), ATT_ERR_ARGUMENT);
-    assert_non_null(strstr(att_context_message(fd_context), "batch norm needs more than one row"));
-    FD_OK(att_session_accumulate(run.session, run.gradient, 2, 1, 9, 4, 0));
+    assert_fails(context, att_session_accumulate(run.session, run.gradient, 1, 1, 9, 4, 0), ATT_ERR_ARGUMENT,
+                 "batch norm needs more than one row");
+    must(att_session_accumulate(run.session, run.gradient, 2, 1, 9, 4, 0));
     fd_close(&run);
     fd_destroy(&model);
 }
@@ -155,13 +145,13 @@ static double norm_with(const fd_model *model, cut how, int *segments)
     options.group = how.group;
     options.lanes = how.lanes;
     fd_run run = {0};
-    FD_OK(att_plan_compile(model->graph, &options, &run.plan));
-    FD_OK(att_weights_create(model->graph, "ref", &run.weights));
-    FD_OK(att_weights_initialise(run.weights, 1));
-    FD_OK(att_session_create(run.plan, run.weights, FD_BATCH + 3, &run.session));
-    FD_OK(att_gradient_create(run.weights, &run.gradient));
+    must(att_plan_compile(model->graph, &options, &run.plan));
+    must(att_weights_create(model->graph, "ref", &run.weights));
+    must(att_weights_initialise(run.weights, 1));
+    must(att_session_create(run.plan, run.weights, FD_BATCH + 3, &run.session));
+    must(att_gradient_create(run.weights, &run.gradient));
     for (int i = 0; i < model->input_count; i++)
-        FD_OK(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
+        must(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
     fd_evaluate(&run);
     double norm_of_gradient = fd_norm(&run);
     *segments = att_plan_describe(run.plan).segments;
@@ -169,9 +159,8 @@ static double norm_with(const fd_model *model, cut how, int *segments)
     return norm_of_gradient;
 }
 
-static void groups_and_lanes_do_not_change_the_gradient(void **state)
+TEST(groups_and_lanes_do_not_change_the_gradient)
 {
-    (void)state;
     fd_model model = make_network(false);
     int segments;
     double first = norm_with(&model, (cut){1, 1}, &segments);
@@ -182,16 +171,4 @@ static void groups_and_lanes_do_not_change_the_gradient(void **state)
         assert_true(fabs(other / first - 1) < 1e-13); /* measured: 4e-16 */
     }
     fd_destroy(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_go_through_the_statistics),
-        cmocka_unit_test(gradients_of_a_segment_need_not_be_neighbours),
-        cmocka_unit_test(running_statistics_follow_the_batch),
-        cmocka_unit_test(one_row_in_all_is_refused),
-        cmocka_unit_test(groups_and_lanes_do_not_change_the_gradient),
-    };
-    return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

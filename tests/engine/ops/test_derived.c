@@ -3,6 +3,8 @@
 #include "engine/ops/finite_difference.h"
 #include "engine/session/session.h"
 
+TEST_GROUP(fd_setup, close_context)
+
 static att_value parameter(att_graph *graph, const char *name, att_shape shape)
 {
     return att_graph_parameter(graph, name, shape, (att_init){ATT_INIT_NORMAL, 0.6}, true);
@@ -16,9 +18,8 @@ static void check(fd_model *model, const char *what)
 }
 
 /* y = x tanh(W)^T, like a standardised weight. */
-static void weights_can_be_derived(void **state)
+TEST(weights_can_be_derived)
 {
-    (void)state;
     fd_model model = fd_create();
     att_graph *graph = model.graph;
     att_value x = fd_input(&model, ATT_F64, att_shape_of(3, 4), 1, 0, 0);
@@ -29,9 +30,8 @@ static void weights_can_be_derived(void **state)
 }
 
 /* A table is read at constant positions, and a network uses the result, as for relative positions. */
-static void tables_can_be_read_at_constant_places(void **state)
+TEST(tables_can_be_read_at_constant_places)
 {
-    (void)state;
     static const int32_t places[] = {0, 5, 2, 2, 1, 0, 4, 5, 5, 3, 0, 1};
     fd_model model = fd_create();
     att_graph *graph = model.graph;
@@ -47,9 +47,8 @@ static void tables_can_be_read_at_constant_places(void **state)
 
 /* Samples read one derived value; another derived value reads it too, with a parameter and a derived weight as
  * operands; samples also read a parameter. */
-static void derived_values_can_be_read_by_others(void **state)
+TEST(derived_values_can_be_read_by_others)
 {
-    (void)state;
     fd_model model = fd_create();
     att_graph *graph = model.graph;
     att_value x = fd_input(&model, ATT_F64, att_shape_of(3, 4), 1, 0, 0);
@@ -62,9 +61,8 @@ static void derived_values_can_be_read_by_others(void **state)
 }
 
 /* The body has several segments, and each adds to the gradient of the same derived weight. */
-static void segments_can_read_derived_weights(void **state)
+TEST(segments_can_read_derived_weights)
 {
-    (void)state;
     fd_model model = fd_create();
     att_graph *graph = model.graph;
     att_value x = fd_input(&model, ATT_F64, att_shape_of(2, 3, 4), 2, 1, 0);
@@ -101,19 +99,18 @@ static fd_model tanh_weight(void)
     return model;
 }
 
-static void derived_values_are_computed_once_after_weights_changed(void **state)
+TEST(derived_values_are_computed_once_after_weights_changed)
 {
-    (void)state;
     fd_model model = tanh_weight();
     fd_run run = fd_open(&model, 1);
     double values[20];
-    FD_OK(att_session_profile(run.session, true));
+    must(att_session_profile(run.session, true));
     fd_evaluate(&run);
     fd_evaluate(&run);
     assert_int_equal(calls_of(run.session, "tanh"), 1);
     assert_int_equal(calls_of(run.session, "tanh_grad"), 2); /* once per batch */
-    FD_OK(att_weights_get(run.weights, -1, 0, values, 20));
-    FD_OK(att_weights_set(run.weights, -1, 0, values, 20));
+    must(att_weights_get(run.weights, -1, 0, values, 20));
+    must(att_weights_set(run.weights, -1, 0, values, 20));
     fd_evaluate(&run);
     assert_int_equal(calls_of(run.session, "tanh"), 2);
     assert_true(att_graph_cost(model.graph).macs == 3 * 4 * 5); /* per sample */
@@ -125,15 +122,14 @@ static double loss_at(fd_run *run, int64_t step)
 {
     double loss[FD_BATCH];
     att_gradient_begin(run->gradient);
-    FD_OK(att_session_accumulate(run->session, run->gradient, FD_BATCH, fd_scale, 9, step, 0));
-    FD_OK(att_session_output(run->session, "loss", 0, FD_BATCH, loss));
+    must(att_session_accumulate(run->session, run->gradient, FD_BATCH, fd_scale, 9, step, 0));
+    must(att_session_output(run->session, "loss", 0, FD_BATCH, loss));
     return loss[1];
 }
 
 /* One draw for all samples of an update, and another one for the next, even if the weights are the same. */
-static void derived_values_are_dropped_once_for_each_update(void **state)
+TEST(derived_values_are_dropped_once_for_each_update)
 {
-    (void)state;
     fd_model model = fd_create();
     att_value x = fd_input(&model, ATT_F64, att_shape_of(3, 4), 1, 0, 0);
     att_value weight = att_tanh(model.graph, parameter(model.graph, "weight", att_shape_of(5, 4)));
@@ -148,15 +144,14 @@ static void derived_values_are_dropped_once_for_each_update(void **state)
     check(&model, "dropped weights");
 }
 
-static void ops_that_need_samples_refuse_derived_values(void **state)
+TEST(ops_that_need_samples_refuse_derived_values)
 {
-    (void)state;
     fd_model model = fd_create();
     att_graph *graph = model.graph;
     att_graph_scope(graph, "table");
     att_drop_path(graph, parameter(graph, "weight", att_shape_of(5, 4)), 0.5);
     assert_int_equal(att_graph_status(graph), ATT_ERR_UNSUPPORTED);
-    assert_string_equal(att_context_message(fd_context),
+    assert_string_equal(att_context_message(context),
                         "table: op \"drop_path\" needs a sample input, but all its inputs are shared by "
                         "all samples");
     fd_destroy(&model);
@@ -165,9 +160,8 @@ static void ops_that_need_samples_refuse_derived_values(void **state)
 /* --- other gradients ---------------------------------------------------------------------------------------------- */
 
 /* The gradient of the loss by the input, and by an intermediate value, against central differences. */
-static void gradients_of_inputs_and_named_values_come_back(void **state)
+TEST(gradients_of_inputs_and_named_values_come_back)
 {
-    (void)state;
     enum { WIDTH = 4 };
     static const char *const names[] = {"input0", "middle", NULL};
     for (int frozen = 0; frozen < 2; frozen++) {
@@ -186,15 +180,15 @@ static void gradients_of_inputs_and_named_values_come_back(void **state)
                                     .group = FD_GROUP,
                                     .frozen = frozen ? all : NULL,
                                     .gradients = names};
-        FD_OK(att_plan_compile(graph, &options, &plan));
-        FD_OK(att_session_create(plan, run.weights, FD_BATCH, &session));
+        must(att_plan_compile(graph, &options, &plan));
+        must(att_session_create(plan, run.weights, FD_BATCH, &session));
         double *rows = model.input[0].rows, given[FD_BATCH][WIDTH], inner[FD_BATCH][WIDTH], weight[WIDTH][WIDTH];
         for (int i = 0; i < model.input_count; i++)
-            FD_OK(att_session_bind(session, model.input[i].name, model.input[i].rows));
-        FD_OK(att_session_accumulate(session, frozen ? NULL : run.gradient, FD_BATCH, fd_scale, 9, 4, 0));
-        FD_OK(att_session_output(session, "input0.grad", 0, FD_BATCH, given));
-        FD_OK(att_session_output(session, "middle.grad", 0, FD_BATCH, inner));
-        FD_OK(att_weights_get(run.weights, -1, 0, weight, sizeof weight / sizeof **weight));
+            must(att_session_bind(session, model.input[i].name, model.input[i].rows));
+        must(att_session_accumulate(session, frozen ? NULL : run.gradient, FD_BATCH, fd_scale, 9, 4, 0));
+        must(att_session_output(session, "input0.grad", 0, FD_BATCH, given));
+        must(att_session_output(session, "middle.grad", 0, FD_BATCH, inner));
+        must(att_weights_get(run.weights, -1, 0, weight, sizeof weight / sizeof **weight));
         double worst = 0, through = 0;
         for (int i = 0; i < FD_BATCH * WIDTH; i++) {
             const double h = 1e-5, kept = rows[i];
@@ -221,9 +215,8 @@ static void gradients_of_inputs_and_named_values_come_back(void **state)
 
 /* Batch norm uses running statistics, and dropout does nothing: the gradient is that of the loss of the inference plan.
  * */
-static void gradients_of_the_network_of_inference(void **state)
+TEST(gradients_of_the_network_of_inference)
 {
-    (void)state;
     enum { WIDTH = 4 };
     static const char *const names[] = {"input0", NULL};
     fd_model model = fd_create();
@@ -242,19 +235,19 @@ static void gradients_of_the_network_of_inference(void **state)
     for (int i = 0; i < 2; i++) {
         att_plan_options options = {
             .purpose = i ? ATT_INFER : ATT_GRADIENT, .backend = "ref", .gradients = i ? NULL : names};
-        FD_OK(att_plan_compile(graph, &options, &plans[i]));
-        FD_OK(att_session_create(plans[i], run.weights, FD_BATCH, &sessions[i]));
+        must(att_plan_compile(graph, &options, &plans[i]));
+        must(att_session_create(plans[i], run.weights, FD_BATCH, &sessions[i]));
         for (int j = 0; j < model.input_count; j++)
-            FD_OK(att_session_bind(sessions[i], model.input[j].name, model.input[j].rows));
+            must(att_session_bind(sessions[i], model.input[j].name, model.input[j].rows));
     }
-    FD_OK(att_session_accumulate(sessions[0], run.gradient, FD_BATCH, 1, 9, 4, 0));
-    FD_OK(att_session_output(sessions[0], "input0.grad", 0, FD_BATCH, given));
+    must(att_session_accumulate(sessions[0], run.gradient, FD_BATCH, 1, 9, 4, 0));
+    must(att_session_output(sessions[0], "input0.grad", 0, FD_BATCH, given));
     for (int i = 0; i < FD_BATCH * WIDTH; i++) {
         const double h = 1e-5, kept = rows[i];
         for (int s = 0; s < 2; s++) {
             rows[i] = kept + (s ? h : -h);
-            FD_OK(att_session_run(sessions[1], FD_BATCH));
-            FD_OK(att_session_output(sessions[1], "loss", 0, FD_BATCH, loss[s]));
+            must(att_session_run(sessions[1], FD_BATCH));
+            must(att_session_output(sessions[1], "loss", 0, FD_BATCH, loss[s]));
         }
         rows[i] = kept;
         double off = fabs(given[i / WIDTH][i % WIDTH] - (loss[1][i / WIDTH] - loss[0][i / WIDTH]) / (2 * h));
@@ -262,7 +255,7 @@ static void gradients_of_the_network_of_inference(void **state)
     }
     printf("inference: off by %.2g\n", worst);
     assert_true(worst < 1e-8); /* measured: 4e-11 */
-    FD_OK(att_weights_get(run.weights, -1, att_weights_find(run.weights, "mean"), mean, WIDTH));
+    must(att_weights_get(run.weights, -1, att_weights_find(run.weights, "mean"), mean, WIDTH));
     assert_true(mean[0] == 0.7); /* buffers do not change */
     for (int i = 0; i < 2; i++) {
         att_session_destroy(&sessions[i]);
@@ -274,9 +267,8 @@ static void gradients_of_the_network_of_inference(void **state)
 
 /* y = x + d with d = dropout(x), which is the identity in an ATT_GRADIENT plan: the gradient of d is that of y, and
  * that of x is twice as large. */
-static void values_passed_by_identities_have_their_own_gradients(void **state)
+TEST(values_passed_by_identities_have_their_own_gradients)
 {
-    (void)state;
     enum { WIDTH = 4 };
     static const char *const names[] = {"x", "d", "first", "input0", NULL};
     double given[4][FD_BATCH * WIDTH];
@@ -288,21 +280,21 @@ static void values_passed_by_identities_have_their_own_gradients(void **state)
     att_graph_output(graph, "x", x);
     att_graph_output(graph, "d", d);
     fd_loss_of(&model, att_silu(graph, att_add(graph, x, d)));
-    FD_OK(att_graph_status(graph));
+    must(att_graph_status(graph));
     att_plan_options options = {.purpose = ATT_GRADIENT, .backend = "ref", .gradients = names};
     att_plan *plan;
     att_weights *weights;
     att_session *session;
-    FD_OK(att_plan_compile(graph, &options, &plan));
-    FD_OK(att_weights_create(graph, "ref", &weights));
-    FD_OK(att_session_create(plan, weights, FD_BATCH, &session));
+    must(att_plan_compile(graph, &options, &plan));
+    must(att_weights_create(graph, "ref", &weights));
+    must(att_session_create(plan, weights, FD_BATCH, &session));
     for (int i = 0; i < model.input_count; i++)
-        FD_OK(att_session_bind(session, model.input[i].name, model.input[i].rows));
-    FD_OK(att_session_accumulate(session, NULL, FD_BATCH, 1, 9, 4, 0));
+        must(att_session_bind(session, model.input[i].name, model.input[i].rows));
+    must(att_session_accumulate(session, NULL, FD_BATCH, 1, 9, 4, 0));
     for (int i = 0; i < 4; i++) {
         char name[16];
         snprintf(name, sizeof name, "%s.grad", names[i]);
-        FD_OK(att_session_output(session, name, 0, FD_BATCH, given[i]));
+        must(att_session_output(session, name, 0, FD_BATCH, given[i]));
     }
     for (int e = 0; e < FD_BATCH * WIDTH; e++) {
         assert_true(given[1][e] != 0 && given[0][e] == 2 * given[1][e]);
@@ -321,12 +313,11 @@ static void assert_refused(const fd_model *model, const char *name, att_status s
     att_plan *plan = NULL;
     assert_int_equal(att_plan_compile(model->graph, &options, &plan), status);
     assert_null(plan);
-    assert_string_equal(att_context_message(fd_context), message);
+    assert_string_equal(att_context_message(context), message);
 }
 
-static void gradients_that_cannot_be_are_refused(void **state)
+TEST(gradients_that_cannot_be_are_refused)
 {
-    (void)state;
     fd_model model = fd_create();
     att_graph *graph = model.graph;
     att_value x = fd_input(&model, ATT_F64, att_shape_of(3), 1, 0, 0);
@@ -336,7 +327,7 @@ static void gradients_that_cannot_be_are_refused(void **state)
     att_value read = att_embed(graph, parameter(graph, "table", att_shape_of(4, 3)), indices);
     att_graph_probe(graph, "observed", read);
     fd_loss_of(&model, att_add(graph, x, att_token_mean(graph, read, 0)));
-    FD_OK(att_graph_status(graph));
+    must(att_graph_status(graph));
     assert_refused(&model, "middle", ATT_ERR_NOT_FOUND, "there is no input or output \"middle\" to differentiate by");
     assert_refused(&model, "observed", ATT_ERR_NOT_FOUND,
                    "there is no input or output \"observed\" to differentiate by");
@@ -347,25 +338,7 @@ static void gradients_that_cannot_be_are_refused(void **state)
     att_plan_options options = {.purpose = ATT_TRAIN, .backend = "ref", .gradients = twice};
     att_plan *plan = NULL;
     assert_int_equal(att_plan_compile(graph, &options, &plan), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_context_message(fd_context), "the gradient of \"input0\" is requested twice");
+    assert_string_equal(att_context_message(context), "the gradient of \"input0\" is requested twice");
     assert_null(plan);
     fd_destroy(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(weights_can_be_derived),
-        cmocka_unit_test(tables_can_be_read_at_constant_places),
-        cmocka_unit_test(derived_values_can_be_read_by_others),
-        cmocka_unit_test(segments_can_read_derived_weights),
-        cmocka_unit_test(derived_values_are_computed_once_after_weights_changed),
-        cmocka_unit_test(derived_values_are_dropped_once_for_each_update),
-        cmocka_unit_test(ops_that_need_samples_refuse_derived_values),
-        cmocka_unit_test(gradients_of_inputs_and_named_values_come_back),
-        cmocka_unit_test(gradients_of_the_network_of_inference),
-        cmocka_unit_test(values_passed_by_identities_have_their_own_gradients),
-        cmocka_unit_test(gradients_that_cannot_be_are_refused),
-    };
-    return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

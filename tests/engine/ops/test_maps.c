@@ -9,12 +9,14 @@
 #include "engine/ops/finite_difference.h"
 #include "engine/ops/shortcut_pad.h"
 
+TEST_GROUP(fd_setup, close_context)
+
 static const att_init zero = {ATT_INIT_CONSTANT, 0};
 
 static att_graph *new_graph(void)
 {
     att_graph *graph;
-    FD_OK(att_graph_create(fd_context, ATT_F32, &graph));
+    must(att_graph_create(context, ATT_F32, &graph));
     return graph;
 }
 
@@ -43,16 +45,15 @@ static att_value vector(att_graph *graph, int64_t count)
 static void assert_map(const att_graph *graph, att_value value, int64_t height, int64_t width, int64_t channels)
 {
     char text[96];
-    FD_OK(att_graph_status(graph));
+    must(att_graph_status(graph));
     if (!att_shape_equal(att_value_shape(graph, value), att_shape_of(height, width, channels)))
         fail_msg("shape is %s", att_shape_format(att_value_shape(graph, value), text, sizeof text));
     assert_int_equal(att_value_kind(graph, value), ATT_SAMPLE);
 }
 
 /* As PyTorch's Conv2d. */
-static void convolutions_yield_the_stated_shapes(void **state)
+TEST(convolutions_yield_the_stated_shapes)
 {
-    (void)state;
     att_graph *g = new_graph();
     const att_conv_options stem = {.stride = 2, .padding = 3}, same = {.padding = 2, .dilation = 2},
                            depthwise = {.padding = 1, .groups = 6};
@@ -64,9 +65,8 @@ static void convolutions_yield_the_stated_shapes(void **state)
 }
 
 /* As PyTorch's MaxPool2d, AvgPool2d, AdaptiveAvgPool2d. */
-static void pools_yield_the_stated_shapes(void **state)
+TEST(pools_yield_the_stated_shapes)
 {
-    (void)state;
     att_graph *g = new_graph();
     const att_pool_options stem = {.kernel = 3, .stride = 2, .padding = 1}, halves = {.kernel = 2},
                            ceil = {.kernel = 3, .stride = 2, .ceil = true},
@@ -85,22 +85,21 @@ static void pools_yield_the_stated_shapes(void **state)
 }
 
 /* Runs `build` on a new graph with x = [5, 6, 4]. It must fail with a message that begins with `begin`. */
-#define REFUSED(status, begin, build)                                         \
-    do {                                                                      \
-        att_graph *g = new_graph();                                           \
-        att_value x = map(g, 5, 6, 4);                                        \
-        assert_int_equal(build, ATT_NONE);                                    \
-        assert_int_equal(att_graph_status(g), status);                        \
-        if (strncmp(att_context_message(fd_context), begin, strlen(begin)))   \
-            fail_msg("%s says: %s", #build, att_context_message(fd_context)); \
-        att_graph_destroy(&g);                                                \
+#define REFUSED(status, begin, build)                                      \
+    do {                                                                   \
+        att_graph *g = new_graph();                                        \
+        att_value x = map(g, 5, 6, 4);                                     \
+        assert_int_equal(build, ATT_NONE);                                 \
+        assert_int_equal(att_graph_status(g), status);                     \
+        if (strncmp(att_context_message(context), begin, strlen(begin)))   \
+            fail_msg("%s says: %s", #build, att_context_message(context)); \
+        att_graph_destroy(&g);                                             \
     } while (0)
 #define MISFIT(begin, build) REFUSED(ATT_ERR_MISMATCH, begin, build)
 #define WRONG(begin, build) REFUSED(ATT_ERR_ARGUMENT, begin, build)
 
-static void convolutions_refuse_what_does_not_fit(void **state)
+TEST(convolutions_refuse_what_does_not_fit)
 {
-    (void)state;
     const att_conv_options two = {.groups = 2}, three = {.groups = 3}, negative = {.stride = -1},
                            padding = {.padding = -1}, far = {.dilation = INT32_MAX}, most = {.padding = INT32_MAX};
     MISFIT("conv2d: weight [4, 3, 3, 3] does not fit x [5, 6, 4] in 1 groups",
@@ -123,9 +122,8 @@ static void convolutions_refuse_what_does_not_fit(void **state)
           att_conv2d(g, x, weight(g, 4, 4, 1, 1), ATT_NONE, &padding));
 }
 
-static void pools_refuse_what_does_not_fit(void **state)
+TEST(pools_refuse_what_does_not_fit)
 {
-    (void)state;
     const att_pool_options padding = {.kernel = 3, .padding = 2}, large = {.kernel = 6};
     WRONG("max_pool: kernel 0 and stride 0 must be at least 1", att_max_pool(g, x, NULL));
     WRONG("max_pool: kernel 3 and stride 3 must be at least 1, padding 2 from 0 to half", att_max_pool(g, x, &padding));
@@ -152,7 +150,7 @@ static fixture new_fixture(void)
     for (int i = 0; i < 4; i++)
         f.vectors[i] = vector(f.graph, 8);
     f.y = att_conv2d(f.graph, map(f.graph, 5, 6, 4), weight(f.graph, 8, 4, 1, 1), ATT_NONE, NULL);
-    FD_OK(att_graph_status(f.graph));
+    must(att_graph_status(f.graph));
     f.node = f.graph->nodes.items[f.graph->nodes.count - 1];
     return f;
 }
@@ -177,9 +175,8 @@ static bool absorbs_residual(fixture *f)
     return f->node.op->absorb(&f->node, &f->graph->nodes.items[f->graph->nodes.count - 1]);
 }
 
-static void a_convolution_absorbs_norm_residual_and_relu_in_this_order(void **state)
+TEST(a_convolution_absorbs_norm_residual_and_relu_in_this_order)
 {
-    (void)state;
     enum { RESIDUAL = 3, GAMMA = 4 };
     fixture f = new_fixture();
     assert_true(absorbs_norm(&f));
@@ -196,9 +193,8 @@ static void a_convolution_absorbs_norm_residual_and_relu_in_this_order(void **st
     att_graph_destroy(&f.graph);
 }
 
-static void a_norm_behind_something_else_stays(void **state)
+TEST(a_norm_behind_something_else_stays)
 {
-    (void)state;
     fixture f = new_fixture();
     assert_true(absorbs_residual(&f));
     assert_false(absorbs_norm(&f));
@@ -208,17 +204,4 @@ static void a_norm_behind_something_else_stays(void **state)
     assert_false(absorbs_norm(&f));
     assert_false(absorbs_residual(&f));
     att_graph_destroy(&f.graph);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions_yield_the_stated_shapes),
-        cmocka_unit_test(pools_yield_the_stated_shapes),
-        cmocka_unit_test(convolutions_refuse_what_does_not_fit),
-        cmocka_unit_test(pools_refuse_what_does_not_fit),
-        cmocka_unit_test(a_convolution_absorbs_norm_residual_and_relu_in_this_order),
-        cmocka_unit_test(a_norm_behind_something_else_stays),
-    };
-    return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

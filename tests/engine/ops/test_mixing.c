@@ -4,6 +4,8 @@
 #include "engine/ops/mixing.h"
 #include "engine/plan/plan.h"
 
+TEST_GROUP(fd_setup, close_context)
+
 enum { HEADS = 4, VALUE_HEADS = 2, WIDTH = 3, HEIGHT = 3, BREADTH = 2, MOST = 4096 };
 
 static att_value parameter(att_graph *graph, const char *name, att_shape shape)
@@ -61,7 +63,7 @@ static double check_gradients(term_kind kind, int prefix, double drop_rate)
     att_attention_options options = options_of(&terms, prefix);
     options.drop_rate = drop_rate;
     att_value y = att_attention(model.graph, ATT_NONE, ATT_NONE, v, &options);
-    FD_OK(att_graph_status(model.graph));
+    must(att_graph_status(model.graph));
     assert_string_equal(op_of(model.graph, y), kind == AXES && !prefix ? "mix_axes" : "mix_tokens");
     fd_loss_of(&model, y);
     double worst = fd_check(&model, "mixing", 1, 1e-8);
@@ -69,9 +71,8 @@ static double check_gradients(term_kind kind, int prefix, double drop_rate)
     return worst;
 }
 
-static void gradients_are_those_of_finite_differences(void **state)
+TEST(gradients_are_those_of_finite_differences)
 {
-    (void)state;
     double worst = 0;
     for (int prefix = 0; prefix < 3; prefix += 2)
         for (term_kind kind = 0; kind < KINDS; kind++)
@@ -80,9 +81,8 @@ static void gradients_are_those_of_finite_differences(void **state)
 }
 
 /* Numbers for the shifts on each axis are also terms of scores with content. */
-static void axes_are_terms_of_scores_with_content(void **state)
+TEST(axes_are_terms_of_scores_with_content)
 {
-    (void)state;
     fd_model model = fd_create();
     att_attention_terms terms = terms_of(model.graph, BOTH, 1);
     att_attention_options options = options_of(&terms, 1);
@@ -91,23 +91,6 @@ static void axes_are_terms_of_scores_with_content(void **state)
     fd_loss_of(&model, att_attention(model.graph, x, ATT_NONE, ATT_NONE, &options));
     print_message("largest error of a gradient %.2g\n", fd_check(&model, "content", 1, 1e-8));
     fd_destroy(&model);
-}
-
-/* Runs two samples of an inference graph with the given weights' seed. */
-static fd_run run_inference(const fd_model *model)
-{
-    fd_run run = {0};
-    att_plan_options options = att_plan_options_defaults();
-    options.backend = "ref";
-    FD_OK(att_graph_status(model->graph));
-    FD_OK(att_plan_compile(model->graph, &options, &run.plan));
-    FD_OK(att_weights_create(model->graph, "ref", &run.weights));
-    FD_OK(att_weights_initialise(run.weights, 5));
-    FD_OK(att_session_create(run.plan, run.weights, 2, &run.session));
-    for (int i = 0; i < model->input_count; i++)
-        FD_OK(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
-    FD_OK(att_session_run(run.session, 2));
-    return run;
 }
 
 /* Compares an output of both samples in two scopes. */
@@ -121,8 +104,8 @@ static double difference_of(fd_run *run, const char *suffix)
         if (!strcmp(att_plan_output_at(run->plan, i).name, name[1]))
             count = att_shape_count(att_plan_output_at(run->plan, i).shape);
     assert_in_range(count, 1, MOST);
-    FD_OK(att_session_output(run->session, name[0], 0, 2, free_of_content));
-    FD_OK(att_session_output(run->session, name[1], 0, 2, full));
+    must(att_session_output(run->session, name[0], 0, 2, free_of_content));
+    must(att_session_output(run->session, name[1], 0, 2, full));
     double worst = 0;
     for (int64_t i = 0; i < 2 * count; i++)
         worst = fmax(worst, isnan(free_of_content[i]) ? INFINITY : fabs(free_of_content[i] - full[i]));
@@ -130,9 +113,8 @@ static double difference_of(fd_run *run, const char *suffix)
 }
 
 /* Output and probes are those of attention whose queries and keys are 0. */
-static void mixing_is_attention_with_zero_queries(void **state)
+TEST(mixing_is_attention_with_zero_queries)
 {
-    (void)state;
     static const char *const outputs[] = {"o", "map", "stats", "summary"};
     for (int prefix = 0; prefix < 3; prefix += 2)
         for (term_kind kind = 0; kind < KINDS; kind++) {
@@ -146,10 +128,10 @@ static void mixing_is_attention_with_zero_queries(void **state)
             att_graph_output(graph, "free.o", att_attention(graph, ATT_NONE, ATT_NONE, v, &options));
             att_graph_scope(graph, "full");
             att_graph_output(graph, "full.o", att_attention(graph, q, q, v, &options));
-            FD_OK(att_graph_probe_attention_map(graph, "*"));
-            FD_OK(att_graph_probe_attention_stats(graph, "*"));
-            FD_OK(att_graph_probe_attention_summary(graph, "*"));
-            fd_run run = run_inference(&model);
+            must(att_graph_probe_attention_map(graph, "*"));
+            must(att_graph_probe_attention_stats(graph, "*"));
+            must(att_graph_probe_attention_summary(graph, "*"));
+            fd_run run = fd_run_inference(&model);
             for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
                 double difference = difference_of(&run, outputs[i]);
                 if (!(difference < 1e-14)) /* 9e-16 */
@@ -169,8 +151,8 @@ static void read_derived(fd_model *model, att_value value, double *numbers)
     att_value zeros = fd_input(model, ATT_F64, att_value_shape(model->graph, value), 0, 0, 0);
     assert_int_equal(att_value_kind(model->graph, value), ATT_SHARED);
     att_graph_output(model->graph, "y", att_add(model->graph, zeros, value));
-    fd_run run = run_inference(model);
-    FD_OK(att_session_output(run.session, "y", 0, 1, numbers));
+    fd_run run = fd_run_inference(model);
+    must(att_session_output(run.session, "y", 0, 1, numbers));
     fd_close(&run);
 }
 
@@ -187,9 +169,8 @@ static double quadratic(const double *s, const double *center, double y, double 
 
 /* Head m's number for the shift from a query at (0, 0) to a key at (y, x) is in row (1 - y) 5 + 2 - x: the table is
  * indexed by query minus key. */
-static void quadratic_shifts_follow_their_formula(void **state)
+TEST(quadratic_shifts_follow_their_formula)
 {
-    (void)state;
     double table[15 * 2];
     fd_model model = fd_create();
     att_value c = att_graph_constant(model.graph, ATT_F64, att_shape_of(2, 2), centers);
@@ -204,9 +185,8 @@ static void quadratic_shifts_follow_their_formula(void **state)
     fd_destroy(&model);
 }
 
-static void isotropic_shifts_follow_their_formula(void **state)
+TEST(isotropic_shifts_follow_their_formula)
 {
-    (void)state;
     for (int axis = 0; axis < 2; axis++) {
         double table[5 * 2];
         int length = axis ? 3 : 2;
@@ -225,9 +205,8 @@ static void isotropic_shifts_follow_their_formula(void **state)
 }
 
 /* A table of the grid is the sum of both axes and of the rest; prefix tokens only have numbers of the rest. */
-static void joined_shifts_are_sums(void **state)
+TEST(joined_shifts_are_sums)
 {
-    (void)state;
     static const double rest[18] = {[4] = 0.5, [15] = 7, [16] = 8, [17] = 9};
     static const double rows[] = {100, 200, 300}, columns[] = {1, 2, 3, 4, 5};
     double table[18];
@@ -245,9 +224,8 @@ static void joined_shifts_are_sums(void **state)
 
 /* A sharp head copies the token at its center: row 1, column 1 of the grid sees row 0, column 2 at the shift (-1, 1).
  */
-static void a_sharp_head_selects_its_center(void **state)
+TEST(a_sharp_head_selects_its_center)
 {
-    (void)state;
     static const double one_center[] = {-1, 1}, sharp[] = {9};
     fd_model model = fd_create();
     att_value v = fd_input(&model, ATT_F64, att_shape_of(9, 1), 1, 0, 0);
@@ -256,9 +234,9 @@ static void a_sharp_head_selects_its_center(void **state)
                          att_graph_constant(model.graph, ATT_F64, att_shape_of(1), sharp), &terms);
     const att_attention_options options = {.heads = 1, .grid_h = 3, .grid_w = 3, .terms = &terms};
     att_graph_output(model.graph, "y", att_attention(model.graph, ATT_NONE, ATT_NONE, v, &options));
-    fd_run run = run_inference(&model);
+    fd_run run = fd_run_inference(&model);
     double y[9];
-    FD_OK(att_session_output(run.session, "y", 0, 1, y));
+    must(att_session_output(run.session, "y", 0, 1, y));
     assert_true(fabs(y[4] - ((const double *)model.input[0].rows)[2]) < 1e-12);
     fd_close(&run);
     fd_destroy(&model);
@@ -274,8 +252,7 @@ static void assert_refused(att_attention_terms (*terms_in)(att_graph *graph), at
     att_attention_terms terms = terms_in(model.graph);
     options.heads = 2, options.terms = &terms;
     assert_int_equal(att_attention(model.graph, ATT_NONE, ATT_NONE, v, &options), ATT_NONE);
-    if (!strstr(att_context_message(fd_context), message))
-        fail_msg("\"%s\" does not contain \"%s\"", att_context_message(fd_context), message);
+    assert_message(context, message);
     fd_destroy(&model);
 }
 
@@ -314,9 +291,8 @@ static att_attention_terms wrong_axes(att_graph *graph)
     return terms;
 }
 
-static void what_has_no_meaning_is_refused(void **state)
+TEST(what_has_no_meaning_is_refused)
 {
-    (void)state;
     const att_attention_options grid = {.grid_h = 2, .grid_w = 3};
     assert_refused(none, grid, "without q and k scores need terms: relative, or row_shifts and column_shifts");
     assert_refused(one_axis, grid, "row_shifts and column_shifts must be given both or not at all");
@@ -331,19 +307,4 @@ static void what_has_no_meaning_is_refused(void **state)
     assert_refused(table_of_2_x_3, (att_attention_options){.grid_h = 2, .grid_w = 3, .prefix = 1},
                    "mix_tokens: 6 tokens without 1 prefix tokens do not fill a grid of 2 x 3");
     assert_refused(wrong_axes, grid, "attention: row_shifts [5, 2] must be a shared value [2 x 2 - 1, 2]");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_are_those_of_finite_differences),
-        cmocka_unit_test(axes_are_terms_of_scores_with_content),
-        cmocka_unit_test(mixing_is_attention_with_zero_queries),
-        cmocka_unit_test(quadratic_shifts_follow_their_formula),
-        cmocka_unit_test(isotropic_shifts_follow_their_formula),
-        cmocka_unit_test(joined_shifts_are_sums),
-        cmocka_unit_test(a_sharp_head_selects_its_center),
-        cmocka_unit_test(what_has_no_meaning_is_refused),
-    };
-    return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

@@ -3,24 +3,9 @@
 #include "engine/ops/attention.h"
 #include "engine/ops/finite_difference.h"
 
-enum { MOST = 4096 };
+TEST_GROUP(fd_setup, close_context)
 
-/* Runs two samples of an inference graph. */
-static fd_run run_inference(const fd_model *model)
-{
-    fd_run run = {0};
-    att_plan_options options = att_plan_options_defaults();
-    options.backend = "ref";
-    FD_OK(att_graph_status(model->graph));
-    FD_OK(att_plan_compile(model->graph, &options, &run.plan));
-    FD_OK(att_weights_create(model->graph, "ref", &run.weights));
-    FD_OK(att_weights_initialise(run.weights, 5));
-    FD_OK(att_session_create(run.plan, run.weights, 2, &run.session));
-    for (int i = 0; i < model->input_count; i++)
-        FD_OK(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
-    FD_OK(att_session_run(run.session, 2));
-    return run;
-}
+enum { MOST = 4096 };
 
 static att_value parameter(att_graph *graph, const char *name, att_shape shape)
 {
@@ -89,11 +74,11 @@ static double compare_convolution(const convolution *c)
     att_value y = att_conv2d(graph, x, weight, bias, &options);
     att_graph_output(graph, "convolved", y);
     att_graph_output(graph, "attended", attend(graph, c, x, weight, bias));
-    fd_run run = run_inference(&model);
+    fd_run run = fd_run_inference(&model);
     int64_t count = 2 * att_shape_count(att_value_shape(graph, y));
     double error = 0, largest = 0;
-    FD_OK(att_session_output(run.session, "convolved", 0, 2, convolved));
-    FD_OK(att_session_output(run.session, "attended", 0, 2, attended));
+    must(att_session_output(run.session, "convolved", 0, 2, convolved));
+    must(att_session_output(run.session, "attended", 0, 2, attended));
     for (int64_t i = 0; i < count; i++) {
         error = fmax(error, fabs(convolved[i] - attended[i]));
         largest = fmax(largest, fabs(convolved[i]));
@@ -105,9 +90,8 @@ static double compare_convolution(const convolution *c)
     return error / largest;
 }
 
-static void sharp_heads_compute_a_convolution(void **state)
+TEST(sharp_heads_compute_a_convolution)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++) {
         double error = compare_convolution(&convolutions[i]);
         if (!(error < 1e-14)) /* 4e-16 */
@@ -129,9 +113,8 @@ static att_value soft_heads(fd_model *model, att_value x)
                               &(att_pair_attention_options){.ring = 1, .stride = 2, .groups = 2});
 }
 
-static void gradients_are_those_of_finite_differences(void **state)
+TEST(gradients_are_those_of_finite_differences)
 {
-    (void)state;
     fd_model model = fd_create();
     att_value x = fd_input(&model, ATT_F64, att_shape_of(4, 5, 4), 1, 0, 0);
     att_value shifted = att_add(model.graph, x, parameter(model.graph, "v", att_shape_of(4, 5, 4)));
@@ -141,9 +124,8 @@ static void gradients_are_those_of_finite_differences(void **state)
 }
 
 /* Without a ring and strides the heads are those of att_isotropic_shifts(). */
-static void maps_are_those_of_attention_with_isotropic_shifts(void **state)
+TEST(maps_are_those_of_attention_with_isotropic_shifts)
 {
-    (void)state;
     enum { H = 3, W = 4, N = H * W };
     static const double rows[] = {-1, 0.5}, columns[] = {0, 1, 2}, row_sharpness[] = {1.1, 1.1},
                         column_sharpness[] = {1.1, 1.1, 1.1};
@@ -169,17 +151,17 @@ static void maps_are_those_of_attention_with_isotropic_shifts(void **state)
     att_value full = att_attention(graph, ATT_NONE, ATT_NONE, att_reshape(graph, x, att_shape_of(N, 2)), &options);
     att_graph_output(graph, "pairs.y", pairs);
     att_graph_output(graph, "full.y", full);
-    FD_OK(att_graph_probe_attention_map(graph, "*"));
-    FD_OK(att_graph_probe_attention_stats(graph, "*"));
-    FD_OK(att_graph_probe_attention_summary(graph, "*"));
-    fd_run run = run_inference(&model);
+    must(att_graph_probe_attention_map(graph, "*"));
+    must(att_graph_probe_attention_stats(graph, "*"));
+    must(att_graph_probe_attention_summary(graph, "*"));
+    fd_run run = fd_run_inference(&model);
     for (size_t i = 0; i < 4; i++) {
         const char *suffix = i < 3 ? suffixes[i] : "y";
         const int64_t counts[] = {6 * N * N, 6 * N * ATT_STAT_COUNT, 6 * ATT_ATTENTION_SUMMARY, N * 12};
         for (int k = 0; k < 2; k++) {
             char name[32];
             snprintf(name, sizeof name, "%s.%s", k ? "full" : "pairs", suffix);
-            FD_OK(att_session_output(run.session, name, 0, 2, of[k]));
+            must(att_session_output(run.session, name, 0, 2, of[k]));
         }
         for (int64_t e = 0; e < 2 * counts[i]; e++)
             if (!(fabs(of[0][e] - of[1][e]) < 1e-13)) /* 4e-15 */
@@ -191,9 +173,8 @@ static void maps_are_those_of_attention_with_isotropic_shifts(void **state)
 
 /* One head whose center is the pixel above the query's, on a map of 4 x 4 with a ring of 1 and a stride of 2. The query
  * in the first row looks at the ring. */
-static void statistics_count_the_ring_and_the_stride(void **state)
+TEST(statistics_count_the_ring_and_the_stride)
 {
-    (void)state;
     static const double up[] = {-1}, here[] = {0}, sharp[] = {12};
     double stats[2 * 4 * ATT_STAT_COUNT];
     fd_model model = fd_create();
@@ -206,12 +187,12 @@ static void statistics_count_the_ring_and_the_stride(void **state)
     att_value y = att_pair_attention(graph, x, rows, columns,
                                      &(att_pair_attention_options){.ring = 1, .stride = 2, .step_h = 8, .step_w = 4});
     att_graph_output(graph, "y", y);
-    FD_OK(att_graph_probe_attention_stats(graph, "*"));
-    fd_run run = run_inference(&model);
+    must(att_graph_probe_attention_stats(graph, "*"));
+    fd_run run = fd_run_inference(&model);
     double outputs[2 * 4];
     const double *pixels = model.input[0].rows;
-    FD_OK(att_session_output(run.session, "y", 0, 2, outputs));
-    FD_OK(att_session_output(run.session, ".stats", 0, 2, stats));
+    must(att_session_output(run.session, "y", 0, 2, outputs));
+    must(att_session_output(run.session, ".stats", 0, 2, stats));
     for (int i = 0; i < 4; i++) {
         const double *stat = stats + i * ATT_STAT_COUNT;
         int row = 2 * (i / 2) - 1, column = 2 * (i % 2);
@@ -231,13 +212,11 @@ static void statistics_count_the_ring_and_the_stride(void **state)
 static void assert_refused(att_value value, const char *message)
 {
     assert_int_equal(value, ATT_NONE);
-    if (!strstr(att_context_message(fd_context), message))
-        fail_msg("\"%s\" does not contain \"%s\"", att_context_message(fd_context), message);
+    assert_message(context, message);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+TEST(what_does_not_fit_is_refused)
 {
-    (void)state;
     static const att_pair_attention_options none, three_groups = {.groups = 3}, ring = {.ring = 1},
                                                   back = {.stride = -1};
     static const struct {
@@ -260,16 +239,4 @@ static void what_does_not_fit_is_refused(void **state)
     att_value centers = parameter(model.graph, "centers", att_shape_of(2, 2));
     assert_refused(att_axis_scores(model.graph, 4, 4, 0, 1, centers, centers), "axis scores: centers [2, 2]");
     fd_destroy(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sharp_heads_compute_a_convolution),
-        cmocka_unit_test(gradients_are_those_of_finite_differences),
-        cmocka_unit_test(maps_are_those_of_attention_with_isotropic_shifts),
-        cmocka_unit_test(statistics_count_the_ring_and_the_stride),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-    };
-    return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

@@ -2,6 +2,8 @@
 #include "engine/ops/finite_difference.h"
 #include "golden_path.h"
 
+TEST_GROUP(fd_setup, close_context)
+
 enum { LINE_NUMBERS = 4096, SWIN_PARAMETERS = 5 };
 
 /* Reads numbers of the golden. */
@@ -19,14 +21,14 @@ static double output_error(fd_model *model, const double *expected, int64_t coun
     fd_run run = {0};
     att_plan_options options = att_plan_options_defaults();
     options.backend = "ref";
-    FD_OK(att_graph_status(model->graph));
-    FD_OK(att_plan_compile(model->graph, &options, &run.plan));
-    FD_OK(att_weights_create(model->graph, "ref", &run.weights));
-    FD_OK(att_session_create(run.plan, run.weights, 1, &run.session));
+    must(att_graph_status(model->graph));
+    must(att_plan_compile(model->graph, &options, &run.plan));
+    must(att_weights_create(model->graph, "ref", &run.weights));
+    must(att_session_create(run.plan, run.weights, 1, &run.session));
     for (int i = 0; i < model->input_count; i++)
-        FD_OK(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
-    FD_OK(att_session_run(run.session, 1));
-    FD_OK(att_session_output(run.session, "y", 0, 1, y));
+        must(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
+    must(att_session_run(run.session, 1));
+    must(att_session_output(run.session, "y", 0, 1, y));
     for (int64_t i = 0; i < count; i++)
         error = fmax(error, isnan(y[i]) ? INFINITY : fabs(y[i] - expected[i]));
     fd_close(&run);
@@ -147,23 +149,23 @@ static double run_swin(fd_model *model, const swin *s, FILE *file)
     static double values[SWIN_PARAMETERS][LINE_NUMBERS], expected[LINE_NUMBERS], weights[LINE_NUMBERS];
     static double found[LINE_NUMBERS];
     int64_t outputs = att_shape_count(s->shapes[4]) / 3;
-    FD_OK(att_graph_status(model->graph));
+    must(att_graph_status(model->graph));
     fd_run run = fd_open(model, 1);
     for (int i = 0; i < SWIN_PARAMETERS; i++) {
         read_numbers(file, values[i], att_shape_count(s->shapes[i]));
-        FD_OK(att_weights_set(run.weights, -1, i, values[i], att_shape_count(s->shapes[i])));
+        must(att_weights_set(run.weights, -1, i, values[i], att_shape_count(s->shapes[i])));
     }
     read_numbers(file, expected, outputs);
     read_numbers(file, weights, outputs);
     for (int sample = 0; sample < FD_BATCH; sample++)
         memcpy((double *)model->input[1].rows + sample * outputs, weights, (size_t)outputs * sizeof *weights);
     fd_evaluate(&run);
-    FD_OK(att_session_output(run.session, "y", 0, 1, found));
+    must(att_session_output(run.session, "y", 0, 1, found));
     double worst = largest_difference(found, expected, 1, outputs);
     for (int i = 0; i < SWIN_PARAMETERS; i++) {
         int64_t count = att_shape_count(s->shapes[i]);
         read_numbers(file, expected, count);
-        FD_OK(att_gradient_get(run.gradient, i, found, count));
+        must(att_gradient_get(run.gradient, i, found, count));
         worst = fmax(worst, largest_difference(found, expected, fd_scale * FD_BATCH, count));
     }
     fd_close(&run);
@@ -195,9 +197,8 @@ typedef struct comparison {
     int lines;
 } comparison;
 
-static void positions_are_timms(void **state)
+TEST(positions_are_timms)
 {
-    (void)state;
     /* timm computes angles, and Swin's shifts, in f32. Measured: 3.7e-7, 3.6e-7, 0, 1.2e-6. */
     static const comparison comparisons[] = {{"table", compare_table, 1e-6, 6},
                                              {"mixed", compare_mixed, 1e-6, 2},
@@ -227,9 +228,8 @@ static void positions_are_timms(void **state)
 }
 
 /* Two of three blocks have frequencies of their own in one parameter. */
-static void learned_frequencies_have_gradients(void **state)
+TEST(learned_frequencies_have_gradients)
 {
-    (void)state;
     const att_rotary_grid grid = {.height = 2, .width = 3};
     fd_model model = fd_create();
     att_graph *graph = model.graph;
@@ -252,7 +252,7 @@ static void assert_refused(att_graph *graph, att_value value, att_status status,
 {
     assert_int_equal(value, ATT_NONE);
     assert_int_equal(att_graph_status(graph), status);
-    assert_string_equal(att_context_message(fd_context), message);
+    assert_string_equal(att_context_message(context), message);
     att_graph_destroy(&graph);
 }
 
@@ -261,9 +261,8 @@ static att_graph *new_graph(void)
     return fd_create().graph;
 }
 
-static void wrong_positions_are_refused(void **state)
+TEST(wrong_positions_are_refused)
 {
-    (void)state;
     const att_rotary_grid grid = {.height = 2, .width = 3}, empty = {.width = 3},
                           both = {.height = 2, .width = 3, .reference_h = 2, .reference_w = 3, .centered = true},
                           odd = {.height = 2, .width = 3, .offset = NAN};
@@ -310,9 +309,8 @@ static void refuse_cosine(att_cosine_options options, const char *message)
     assert_refused(g, att_cosine_heads(g, x, ATT_NONE, &options), ATT_ERR_ARGUMENT, message);
 }
 
-static void wrong_heads_are_refused(void **state)
+TEST(wrong_heads_are_refused)
 {
-    (void)state;
     refuse_rotary(5, (att_rotary_options){.heads = 2}, ATT_ERR_MISMATCH,
                   "rotary: table [6, 8] must have a row for each token of x [5, 24] but the first 0");
     refuse_rotary(7, (att_rotary_options){.heads = 2, .prefix = 2}, ATT_ERR_MISMATCH,
@@ -323,15 +321,4 @@ static void wrong_heads_are_refused(void **state)
         (att_cosine_options){.heads = 2, .key_heads = 2, .width = 8, .eps = 1e-12},
         "cosine_heads: 2 heads of queries and 2 of keys, of 8 channels, do not fit into the rows of x [7, 24]");
     refuse_cosine((att_cosine_options){.heads = 3, .width = 8}, "cosine_heads: eps is 0, must be positive");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(positions_are_timms),
-        cmocka_unit_test(learned_frequencies_have_gradients),
-        cmocka_unit_test(wrong_positions_are_refused),
-        cmocka_unit_test(wrong_heads_are_refused),
-    };
-    return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

@@ -1,6 +1,8 @@
 /* Scores of known encodings, written with the operations, against plain sums; in f64. */
 #include "engine/ops/finite_difference.h"
 
+TEST_GROUP(fd_setup, close_context)
+
 enum { HEADS = 2, WIDTH = 4, HEIGHT = 3, BREADTH = 2, TOKENS = HEIGHT * BREADTH, VALUE = 5 };
 static const double scale = 0.4;
 
@@ -91,17 +93,17 @@ static void compare(const numbers *n, bool halves)
     double o[TOKENS][HEADS][VALUE];
     fd_model model = fd_create();
     att_graph_output(model.graph, "o", attend(&model, n, halves));
-    FD_OK(att_graph_status(model.graph));
+    must(att_graph_status(model.graph));
     fd_run run = {0};
     att_plan_options options = att_plan_options_defaults();
     options.backend = "ref";
-    FD_OK(att_plan_compile(model.graph, &options, &run.plan));
-    FD_OK(att_weights_create(model.graph, "ref", &run.weights));
-    FD_OK(att_session_create(run.plan, run.weights, 1, &run.session));
+    must(att_plan_compile(model.graph, &options, &run.plan));
+    must(att_weights_create(model.graph, "ref", &run.weights));
+    must(att_session_create(run.plan, run.weights, 1, &run.session));
     for (int i = 0; i < model.input_count; i++)
-        FD_OK(att_session_bind(run.session, model.input[i].name, model.input[i].rows));
-    FD_OK(att_session_run(run.session, 1));
-    FD_OK(att_session_output(run.session, "o", 0, 1, o));
+        must(att_session_bind(run.session, model.input[i].name, model.input[i].rows));
+    must(att_session_run(run.session, 1));
+    must(att_session_output(run.session, "o", 0, 1, o));
     for (int i = 0; i < TOKENS; i++)
         for (int head = 0; head < HEADS; head++)
             for (int c = 0; c < VALUE; c++)
@@ -120,18 +122,16 @@ static numbers draw_numbers(void)
 }
 
 /* (q_i + u) . k_j + (q_i + w) . r_(i - j), with vectors r for rows and for columns. (Dai et al., ACL 2019) */
-static void transformer_xl_is_two_biases(void **state)
+TEST(transformer_xl_is_two_biases)
 {
-    (void)state;
     const numbers n = draw_numbers();
     compare(&n, false);
 }
 
 /* q_i . k_j + q_i . r_(i - j): one half of q_i meets vectors for rows, the other those for columns. (Cordonnier et al.,
  * ICLR 2020) */
-static void learned_positions_meet_halves_of_queries(void **state)
+TEST(learned_positions_meet_halves_of_queries)
 {
-    (void)state;
     numbers n = draw_numbers();
     memset(n.key_bias, 0, sizeof n.key_bias), memset(n.position_bias, 0, sizeof n.position_bias);
     compare(&n, true);
@@ -168,26 +168,25 @@ static fd_model attend_to(int keys, const double *mask)
 /* The output, and the mean entropy of each head. */
 static void run_masked(fd_model *model, double o[3 * HEADS * WIDTH], double summary[HEADS * ATT_ATTENTION_SUMMARY])
 {
-    FD_OK(att_graph_probe_attention_summary(model->graph, "*"));
+    must(att_graph_probe_attention_summary(model->graph, "*"));
     fd_run run = {0};
     att_plan_options options = att_plan_options_defaults();
     options.backend = "ref";
-    FD_OK(att_plan_compile(model->graph, &options, &run.plan));
-    FD_OK(att_weights_create(model->graph, "ref", &run.weights));
-    FD_OK(att_weights_initialise(run.weights, 7));
-    FD_OK(att_session_create(run.plan, run.weights, 1, &run.session));
+    must(att_plan_compile(model->graph, &options, &run.plan));
+    must(att_weights_create(model->graph, "ref", &run.weights));
+    must(att_weights_initialise(run.weights, 7));
+    must(att_session_create(run.plan, run.weights, 1, &run.session));
     for (int i = 0; i < model->input_count; i++)
-        FD_OK(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
-    FD_OK(att_session_run(run.session, 1));
-    FD_OK(att_session_output(run.session, "o", 0, 1, o));
-    FD_OK(att_session_output(run.session, "attn.summary", 0, 1, summary));
+        must(att_session_bind(run.session, model->input[i].name, model->input[i].rows));
+    must(att_session_run(run.session, 1));
+    must(att_session_output(run.session, "o", 0, 1, o));
+    must(att_session_output(run.session, "attn.summary", 0, 1, summary));
     fd_close(&run);
     fd_destroy(model);
 }
 
-static void excluded_keys_are_as_if_absent(void **state)
+TEST(excluded_keys_are_as_if_absent)
 {
-    (void)state;
     static const double mask[] = {0, 0, 0, -INFINITY, -INFINITY};
     double masked[3 * HEADS * WIDTH], cut[3 * HEADS * WIDTH];
     double of_masked[HEADS * ATT_ATTENTION_SUMMARY], of_cut[HEADS * ATT_ATTENTION_SUMMARY];
@@ -200,9 +199,8 @@ static void excluded_keys_are_as_if_absent(void **state)
         assert_true(fabs(of_masked[i] - of_cut[i]) < 1e-14 || i % ATT_ATTENTION_SUMMARY == 6);
 }
 
-static void a_query_without_keys_gives_zeros(void **state)
+TEST(a_query_without_keys_gives_zeros)
 {
-    (void)state;
     static const double mask[] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY};
     double o[3 * HEADS * WIDTH], summary[HEADS * ATT_ATTENTION_SUMMARY];
     fd_model model = attend_to(5, mask);
@@ -213,9 +211,8 @@ static void a_query_without_keys_gives_zeros(void **state)
         assert_true(summary[head * ATT_ATTENTION_SUMMARY] == 0);
 }
 
-static void masked_attention_has_the_right_gradients(void **state)
+TEST(masked_attention_has_the_right_gradients)
 {
-    (void)state;
     static const double masks[][5] = {{0, 0.5, -1, -INFINITY, -INFINITY},
                                       {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY}};
     for (int i = 0; i < 2; i++) {
@@ -226,9 +223,8 @@ static void masked_attention_has_the_right_gradients(void **state)
     }
 }
 
-static void a_mask_has_no_gradient(void **state)
+TEST(a_mask_has_no_gradient)
 {
-    (void)state;
     fd_model model = fd_create();
     att_value x = fd_input(&model, ATT_F64, att_shape_of(5, 3), 1, 0, 0),
               keys = fd_input(&model, ATT_F64, att_shape_of(5), 1, 0, 0);
@@ -242,20 +238,7 @@ static void a_mask_has_no_gradient(void **state)
     plan_options.purpose = ATT_TRAIN;
     plan_options.backend = "ref";
     att_plan *plan = NULL;
-    assert_int_equal(att_plan_compile(model.graph, &plan_options, &plan), ATT_ERR_UNSUPPORTED);
-    assert_non_null(strstr(att_context_message(fd_context), "the terms of keys are a mask, which has no gradient"));
+    assert_fails(context, att_plan_compile(model.graph, &plan_options, &plan), ATT_ERR_UNSUPPORTED,
+                 "the terms of keys are a mask, which has no gradient");
     fd_destroy(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transformer_xl_is_two_biases),
-        cmocka_unit_test(learned_positions_meet_halves_of_queries),
-        cmocka_unit_test(excluded_keys_are_as_if_absent),
-        cmocka_unit_test(a_query_without_keys_gives_zeros),
-        cmocka_unit_test(masked_attention_has_the_right_gradients),
-        cmocka_unit_test(a_mask_has_no_gradient),
-    };
-    return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

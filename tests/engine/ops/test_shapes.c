@@ -7,12 +7,14 @@
 #include "engine/ops/drop.h"
 #include "engine/ops/finite_difference.h"
 
+TEST_GROUP(fd_setup, close_context)
+
 static const att_init zero = {ATT_INIT_CONSTANT, 0};
 
 static att_graph *new_graph(void)
 {
     att_graph *graph;
-    FD_OK(att_graph_create(fd_context, ATT_F32, &graph));
+    must(att_graph_create(context, ATT_F32, &graph));
     return graph;
 }
 
@@ -34,16 +36,15 @@ static att_value shared(att_graph *graph, att_shape shape)
 static void assert_shape(const att_graph *graph, att_value value, att_shape shape)
 {
     char text[96];
-    FD_OK(att_graph_status(graph));
+    must(att_graph_status(graph));
     if (!att_shape_equal(att_value_shape(graph, value), shape))
         fail_msg("shape is %s", att_shape_format(att_value_shape(graph, value), text, sizeof text));
     assert_int_equal(att_value_kind(graph, value), ATT_SAMPLE);
     assert_int_equal(att_value_dtype(graph, value), ATT_F32);
 }
 
-static void builders_yield_the_stated_shapes(void **state)
+TEST(builders_yield_the_stated_shapes)
 {
-    (void)state;
     att_graph *g = new_graph();
     const att_attention_options options = {.heads = 2, .prefix = 1, .grid_h = 2, .grid_w = 2};
     att_value x = sample(g, att_shape_of(5, 6)), c6 = shared(g, att_shape_of(6));
@@ -83,9 +84,8 @@ static att_value norm(att_graph *g, att_value x, int64_t width, const att_batch_
     return att_batch_norm(g, x, vector, vector, vector, vector, options);
 }
 
-static void builders_on_maps_yield_the_stated_shapes(void **state)
+TEST(builders_on_maps_yield_the_stated_shapes)
 {
-    (void)state;
     att_graph *g = new_graph();
     const att_dct_pool_options frequencies = {.count = 3, .rows = {0, 1, 2}, .height = 7, .width = 7};
     att_value x = sample(g, att_shape_of(4, 5, 6)), c6 = sample(g, att_shape_of(6));
@@ -105,9 +105,8 @@ static void builders_on_maps_yield_the_stated_shapes(void **state)
     att_graph_destroy(&g);
 }
 
-static void batch_norm_has_the_usual_options(void **state)
+TEST(batch_norm_has_the_usual_options)
 {
-    (void)state;
     att_graph *g = new_graph();
     norm(g, sample(g, att_shape_of(4, 5, 6)), 6, NULL);
     const att_batch_norm_attrs *attrs = g->nodes.items[0].attrs;
@@ -116,9 +115,8 @@ static void batch_norm_has_the_usual_options(void **state)
 }
 
 /* The training form of batch norm: kinds of its values, and assigned buffers. */
-static void batch_norm_in_training_is_of_the_batch(void **state)
+TEST(batch_norm_in_training_is_of_the_batch)
 {
-    (void)state;
     att_graph *g = new_graph();
     att_shape shape = att_shape_of(6);
     att_value mean = att_graph_buffer(g, "mean", shape, 0), variance = att_graph_buffer(g, "variance", shape, 1);
@@ -127,7 +125,7 @@ static void batch_norm_in_training_is_of_the_batch(void **state)
                                      variance, &(att_batch_norm_options){.frozen = frozen});
         const att_node *node = &g->nodes.items[g->nodes.count - 1];
         att_value trained = node->op->in_training(g, node);
-        FD_OK(att_graph_status(g));
+        must(att_graph_status(g));
         assert_int_equal(trained == ATT_NONE, frozen); /* a frozen norm stays as it is */
         assert_shape(g, frozen ? y : trained, att_shape_of(4, 5, 6));
     }
@@ -137,9 +135,8 @@ static void batch_norm_in_training_is_of_the_batch(void **state)
     att_graph_destroy(&g);
 }
 
-static void a_rate_of_zero_adds_no_node(void **state)
+TEST(a_rate_of_zero_adds_no_node)
 {
-    (void)state;
     att_graph *g = new_graph();
     att_value x = sample(g, att_shape_of(5));
     assert_int_equal(att_dropout(g, x, 0), x);
@@ -162,17 +159,15 @@ static uint64_t stream_in(const char *scope, int drops_before, int nodes_before)
     return stream;
 }
 
-static void the_stream_of_a_mask_follows_from_its_scope(void **state)
+TEST(the_stream_of_a_mask_follows_from_its_scope)
 {
-    (void)state;
     assert_true(stream_in("blocks.1.attn", 0, 0) != stream_in("blocks.2.attn", 0, 0));
     assert_true(stream_in("blocks.1.attn", 0, 0) != stream_in("blocks.1.attn", 1, 0));
     assert_true(stream_in("blocks.1.attn", 1, 0) == stream_in("blocks.1.attn", 1, 3));
 }
 
-static void two_drops_in_one_scope_have_different_masks(void **state)
+TEST(two_drops_in_one_scope_have_different_masks)
 {
-    (void)state;
     att_graph *g = new_graph();
     att_value x = sample(g, att_shape_of(5));
     uint64_t streams[3];
@@ -185,9 +180,8 @@ static void two_drops_in_one_scope_have_different_masks(void **state)
 }
 
 /* The default scale is sqrt(1/16), whichever inputs hold queries, keys and values. */
-static void attention_scales_by_its_width(void **state)
+TEST(attention_scales_by_its_width)
 {
-    (void)state;
     enum { D = 16, TOKENS = 5 };
     att_graph *g = new_graph();
     const att_attention_options two = {.heads = 2}, scaled = {.heads = 2, .scale = 3},
@@ -219,16 +213,15 @@ static void attention_scales_by_its_width(void **state)
         (void)x, (void)p;                                                            \
         assert_int_equal(build, ATT_NONE);                                           \
         assert_int_equal(att_graph_status(g), status);                               \
-        if (strncmp(att_context_message(fd_context), begin, strlen(begin)))          \
-            fail_msg("%s says: %s", #build, att_context_message(fd_context));        \
+        if (strncmp(att_context_message(context), begin, strlen(begin)))             \
+            fail_msg("%s says: %s", #build, att_context_message(context));           \
         att_graph_destroy(&g);                                                       \
     } while (0)
 #define MISFIT(begin, build) REFUSED(ATT_ERR_MISMATCH, begin, build)
 #define WRONG(begin, build) REFUSED(ATT_ERR_ARGUMENT, begin, build)
 
-static void layers_refuse_what_does_not_fit(void **state)
+TEST(layers_refuse_what_does_not_fit)
 {
-    (void)state;
     MISFIT("linear: weight [4, 7] takes rows of 7, x [5, 6] has rows of 6",
            att_linear(g, x, shared(g, att_shape_of(4, 7)), ATT_NONE));
     MISFIT("linear: weight [6] must have at least 2 axes", att_linear(g, x, p, ATT_NONE));
@@ -255,9 +248,8 @@ static void layers_refuse_what_does_not_fit(void **state)
     MISFIT("gelu: x is I32, must be a float type", att_gelu(g, att_graph_input(g, "i", ATT_I32, att_shape_of(3))));
 }
 
-static void token_ops_refuse_what_does_not_fit(void **state)
+TEST(token_ops_refuse_what_does_not_fit)
 {
-    (void)state;
     MISFIT("patchify: image [5, 6] must have 3 axes", att_patchify(g, x, 2, 2));
     MISFIT("patchify: an image of 4 x 5 has no patch of 2 x 6",
            att_patchify(g, sample(g, att_shape_of(4, 5, 1)), 2, 6));
@@ -271,9 +263,8 @@ static void token_ops_refuse_what_does_not_fit(void **state)
     WRONG("context_broadcast: keep is inf", att_context_broadcast(g, x, INFINITY, 0, ATT_NONE));
 }
 
-static void map_ops_refuse_what_does_not_fit(void **state)
+TEST(map_ops_refuse_what_does_not_fit)
 {
-    (void)state;
     const att_batch_norm_options eps = {.eps = -1}, momentum = {.momentum = 2};
     const att_dct_pool_options uneven = {.count = 4, .height = 7, .width = 7},
                                many = {.count = 33, .height = 7, .width = 7},
@@ -305,9 +296,8 @@ static void map_ops_refuse_what_does_not_fit(void **state)
     MISFIT("dct_pool: x [5, 6] must have 3 axes", att_dct_pool(g, x, &high));
 }
 
-static void attention_refuses_what_does_not_fit(void **state)
+TEST(attention_refuses_what_does_not_fit)
 {
-    (void)state;
     const att_attention_options four = {.heads = 4}, none = {.heads = 0}, prefix = {.heads = 1, .prefix = 6},
                                 grid = {.heads = 1, .prefix = 1, .grid_h = 2, .grid_w = 3},
                                 flat = {.heads = 1, .grid_h = 5}, scale = {.heads = 1, .scale = NAN},
@@ -364,9 +354,8 @@ static att_value attend_terms_in_windows(att_graph *g, att_value x)
         (att_attention_options){.heads = 2, .grid_h = 1, .grid_w = 5, .window_h = 1, .window_w = 5, .terms = &terms});
 }
 
-static void terms_of_attention_must_fit(void **state)
+TEST(terms_of_attention_must_fit)
 {
-    (void)state;
     MISFIT("attention: relative [8, 2] does not fit 2 heads and a grid of 1 x 5",
            attend_terms(g, x, 5, shared(g, att_shape_of(8, 2)), ATT_NONE, ATT_NONE));
     MISFIT("attention: relative [9, 1] does not fit 2 heads",
@@ -392,9 +381,8 @@ static att_value axis_terms(att_graph *g, att_value x, int width, int tokens, at
     return terms.rows;
 }
 
-static void terms_of_axes_must_fit(void **state)
+TEST(terms_of_axes_must_fit)
 {
-    (void)state;
     const att_shape rows = att_shape_of(1, 3), columns = att_shape_of(9, 2);
     MISFIT("axis_terms: q [5, 6] does not hold 2 heads of width 4", axis_terms(g, x, 4, 5, rows, columns));
     MISFIT("axis_terms: 5 tokens without 0 prefix tokens do not fill a grid of 1 x 4",
@@ -410,9 +398,8 @@ static att_attention_options windows(int height, int width, int shift)
         .heads = 2, .grid_h = 1, .grid_w = 5, .window_h = height, .window_w = width, .shift_w = shift};
 }
 
-static void windows_of_attention_must_fit(void **state)
+TEST(windows_of_attention_must_fit)
 {
-    (void)state;
     MISFIT("attention: windows of 1 x 2 do not divide a grid of 1 x 5", attend(g, x, windows(1, 2, 0)));
     MISFIT("attention: windows of 0 x 0 do not divide", attend(g, x, windows(0, 0, 1)));
     WRONG("attention: a shift of 0 and 5, must be at least 0 and below the window, 1 x 5",
@@ -427,23 +414,21 @@ static void windows_of_attention_must_fit(void **state)
 
 /* Each of 6 x 4 queries meets the keys of its window: 24 queries, 4 keys, 2 heads, 3 channels for the scores and 3 for
  * the values. */
-static void windows_divide_the_cost_of_attention(void **state)
+TEST(windows_divide_the_cost_of_attention)
 {
-    (void)state;
     for (int windows = 0; windows < 2; windows++) {
         att_graph *graph = new_graph();
         att_attention_options options = {.heads = 2, .grid_h = 6, .grid_w = 4};
         options.window_h = options.window_w = windows ? 2 : 0;
         att_graph_output(graph, "y", attend(graph, sample(graph, att_shape_of(24, 18)), options));
-        FD_OK(att_graph_status(graph));
+        must(att_graph_status(graph));
         assert_true(att_graph_cost(graph).macs == 24.0 * (windows ? 4 : 24) * 2 * (3 + 3));
         att_graph_destroy(&graph);
     }
 }
 
-static void training_ops_refuse_what_does_not_fit(void **state)
+TEST(training_ops_refuse_what_does_not_fit)
 {
-    (void)state;
     WRONG("dropout: rate is 1, must be in [0, 1)", att_dropout(g, x, 1));
     WRONG("drop_path: rate is nan", att_drop_path(g, x, NAN));
     MISFIT("cross_entropy: logits [5, 6] must have 1 axes", att_cross_entropy(g, x, x, 0));
@@ -467,9 +452,8 @@ static att_value binary(att_graph *g, att_value target, att_binary_cross_entropy
     return att_binary_cross_entropy(g, sample(g, att_shape_of(7)), target, &options);
 }
 
-static void binary_cross_entropy_refuses_what_does_not_fit(void **state)
+TEST(binary_cross_entropy_refuses_what_does_not_fit)
 {
-    (void)state;
     const att_binary_cross_entropy_options plain = {.positive_weight = 1};
     att_binary_cross_entropy_options smoothed = plain, sure = plain, negative = plain, infinite = plain,
                                      nowhere = plain;
@@ -495,14 +479,12 @@ static void binary_cross_entropy_refuses_what_does_not_fit(void **state)
 static void refused(att_graph *g, att_status expected, const char *words)
 {
     assert_int_equal(att_graph_status(g), expected);
-    if (!strstr(att_context_message(fd_context), words))
-        fail_msg("\"%s\" lacks \"%s\"", att_context_message(fd_context), words);
+    assert_message(context, words);
     att_graph_destroy(&g);
 }
 
-static void operations_on_places_refuse_what_does_not_fit(void **state)
+TEST(operations_on_places_refuse_what_does_not_fit)
 {
-    (void)state;
     att_graph *g = new_graph();
     att_transpose(g, sample(g, att_shape_of(2, 3)), (int[]){1, 1}, 2);
     refused(g, ATT_ERR_ARGUMENT, "axis 1 of the result is axis 1");
@@ -524,9 +506,8 @@ static void operations_on_places_refuse_what_does_not_fit(void **state)
 }
 
 /* The sides of a map are stored as 32-bit integers. */
-static void windows_take_sides_of_up_to_31_bits(void **state)
+TEST(windows_take_sides_of_up_to_31_bits)
 {
-    (void)state;
     const att_window_options pixel = {.height = 1, .width = 1};
     const int64_t most = INT32_MAX;
     att_graph *graph = new_graph();
@@ -537,9 +518,8 @@ static void windows_take_sides_of_up_to_31_bits(void **state)
     MISFIT("windows: a map of 1 x 2147483648", att_windows(g, sample(g, att_shape_of(1, most + 1, 1)), &pixel));
 }
 
-static void operations_on_places_have_the_shapes_they_say(void **state)
+TEST(operations_on_places_have_the_shapes_they_say)
 {
-    (void)state;
     att_graph *g = new_graph();
     att_value map = sample(g, att_shape_of(4, 6, 5));
     const att_window_options window = {.height = 2, .width = 3, .shift_y = 1};
@@ -554,28 +534,27 @@ static void operations_on_places_have_the_shapes_they_say(void **state)
     const att_shape expected[] = {att_shape_of(5, 4, 6), att_shape_of(24, 5),    att_shape_of(4, 6, 5),
                                   att_shape_of(4, 6, 5), att_shape_of(2, 3, 20), att_shape_of(8, 7, 5),
                                   att_shape_of(4, 6, 6)};
-    FD_OK(att_graph_status(g));
+    must(att_graph_status(g));
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         assert_true(att_shape_equal(shapes[i], expected[i]));
     att_graph_destroy(&g);
 }
 
-static void every_rule_refuses_missing_inputs(void **state)
+TEST(every_rule_refuses_missing_inputs)
 {
-    (void)state;
     for (const att_op *const *op = att_ops; *op; op++) {
         const att_op_case *definition = &(*op)->cases[0];
         att_desc in[ATT_CASE_INPUTS], out[ATT_CASE_OUTPUTS];
         for (int i = 0; i < definition->in_count; i++)
             in[i] = definition->in[i].desc;
         att_infer infer = {
-            fd_context, *op,  att_op_case_attrs(*op, definition), in, definition->in_count - 1, out, ATT_CASE_OUTPUTS,
-            0,          false};
+            context, *op,  att_op_case_attrs(*op, definition), in, definition->in_count - 1, out, ATT_CASE_OUTPUTS,
+            0,       false};
         assert_int_equal((*op)->infer(&infer), ATT_ERR_ARGUMENT);
         infer.in_count = definition->in_count;
         in[0].shape.rank = -1;
         assert_int_equal((*op)->infer(&infer), ATT_ERR_ARGUMENT);
-        assert_int_equal(strncmp(att_context_message(fd_context), (*op)->name, strlen((*op)->name)), 0);
+        assert_int_equal(strncmp(att_context_message(context), (*op)->name, strlen((*op)->name)), 0);
     }
 }
 
@@ -594,11 +573,10 @@ static void widen(const att_op *op, const att_op_case *definition, int input, in
     for (int i = 0; i < definition->in_count; i++)
         in[i] = definition->in[i].desc;
     att_infer infer = {
-        fd_context, op, att_op_case_attrs(op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS, 0, false};
-    FD_OK(op->infer(&infer));
+        context, op, att_op_case_attrs(op, definition), in, definition->in_count, out, ATT_CASE_OUTPUTS, 0, false};
+    must(op->infer(&infer));
     att_infer wide = {
-        fd_context, op,   att_op_case_attrs(op, definition), in, definition->in_count, wide_out, ATT_CASE_OUTPUTS,
-        0,          false};
+        context, op, att_op_case_attrs(op, definition), in, definition->in_count, wide_out, ATT_CASE_OUTPUTS, 0, false};
     in[input].shape.dims[axis]++;
     if (op->infer(&wide) == ATT_OK && same_outputs(&infer, &wide))
         fail_msg("%s, case %s: takes input %d although axis %d is one longer", op->name, definition->name, input, axis);
@@ -607,9 +585,8 @@ static void widen(const att_op *op, const att_op_case *definition, int input, in
 /* The output of a sum over an axis does not depend on the axis's length, but only for an op's first input. A stride
  * rounds the size of a map, so a convolution may have the same outputs for a map or window that is one pixel larger.
  * The weights of score_norm may have rows of other layers before and after those of its heads. */
-static void every_rule_checks_each_axis_of_later_inputs(void **state)
+TEST(every_rule_checks_each_axis_of_later_inputs)
 {
-    (void)state;
     for (const att_op *const *op = att_ops; *op; op++)
         for (int c = 0; c < (*op)->case_count; c++)
             for (int i = 1; i < (*op)->cases[c].in_count; i++) {
@@ -618,34 +595,4 @@ static void every_rule_checks_each_axis_of_later_inputs(void **state)
                 for (int axis = first; !strided && axis < (*op)->cases[c].in[i].desc.shape.rank; axis++)
                     widen(*op, &(*op)->cases[c], i, axis);
             }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(builders_yield_the_stated_shapes),
-        cmocka_unit_test(a_rate_of_zero_adds_no_node),
-        cmocka_unit_test(the_stream_of_a_mask_follows_from_its_scope),
-        cmocka_unit_test(two_drops_in_one_scope_have_different_masks),
-        cmocka_unit_test(attention_scales_by_its_width),
-        cmocka_unit_test(layers_refuse_what_does_not_fit),
-        cmocka_unit_test(token_ops_refuse_what_does_not_fit),
-        cmocka_unit_test(attention_refuses_what_does_not_fit),
-        cmocka_unit_test(terms_of_attention_must_fit),
-        cmocka_unit_test(terms_of_axes_must_fit),
-        cmocka_unit_test(windows_of_attention_must_fit),
-        cmocka_unit_test(windows_divide_the_cost_of_attention),
-        cmocka_unit_test(training_ops_refuse_what_does_not_fit),
-        cmocka_unit_test(binary_cross_entropy_refuses_what_does_not_fit),
-        cmocka_unit_test(builders_on_maps_yield_the_stated_shapes),
-        cmocka_unit_test(batch_norm_has_the_usual_options),
-        cmocka_unit_test(batch_norm_in_training_is_of_the_batch),
-        cmocka_unit_test(map_ops_refuse_what_does_not_fit),
-        cmocka_unit_test(operations_on_places_refuse_what_does_not_fit),
-        cmocka_unit_test(windows_take_sides_of_up_to_31_bits),
-        cmocka_unit_test(operations_on_places_have_the_shapes_they_say),
-        cmocka_unit_test(every_rule_refuses_missing_inputs),
-        cmocka_unit_test(every_rule_checks_each_axis_of_later_inputs),
-    };
-    return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

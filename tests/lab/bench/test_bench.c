@@ -1,21 +1,12 @@
 /* Benchmarks: the measured matrix products are those of the graph, figures are consistent, and nothing leaks when
  * memory runs out. */
-#include <limits.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <attscope/lab/bench.h>
 #include <attscope/nn.h>
 
 #include "base/comm/threads.h"
+#include "failing.h"
 #include "lab/bench/clock.h"
 #include "lab/bench/gemm.h"
 #include "lab/bench/triad.h"
@@ -42,9 +33,32 @@ static att_context *make_context(int threads)
     return context;
 }
 
-static void the_timed_products_are_those_of_the_graph(void **state)
+static double resident_bytes(void)
 {
-    (void)state;
+    long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d %lld", &pages), 1);
+    fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* Memory that the process allocated and freed counts in the peak. This test comes first: the others use more. */
+TEST(freed_memory_still_counts_in_the_peak)
+{
+    const size_t held = (size_t)200 << 20;
+    char *block = malloc(held);
+    assert_non_null(block);
+    memset(block, 1, held);
+    assert_true(block[held / 2] == 1);
+    double resident = resident_bytes(), peak = (double)att_clock_peak_bytes();
+    assert_true(fabs(peak / resident - 1) < 0.01); /* the kernel counts pages in batches */
+    free(block);
+    assert_true((double)att_clock_peak_bytes() >= (double)held);
+}
+
+TEST(the_timed_products_are_those_of_the_graph)
+{
     att_context *context = make_context(2);
     const char *const names[] = {"vit_tiny_patch16_224", "deit_tiny_patch16_224"};
     for (int i = 0; i < 2; i++) {
@@ -64,9 +78,8 @@ static void the_timed_products_are_those_of_the_graph(void **state)
 }
 
 /* With more threads than rows and heads, some threads have nothing to do. */
-static void there_may_be_more_threads_than_rows(void **state)
+TEST(there_may_be_more_threads_than_rows)
 {
-    (void)state;
     att_context *context = make_context(7);
     att_option_values options = small_network();
     att_model *model;
@@ -99,9 +112,8 @@ static void add_row(void *user, const att_profile_row *row)
     assert_true(floor == row->flops / 4 || floor == row->bytes / 2);
 }
 
-static void figures_of_a_network_agree_with_each_other(void **state)
+TEST(figures_of_a_network_agree_with_each_other)
 {
-    (void)state;
     att_context *context = make_context(2);
     att_option_values network = small_network();
     for (int training = 0; training < 2; training++) {
@@ -135,9 +147,8 @@ static void figures_of_a_network_agree_with_each_other(void **state)
 }
 
 /* Operations: 4 N^2 heads width for forward, three times that with backward. */
-static void operations_of_attention_follow_their_formula(void **state)
+TEST(operations_of_attention_follow_their_formula)
 {
-    (void)state;
     att_context *context = make_context(2);
     for (int pass = 0; pass < 4; pass++) {
         att_bench_attention_options options = att_bench_attention_options_defaults();
@@ -157,9 +168,8 @@ static void operations_of_attention_follow_their_formula(void **state)
     att_context_destroy(&context);
 }
 
-static void batches_are_timed_up_to_the_largest(void **state)
+TEST(batches_are_timed_up_to_the_largest)
 {
-    (void)state;
     att_context *context = make_context(2);
     att_option_values network = small_network();
     att_bench_options options = att_bench_options_defaults();
@@ -205,9 +215,8 @@ static void add_kernel(void *user, const att_bench_kernel_row *row)
     list->cases += row->taken;
 }
 
-static void every_backend_times_the_same_cases(void **state)
+TEST(every_backend_times_the_same_cases)
 {
-    (void)state;
     att_context *context = make_context(1);
     const char *const backends[] = {"cpu", "ref"};
     int cases[2];
@@ -227,34 +236,8 @@ static void every_backend_times_the_same_cases(void **state)
     att_context_destroy(&context);
 }
 
-static double resident_bytes(void)
+TEST(the_bytes_of_the_triad_are_counted_once)
 {
-    long long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    assert_non_null(file);
-    assert_int_equal(fscanf(file, "%*d %lld", &pages), 1);
-    fclose(file);
-    return (double)pages * (double)sysconf(_SC_PAGESIZE);
-}
-
-/* Memory that the process allocated and freed counts in the peak. */
-static void freed_memory_still_counts_in_the_peak(void **state)
-{
-    (void)state;
-    const size_t held = (size_t)200 << 20;
-    char *block = malloc(held);
-    assert_non_null(block);
-    memset(block, 1, held);
-    assert_true(block[held / 2] == 1);
-    double resident = resident_bytes(), peak = (double)att_clock_peak_bytes();
-    assert_true(fabs(peak / resident - 1) < 0.01); /* the kernel counts pages in batches */
-    free(block);
-    assert_true((double)att_clock_peak_bytes() >= (double)held);
-}
-
-static void the_bytes_of_the_triad_are_counted_once(void **state)
-{
-    (void)state;
     att_context *context = make_context(3);
     att_triad *triad;
     size_t before = att_context_allocations(context).bytes_now;
@@ -268,9 +251,8 @@ static void the_bytes_of_the_triad_are_counted_once(void **state)
     att_context_destroy(&context);
 }
 
-static void wrong_options_are_refused(void **state)
+TEST(wrong_options_are_refused)
 {
-    (void)state;
     att_context *context = make_context(1);
     att_bench_result r = {.height = -1};
     att_bench_options options = att_bench_options_defaults();
@@ -305,9 +287,8 @@ static void wrong_options_are_refused(void **state)
     att_context_destroy(&context);
 }
 
-static void cases_name_known_networks_and_modules(void **state)
+TEST(cases_name_known_networks_and_modules)
 {
-    (void)state;
     att_context *context = make_context(1);
     for (int i = 0; i < att_bench_case_count(); i++) {
         att_bench_case c = att_bench_case_at(i);
@@ -320,28 +301,6 @@ static void cases_name_known_networks_and_modules(void **state)
     }
     assert_string_equal(att_bench_case_at(att_bench_case_count()).name, "");
     att_context_destroy(&context);
-}
-
-/* An allocator that fails at the n-th call from now. */
-typedef struct failing {
-    long left;
-} failing;
-
-static void *allocate(void *user, void *old, size_t old_size, size_t size)
-{
-    failing *f = user;
-    if (size == 0) {
-        free(old);
-        return NULL;
-    }
-    if (f->left-- == 0)
-        return NULL;
-    void *block = aligned_alloc(64, (size + 63) / 64 * 64);
-    if (block && old)
-        memcpy(block, old, old_size < size ? old_size : size);
-    if (block)
-        free(old);
-    return block;
 }
 
 /* One run of each kind of benchmark, as small as possible. */
@@ -389,30 +348,19 @@ static att_status run_kernels(att_context *context)
 
 static void fail_each_allocation(att_status (*run)(att_context *), int least)
 {
-    failing f = {.left = LONG_MAX};
-    att_settings settings = att_settings_defaults();
-    settings.threads = 1;
-    settings.allocate = allocate;
-    settings.allocate_user = &f;
+    failing memory = {0};
+    att_settings settings = failing_settings(&memory);
     att_context *context;
     assert_int_equal(att_context_create(&settings, &context), ATT_OK);
-    size_t before = att_context_allocations(context).bytes_now;
-    att_status status = ATT_ERR_MEMORY;
-    int failures = 0;
-    for (; status != ATT_OK; failures++) {
-        f.left = failures;
-        status = run(context);
-        f.left = LONG_MAX;
-        assert_true(status == ATT_OK || status == ATT_ERR_MEMORY);
-        assert_int_equal(att_context_allocations(context).bytes_now, before);
-    }
-    assert_true(failures > least);
+    lack of = lack_of_memory(context, &memory);
+    while (lack_again(&of))
+        of.status = run(context);
+    assert_true(of.allowed >= least);
     att_context_destroy(&context);
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+TEST(lack_of_memory_is_reported_without_leaks)
 {
-    (void)state;
     fail_each_allocation(run_network, 20);
     fail_each_allocation(run_attention, 20);
     fail_each_allocation(run_kernels, 5);
@@ -439,9 +387,8 @@ static const char *run_processes(att_context *context, att_comm *comm, void *use
                                                                                       : att_context_message(context);
 }
 
-static void every_process_knows_the_figures_of_all(void **state)
+TEST(every_process_knows_the_figures_of_all)
 {
-    (void)state;
     for (int size = 1; size <= 3; size++) {
         processes_outcome outcomes[MOST_RANKS] = {0};
         run_ranks(size, 1, run_processes, outcomes, sizeof *outcomes);
@@ -462,23 +409,4 @@ static void every_process_knows_the_figures_of_all(void **state)
         assert_true(result->overlap >= 0 && result->overlap <= 1);
         assert_true(size == 1 ? result->alone_seconds == 0 : result->alone_seconds > 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(freed_memory_still_counts_in_the_peak), /* first, because the others use more memory */
-        cmocka_unit_test(the_timed_products_are_those_of_the_graph),
-        cmocka_unit_test(there_may_be_more_threads_than_rows),
-        cmocka_unit_test(figures_of_a_network_agree_with_each_other),
-        cmocka_unit_test(operations_of_attention_follow_their_formula),
-        cmocka_unit_test(batches_are_timed_up_to_the_largest),
-        cmocka_unit_test(every_backend_times_the_same_cases),
-        cmocka_unit_test(the_bytes_of_the_triad_are_counted_once),
-        cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(every_process_knows_the_figures_of_all),
-        cmocka_unit_test(cases_name_known_networks_and_modules),
-        cmocka_unit_test(lack_of_memory_is_reported_without_leaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

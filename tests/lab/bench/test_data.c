@@ -1,10 +1,9 @@
 /* The benchmark of data on a few tiny images: every case gives a figure, and an unreadable file gives an error. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "data/picture.h"
+#include "test.h"
 
 #include <attscope/lab.h>
 
@@ -37,9 +36,8 @@ static void remove_set(const char *folder)
     assert_int_equal(system(command), 0);
 }
 
-static void every_case_gives_a_figure(void **state)
+TEST(every_case_gives_a_figure)
 {
-    (void)state;
     char folder[64], path[160];
     att_context *context;
     att_dataset *dataset;
@@ -71,10 +69,4 @@ static void every_case_gives_a_figure(void **state)
     att_dataset_close(&dataset);
     att_context_destroy(&context);
     remove_set(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_case_gives_a_figure)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,12 +14,6 @@ static inline const char *page_path(scratch *self)
     return self->path;
 }
 
-static inline void must(const scratch *self, att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
-}
-
 static inline char *read_text(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");
@@ -43,7 +37,7 @@ static inline json_t *parse_page(scratch *self, const att_page *page, const char
     assert_memory_equal(middle, att_page_middle, att_page_middle_size);
     assert_memory_equal(middle + att_page_middle_size, page->after, page->after_size);
     json_t *root = NULL;
-    must(self, att_json_parse(self->context, "page", text + page->before_size, size - around, &root));
+    CHECK(self->context, att_json_parse(self->context, "page", text + page->before_size, size - around, &root));
     return root;
 }
 

@@ -1,9 +1,6 @@
 /* All measured runs of a database: their settings, and the images on which they were measured. */
 #include <attscope/lab/collection.h>
 
-#include <math.h>
-#include <stdio.h>
-
 #include "base/io/scratch.h"
 #include "study/store/import.h"
 
@@ -67,21 +64,18 @@ static void write_runs(const scratch *self, char database[256])
         list[i] = folders[i];
     }
     snprintf(database, 256, "%s/runs.sqlite", self->folder);
-    if (att_store_import(self->context, database, list, RUNS) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_store_import(self->context, database, list, RUNS));
 }
 
 static att_collection *open_runs(const scratch *self, const char *database, const char *pattern)
 {
     att_collection *collection = NULL;
-    if (att_collection_read(self->context, database, pattern, &collection) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_collection_read(self->context, database, pattern, &collection));
     return collection;
 }
 
-static void runs_are_sorted_by_images_and_grouped_by_options(void **state)
+SCRATCH_TEST(runs_are_sorted_by_images_and_grouped_by_options)
 {
-    scratch *self = *state;
     char database[256];
     write_runs(self, database);
     att_collection *collection = open_runs(self, database, NULL);
@@ -112,9 +106,8 @@ static void runs_are_sorted_by_images_and_grouped_by_options(void **state)
     att_sweep_destroy(&sweep);
 }
 
-static void runs_can_be_selected(void **state)
+SCRATCH_TEST(runs_can_be_selected)
 {
-    scratch *self = *state;
     char database[256];
     write_runs(self, database);
     att_collection *collection = open_runs(self, database, "?1");
@@ -128,9 +121,8 @@ static void runs_can_be_selected(void **state)
     att_collection_destroy(&collection);
 }
 
-static void files_that_are_no_database_are_refused(void **state)
+SCRATCH_TEST(files_that_are_no_database_are_refused)
 {
-    scratch *self = *state;
     att_collection *collection = NULL;
     assert_int_equal(att_collection_read(self->context, "/nowhere", NULL, &collection), ATT_ERR_NOT_FOUND);
     write_run(self, 0);
@@ -141,9 +133,8 @@ static void files_that_are_no_database_are_refused(void **state)
     assert_null(collection);
 }
 
-static void a_database_is_only_read(void **state)
+SCRATCH_TEST(a_database_is_only_read)
 {
-    scratch *self = *state;
     char database[256];
     write_runs(self, database);
     struct stat before, after;
@@ -152,13 +143,4 @@ static void a_database_is_only_read(void **state)
     att_collection_destroy(&collection);
     assert_int_equal(stat(database, &after), 0);
     assert_true(before.st_size == after.st_size && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
-    const struct CMUnitTest tests[] = {TEST(runs_are_sorted_by_images_and_grouped_by_options),
-                                       TEST(runs_can_be_selected), TEST(files_that_are_no_database_are_refused),
-                                       TEST(a_database_is_only_read)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

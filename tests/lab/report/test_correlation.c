@@ -1,16 +1,13 @@
 /* Rank correlations against scipy 1.17 (kendalltau, spearmanr; p from all permutations with these statistics). */
 #include <attscope/lab/correlation.h>
 
-#include <math.h>
-
 #include "base/io/scratch.h"
 #include "lab/report/correlations.h"
 
 static att_correlation correlate(scratch *self, const double *x, const double *y, int count)
 {
     att_correlation c = {0};
-    if (att_correlate(self->context, x, y, NULL, count, 1, &c) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_correlate(self->context, x, y, NULL, count, 1, &c));
     return c;
 }
 
@@ -21,10 +18,10 @@ static void near(double value, double expected, double limit)
         fail_msg("%.17g, expected %.17g", value, expected);
 }
 
-static void correlations_without_ties_equal_scipys(void **state)
+SCRATCH_TEST(correlations_without_ties_equal_scipys)
 {
     const double x[] = {1, 2, 3, 4, 5}, y[] = {2, 1, 4, 3, 5};
-    att_correlation c = correlate(*state, x, y, 5);
+    att_correlation c = correlate(self, x, y, 5);
     assert_int_equal(c.count, 5);
     assert_true(c.exact);
     assert_int_equal(c.permutations, 120);
@@ -35,10 +32,10 @@ static void correlations_without_ties_equal_scipys(void **state)
     assert_true(c.kendall.low <= 0.6 && c.kendall.high >= 0.6);
 }
 
-static void correlations_with_ties_equal_scipys(void **state)
+SCRATCH_TEST(correlations_with_ties_equal_scipys)
 {
     const double x[] = {1, 2, 2, 3, 4, 4}, y[] = {5, 1, 2, 2, 6, 4};
-    att_correlation c = correlate(*state, x, y, 6);
+    att_correlation c = correlate(self, x, y, 6);
     near(c.kendall.value, 0.29649972666444047, 1e-15);
     near(c.spearman.value, 0.31346775286392936, 1e-15);
     near(c.kendall.p, 400.0 / 720, 1e-15);
@@ -47,11 +44,11 @@ static void correlations_with_ties_equal_scipys(void **state)
 
 /* Beyond 8 pairs, permutations are drawn at random. scipy with 40,000 draws of its own gives p = 0.1832 and 0.0646, and
  * the bootstrap intervals (-0.100, 0.737) and (0.006, 0.862). */
-static void drawn_permutations_agree_with_scipy(void **state)
+SCRATCH_TEST(drawn_permutations_agree_with_scipy)
 {
     const double x[] = {92.1, 92.4, 91.8, 93.0, 92.7, 92.2, 93.1, 92.9, 92.4, 91.5},
                  y[] = {0.31, 0.28, 0.35, 0.41, 0.44, 0.29, 0.39, 0.52, 0.33, 0.30};
-    att_correlation c = correlate(*state, x, y, 10), again = correlate(*state, x, y, 10);
+    att_correlation c = correlate(self, x, y, 10), again = correlate(self, x, y, 10);
     assert_false(c.exact);
     assert_int_equal(c.permutations, ATT_CORRELATE_PERMUTATIONS);
     near(c.kendall.value, 0.35957325998039574, 1e-15);
@@ -66,30 +63,29 @@ static void drawn_permutations_agree_with_scipy(void **state)
                 c.kendall.high == again.kendall.high);
 }
 
-static void short_and_constant_series_lack_p_and_interval(void **state)
+SCRATCH_TEST(short_and_constant_series_lack_p_and_interval)
 {
     const double x[] = {1, 2, 3}, down[] = {3, 2, 1}, flat[] = {5, 5, 5};
-    att_correlation c = correlate(*state, x, down, 3);
+    att_correlation c = correlate(self, x, down, 3);
     near(c.kendall.value, -1, 0);
     near(c.spearman.value, -1, 0);
     near(c.kendall.p, 2.0 / 6, 1e-15);
     assert_true(isnan(c.kendall.low) && c.resamples == 0);
-    c = correlate(*state, x, flat, 3);
+    c = correlate(self, x, flat, 3);
     assert_true(isnan(c.kendall.value) && isnan(c.spearman.value) && isnan(c.kendall.p) && isnan(c.kendall.low));
     assert_int_equal(c.permutations, 0);
-    c = correlate(*state, x, down, 2);
+    c = correlate(self, x, down, 2);
     near(c.kendall.value, -1, 0);
     assert_true(isnan(c.kendall.p) && isnan(c.spearman.high));
-    c = correlate(*state, x, down, 0);
+    c = correlate(self, x, down, 0);
     assert_true(isnan(c.kendall.value) && c.count == 0);
 }
 
 /* Three settings of two runs, in the same order in x and y. Of the 6 orders of the settings' y, by hand: the observed
  * one has no discordant pair (tau 1); a change of two neighbours 4 (7/15); a cycle 8 (-1/15); the reverse order 12
  * (-9/15). */
-static void groups_are_permuted_as_a_whole(void **state)
+SCRATCH_TEST(groups_are_permuted_as_a_whole)
 {
-    scratch *self = *state;
     const double x[] = {1, 2, 3, 4, 5, 6}, y[] = {1, 2, 3, 4, 5, 6}, reverse[] = {5, 6, 3, 4, 1, 2},
                  swapped[] = {3, 4, 1, 2, 5, 6};
     const int groups[] = {7, 7, 3, 3, 5, 5};
@@ -112,9 +108,8 @@ static void groups_are_permuted_as_a_whole(void **state)
 }
 
 /* Pairs of a group need not be neighbours. */
-static void groups_may_be_interleaved(void **state)
+SCRATCH_TEST(groups_may_be_interleaved)
 {
-    scratch *self = *state;
     const double x[] = {1, 3, 5, 2, 4, 6};
     const int groups[] = {0, 1, 2, 0, 1, 2};
     att_correlation c;
@@ -122,9 +117,8 @@ static void groups_may_be_interleaved(void **state)
     near(c.kendall.p, 1.0 / 6, 1e-15);
 }
 
-static void only_groups_of_one_size_change_places(void **state)
+SCRATCH_TEST(only_groups_of_one_size_change_places)
 {
-    scratch *self = *state;
     const double x[] = {1, 2, 3, 4, 5, 6};
     const int groups[] = {0, 0, 1, 1, 1, 2}, one[] = {0, 0, 0, 0, 0, 0}, two[] = {0, 0, 1, 1, 2, 3};
     att_correlation c;
@@ -141,9 +135,8 @@ static void only_groups_of_one_size_change_places(void **state)
 
 /* Nine settings of two equal runs: 9! permutations are drawn at random. A resample of whole settings whose x and y
  * agree has tau 1, so the interval is a point; resampled runs of x and y shuffled within settings would not. */
-static void many_groups_are_drawn_at_random_and_resampled(void **state)
+SCRATCH_TEST(many_groups_are_drawn_at_random_and_resampled)
 {
-    scratch *self = *state;
     double x[18];
     int groups[18];
     for (int i = 0; i < 18; i++) {
@@ -160,9 +153,8 @@ static void many_groups_are_drawn_at_random_and_resampled(void **state)
     near(c.kendall.high, 1, 1e-12);
 }
 
-static void holms_correction_is_monotone_and_skips_undefined_tests(void **state)
+SCRATCH_TEST(holms_correction_is_monotone_and_skips_undefined_tests)
 {
-    (void)state;
     const double p[] = {0.01, 0.04, NAN, 0.03}, equal[] = {0.4, 0.4, 0.9};
     double adjusted[4];
     att_holm(p, 4, adjusted); /* 3 * 0.01; 2 * 0.03; 1 * 0.04 raised to the one before */
@@ -178,33 +170,16 @@ static void holms_correction_is_monotone_and_skips_undefined_tests(void **state)
     near(adjusted[0], 0.01, 0);
 }
 
-static void unusable_series_are_refused(void **state)
+SCRATCH_TEST(unusable_series_are_refused)
 {
-    scratch *self = *state;
     double x[] = {1, 2, NAN}, y[] = {1, 2, 3}, infinite[] = {1, INFINITY, 2};
     att_correlation c;
     assert_int_equal(att_correlate(self->context, x, y, NULL, 3, 1, &c), ATT_ERR_NONFINITE);
     assert_int_equal(att_correlate(self->context, y, infinite, NULL, 3, 1, &c), ATT_ERR_NONFINITE);
     assert_int_equal(att_correlate(self->context, x, y, NULL, -1, 1, &c), ATT_ERR_ARGUMENT);
     assert_int_equal(att_correlate(self->context, x, y, NULL, ATT_CORRELATE_MOST + 1, 1, &c), ATT_ERR_ARGUMENT);
-    self->allocations_left = 0;
+    self->memory.left = 0;
     att_status status = att_correlate(self->context, y, y, NULL, 3, 1, &c);
-    self->allocations_left = -1;
+    self->memory.left = -1;
     assert_int_equal(status, ATT_ERR_MEMORY);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
-    const struct CMUnitTest tests[] = {TEST(correlations_without_ties_equal_scipys),
-                                       TEST(correlations_with_ties_equal_scipys),
-                                       TEST(drawn_permutations_agree_with_scipy),
-                                       TEST(short_and_constant_series_lack_p_and_interval),
-                                       TEST(groups_are_permuted_as_a_whole),
-                                       TEST(groups_may_be_interleaved),
-                                       TEST(only_groups_of_one_size_change_places),
-                                       TEST(many_groups_are_drawn_at_random_and_resampled),
-                                       TEST(holms_correction_is_monotone_and_skips_undefined_tests),
-                                       TEST(unusable_series_are_refused)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* Paired differences: the quantiles of Student's t, intervals by hand, and the ranking of settings. */
 
-#include <math.h>
-
 #include "base/io/scratch.h"
 #include "lab/report/paired.h"
 
@@ -15,9 +13,8 @@ static void near(double value, double expected, double limit)
 /* One degree: tan(0.475 pi). Two: 0.95 sqrt(2 / (1 - 0.95^2)). The others: values of Student's t from scipy 1.17
  * (t.ppf).
  */
-static void quantiles_are_those_of_students_t(void **state)
+TEST(quantiles_are_those_of_students_t)
 {
-    (void)state;
     near(att_student_quantile(1), tan(0.475 * 3.14159265358979323846), 1e-12);
     near(att_student_quantile(2), 0.95 * sqrt(2 / (1 - 0.95 * 0.95)), 1e-12);
     near(att_student_quantile(3), 3.1824463052837078, 1e-12);
@@ -29,9 +26,8 @@ static void quantiles_are_those_of_students_t(void **state)
 }
 
 /* d = 1, 2, 3: mean 2, deviation 1, half of the interval 4.302653 / sqrt(3) */
-static void intervals_are_of_the_differences(void **state)
+TEST(intervals_are_of_the_differences)
 {
-    (void)state;
     const double a[] = {11, 22, 33, 5, NAN}, b[] = {10, 20, 30, NAN, 1};
     att_paired paired = att_paired_difference(a, b, 5);
     assert_int_equal(paired.count, 3); /* pairs with NaN do not count */
@@ -48,9 +44,8 @@ static void intervals_are_of_the_differences(void **state)
     assert_true(att_paired_is_separated(&paired) && paired.high < 0);
 }
 
-static void one_pair_has_no_interval(void **state)
+TEST(one_pair_has_no_interval)
 {
-    (void)state;
     const double a[] = {3}, b[] = {1};
     att_paired paired = att_paired_difference(a, b, 1);
     assert_true(paired.count == 1 && paired.mean == 2);
@@ -58,12 +53,4 @@ static void one_pair_has_no_interval(void **state)
     assert_false(att_paired_is_separated(&paired));
     paired = att_paired_difference(a, b, 0);
     assert_true(paired.count == 0 && isnan(paired.mean));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(quantiles_are_those_of_students_t),
-                                       cmocka_unit_test(intervals_are_of_the_differences),
-                                       cmocka_unit_test(one_pair_has_no_interval)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

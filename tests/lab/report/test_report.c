@@ -2,6 +2,7 @@
 #include "lab/report/fixture.h"
 #include "lab/report/page_data.h"
 #include "lab/report/report.h"
+#include "test.h"
 
 static void assert_same_number(const json_t *value, double expected)
 {
@@ -57,21 +58,32 @@ static void assert_development(const json_t *run, const fixture *f)
             assert_true(json_is_number(json_array_get(json_object_get(json_array_get(series, i), "mean"), k)));
 }
 
-static void the_page_has_every_figure_of_a_run(void **state)
+/* A context with ops and models. */
+static int setup_whole(void **state)
 {
+    if (scratch_setup(state) != 0)
+        return -1;
     scratch *self = *state;
+    att_context_destroy(&self->context);
+    return att_context_create(NULL, &self->context) == ATT_OK ? 0 : -1;
+}
+
+#define WHOLE_TEST(name) TEST_WITH(name, scratch *self, setup_whole, scratch_teardown)
+
+WHOLE_TEST(the_page_has_every_figure_of_a_run)
+{
     char folder[100];
     snprintf(folder, sizeof(folder), "%s/run", self->folder);
     fixture f;
-    must(self, fixture_make(self->context, 1, &f));
-    must(self, fixture_run(self->context, &f, folder, "a model", "7", "cb"));
+    CHECK(self->context, fixture_make(self->context, 1, &f));
+    CHECK(self->context, fixture_run(self->context, &f, folder, "a model", "7", "cb"));
     const char *folders[] = {folder};
     att_report_result result;
     const char *none[] = {NULL};
     assert_int_equal(att_report_write(self->context, NULL, 1, NULL, page_path(self), NULL), ATT_ERR_ARGUMENT);
     assert_int_equal(att_report_write(self->context, none, 1, NULL, page_path(self), NULL), ATT_ERR_ARGUMENT);
     assert_int_equal(att_report_write(self->context, folders, 1, NULL, NULL, NULL), ATT_ERR_ARGUMENT);
-    must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), &result));
+    CHECK(self->context, att_report_write(self->context, folders, 1, NULL, page_path(self), &result));
 
     json_t *data = page_data(self);
     const json_t *run = run_of(data, 0);
@@ -123,7 +135,7 @@ static void the_page_has_every_figure_of_a_run(void **state)
 
     size_t size, again_size;
     char *once = read_text(self->path, &size);
-    must(self, att_report_write(self->context, folders, 1, NULL, self->path, NULL));
+    CHECK(self->context, att_report_write(self->context, folders, 1, NULL, self->path, NULL));
     char *again = read_text(self->path, &again_size);
     assert_int_equal(size, again_size);
     assert_memory_equal(once, again, size);
@@ -132,15 +144,14 @@ static void the_page_has_every_figure_of_a_run(void **state)
     fixture_free(&f);
 }
 
-static void samples_are_kept_up_to_the_number_asked_for(void **state)
+WHOLE_TEST(samples_are_kept_up_to_the_number_asked_for)
 {
-    scratch *self = *state;
     fixture f;
-    must(self, fixture_make(self->context, 1, &f));
+    CHECK(self->context, fixture_make(self->context, 1, &f));
     assert_int_equal(att_measure_keep_samples(f.measure, -1), ATT_ERR_ARGUMENT);
     assert_int_equal(att_measure_keep_samples(f.measure, ATT_MEASURE_MOST_SAMPLES + 1), ATT_ERR_ARGUMENT);
-    must(self, att_measure_keep_samples(f.measure, FIXTURE_BATCH + 1));
-    must(self, fixture_observe(&f, 0));
+    CHECK(self->context, att_measure_keep_samples(f.measure, FIXTURE_BATCH + 1));
+    CHECK(self->context, fixture_observe(&f, 0));
     int figures = 0;
     for (int i = 0; i < att_measure_count(f.measure); i++) {
         att_measurement m = att_measure_at(f.measure, i);
@@ -153,23 +164,22 @@ static void samples_are_kept_up_to_the_number_asked_for(void **state)
     }
     assert_int_equal(figures,
                      3 * 2 * FIXTURE_DEPTH + 3 * 4); /* readings of nsi at each addition; tns, zeta*, mu, ... */
-    must(self, att_measure_keep_samples(f.measure, 0));
-    must(self, fixture_observe(&f, 0));
+    CHECK(self->context, att_measure_keep_samples(f.measure, 0));
+    CHECK(self->context, fixture_observe(&f, 0));
     for (int i = 0; i < att_measure_count(f.measure); i++)
         assert_int_equal(att_measure_at(f.measure, i).sample_count, 0);
     fixture_free(&f);
 }
 
 /* If the checkpoint itself was not measured, the figures of the training are shown. */
-static void figures_of_the_training_stand_in_for_a_measurement(void **state)
+SCRATCH_TEST(figures_of_the_training_stand_in_for_a_measurement)
 {
-    scratch *self = *state;
     write_text(
         self->folder, "metrics.jsonl",
         "{\"event\":\"measure\",\"epoch\":0,\"step\":4,\"split\":\"train\",\"measurements\":[{\"instrument\":"
         "\"entropy\",\"node\":\"b\",\"head\":1,\"statistic\":\"mean\",\"mean\":null,\"deviation\":null,\"n\":0}]}\n");
     const char *folders[] = {self->folder};
-    must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
+    CHECK(self->context, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
     json_t *data = page_data(self);
     const json_t *measured = json_array_get(json_object_get(run_of(data, 0), "measured"), 0);
     assert_true(json_is_false(json_object_get(run_of(data, 0), "has_measure_file")));
@@ -181,9 +191,8 @@ static void figures_of_the_training_stand_in_for_a_measurement(void **state)
 }
 
 /* Each measurement of a checkpoint is shown in place of the training's; warnings are shown. */
-static void each_measurement_of_a_checkpoint_is_shown(void **state)
+SCRATCH_TEST(each_measurement_of_a_checkpoint_is_shown)
 {
-    scratch *self = *state;
 #define MEASURE(instrument, nodes)                                                                   \
     "{\"event\":\"measure\",\"nodes\":\"" nodes "\",\"measurements\":[{\"instrument\":\"" instrument \
     "\",\"node\":\"b\",\"statistic\":\"mean\",\"mean\":1,\"deviation\":null,\"n\":1}]}\n"
@@ -192,7 +201,7 @@ static void each_measurement_of_a_checkpoint_is_shown(void **state)
         MEASURE("tns", "*") "{\"event\":\"warning\",\"step\":3,\"message\":\"image 7 is none\",\"set\":\"train\"}\n");
     write_text(self->folder, "measure.jsonl", MEASURE("nsi", "*") MEASURE("entropy", "blocks.0.*"));
     const char *folders[] = {self->folder};
-    must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
+    CHECK(self->context, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
     json_t *data = page_data(self);
     const json_t *measured = json_object_get(run_of(data, 0), "measured");
     assert_int_equal(json_array_size(measured), 2);
@@ -212,9 +221,8 @@ static int count_of(const char *text, size_t size, const char *part)
     return count;
 }
 
-static void hostile_texts_never_become_markup(void **state)
+SCRATCH_TEST(hostile_texts_never_become_markup)
 {
-    scratch *self = *state;
     char folder[100];
     snprintf(folder, sizeof(folder), "%s/<img src=x onerror=boom()>", self->folder);
     write_text(folder, "metrics.jsonl",
@@ -222,7 +230,7 @@ static void hostile_texts_never_become_markup(void **state)
                "\"__proto__\":\"x\",\"seed\":\"\\u003c/script\\u003e\\u2028\"}\n");
     const char *folders[] = {folder};
     const att_report_options options = {.title = "</title></script><script>boom()</script>"};
-    must(self, att_report_write(self->context, folders, 1, &options, page_path(self), NULL));
+    CHECK(self->context, att_report_write(self->context, folders, 1, &options, page_path(self), NULL));
     size_t size;
     char *text = read_text(self->path, &size);
     const size_t begin = att_page_report.before_size;
@@ -235,9 +243,8 @@ static void hostile_texts_never_become_markup(void **state)
     json_decref(read);
 }
 
-static void damaged_logs_are_refused_with_their_line(void **state)
+SCRATCH_TEST(damaged_logs_are_refused_with_their_line)
 {
-    scratch *self = *state;
 #define FIGURE "\"instrument\":\"e\",\"node\":\"b\",\"statistic\":\"m\",\"mean\":1,\"deviation\":1"
     static const char *const lines[] = {
         "",
@@ -264,41 +271,39 @@ static void damaged_logs_are_refused_with_their_line(void **state)
         snprintf(text, sizeof(text), "{\"event\":\"run_begin\"}\n%s\n{\"event\":\"run_end\"}\n", lines[i]);
         write_text(self->folder, "metrics.jsonl", text);
         write_text(self->folder, "page.html", "before");
-        assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
-        assert_message_has(self, "metrics.jsonl, line 2");
+        assert_fails(self->context, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL),
+                     ATT_ERR_FORMAT, "metrics.jsonl, line 2");
         assert_text_file(self->path, "before");
     }
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n{\"event\":\"st");
-    must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
+    CHECK(self->context, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
     write_text(self->folder, "args.yaml", "a: [\n");
-    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
-    assert_message_has(self, "args.yaml");
+    assert_fails(self->context, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL),
+                 ATT_ERR_FORMAT, "args.yaml");
 }
 
-static void folders_without_a_run_are_refused(void **state)
+SCRATCH_TEST(folders_without_a_run_are_refused)
 {
-    scratch *self = *state;
     const char *folders[ATT_REPORT_MAX_RUNS + 1] = {"/tmp/att_there_is_no_such_folder"};
-    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_NOT_FOUND);
-    assert_message_has(self, "/tmp/att_there_is_no_such_folder");
+    assert_fails(self->context, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL),
+                 ATT_ERR_NOT_FOUND, "/tmp/att_there_is_no_such_folder");
     folders[0] = self->folder;
-    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
-    assert_message_has(self, "neither metrics.jsonl nor measure.jsonl");
+    assert_fails(self->context, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL),
+                 ATT_ERR_FORMAT, "neither metrics.jsonl nor measure.jsonl");
     write_text(self->folder, "file", "");
     char file[100];
     snprintf(file, sizeof(file), "%s/file", self->folder);
     folders[0] = file;
-    assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
-    assert_message_has(self, "is a file");
+    assert_fails(self->context, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL),
+                 ATT_ERR_FORMAT, "is a file");
     assert_int_equal(att_report_write(self->context, folders, 0, NULL, page_path(self), NULL), ATT_ERR_ARGUMENT);
     assert_int_equal(att_report_write(self->context, folders, ATT_REPORT_MAX_RUNS + 1, NULL, page_path(self), NULL),
                      ATT_ERR_ARGUMENT);
 }
 
 /* Two runs with one name are told apart. A long log is downsampled; its first and last line are kept. */
-static void a_long_log_is_thinned(void **state)
+SCRATCH_TEST(a_long_log_is_thinned)
 {
-    scratch *self = *state;
     enum { LINES = 5003 };
     char folders[2][100];
     for (int r = 0; r < 2; r++) {
@@ -315,8 +320,8 @@ static void a_long_log_is_thinned(void **state)
             fprintf(file, "{\"event\":\"step\",\"epoch\":0,\"step\":%d,\"loss\":%d}\n", i, i);
         fclose(file);
     }
-    must(self,
-         att_report_write(self->context, (const char *[]){folders[0], folders[1]}, 2, NULL, page_path(self), NULL));
+    CHECK(self->context,
+          att_report_write(self->context, (const char *[]){folders[0], folders[1]}, 2, NULL, page_path(self), NULL));
     json_t *data = page_data(self);
     assert_string_equal(json_string_value(json_object_get(run_of(data, 1), "name")), folders[1]);
     const json_t *steps = json_object_get(run_of(data, 0), "steps"), *loss = json_object_get(steps, "loss");
@@ -330,9 +335,8 @@ static void a_long_log_is_thinned(void **state)
     json_decref(data);
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    scratch *self = *state;
     char path[100];
     write_text(self->folder, "metrics.jsonl",
                "{\"event\":\"run_begin\"}\n{\"event\":\"step\",\"step\":1}\n{\"event\":\"epoch\",\"step\":1}\n"
@@ -340,17 +344,16 @@ static void lack_of_memory_is_reported_without_leaks(void **state)
     write_text(self->folder, "args.yaml", "a: b\n");
     snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
     for (int version = 2; version <= 3; version++) {
-        must(self, fixture_maps(self->context, path, 1, "2", version));
-        self->recovers = false;
+        CHECK(self->context, fixture_maps(self->context, path, 1, "2", version));
+        self->memory.recovers = false;
         assert_survives_lack_of_memory(self, write_page_of);
-        self->recovers = true;
+        self->memory.recovers = true;
         assert_survives_lack_of_memory(self, write_page_of);
     }
 }
 
-static void the_page_never_replaces_a_file_that_it_shows(void **state)
+SCRATCH_TEST(the_page_never_replaces_a_file_that_it_shows)
 {
-    scratch *self = *state;
     static const char text[] = "{\"event\":\"run_begin\"}\n{\"event\":\"step\",\"step\":1}\n";
     const char *folders[] = {self->folder};
     char path[120], by_link[120], run[100];
@@ -358,8 +361,8 @@ static void the_page_never_replaces_a_file_that_it_shows(void **state)
     write_text(self->folder, "metrics.jsonl", text);
     write_text(self->folder, "args.yaml", "a: b\n");
     snprintf(path, sizeof(path), "%s/args.yaml", self->folder);
-    assert_int_equal(att_report_write(self->context, folders, 1, NULL, path, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "args.yaml is the args.yaml of a run or sweep in the report: write the page to another");
+    assert_fails(self->context, att_report_write(self->context, folders, 1, NULL, path, NULL), ATT_ERR_ARGUMENT,
+                 "args.yaml is the args.yaml of a run or sweep in the report: write the page to another");
     snprintf(path, sizeof(path), "%s/./metrics.jsonl", self->folder);
     assert_int_equal(att_report_write(self->context, folders, 1, NULL, path, NULL), ATT_ERR_ARGUMENT);
     snprintf(by_link, sizeof(by_link), "%s/page.html", self->folder);
@@ -378,32 +381,21 @@ static void the_page_never_replaces_a_file_that_it_shows(void **state)
     snprintf(path, sizeof(path), "%s/run/metrics.jsonl", self->folder);
     assert_int_equal(att_report_write(self->context, folders, 1, NULL, path, NULL), ATT_ERR_ARGUMENT);
     snprintf(path, sizeof(path), "%s/sweep.json", self->folder);
-    assert_int_equal(att_report_write(self->context, folders, 1, NULL, path, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "sweep.json is the sweep.json of a run or sweep");
+    assert_fails(self->context, att_report_write(self->context, folders, 1, NULL, path, NULL), ATT_ERR_ARGUMENT,
+                 "sweep.json is the sweep.json of a run or sweep");
     unlink(by_link);
-    must(self, att_report_write(self->context, folders, 1, NULL, by_link, NULL));
+    CHECK(self->context, att_report_write(self->context, folders, 1, NULL, by_link, NULL));
 }
 
-/* A context with ops and models. */
-static int setup_whole(void **state)
+SCRATCH_TEST(a_page_in_memory_has_the_bytes_of_the_file)
 {
-    if (scratch_setup(state) != 0)
-        return -1;
-    scratch *self = *state;
-    att_context_destroy(&self->context);
-    return att_context_create(NULL, &self->context) == ATT_OK ? 0 : -1;
-}
-
-static void a_page_in_memory_has_the_bytes_of_the_file(void **state)
-{
-    scratch *self = *state;
     char folder[100];
     snprintf(folder, sizeof folder, "%s/a <run>", self->folder);
     write_text(folder, "metrics.jsonl", "{\"event\":\"run_begin\",\"model\":\"</script>\"}\n");
     const char *folders[] = {folder};
     att_text page = {.context = self->context};
-    must(self, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
-    must(self, att_report_append(self->context, folders, 1, NULL, &att_page_report, &page));
+    CHECK(self->context, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
+    CHECK(self->context, att_report_append(self->context, folders, 1, NULL, &att_page_report, &page));
     size_t size;
     char *text = read_text(self->path, &size);
     assert_int_equal(page.length, size);
@@ -412,36 +404,16 @@ static void a_page_in_memory_has_the_bytes_of_the_file(void **state)
     att_text_free(&page);
 }
 
-static void other_pages_have_the_same_data(void **state)
+SCRATCH_TEST(other_pages_have_the_same_data)
 {
-    scratch *self = *state;
     char folder[100];
     snprintf(folder, sizeof folder, "%s/run", self->folder);
     write_text(folder, "metrics.jsonl", "{\"event\":\"run_begin\",\"model\":\"vit\"}\n");
     const char *folders[] = {folder};
     att_text page = {.context = self->context};
-    must(self, att_report_append(self->context, folders, 1, NULL, &att_page_live, &page));
+    CHECK(self->context, att_report_append(self->context, folders, 1, NULL, &att_page_live, &page));
     json_t *read = parse_page(self, &att_page_live, page.data, page.length);
     assert_string_equal(json_string_value(json_object_get(run_of(read, 0), "name")), "run");
     json_decref(read);
     att_text_free(&page);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_page_has_every_figure_of_a_run, setup_whole, scratch_teardown),
-        scratch_test(a_page_in_memory_has_the_bytes_of_the_file),
-        scratch_test(other_pages_have_the_same_data),
-        cmocka_unit_test_setup_teardown(samples_are_kept_up_to_the_number_asked_for, setup_whole, scratch_teardown),
-        scratch_test(figures_of_the_training_stand_in_for_a_measurement),
-        scratch_test(each_measurement_of_a_checkpoint_is_shown),
-        scratch_test(hostile_texts_never_become_markup),
-        scratch_test(damaged_logs_are_refused_with_their_line),
-        scratch_test(folders_without_a_run_are_refused),
-        scratch_test(a_long_log_is_thinned),
-        scratch_test(the_page_never_replaces_a_file_that_it_shows),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,19 +65,18 @@ static void smallest_write(scratch *self, const char *folder, const smallest *ma
                                              .tensor_count = tensor_count,
                                              .metadata = made->metadata,
                                              .metadata_count = sizeof made->metadata / sizeof *made->metadata};
-    must(self, att_safetensors_write(self->context, path, &content));
+    CHECK(self->context, att_safetensors_write(self->context, path, &content));
 }
 
 /* In the order of the network, 2 before 10. */
-static void maps_are_in_the_order_of_the_layers(void **state)
+SCRATCH_TEST(maps_are_in_the_order_of_the_layers)
 {
-    scratch *self = *state;
     static const char *const wanted[] = {"blocks.2.attn", "blocks.10.attn", "blocks.11.attn"};
     smallest made;
     smallest_make(4, &made);
     smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-    must(self, write_page_of(self));
+    CHECK(self->context, write_page_of(self));
     json_t *data = page_data(self);
     const json_t *maps = json_object_get(run_of(data, 0), "maps"), *nodes = json_object_get(maps, "nodes");
     assert_int_equal(json_array_size(nodes), 3);
@@ -88,7 +87,7 @@ static void maps_are_in_the_order_of_the_layers(void **state)
 
 static void assert_captions(scratch *self, const char *const *wanted, size_t count)
 {
-    must(self, write_page_of(self));
+    CHECK(self->context, write_page_of(self));
     json_t *data = page_data(self);
     const json_t *pictures = json_object_get(json_object_get(run_of(data, 0), "maps"), "pictures");
     assert_int_equal(json_array_size(pictures), count);
@@ -97,22 +96,20 @@ static void assert_captions(scratch *self, const char *const *wanted, size_t cou
     json_decref(data);
 }
 
-static void captions_of_all_versions_are_the_same(void **state)
+SCRATCH_TEST(captions_of_all_versions_are_the_same)
 {
-    scratch *self = *state;
     static const char *const wanted[] = {FIXTURE_CAPTION_0, FIXTURE_CAPTION_1, FIXTURE_CAPTION_2};
     char path[100];
     snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     for (int v = 0; v < VERSIONS; v++) {
-        must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2", versions[v]));
+        CHECK(self->context, fixture_maps(self->context, path, FIXTURE_IMAGES, "2", versions[v]));
         assert_captions(self, wanted, FIXTURE_IMAGES);
     }
 }
 
-static void captions_that_are_too_long_are_refused(void **state)
+SCRATCH_TEST(captions_that_are_too_long_are_refused)
 {
-    scratch *self = *state;
     static char list[4200] = "[\"";
     smallest made;
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
@@ -128,9 +125,8 @@ static void captions_that_are_too_long_are_refused(void **state)
 }
 
 /* One tensor or text of the smallest file has a wrong value. */
-static void damaged_maps_are_refused(void **state)
+SCRATCH_TEST(damaged_maps_are_refused)
 {
-    scratch *self = *state;
     static const float not_finite[2 * 4] = {0, 1, 0, 1, NAN, 1, 0, 1}, negative[2 * 4] = {0, 1, 0, 1, 0, -1e-3F, 0, 1};
     static const float entropy[2 * 4] = {0, 1, 0, 1, 0.02F, 1, 0, 1}, share[2 * 4] = {0, 1, 0, 1, 0, 1.02F, 0, 1};
     static const float infinite[2 * 4] = {0, 1, 0, 1, 0, INFINITY, 0, 1}, no_entropy[2 * 4] = {-INFINITY, 1, 0, 1};
@@ -193,8 +189,7 @@ static void damaged_maps_are_refused(void **state)
         smallest_make(version, &made);
         made.tensors[tensors[t].at] = tensors[t].tensor;
         smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
-        assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
-        assert_message_has(self, tensors[t].message);
+        assert_fails(self->context, write_page_of(self), ATT_ERR_FORMAT, tensors[t].message);
         assert_message_has(self, self->folder);
     }
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
@@ -202,8 +197,7 @@ static void damaged_maps_are_refused(void **state)
         smallest_make(texts[i].version, &made);
         made.metadata[texts[i].at].value = texts[i].value;
         smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
-        assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
-        assert_message_has(self, texts[i].message);
+        assert_fails(self->context, write_page_of(self), ATT_ERR_FORMAT, texts[i].message);
         assert_message_has(self, self->folder);
     }
 }
@@ -234,9 +228,8 @@ static void write_to_be_cut(scratch *self)
 
 /* Truncates the file after it was opened: first the last tensor cannot be read, then earlier ones. The complete file
  * gives no error. */
-static void maps_cut_short_while_read_are_reported(void **state)
+SCRATCH_TEST(maps_cut_short_while_read_are_reported)
 {
-    scratch *self = *state;
     size_t before = att_context_allocations(self->context).bytes_now;
     for (off_t lost = 0; lost <= CUT_BYTES; lost++) {
         att_map_file maps;
@@ -244,9 +237,9 @@ static void maps_cut_short_while_read_are_reported(void **state)
         struct stat whole;
         write_to_be_cut(self);
         assert_int_equal(stat(self->path, &whole), 0);
-        must(self, att_map_file_open(self->context, self->path, &maps));
+        CHECK(self->context, att_map_file_open(self->context, self->path, &maps));
         assert_int_equal(truncate(self->path, whole.st_size - lost), 0);
-        must(self, att_json_writer_create(self->context, false, &json));
+        CHECK(self->context, att_json_writer_create(self->context, false, &json));
         att_status status = att_map_file_write(json, &maps, (const int64_t[]){0}, 1);
         assert_int_equal(status == ATT_OK, lost == 0);
         if (lost > 0)
@@ -258,21 +251,18 @@ static void maps_cut_short_while_read_are_reported(void **state)
 }
 
 /* The file has images and labels, but no attention map. */
-static void a_file_without_maps_is_refused(void **state)
+SCRATCH_TEST(a_file_without_maps_is_refused)
 {
-    scratch *self = *state;
     smallest made;
     smallest_make(4, &made);
     smallest_write(self, self->folder, &made, 2);
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
-    assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
-    assert_message_has(self, "0 tensors named <scope>.patches");
+    assert_fails(self->context, write_page_of(self), ATT_ERR_FORMAT, "0 tensors named <scope>.patches");
 }
 
 /* Maps of unknown versions are left out, and the report says so. */
-static void maps_of_other_versions_are_left_out(void **state)
+SCRATCH_TEST(maps_of_other_versions_are_left_out)
 {
-    scratch *self = *state;
     static const char *const others[] = {"2", "5", ""};
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
@@ -280,7 +270,7 @@ static void maps_of_other_versions_are_left_out(void **state)
         smallest_make(4, &made);
         made.metadata[0].value = others[i];
         smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
-        must(self, write_page_of(self));
+        CHECK(self->context, write_page_of(self));
         json_t *data = page_data(self);
         assert_true(json_is_null(json_object_get(run_of(data, 0), "maps")));
         assert_string_equal(json_string_value(json_object_get(run_of(data, 0), "maps_left_out")),
@@ -291,18 +281,16 @@ static void maps_of_other_versions_are_left_out(void **state)
     smallest_make(4, &made);
     made.metadata[0].key = "version";
     smallest_write(self, self->folder, &made, SMALLEST_TENSORS);
-    assert_int_equal(write_page_of(self), ATT_ERR_FORMAT);
-    assert_message_has(self, "holds no attention maps");
+    assert_fails(self->context, write_page_of(self), ATT_ERR_FORMAT, "holds no attention maps");
 }
 
-static void maps_are_shown_up_to_the_room_given(void **state)
+SCRATCH_TEST(maps_are_shown_up_to_the_room_given)
 {
-    scratch *self = *state;
     const char *folders[] = {self->folder};
     char path[100];
     write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
     snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
-    must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, "2", 4));
+    CHECK(self->context, fixture_maps(self->context, path, FIXTURE_IMAGES, "2", 4));
     /* Bytes of an image's pixels, and of each layer's weight levels and query figures. */
     enum {
         pixels = FIXTURE_SIDE * FIXTURE_SIDE * 3,
@@ -318,7 +306,7 @@ static void maps_are_shown_up_to_the_room_given(void **state)
     for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms); i++) {
         att_report_result result;
         const att_report_options options = {.map_bytes = rooms[i].bytes};
-        must(self, att_report_write(self->context, folders, 1, &options, page_path(self), &result));
+        CHECK(self->context, att_report_write(self->context, folders, 1, &options, page_path(self), &result));
         assert_int_equal(result.images, rooms[i].shown);
         assert_int_equal(result.images_wanted, FIXTURE_IMAGES);
         json_t *data = page_data(self);
@@ -336,15 +324,15 @@ static void maps_are_shown_up_to_the_room_given(void **state)
     static const char *const grids[] = {"3", "0", "-2", "x", "99999999999999999999", "1000000"};
     for (size_t i = 0; i < sizeof(grids) / sizeof(*grids); i++) {
         for (int v = 0; v < VERSIONS; v++) {
-            must(self, fixture_maps(self->context, path, FIXTURE_IMAGES, grids[i], versions[v]));
-            assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
-            assert_message_has(self, "maps.safetensors");
+            CHECK(self->context, fixture_maps(self->context, path, FIXTURE_IMAGES, grids[i], versions[v]));
+            assert_fails(self->context, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL),
+                         ATT_ERR_FORMAT, "maps.safetensors");
         }
     }
     write_text(self->folder, "maps.safetensors", "nonsense");
     assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
     const att_safetensors_content empty = {0};
-    must(self, att_safetensors_write(self->context, path, &empty));
+    CHECK(self->context, att_safetensors_write(self->context, path, &empty));
     assert_int_equal(att_report_write(self->context, folders, 1, NULL, page_path(self), NULL), ATT_ERR_FORMAT);
 }
 
@@ -365,9 +353,8 @@ static void assert_pictures(scratch *self, const char *const *wanted, int runs)
 }
 
 /* If several runs show the same images, those of all runs come first, as many as there is room for. */
-static void runs_share_the_room_for_maps(void **state)
+SCRATCH_TEST(runs_share_the_room_for_maps)
 {
-    scratch *self = *state;
     enum { RUNS = 3, PIXEL = 3, LAYER = 1 + 2 * (4 + 1) * 4, IMAGE = PIXEL + LAYERS * LAYER };
     static const char *const names[RUNS] = {"[\"a\",\"b\",\"c\",\"d\"]", "[\"d\",\"b\",\"e\",\"a\"]",
                                             "[\"f\",\"b\",\"a\",\"g\"]"};
@@ -410,7 +397,7 @@ static void runs_share_the_room_for_maps(void **state)
     const char *runs[RUNS] = {folders[0], folders[1], folders[2]};
     for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms); i++) {
         const att_report_options options = {.map_bytes = rooms[i].images * IMAGE};
-        must(self, att_report_write(self->context, runs, RUNS, &options, page_path(self), NULL));
+        CHECK(self->context, att_report_write(self->context, runs, RUNS, &options, page_path(self), NULL));
         assert_pictures(self, rooms[i].shown, RUNS);
     }
     /* The last run has other images, although some have the same names. */
@@ -426,21 +413,9 @@ static void runs_share_the_room_for_maps(void **state)
             write_text(folders[r], "measure.jsonl", event);
         }
         const att_report_options options = {.map_bytes = 7 * IMAGE};
-        must(self, att_report_write(self->context, runs, RUNS, &options, page_path(self), NULL));
+        CHECK(self->context, att_report_write(self->context, runs, RUNS, &options, page_path(self), NULL));
         assert_pictures(
             self, same ? (const char *const[]){"a d b", "a d b", "f"} : (const char *const[]){"a b", "d b", "f b a"},
             RUNS);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(maps_are_in_the_order_of_the_layers),    scratch_test(captions_of_all_versions_are_the_same),
-        scratch_test(captions_that_are_too_long_are_refused), scratch_test(damaged_maps_are_refused),
-        scratch_test(maps_cut_short_while_read_are_reported), scratch_test(a_file_without_maps_is_refused),
-        scratch_test(maps_of_other_versions_are_left_out),    scratch_test(maps_are_shown_up_to_the_room_given),
-        scratch_test(runs_share_the_room_for_maps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,6 @@
 #include <attscope/lab/report.h>
 #include <attscope/lab/sweep.h>
 
-#include <math.h>
-
 #include "base/io/json.h"
 #include "base/io/scratch.h"
 #include "lab/report/paired.h"
@@ -17,12 +15,6 @@ static const struct {
     double top1, tns, nsi, seconds;
 } made[RUNS] = {{"a", 1, 90, 0.5, 0.25, 10},  {"a", 2, 92, 0.75, 0.5, 14}, {"a", 3, 94, 0.25, 0.75, 12},
                 {"b", 1, 91, 1.5, 1.25, 100}, {"b", 2, 93, 1.75, 1.5, 90}, {"b", 3, 96, 1.25, NAN, 95}};
-
-static void must(const scratch *self, att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
-}
 
 static char *path_of(const scratch *self, const char *folder, const char *name, char path[256])
 {
@@ -91,14 +83,13 @@ static void near(double value, double expected)
         fail_msg("%.17g, expected %.17g", value, expected);
 }
 
-static void figures_are_averaged_over_the_runs_of_a_setting(void **state)
+SCRATCH_TEST(figures_are_averaged_over_the_runs_of_a_setting)
 {
-    scratch *self = *state;
     att_sweep_run runs[RUNS];
     char folders[RUNS][256];
     write_runs(self, runs, folders);
     att_sweep *sweep = NULL;
-    must(self, att_sweep_read(self->context, runs, RUNS, NULL, 0, 0, &sweep));
+    CHECK(self->context, att_sweep_read(self->context, runs, RUNS, NULL, 0, 0, &sweep));
     assert_int_equal(att_sweep_setting_count(sweep), 2);
     att_sweep_setting a = att_sweep_setting_at(sweep, 0), b = att_sweep_setting_at(sweep, 1);
     assert_string_equal(a.name, "a");
@@ -124,14 +115,13 @@ static void figures_are_averaged_over_the_runs_of_a_setting(void **state)
     assert_null(sweep);
 }
 
-static void correlations_are_of_all_runs_and_of_each_setting(void **state)
+SCRATCH_TEST(correlations_are_of_all_runs_and_of_each_setting)
 {
-    scratch *self = *state;
     att_sweep_run runs[RUNS];
     char folders[RUNS][256];
     write_runs(self, runs, folders);
     att_sweep *sweep = NULL;
-    must(self, att_sweep_read(self->context, runs, RUNS, NULL, 0, 0, &sweep));
+    CHECK(self->context, att_sweep_read(self->context, runs, RUNS, NULL, 0, 0, &sweep));
     assert_int_equal(att_sweep_correlation_count(sweep), 3); /* no run has the other reading */
     att_sweep_correlation all = att_sweep_correlation_at(sweep, 0), a = att_sweep_correlation_at(sweep, 1);
     assert_null(all.setting);
@@ -151,7 +141,7 @@ static void correlations_are_of_all_runs_and_of_each_setting(void **state)
     att_sweep_destroy(&sweep);
 
     const att_sweep_pair pairs[] = {{"accuracy/top1", "nsi/layer1.0.add/attention"}, {"accuracy/top1", "tns/nothing"}};
-    must(self, att_sweep_read(self->context, runs, RUNS, pairs, 2, 0, &sweep));
+    CHECK(self->context, att_sweep_read(self->context, runs, RUNS, pairs, 2, 0, &sweep));
     assert_int_equal(att_sweep_correlation_count(sweep), 3); /* no correlation of a figure that no run has */
     all = att_sweep_correlation_at(sweep, 0);
     assert_string_equal(all.of.x, "accuracy/top1");
@@ -161,10 +151,10 @@ static void correlations_are_of_all_runs_and_of_each_setting(void **state)
     assert_int_equal(att_sweep_read(self->context, runs, RUNS, pairs, ATT_SWEEP_MOST_PAIRS + 1, 0, &sweep),
                      ATT_ERR_ARGUMENT);
 
-    must(self, att_sweep_read(self->context, runs, 3, NULL, 0, 0, &sweep)); /* one setting is not repeated */
+    CHECK(self->context, att_sweep_read(self->context, runs, 3, NULL, 0, 0, &sweep)); /* one setting is not repeated */
     assert_int_equal(att_sweep_correlation_count(sweep), 1);
     att_sweep_destroy(&sweep);
-    must(self, att_sweep_read(self->context, runs, 0, NULL, 0, 0, &sweep));
+    CHECK(self->context, att_sweep_read(self->context, runs, 0, NULL, 0, 0, &sweep));
     assert_int_equal(att_sweep_setting_count(sweep) + att_sweep_correlation_count(sweep), 0);
     att_sweep_destroy(&sweep);
     assert_int_equal(att_sweep_read(self->context, runs, ATT_SWEEP_MOST_RUNS + 1, NULL, 0, 0, &sweep),
@@ -174,9 +164,8 @@ static void correlations_are_of_all_runs_and_of_each_setting(void **state)
 }
 
 /* top1 of a: 90, 92, 94; of b: 91, 93, 96. By seed, b - a is 1, 1, 2: mean 4/3, deviation 1/sqrt(3). */
-static void settings_are_compared_seed_by_seed(void **state)
+SCRATCH_TEST(settings_are_compared_seed_by_seed)
 {
-    scratch *self = *state;
     att_sweep_run runs[RUNS];
     char folders[RUNS][256];
     write_runs(self, runs, folders);
@@ -184,7 +173,7 @@ static void settings_are_compared_seed_by_seed(void **state)
     runs[0] = runs[2]; /* the order of seeds does not matter */
     runs[2] = first;
     att_sweep *sweep = NULL;
-    must(self, att_sweep_read(self->context, runs, RUNS, NULL, 0, 0, &sweep));
+    CHECK(self->context, att_sweep_read(self->context, runs, RUNS, NULL, 0, 0, &sweep));
     int top1 = att_sweep_figure_index(sweep, 0, "accuracy", "", "top1");
     att_paired paired =
         att_sweep_difference(sweep, 1, att_sweep_figure_index(sweep, 1, "accuracy", "", "top1"), 0, top1);
@@ -206,7 +195,7 @@ static void settings_are_compared_seed_by_seed(void **state)
     assert_int_equal(att_sweep_rank(sweep, "tns", "", "tns attention").best, -1); /* no figure that rates a network */
     assert_int_equal(att_sweep_rank(sweep, "accuracy", "", "absent").best, -1);
     att_sweep_destroy(&sweep);
-    must(self, att_sweep_read(self->context, runs, 3, NULL, 0, 0, &sweep));
+    CHECK(self->context, att_sweep_read(self->context, runs, 3, NULL, 0, 0, &sweep));
     ranking = att_sweep_rank(sweep, "accuracy", "", "top1");
     assert_true(ranking.best == 0 && ranking.second == -1);
     att_sweep_destroy(&sweep);
@@ -220,13 +209,12 @@ static att_run_state state_of(const scratch *self, const char *folder, const cha
 {
     char path[256];
     att_run_state state = {.trained = true, .measured = true};
-    must(self, att_run_state_read(self->context, path_of(self, folder, "", path), with, &state));
+    CHECK(self->context, att_run_state_read(self->context, path_of(self, folder, "", path), with, &state));
     return state;
 }
 
-static void a_run_is_trained_and_measured_when_its_logs_say_so(void **state)
+SCRATCH_TEST(a_run_is_trained_and_measured_when_its_logs_say_so)
 {
-    scratch *self = *state;
     att_run_state s = state_of(self, "absent", "nsi");
     assert_true(!s.trained && !s.measured);
     write_run(self, 0);
@@ -264,9 +252,8 @@ static att_status report(scratch *self)
 
 #define RUN(name, status) "{\"name\":\"" name "\",\"setting\":\"a\",\"seed\":1,\"status\":\"" status "\"}"
 
-static void a_sweeps_folder_becomes_a_page_of_its_runs(void **state)
+SCRATCH_TEST(a_sweeps_folder_becomes_a_page_of_its_runs)
 {
-    scratch *self = *state;
     att_report_result result;
     const char *folders[] = {self->folder};
     char page[256];
@@ -274,7 +261,8 @@ static void a_sweeps_folder_becomes_a_page_of_its_runs(void **state)
     write_run(self, 1);
     write_text(self, "", "sweep.json",
                "{\"runs\":[" RUN("run0", "measured") "," RUN("run1", "measured") "," RUN("run2", "failed") "]}");
-    must(self, att_report_write(self->context, folders, 1, NULL, path_of(self, "", "page.html", page), &result));
+    CHECK(self->context,
+          att_report_write(self->context, folders, 1, NULL, path_of(self, "", "page.html", page), &result));
     assert_int_equal(result.runs, 2);
 
     static const char *const refused[] = {
@@ -293,30 +281,16 @@ static void a_sweeps_folder_becomes_a_page_of_its_runs(void **state)
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         write_text(self, "", "sweep.json", refused[i]);
-        assert_int_equal(report(self), ATT_ERR_FORMAT);
-        assert_message_has(self, "sweep.json");
+        assert_fails(self->context, report(self), ATT_ERR_FORMAT, "sweep.json");
     }
     write_text(self, "", "sweep.json", "{\"runs\":[" RUN("run2", "failed") "]}");
     assert_int_equal(report(self), ATT_ERR_NOT_FOUND);
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    scratch *self = *state;
     write_run(self, 0);
     write_run(self, 1);
     write_text(self, "", "sweep.json", "{\"runs\":[" RUN("run0", "measured") "," RUN("run1", "measured") "]}");
     assert_survives_lack_of_memory(self, report);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
-    const struct CMUnitTest tests[] = {TEST(figures_are_averaged_over_the_runs_of_a_setting),
-                                       TEST(correlations_are_of_all_runs_and_of_each_setting),
-                                       TEST(settings_are_compared_seed_by_seed),
-                                       TEST(a_run_is_trained_and_measured_when_its_logs_say_so),
-                                       TEST(a_sweeps_folder_becomes_a_page_of_its_runs),
-                                       TEST(lack_of_memory_is_reported_without_leaks)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

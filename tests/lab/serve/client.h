@@ -179,4 +179,10 @@ static inline void require_server(void)
         exit(77);
 }
 
+int main(void)
+{
+    require_server();
+    return test_run("serve");
+}
+
 #endif

@@ -149,8 +149,8 @@ static inline int teardown(void **state)
     return 0;
 }
 
-/* A test with a server. */
-#define rule(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+/* A test with a server, `self`. */
+#define SERVED_TEST(name) TEST_WITH(name, served *self, setup, teardown)
 
 static inline int open_address(const served *self, const char *method, const char *address, const char *token)
 {

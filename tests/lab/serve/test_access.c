@@ -10,9 +10,8 @@ static int with_cookie(const served *self, const char *cookies)
     return request(self, "GET /api/text", headers);
 }
 
-static void requests_need_the_token(void **state)
+SERVED_TEST(requests_need_the_token)
 {
-    const served *self = *state;
     assert_int_equal(request(self, "GET /", "Host: localhost\r\n"), 403);
     assert_non_null(strstr(body(), "This server needs its token"));
     assert_int_equal(request(self, "GET /api/text", "Host: localhost\r\n"), 403);
@@ -25,9 +24,8 @@ static void requests_need_the_token(void **state)
     assert_int_equal(ask(self, "GET /nothing"), 404);
 }
 
-static void the_header_must_have_the_whole_token(void **state)
+SERVED_TEST(the_header_must_have_the_whole_token)
 {
-    const served *self = *state;
     char headers[512], token[65];
     for (int i = -1; i < 64; i += 13) {
         strcpy(token, self->token);
@@ -44,9 +42,8 @@ static void the_header_must_have_the_whole_token(void **state)
     assert_int_equal(request(self, "GET /api/text", headers), 403);
 }
 
-static void the_cookie_must_have_name_and_token(void **state)
+SERVED_TEST(the_cookie_must_have_name_and_token)
 {
-    const served *self = *state;
     char text[1024];
     snprintf(text, sizeof text, "attscope-%d=%s", self->port, self->token);
     assert_int_equal(with_cookie(self, text), 200);
@@ -72,9 +69,8 @@ static void the_cookie_must_have_name_and_token(void **state)
     assert_int_equal(request(self, "GET /api/text", text), 403);
 }
 
-static void the_address_with_the_token_gives_the_cookie(void **state)
+SERVED_TEST(the_address_with_the_token_gives_the_cookie)
 {
-    const served *self = *state;
     char cookie[256];
     snprintf(cookie, sizeof cookie, "attscope-%d=%s; Path=/; HttpOnly; SameSite=Strict", self->port, self->token);
     assert_int_equal(open_address(self, "GET", "/?token=", self->token), 303);
@@ -97,9 +93,8 @@ static void the_address_with_the_token_gives_the_cookie(void **state)
     assert_null(strstr(received, "Set-Cookie"));
 }
 
-static void tokens_differ_between_servers(void **state)
+SERVED_TEST(tokens_differ_between_servers)
 {
-    const served *self = *state;
     const att_serve_limits limits = att_serve_limits_defaults();
     served other;
     start_limited(&other, &limits);
@@ -124,9 +119,8 @@ static int from(const served *self, const char *line, const char *format, ...)
     return request(self, line, headers);
 }
 
-static void only_allowed_hosts_are_answered(void **state)
+SERVED_TEST(only_allowed_hosts_are_answered)
 {
-    const served *self = *state;
     const char *const good[] = {"localhost",     "LocalHost:1", "127.0.0.1",       "127.0.0.1:65535",
                                 "[::1]",         "[::1]:80",    "gpu.example.org", "GPU.example.org:8765",
                                 "[fe80::1]:8765"};
@@ -160,9 +154,8 @@ static void only_allowed_hosts_are_answered(void **state)
     assert_int_equal(from(self, "GET /api/text", "Host: localhost\r\nhost: example.org\r\n"), 400);
 }
 
-static void the_origin_must_be_this_server(void **state)
+SERVED_TEST(the_origin_must_be_this_server)
 {
-    const served *self = *state;
     const char *const lines[] = {"GET /api/text", "GET /", "POST /api/sum"};
     for (int i = 0; i < 3; i++) {
         const char *length = i == 2 ? "Content-Length: 0\r\n" : "";
@@ -184,9 +177,8 @@ static int fetched(const served *self, const char *line, const char *site, const
                 site, mode, dest);
 }
 
-static void other_sites_may_only_link_to_pages(void **state)
+SERVED_TEST(other_sites_may_only_link_to_pages)
 {
-    const served *self = *state;
     assert_int_equal(fetched(self, "GET /api/text", "same-origin", "cors", "empty"), 200);
     assert_int_equal(fetched(self, "GET /api/text", "none", "navigate", "document"), 200);
     assert_int_equal(fetched(self, "GET /api/text", "cross-site", "no-cors", "image"), 403);
@@ -201,9 +193,8 @@ static void other_sites_may_only_link_to_pages(void **state)
     assert_int_equal(fetched(self, "POST /api/sum", "cross-site", "navigate", "document"), 403);
 }
 
-static void only_the_loopback_address_is_open(void **state)
+SERVED_TEST(only_the_loopback_address_is_open)
 {
-    const served *self = *state;
     const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)self->port)};
     const int other = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
     struct sockaddr_in elsewhere = address;
@@ -213,21 +204,4 @@ static void only_the_loopback_address_is_open(void **state)
     assert_int_equal(bind(other, (const struct sockaddr *)&elsewhere, sizeof elsewhere), 0);
     assert_int_equal(listen(other, 1), 0);
     close(other);
-}
-
-int main(void)
-{
-    require_server();
-    const struct CMUnitTest tests[] = {
-        rule(requests_need_the_token),
-        rule(the_header_must_have_the_whole_token),
-        rule(the_cookie_must_have_name_and_token),
-        rule(the_address_with_the_token_gives_the_cookie),
-        rule(tokens_differ_between_servers),
-        rule(only_allowed_hosts_are_answered),
-        rule(the_origin_must_be_this_server),
-        rule(other_sites_may_only_link_to_pages),
-        rule(only_the_loopback_address_is_open),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

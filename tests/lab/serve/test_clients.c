@@ -3,9 +3,8 @@
 
 /* --- malformed and slow ------------------------------------------------------------------------------------------- */
 
-static void malformed_requests_are_refused(void **state)
+SERVED_TEST(malformed_requests_are_refused)
 {
-    const served *self = *state;
     const char *const requests[] = {
         "\r\n\r\n",
         "GET\r\n\r\n",
@@ -35,9 +34,8 @@ static void malformed_requests_are_refused(void **state)
     assert_alive(self);
 }
 
-static void random_bytes_do_no_harm(void **state)
+SERVED_TEST(random_bytes_do_no_harm)
 {
-    const served *self = *state;
     uint32_t seed = 1;
     for (int i = 0; i < 300; i++) {
         char bytes[2000];
@@ -57,9 +55,8 @@ static void random_bytes_do_no_harm(void **state)
     assert_alive(self);
 }
 
-static void long_heads_are_refused(void **state)
+SERVED_TEST(long_heads_are_refused)
 {
-    const served *self = *state;
     enum { LONG = 1 << 20 };
     char *text = malloc(LONG + 100);
     assert_non_null(text);
@@ -78,9 +75,8 @@ static void long_heads_are_refused(void **state)
     assert_alive(self);
 }
 
-static void a_slow_head_is_given_up(void **state)
+TEST(a_slow_head_is_given_up)
 {
-    (void)state;
     att_serve_limits limits = att_serve_limits_defaults();
     limits.head_seconds = 0.3;
     served self;
@@ -99,9 +95,8 @@ static void a_slow_head_is_given_up(void **state)
     served_stop(&self);
 }
 
-static void a_slow_handler_is_not_a_slow_client(void **state)
+TEST(a_slow_handler_is_not_a_slow_client)
 {
-    (void)state;
     att_serve_limits limits = att_serve_limits_defaults();
     limits.head_seconds = 0.3;
     limits.idle_seconds = 1;
@@ -145,9 +140,8 @@ static void *ask_often(void *user)
     return NULL;
 }
 
-static void a_hundred_clients_are_answered_beside_open_streams(void **state)
+SERVED_TEST(a_hundred_clients_are_answered_beside_open_streams)
 {
-    const served *self = *state;
     static client clients[CLIENTS];
     int streams[20];
     char head[512];
@@ -171,9 +165,8 @@ static void a_hundred_clients_are_answered_beside_open_streams(void **state)
         close(streams[i]);
 }
 
-static void connections_are_bounded(void **state)
+TEST(connections_are_bounded)
 {
-    (void)state;
     att_serve_limits limits = att_serve_limits_defaults();
     limits.connections = 4;
     served self;
@@ -195,19 +188,4 @@ static void connections_are_bounded(void **state)
         status = ask(&self, "GET /api/text");
     assert_int_equal(status, 200);
     served_stop(&self);
-}
-
-int main(void)
-{
-    require_server();
-    const struct CMUnitTest tests[] = {
-        rule(malformed_requests_are_refused),
-        rule(random_bytes_do_no_harm),
-        rule(long_heads_are_refused),
-        cmocka_unit_test(a_slow_head_is_given_up),
-        cmocka_unit_test(a_slow_handler_is_not_a_slow_client),
-        rule(a_hundred_clients_are_answered_beside_open_streams),
-        cmocka_unit_test(connections_are_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

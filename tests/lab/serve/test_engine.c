@@ -15,14 +15,12 @@ typedef struct opened {
 
 static void must(const opened *o, att_status status)
 {
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(o->f->context));
+    CHECK(o->f->context, status);
 }
 
 static void refused(const opened *o, att_status status, att_status expected, const char *part)
 {
-    if (status != expected || !strstr(att_context_message(o->f->context), part))
-        fail_msg("status %d, message: %s", (int)status, att_context_message(o->f->context));
+    assert_fails(o->f->context, status, expected, part);
 }
 
 /* An engine with one picture, and a file of weights whose attention is sharp. */
@@ -101,9 +99,9 @@ static att_status weights_of(const opened *o, const char *image, const char *cha
     return att_engine_weights(o->engine, o->f->context, &view, way, queries, LAYERS, &options, out);
 }
 
-static void answers_are_those_of_the_network(void **state)
+FIXTURE_TEST(answers_are_those_of_the_network)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     char picture[200];
     att_batch answers;
     double logits[CLASSES];
@@ -122,9 +120,9 @@ static void answers_are_those_of_the_network(void **state)
     end(&o);
 }
 
-static void weights_are_those_of_the_maps(void **state)
+FIXTURE_TEST(weights_are_those_of_the_maps)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     char picture[200];
     att_batch answers;
     att_network *network = open_network(o.f, o.path);
@@ -171,9 +169,9 @@ static void weights_are_those_of_the_maps(void **state)
 }
 
 /* Two views of a network alternate without new runs: the time of a run is that of the first one. */
-static void the_last_two_runs_are_kept(void **state)
+FIXTURE_TEST(the_last_two_runs_are_kept)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     char first[4096], second[4096];
     snprintf(first, sizeof first, "%s", answer_of(&o, "d0", ""));
     snprintf(second, sizeof second, "%s", answer_of(&o, "d0", "b1"));
@@ -187,9 +185,9 @@ static void the_last_two_runs_are_kept(void **state)
 }
 
 /* A training replaces its checkpoint by a new file. */
-static void a_replaced_checkpoint_is_read_again(void **state)
+FIXTURE_TEST(a_replaced_checkpoint_is_read_again)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     char newer[200];
     double before[CLASSES], after[CLASSES];
     float bias[CLASSES] = {3};
@@ -203,7 +201,7 @@ static void a_replaced_checkpoint_is_read_again(void **state)
     end(&o);
 }
 
-static void changes_are_read(void **state)
+FIXTURE_TEST(changes_are_read)
 {
     static const char *const good[] = {"", "h0.0r", "h1.1u", "b3", "t4", "h0.1r-h1.0u-b0-t0", "b0-b0", "b0-"};
     static const struct {
@@ -223,7 +221,7 @@ static void changes_are_read(void **state)
                {"b4", "residual branch 4 does not exist"},
                {"t5", "token 5 does not exist"},
                {"t0-t1-t2-t3-t4", "is the last one that remains"}};
-    opened o = begin(*state);
+    opened o = begin(f);
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         answer_of(&o, "d0", good[i]);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -238,9 +236,9 @@ static void changes_are_read(void **state)
     end(&o);
 }
 
-static void uploads_are_images(void **state)
+FIXTURE_TEST(uploads_are_images)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     char id[ATT_ENGINE_ID], first[8192];
     void *picture;
     size_t size;
@@ -279,9 +277,9 @@ static bool has_image(const opened *o, const char *id)
 }
 
 /* Two uploads fit; a third one takes the place of the first. */
-static void uploads_have_a_limit_of_bytes(void **state)
+FIXTURE_TEST(uploads_have_a_limit_of_bytes)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     char id[ATT_ENGINE_ID];
     void *picture;
     size_t size, length;
@@ -304,9 +302,9 @@ static void uploads_have_a_limit_of_bytes(void **state)
 }
 
 /* The fifth network takes the place of the one that was used least recently. */
-static void few_networks_stay_open(void **state)
+FIXTURE_TEST(few_networks_stay_open)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     const char *const copies[] = {"a", "b", "c", "d"};
     char path[200];
     answer_of(&o, "d0", "");
@@ -333,9 +331,9 @@ static void few_networks_stay_open(void **state)
 }
 
 /* Names of classes that do not fit a network are those of another one. */
-static void classes_have_the_given_names(void **state)
+FIXTURE_TEST(classes_have_the_given_names)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     char names[200];
     att_engine *named = NULL;
     for (int extra = 0; extra < 2; extra++) {
@@ -381,9 +379,9 @@ static void open_again(opened *o, const char *network)
 }
 
 /* An image that cannot be read is refused each time: no earlier run answers for it. */
-static void damaged_images_are_refused_each_time(void **state)
+FIXTURE_TEST(damaged_images_are_refused_each_time)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     void *picture;
     size_t size;
     picture_make(100, &picture, &size);
@@ -400,12 +398,12 @@ static void damaged_images_are_refused_each_time(void **state)
 }
 
 /* The limit needs no more than the header of a PNG, here of 8192 x 6144 pixels. */
-static void large_images_are_refused(void **state)
+FIXTURE_TEST(large_images_are_refused)
 {
     static const unsigned char header[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0,    0,
                                            13,   'I', 'H', 'D', 'R',  0,    0,    0x20, 0,    0,    0,
                                            0x18, 0,   8,   2,   0,    0,    0,    0x66, 0x44, 0xb6, 0x3b};
-    opened o = begin(*state);
+    opened o = begin(f);
     char id[ATT_ENGINE_ID];
     put(&o, "two.png", header, sizeof header);
     open_again(&o, NULL);
@@ -419,10 +417,10 @@ static void large_images_are_refused(void **state)
 }
 
 /* A coloured upload becomes grey as the same file does. */
-static void colours_become_grey_as_in_files(void **state)
+FIXTURE_TEST(colours_become_grey_as_in_files)
 {
     enum { COLOURED = 8 };
-    opened o = begin(*state);
+    opened o = begin(f);
     uint8_t pixels[COLOURED * COLOURED * 3];
     att_text png = {.context = o.f->context};
     char id[ATT_ENGINE_ID], first[8192];
@@ -459,9 +457,9 @@ static void write_tensors(const opened *o, const char *path)
     free(tensors);
 }
 
-static void checkpoints_without_a_name_need_one(void **state)
+FIXTURE_TEST(checkpoints_without_a_name_need_one)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     char path[160];
     write_tensors(&o, path_to(o.f, "plain.safetensors", path));
     const att_engine_view view = {.path = path, .image = "d0", .changes = ""};
@@ -474,9 +472,9 @@ static void checkpoints_without_a_name_need_one(void **state)
     end(&o);
 }
 
-static void thumbnails_are_pngs(void **state)
+FIXTURE_TEST(thumbnails_are_pngs)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     att_text png = {.context = o.f->context};
     att_image image = {0};
     must(&o, att_engine_thumbnail(o.engine, o.f->context, "d0", &png));
@@ -522,9 +520,9 @@ static int count_of(const char *json, const char *part)
     return count;
 }
 
-static void the_graph_has_all_parameters_and_operations(void **state)
+FIXTURE_TEST(the_graph_has_all_parameters_and_operations)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     const att_graph *graph = att_model_graph(o.f->model);
     const char *json = json_of(&o, att_engine_write_graph);
     assert_true(sum_of(json, "\"parameters\":") == (double)att_graph_parameter_elements(graph));
@@ -542,9 +540,9 @@ static void the_graph_has_all_parameters_and_operations(void **state)
     end(&o);
 }
 
-static void figures_are_those_of_the_network(void **state)
+FIXTURE_TEST(figures_are_those_of_the_network)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     const att_engine_view view = view_of(&o, "d0", "h0.0r"); /* figures are without changes */
     att_dataset *dataset = NULL;
     att_measure *measure = NULL;
@@ -576,9 +574,9 @@ static void figures_are_those_of_the_network(void **state)
     end(&o);
 }
 
-static void what_cannot_be_opened_is_refused(void **state)
+FIXTURE_TEST(what_cannot_be_opened_is_refused)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     att_engine *engine = NULL;
     att_text out;
     att_engine_view view = view_of(&o, "d0", "");
@@ -603,9 +601,9 @@ static bool stop_after(void *user)
 }
 
 /* The requests to stop of a request's context end what its answer computes, and also answers that wait for others. */
-static void requests_can_be_stopped(void **state)
+FIXTURE_TEST(requests_can_be_stopped)
 {
-    opened o = begin(*state);
+    opened o = begin(f);
     int polls = 0;
     att_settings settings = att_settings_defaults();
     att_context *context = NULL;
@@ -642,29 +640,4 @@ static void requests_can_be_stopped(void **state)
     att_json_writer_destroy(&unfinished);
     att_context_destroy(&context);
     end(&o);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(answers_are_those_of_the_network),
-        TEST(weights_are_those_of_the_maps),
-        TEST(the_last_two_runs_are_kept),
-        TEST(changes_are_read),
-        TEST(a_replaced_checkpoint_is_read_again),
-        TEST(uploads_are_images),
-        TEST(uploads_have_a_limit_of_bytes),
-        TEST(few_networks_stay_open),
-        TEST(classes_have_the_given_names),
-        TEST(damaged_images_are_refused_each_time),
-        TEST(large_images_are_refused),
-        TEST(colours_become_grey_as_in_files),
-        TEST(checkpoints_without_a_name_need_one),
-        TEST(thumbnails_are_pngs),
-        TEST(the_graph_has_all_parameters_and_operations),
-        TEST(figures_are_those_of_the_network),
-        TEST(what_cannot_be_opened_is_refused),
-        TEST(requests_can_be_stopped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,4 @@
 /* The routes about checkpoints, of a network with random weights and one picture. */
-#include <math.h>
-
 #include "base/io/png_write.h"
 #include "data/picture.h"
 #include "lab/serve/client.h"
@@ -55,6 +53,9 @@ static int teardown(void **state)
     return system(command);
 }
 
+TEST_GROUP(setup, teardown)
+#define SITE_TEST(name) TEST_WITH(name, const site *s, NULL, NULL)
+
 static void expect(const site *s, const char *target, int status, const char *part)
 {
     char line[3000];
@@ -64,11 +65,10 @@ static void expect(const site *s, const char *target, int status, const char *pa
         fail_msg("%s: status %d, %s", target, found, body());
 }
 
-static void models_and_images_have_numbers(void **state)
+SITE_TEST(models_and_images_have_numbers)
 {
     static const char *const bad[] = {"", "0", "x0", "m", "m-1", "r-1", "m0x", "m99999999999999999999"};
     static const char *const missing[] = {"m1", "m2147483648", "m4294967296", "r0"};
-    const site *s = *state;
     char target[128], part[64];
     expect(s, "/api/models", 200,
            "{\"models\":[{\"id\":\"m0\",\"name\":\"deit_tiny_patch16_224 (random weights)\",\"path\":null}]}");
@@ -93,9 +93,8 @@ static void models_and_images_have_numbers(void **state)
 }
 
 /* The network's input is the picture again, whose grey is far from the means of all channels. */
-static void the_input_has_the_colours_of_the_image(void **state)
+SITE_TEST(the_input_has_the_colours_of_the_image)
 {
-    const site *s = *state;
     expect(s, "/api/input?model=m0&image=d0&changes=", 200, "");
     for (int i = 0; i < SIDE * SIDE * 3; i++)
         assert_int_equal((uint8_t)body()[i], GREY);
@@ -103,10 +102,9 @@ static void the_input_has_the_colours_of_the_image(void **state)
 
 #define WEIGHTS "/api/weights?model=m0&image=d0&changes="
 
-static void queries_are_numbers(void **state)
+SITE_TEST(queries_are_numbers)
 {
     static const char *const bad[] = {"1,,0", "x", "-1", "2147483648", "4294967296", "0.5"};
-    const site *s = *state;
     char target[3000];
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snprintf(target, sizeof target, WEIGHTS "&way=row&terms=both&scores=0&queries=%s", bad[i]);
@@ -134,9 +132,8 @@ static double sum_of_weights(const site *s, const char *target)
 }
 
 /* The scores of DeiT have content only. */
-static void terms_and_scores_are_chosen(void **state)
+SITE_TEST(terms_and_scores_are_chosen)
 {
-    const site *s = *state;
     const double both = sum_of_weights(s, WEIGHTS "&way=row&terms=both&scores=1&queries=" ZEROS);
     assert_true(both > 0);
     assert_true(sum_of_weights(s, WEIGHTS "&way=row&terms=content&scores=1&queries=" ZEROS) == both);
@@ -160,9 +157,8 @@ static int upload(const served *self, const void *bytes, size_t size, char answe
 }
 
 /* A file that is no image is the client's mistake, not the server's. */
-static void bad_uploads_are_refused(void **state)
+SITE_TEST(bad_uploads_are_refused)
 {
-    const site *s = *state;
     assert_int_equal(upload(&s->served, "", 0, received), 400);
     assert_int_equal(upload(&s->served, "no image", 8, received), 400);
     assert_non_null(strstr(body(), "{\"error\":\"my cat.jpg: not a JPEG, PNG or WebP image\"}"));
@@ -189,9 +185,8 @@ static void start_with_memory(served *self, size_t memory)
 }
 
 /* The decoder learns from the header what it needs. */
-static void uploads_without_memory_are_refused(void **state)
+SITE_TEST(uploads_without_memory_are_refused)
 {
-    (void)state;
     served self;
     start_with_memory(&self, 4 << 20);
     att_text large = {.context = self.context}, small = {.context = self.context};
@@ -225,9 +220,8 @@ static void *send_upload(void *user)
 }
 
 /* Two decoders together would exceed the limit. */
-static void uploads_are_decoded_one_at_a_time(void **state)
+SITE_TEST(uploads_are_decoded_one_at_a_time)
 {
-    (void)state;
     static served self;
     static sender senders[UPLOADS];
     start_with_memory(&self, 9 << 20);
@@ -243,19 +237,4 @@ static void uploads_are_decoded_one_at_a_time(void **state)
     }
     att_text_free(&png);
     served_stop(&self);
-}
-
-int main(void)
-{
-    require_server();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(models_and_images_have_numbers),
-        cmocka_unit_test(the_input_has_the_colours_of_the_image),
-        cmocka_unit_test(queries_are_numbers),
-        cmocka_unit_test(terms_and_scores_are_chosen),
-        cmocka_unit_test(bad_uploads_are_refused),
-        cmocka_unit_test(uploads_without_memory_are_refused),
-        cmocka_unit_test(uploads_are_decoded_one_at_a_time),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

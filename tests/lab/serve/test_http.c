@@ -7,9 +7,8 @@ static const char without_scripts[] =
     "default-src 'none'; script-src 'none'; style-src 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-static void every_answer_has_the_safe_headers(void **state)
+SERVED_TEST(every_answer_has_the_safe_headers)
 {
-    const served *self = *state;
     const struct {
         const char *line, *headers;
         int status;
@@ -25,9 +24,8 @@ static void every_answer_has_the_safe_headers(void **state)
     assert_safe_headers();
 }
 
-static void scripts_of_a_page_have_a_nonce_of_their_own(void **state)
+SERVED_TEST(scripts_of_a_page_have_a_nonce_of_their_own)
 {
-    const served *self = *state;
     char first[33], policy[512], tag[128];
     assert_int_equal(ask(self, "GET /"), 200);
     assert_safe_headers();
@@ -51,9 +49,8 @@ static void scripts_of_a_page_have_a_nonce_of_their_own(void **state)
     }
 }
 
-static void failures_of_handlers_are_sentences(void **state)
+SERVED_TEST(failures_of_handlers_are_sentences)
 {
-    const served *self = *state;
     assert_int_equal(ask(self, "GET /failure"), 404);
     assert_non_null(strstr(body(), "<p>there is no &lt;b>such&lt;/b> thing &amp; that is \"it\"</p>"));
     assert_null(strstr(body(), "half an answer"));
@@ -62,9 +59,8 @@ static void failures_of_handlers_are_sentences(void **state)
     assert_header("Content-Type", "application/json");
 }
 
-static void parameters_are_decoded_and_checked(void **state)
+SERVED_TEST(parameters_are_decoded_and_checked)
 {
-    const served *self = *state;
     assert_int_equal(ask(self, "GET /api/text?name=a%2Bb+c"), 200);
     assert_string_equal(body(), "hello a+b c");
     const char *const bad[] = {"other=1",  "name=a&name=b",        "name=%", "name=%4", "name=%g0",
@@ -77,9 +73,8 @@ static void parameters_are_decoded_and_checked(void **state)
     }
 }
 
-static void only_the_methods_of_a_route_are_answered(void **state)
+SERVED_TEST(only_the_methods_of_a_route_are_answered)
 {
-    const served *self = *state;
     assert_int_equal(ask(self, "GET /api/text"), 200);
     assert_string_equal(body(), "hello ");
     assert_int_equal(ask(self, "HEAD /api/text"), 200);
@@ -103,9 +98,8 @@ static void only_the_methods_of_a_route_are_answered(void **state)
     assert_int_equal(ask(self, "GET /api/both"), 200);
 }
 
-static void paths_are_exact(void **state)
+SERVED_TEST(paths_are_exact)
 {
-    const served *self = *state;
     const char *const paths[] = {
         "/api/text/",  "/api//text",       "/api/text%00",      "/API/text",       "/api/tex", "/api/textx",
         "/%61pi/text", "/api/../api/text", "/../../etc/passwd", "/web/report.css", "//"};
@@ -137,9 +131,8 @@ static int post(const served *self, const char *path, size_t size, size_t sent)
     return connection;
 }
 
-static void bodies_arrive_whole(void **state)
+SERVED_TEST(bodies_arrive_whole)
 {
-    const served *self = *state;
     const size_t sizes[] = {0, 1, 1000, 1 << 20, 64 << 20};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char expected[64];
@@ -149,9 +142,8 @@ static void bodies_arrive_whole(void **state)
     }
 }
 
-static void bodies_are_refused_before_they_are_read(void **state)
+SERVED_TEST(bodies_are_refused_before_they_are_read)
 {
-    const served *self = *state;
     assert_int_equal(status_in(receive_all(post(self, "/api/sum", (64 << 20) + 1, 0), received)), 413);
     assert_non_null(strstr(body(), "The body has 67108865 bytes; this server takes at most 67108864."));
     assert_int_equal(status_in(receive_all(post(self, "/api/text", 1 << 20, 0), received)), 405);
@@ -173,9 +165,8 @@ static void bodies_are_refused_before_they_are_read(void **state)
 }
 
 /* Bodies and answers share the memory. */
-static void all_requests_together_have_a_limit_of_memory(void **state)
+TEST(all_requests_together_have_a_limit_of_memory)
 {
-    (void)state;
     enum { BODY = 100000 };
     att_serve_limits limits = att_serve_limits_defaults();
     limits.memory = 350000;
@@ -212,9 +203,8 @@ static void all_requests_together_have_a_limit_of_memory(void **state)
     assert_int_equal(atomic_load(&streams_open), 0); /* the refusal closed the stream of /api/block */
 }
 
-static void stalled_bodies_leave_memory_to_other_requests(void **state)
+TEST(stalled_bodies_leave_memory_to_other_requests)
 {
-    (void)state;
     att_serve_limits limits = att_serve_limits_defaults();
     limits.memory = 1000000;
     limits.bodies = 250000;
@@ -235,22 +225,4 @@ static void stalled_bodies_leave_memory_to_other_requests(void **state)
         status = status_in(receive_all(post(&self, "/api/sum", 200000, 200000), received));
     assert_int_equal(status, 200);
     served_stop(&self);
-}
-
-int main(void)
-{
-    require_server();
-    const struct CMUnitTest tests[] = {
-        rule(every_answer_has_the_safe_headers),
-        rule(scripts_of_a_page_have_a_nonce_of_their_own),
-        rule(failures_of_handlers_are_sentences),
-        rule(parameters_are_decoded_and_checked),
-        rule(only_the_methods_of_a_route_are_answered),
-        rule(paths_are_exact),
-        rule(bodies_arrive_whole),
-        rule(bodies_are_refused_before_they_are_read),
-        cmocka_unit_test(all_requests_together_have_a_limit_of_memory),
-        cmocka_unit_test(stalled_bodies_leave_memory_to_other_requests),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,6 +72,8 @@ static int teardown(void **state)
     return system(command);
 }
 
+#define SITE_TEST(name) TEST_WITH(name, site *s, setup, teardown)
+
 /* --- the list of runs --------------------------------------------------------------------------------------------- */
 
 static json_t *answer_of(const site *s, const char *line)
@@ -111,9 +113,8 @@ static double number_of(const json_t *object, const char *key)
     return json_number_value(value);
 }
 
-static void states_follow_from_records_and_locks(void **state)
+SITE_TEST(states_follow_from_records_and_locks)
 {
-    site *s = *state;
     put(s, "finished", "metrics.jsonl", "w", BEGIN EPOCH("0", "6", "3", "25") END("OK"));
     put(s, "stopped", "metrics.jsonl", "w", BEGIN END("ERR_STOPPED"));
     put(s, "failed", "metrics.jsonl", "w", BEGIN END("ERR_NONFINITE"));
@@ -145,9 +146,8 @@ static void states_follow_from_records_and_locks(void **state)
     json_decref(answer);
 }
 
-static void the_list_has_progress_and_the_best_value(void **state)
+SITE_TEST(the_list_has_progress_and_the_best_value)
 {
-    site *s = *state;
     put(s, "run", "metrics.jsonl", "w", BEGIN EPOCH("0", "7", "3", "50") EPOCH("1", "14", "5", "25"));
     json_t *answer = answer_of(s, "GET /api/runs");
     const json_t *run = run_called(answer, "run"), *best = json_object_get(run, "best");
@@ -166,12 +166,11 @@ static void the_list_has_progress_and_the_best_value(void **state)
 }
 
 /* Options that differ are listed; facts that are no options are not. */
-static void the_list_has_the_settings_that_differ(void **state)
+SITE_TEST(the_list_has_the_settings_that_differ)
 {
 #define OPTIONS(seed, lr, more)                                                                        \
     "{\"event\":\"run_begin\",\"epoch\":0,\"step\":0,\"model\":\"m" seed "\",\"fingerprint\":\"f" seed \
     "\",\"train_images\":1" seed ",\"seed\":\"" seed "\",\"lr\":\"" lr "\",\"epochs\":\"" seed "\"" more "}\n"
-    site *s = *state;
     put(s, "a", "metrics.jsonl", "w", OPTIONS("1", "0.1", ""));
     json_t *answer = answer_of(s, "GET /api/runs");
     assert_int_equal(json_object_size(json_object_get(run_called(answer, "a"), "settings")), 0);
@@ -203,9 +202,8 @@ static void the_list_has_the_settings_that_differ(void **state)
     json_decref(answer);
 }
 
-static void runs_that_start_later_appear_with_new_numbers(void **state)
+SITE_TEST(runs_that_start_later_appear_with_new_numbers)
 {
-    site *s = *state;
     json_t *answer = answer_of(s, "GET /api/runs");
     assert_int_equal(json_array_size(json_object_get(answer, "runs")), 0);
     json_decref(answer);
@@ -218,17 +216,15 @@ static void runs_that_start_later_appear_with_new_numbers(void **state)
     json_decref(answer);
 }
 
-static void no_answer_has_the_path_of_a_folder(void **state)
+SITE_TEST(no_answer_has_the_path_of_a_folder)
 {
-    site *s = *state;
     put(s, "run", "metrics.jsonl", "w", BEGIN);
     json_decref(answer_of(s, "GET /api/runs"));
     assert_null(strstr(received, s->folder));
 }
 
-static void operands_are_runs_models_or_folders(void **state)
+SITE_TEST(operands_are_runs_models_or_folders)
 {
-    site *s = *state;
     put(s, "run", "metrics.jsonl", "w", BEGIN);
     put(s, "model", "model.safetensors", "w", "x");
     char run[PATH], again[PATH], model[PATH], file[PATH];
@@ -252,9 +248,8 @@ static void operands_are_runs_models_or_folders(void **state)
 
 /* --- pages -------------------------------------------------------------------------------------------------------- */
 
-static void pages_show_runs_and_run_only_their_own_scripts(void **state)
+SITE_TEST(pages_show_runs_and_run_only_their_own_scripts)
 {
-    site *s = *state;
     put(s, "<script>boom()<", "metrics.jsonl", "w", BEGIN STEP("1", "1"));
     json_decref(answer_of(s, "GET /api/runs"));
     const char *const lines[] = {"GET /", "GET /live?run=0", "GET /report?run=0"};
@@ -269,9 +264,8 @@ static void pages_show_runs_and_run_only_their_own_scripts(void **state)
     }
 }
 
-static void unknown_runs_are_not_found(void **state)
+SITE_TEST(unknown_runs_are_not_found)
 {
-    const site *s = *state;
     const char *const pages[] = {"/report", "/live", "/api/events"};
     for (int i = 0; i < 3; i++) {
         char line[64];
@@ -339,9 +333,8 @@ static void assert_record(const site *s, int stream, char **at, int step, double
     json_decref(event);
 }
 
-static void records_come_with_throughput_and_time_left(void **state)
+SITE_TEST(records_come_with_throughput_and_time_left)
 {
-    site *s = *state;
     put(s, "run", "metrics.jsonl", "w", BEGIN STEP("2", "1.5"));
     const int stream = open_events(s);
     char *at = received;
@@ -371,9 +364,8 @@ static size_t wait_for_memory(const site *s, size_t most)
 }
 
 /* Each stream has a place in the file, and no memory for what it has sent; all share what is known of the file. */
-static void many_streams_need_little_memory(void **state)
+SITE_TEST(many_streams_need_little_memory)
 {
-    site *s = *state;
     enum { STREAMS = 20, EACH = 8 << 10 };
     int streams[STREAMS];
     put(s, "run", "metrics.jsonl", "w", BEGIN);
@@ -394,9 +386,8 @@ static void many_streams_need_little_memory(void **state)
     assert_true(wait_for_memory(s, before) <= before);
 }
 
-static void a_restarted_run_begins_anew(void **state)
+SITE_TEST(a_restarted_run_begins_anew)
 {
-    site *s = *state;
     put(s, "run", "metrics.jsonl", "w", BEGIN STEP("2", "1.5") STEP("4", "2"));
     const int stream = open_events(s);
     char *at = received;
@@ -414,9 +405,8 @@ static void a_restarted_run_begins_anew(void **state)
     close(stream);
 }
 
-static void a_damaged_file_ends_the_stream_with_a_sentence(void **state)
+SITE_TEST(a_damaged_file_ends_the_stream_with_a_sentence)
 {
-    site *s = *state;
     put(s, "run", "metrics.jsonl", "w", BEGIN "nonsense\n" STEP("1", "1"));
     const int stream = open_events(s);
     char rest[ANSWER / 4] = "";
@@ -430,26 +420,4 @@ static void a_damaged_file_ends_the_stream_with_a_sentence(void **state)
         last = rest;
     assert_null(strstr(received, "\"step\":1,"));
     close(stream);
-}
-
-#define site_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-
-int main(void)
-{
-    require_server();
-    const struct CMUnitTest tests[] = {
-        site_test(states_follow_from_records_and_locks),
-        site_test(the_list_has_progress_and_the_best_value),
-        site_test(the_list_has_the_settings_that_differ),
-        site_test(runs_that_start_later_appear_with_new_numbers),
-        site_test(no_answer_has_the_path_of_a_folder),
-        site_test(operands_are_runs_models_or_folders),
-        site_test(pages_show_runs_and_run_only_their_own_scripts),
-        site_test(unknown_runs_are_not_found),
-        site_test(records_come_with_throughput_and_time_left),
-        site_test(many_streams_need_little_memory),
-        site_test(a_restarted_run_begins_anew),
-        site_test(a_damaged_file_ends_the_stream_with_a_sentence),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,8 @@ static att_status refuse_to_open(att_context *context, att_site *site, void **st
     return att_fail(context, ATT_ERR_FORMAT, "this group does not open");
 }
 
-static void a_server_that_cannot_start_leaves_nothing(void **state)
+SERVED_TEST(a_server_that_cannot_start_leaves_nothing)
 {
-    const served *self = *state;
     static const att_route_group bad = {routes, 1, .open = refuse_to_open};
     static const att_route_group *const both[] = {&group, &bad};
     const att_serve_limits limits = att_serve_limits_defaults();
@@ -36,8 +35,7 @@ static void a_server_that_cannot_start_leaves_nothing(void **state)
             att_server_start_with(self->context, &cases[i].options, &limits, both, cases[i].groups, &server),
             cases[i].status);
         assert_null(server);
-        if (strstr(att_context_message(self->context), cases[i].message) == NULL)
-            fail_msg("%s", att_context_message(self->context));
+        assert_message_has(self, cases[i].message);
         assert_int_equal(att_context_allocations(self->context).bytes_now, before);
     }
 }
@@ -57,36 +55,19 @@ static void write_picture(const scratch *self, char *path, size_t size)
 }
 
 /* Fails each allocation of a start in turn. */
-static void a_server_without_memory_leaves_nothing(void **state)
+SCRATCH_TEST(a_server_without_memory_leaves_nothing)
 {
-    scratch *self = *state;
-    const size_t before = att_context_allocations(self->context).bytes_now;
     char picture[512];
     write_picture(self, picture, sizeof picture);
     const char *const paths[] = {self->folder}, *const hosts[] = {"example.org"};
     const att_serve_options options = {
         .paths = paths, .path_count = 1, .images = picture, .hosts = hosts, .host_count = 1};
-    att_status status = ATT_ERR_MEMORY;
-    int failures = 0;
-    for (; status != ATT_OK; failures++) {
+    lack of = lack_of_memory(self->context, &self->memory);
+    while (lack_again(&of)) {
         att_server *server = NULL;
-        self->allocations_left = failures;
-        status = att_server_start(self->context, &options, &server);
-        self->allocations_left = -1;
-        if (status != ATT_OK && (status != ATT_ERR_MEMORY || server))
-            fail_msg("status %d: %s", (int)status, att_context_message(self->context));
+        of.status = att_server_start(self->context, &options, &server);
+        assert_true(of.status == ATT_OK || !server);
         att_server_close(&server);
-        assert_int_equal(att_context_allocations(self->context).bytes_now, before);
     }
-    assert_true(failures > 8);
-}
-
-int main(void)
-{
-    require_server();
-    const struct CMUnitTest tests[] = {
-        rule(a_server_that_cannot_start_leaves_nothing),
-        scratch_test(a_server_without_memory_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_true(of.allowed >= 8);
 }

@@ -13,9 +13,8 @@ static int open_stream(const served *self)
     return connection;
 }
 
-static void a_stream_sends_events_as_they_come(void **state)
+SERVED_TEST(a_stream_sends_events_as_they_come)
 {
-    const served *self = *state;
     const int stream = open_stream(self);
     assert_int_equal(status_in(received), 200);
     assert_header("Content-Type", "text/event-stream");
@@ -26,9 +25,8 @@ static void a_stream_sends_events_as_they_come(void **state)
     close(stream);
 }
 
-static void a_stream_without_events_sends_comments(void **state)
+TEST(a_stream_without_events_sends_comments)
 {
-    (void)state;
     att_serve_limits limits = att_serve_limits_defaults();
     limits.heartbeat_seconds = 2.5;
     limits.idle_seconds = 1; /* silence of a stream is not that of a client */
@@ -42,9 +40,8 @@ static void a_stream_without_events_sends_comments(void **state)
     served_stop(&self);
 }
 
-static void a_client_that_goes_ends_its_stream(void **state)
+TEST(a_client_that_goes_ends_its_stream)
 {
-    (void)state;
     att_serve_limits limits = att_serve_limits_defaults();
     limits.heartbeat_seconds = 1e6; /* a comment would fail, and end the stream, too */
     served self;
@@ -65,9 +62,8 @@ static void wait_for_computation(int wanted)
     }
 }
 
-static void a_client_that_goes_ends_its_computation(void **state)
+SERVED_TEST(a_client_that_goes_ends_its_computation)
 {
-    const served *self = *state;
     char text[512];
     snprintf(text, sizeof text, "GET /api/computation HTTP/1.1\r\nHost: localhost\r\nAuthorization: token %s\r\n\r\n",
              self->token);
@@ -81,9 +77,8 @@ static void a_client_that_goes_ends_its_computation(void **state)
     wait_for_computation(2);
 }
 
-static void the_end_of_the_server_ends_streams(void **state)
+TEST(the_end_of_the_server_ends_streams)
 {
-    (void)state;
     const att_serve_limits limits = att_serve_limits_defaults();
     served self;
     start_limited(&self, &limits);
@@ -101,23 +96,8 @@ static void the_end_of_the_server_ends_streams(void **state)
 }
 
 /* A HEAD request must not open a stream that nobody reads. */
-static void the_head_of_a_stream_ends(void **state)
+SERVED_TEST(the_head_of_a_stream_ends)
 {
-    const served *self = *state;
     assert_int_equal(ask(self, "HEAD /api/stream"), 200);
     assert_header("Content-Type", "text/event-stream");
-}
-
-int main(void)
-{
-    require_server();
-    const struct CMUnitTest tests[] = {
-        rule(a_stream_sends_events_as_they_come),
-        cmocka_unit_test(a_stream_without_events_sends_comments),
-        cmocka_unit_test(a_client_that_goes_ends_its_stream),
-        rule(a_client_that_goes_ends_its_computation),
-        cmocka_unit_test(the_end_of_the_server_ends_streams),
-        rule(the_head_of_a_stream_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

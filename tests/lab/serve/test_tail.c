@@ -35,9 +35,8 @@ static void assert_read(followed *f, bool restarted, const char *lines)
     assert_memory_equal(f->lines.length > 0 ? f->lines.data : "", lines, strlen(lines));
 }
 
-static void lines_arrive_whole_and_once(void **state)
+SCRATCH_TEST(lines_arrive_whole_and_once)
 {
-    scratch *self = *state;
     followed f = follow(self);
     put(self, "w", "one\ntwo\nthr");
     assert_read(&f, true, "one\ntwo\n");
@@ -52,9 +51,8 @@ static void lines_arrive_whole_and_once(void **state)
     att_text_free(&f.lines);
 }
 
-static void a_file_that_is_replaced_begins_anew(void **state)
+SCRATCH_TEST(a_file_that_is_replaced_begins_anew)
 {
-    scratch *self = *state;
     followed f = follow(self);
     char other[200];
     snprintf(other, sizeof other, "%s.new", self->path);
@@ -69,9 +67,8 @@ static void a_file_that_is_replaced_begins_anew(void **state)
     att_text_free(&f.lines);
 }
 
-static void a_file_that_is_cut_begins_anew(void **state)
+SCRATCH_TEST(a_file_that_is_cut_begins_anew)
 {
-    scratch *self = *state;
     followed f = follow(self);
     put(self, "w", "begin\nstep 1\nstep 2\n");
     assert_read(&f, true, "begin\nstep 1\nstep 2\n");
@@ -88,9 +85,8 @@ static void a_file_that_is_cut_begins_anew(void **state)
     att_text_free(&f.lines);
 }
 
-static void a_file_may_appear_later(void **state)
+SCRATCH_TEST(a_file_may_appear_later)
 {
-    scratch *self = *state;
     followed f = follow(self);
     assert_read(&f, true, "");
     assert_read(&f, false, "");
@@ -111,9 +107,8 @@ static void a_file_may_appear_later(void **state)
 }
 
 /* Each has a place of its own in what they share. */
-static void readers_share_a_tail(void **state)
+SCRATCH_TEST(readers_share_a_tail)
 {
-    scratch *self = *state;
     followed f = follow(self);
     put(self, "w", "one\n");
     assert_read(&f, true, "one\n");
@@ -151,9 +146,8 @@ static void overwrite(const scratch *self, off_t at, char byte)
     overwrite_later(self, at, byte, (struct timespec){0, 0});
 }
 
-static void a_file_of_equal_size_is_another_if_its_time_is(void **state)
+SCRATCH_TEST(a_file_of_equal_size_is_another_if_its_time_is)
 {
-    scratch *self = *state;
     followed f = follow(self);
     put(self, "w", "step 1\n");
     assert_read(&f, true, "step 1\n");
@@ -166,9 +160,8 @@ static void a_file_of_equal_size_is_another_if_its_time_is(void **state)
 
 /* A last line without newline, of which more is written again and again, is not searched again from its begin. Here the
  * byte that was looked at has become a newline, which no writer of lines does. */
-static void an_unfinished_line_is_looked_at_once(void **state)
+SCRATCH_TEST(an_unfinished_line_is_looked_at_once)
 {
-    scratch *self = *state;
     followed f = follow(self);
     char line[2 * ATT_TAIL_CHECKED + 1] = "";
     memset(line, 'a', sizeof line - 1);
@@ -188,9 +181,8 @@ static void an_unfinished_line_is_looked_at_once(void **state)
 }
 
 /* An unfinished line that is cut off and written anew, and a record after it. */
-static void an_unfinished_line_may_be_replaced(void **state)
+SCRATCH_TEST(an_unfinished_line_may_be_replaced)
 {
-    scratch *self = *state;
     followed f = follow(self);
     put(self, "w", "one\ntwo, unfinished");
     assert_read(&f, true, "one\n");
@@ -199,9 +191,8 @@ static void an_unfinished_line_may_be_replaced(void **state)
     att_text_free(&f.lines);
 }
 
-static void long_files_arrive_in_parts(void **state)
+SCRATCH_TEST(long_files_arrive_in_parts)
 {
-    scratch *self = *state;
     followed f = follow(self);
     enum { LINES = 50000, LINE = 100 };
     FILE *file = fopen(self->path, "w");
@@ -223,9 +214,8 @@ static void long_files_arrive_in_parts(void **state)
     att_text_free(&f.lines);
 }
 
-static void a_line_has_at_most_16_mebibytes(void **state)
+SCRATCH_TEST(a_line_has_at_most_16_mebibytes)
 {
-    scratch *self = *state;
     followed f = follow(self);
     enum { LONG = 16 << 20 };
     char *text = malloc(LONG + 3);
@@ -249,9 +239,8 @@ static void a_line_has_at_most_16_mebibytes(void **state)
     att_text_free(&f.lines);
 }
 
-static void only_regular_files_are_followed(void **state)
+SCRATCH_TEST(only_regular_files_are_followed)
 {
-    scratch *self = *state;
     followed f = follow(self);
     assert_int_equal(mkfifo(self->path, 0600), 0); /* would block */
     assert_int_equal(att_tail_read(&f.tail, &f.place, &f.restarted, &f.lines), ATT_ERR_IO);
@@ -260,36 +249,16 @@ static void only_regular_files_are_followed(void **state)
     att_text_free(&f.lines);
 }
 
-static void no_memory_loses_no_line(void **state)
+SCRATCH_TEST(no_memory_loses_no_line)
 {
-    scratch *self = *state;
     followed f = follow(self);
     put(self, "w", "one\ntwo\n");
     for (int attempt = 0; attempt < 3; attempt++) { /* to look, to read, and to keep what was read */
-        self->allocations_left = attempt > 0;
+        self->memory.left = attempt > 0;
         assert_int_equal(att_tail_read(&f.tail, &f.place, &f.restarted, &f.lines), ATT_ERR_MEMORY);
         att_text_free(&f.lines);
     }
-    self->allocations_left = -1;
+    self->memory.left = -1;
     assert_read(&f, false, "one\ntwo\n");
     att_text_free(&f.lines);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(lines_arrive_whole_and_once),
-        scratch_test(a_file_that_is_replaced_begins_anew),
-        scratch_test(a_file_that_is_cut_begins_anew),
-        scratch_test(a_file_may_appear_later),
-        scratch_test(long_files_arrive_in_parts),
-        scratch_test(a_line_has_at_most_16_mebibytes),
-        scratch_test(only_regular_files_are_followed),
-        scratch_test(no_memory_loses_no_line),
-        scratch_test(readers_share_a_tail),
-        scratch_test(an_unfinished_line_is_looked_at_once),
-        scratch_test(an_unfinished_line_may_be_replaced),
-        scratch_test(a_file_of_equal_size_is_another_if_its_time_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

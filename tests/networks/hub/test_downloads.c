@@ -61,6 +61,8 @@ static int stop(void **state)
     return waitpid(server, NULL, 0) == server ? 0 : -1;
 }
 
+TEST_GROUP(start, stop)
+
 static void require_server(void)
 {
     if (port > 0)
@@ -166,9 +168,8 @@ static void leave_part(const scratch *self, const char *repository, size_t size,
 
 /* --- what is downloaded ------------------------------------------------------------------------------------------- */
 
-static void a_repository_is_downloaded_into_the_hubs_layout(void **state)
+SCRATCH_TEST(a_repository_is_downloaded_into_the_hubs_layout)
 {
-    scratch *self = *state;
     char target[256] = "", path[ATT_HUB_PATH];
     assert_finds(self, "hf-hub:good/vit");
     assert_text_file(below(self, "models--good--vit/refs/main"), COMMIT);
@@ -184,9 +185,8 @@ static void a_repository_is_downloaded_into_the_hubs_layout(void **state)
     assert_string_equal(requests(), "");
 }
 
-static void the_token_stays_with_the_endpoint(void **state)
+SCRATCH_TEST(the_token_stays_with_the_endpoint)
 {
-    scratch *self = *state;
     require_server();
     requests();
     assert_finds(self, "hf-hub:good/vit@refs/pr/1");
@@ -199,9 +199,8 @@ static void the_token_stays_with_the_endpoint(void **state)
     assert_text_file(below(self, "models--good--vit/refs/refs/pr/1"), COMMIT);
 }
 
-static void other_kinds_of_repositories_are_found(void **state)
+SCRATCH_TEST(other_kinds_of_repositories_are_found)
 {
-    scratch *self = *state;
     assert_finds(self, "hf-hub:renamed/vit");
     assert_finds(self, "hf-hub:hops9/vit"); /* the weights have a tenth redirect */
     assert_finds(self, "hf-hub:busy/vit");
@@ -226,9 +225,8 @@ static void other_kinds_of_repositories_are_found(void **state)
 
 /* --- transfers that break off ------------------------------------------------------------------------------------- */
 
-static void a_transfer_that_breaks_off_is_continued(void **state)
+SCRATCH_TEST(a_transfer_that_breaks_off_is_continued)
 {
-    scratch *self = *state;
     static const char *const names[] = {"broken", "stall"};
     for (int i = 0; i < 2; i++) {
         char name[32], request[128];
@@ -240,9 +238,8 @@ static void a_transfer_that_breaks_off_is_continued(void **state)
     assert_finds(self, "hf-hub:norange/vit"); /* from the beginning */
 }
 
-static void a_part_of_an_earlier_call_is_continued(void **state)
+SCRATCH_TEST(a_part_of_an_earlier_call_is_continued)
 {
-    scratch *self = *state;
     assert_finds(self, "hf-hub:good/vit");
     leave_part(self, "models--good--again", 1000, true);
     requests();
@@ -279,9 +276,8 @@ static bool show(void *user, const att_progress *progress)
     return true;
 }
 
-static void progress_goes_from_nothing_to_all_bytes(void **state)
+SCRATCH_TEST(progress_goes_from_nothing_to_all_bytes)
 {
-    scratch *self = *state;
     shown s = {.files = 0};
     struct timespec begin, end;
     att_hub_show_progress(self->context, show, &s);
@@ -306,9 +302,8 @@ static bool stop_at_half(void *user, const att_progress *progress)
     return progress->batch < HALF;
 }
 
-static void a_download_that_is_stopped_is_continued_later(void **state)
+SCRATCH_TEST(a_download_that_is_stopped_is_continued_later)
 {
-    scratch *self = *state;
     char path[ATT_HUB_PATH];
     int calls = 0;
     att_hub_show_progress(self->context, stop_at_half, &calls);
@@ -329,9 +324,8 @@ static void a_download_that_is_stopped_is_continued_later(void **state)
     self->questions_left = -1;
 }
 
-static void a_full_disk_leaves_a_part(void **state)
+SCRATCH_TEST(a_full_disk_leaves_a_part)
 {
-    scratch *self = *state;
     char path[ATT_HUB_PATH];
     require_server();
     pid_t child = fork();
@@ -351,9 +345,8 @@ static void a_full_disk_leaves_a_part(void **state)
     assert_finds(self, "hf-hub:good/vit");
 }
 
-static void of_two_processes_one_downloads(void **state)
+SCRATCH_TEST(of_two_processes_one_downloads)
 {
-    scratch *self = *state;
     require_server();
     requests();
     pid_t child = fork();
@@ -370,9 +363,8 @@ static void of_two_processes_one_downloads(void **state)
 
 /* --- lies --------------------------------------------------------------------------------------------------------- */
 
-static void hostile_replies_end_in_one_sentence(void **state)
+SCRATCH_TEST(hostile_replies_end_in_one_sentence)
 {
-    scratch *self = *state;
     static const struct {
         const char *name;
         att_status status;
@@ -429,7 +421,7 @@ static void hostile_replies_end_in_one_sentence(void **state)
     assert_int_equal(size_of(below(self, "models--damaged--vit/blobs/" WEIGHTS ".incomplete")), -1);
 }
 
-static void a_request_is_sent_five_times(void **state)
+SCRATCH_TEST(a_request_is_sent_five_times)
 {
     static const struct {
         const char *name, *request;
@@ -438,7 +430,6 @@ static void a_request_is_sent_five_times(void **state)
         {"dead", "GET localhost /cdn/dead/count/model.safetensors "},
         {"seesaw", "GET localhost /cdn/seesaw/count/model.safetensors "}, /* bytes that come again are no progress */
     };
-    scratch *self = *state;
     require_server();
     requests();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -450,9 +441,8 @@ static void a_request_is_sent_five_times(void **state)
 }
 
 /* A token that could not be read matters only if the Hub wants one. */
-static void an_unreadable_token_is_named_by_refusals_only(void **state)
+SCRATCH_TEST(an_unreadable_token_is_named_by_refusals_only)
 {
-    scratch *self = *state;
     char path[ATT_HUB_PATH];
     att_hub_settings settings = settings_of(self);
     *settings.token = '\0';
@@ -460,23 +450,20 @@ static void an_unreadable_token_is_named_by_refusals_only(void **state)
     requests();
     assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:good/vit", path, sizeof path), ATT_OK);
     assert_int_equal(count(requests(), "Bearer"), 0);
-    assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:missing/vit", path, sizeof path),
-                     ATT_ERR_NOT_FOUND);
-    assert_message_has(self, "a private one needs your access token, which cannot be read: /x/token could not be");
-    assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:gated/vit", path, sizeof path),
-                     ATT_ERR_NOT_FOUND);
-    assert_message_has(self, "the present one cannot be read: /x/token could not be opened");
+    assert_fails(self->context, att_hub_find_with(self->context, &settings, "hf-hub:missing/vit", path, sizeof path),
+                 ATT_ERR_NOT_FOUND,
+                 "a private one needs your access token, which cannot be read: /x/token could not be");
+    assert_fails(self->context, att_hub_find_with(self->context, &settings, "hf-hub:gated/vit", path, sizeof path),
+                 ATT_ERR_NOT_FOUND, "the present one cannot be read: /x/token could not be opened");
     *settings.token_fault = '\0';
-    assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:missing/vit", path, sizeof path),
-                     ATT_ERR_NOT_FOUND);
-    assert_message_has(self, "a private one needs HF_TOKEN");
+    assert_fails(self->context, att_hub_find_with(self->context, &settings, "hf-hub:missing/vit", path, sizeof path),
+                 ATT_ERR_NOT_FOUND, "a private one needs HF_TOKEN");
 }
 
 /* --- the cache ---------------------------------------------------------------------------------------------------- */
 
-static void offline_only_the_cache_is_used(void **state)
+SCRATCH_TEST(offline_only_the_cache_is_used)
 {
-    scratch *self = *state;
     char path[ATT_HUB_PATH];
     assert_finds(self, "hf-hub:good/vit");
     att_hub_settings settings = settings_of(self);
@@ -485,9 +472,8 @@ static void offline_only_the_cache_is_used(void **state)
     assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:good/vit", path, sizeof path), ATT_OK);
     unlink(below(self, "models--good--vit/snapshots/" COMMIT "/config.json"));
     assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:good/vit", path, sizeof path), ATT_OK);
-    assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:good/other", path, sizeof path),
-                     ATT_ERR_NOT_FOUND);
-    assert_message_has(self, "good/other: not in the cache");
+    assert_fails(self->context, att_hub_find_with(self->context, &settings, "hf-hub:good/other", path, sizeof path),
+                 ATT_ERR_NOT_FOUND, "good/other: not in the cache");
     assert_message_has(self, "HF_HUB_OFFLINE");
     assert_string_equal(requests(), "");
     /* With a connection, a configuration that is missing is downloaded; without one, the weights are used. */
@@ -526,9 +512,8 @@ static int use_read_only(scratch *self, const char *allowed, const char *refused
     return 0;
 }
 
-static void a_cache_without_write_permission_is_used(void **state)
+SCRATCH_TEST(a_cache_without_write_permission_is_used)
 {
-    scratch *self = *state;
     char command[1024];
     assert_finds(self, "hf-hub:good/vit");
     snprintf(command, sizeof command, "chmod -R a+rX,a-w '%s'", self->folder);
@@ -544,9 +529,8 @@ static void a_cache_without_write_permission_is_used(void **state)
     assert_int_equal(WEXITSTATUS(code), 0);
 }
 
-static void a_damaged_cache_is_mended(void **state)
+SCRATCH_TEST(a_damaged_cache_is_mended)
 {
-    scratch *self = *state;
     assert_finds(self, "hf-hub:good/vit");
     unlink(below(self, "models--good--vit/blobs/" WEIGHTS)); /* the link leads nowhere */
     assert_finds(self, "hf-hub:good/vit");
@@ -558,9 +542,8 @@ static void a_damaged_cache_is_mended(void **state)
 }
 
 /* A ref of 40 characters that leads to weights in another folder. */
-static void a_ref_that_leads_out_of_the_cache_is_not_followed(void **state)
+SCRATCH_TEST(a_ref_that_leads_out_of_the_cache_is_not_followed)
 {
-    scratch *self = *state;
     static const char evil[] = "../../../evill/././././././././././././.";
     char path[ATT_HUB_PATH], command[1024];
     assert_int_equal(strlen(evil), 40);
@@ -583,9 +566,8 @@ static void link_folder(const scratch *self, const char *path)
     assert_int_equal(system(command), 0);
 }
 
-static void nothing_is_written_through_links_in_the_cache(void **state)
+SCRATCH_TEST(nothing_is_written_through_links_in_the_cache)
 {
-    scratch *self = *state;
     static const struct {
         const char *name, *folder;
         att_status status; /* ATT_OK: the cache works without the file */
@@ -605,8 +587,7 @@ static void nothing_is_written_through_links_in_the_cache(void **state)
     require_server();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         link_folder(self, cases[i].folder);
-        assert_int_equal(find(self, cases[i].name, path), cases[i].status);
-        assert_message_has(self, below(self, cases[i].folder));
+        assert_fails(self->context, find(self, cases[i].name, path), cases[i].status, below(self, cases[i].folder));
         assert_message_has(self, "is a symbolic link, which is not followed for writing: remove it");
         assert_int_equal(rmdir(mine), 0); /* empty */
     }
@@ -620,9 +601,8 @@ static void nothing_is_written_through_links_in_the_cache(void **state)
     assert_finds(self, "hf-hub:good/vit");
 }
 
-static void a_pipe_in_place_of_a_lock_is_refused(void **state)
+SCRATCH_TEST(a_pipe_in_place_of_a_lock_is_refused)
 {
-    scratch *self = *state;
     char path[ATT_HUB_PATH], command[512];
     require_server();
     snprintf(command, sizeof command, "mkdir -p '%s/hub/.locks/models--good--vit'", self->folder);
@@ -643,17 +623,16 @@ static att_status find_good(scratch *self)
     return find(self, "hf-hub:good/vit", path);
 }
 
-static void lack_of_memory_is_survived(void **state)
+SCRATCH_TEST(lack_of_memory_is_survived)
 {
     require_server();
-    assert_survives_lack_of_memory(*state, find_good);
+    assert_survives_lack_of_memory(self, find_good);
 }
 
 /* --- torchvision -------------------------------------------------------------------------------------------------- */
 
-static void torchvisions_files_are_found_in_the_cache_of_torch(void **state)
+SCRATCH_TEST(torchvisions_files_are_found_in_the_cache_of_torch)
 {
-    scratch *self = *state;
     char path[ATT_HUB_PATH], folder[128], file[256];
     const att_hub_settings settings = settings_of(self);
     snprintf(folder, sizeof folder, "%s/torch", self->folder);
@@ -682,9 +661,8 @@ static void torchvisions_files_are_found_in_the_cache_of_torch(void **state)
          ATT_ERR_FORMAT},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        assert_int_equal(att_hub_find_with(self->context, &settings, refused[i].name, path, sizeof path),
-                         refused[i].status);
-        assert_message_has(self, refused[i].message);
+        assert_fails(self->context, att_hub_find_with(self->context, &settings, refused[i].name, path, sizeof path),
+                     refused[i].status, refused[i].message);
     }
     snprintf(file, sizeof file, "%s/resnet18-f37072fd.pth", folder);
     assert_int_equal(size_of(file), -1);
@@ -692,9 +670,8 @@ static void torchvisions_files_are_found_in_the_cache_of_torch(void **state)
     assert_int_equal(size_of(file), -1);
 }
 
-static void a_short_hash_is_enough_for_torchvision(void **state)
+SCRATCH_TEST(a_short_hash_is_enough_for_torchvision)
 {
-    scratch *self = *state;
     const att_hub_settings settings = settings_of(self);
     char hash[9], url[128];
     att_hub_session session;
@@ -713,9 +690,8 @@ static void a_short_hash_is_enough_for_torchvision(void **state)
 }
 
 /* The path of the part must have less than ATT_HUB_PATH bytes; here no such file can be made. */
-static void a_path_that_is_too_long_is_refused(void **state)
+SCRATCH_TEST(a_path_that_is_too_long_is_refused)
 {
-    scratch *self = *state;
     const att_hub_settings settings = settings_of(self);
     const size_t most = ATT_HUB_PATH - 1 - strlen(".incomplete");
     char path[ATT_HUB_PATH] = "";
@@ -726,14 +702,13 @@ static void a_path_that_is_too_long_is_refused(void **state)
     memset(path, 'p', most);
     assert_int_equal(att_hub_download(&session, &file), ATT_ERR_IO);
     path[most] = 'p';
-    assert_int_equal(att_hub_download(&session, &file), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "the path of the cache is too long");
+    assert_fails(self->context, att_hub_download(&session, &file), ATT_ERR_ARGUMENT,
+                 "the path of the cache is too long");
     att_hub_session_close(&session);
 }
 
-static void torchvisions_table_is_in_order(void **state)
+TEST(torchvisions_table_is_in_order)
 {
-    (void)state;
     for (int i = 0; i < att_torchvision_count; i++) {
         const att_torchvision *entry = &att_torchvision_all[i];
         const size_t length = strlen(entry->network);
@@ -744,34 +719,4 @@ static void torchvisions_table_is_in_order(void **state)
         assert_ptr_equal(att_torchvision_of_file(entry->file), entry);
     }
     assert_null(att_torchvision_of_file("resnet50.pth"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(a_repository_is_downloaded_into_the_hubs_layout),
-        scratch_test(the_token_stays_with_the_endpoint),
-        scratch_test(other_kinds_of_repositories_are_found),
-        scratch_test(a_transfer_that_breaks_off_is_continued),
-        scratch_test(a_part_of_an_earlier_call_is_continued),
-        scratch_test(progress_goes_from_nothing_to_all_bytes),
-        scratch_test(a_download_that_is_stopped_is_continued_later),
-        scratch_test(a_full_disk_leaves_a_part),
-        scratch_test(of_two_processes_one_downloads),
-        scratch_test(hostile_replies_end_in_one_sentence),
-        scratch_test(a_request_is_sent_five_times),
-        scratch_test(an_unreadable_token_is_named_by_refusals_only),
-        scratch_test(offline_only_the_cache_is_used),
-        scratch_test(a_cache_without_write_permission_is_used),
-        scratch_test(a_damaged_cache_is_mended),
-        scratch_test(a_ref_that_leads_out_of_the_cache_is_not_followed),
-        scratch_test(nothing_is_written_through_links_in_the_cache),
-        scratch_test(a_pipe_in_place_of_a_lock_is_refused),
-        scratch_test(lack_of_memory_is_survived),
-        scratch_test(torchvisions_files_are_found_in_the_cache_of_torch),
-        scratch_test(a_short_hash_is_enough_for_torchvision),
-        scratch_test(a_path_that_is_too_long_is_refused),
-        cmocka_unit_test(torchvisions_table_is_in_order),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
 }

@@ -30,9 +30,8 @@ static void assert_hash(att_digest_kind kind, const char *text, size_t times, si
 }
 
 /* FIPS 180-4's examples, a million letters, and lengths around a block; git hash-object gave the SHA-1. */
-static void hashes_are_those_of_the_standards(void **state)
+TEST(hashes_are_those_of_the_standards)
 {
-    (void)state;
     static const char empty[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     static const char abc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     static const char million[] = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
@@ -49,9 +48,8 @@ static void hashes_are_those_of_the_standards(void **state)
 
 /* --- addresses ---------------------------------------------------------------------------------------------------- */
 
-static void only_plain_addresses_are_parsed(void **state)
+TEST(only_plain_addresses_are_parsed)
 {
-    (void)state;
     static const char *const refused[] = {"",
                                           "huggingface.co",
                                           "ftp://a.b",
@@ -96,9 +94,8 @@ static bool is_allowed(const char *endpoint, const char *to)
     return att_origin_allowed(&a, &b);
 }
 
-static void http_is_allowed_within_this_machine_only(void **state)
+TEST(http_is_allowed_within_this_machine_only)
 {
-    (void)state;
     assert_true(is_allowed("https://huggingface.co", "https://cdn-lfs.hf.co"));
     assert_true(is_allowed("http://localhost:1", "http://127.0.0.1:2"));
     assert_true(is_allowed("http://[::1]", "https://a.b"));
@@ -115,9 +112,8 @@ static bool is_same(const char *one, const char *other)
     return att_url_parse(one, &a) && att_url_parse(other, &b) && att_origin_same(&a, &b);
 }
 
-static void the_same_server_has_scheme_host_and_port(void **state)
+TEST(the_same_server_has_scheme_host_and_port)
 {
-    (void)state;
     assert_true(is_same("https://a.b/x", "https://A.b:443/y"));
     assert_false(is_same("https://a.b", "http://a.b:443"));
     assert_false(is_same("https://a.b", "https://a.b:444"));
@@ -134,9 +130,8 @@ static att_reply reply_of(const char *line)
     return reply;
 }
 
-static void headers_are_read_or_left_out(void **state)
+TEST(headers_are_read_or_left_out)
 {
-    (void)state;
     assert_string_equal(reply_of("ETag: \"abc\"\r\n").etag, "abc");
     assert_string_equal(reply_of("etag:W/\"abc\"").etag, "abc");
     assert_string_equal(reply_of("ETag: \"").etag, "\"");
@@ -172,9 +167,8 @@ static void headers_are_read_or_left_out(void **state)
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-static void names_have_a_repository_and_a_revision(void **state)
+SCRATCH_TEST(names_have_a_repository_and_a_revision)
 {
-    scratch *self = *state;
     static const struct {
         const char *text, *repository, *revision, *network;
     } cases[] = {
@@ -198,9 +192,8 @@ static void names_have_a_repository_and_a_revision(void **state)
     }
 }
 
-static void names_that_would_leave_the_cache_are_refused(void **state)
+SCRATCH_TEST(names_that_would_leave_the_cache_are_refused)
 {
-    scratch *self = *state;
     static const char *const refused[] = {"hf-hub:",          "hf-hub:name",       "hf-hub:/name",
                                           "hf-hub:org/",      "hf-hub:org/a/b",    "hf-hub:../name",
                                           "hf-hub:org/..",    "hf-hub:org/a..b",   "hf-hub:org/a--b",
@@ -221,9 +214,8 @@ static void names_that_would_leave_the_cache_are_refused(void **state)
     assert_int_equal(att_hub_name_parse(self->context, text, &name), ATT_ERR_ARGUMENT);
 }
 
-static void files_lie_in_one_folder(void **state)
+TEST(files_lie_in_one_folder)
 {
-    (void)state;
     assert_true(att_hub_is_file("model-00001-of-00002.safetensors"));
     assert_false(att_hub_is_file("../x"));
     assert_false(att_hub_is_file(".git"));
@@ -257,8 +249,7 @@ static void clear(const scratch *self)
 static att_hub_settings settings_of(const scratch *self)
 {
     att_hub_settings settings;
-    if (att_hub_settings_read(self->context, &settings) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_hub_settings_read(self->context, &settings));
     return settings;
 }
 
@@ -269,9 +260,8 @@ static void assert_path(const scratch *self, const char *path, const char *below
     assert_string_equal(path, expected);
 }
 
-static void caches_are_where_python_has_them(void **state)
+SCRATCH_TEST(caches_are_where_python_has_them)
 {
-    scratch *self = *state;
     clear(self);
     att_hub_settings settings = settings_of(self);
     assert_path(self, settings.cache, "/.cache/huggingface/hub");
@@ -291,9 +281,8 @@ static void caches_are_where_python_has_them(void **state)
 }
 
 /* Only what lies below the home folder needs it. */
-static void a_home_folder_is_not_required(void **state)
+SCRATCH_TEST(a_home_folder_is_not_required)
 {
-    scratch *self = *state;
     char path[ATT_HUB_PATH];
     clear(self);
     unsetenv("HOME");
@@ -301,14 +290,14 @@ static void a_home_folder_is_not_required(void **state)
     setenv("HF_HUB_OFFLINE", "1", 1);
     assert_string_equal(settings_of(self).cache, self->folder);
     assert_string_equal(settings_of(self).token, "");
-    assert_int_equal(att_hub_find(self->context, "hf-hub:org/name", path, sizeof path), ATT_ERR_NOT_FOUND);
-    assert_message_has(self, "org/name: not in the cache");
-    assert_int_equal(att_hub_find(self->context, "torchvision/resnet18", path, sizeof path), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "HOME is not set, and TORCH_HOME names no folder");
+    assert_fails(self->context, att_hub_find(self->context, "hf-hub:org/name", path, sizeof path), ATT_ERR_NOT_FOUND,
+                 "org/name: not in the cache");
+    assert_fails(self->context, att_hub_find(self->context, "torchvision/resnet18", path, sizeof path),
+                 ATT_ERR_ARGUMENT, "HOME is not set, and TORCH_HOME names no folder");
     setenv("HF_HUB_CACHE", "~/hub", 1);
     setenv("TORCH_HOME", self->folder, 1);
-    assert_int_equal(att_hub_find(self->context, "hf-hub:org/name", path, sizeof path), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "HOME is not set, and HF_HUB_CACHE names no folder");
+    assert_fails(self->context, att_hub_find(self->context, "hf-hub:org/name", path, sizeof path), ATT_ERR_ARGUMENT,
+                 "HOME is not set, and HF_HUB_CACHE names no folder");
     assert_int_equal(att_hub_find(self->context, "torchvision/resnet18", path, sizeof path), ATT_ERR_NOT_FOUND);
     unsetenv("HF_HUB_CACHE");
     setenv("HF_HOME", "/hf", 1);
@@ -316,9 +305,8 @@ static void a_home_folder_is_not_required(void **state)
     unsetenv("HF_HUB_OFFLINE");
 }
 
-static void the_token_is_one_word(void **state)
+SCRATCH_TEST(the_token_is_one_word)
 {
-    scratch *self = *state;
     att_hub_settings settings;
     clear(self);
     setenv("HF_TOKEN_PATH", self->path, 1);
@@ -337,17 +325,15 @@ static void the_token_is_one_word(void **state)
     word[sizeof word - 2] = 'x';
     word[sizeof word - 1] = '\0';
     setenv("HF_TOKEN", word, 1);
-    assert_int_equal(att_hub_settings_read(self->context, &settings), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "too long");
+    assert_fails(self->context, att_hub_settings_read(self->context, &settings), ATT_ERR_ARGUMENT, "too long");
     setenv("HF_TOKEN", "hf\r\nHost: evil", 1);
-    assert_int_equal(att_hub_settings_read(self->context, &settings), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "HF_TOKEN holds no access token");
+    assert_fails(self->context, att_hub_settings_read(self->context, &settings), ATT_ERR_ARGUMENT,
+                 "HF_TOKEN holds no access token");
 }
 
 /* Weights that are cached or public need no token. */
-static void a_token_file_that_cannot_be_read_is_remembered(void **state)
+SCRATCH_TEST(a_token_file_that_cannot_be_read_is_remembered)
 {
-    scratch *self = *state;
     clear(self);
     setenv("HF_TOKEN_PATH", self->folder, 1);
     assert_string_equal(settings_of(self).token, "");
@@ -361,9 +347,8 @@ static void a_token_file_that_cannot_be_read_is_remembered(void **state)
     assert_string_equal(settings_of(self).token_fault, "");
 }
 
-static void endpoints_are_encrypted(void **state)
+SCRATCH_TEST(endpoints_are_encrypted)
 {
-    scratch *self = *state;
     att_hub_settings settings;
     static const char *const refused[] = {"http://huggingface.co", "huggingface.co", "https://a@b", "https://a.b?c"};
     clear(self);
@@ -373,8 +358,8 @@ static void endpoints_are_encrypted(void **state)
     assert_string_equal(settings_of(self).endpoint, "http://127.0.0.1:8080");
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         setenv("HF_ENDPOINT", refused[i], 1);
-        assert_int_equal(att_hub_settings_read(self->context, &settings), ATT_ERR_ARGUMENT);
-        assert_message_has(self, "HF_ENDPOINT is");
+        assert_fails(self->context, att_hub_settings_read(self->context, &settings), ATT_ERR_ARGUMENT,
+                     "HF_ENDPOINT is");
     }
     unsetenv("HF_ENDPOINT");
     setenv("HF_HUB_OFFLINE", "True", 1);
@@ -387,9 +372,8 @@ static void endpoints_are_encrypted(void **state)
 
 /* --- certificates ------------------------------------------------------------------------------------------------- */
 
-static void certificates_are_those_of_the_user_or_of_the_system(void **state)
+SCRATCH_TEST(certificates_are_those_of_the_user_or_of_the_system)
 {
-    scratch *self = *state;
     static const char *const variables_of_certificates[] = {"SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
                                                             "SSL_CERT_FILE"};
     const char *const files[] = {"/absent/1", self->path, "/absent/2", NULL}, *const none[] = {"/absent/1", NULL};
@@ -414,25 +398,4 @@ static void certificates_are_those_of_the_user_or_of_the_system(void **state)
     assert_null(att_certificates_find(self->path, files).file);
     for (int i = 0; i < 4; i++)
         unsetenv(variables_of_certificates[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hashes_are_those_of_the_standards),
-        cmocka_unit_test(only_plain_addresses_are_parsed),
-        cmocka_unit_test(http_is_allowed_within_this_machine_only),
-        cmocka_unit_test(the_same_server_has_scheme_host_and_port),
-        cmocka_unit_test(headers_are_read_or_left_out),
-        scratch_test(names_have_a_repository_and_a_revision),
-        scratch_test(names_that_would_leave_the_cache_are_refused),
-        cmocka_unit_test(files_lie_in_one_folder),
-        scratch_test(caches_are_where_python_has_them),
-        scratch_test(a_home_folder_is_not_required),
-        scratch_test(the_token_is_one_word),
-        scratch_test(a_token_file_that_cannot_be_read_is_remembered),
-        scratch_test(endpoints_are_encrypted),
-        scratch_test(certificates_are_those_of_the_user_or_of_the_system),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

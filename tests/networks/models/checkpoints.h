@@ -2,7 +2,6 @@
 #ifndef TESTS_MODELS_CHECKPOINTS_H
 #define TESTS_MODELS_CHECKPOINTS_H
 
-#include <math.h>
 #include <unistd.h>
 
 #include "networks/models/fixture.h"
@@ -204,6 +203,22 @@ static inline void keep_messages(place *p, logged *log)
     CHECK(NULL, att_context_create(&settings, &p->context));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+/* A test with a place, `p`. */
+#define PLACE_TEST(name) TEST_WITH(name, place *p, setup, teardown)
+
+static inline att_parameter_info parameter_of(const att_model *model, const char *name)
+{
+    const att_graph *graph = att_model_graph(model);
+    for (int i = 0; i < att_graph_parameter_count(graph); i++)
+        if (strcmp(att_graph_parameter_at(graph, i).name, name) == 0)
+            return att_graph_parameter_at(graph, i);
+    fail_msg("there is no parameter %s", name);
+    return (att_parameter_info){0};
+}
+
+static inline void has_shape(const att_model *model, const char *name, att_shape shape)
+{
+    assert_true(att_shape_equal(parameter_of(model, name).shape, shape));
+}
 
 #endif

@@ -3,19 +3,10 @@
 #ifndef TESTS_MODELS_FIXTURE_H
 #define TESTS_MODELS_FIXTURE_H
 
-#include <string.h>
-
 #include <attscope/models.h>
 
 #include "formula.h"
 #include "golden_path.h"
-
-#define CHECK(context, call)                                                                 \
-    do {                                                                                     \
-        att_status check_status = (call);                                                    \
-        if (check_status != ATT_OK)                                                          \
-            fail_msg("%s: %s", att_status_name(check_status), att_context_message(context)); \
-    } while (0)
 
 /* Opens the golden file `name` (see golden_path()) for reading. */
 static inline FILE *golden_open(const char *name)
@@ -38,7 +29,7 @@ static inline float formula_weight(const att_parameter_info *parameter, int64_t 
 }
 
 /* Fills all parameters by the formula. The graph computes in f32 or f64. */
-static inline void formula_fill(att_context *context, const att_graph *graph, att_weights *weights)
+static inline void formula_fill(att_context *of, const att_graph *graph, att_weights *weights)
 {
     for (int i = 0; i < att_weights_count(weights); i++) {
         att_parameter_info parameter = att_weights_at(weights, i);
@@ -48,10 +39,24 @@ static inline void formula_fill(att_context *context, const att_graph *graph, at
         for (int64_t e = 0; e < count; e++)
             wide[e] = narrow[e] = formula_weight(&parameter, e);
         const void *host = att_graph_dtype(graph) == ATT_F64 ? (const void *)wide : (const void *)narrow;
-        CHECK(context, att_weights_set(weights, -1, i, host, count));
+        CHECK(of, att_weights_set(weights, -1, i, host, count));
         free(wide);
         free(narrow);
     }
+}
+
+/* Takes "depth=2" or "depths=2,2". */
+static inline void take_option(const char *text, att_option_values *options)
+{
+    char key[64], *end;
+    const char *value = strchr(text, '=');
+    assert_non_null(value);
+    snprintf(key, sizeof key, "%.*s", (int)(value - text), text);
+    double number = strtod(++value, &end);
+    if (*end || strcmp(key, "window_size") == 0)
+        att_options_set_text(options, key, value);
+    else
+        att_options_set(options, key, number);
 }
 
 #endif

@@ -12,11 +12,11 @@ typedef struct net {
     att_weights *weights;
 } net;
 
-static inline net net_create(att_context *context, const char *name, const att_option_values *options)
+static inline net net_create(att_context *of, const char *name, const att_option_values *options)
 {
-    net n = {.context = context};
-    CHECK(context, att_model_create(context, name, options, ATT_F64, &n.model));
-    CHECK(context, att_weights_create(att_model_graph(n.model), "cpu", &n.weights));
+    net n = {.context = of};
+    CHECK(of, att_model_create(of, name, options, ATT_F64, &n.model));
+    CHECK(of, att_weights_create(att_model_graph(n.model), "cpu", &n.weights));
     return n;
 }
 

@@ -33,9 +33,8 @@ static void takes_arguments(const place *p, const char *network, const argument 
 }
 
 /* Arguments that change tensors must agree with the file; of those that do not, only known values are accepted. */
-static void arguments_of_a_vit_are_options(void **state)
+PLACE_TEST(arguments_of_a_vit_are_options)
 {
-    const place *p = *state;
     att_option_values options = att_options_none();
     att_options_set(&options, "depth", 1);
     write_model(p, "vit_tiny_patch16_224", &options, false);
@@ -67,9 +66,8 @@ static void arguments_of_a_vit_are_options(void **state)
 }
 
 /* A norm that an argument names has timm's eps, not the variant's. */
-static void a_named_norm_has_timms_eps(void **state)
+PLACE_TEST(a_named_norm_has_timms_eps)
 {
-    const place *p = *state;
     att_identity identity;
     att_option_values options = att_options_none();
     att_options_set(&options, "depth", 1);
@@ -82,9 +80,8 @@ static void a_named_norm_has_timms_eps(void **state)
     assert_true(att_options_number(&identity.options, "norm_eps", 0) == 1e-6);
 }
 
-static void arguments_that_change_a_resnet_are_refused(void **state)
+PLACE_TEST(arguments_that_change_a_resnet_are_refused)
 {
-    const place *p = *state;
     att_option_values options = att_options_none();
     att_options_set_text(&options, "layers", "1,1,1,1");
     att_options_set(&options, "width", 8);
@@ -118,9 +115,8 @@ static void arguments_that_change_a_resnet_are_refused(void **state)
 }
 
 /* A file that names no network of attscope may still have arguments of another family, which are checked. */
-static void arguments_beside_unknown_names_are_checked(void **state)
+PLACE_TEST(arguments_beside_unknown_names_are_checked)
 {
-    const place *p = *state;
     static const struct {
         const char *file, *text, *argument; /* `argument` is given at two places */
     } sources[] = {
@@ -158,9 +154,8 @@ static void arguments_beside_unknown_names_are_checked(void **state)
     }
 }
 
-static void arguments_in_no_mapping_are_refused(void **state)
+PLACE_TEST(arguments_in_no_mapping_are_refused)
 {
-    const place *p = *state;
     static const char *const files[][3] = {
         {"config.json", "{\"model_args\": [\"act_layer\", \"relu\"]}", "made with model_args"},
         {"args.yaml", "model_kwargs: act_layer=relu\n", "made with model_kwargs"},
@@ -179,9 +174,8 @@ static void arguments_in_no_mapping_are_refused(void **state)
     }
 }
 
-static void arguments_count_wherever_they_lie(void **state)
+PLACE_TEST(arguments_count_wherever_they_lie)
 {
-    const place *p = *state;
     static const char *const members[][2] = {
         {"\"model_kwargs\": {\"act_layer\": \"silu\"}", "act_layer \"silu\""},
         {"\"kwargs\": {\"act_layer\": \"silu\"}", "act_layer \"silu\""},
@@ -209,17 +203,4 @@ static void arguments_count_wherever_they_lie(void **state)
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "global_pool is \"\"");
     write_beside(p, "args.yaml", "model: resnet18\ngp:\ninterpolation: ''\n");
     CHECK(p->context, identify(p, NULL, NULL, &identity));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(arguments_of_a_vit_are_options),
-        TEST(a_named_norm_has_timms_eps),
-        TEST(arguments_that_change_a_resnet_are_refused),
-        TEST(arguments_beside_unknown_names_are_checked),
-        TEST(arguments_in_no_mapping_are_refused),
-        TEST(arguments_count_wherever_they_lie),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,9 +102,8 @@ static void check_features(const place *p, const char *name, const att_option_va
     }
 }
 
-static void features_are_what_a_head_reads(void **state)
+PLACE_TEST(features_are_what_a_head_reads)
 {
-    const place *p = *state;
     att_option_values options = small();
     check_features(p, "vit_tiny_patch16_224", &options, "head", 32);
     att_options_set_text(&options, "global_pool", "avg");
@@ -116,9 +115,8 @@ static void features_are_what_a_head_reads(void **state)
 }
 
 /* Applying the norm by hand to the features of a network without it gives the normalised features. */
-static void the_last_norm_may_be_missing(void **state)
+PLACE_TEST(the_last_norm_may_be_missing)
 {
-    const place *p = *state;
     att_option_values options = small(), heads = att_options_none();
     att_options_set(&options, "num_classes", 0),
         att_options_set(&heads, "num_heads", att_options_number(&options, "num_heads", -1));
@@ -157,9 +155,8 @@ static void the_last_norm_may_be_missing(void **state)
 }
 
 /* Side files of such networks give the classes of other networks; only the caller's value counts. */
-static void tensors_tell_whether_there_is_a_head(void **state)
+PLACE_TEST(tensors_tell_whether_there_is_a_head)
 {
-    const place *p = *state;
     att_option_values options = small(), flags = att_options_none();
     att_identity identity;
     write_without(p, "vit_tiny_patch16_224", &options, "head.");
@@ -191,9 +188,8 @@ static void tensors_tell_whether_there_is_a_head(void **state)
     assert_int_equal(att_options_number(&identity.options, "num_classes", -1), CLASSES);
 }
 
-static void a_checkpoint_of_attscope_records_that_there_is_no_head(void **state)
+PLACE_TEST(a_checkpoint_of_attscope_records_that_there_is_no_head)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_options_set(&options, "num_classes", 0);
     write_model(p, "vit_tiny_patch16_224", &options, true);
@@ -249,9 +245,8 @@ static void check_skipped(const place *p, const char *model_name, const att_opti
     att_model_destroy(&model);
 }
 
-static void leftovers_of_training_are_skipped(void **state)
+PLACE_TEST(leftovers_of_training_are_skipped)
 {
-    const place *p = *state;
     static const char *const none[] = {NULL},
                              *const mae[] = {"mask_token",
                                              "decoder_pos_embed",
@@ -303,9 +298,8 @@ static void leftovers_of_training_are_skipped(void **state)
 }
 
 /* Tensors that belong to a network's computation are never skipped. */
-static void parts_of_a_network_are_not_skipped(void **state)
+PLACE_TEST(parts_of_a_network_are_not_skipped)
 {
-    const place *p = *state;
     static const struct {
         const char *prefix, *part, *says;
     } parts[] = {
@@ -342,14 +336,4 @@ static void parts_of_a_network_are_not_skipped(void **state)
     assert_string_equal(att_options_text(&identity.options, "mlp_layer"), "swiglu_packed");
     assert_string_equal(att_options_text(&identity.options, "act_layer"), "silu");
     att_model_destroy(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(features_are_what_a_head_reads),       TEST(the_last_norm_may_be_missing),
-        TEST(tensors_tell_whether_there_is_a_head), TEST(a_checkpoint_of_attscope_records_that_there_is_no_head),
-        TEST(leftovers_of_training_are_skipped),    TEST(parts_of_a_network_are_not_skipped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

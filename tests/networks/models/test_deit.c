@@ -1,7 +1,5 @@
 /* DeiT-Tiny on 200 photographs against PyTorch's logits, including JPEG decoding and preprocessing
  * (tools/goldens/deit.py). */
-#include <math.h>
-
 #include <attscope/data.h>
 #include <attscope/plan.h>
 
@@ -219,9 +217,8 @@ static void check_mixed(const tally *t)
     assert_true(t->mixed_worst <= theirs.worst);
 }
 
-static void logits_of_photographs_are_those_of_pytorch(void **state)
+TEST(logits_of_photographs_are_those_of_pytorch)
 {
-    (void)state;
     static photograph photographs[PHOTOGRAPHS];
     char path[SHARED_PATH], images[SHARED_PATH], map[SHARED_PATH];
     if (!shared_path(SHARED_DEIT, path) || !shared_path(SHARED_PHOTOGRAPHS, images) ||
@@ -249,10 +246,4 @@ static void logits_of_photographs_are_those_of_pytorch(void **state)
     }
     network_destroy(&n);
     att_context_destroy(&n.context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(logits_of_photographs_are_those_of_pytorch)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,9 @@
 /* Attention without positions does not depend on the order of the tokens; attention by relative positions follows a
  * shift of the image. Both are tested on the mean over the tokens, which a permutation or a shift must not change. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "context.h"
 #include "networks/models/net.h"
+
+SHARED_CONTEXT(threads, 0)
 
 enum { SIDE = 28, PATCH = 4, GRID = SIDE / PATCH, PIXELS = SIDE * SIDE, CLASSES = 10 };
 
@@ -26,7 +25,7 @@ typedef struct variant {
     double sharpness;
 } variant;
 
-static void set_heads(att_context *context, att_weights *weights, double sharpness)
+static void set_heads(att_weights *weights, double sharpness)
 {
     double centers[18], sharp[9];
     for (int h = 0; h < 9; h++)
@@ -34,28 +33,28 @@ static void set_heads(att_context *context, att_weights *weights, double sharpne
     for (int block = 0; block < 2; block++) {
         char name[64];
         snprintf(name, sizeof name, "blocks.%d.attn.centers", block);
-        CHECK(context, att_weights_set(weights, -1, att_weights_find(weights, name), centers, 18));
+        must(att_weights_set(weights, -1, att_weights_find(weights, name), centers, 18));
         snprintf(name, sizeof name, "blocks.%d.attn.sharpness", block);
-        CHECK(context, att_weights_set(weights, -1, att_weights_find(weights, name), sharp, 9));
+        must(att_weights_set(weights, -1, att_weights_find(weights, name), sharp, 9));
     }
 }
 
-static void run(att_context *context, const variant *v, const double *image, double logits[CLASSES])
+static void run(const variant *v, const double *image, double logits[CLASSES])
 {
     net n = net_create(context, v->name, v->options);
     formula_fill(context, att_model_graph(n.model), n.weights);
     if (v->sharpness > 0)
-        set_heads(context, n.weights, v->sharpness);
+        set_heads(n.weights, v->sharpness);
     net_run(&n, image, logits);
     net_destroy(&n);
 }
 
 /* The largest difference of the logits for two images, relative to the largest logit. */
-static double difference(att_context *context, const variant *v, const double *first, const double *second)
+static double difference(const variant *v, const double *first, const double *second)
 {
     double a[CLASSES], b[CLASSES], most = 0, away = 0;
-    run(context, v, first, a);
-    run(context, v, second, b);
+    run(v, first, a);
+    run(v, second, b);
     for (int i = 0; i < CLASSES; i++) {
         most = fmax(most, fabs(a[i]));
         away = fmax(away, fabs(a[i] - b[i]));
@@ -72,7 +71,7 @@ static void permute(const double *image, double *permuted)
     }
 }
 
-static void without_positions_the_order_of_patches_does_not_matter(void **state)
+TEST(without_positions_the_order_of_patches_does_not_matter)
 {
     att_option_values options = small();
     double image[PIXELS], permuted[PIXELS];
@@ -82,9 +81,9 @@ static void without_positions_the_order_of_patches_does_not_matter(void **state)
     for (uint32_t i = 0; i < PIXELS; i++)
         image[i] = 4 * formula("image", i);
     permute(image, permuted);
-    assert_true(difference(*state, &with, image, permuted) > 1e-4);
+    assert_true(difference(&with, image, permuted) > 1e-4);
     att_options_set_text(&options, "pos_embed", "none");
-    assert_true(difference(*state, &with, image, permuted) < 1e-12); /* measured: 2e-16 */
+    assert_true(difference(&with, image, permuted) < 1e-12); /* measured: 2e-16 */
 }
 
 /* A square of 6 x 6 pixels on zeros, from (y, x) on. */
@@ -97,7 +96,7 @@ static void draw(int y, int x, double *image)
 
 /* The square is farther from the border than the two layers reach. The tokens around it are all equal, so that heads
  * which would attend outside the grid find the same values inside. */
-static void heads_by_shift_follow_a_shift_by_patches(void **state)
+TEST(heads_by_shift_follow_a_shift_by_patches)
 {
     const att_option_values options = small();
     const variant sharp = {"attention_cnn_isotropic", &options, 10}, soft = {"attention_cnn_isotropic", &options, 0.3};
@@ -105,32 +104,7 @@ static void heads_by_shift_follow_a_shift_by_patches(void **state)
     draw(8, 8, image);
     draw(8 + PATCH, 8 + PATCH, moved);
     draw(8, 9, between);
-    assert_true(difference(*state, &sharp, image, moved) < 1e-12); /* measured: 3e-16 */
-    assert_true(difference(*state, &sharp, image, between) > 1e-4);
-    assert_true(difference(*state, &soft, image, moved) > 1e-6); /* wide heads see the border */
-}
-
-static int setup(void **state)
-{
-    att_context *context;
-    if (att_context_create(NULL, &context) != ATT_OK)
-        return -1;
-    *state = context;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    att_context *context = *state;
-    att_context_destroy(&context);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_positions_the_order_of_patches_does_not_matter),
-        cmocka_unit_test(heads_by_shift_follow_a_shift_by_patches),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    assert_true(difference(&sharp, image, moved) < 1e-12); /* measured: 3e-16 */
+    assert_true(difference(&sharp, image, between) > 1e-4);
+    assert_true(difference(&soft, image, moved) > 1e-6); /* wide heads see the border */
 }

@@ -1,7 +1,5 @@
 /* The EVA family: initial values, options, and identification of files. test_training.c compares losses and gradients
  * with PyTorch's, tools/versus_timm compares the logits of the named networks with timm's. */
-#include <math.h>
-
 #include "base/core/random.h"
 #include "engine/graph/graph.h"
 #include "networks/models/checkpoints.h"
@@ -34,9 +32,8 @@ static void starts_as(const att_model *model, const char *name, double value)
 }
 
 /* As timm's Eva: gates start as other layers, layers that end a branch smaller with depth. */
-static void layers_start_as_timms(void **state)
+PLACE_TEST(layers_start_as_timms)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_model *model = make(p, "eva02_base_patch14_448", &options);
     starts_as(model, "cls_token", 0.02);
@@ -54,9 +51,8 @@ enum { BLOCKS = 2, HEADS = 2, PAIRS = 8, BANDS = PAIRS / 2 };
 
 /* Frequencies [2, blocks, heads, pairs] of heads of 16 channels: each head has an angle of its own, and its second
  * half is a quarter turn further than the first; temperature 10. */
-static void frequencies_start_as_timms(void **state)
+PLACE_TEST(frequencies_start_as_timms)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_model *model = make(p, MIXED, &options);
     att_weights *weights;
@@ -85,9 +81,8 @@ static void frequencies_start_as_timms(void **state)
     att_model_destroy(&model);
 }
 
-static void frequencies_of_other_shapes_are_refused(void **state)
+PLACE_TEST(frequencies_of_other_shapes_are_refused)
 {
-    const place *p = *state;
     const att_shape wrong[] = {att_shape_of(2, 3, 4), att_shape_of(1, 3, 4, 8), att_shape_of(2, 3, 4, 7)};
     for (int i = 0; i < 4; i++) {
         att_graph *graph;
@@ -111,9 +106,8 @@ static void cannot_be(const place *p, const char *name, const att_option_values 
     says(att_context_message(p->context), words);
 }
 
-static void options_that_cannot_be_built_are_refused(void **state)
+PLACE_TEST(options_that_cannot_be_built_are_refused)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_options_set(&options, "num_heads", 16);
     cannot_be(p, TINY, &options, "a multiple of 4; embed_dim 32 and num_heads 16 make 2");
@@ -165,9 +159,8 @@ static void load_and_destroy(const place *p, att_model *model)
 }
 
 /* Files as timm writes them, of small networks: tensors and the name together give every option. */
-static void files_are_identified(void **state)
+PLACE_TEST(files_are_identified)
 {
-    const place *p = *state;
     static const char *const names[] = {
         "eva_giant_patch14_224",           "eva02_tiny_patch14_224",           "eva02_base_patch14_448",
         "eva02_base_patch16_clip_224",     "eva02_enormous_patch14_clip_224",  "vit_mediumd_patch16_rope_reg1_gap_256",
@@ -187,9 +180,8 @@ static void files_are_identified(void **state)
     }
 }
 
-static void names_that_fit_are_listed(void **state)
+PLACE_TEST(names_that_fit_are_listed)
 {
-    const place *p = *state;
     att_option_values options = att_options_none();
     write_model(p, DINOV3, &options, false);
     refused(p, NULL, ATT_ERR_NOT_FOUND, "its tensors fit vit_small_patch16_dinov3_qkvb, vit_small_patch16_lingbot");
@@ -203,9 +195,8 @@ static void names_that_fit_are_listed(void **state)
     refused(p, NULL, ATT_ERR_NOT_FOUND, "beit_base_patch16_224");
 }
 
-static void what_tensors_do_not_show_is_asked_for(void **state)
+PLACE_TEST(what_tensors_do_not_show_is_asked_for)
 {
-    const place *p = *state;
     att_option_values options = small(), flags = att_options_none();
     att_identity found;
     att_options_set(&flags, "num_heads", 2), att_options_set(&flags, "img_size", 32);
@@ -229,9 +220,8 @@ static void what_tensors_do_not_show_is_asked_for(void **state)
     assert_int_equal(att_options_number(&found.options, "num_heads", 0), 2);
 }
 
-static void relatives_are_refused(void **state)
+PLACE_TEST(relatives_are_refused)
 {
-    const place *p = *state;
     static const char *const strangers[][2] = {
         {"storage_tokens", "DINOv3 under its authors' names"},
         {"blocks.0.attn.inner_attn_ln.weight", "EVA under its authors' names"},
@@ -252,9 +242,8 @@ static void relatives_are_refused(void **state)
 }
 
 /* Older timm wrote the tables of rotary positions; pretrained networks have a token for masked patches. */
-static void buffers_are_ignored(void **state)
+PLACE_TEST(buffers_are_ignored)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_model *model = make(p, TINY, &options);
     tensors t = tensors_of(model);
@@ -267,9 +256,8 @@ static void buffers_are_ignored(void **state)
     CHECK(p->context, identify(p, TINY, &options, &(att_identity){0}));
 }
 
-static void timms_arguments_are_read(void **state)
+PLACE_TEST(timms_arguments_are_read)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_identity found;
     att_options_set(&options, "embed_class", 0), att_options_set(&options, "reg_tokens", 2);
@@ -308,9 +296,8 @@ static uint64_t hash_of(const place *p, const char *name, const att_option_value
     return hash;
 }
 
-static void rotary_positions_follow_their_options(void **state)
+PLACE_TEST(rotary_positions_follow_their_options)
 {
-    const place *p = *state;
     att_option_values plain = small(), moved = small(), square = small(), oblong = small(), turned = small();
     att_options_set(&moved, "rope_grid_offset", 0.5);
     att_options_set_sides(&square, "ref_feat_shape", 4, 4);
@@ -322,9 +309,8 @@ static void rotary_positions_follow_their_options(void **state)
     assert_true(hash_of(p, TINY, &turned) != hash_of(p, TINY, &oblong));
 }
 
-static void a_single_block_drops_no_path(void **state)
+PLACE_TEST(a_single_block_drops_no_path)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_options_set(&options, "depth", 1), att_options_set(&options, "drop_path_rate", 0.2);
     att_model *model = make(p, TINY, &options);
@@ -334,9 +320,8 @@ static void a_single_block_drops_no_path(void **state)
 }
 
 /* Rotary positions are computed for any grid; a position embedding is resampled. */
-static void files_fit_other_images(void **state)
+PLACE_TEST(files_fit_other_images)
 {
-    const place *p = *state;
     static const char *const names[] = {"eva02_tiny_patch14_224", "vit_small_patch16_rope_mixed_ape_224",
                                         "vit_small_patch16_dinov3_qkvb", "vit_pe_core_base_patch16_224"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -348,9 +333,8 @@ static void files_fit_other_images(void **state)
 }
 
 /* From attscope's metadata, and from tensors alone. */
-static void modules_are_found_again(void **state)
+PLACE_TEST(modules_are_found_again)
 {
-    const place *p = *state;
     static const char *const all[] = {"cb_s",
                                       "cb_s@after_attn:1",
                                       "cb_s@attn:0",
@@ -368,25 +352,4 @@ static void modules_are_found_again(void **state)
             CHECK(p->context, identify(p, names[way / 2], &flags, &found));
             assert_string_equal(att_options_text(&found.options, "modules"), all[i]);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(layers_start_as_timms),
-        TEST(frequencies_start_as_timms),
-        TEST(frequencies_of_other_shapes_are_refused),
-        TEST(options_that_cannot_be_built_are_refused),
-        TEST(files_are_identified),
-        TEST(names_that_fit_are_listed),
-        TEST(what_tensors_do_not_show_is_asked_for),
-        TEST(relatives_are_refused),
-        TEST(buffers_are_ignored),
-        TEST(timms_arguments_are_read),
-        TEST(rotary_positions_follow_their_options),
-        TEST(a_single_block_drops_no_path),
-        TEST(files_fit_other_images),
-        TEST(modules_are_found_again),
-    };
-    return cmocka_run_group_tests_name("models/eva", tests, NULL, NULL);
 }

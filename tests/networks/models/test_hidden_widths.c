@@ -33,9 +33,8 @@ static void widths_are_kept(const place *p, const char *name, const att_option_v
     }
 }
 
-static void hidden_widths_are_read_from_tensors(void **state)
+PLACE_TEST(hidden_widths_are_read_from_tensors)
 {
-    const place *p = *state;
     /* 40 / 16, 80 / 16 and 160 / 16, rounded to the nearest: metadata of earlier versions have no hidden widths. */
     write_widths(p, "se", "3x2,5x2,10x2", "se");
     widths_are_kept(p, NULL, NULL, "se", "3x2,5x2,10x2");
@@ -66,9 +65,8 @@ static void hidden_widths_are_read_from_tensors(void **state)
     }
 }
 
-static void hidden_widths_are_refused_for_modules_without_them(void **state)
+PLACE_TEST(hidden_widths_are_refused_for_modules_without_them)
 {
-    const place *p = *state;
     att_option_values options = tiny("eca", "all");
     att_model *model = NULL;
     att_options_set_text(&options, "modules_hidden", "3x6");
@@ -78,13 +76,4 @@ static void hidden_widths_are_refused_for_modules_without_them(void **state)
     att_options_set_text(&options, "modules_hidden", "3x5");
     assert_int_equal(att_model_create(p->context, "resnet164", &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
     says(att_context_message(p->context), "fewer widths than blocks");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(hidden_widths_are_read_from_tensors),
-        TEST(hidden_widths_are_refused_for_modules_without_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,4 @@
 /* Places of modules: the hooks of a family, in some blocks. */
-#include <string.h>
-
 #include "base/core/options.h"
 #include "networks/models/checkpoints.h"
 #include "networks/models/detected_modules.h"
@@ -23,9 +21,8 @@ static att_option_values with(const char *modules)
     return options;
 }
 
-static void modules_are_at_their_hooks_and_blocks(void **state)
+PLACE_TEST(modules_are_at_their_hooks_and_blocks)
 {
-    const place *p = *state;
     att_option_values options = with("cb_s@after_attn:0,2+cb_s");
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     for (int b = 0; b < 3; b++) {
@@ -39,9 +36,8 @@ static void modules_are_at_their_hooks_and_blocks(void **state)
 }
 
 /* With a module in place of attention, there are no queries, keys and values. */
-static void a_module_replaces_attention(void **state)
+PLACE_TEST(a_module_replaces_attention)
 {
-    const place *p = *state;
     att_option_values options = with("cb_s@attn:1");
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     assert_true(has_parameter(model, "blocks.0.attn.qkv.weight"));
@@ -51,9 +47,8 @@ static void a_module_replaces_attention(void **state)
 }
 
 /* From attscope's metadata, and from tensors alone. */
-static void files_are_identified(void **state)
+PLACE_TEST(files_are_identified)
 {
-    const place *p = *state;
     static const char *const all[] = {
         "cb_s",        "cb_s@after_mlp:every:2",         "cb_s@after_attn", "cb_s+cb_s@after_attn:0",
         "cb_s@attn:0", "cb_s@after_mlp:1+cb_s@attn:1-2", "cb_s@attn"};
@@ -68,9 +63,8 @@ static void files_are_identified(void **state)
         }
 }
 
-static void all_tensors_of_a_module_are_its_own(void **state)
+PLACE_TEST(all_tensors_of_a_module_are_its_own)
 {
-    (void)state;
     assert_string_equal(att_detected_find(NULL, "mlp.cb.weight", "mlp", ATT_ON_TOKENS)->name, "cb_s");
     assert_null(att_detected_find(NULL, "mlp.cb.bias", "mlp", ATT_ON_TOKENS));
     assert_true(att_detected_owns(NULL, "mlp.cb.weight", "mlp", ATT_ON_TOKENS));
@@ -82,9 +76,8 @@ static void all_tensors_of_a_module_are_its_own(void **state)
 
 /* Modules are listed by hook, and at one hook in the order of the module list. A file with more than four modules is
  * refused. */
-static void detected_modules_are_in_order(void **state)
+PLACE_TEST(detected_modules_are_in_order)
 {
-    const place *p = *state;
     static att_detected_modules detected;
     const att_module *cb = att_module_at(NULL, 0), *cb_s = att_module_at(NULL, 1);
     att_detected_add(NULL, &detected, cb_s, 1, 5);
@@ -115,9 +108,8 @@ static void detected_modules_are_in_order(void **state)
 }
 
 /* A place without a module applies to the network's own module; options that a module leaves out come from the file. */
-static void open_parts_of_a_placement_are_the_networks_own(void **state)
+PLACE_TEST(open_parts_of_a_placement_are_the_networks_own)
 {
-    const place *p = *state;
     static const struct {
         const char *known, *said, *completed;
     } cases[] = {{"se:divisor=8", "@after_branch:every:2", "se:divisor=8@after_branch:every:2"},
@@ -143,9 +135,8 @@ static void open_parts_of_a_placement_are_the_networks_own(void **state)
 }
 
 /* A module without a place goes to the first hook of its kind. */
-static void the_first_hook_that_fits_is_taken(void **state)
+PLACE_TEST(the_first_hook_that_fits_is_taken)
 {
-    const place *p = *state;
     static const att_module_hook mixed[] = {{"maps", "", ATT_ON_MAPS}, {"tokens", "", ATT_ON_TOKENS}};
     const att_hooks hooks = {mixed, 2};
     const att_stages stages = {.count = 1, .blocks = {2}};
@@ -158,9 +149,8 @@ static void the_first_hook_that_fits_is_taken(void **state)
     assert_int_equal(modules.count, 2);
 }
 
-static void wrong_placements_are_refused(void **state)
+PLACE_TEST(wrong_placements_are_refused)
 {
-    const place *p = *state;
     static const char *const wrong[][2] = {
         {"cb_s@after_mpl", "did you mean \"@after_mlp\"?"},
         {"cb_s@nowhere", "only after_mlp, after_attn, attn, before_mlp, mid_mlp"},
@@ -183,19 +173,4 @@ static void wrong_placements_are_refused(void **state)
             fail_msg("%s: status %d", wrong[i][0], status);
         says(att_context_message(p->context), wrong[i][1]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(modules_are_at_their_hooks_and_blocks),
-        TEST(a_module_replaces_attention),
-        TEST(files_are_identified),
-        TEST(all_tensors_of_a_module_are_its_own),
-        TEST(detected_modules_are_in_order),
-        TEST(open_parts_of_a_placement_are_the_networks_own),
-        TEST(the_first_hook_that_fits_is_taken),
-        TEST(wrong_placements_are_refused),
-    };
-    return cmocka_run_group_tests_name("models/hooks", tests, NULL, NULL);
 }

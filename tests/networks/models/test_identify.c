@@ -1,5 +1,6 @@
 /* Identification of the network in a file. */
 #include "base/io/tensors.h"
+#include "failing.h"
 #include "networks/models/checkpoints.h"
 
 static void same_options(const att_option_values *a, const att_option_values *b)
@@ -23,9 +24,8 @@ static void same_options(const att_option_values *a, const att_option_values *b)
 
 /* --- where a file names its network ------------------------------------------------------------------------------- */
 
-static void a_checkpoint_of_attscope_records_everything(void **state)
+PLACE_TEST(a_checkpoint_of_attscope_records_everything)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_options_set(&options, "class_token", 0), att_options_set(&options, "qkv_bias", 0),
         att_options_set(&options, "init_values", 0.25), att_options_set(&options, "mlp_ratio", 2.7);
@@ -46,9 +46,8 @@ static void a_checkpoint_of_attscope_records_everything(void **state)
 }
 
 /* What tensors show is found without side files: the kind of model, and a name. */
-static void dimensions_come_from_tensors(void **state)
+PLACE_TEST(dimensions_come_from_tensors)
 {
-    const place *p = *state;
     att_option_values kinds[4];
     for (int i = 0; i < 4; i++) {
         kinds[i] = small();
@@ -90,9 +89,8 @@ static void has_class_position(const place *p, const char *name, const att_optio
 }
 
 /* 49 positions fit 7 x 7 patches, or 6 x 8 patches and the class token. */
-static void positions_of_oblong_and_square_grids_are_distinguished(void **state)
+PLACE_TEST(positions_of_oblong_and_square_grids_are_distinguished)
 {
-    const place *p = *state;
     att_option_values options = small(), flags = att_options_none();
     att_options_set_sides(&options, "img_size", 48, 64);
     write_model(p, "vit_tiny_patch16_224", &options, false);
@@ -110,9 +108,8 @@ static void positions_of_oblong_and_square_grids_are_distinguished(void **state)
 }
 
 /* 50 positions fit 5 x 10 patches, or 7 x 7 patches and the class token. */
-static void timm_says_that_the_class_token_has_no_position(void **state)
+PLACE_TEST(timm_says_that_the_class_token_has_no_position)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_options_set_sides(&options, "img_size", 40, 80), att_options_set(&options, "embed_class", 0);
     write_model(p, "vit_tiny_patch16_224", &options, false);
@@ -124,9 +121,8 @@ static void timm_says_that_the_class_token_has_no_position(void **state)
 }
 
 /* 14 x 16 patches have 225 positions, as many as 15 x 15 patches, which another network of the same dimensions has. */
-static void an_oblong_grid_does_not_make_another_network(void **state)
+PLACE_TEST(an_oblong_grid_does_not_make_another_network)
 {
-    const place *p = *state;
     att_option_values oblong = att_options_none();
     att_options_set_sides(&oblong, "img_size", 224, 256);
     write_model(p, "vit_small_patch16_224", &oblong, false);
@@ -134,9 +130,8 @@ static void an_oblong_grid_does_not_make_another_network(void **state)
     refused(p, "vit_small_patch16_224", ATT_ERR_MISMATCH, "they fit flexivit_small");
 }
 
-static void the_number_of_heads_must_be_given(void **state)
+PLACE_TEST(the_number_of_heads_must_be_given)
 {
-    const place *p = *state;
     att_option_values options = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "num_heads");
@@ -150,9 +145,8 @@ static void the_number_of_heads_must_be_given(void **state)
     assert_int_equal(identify(p, "vit_tiny_patch16_224", &flags, &identity), ATT_ERR_ARGUMENT);
 }
 
-static void a_nameless_file_lists_what_fits(void **state)
+PLACE_TEST(a_nameless_file_lists_what_fits)
 {
-    const place *p = *state;
     write_model(p, "vit_tiny_patch16_224", NULL, false);
     refused(p, NULL, ATT_ERR_NOT_FOUND, "vit_tiny_patch16_224, deit_tiny_patch16_224, which may expect");
     write_model(p, "deit3_small_patch16_384", NULL, false);
@@ -165,9 +159,8 @@ static void a_nameless_file_lists_what_fits(void **state)
 }
 
 /* Most files for images of another size are those of networks that were fine-tuned. */
-static void the_images_of_a_file_may_have_another_size(void **state)
+PLACE_TEST(the_images_of_a_file_may_have_another_size)
 {
-    const place *p = *state;
     att_option_values options = att_options_none();
     att_options_set(&options, "img_size", 96), att_options_set(&options, "num_classes", 7);
     write_model(p, "deit_tiny_patch16_224", &options, false);
@@ -181,9 +174,8 @@ static void the_images_of_a_file_may_have_another_size(void **state)
 }
 
 /* The classifier of the distillation token shows a distilled network, even if the token is missing. */
-static void a_distilled_network_without_its_token_is_no_other_network(void **state)
+PLACE_TEST(a_distilled_network_without_its_token_is_no_other_network)
 {
-    const place *p = *state;
     att_model *model = make(p, "deit_tiny_distilled_patch16_224", NULL);
     tensors all = tensors_of(model), some = {0};
     for (int i = 0; i < all.count; i++)
@@ -197,9 +189,8 @@ static void a_distilled_network_without_its_token_is_no_other_network(void **sta
 }
 
 /* The tables of BEiT show the number of heads. */
-static void only_what_tensors_do_not_show_is_asked_for(void **state)
+PLACE_TEST(only_what_tensors_do_not_show_is_asked_for)
 {
-    const place *p = *state;
     att_option_values options = small();
     write_model(p, "beit_base_patch16_224", &options, false);
     refused(p, NULL, ATT_ERR_NOT_FOUND, "num_heads 2");
@@ -217,9 +208,8 @@ static const char hub_config[] =
     "\"std\": [0.4, 0.5, 0.6],"
     "\"pool_size\": null, \"first_conv\": \"patch_embed.proj\", \"license\": \"apache-2.0\"}}";
 
-static void hub_config_is_read(void **state)
+PLACE_TEST(hub_config_is_read)
 {
-    const place *p = *state;
     att_option_values options = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
     write_beside(p, "config.json", hub_config);
@@ -239,9 +229,8 @@ static void hub_config_is_read(void **state)
 }
 
 /* Each option is credited to the source that gave it. */
-static void options_are_credited_to_their_sources(void **state)
+PLACE_TEST(options_are_credited_to_their_sources)
 {
-    const place *p = *state;
     att_option_values options = small(), flags = att_options_none();
     att_identity identity;
     write_model(p, "vit_tiny_patch16_224", &options, false);
@@ -262,9 +251,8 @@ static void options_are_credited_to_their_sources(void **state)
          "embed_dim 32, depth 2, num_heads 2; preprocessing: ");
 }
 
-static void the_run_folder_takes_precedence_over_config(void **state)
+PLACE_TEST(the_run_folder_takes_precedence_over_config)
 {
-    const place *p = *state;
     att_option_values options = small();
     write_model(p, "deit_tiny_patch16_224", &options, true);
     write_beside(p, "config.json", hub_config);
@@ -284,9 +272,8 @@ static void the_run_folder_takes_precedence_over_config(void **state)
 }
 
 /* Each image setting is taken from the first file that has it. */
-static void each_image_setting_comes_from_the_first_file_with_it(void **state)
+PLACE_TEST(each_image_setting_comes_from_the_first_file_with_it)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_options_set(&options, "num_heads", 4);
     write_model(p, "deit_tiny_patch16_224", &options, true);
@@ -310,9 +297,8 @@ static void each_image_setting_comes_from_the_first_file_with_it(void **state)
 }
 
 /* As timm's loader does; a value for one channel stays as it is. */
-static void mean_and_std_of_grey_images_are_averages(void **state)
+PLACE_TEST(mean_and_std_of_grey_images_are_averages)
 {
-    const place *p = *state;
     att_option_values options = small(), grey = att_options_none();
     att_options_set(&options, "num_heads", 4), att_options_set(&grey, "in_chans", 1);
     write_model(p, "deit_tiny_patch16_224", &options, true);
@@ -330,9 +316,8 @@ static void mean_and_std_of_grey_images_are_averages(void **state)
 }
 
 /* If one file gives a setting twice, the first place counts. */
-static void the_first_place_in_a_config_counts(void **state)
+PLACE_TEST(the_first_place_in_a_config_counts)
 {
-    const place *p = *state;
     write_model(p, "vit_tiny_patch16_224", NULL, false);
     write_beside(p, "config.json",
                  "{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"mean\": 0.25, \"std\": 0.125, "
@@ -346,9 +331,8 @@ static void the_first_place_in_a_config_counts(void **state)
 }
 
 /* Tensors do not show the initial value of LayerScale; the variant gives it. Other networks may have another one. */
-static void layer_scale_starts_as_the_variant_s(void **state)
+PLACE_TEST(layer_scale_starts_as_the_variant_s)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_options_set(&options, "embed_dim", 384), att_options_set(&options, "num_heads", 6);
     write_model(p, "deit3_small_patch16_224", &options, false);
@@ -366,9 +350,8 @@ static void layer_scale_starts_as_the_variant_s(void **state)
 }
 
 /* Mean pooling has an fc_norm; so has a network with timm's argument fc_norm, which pools the class token. */
-static void the_source_that_names_the_network_decides_the_pooling(void **state)
+PLACE_TEST(the_source_that_names_the_network_decides_the_pooling)
 {
-    const place *p = *state;
     att_option_values options = att_options_none();
     att_options_set(&options, "depth", 1), att_options_set(&options, "fc_norm", 1);
     write_model(p, "vit_tiny_patch16_224", &options, false);
@@ -402,9 +385,8 @@ static void the_source_that_names_the_network_decides_the_pooling(void **state)
     }
 }
 
-static void the_caller_takes_precedence(void **state)
+PLACE_TEST(the_caller_takes_precedence)
 {
-    const place *p = *state;
     att_option_values options = small();
     write_model(p, "vit_tiny_patch16_224", &options, true);
     write_beside(p, "config.json", hub_config);
@@ -417,9 +399,8 @@ static void the_caller_takes_precedence(void **state)
 
 /* --- what is refused --------------------------------------------------------------------------------------------- */
 
-static void tensors_of_other_networks_are_named(void **state)
+PLACE_TEST(tensors_of_other_networks_are_named)
 {
-    const place *p = *state;
     static const struct {
         const char *tensor, *sign;
     } strangers[] = {
@@ -452,9 +433,8 @@ static void tensors_of_other_networks_are_named(void **state)
 }
 
 /* Some tensors of other networks of timm, the file's only ones. */
-static void families_of_other_networks_are_named(void **state)
+PLACE_TEST(families_of_other_networks_are_named)
 {
-    const place *p = *state;
     static const struct {
         const char *names[6], *message;
     } files[] = {
@@ -486,9 +466,8 @@ static void families_of_other_networks_are_named(void **state)
     }
 }
 
-static void odd_shapes_are_refused(void **state)
+PLACE_TEST(odd_shapes_are_refused)
 {
-    const place *p = *state;
     tensors t = {0};
     add_tensor(&t, "head.weight", att_shape_of(3, 4));
     write_tensors(p, &t, NULL);
@@ -505,9 +484,8 @@ static void odd_shapes_are_refused(void **state)
     refused(p, "vit_tiny_patch16_224", ATT_ERR_FORMAT, "dimensions");
 }
 
-static void side_files_are_hostile(void **state)
+PLACE_TEST(side_files_are_hostile)
 {
-    const place *p = *state;
     write_model(p, "vit_tiny_patch16_224", NULL, false);
     static const struct {
         const char *text;
@@ -542,9 +520,8 @@ static void side_files_are_hostile(void **state)
     }
 }
 
-static void metadata_is_hostile(void **state)
+PLACE_TEST(metadata_is_hostile)
 {
-    const place *p = *state;
     att_model *model = make(p, "vit_tiny_patch16_224", NULL);
     tensors t = tensors_of(model);
     write_tensors(p, &t, "not json");
@@ -562,28 +539,6 @@ static void metadata_is_hostile(void **state)
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */
-
-typedef struct meter {
-    long left; /* number of allocations that succeed; -1: all */
-} meter;
-
-static void *metered(void *user, void *old, size_t old_size, size_t size)
-{
-    meter *m = user;
-    if (size == 0) {
-        free(old);
-        return NULL;
-    }
-    if (m->left == 0)
-        return NULL;
-    m->left -= m->left > 0;
-    void *block = aligned_alloc(64, (size + 63) / 64 * 64);
-    if (block && old)
-        memcpy(block, old, old_size < size ? old_size : size);
-    if (block)
-        free(old);
-    return block;
-}
 
 static att_status identify_and_load(att_context *context, const char *path)
 {
@@ -609,30 +564,19 @@ static att_status identify_and_load(att_context *context, const char *path)
 /* Fails the first allocation, then the second, and so on, until identification succeeds. */
 static void survives(const place *p)
 {
-    enum { MOST_ALLOCATIONS = 20000 };
-    meter m = {.left = -1};
-    att_settings settings = att_settings_defaults();
-    settings.threads = 1, settings.allocate = metered, settings.allocate_user = &m;
+    failing memory = {0};
+    att_settings settings = failing_settings(&memory);
     att_context *context;
     assert_int_equal(att_context_create(&settings, &context), ATT_OK);
-    size_t before = att_context_allocations(context).bytes_now;
-    att_status status = ATT_ERR_MEMORY;
-    long n = 0;
-    for (; status != ATT_OK && n < MOST_ALLOCATIONS; n++) {
-        m.left = n;
-        status = identify_and_load(context, p->weights);
-        assert_true(status == ATT_OK || status == ATT_ERR_MEMORY);
-        assert_int_equal(att_context_allocations(context).bytes_now, before);
-    }
-    assert_int_equal(status, ATT_OK);
-    assert_true(n > 20);
-    m.left = -1;
+    lack of = lack_of_memory(context, &memory);
+    while (lack_again(&of))
+        of.status = identify_and_load(context, p->weights);
+    assert_true(of.allowed >= 20);
     att_context_destroy(&context);
 }
 
-static void every_failed_allocation_is_survived(void **state)
+PLACE_TEST(every_failed_allocation_is_survived)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_options_set(&options, "depth", 1);
     write_model(p, "deit_tiny_patch16_224", &options, true);
@@ -642,9 +586,8 @@ static void every_failed_allocation_is_survived(void **state)
 }
 
 /* Options of modules are found by trials, which allocate memory. */
-static void every_failed_allocation_is_survived_with_modules(void **state)
+PLACE_TEST(every_failed_allocation_is_survived_with_modules)
 {
-    const place *p = *state;
     att_option_values options = att_options_none();
     att_options_set(&options, "img_size", 8), att_options_set(&options, "width", 4);
     att_options_set_text(&options, "layers", "1,1,1"),
@@ -693,9 +636,8 @@ static att_status identify_empty(questions *q, const char *format, const char *n
     return status;
 }
 
-static void the_search_for_a_network_stops_when_asked(void **state)
+PLACE_TEST(the_search_for_a_network_stops_when_asked)
 {
-    (void)state;
     static const char *const formats[] = {"t%d.weight", "blocks.%d.x.weight", "blocks.0.mlp.act.se.x%d"};
     static const char *const networks[] = {NULL, "vit_tiny_patch16_224"};
     for (size_t i = 0; i < sizeof formats / sizeof *formats * 2; i++) {
@@ -708,38 +650,4 @@ static void the_search_for_a_network_stops_when_asked(void **state)
             assert_true(some.asked < allowed + 50);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_checkpoint_of_attscope_records_everything),
-        TEST(dimensions_come_from_tensors),
-        TEST(positions_of_oblong_and_square_grids_are_distinguished),
-        TEST(timm_says_that_the_class_token_has_no_position),
-        TEST(an_oblong_grid_does_not_make_another_network),
-        TEST(the_number_of_heads_must_be_given),
-        TEST(a_nameless_file_lists_what_fits),
-        TEST(the_images_of_a_file_may_have_another_size),
-        TEST(a_distilled_network_without_its_token_is_no_other_network),
-        TEST(only_what_tensors_do_not_show_is_asked_for),
-        TEST(hub_config_is_read),
-        TEST(options_are_credited_to_their_sources),
-        TEST(the_run_folder_takes_precedence_over_config),
-        TEST(each_image_setting_comes_from_the_first_file_with_it),
-        TEST(mean_and_std_of_grey_images_are_averages),
-        TEST(the_first_place_in_a_config_counts),
-        TEST(layer_scale_starts_as_the_variant_s),
-        TEST(the_source_that_names_the_network_decides_the_pooling),
-        TEST(the_caller_takes_precedence),
-        TEST(tensors_of_other_networks_are_named),
-        TEST(families_of_other_networks_are_named),
-        TEST(odd_shapes_are_refused),
-        TEST(side_files_are_hostile),
-        TEST(metadata_is_hostile),
-        TEST(every_failed_allocation_is_survived),
-        TEST(every_failed_allocation_is_survived_with_modules),
-        TEST(the_search_for_a_network_stops_when_asked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,14 @@
  * passes/keep.c on whole networks. */
 #include <attscope/update.h>
 
+#include "context.h"
 #include "engine/session/session.h"
 #include "engine/weights/weights.h"
 #include "networks/models/fixture.h"
 #include "networks/models/loss.h"
 #include "sanitized.h"
+
+SHARED_CONTEXT(threads, 2)
 
 /* kept: KiB of one sample. steps: in the body of the training plan. */
 static const struct {
@@ -17,7 +20,7 @@ static const struct {
                 {"resnet164", "step", 32, 0, 10374, 3944},  {"preresnet29", "cbam", 32, 0, 2449, 901},
                 {"preresnet29", "none", 96, 64, 81794, 419}};
 
-static void networks_keep_the_expected_bytes_by_default(void **state)
+TEST(networks_keep_the_expected_bytes_by_default)
 {
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
         att_option_values model_options = att_options_none();
@@ -28,9 +31,9 @@ static void networks_keep_the_expected_bytes_by_default(void **state)
         options.purpose = ATT_TRAIN, options.backend = "ref";
         att_model *model;
         att_plan *plan;
-        CHECK(*state, att_model_create(*state, networks[i].name, &model_options, ATT_F32, &model));
+        must(att_model_create(context, networks[i].name, &model_options, ATT_F32, &model));
         loss_add(model, 0);
-        CHECK(*state, att_plan_compile(att_model_graph(model), &options, &plan));
+        must(att_plan_compile(att_model_graph(model), &options, &plan));
         att_plan_facts facts = att_plan_describe(plan);
         print_message("%s, %s, %d: %zu KiB, %d steps\n", networks[i].name, networks[i].attn, networks[i].img_size,
                       facts.kept_bytes >> 10, facts.steps);
@@ -41,24 +44,24 @@ static void networks_keep_the_expected_bytes_by_default(void **state)
     }
 }
 
-static att_model *create(att_context *context, const char *name, const char *attn)
+static att_model *create(const char *name, const char *attn)
 {
     att_model *model;
     att_option_values options = att_options_none();
     att_options_set(&options, "img_size", 16), att_options_set(&options, "num_classes", 3);
     att_options_set_text(&options, "modules", attn);
-    CHECK(context, att_model_create(context, name, &options, ATT_F32, &model));
+    must(att_model_create(context, name, &options, ATT_F32, &model));
     loss_add(model, 0);
     return model;
 }
 
-static att_plan *compile(att_context *context, const att_model *model, att_precision precision, size_t keep_bytes)
+static att_plan *compile(const att_model *model, att_precision precision, size_t keep_bytes)
 {
     att_plan *plan;
     att_plan_options options = att_plan_options_defaults();
     options.purpose = ATT_TRAIN, options.lanes = 2;
     options.precision = precision, options.keep_bytes = keep_bytes;
-    CHECK(context, att_plan_compile(att_model_graph(model), &options, &plan));
+    must(att_plan_compile(att_model_graph(model), &options, &plan));
     return plan;
 }
 
@@ -68,17 +71,17 @@ enum { SMALL = sizeof small / sizeof *small };
 
 /* If more memory may be used, more is kept and less is computed again. Padding between short rows adds up to 2 % here.
  * */
-static void kept_bytes_grow_within_what_they_may(void **state)
+TEST(kept_bytes_grow_within_what_they_may)
 {
     for (int i = 0; i < SMALL; i++) {
-        att_model *model = create(*state, small[i][0], small[i][1]);
-        att_plan *plan = compile(*state, model, ATT_FULL, SIZE_MAX);
+        att_model *model = create(small[i][0], small[i][1]);
+        att_plan *plan = compile(model, ATT_FULL, SIZE_MAX);
         size_t most = att_plan_describe(plan).kept_bytes, before = 0;
         int steps = INT32_MAX;
         att_plan_destroy(&plan);
         for (size_t part = 0; part <= 16; part += is_sanitized() ? 4 : 1) {
             size_t keep_bytes = part ? most * part / 16 : 1;
-            plan = compile(*state, model, ATT_FULL, keep_bytes);
+            plan = compile(model, ATT_FULL, keep_bytes);
             att_plan_facts facts = att_plan_describe(plan);
             print_message("%s, %s: %zu of %zu bytes, %d steps\n", small[i][0], small[i][1], facts.kept_bytes,
                           keep_bytes, facts.steps);
@@ -106,20 +109,20 @@ static size_t taken_by(const att_plan *plan, const att_weights *weights, int bat
 
 /* A session stays within the memory for which its plan was fitted, weights and slots included, and uses as much as it
  * can: with enough memory, everything is kept. */
-static void sessions_stay_within_their_memory(void **state)
+TEST(sessions_stay_within_their_memory)
 {
     for (int i = 0; i < SMALL; i++) {
-        att_model *model = create(*state, small[i][0], small[i][1]);
+        att_model *model = create(small[i][0], small[i][1]);
         const att_graph *graph = att_model_graph(model);
         att_plan_options options = att_plan_options_defaults();
         options.purpose = ATT_TRAIN, options.lanes = 2;
         size_t bytes[2], before = 0;
         att_weights *weights;
-        CHECK(*state, att_weights_create(graph, "cpu", &weights));
-        CHECK(*state, att_weights_add_slot(weights, "momentum_buffer"));
+        must(att_weights_create(graph, "cpu", &weights));
+        must(att_weights_add_slot(weights, "momentum_buffer"));
         size_t most = 0;
         for (size_t j = 0; j < 2; j++) {
-            att_plan *plan = compile(*state, model, ATT_FULL, j ? SIZE_MAX : 1);
+            att_plan *plan = compile(model, ATT_FULL, j ? SIZE_MAX : 1);
             bytes[j] = taken_by(plan, weights, MANY);
             most = att_plan_describe(plan).kept_bytes;
             att_plan_destroy(&plan);
@@ -127,7 +130,7 @@ static void sessions_stay_within_their_memory(void **state)
         for (size_t part = 0; part <= 8; part += is_sanitized() ? 4 : 1) {
             att_plan *plan;
             size_t memory = bytes[0] + (bytes[1] - bytes[0]) * part / 8;
-            CHECK(*state, att_session_fit(graph, &options, weights, MANY, memory, 0, &plan));
+            must(att_session_fit(graph, &options, weights, MANY, memory, 0, &plan));
             size_t taken = taken_by(plan, weights, MANY);
             print_message("%s, %s: %zu of %zu bytes\n", small[i][0], small[i][1], taken, memory);
             assert_true(taken <= memory);
@@ -144,18 +147,18 @@ static void sessions_stay_within_their_memory(void **state)
 
 /* For a single sample, recomputation takes more memory than it saves, here about twice as much: the default rule fits
  * where keeping the least does not. */
-static void one_sample_fits_by_the_default_rule(void **state)
+TEST(one_sample_fits_by_the_default_rule)
 {
-    att_model *model = create(*state, small[0][0], small[0][1]);
+    att_model *model = create(small[0][0], small[0][1]);
     const att_graph *graph = att_model_graph(model);
     att_plan_options options = att_plan_options_defaults();
     options.purpose = ATT_TRAIN, options.lanes = 2;
     att_weights *weights;
-    CHECK(*state, att_weights_create(graph, "cpu", &weights));
-    att_plan *least = compile(*state, model, ATT_FULL, 1), *by_rule = compile(*state, model, ATT_FULL, 0), *fitted;
+    must(att_weights_create(graph, "cpu", &weights));
+    att_plan *least = compile(model, ATT_FULL, 1), *by_rule = compile(model, ATT_FULL, 0), *fitted;
     size_t memory = att_session_bytes(by_rule, 1) + att_weights_bytes(weights);
     assert_true(att_session_bytes(least, 1) > att_session_bytes(by_rule, 1));
-    CHECK(*state, att_session_fit(graph, &options, weights, 1, memory, 0, &fitted));
+    must(att_session_fit(graph, &options, weights, 1, memory, 0, &fitted));
     assert_true(att_session_bytes(fitted, 1) + att_weights_bytes(weights) <= memory);
     att_plan_destroy(&fitted);
     assert_int_equal(att_session_fit(graph, &options, weights, 1, memory - 1, 0, &fitted), ATT_ERR_MEMORY);
@@ -166,7 +169,7 @@ static void one_sample_fits_by_the_default_rule(void **state)
 }
 
 /* Returns the bytes of all tensors after some updates; the caller frees them. */
-static float *train(att_context *context, const att_model *model, const att_plan *plan, int64_t *count)
+static float *train(const att_model *model, const att_plan *plan, int64_t *count)
 {
     att_weights *weights;
     att_session *session;
@@ -178,19 +181,19 @@ static float *train(att_context *context, const att_model *model, const att_plan
     assert_non_null(images);
     for (uint32_t i = 0; i < BATCH * pixels; i++)
         images[i] = (float)formula("image", i);
-    CHECK(context, att_weights_create(att_model_graph(model), "cpu", &weights));
-    CHECK(context, att_weights_initialise(weights, 1));
-    CHECK(context, att_session_create(plan, weights, BATCH, &session));
-    CHECK(context, att_gradient_create(weights, &gradient));
-    CHECK(context, att_update_create(gradient, &(att_update_options){.backend = "cpu", .optimizer = "sgd"}, &updates));
-    CHECK(context, att_session_bind(session, "image", images));
-    CHECK(context, att_session_bind(session, "target", targets));
+    must(att_weights_create(att_model_graph(model), "cpu", &weights));
+    must(att_weights_initialise(weights, 1));
+    must(att_session_create(plan, weights, BATCH, &session));
+    must(att_gradient_create(weights, &gradient));
+    must(att_update_create(gradient, &(att_update_options){.backend = "cpu", .optimizer = "sgd"}, &updates));
+    must(att_session_bind(session, "image", images));
+    must(att_session_bind(session, "target", targets));
     for (int update = 1; update <= UPDATES; update++) {
         att_hyper hyper = {.lr = 0.05, .momentum = 0.9, .update = update};
         att_gradient_begin(gradient);
-        CHECK(context, att_session_accumulate(session, gradient, BATCH, 1.0 / BATCH, 1, update, 0));
-        CHECK(context, att_update_reduce(updates, NULL));
-        CHECK(context, att_update_apply(updates, &hyper));
+        must(att_session_accumulate(session, gradient, BATCH, 1.0 / BATCH, 1, update, 0));
+        must(att_update_reduce(updates, NULL));
+        must(att_update_apply(updates, &hyper));
     }
     *count = 0;
     for (int i = 0; i < att_weights_count(weights); i++)
@@ -199,7 +202,7 @@ static float *train(att_context *context, const att_model *model, const att_plan
     assert_non_null(values);
     for (int i = 0; i < att_weights_count(weights); i++) {
         int64_t elements = att_shape_count(att_weights_at(weights, i).shape);
-        CHECK(context, att_weights_get(weights, -1, i, to, elements));
+        must(att_weights_get(weights, -1, i, to, elements));
         to += elements;
     }
     att_update_destroy(&updates);
@@ -210,18 +213,18 @@ static float *train(att_context *context, const att_model *model, const att_plan
     return values;
 }
 
-static void weights_do_not_depend_on_what_is_kept(void **state)
+TEST(weights_do_not_depend_on_what_is_kept)
 {
     static const size_t keep_bytes[] = {1, 0, SIZE_MAX};
     for (int i = 0; i < 2 * SMALL; i++) {
         att_precision precision = i % 2 ? ATT_MIXED : ATT_FULL;
-        att_model *model = create(*state, small[i / 2][0], small[i / 2][1]);
+        att_model *model = create(small[i / 2][0], small[i / 2][1]);
         float *first = NULL;
         char fingerprint[512] = "";
         for (int j = 0; j < 3; j++) {
             int64_t count;
-            att_plan *plan = compile(*state, model, precision, keep_bytes[j]);
-            float *values = train(*state, model, plan, &count);
+            att_plan *plan = compile(model, precision, keep_bytes[j]);
+            float *values = train(model, plan, &count);
             if (!first) {
                 first = values;
                 snprintf(fingerprint, sizeof fingerprint, "%s", att_plan_fingerprint(plan));
@@ -235,29 +238,4 @@ static void weights_do_not_depend_on_what_is_kept(void **state)
         free(first);
         att_model_destroy(&model);
     }
-}
-
-static int setup(void **state)
-{
-    att_settings settings = att_settings_defaults();
-    settings.threads = 2;
-    return att_context_create(&settings, (att_context **)state) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    att_context_destroy((att_context **)state);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(networks_keep_the_expected_bytes_by_default),
-        cmocka_unit_test(kept_bytes_grow_within_what_they_may),
-        cmocka_unit_test(sessions_stay_within_their_memory),
-        cmocka_unit_test(one_sample_fits_by_the_default_rule),
-        cmocka_unit_test(weights_do_not_depend_on_what_is_kept),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

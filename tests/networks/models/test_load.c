@@ -11,9 +11,8 @@ static att_status load(const place *p, const att_model *model, att_weights *weig
     return status;
 }
 
-static void load_copies_every_tensor(void **state)
+PLACE_TEST(load_copies_every_tensor)
 {
-    const place *p = *state;
     att_option_values options = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
     for (int wide = 0; wide < 2; wide++) {
@@ -93,19 +92,18 @@ static void holds_typed(const place *p, att_dtype dtype, att_safetensors_dtype f
     att_model_destroy(&model);
 }
 
-static void every_type_of_number_is_taken(void **state)
+PLACE_TEST(every_type_of_number_is_taken)
 {
     static const att_safetensors_dtype dtypes[] = {ATT_SAFETENSORS_F64, ATT_SAFETENSORS_F16, ATT_SAFETENSORS_BF16};
     for (int i = 0; i < 3; i++) {
-        holds_typed(*state, ATT_F32, dtypes[i]);
-        holds_typed(*state, ATT_F64, dtypes[i]);
+        holds_typed(p, ATT_F32, dtypes[i]);
+        holds_typed(p, ATT_F64, dtypes[i]);
     }
 }
 
 /* Weights of a network with fewer parameters, and of one with other parameters under the same names. */
-static void weights_must_be_the_model_s(void **state)
+PLACE_TEST(weights_must_be_the_model_s)
 {
-    const place *p = *state;
     att_option_values options = small(), other = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
@@ -124,9 +122,8 @@ static void weights_must_be_the_model_s(void **state)
     att_model_destroy(&model);
 }
 
-static void load_lists_all_that_does_not_fit(void **state)
+PLACE_TEST(load_lists_all_that_does_not_fit)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     att_weights *weights;
@@ -162,9 +159,8 @@ static void load_lists_all_that_does_not_fit(void **state)
 }
 
 /* Tensors that a training stores beside the weights are ignored in attscope's checkpoints. */
-static void a_trainings_tensors_are_passed_over(void **state)
+PLACE_TEST(a_trainings_tensors_are_passed_over)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     tensors t = tensors_of(model);
@@ -220,9 +216,8 @@ static void fill(const place *p, att_weights *weights, const char *name, float v
     free(values);
 }
 
-static void another_number_of_classes_leaves_the_head_initialised(void **state)
+PLACE_TEST(another_number_of_classes_leaves_the_head_initialised)
 {
-    const place *p = *state;
     att_option_values options = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
     for (int classes = 7; classes >= 5; classes -= 2) {
@@ -242,9 +237,8 @@ static void another_number_of_classes_leaves_the_head_initialised(void **state)
     }
 }
 
-static void a_network_without_a_head_takes_no_head(void **state)
+PLACE_TEST(a_network_without_a_head_takes_no_head)
 {
-    const place *p = *state;
     att_option_values options = small();
     write_model(p, "vit_tiny_patch16_224", &options, false);
     att_options_set(&options, "num_classes", 0);
@@ -260,9 +254,8 @@ static void a_network_without_a_head_takes_no_head(void **state)
     att_model_destroy(&model);
 }
 
-static void a_file_without_a_head_leaves_the_head_initialised(void **state)
+PLACE_TEST(a_file_without_a_head_leaves_the_head_initialised)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     tensors t = tensors_of(model);
@@ -300,9 +293,8 @@ static void mismatch(const place *p, const att_model *model, const char *words)
     att_weights_destroy(&weights);
 }
 
-static void a_head_that_differs_otherwise_is_refused(void **state)
+PLACE_TEST(a_head_that_differs_otherwise_is_refused)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_options_set(&options, "num_classes", 5);
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
@@ -341,9 +333,8 @@ static void a_head_that_differs_otherwise_is_refused(void **state)
     att_model_destroy(&model);
 }
 
-static void all_but_the_head_must_match(void **state)
+PLACE_TEST(all_but_the_head_must_match)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_options_set(&options, "depth", 3);
     write_model(p, "vit_tiny_patch16_224", &options, false);
@@ -364,53 +355,52 @@ static void hear(void *user, att_log_level level, const char *line)
     snprintf(heard, sizeof heard, "%s", line);
 }
 
-static place listening(const place *p)
+/* Gives the place a context whose last message is in `heard`. */
+static void listen_to(place *p)
 {
-    place other = *p;
     att_settings settings = att_settings_defaults();
     settings.log = hear;
     heard[0] = '\0';
-    assert_int_equal(att_context_create(&settings, &other.context), ATT_OK);
-    return other;
+    att_context_destroy(&p->context);
+    assert_int_equal(att_context_create(&settings, &p->context), ATT_OK);
 }
 
 /* For every type of the graph and of the file, the resampled numbers are the same; test_regrid.c compares them with
  * timm's. */
-static void another_grid_is_resampled(void **state)
+PLACE_TEST(another_grid_is_resampled)
 {
-    place p = listening(*state);
+    listen_to(p);
     att_option_values options = small();
     enum { WIDTH = 32, FROM = 1 + 4 * 4, TO = 1 + 6 * 6 };
-    write_model(&p, "vit_tiny_patch16_224", &options, false);
+    write_model(p, "vit_tiny_patch16_224", &options, false);
     double in[FROM * WIDTH], expected[TO * WIDTH];
     for (int i = 0; i < FROM * WIDTH; i++)
         in[i] = (float)formula("pos_embed", (uint32_t)i);
     const att_regrid grid = {.extra = 1, .from = {4, 4}, .to = {6, 6}, .width = WIDTH};
-    CHECK(p.context, att_regrid_table(p.context, &grid, in, expected));
+    CHECK(p->context, att_regrid_table(p->context, &grid, in, expected));
     att_options_set(&options, "img_size", 48);
     for (int wide = 0; wide < 2; wide++) {
         att_model *model;
         att_weights *weights;
-        CHECK(p.context,
-              att_model_create(p.context, "vit_tiny_patch16_224", &options, wide ? ATT_F64 : ATT_F32, &model));
-        CHECK(p.context, att_weights_create(att_model_graph(model), "cpu", &weights));
+        CHECK(p->context,
+              att_model_create(p->context, "vit_tiny_patch16_224", &options, wide ? ATT_F64 : ATT_F32, &model));
+        CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
         heard[0] = '\0';
-        CHECK(p.context, load(&p, model, weights));
+        CHECK(p->context, load(p, model, weights));
         assert_string_equal(heard, "pos_embed: resampled from 4 x 4 patches to 6 x 6");
         double found[TO * WIDTH];
-        CHECK(p.context, att_weights_get(weights, -1, att_weights_find(weights, "pos_embed"), found, TO * WIDTH));
+        CHECK(p->context, att_weights_get(weights, -1, att_weights_find(weights, "pos_embed"), found, TO * WIDTH));
         for (int i = 0; i < TO * WIDTH; i++)
             assert_true(wide ? found[i] == expected[i] : ((float *)found)[i] == (float)expected[i]);
         att_weights_destroy(&weights);
         att_model_destroy(&model);
     }
-    att_context_destroy(&p.context);
 }
 
 /* The first convolution of a network for colours, [width, 3, P, Q]. */
-static void colours_are_summed_for_grey_images(void **state)
+PLACE_TEST(colours_are_summed_for_grey_images)
 {
-    place p = listening(*state);
+    listen_to(p);
     att_option_values vit = small(), residual = att_options_none();
     att_options_set(&residual, "img_size", 32), att_options_set(&residual, "num_classes", 7);
     const struct {
@@ -422,13 +412,13 @@ static void colours_are_summed_for_grey_images(void **state)
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         att_option_values options = all[k].options;
         char words[96];
-        write_model(&p, all[k].model, &options, false);
+        write_model(p, all[k].model, &options, false);
         att_options_set(&options, "in_chans", 1);
-        att_model *model = make(&p, all[k].model, &options);
+        att_model *model = make(p, all[k].model, &options);
         att_weights *weights;
-        CHECK(p.context, att_weights_create(att_model_graph(model), "cpu", &weights));
+        CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
         heard[0] = '\0';
-        CHECK(p.context, load(&p, model, weights));
+        CHECK(p->context, load(p, model, weights));
         snprintf(words, sizeof words, "%s: summed over the three colours, for grey images", all[k].convolution);
         assert_string_equal(heard, words);
         int index = att_weights_find(weights, all[k].convolution);
@@ -436,7 +426,7 @@ static void colours_are_summed_for_grey_images(void **state)
         uint32_t pixels = (uint32_t)(shape.dims[2] * shape.dims[3]), count = (uint32_t)att_shape_count(shape);
         assert_int_equal(count, shape.dims[0] * pixels);
         float *found = malloc(count * sizeof *found);
-        CHECK(p.context, att_weights_get(weights, -1, index, found, count));
+        CHECK(p->context, att_weights_get(weights, -1, index, found, count));
         for (uint32_t i = 0; i < count; i++) {
             double sum = 0;
             for (uint32_t c = 0; c < 3; c++)
@@ -447,12 +437,10 @@ static void colours_are_summed_for_grey_images(void **state)
         att_weights_destroy(&weights);
         att_model_destroy(&model);
     }
-    att_context_destroy(&p.context);
 }
 
-static void grey_weights_read_no_colours(void **state)
+PLACE_TEST(grey_weights_read_no_colours)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_options_set(&options, "in_chans", 1);
     write_model(p, "vit_tiny_patch16_224", &options, false);
@@ -468,37 +456,36 @@ static void grey_weights_read_no_colours(void **state)
 }
 
 /* For tables of the same shape, the grid in the file's metadata decides. */
-static void grids_of_as_many_patches_differ(void **state)
+PLACE_TEST(grids_of_as_many_patches_differ)
 {
-    place p = listening(*state);
+    listen_to(p);
     for (int known = 0; known < 2; known++) {
         att_option_values options = small();
         att_options_set_sides(&options, "img_size", 16, 32);
-        write_model(&p, "vit_tiny_patch16_224", &options, known);
+        write_model(p, "vit_tiny_patch16_224", &options, known);
         att_options_set_sides(&options, "img_size", 32, 16);
-        att_model *model = make(&p, "vit_tiny_patch16_224", &options);
+        att_model *model = make(p, "vit_tiny_patch16_224", &options);
         att_weights *weights;
-        CHECK(p.context, att_weights_create(att_model_graph(model), "cpu", &weights));
+        CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
         heard[0] = '\0';
-        CHECK(p.context, load(&p, model, weights));
+        CHECK(p->context, load(p, model, weights));
         assert_string_equal(heard, known ? "pos_embed: resampled from 2 x 4 patches to 4 x 2" : "");
         att_weights_destroy(&weights);
         att_model_destroy(&model);
     }
-    att_context_destroy(&p.context);
 }
 
 /* 49 positions: the class token and 6 x 8 patches, as the file beside the weights says. */
-static void the_file_beside_the_weights_says_their_grid(void **state)
+PLACE_TEST(the_file_beside_the_weights_says_their_grid)
 {
     static const int asked[][2] = {{64, 48}, {80, 80}};
     static const char *const told[] = {"pos_embed: resampled from 6 x 8 patches to 8 x 6",
                                        "pos_embed: resampled from 6 x 8 patches to 10 x 10"};
-    place p = listening(*state);
+    listen_to(p);
     att_option_values options = small();
     att_options_set_sides(&options, "img_size", 48, 64);
-    write_model(&p, "vit_tiny_patch16_224", &options, false);
-    write_beside(&p, "config.json",
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    write_beside(p, "config.json",
                  "{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"img_size\": [48, 64], "
                  "\"patch_size\": 8, \"embed_dim\": 32, \"depth\": 2, \"num_heads\": 2}}");
     for (int i = 0; i < 2; i++) {
@@ -506,22 +493,20 @@ static void the_file_beside_the_weights_says_their_grid(void **state)
         att_identity identity;
         att_weights *weights;
         att_options_set_sides(&flags, "img_size", asked[i][0], asked[i][1]);
-        CHECK(p.context, identify(&p, NULL, &flags, &identity));
-        att_model *model = make(&p, identity.name, &identity.options);
-        CHECK(p.context, att_weights_create(att_model_graph(model), "cpu", &weights));
+        CHECK(p->context, identify(p, NULL, &flags, &identity));
+        att_model *model = make(p, identity.name, &identity.options);
+        CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
         heard[0] = '\0';
-        CHECK(p.context, load(&p, model, weights));
+        CHECK(p->context, load(p, model, weights));
         assert_string_equal(heard, told[i]);
         att_weights_destroy(&weights);
         att_model_destroy(&model);
     }
-    att_context_destroy(&p.context);
 }
 
 /* Tables that differ in more than their grid. */
-static void other_tables_are_refused(void **state)
+PLACE_TEST(other_tables_are_refused)
 {
-    const place *p = *state;
     static const struct {
         const char *words;
         int64_t dims[3];
@@ -555,26 +540,26 @@ static void other_tables_are_refused(void **state)
 
 /* Weights of a plain network are loaded into one with a module, another grid and other classes; the log reports all
  * three. */
-static void a_module_that_is_new_starts_anew(void **state)
+PLACE_TEST(a_module_that_is_new_starts_anew)
 {
-    place p = listening(*state);
+    listen_to(p);
     att_option_values options = small();
-    write_model(&p, "vit_tiny_patch16_224", &options, false);
+    write_model(p, "vit_tiny_patch16_224", &options, false);
     att_options_set_text(&options, "modules", "cb_s:init=0.25");
     att_options_set(&options, "img_size", 24);
     att_options_set(&options, "num_classes", 5);
-    att_model *model = make(&p, "vit_tiny_patch16_224", &options);
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
     att_weights *weights;
     att_new_head head;
-    CHECK(p.context, att_weights_create(att_model_graph(model), "cpu", &weights));
-    CHECK(p.context, att_weights_initialise(weights, 1));
-    assert_int_equal(load(&p, model, weights), ATT_ERR_MISMATCH);
-    says(att_context_message(p.context), "2 missing: blocks.0.mlp.cb.weight, blocks.1.mlp.cb.weight");
-    CHECK(p.context, load_pretrained(&p, model, weights, &head));
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
+    CHECK(p->context, att_weights_initialise(weights, 1));
+    assert_int_equal(load(p, model, weights), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context), "2 missing: blocks.0.mlp.cb.weight, blocks.1.mlp.cb.weight");
+    CHECK(p->context, load_pretrained(p, model, weights, &head));
     assert_string_equal(head.names, "head.weight, head.bias");
     says(heard, "blocks.0.mlp.cb.weight and 1 more like it keep their initial values: ");
     float values[32];
-    CHECK(p.context, att_weights_get(weights, -1, att_weights_find(weights, "blocks.1.mlp.cb.weight"), values, 32));
+    CHECK(p->context, att_weights_get(weights, -1, att_weights_find(weights, "blocks.1.mlp.cb.weight"), values, 32));
     for (int i = 0; i < 32; i++)
         assert_true(values[i] == 0.25F);
     /* A file with this parameter in one block is not the file of a plain network. */
@@ -582,34 +567,9 @@ static void a_module_that_is_new_starts_anew(void **state)
     for (int i = 0; i < t.count; i++)
         if (strcmp(t.items[i].name, "blocks.1.mlp.cb.weight") == 0)
             t.items[i] = t.items[--t.count];
-    write_tensors(&p, &t, NULL);
-    assert_int_equal(load_pretrained(&p, model, weights, &head), ATT_ERR_MISMATCH);
-    says(att_context_message(p.context), "1 missing: blocks.1.mlp.cb.weight");
+    write_tensors(p, &t, NULL);
+    assert_int_equal(load_pretrained(p, model, weights, &head), ATT_ERR_MISMATCH);
+    says(att_context_message(p->context), "1 missing: blocks.1.mlp.cb.weight");
     att_weights_destroy(&weights);
     att_model_destroy(&model);
-    att_context_destroy(&p.context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(load_copies_every_tensor),
-        TEST(every_type_of_number_is_taken),
-        TEST(weights_must_be_the_model_s),
-        TEST(load_lists_all_that_does_not_fit),
-        TEST(a_trainings_tensors_are_passed_over),
-        TEST(another_number_of_classes_leaves_the_head_initialised),
-        TEST(a_network_without_a_head_takes_no_head),
-        TEST(a_file_without_a_head_leaves_the_head_initialised),
-        TEST(a_head_that_differs_otherwise_is_refused),
-        TEST(all_but_the_head_must_match),
-        TEST(another_grid_is_resampled),
-        TEST(colours_are_summed_for_grey_images),
-        TEST(grey_weights_read_no_colours),
-        TEST(grids_of_as_many_patches_differ),
-        TEST(the_file_beside_the_weights_says_their_grid),
-        TEST(other_tables_are_refused),
-        TEST(a_module_that_is_new_starts_anew),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,11 @@
 /* Logits of small versions of timm's ViTs, BEiTs, EVAs and Swins for one image, against timm's
  * (tools/goldens/logits.py). The options that make a network small leave everything else of its name. */
-#include <math.h>
-#include <stdlib.h>
-
 #include <attscope/plan.h>
 
+#include "context.h"
 #include "networks/models/fixture.h"
+
+SHARED_CONTEXT(threads, 0)
 
 enum { CLASSES = 4, WORDS = 16 };
 
@@ -14,19 +14,6 @@ typedef struct line {
     att_option_values options;
     double logits[CLASSES];
 } line;
-
-/* Takes "depth=2" or "depths=2,2". */
-static void take_option(char *text, att_option_values *options)
-{
-    char *value = strchr(text, '='), *end;
-    assert_non_null(value);
-    *value++ = '\0';
-    double number = strtod(value, &end);
-    if (*end)
-        att_options_set_text(options, text, value);
-    else
-        att_options_set(options, text, number);
-}
 
 /* Reads "NAME OPTIONS... = LOGITS..." */
 static void read_line(char *text, line *l)
@@ -45,7 +32,7 @@ static void read_line(char *text, line *l)
         l->logits[c] = strtod(l->words[equals + 1 + c], NULL);
 }
 
-static void run(att_context *context, const att_model *model, float logits[CLASSES])
+static void run(const att_model *model, float logits[CLASSES])
 {
     const att_preprocess look = att_model_preprocess(model);
     uint32_t count = (uint32_t)(look.height * look.width * look.in_chans);
@@ -56,13 +43,13 @@ static void run(att_context *context, const att_model *model, float logits[CLASS
     att_session *session;
     for (uint32_t i = 0; i < count; i++)
         image[i] = (float)(4 * formula("image", i));
-    CHECK(context, att_weights_create(att_model_graph(model), "cpu", &weights));
+    must(att_weights_create(att_model_graph(model), "cpu", &weights));
     formula_fill(context, att_model_graph(model), weights);
-    CHECK(context, att_plan_compile(att_model_graph(model), &options, &plan));
-    CHECK(context, att_session_create(plan, weights, 1, &session));
-    CHECK(context, att_session_bind(session, "image", image));
-    CHECK(context, att_session_run(session, 1));
-    CHECK(context, att_session_output(session, "logits", 0, 1, logits));
+    must(att_plan_compile(att_model_graph(model), &options, &plan));
+    must(att_session_create(plan, weights, 1, &session));
+    must(att_session_bind(session, "image", image));
+    must(att_session_run(session, 1));
+    must(att_session_output(session, "logits", 0, 1, logits));
     att_session_destroy(&session);
     att_plan_destroy(&plan);
     att_weights_destroy(&weights);
@@ -86,9 +73,8 @@ static double compare(const line *l, const float logits[CLASSES])
     return worst;
 }
 
-static void logits_are_timms(void **state)
+TEST(logits_are_timms)
 {
-    att_context *context = *state;
     FILE *file = golden_open("logits.txt");
     char text[512];
     double worst = 0;
@@ -98,29 +84,12 @@ static void logits_are_timms(void **state)
         line l;
         float logits[CLASSES];
         read_line(text, &l);
-        CHECK(context, att_model_create(context, l.words[0], &l.options, ATT_F32, &model));
-        run(context, model, logits);
+        must(att_model_create(context, l.words[0], &l.options, ATT_F32, &model));
+        run(model, logits);
         worst = fmax(worst, compare(&l, logits));
         att_model_destroy(&model);
     }
     fclose(file);
     print_message("%d networks, relative errors up to %.2g\n", networks, worst);
     assert_true(networks >= 297);
-}
-
-static int setup(void **state)
-{
-    return att_context_create(NULL, (att_context **)state) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    att_context_destroy((att_context **)state);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(logits_are_timms)};
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

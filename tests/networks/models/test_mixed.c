@@ -1,6 +1,4 @@
 /* Training in mixed precision compared with f32, on this processor and on one without bf16 products. */
-#include <math.h>
-
 #include <attscope/update.h>
 
 #include "engine/plan/plan.h"
@@ -153,16 +151,14 @@ static void learns_as_in_f32(const setting *s, double falls, double bound)
 }
 
 /* Measured: 1.0e-3. */
-static void a_transformer_learns_as_in_f32(void **state)
+TEST(a_transformer_learns_as_in_f32)
 {
-    (void)state;
     learns_as_in_f32(&few_images, 0.8, 0.005);
 }
 
 /* Its residual stream is bf16, as in PyTorch: differences add up while the loss falls steeply. Measured: 0.017. */
-static void a_residual_network_learns_as_in_f32(void **state)
+TEST(a_residual_network_learns_as_in_f32)
 {
-    (void)state;
     learns_as_in_f32(&residual_network, 0.5, 0.05);
 }
 
@@ -178,9 +174,8 @@ static double mean_of_last(const double *losses)
 
 /* ViT-Ti's width, depth 2, 49 patches. The losses of single steps are noisy, so the mean of the last twenty of eighty
  * steps is compared, on the same images in the same order. Measured: 9.5e-5. */
-static void the_loss_after_80_steps_is_that_of_f32(void **state)
+TEST(the_loss_after_80_steps_is_that_of_f32)
 {
-    (void)state;
     static double full[LONG], mixed[LONG];
     if (is_sanitized()) {
         print_message("skipped: two trainings of 80 steps are too slow under sanitizers\n");
@@ -202,9 +197,8 @@ static void the_loss_after_80_steps_is_that_of_f32(void **state)
 /* On tiers without bf16 products, operands are widened to f32: the same network, slower. Difference from f32, measured:
  * 6.8e-6 with gcc, 2.2e-4 with clang; 1.7e-3 on the few images under sanitizers, whose loss falls to a sixth in one
  * step. */
-static void lower_tiers_widen(void **state)
+TEST(lower_tiers_widen)
 {
-    (void)state;
     att_settings settings = att_settings_defaults();
     settings.features = ATT_AVX2;
     att_context *context;
@@ -230,9 +224,8 @@ static att_plan_facts facts_of(att_context *context, const att_model *model, att
 }
 
 /* ViT-S at 224 pixels: its activations limit the group size. */
-static void groups_are_those_of_f32_and_memory_is_less(void **state)
+TEST(groups_are_those_of_f32_and_memory_is_less)
 {
-    (void)state;
     att_context *context;
     att_model *model;
     att_option_values options = att_options_none();
@@ -249,9 +242,8 @@ static void groups_are_those_of_f32_and_memory_is_less(void **state)
 }
 
 /* A value that is computed again in a later segment reads bf16 values, as the first computation does. */
-static void residual_networks_train_in_segments(void **state)
+TEST(residual_networks_train_in_segments)
 {
-    (void)state;
     static const char *const names[] = {"resnet26", "resnet26d", "seresnet50", "resnet29", "preresnet29", "resnet20"};
     att_context *context;
     att_settings settings = att_settings_defaults();
@@ -282,9 +274,8 @@ static void residual_networks_train_in_segments(void **state)
 /* By default ResNet-50 computes no product twice, and keeps each value between products once (61.5 MiB if twice).
  * Segments with only weight gradients, or only maps before a classifier, use groups as small as those of other
  * segments; otherwise such a segment would take 82 or 50 MiB. */
-static void resnet50_keeps_the_results_of_products(void **state)
+TEST(resnet50_keeps_the_results_of_products)
 {
-    (void)state;
     att_context *context;
     att_model *model;
     att_option_values options = att_options_none();
@@ -327,9 +318,8 @@ static int convolutions(att_context *context, const char *attn, size_t *kept)
 
 /* The module's batch norm waits for vectors, which are kept. Of a gradient, one map is kept, and not its summands too.
  * One map of the residual stream is kept that the network without the module computes again. */
-static void a_modules_batch_norm_recomputes_no_map(void **state)
+TEST(a_modules_batch_norm_recomputes_no_map)
 {
-    (void)state;
     att_context *context;
     size_t without, with;
     assert_int_equal(att_context_create(NULL, &context), ATT_OK);
@@ -339,19 +329,4 @@ static void a_modules_batch_norm_recomputes_no_map(void **state)
     print_message("a module keeps %.1f KiB of a sample more than %.0f\n", more, (double)without / 1024);
     assert_true(more <= 256 + 60); /* measured: 247 */
     att_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_transformer_learns_as_in_f32),
-        cmocka_unit_test(the_loss_after_80_steps_is_that_of_f32),
-        cmocka_unit_test(lower_tiers_widen),
-        cmocka_unit_test(a_residual_network_learns_as_in_f32),
-        cmocka_unit_test(groups_are_those_of_f32_and_memory_is_less),
-        cmocka_unit_test(residual_networks_train_in_segments),
-        cmocka_unit_test(resnet50_keeps_the_results_of_products),
-        cmocka_unit_test(a_modules_batch_norm_recomputes_no_map),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* MLP-Mixers: structure, initialisation, and identification of files. test_training.c compares losses and gradients
  * with PyTorch's. */
-#include <math.h>
-
 #include "engine/graph/graph.h"
 #include "engine/ops/drop.h"
 #include "networks/models/checkpoints.h"
@@ -26,24 +24,8 @@ static att_option_values square(void)
     return options;
 }
 
-static att_parameter_info parameter_of(const att_model *model, const char *name)
+PLACE_TEST(sides_may_differ)
 {
-    const att_graph *graph = att_model_graph(model);
-    for (int i = 0; i < att_graph_parameter_count(graph); i++)
-        if (strcmp(att_graph_parameter_at(graph, i).name, name) == 0)
-            return att_graph_parameter_at(graph, i);
-    fail_msg("there is no parameter %s", name);
-    return (att_parameter_info){0};
-}
-
-static void has_shape(const att_model *model, const char *name, att_shape shape)
-{
-    assert_true(att_shape_equal(parameter_of(model, name).shape, shape));
-}
-
-static void sides_may_differ(void **state)
-{
-    const place *p = *state;
     att_option_values options = wide();
     att_options_set(&options, "mlp_ratio", 1.5), att_options_set(&options, "token_mlp_ratio", 0.75);
     att_model *model = make(p, MIXER, &options);
@@ -64,9 +46,9 @@ static void starts_as(const att_model *model, const char *name, att_init_rule ru
     assert_true(fabs(init.value - value) < 1e-15);
 }
 
-static void parameters_start_as_timms(void **state)
+PLACE_TEST(parameters_start_as_timms)
 {
-    att_model *model = make(*state, MIXER, NULL);
+    att_model *model = make(p, MIXER, NULL);
     starts_as(model, "stem.proj.weight", ATT_INIT_NORMAL, 1 / sqrt(768));
     starts_as(model, "stem.proj.bias", ATT_INIT_CONSTANT, 0);
     starts_as(model, "blocks.7.mlp_tokens.fc1.weight", ATT_INIT_UNIFORM, sqrt(6.0 / (196 + 256)));
@@ -78,11 +60,11 @@ static void parameters_start_as_timms(void **state)
 }
 
 /* Every block has drop path in both branches; instruments name the additions as expected here. */
-static void drop_path_has_one_rate(void **state)
+PLACE_TEST(drop_path_has_one_rate)
 {
     att_option_values options = square();
     att_options_set(&options, "drop_path_rate", 0.25);
-    att_model *model = make(*state, MIXER, &options);
+    att_model *model = make(p, MIXER, &options);
     const att_graph *graph = att_model_graph(model);
     int paths = 0, additions = 0;
     for (int i = 0; i < graph->nodes.count; i++) {
@@ -112,9 +94,8 @@ static void cannot_be(const place *p, const att_option_values *options, const ch
     says(att_context_message(p->context), words);
 }
 
-static void options_that_cannot_be_built_are_refused(void **state)
+PLACE_TEST(options_that_cannot_be_built_are_refused)
 {
-    const place *p = *state;
     att_option_values options = wide();
     att_options_set_sides(&options, "img_size", 32, 3);
     cannot_be(p, &options, "img_size 3 is smaller than patch_size 4 (width)");
@@ -130,9 +111,8 @@ static void options_that_cannot_be_built_are_refused(void **state)
 }
 
 /* From attscope's metadata, and from tensors alone. */
-static void modules_are_found_again(void **state)
+PLACE_TEST(modules_are_found_again)
 {
-    const place *p = *state;
     static const char *const all[] = {"cb_s", "cb_s@after_mixing", "cb_s@after_mlp:1+cb_s@mixing:0", "cb_s@mixing:0"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (int ours = 0; ours < 2; ours++) {
@@ -152,9 +132,8 @@ static void has(const att_identity *found, const char *key, double number)
     assert_true(fabs(att_options_number(&found->options, key, -1) - number) < 1e-12);
 }
 
-static void files_are_identified(void **state)
+PLACE_TEST(files_are_identified)
 {
-    const place *p = *state;
     att_option_values options = square(), flags = att_options_none();
     att_identity found;
     att_options_set(&options, "mlp_ratio", 1.5);
@@ -177,9 +156,8 @@ static void files_are_identified(void **state)
 }
 
 /* The MLP along tokens has a fixed number of tokens. */
-static void images_of_another_size_are_refused(void **state)
+PLACE_TEST(images_of_another_size_are_refused)
 {
-    const place *p = *state;
     att_option_values options = square(), flags = att_options_none();
     att_identity found;
     att_options_set_sides(&flags, "img_size", 32, 64);
@@ -194,9 +172,8 @@ static void images_of_another_size_are_refused(void **state)
 }
 
 /* timm gives one ratio for both MLPs, or one for the tokens' MLP and one for the channels'. */
-static void timms_ratios_are_read(void **state)
+PLACE_TEST(timms_ratios_are_read)
 {
-    const place *p = *state;
     static const struct {
         const char *ratio;
         double tokens, channels;
@@ -221,9 +198,8 @@ static void timms_ratios_are_read(void **state)
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "made with stem_norm true");
 }
 
-static void relatives_are_refused(void **state)
+PLACE_TEST(relatives_are_refused)
 {
-    const place *p = *state;
     static const char *const strangers[][2] = {
         {"stem.norm.weight", "\"stem.norm.weight\""},
         {"blocks.1.linear_tokens.weight", "a sign of ResMLP"},
@@ -251,20 +227,4 @@ static void relatives_are_refused(void **state)
         refused(p, MIXER, ATT_ERR_UNSUPPORTED, "a sign of a gated MLP");
     }
     att_model_destroy(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(sides_may_differ),
-        TEST(parameters_start_as_timms),
-        TEST(drop_path_has_one_rate),
-        TEST(options_that_cannot_be_built_are_refused),
-        TEST(modules_are_found_again),
-        TEST(files_are_identified),
-        TEST(images_of_another_size_are_refused),
-        TEST(timms_ratios_are_read),
-        TEST(relatives_are_refused),
-    };
-    return cmocka_run_group_tests_name("models/mixer", tests, NULL, NULL);
 }

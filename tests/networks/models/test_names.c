@@ -31,9 +31,8 @@ static bool is_listed(const char *name)
 }
 
 /* Every name of timm is in the list, or is refused with the feature that attscope lacks; none counts as misspelled. */
-static void every_name_of_timm_is_known(void **state)
+PLACE_TEST(every_name_of_timm_is_known)
 {
-    const place *p = *state;
     att_timm_name timm;
     int names = 0, deprecated = 0, listed = 0;
     for (size_t at = 0; att_timm_next_name(&at, &timm);) {
@@ -58,9 +57,8 @@ static void every_name_of_timm_is_known(void **state)
 }
 
 /* names.txt describes a missing feature for exactly the networks that attscope lacks. */
-static void the_list_is_that_of_the_networks(void **state)
+PLACE_TEST(the_list_is_that_of_the_networks)
 {
-    (void)state;
     att_timm_name timm;
     for (size_t at = 0; att_timm_next_name(&at, &timm);) {
         char text[128];
@@ -70,9 +68,8 @@ static void the_list_is_that_of_the_networks(void **state)
     }
 }
 
-static void messages_name_what_attscope_lacks(void **state)
+PLACE_TEST(messages_name_what_attscope_lacks)
 {
-    const place *p = *state;
     static const char *const lacking[][2] = {
         {"resnetaa50", "timm has resnetaa50 (anti-aliased downsampling); attscope does not support it"},
         {"resnetaa50.a1h_in1k", "timm has resnetaa50 (anti-aliased downsampling)"},
@@ -87,9 +84,8 @@ static void messages_name_what_attscope_lacks(void **state)
         does_not_resolve(p, lacking[i][0], ATT_ERR_UNSUPPORTED, lacking[i][1]);
 }
 
-static void deprecated_names_are_replaced(void **state)
+PLACE_TEST(deprecated_names_are_replaced)
 {
-    const place *p = *state;
     resolves(p, "tv_resnet50", "resnet50", "tv_in1k", true);
     resolves(p, "vit_base_patch16_224_in21k", "vit_base_patch16_224", "augreg_in21k", true);
     resolves(p, "seresnext26tn_32x4d", "seresnext26t_32x4d", "", true);
@@ -98,9 +94,8 @@ static void deprecated_names_are_replaced(void **state)
     resolves(p, "hf-hub:timm/resnet50.a1_in1k", "resnet50", "a1_in1k", false);
 }
 
-static void only_sure_typos_are_suggested(void **state)
+PLACE_TEST(only_sure_typos_are_suggested)
 {
-    const place *p = *state;
     static const char *const typos[][2] = {
         {"resnt50", "resnet50"},
         {"renset50d", "resnet50d"},
@@ -146,9 +141,8 @@ static void only_sure_typos_are_suggested(void **state)
     assert_false(att_name_is_typo("resnetv2_103", "resnetv2_101")); /* a depth, although three digits at the end */
 }
 
-static void lists_of_tensors_have_whole_names(void **state)
+TEST(lists_of_tensors_have_whole_names)
 {
-    (void)state;
     static const char names[] = "norm.weight norm.bias head.bias";
     assert_true(att_checkpoint_lists(names, "norm.weight"));
     assert_true(att_checkpoint_lists(names, "head.bias"));
@@ -159,21 +153,9 @@ static void lists_of_tensors_have_whole_names(void **state)
     assert_true(att_checkpoint_lists("gate2 gate", "gate"));
 }
 
-static void unknown_tags_are_refused(void **state)
+PLACE_TEST(unknown_tags_are_refused)
 {
-    const place *p = *state;
     does_not_resolve(p, "deit_tiny_patch16_224.fb_in22k", ATT_ERR_NOT_FOUND,
                      "deit_tiny_patch16_224 has no pretrained tag \"fb_in22k\"; its tags are fb_in1k");
     does_not_resolve(p, "resnet20.a1_in1k", ATT_ERR_NOT_FOUND, "resnet20 has no pretrained tags");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_name_of_timm_is_known),       TEST(the_list_is_that_of_the_networks),
-        TEST(messages_name_what_attscope_lacks), TEST(deprecated_names_are_replaced),
-        TEST(only_sure_typos_are_suggested),     TEST(lists_of_tensors_have_whole_names),
-        TEST(unknown_tags_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

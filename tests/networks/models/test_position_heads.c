@@ -1,13 +1,11 @@
 /* Heads that attend by position: their shapes, degenerate heads, the nearest convolution, and networks without some of
  * their heads. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <attscope/position_heads.h>
 
+#include "context.h"
 #include "networks/models/net.h"
+
+SHARED_CONTEXT(threads, 0)
 
 enum { WIDTH = 32, MOST_HEADS = 9 };
 
@@ -95,13 +93,13 @@ static void check_convolution(att_position_heads *heads, int kernel, const doubl
     free(weight);
 }
 
-static void check_line(att_context *context, const char *what, const char *encoding, int index, const double figures[4])
+static void check_line(const char *what, const char *encoding, int index, const double figures[4])
 {
     att_option_values options = small(encoding, 1);
     att_position_heads *heads;
     net n = net_create(context, "attention_cnn_isotropic", &options);
     fill(&n);
-    CHECK(context, att_position_heads_read(n.model, n.weights, 0, &heads));
+    must(att_position_heads_read(n.model, n.weights, 0, &heads));
     net_destroy(&n);
     if (strcmp(what, "head") == 0)
         check_head(heads, index, figures);
@@ -111,7 +109,7 @@ static void check_line(att_context *context, const char *what, const char *encod
     assert_null(heads);
 }
 
-static void heads_and_nearest_convolutions_are_those_of_pytorch(void **state)
+TEST(heads_and_nearest_convolutions_are_those_of_pytorch)
 {
     FILE *file = golden_open("position_heads.txt");
     char what[8], encoding[16];
@@ -119,7 +117,7 @@ static void heads_and_nearest_convolutions_are_those_of_pytorch(void **state)
     int index, lines = 0;
     while (fscanf(file, "%7s %15s %d %lf %lf %lf %lf", what, encoding, &index, &figures[0], &figures[1], &figures[2],
                   &figures[3]) == 7) {
-        check_line(*state, what, encoding, index, figures);
+        check_line(what, encoding, index, figures);
         lines++;
     }
     fclose(file);
@@ -131,39 +129,39 @@ static void heads_and_nearest_convolutions_are_those_of_pytorch(void **state)
 /* Nine sharp heads at the shifts of a 3 x 3 kernel are a convolution, except at the border. */
 /* The middle of a grid of 4 rows and 4 columns is its third row and column; the largest of equal weights is the first.
  * Maps that are 0 miss nothing. */
-static void heads_are_read_from_the_middle_of_an_even_grid(void **state)
+TEST(heads_are_read_from_the_middle_of_an_even_grid)
 {
     static const double zeros[3 * WIDTH * WIDTH], centers[] = {0, 0, 1, 1, -2, -2}, sharpness[] = {0, 10, 10};
     static const double shifts[] = {-0.5, 1, -2}, most_at[] = {-2, 1, -2};
     att_option_values options = small("isotropic", 1);
     att_options_set_sides(&options, "patch_size", 7, 7);
-    net n = net_create(*state, "attention_cnn_isotropic", &options);
+    net n = net_create(context, "attention_cnn_isotropic", &options);
     att_position_heads *heads;
     att_nearest_convolution found;
     fill(&n);
     set(&n, "blocks.0.attn.centers", centers, 6);
     set(&n, "blocks.0.attn.sharpness", sharpness, 3);
     set(&n, "blocks.0.attn.value.weight", zeros, 3 * (int64_t)WIDTH * WIDTH);
-    CHECK(*state, att_position_heads_read(n.model, n.weights, 0, &heads));
+    must(att_position_heads_read(n.model, n.weights, 0, &heads));
     for (int h = 0; h < 3; h++) {
         att_position_head head;
-        CHECK(*state, att_position_heads_at(heads, h, &head));
+        must(att_position_heads_at(heads, h, &head));
         for (int axis = 0; axis < 2; axis++) {
             is_near(head.shift[axis], shifts[h], 1e-12);
             assert_int_equal(head.most_at[axis], (int)most_at[h]);
         }
     }
-    CHECK(*state, att_position_heads_convolution(heads, 3, NULL, NULL, &found));
+    must(att_position_heads_convolution(heads, 3, NULL, NULL, &found));
     assert_true(found.error == 0 && found.grid_error == 0);
     att_position_heads_destroy(&heads);
     net_destroy(&n);
 }
 
-static void sharp_heads_are_a_convolution(void **state)
+TEST(sharp_heads_are_a_convolution)
 {
     att_option_values options = small("isotropic", 1);
     att_options_set_sides(&options, "patch_size", 4, 4), att_options_set(&options, "num_heads", MOST_HEADS);
-    net n = net_create(*state, "attention_cnn_isotropic", &options);
+    net n = net_create(context, "attention_cnn_isotropic", &options);
     double centers[2 * MOST_HEADS], sharpness[MOST_HEADS];
     att_position_heads *heads;
     att_nearest_convolution three, one;
@@ -172,10 +170,10 @@ static void sharp_heads_are_a_convolution(void **state)
         centers[2 * h] = h / 3 - 1, centers[2 * h + 1] = h % 3 - 1, sharpness[h] = 10;
     set(&n, "blocks.0.attn.centers", centers, 2 * (int64_t)MOST_HEADS);
     set(&n, "blocks.0.attn.sharpness", sharpness, MOST_HEADS);
-    CHECK(*state, att_position_heads_read(n.model, n.weights, 0, &heads));
+    must(att_position_heads_read(n.model, n.weights, 0, &heads));
     for (int h = 0; h < MOST_HEADS; h++) {
         att_position_head head;
-        CHECK(*state, att_position_heads_at(heads, h, &head));
+        must(att_position_heads_at(heads, h, &head));
         assert_true(head.quadratic && !head.degenerate);
         for (int axis = 0; axis < 2; axis++) {
             is_near(head.shift[axis], centers[2 * h + axis], 1e-12);
@@ -184,13 +182,13 @@ static void sharp_heads_are_a_convolution(void **state)
         }
         assert_true(head.spread < 1e-9);
     }
-    CHECK(*state, att_position_heads_convolution(heads, 3, NULL, NULL, &three));
-    CHECK(*state, att_position_heads_convolution(heads, 1, NULL, NULL, &one));
+    must(att_position_heads_convolution(heads, 3, NULL, NULL, &three));
+    must(att_position_heads_convolution(heads, 1, NULL, NULL, &one));
     assert_true(three.error < 1e-12); /* measured: 2e-22 */
     assert_true(three.grid_error > 0.1 && three.grid_error < 0.6);
     assert_true(one.error > 0.8 && one.grid_error > three.grid_error);
-    assert_int_equal(att_position_heads_convolution(heads, 2, NULL, NULL, &one), ATT_ERR_ARGUMENT);
-    assert_non_null(strstr(att_context_message(*state), "the kernel's size is 2"));
+    assert_fails(context, att_position_heads_convolution(heads, 2, NULL, NULL, &one), ATT_ERR_ARGUMENT,
+                 "the kernel's size is 2");
     att_position_heads_destroy(&heads);
     net_destroy(&n);
 }
@@ -206,28 +204,28 @@ static const struct {
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
-static void degenerate_heads_follow_the_rule(void **state)
+TEST(degenerate_heads_follow_the_rule)
 {
     att_option_values options = small("quadratic", 1);
     att_options_set(&options, "num_heads", FORMS);
-    net n = net_create(*state, "attention_cnn_isotropic", &options);
+    net n = net_create(context, "attention_cnn_isotropic", &options);
     double factors[4 * FORMS];
     att_position_heads *heads;
     for (int h = 0; h < FORMS; h++)
         memcpy(factors + 4 * (size_t)h, forms[h].factors, sizeof forms[h].factors);
     set(&n, "blocks.0.attn.factors", factors, 4 * (int64_t)FORMS);
-    CHECK(*state, att_position_heads_read(n.model, n.weights, 0, &heads));
+    must(att_position_heads_read(n.model, n.weights, 0, &heads));
     for (int h = 0; h < FORMS; h++) {
         att_position_head head;
-        CHECK(*state, att_position_heads_at(heads, h, &head));
+        must(att_position_heads_at(heads, h, &head));
         if (head.degenerate != forms[h].degenerate)
             fail_msg("head %d, eigenvalues %g and %g", h, head.precision[0], head.precision[1]);
     }
     att_position_heads_destroy(&heads);
     factors[5] = NAN;
     set(&n, "blocks.0.attn.factors", factors, 4 * (int64_t)FORMS);
-    assert_int_equal(att_position_heads_read(n.model, n.weights, 0, &heads), ATT_ERR_NONFINITE);
-    assert_non_null(strstr(att_context_message(*state), "blocks.0.attn.factors"));
+    assert_fails(context, att_position_heads_read(n.model, n.weights, 0, &heads), ATT_ERR_NONFINITE,
+                 "blocks.0.attn.factors");
     assert_int_equal(att_position_heads_read(n.model, n.weights, 1, &heads), ATT_ERR_ARGUMENT);
     net_destroy(&n);
 }
@@ -254,7 +252,7 @@ static void silence(const net *n, int layer, int head)
     set(n, name, weight, WIDTH * WIDTH * 3);
 }
 
-static void check_pruning(att_context *context, const char *encoding)
+static void check_pruning(const char *encoding)
 {
     static const att_head_place removed[] = {{0, 1}, {0, 2}, {2, 0}};
     att_option_values options = small(encoding, 3);
@@ -263,7 +261,7 @@ static void check_pruning(att_context *context, const char *encoding)
     fill(&n);
     for (int i = 0; i < 3; i++)
         silence(&n, removed[i].layer, removed[i].head);
-    CHECK(context, att_model_prune_heads(n.model, n.weights, removed, 3, &pruned.model, &pruned.weights));
+    must(att_model_prune_heads(n.model, n.weights, removed, 3, &pruned.model, &pruned.weights));
     assert_string_equal(att_options_text(att_model_options(pruned.model), "layer_heads"), "1,3,2");
     assert_true(att_options_number(att_model_options(pruned.model), "num_heads", 0) == 3);
     run(&n, before);
@@ -274,39 +272,39 @@ static void check_pruning(att_context *context, const char *encoding)
     net_destroy(&n);
 }
 
-static void heads_without_projection_can_be_removed(void **state)
+TEST(heads_without_projection_can_be_removed)
 {
     static const char *const encodings[] = {"isotropic", "quadratic", "learned"};
     for (int i = 0; i < 3; i++)
-        check_pruning(*state, encodings[i]);
+        check_pruning(encodings[i]);
 }
 
 /* The numbers of heads of 127 blocks fit into an option, those of 129 do not. */
-static void a_list_of_heads_that_is_too_long_is_refused(void **state)
+TEST(a_list_of_heads_that_is_too_long_is_refused)
 {
     static const att_head_place first[] = {{0, 0}};
     for (int depth = 127; depth <= 129; depth += 2) {
         att_option_values options = small("isotropic", depth);
-        net n = net_create(*state, "attention_cnn_isotropic", &options), pruned = {.context = *state};
+        net n = net_create(context, "attention_cnn_isotropic", &options), pruned = {.context = context};
         att_status status = att_model_prune_heads(n.model, n.weights, first, 1, &pruned.model, &pruned.weights);
         assert_int_equal(status, depth == 127 ? ATT_OK : ATT_ERR_UNSUPPORTED);
         if (status == ATT_OK)
             net_destroy(&pruned);
         else
             assert_non_null(
-                strstr(att_context_message(*state), "the 129 blocks would have different numbers of heads"));
+                strstr(att_context_message(context), "the 129 blocks would have different numbers of heads"));
         net_destroy(&n);
     }
 }
 
-static void one_head_of_a_layer_stays(void **state)
+TEST(one_head_of_a_layer_stays)
 {
     static const att_head_place all[] = {{0, 0}, {0, 1}, {0, 2}, {1, 2}, {1, 0}}, twice[] = {{0, 0}, {0, 0}},
                                 none[] = {{0, 3}};
     att_option_values options = small("quadratic", 2);
-    net n = net_create(*state, "attention_cnn_isotropic", &options), pruned = {.context = *state};
+    net n = net_create(context, "attention_cnn_isotropic", &options), pruned = {.context = context};
     fill(&n);
-    CHECK(*state, att_model_prune_heads(n.model, n.weights, all, 4, &pruned.model, &pruned.weights));
+    must(att_model_prune_heads(n.model, n.weights, all, 4, &pruned.model, &pruned.weights));
     assert_string_equal(att_options_text(att_model_options(pruned.model), "layer_heads"), "1,2");
     double centers[6], kept[2]; /* head 0 stays */
     get(&n, "blocks.0.attn.centers", centers, 6);
@@ -314,18 +312,17 @@ static void one_head_of_a_layer_stays(void **state)
     assert_memory_equal(kept, centers, sizeof kept);
     assert_true(centers[0] != centers[2] && centers[1] != centers[3]);
     net_destroy(&pruned);
-    CHECK(*state, att_model_prune_heads(n.model, n.weights, all, 5, &pruned.model, &pruned.weights));
+    must(att_model_prune_heads(n.model, n.weights, all, 5, &pruned.model, &pruned.weights));
     assert_string_equal(att_options_text(att_model_options(pruned.model), "layer_heads"), "");
     assert_true(att_options_number(att_model_options(pruned.model), "num_heads", 0) == 1);
     net_destroy(&pruned);
     assert_int_equal(att_model_prune_heads(n.model, n.weights, twice, 2, &pruned.model, &pruned.weights),
                      ATT_ERR_ARGUMENT);
-    assert_int_equal(att_model_prune_heads(n.model, n.weights, none, 1, &pruned.model, &pruned.weights),
-                     ATT_ERR_ARGUMENT);
-    assert_non_null(strstr(att_context_message(*state), "there is no head 3 in layer 0"));
+    assert_fails(context, att_model_prune_heads(n.model, n.weights, none, 1, &pruned.model, &pruned.weights),
+                 ATT_ERR_ARGUMENT, "there is no head 3 in layer 0");
     net_destroy(&n);
     options = small("learned_content", 1);
-    n = net_create(*state, "attention_cnn_isotropic", &options);
+    n = net_create(context, "attention_cnn_isotropic", &options);
     assert_int_equal(att_position_layers(n.model), 0);
     assert_int_equal(att_model_prune_heads(n.model, n.weights, none, 1, &pruned.model, &pruned.weights),
                      ATT_ERR_UNSUPPORTED);
@@ -333,51 +330,19 @@ static void one_head_of_a_layer_stays(void **state)
 }
 
 /* The largest number is num_heads; other lists are refused. */
-static void lists_of_heads_are_checked(void **state)
+TEST(lists_of_heads_are_checked)
 {
     static const char *const wrong[] = {"3", "3,2,1", "3,0", "3,", ",3", "3,x", "3,65537", "3,99999999999999999999"};
     att_option_values options = small("quadratic", 2);
     att_model *model;
     att_options_unset(&options, "num_heads");
     att_options_set_text(&options, "layer_heads", "3,4");
-    CHECK(*state, att_model_create(*state, "attention_cnn_quadratic", &options, ATT_F32, &model));
+    must(att_model_create(context, "attention_cnn_quadratic", &options, ATT_F32, &model));
     assert_true(att_options_number(att_model_options(model), "num_heads", 0) == 4);
     att_model_destroy(&model);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         att_options_set_text(&options, "layer_heads", wrong[i]);
-        assert_int_equal(att_model_create(*state, "attention_cnn_quadratic", &options, ATT_F32, &model),
-                         ATT_ERR_ARGUMENT);
-        assert_non_null(strstr(att_context_message(*state), "numbers of heads of the 2 blocks"));
+        assert_fails(context, att_model_create(context, "attention_cnn_quadratic", &options, ATT_F32, &model),
+                     ATT_ERR_ARGUMENT, "numbers of heads of the 2 blocks");
     }
-}
-
-static int setup(void **state)
-{
-    att_context *context;
-    if (att_context_create(NULL, &context) != ATT_OK)
-        return -1;
-    *state = context;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    att_context *context = *state;
-    att_context_destroy(&context);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(heads_and_nearest_convolutions_are_those_of_pytorch),
-        cmocka_unit_test(heads_are_read_from_the_middle_of_an_even_grid),
-        cmocka_unit_test(sharp_heads_are_a_convolution),
-        cmocka_unit_test(degenerate_heads_follow_the_rule),
-        cmocka_unit_test(heads_without_projection_can_be_removed),
-        cmocka_unit_test(a_list_of_heads_that_is_too_long_is_refused),
-        cmocka_unit_test(one_head_of_a_layer_stays),
-        cmocka_unit_test(lists_of_heads_are_checked),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

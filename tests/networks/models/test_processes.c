@@ -1,13 +1,4 @@
 /* Training with several processes, here threads: the same bits as with one process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include <attscope/update.h>
 
 #include "base/comm/threads.h"
@@ -198,27 +189,18 @@ static void compare(setup with)
     free(alone->values);
 }
 
-static void vits_have_the_same_bits(void **state)
+TEST(vits_have_the_same_bits)
 {
-    (void)state;
     for (int mixed = 0; mixed < 2; mixed++)
         compare((setup){.name = "vit_tiny_patch16_224", .precision = mixed ? ATT_MIXED : ATT_FULL});
 }
 
-static void residual_networks_have_the_same_bits(void **state)
+TEST(residual_networks_have_the_same_bits)
 {
-    (void)state;
     static const char *const networks[][2] = {{"resnet29", "se"}, {"preresnet29", "cbam"}};
     for (int i = 0; i < 4; i += is_sanitized() ? 3 : 1)
         compare((setup){.name = networks[i / 2][0],
                         .attn = networks[i / 2][1],
                         .precision = i % 2 ? ATT_MIXED : ATT_FULL,
                         .sync = true});
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(vits_have_the_same_bits),
-                                       cmocka_unit_test(residual_networks_have_the_same_bits)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

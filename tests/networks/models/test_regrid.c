@@ -1,7 +1,5 @@
 /* Position embeddings resampled for another grid of patches, and tables of relative positions for another window,
  * against timm's (tools/goldens/regrid.py). */
-#include <math.h>
-
 #include "base/core/context.h"
 #include "networks/models/fixture.h"
 #include "networks/models/regrid.h"
@@ -58,23 +56,20 @@ static void check_tables(const char *file, att_regrid_way way)
     att_context_destroy(&context);
 }
 
-static void tables_are_timm_s(void **state)
+TEST(tables_are_timm_s)
 {
-    (void)state;
     check_tables("regrid.txt", ATT_REGRID_BICUBIC);
     check_tables("regrid_bilinear.txt", ATT_REGRID_BILINEAR);
     check_tables("regrid_corners.txt", ATT_REGRID_CORNERS);
 }
 
-static void shifts_are_timm_s(void **state)
+TEST(shifts_are_timm_s)
 {
-    (void)state;
     check_tables("regrid_shifts.txt", ATT_REGRID_SHIFTS);
 }
 
-static void memory_may_run_out(void **state)
+TEST(memory_may_run_out)
 {
-    (void)state;
     att_settings settings = att_settings_defaults();
     settings.memory_limit = 1 << 20;
     att_context *context;
@@ -82,18 +77,7 @@ static void memory_may_run_out(void **state)
     size_t before = att_context_allocations(context).bytes_now;
     const att_regrid grid = {.extra = 1, .from = {2, 2}, .to = {512, 512}, .width = 1024};
     double in[1] = {0}, out[1];
-    assert_int_equal(att_regrid_table(context, &grid, in, out), ATT_ERR_MEMORY);
-    assert_non_null(strstr(att_context_message(context), "8.0 MiB for position embeddings"));
+    assert_fails(context, att_regrid_table(context, &grid, in, out), ATT_ERR_MEMORY, "8.0 MiB for position embeddings");
     assert_int_equal(att_context_allocations(context).bytes_now, before);
     att_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_are_timm_s),
-        cmocka_unit_test(shifts_are_timm_s),
-        cmocka_unit_test(memory_may_run_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

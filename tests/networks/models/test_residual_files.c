@@ -2,9 +2,8 @@
 #include "networks/models/module_options.h"
 #include "networks/models/residual.h"
 
-static void tensors_tell_the_network(void **state)
+PLACE_TEST(tensors_tell_the_network)
 {
-    const place *p = *state;
     att_option_values options = tiny("se:ratio=4", "layer1:1,layer3:all");
     att_options_set(&options, "in_chans", 1);
     write_model(p, "resnet164", &options, false);
@@ -35,9 +34,8 @@ static void options_are_seen(const place *p, const char *name, int width, const 
 
 /* Ratios with rounded hidden widths, biases, kernels, StepNet's adaptors and inputs. Options that leave no trace in
  * tensors stay at their defaults. */
-static void tensors_tell_a_modules_options(void **state)
+PLACE_TEST(tensors_tell_a_modules_options)
 {
-    const place *p = *state;
     static const char *const texts[] = {"se",
                                         "se:ratio=8",
                                         "se:ratio=2,bias=0",
@@ -74,9 +72,8 @@ static void tensors_tell_a_modules_options(void **state)
 }
 
 /* In the same blocks and in different ones. */
-static void several_modules_are_seen(void **state)
+PLACE_TEST(several_modules_are_seen)
 {
-    const place *p = *state;
     static const char *const texts[] = {"se:ratio=4+srm", "se:ratio=2@after_branch:0-1+srm+cbam@after_branch:2-4"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         att_option_values options = tiny("none", "all");
@@ -97,9 +94,8 @@ static bool no_alias(const att_context *context, const char *name, int index, ch
 
 /* Options are guessed from the first eight ratios of channels to rows among a block's tensors. A ninth ratio is
  * ignored, and does not overflow the array. */
-static void ratios_beyond_the_eighth_are_left_out(void **state)
+PLACE_TEST(ratios_beyond_the_eighth_are_left_out)
 {
-    const place *p = *state;
     static const int rows[] = {120, 80, 60, 40, 30, 24, 20, 15, 12, 10}; /* ratios 2 to 24, without 5 */
     att_module_choice se;
     CHECK(p->context, att_module_parse(p->context, "se", &se));
@@ -127,9 +123,8 @@ static void ratios_beyond_the_eighth_are_left_out(void **state)
     }
 }
 
-static void metadata_tells_what_tensors_do_not(void **state)
+PLACE_TEST(metadata_tells_what_tensors_do_not)
 {
-    const place *p = *state;
     att_option_values options = tiny("se:ratio=4", "every:3");
     write_model(p, "preresnet164", &options, true);
     att_identity found;
@@ -154,9 +149,8 @@ static void says_dimensions(const place *p, const char *name, const char *block,
     assert_int_equal(att_options_number(&found.options, "width", -1), 8);
 }
 
-static void blocks_stems_and_shortcuts_are_recognised(void **state)
+PLACE_TEST(blocks_stems_and_shortcuts_are_recognised)
 {
-    const place *p = *state;
     says_dimensions(p, "resnet18", "basic", "conv7", "conv");
     says_dimensions(p, "resnet18d", "basic", "deep", "avg_conv");
     says_dimensions(p, "resnet50", "bottleneck", "conv7", "conv");
@@ -164,9 +158,8 @@ static void blocks_stems_and_shortcuts_are_recognised(void **state)
     says_dimensions(p, "ecaresnet50t", "bottleneck", "deep_tiered", "avg_conv");
 }
 
-static void groups_and_widths_are_seen(void **state)
+PLACE_TEST(groups_and_widths_are_seen)
 {
-    const place *p = *state;
     static const struct {
         const char *name;
         int cardinality, base_width;
@@ -184,10 +177,9 @@ static void groups_and_widths_are_seen(void **state)
 }
 
 /* For names that differ in the module only. */
-static void a_module_decides_which_name_fits(void **state)
+PLACE_TEST(a_module_decides_which_name_fits)
 {
     static const char *const names[] = {"resnet18", "seresnet18", "resnet50", "seresnet50", "ecaresnet50d"};
-    const place *p = *state;
     att_identity found;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char expected[80];
@@ -201,9 +193,8 @@ static void a_module_decides_which_name_fits(void **state)
 }
 
 /* The architecture in a training script's checkpoint counts if it is a name of attscope. */
-static void an_architecture_in_the_file_is_taken(void **state)
+PLACE_TEST(an_architecture_in_the_file_is_taken)
 {
-    const place *p = *state;
     att_model *model = make(p, "resnet20", NULL);
     tensors t = tensors_of(model);
     att_safetensors_pair metadata = {ATT_TENSORS_ARCHITECTURE, "resnet20"};
@@ -234,9 +225,8 @@ static void an_architecture_in_the_file_is_taken(void **state)
 }
 
 /* Tensors of another network are accepted only if the caller's options describe them. */
-static void tensors_of_another_network_are_refused(void **state)
+PLACE_TEST(tensors_of_another_network_are_refused)
 {
-    const place *p = *state;
     att_option_values options = att_options_none();
     att_identity found;
     write_model(p, "resnet32", NULL, false);
@@ -263,9 +253,8 @@ static void tensors_of_another_network_are_refused(void **state)
 }
 
 /* A source that names another network is refused, unless its own arguments make it this one. */
-static void a_source_that_names_another_network_is_refused(void **state)
+PLACE_TEST(a_source_that_names_another_network_is_refused)
 {
-    const place *p = *state;
     static const struct {
         const char *file, *text, *words; /* words NULL: accepted */
     } cases[] = {
@@ -291,9 +280,8 @@ static void a_source_that_names_another_network_is_refused(void **state)
     }
 }
 
-static void a_nameless_file_lists_what_fits(void **state)
+PLACE_TEST(a_nameless_file_lists_what_fits)
 {
-    const place *p = *state;
     att_option_values options = att_options_none();
     att_options_set(&options, "num_classes", 3);
     write_model(p, "resnet32", &options, false);
@@ -308,9 +296,8 @@ static void a_nameless_file_lists_what_fits(void **state)
     says(att_context_message(p->context), "name the nearest, resnet32");
 }
 
-static void other_tensors_are_refused(void **state)
+PLACE_TEST(other_tensors_are_refused)
 {
-    const place *p = *state;
     att_option_values options = tiny("none", "all");
     att_model *model = make(p, "resnet164", &options);
     static const char *const strange[][2] = {
@@ -342,18 +329,4 @@ static void other_tensors_are_refused(void **state)
     write_tensors(p, &t, NULL);
     refused(p, "resnet164", ATT_ERR_UNSUPPORTED, "has 4 stages");
     att_model_destroy(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(tensors_tell_the_network),           TEST(tensors_tell_a_modules_options),
-        TEST(several_modules_are_seen),           TEST(ratios_beyond_the_eighth_are_left_out),
-        TEST(metadata_tells_what_tensors_do_not), TEST(blocks_stems_and_shortcuts_are_recognised),
-        TEST(groups_and_widths_are_seen),         TEST(a_source_that_names_another_network_is_refused),
-        TEST(a_nameless_file_lists_what_fits),    TEST(tensors_of_another_network_are_refused),
-        TEST(a_module_decides_which_name_fits),   TEST(an_architecture_in_the_file_is_taken),
-        TEST(other_tensors_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

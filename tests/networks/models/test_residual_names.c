@@ -10,9 +10,8 @@ static void make_linear(tensors *t, const char *part)
 }
 
 /* Public programs name the module "attention_module", use linear layers, and have num_batches_tracked. */
-static void other_names_are_understood(void **state)
+PLACE_TEST(other_names_are_understood)
 {
-    const place *p = *state;
     static char names[MOST][96];
     att_option_values options = tiny("se:ratio=4", "layer2:all");
     att_model *model = make(p, "resnet164", &options);
@@ -36,9 +35,8 @@ static void other_names_are_understood(void **state)
 }
 
 /* Four stages after a stem without stride, shortcuts with another name. */
-static void a_resnet18_for_small_images_is_understood(void **state)
+PLACE_TEST(a_resnet18_for_small_images_is_understood)
 {
-    const place *p = *state;
     static char names[MOST][96];
     att_option_values options = att_options_none();
     att_options_set(&options, "width", 4), att_options_set(&options, "img_size", 8),
@@ -79,9 +77,8 @@ static void module_is(const place *p, tensors *t, const char *model, const att_o
 }
 
 /* As in the SE networks of many programs: linear layers without biases, in a sequence. */
-static void squeeze_and_excitation_may_lie_in_a_sequence(void **state)
+PLACE_TEST(squeeze_and_excitation_may_lie_in_a_sequence)
 {
-    const place *p = *state;
     static char names[MOST][96];
     att_option_values options = tiny("se:ratio=4,bias=0", "layer2:all");
     att_model *model = make(p, "resnet164", &options);
@@ -99,9 +96,8 @@ static void squeeze_and_excitation_may_lie_in_a_sequence(void **state)
 }
 
 /* A sequence of two linear layers in a scope without a known name is SE; with FcaNet's cosines beside it, it is FCA. */
-static void cosines_distinguish_fca_from_se(void **state)
+PLACE_TEST(cosines_distinguish_fca_from_se)
 {
-    const place *p = *state;
     static char names[MOST][96];
     att_option_values options = tiny("se:ratio=4,bias=0", "1");
     att_model *model = make(p, "resnet164", &options);
@@ -126,9 +122,8 @@ static void cosines_distinguish_fca_from_se(void **state)
 }
 
 /* The scope names used by ECA's authors and by Cadene's networks. */
-static void other_scopes_of_a_module_are_understood(void **state)
+PLACE_TEST(other_scopes_of_a_module_are_understood)
 {
-    const place *p = *state;
     static char names[MOST][96];
     static const struct {
         const char *attn, *scope;
@@ -142,14 +137,4 @@ static void other_scopes_of_a_module_are_understood(void **state)
         module_is(p, &t, "resnet164", &options, codes[i].attn);
         att_model_destroy(&model);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(squeeze_and_excitation_may_lie_in_a_sequence), TEST(other_names_are_understood),
-        TEST(a_resnet18_for_small_images_is_understood),    TEST(cosines_distinguish_fca_from_se),
-        TEST(other_scopes_of_a_module_are_understood),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,8 @@ static void cannot_be_built(const place *p, const char *name, const att_option_v
     says(att_context_message(p->context), words);
 }
 
-static void layers_take_the_place_of_a_depth(void **state)
+PLACE_TEST(layers_take_the_place_of_a_depth)
 {
-    const place *p = *state;
     att_option_values options = att_options_none();
     att_options_set_text(&options, "layers", "1,2,1");
     att_model *model = make(p, "resnet20", &options);
@@ -19,9 +18,8 @@ static void layers_take_the_place_of_a_depth(void **state)
     att_model_destroy(&model);
 }
 
-static void contradicting_options_are_refused(void **state)
+PLACE_TEST(contradicting_options_are_refused)
 {
-    const place *p = *state;
     att_option_values o = att_options_none();
     att_options_set(&o, "depth", 30);
     cannot_be_built(p, "resnet164", &o, "9 n + 2 layers deep (11, 20, 29, ...)");
@@ -88,9 +86,8 @@ static void starts_at(const att_graph *graph, const char *name, double value)
     fail_msg("there is no %s", name);
 }
 
-static void last_norms_start_at_zero_where_timms_do(void **state)
+PLACE_TEST(last_norms_start_at_zero_where_timms_do)
 {
-    const place *p = *state;
     for (int own = 0; own < 2; own++) {
         att_option_values options = att_options_none();
         if (!own)
@@ -103,14 +100,4 @@ static void last_norms_start_at_zero_where_timms_do(void **state)
     att_model *model = make(p, "resnet20", NULL);
     starts_at(att_model_graph(model), "layer1.0.bn2.weight", 1);
     att_model_destroy(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(layers_take_the_place_of_a_depth),
-        TEST(contradicting_options_are_refused),
-        TEST(last_norms_start_at_zero_where_timms_do),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

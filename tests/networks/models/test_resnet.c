@@ -2,13 +2,15 @@
  * three updates, and every gradient norm and buffer of the first update. Also the losses of the first twenty updates of
  * SE-ResNet-164, in mixed precision compared with PyTorch's autocast. */
 #include <float.h>
-#include <math.h>
 
 #include <attscope/update.h>
 
+#include "context.h"
 #include "networks/models/fixture.h"
 #include "networks/models/loss.h"
 #include "sanitized.h"
+
+SHARED_CONTEXT(features, ATT_ALL_FEATURES)
 
 enum { STEPS = 3, LONG_STEPS = 20, BATCH = 8, CLASSES = 10, PIXELS = 44 * 44 * 3, FACTS = 160 };
 
@@ -222,14 +224,13 @@ static void check_training(network *n, const golden *g)
     att_plan_destroy(&plan);
 }
 
-static network network_create(att_context *context, const char *variant, att_option_values options, double last,
-                              const numbers *how)
+static network network_create(const char *variant, att_option_values options, double last, const numbers *how)
 {
     network n = {.context = context, .how = how, .side = att_options_number(&options, "img_size", -1)};
     att_options_set(&options, "num_classes", CLASSES);
-    CHECK(context, att_model_create(context, variant, &options, how->dtype, &n.model));
+    must(att_model_create(context, variant, &options, how->dtype, &n.model));
     loss_add(n.model, 0);
-    CHECK(context, att_weights_create(att_model_graph(n.model), "cpu", &n.weights));
+    must(att_weights_create(att_model_graph(n.model), "cpu", &n.weights));
     fill(&n, last);
     return n;
 }
@@ -242,12 +243,11 @@ static void network_destroy(network *n, const char *name)
     att_model_destroy(&n->model);
 }
 
-static void check(att_context *context, const char *name, const char *variant, att_option_values options,
-                  const numbers *how)
+static void check(const char *name, const char *variant, att_option_values options, const numbers *how)
 {
     static golden g;
     golden_read(name, &g);
-    network n = network_create(context, variant, options, 1, how);
+    network n = network_create(variant, options, 1, how);
     assert_int_equal(g.logit_count, CLASSES);
     assert_int_equal(g.loss_count, STEPS);
     assert_true(g.norm_count > 0 && g.buffer_count > 0);
@@ -273,56 +273,56 @@ static att_option_values imagenet(const char *layers, int side)
     return options;
 }
 
-static void check_all(att_context *context, const numbers *how)
+static void check_all(const numbers *how)
 {
-    check(context, "cifar_a", "resnet20", cifar(14, 8, 9), how);
+    check("cifar_a", "resnet20", cifar(14, 8, 9), how);
     att_option_values options = cifar(20, 4, 8);
     att_options_set_text(&options, "modules", "se:ratio=4@after_branch:1,layer2:0,layer3:1");
-    check(context, "after_se", "resnet164", options, how);
-    check(context, "before", "preresnet164", cifar(11, 4, 8), how);
-    check(context, "basic", "resnet18", imagenet("1,1,2,1", 40), how);
-    check(context, "bottleneck", "resnet50", imagenet("1,1,2,1", 33), how);
+    check("after_se", "resnet164", options, how);
+    check("before", "preresnet164", cifar(11, 4, 8), how);
+    check("basic", "resnet18", imagenet("1,1,2,1", 40), how);
+    check("bottleneck", "resnet50", imagenet("1,1,2,1", 33), how);
     options = imagenet("1,2,1,1", 44);
     att_options_set(&options, "cardinality", 2), att_options_set(&options, "base_width", 32);
-    check(context, "tiered_eca_groups", "ecaresnet50t", options, how);
-    check(context, "deep", "resnet50d", imagenet("1,2,1,1", 36), how);
+    check("tiered_eca_groups", "ecaresnet50t", options, how);
+    check("deep", "resnet50d", imagenet("1,2,1,1", 36), how);
 }
 
-static void the_reference_trains_as_pytorch_in_f64(void **state)
+TEST(the_reference_trains_as_pytorch_in_f64)
 {
     /* Measured: 3.3e-12, 1.9e-12 and 4.5e-9, the rounding of the goldens' 12 and 9 digits. */
     static const numbers how = {"ref", ATT_F64, ATT_FULL, 1e-11, 1e-11, 1e-8};
-    check_all(*state, &how);
+    check_all(&how);
 }
 
-static void the_cpu_trains_as_pytorch_in_f32(void **state)
+TEST(the_cpu_trains_as_pytorch_in_f32)
 {
     /* Measured: 1.2e-6, 1.2e-5 and 4.4e-6. The losses of "deep" are the most sensitive (others: 8.2e-7): there
      * PyTorch's own f32 differs by 1.1e-5 from its f64. Gradients jump by 1e-3 if rounding moves the argument of a ReLU
      * past 0; the image sizes are chosen so that no argument is that close to 0 in the first update. */
     static const numbers how = {"cpu", ATT_F32, ATT_FULL, 5e-6, 3e-5, 2e-5};
-    check_all(*state, &how);
+    check_all(&how);
 }
 
 /* Returns the largest error of a loss. */
-static double check_at_full_size(att_context *context, const golden *g, const numbers *how)
+static double check_at_full_size(const golden *g, const numbers *how)
 {
     assert_int_equal(g->loss_count, LONG_STEPS);
     att_option_values options = cifar(164, 16, 32);
     att_options_set_text(&options, "modules", "se");
-    network n = network_create(context, "resnet164", options, 0, how);
+    network n = network_create("resnet164", options, 0, how);
     check_training(&n, g);
     network_destroy(&n, "seresnet164");
     return n.worst[1];
 }
 
-static void the_cpu_trains_in_mixed_precision(void **state)
+TEST(the_cpu_trains_in_mixed_precision)
 {
     /* Logits come from a plan in full precision. Measured losses: 0.35 ("deep" without AVX-512, the most sensitive),
      * others up to 0.097. In bf16, arguments of ReLUs move past 0, so gradient norms differ by up to 1 and must only be
      * finite. */
     static const numbers how = {"cpu", ATT_F32, ATT_MIXED, 5e-6, 0.5, DBL_MAX};
-    check_all(*state, &how);
+    check_all(&how);
 }
 
 /* Smaller networks run all code that SE-ResNet-164 runs. */
@@ -334,7 +334,7 @@ static void skip_full_size_if_sanitized(void)
     }
 }
 
-static void a_whole_network_trains_as_in_pytorch(void **state)
+TEST(a_whole_network_trains_as_in_pytorch)
 {
     /* Measured: 2.5e-5 to 4.6e-5 on the tiers, growing from 2e-8 with the updates. PyTorch's own f32 ends 1.8e-5 away
      * from its f64. */
@@ -342,11 +342,11 @@ static void a_whole_network_trains_as_in_pytorch(void **state)
     static golden g;
     skip_full_size_if_sanitized();
     golden_read("seresnet164", &g);
-    check_at_full_size(*state, &g, &how);
+    check_at_full_size(&g, &how);
 }
 
 /* At most twice as far from f64 as autocast. Measured: 2.7e-3; autocast: 2.7e-3. Full precision would give 3e-5. */
-static void mixed_precision_is_as_near_as_autocast(void **state)
+TEST(mixed_precision_is_as_near_as_autocast)
 {
     numbers how = {"cpu", ATT_F32, ATT_MIXED, 0, 0, 0};
     static golden g;
@@ -356,27 +356,5 @@ static void mixed_precision_is_as_near_as_autocast(void **state)
     for (int i = 0; i < LONG_STEPS; i++)
         how.losses = fmax(how.losses, 2 * fabs(g.autocast[i] / g.losses[i] - 1));
     print_message("autocast: %.2g\n", how.losses / 2);
-    assert_true(check_at_full_size(*state, &g, &how) > 2e-4);
-}
-
-static int setup(void **state)
-{
-    att_settings settings = att_settings_defaults();
-    settings.features = ATT_ALL_FEATURES;
-    return att_context_create(&settings, (att_context **)state) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    att_context_destroy((att_context **)state);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_reference_trains_as_pytorch_in_f64), cmocka_unit_test(the_cpu_trains_as_pytorch_in_f32),
-        cmocka_unit_test(the_cpu_trains_in_mixed_precision), cmocka_unit_test(a_whole_network_trains_as_in_pytorch),
-        cmocka_unit_test(mixed_precision_is_as_near_as_autocast)};
-    return cmocka_run_group_tests(tests, setup, teardown);
+    assert_true(check_at_full_size(&g, &how) > 2e-4);
 }

@@ -1,6 +1,4 @@
 /* Images, patches and grids that are not square. */
-#include <string.h>
-
 #include "base/core/options.h"
 #include "engine/graph/graph.h"
 #include "networks/models/checkpoints.h"
@@ -32,9 +30,8 @@ static att_shape shape_of_parameter(const att_graph *graph, const char *name)
     return (att_shape){0};
 }
 
-static void vits_take_unequal_sides(void **state)
+PLACE_TEST(vits_take_unequal_sides)
 {
-    const place *p = *state;
     att_option_values options = wide();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     const att_graph *graph = att_model_graph(model);
@@ -51,9 +48,8 @@ static void vits_take_unequal_sides(void **state)
 
 /* As timm, pixels beyond the last whole patch are left out. The size of images is then the named network's, or that of
  * the caller, if its grid of patches is that of the file. */
-static void grids_of_patches_are_rounded_down(void **state)
+PLACE_TEST(grids_of_patches_are_rounded_down)
 {
-    const place *p = *state;
     static const struct {
         const char *name;
         int given, size;
@@ -82,9 +78,8 @@ static void grids_of_patches_are_rounded_down(void **state)
     att_model_destroy(&model);
 }
 
-static void residual_networks_take_unequal_sides(void **state)
+PLACE_TEST(residual_networks_take_unequal_sides)
 {
-    const place *p = *state;
     att_option_values options = att_options_none();
     att_options_set_sides(&options, "img_size", 8, 12);
     att_options_set(&options, "width", 4);
@@ -98,9 +93,8 @@ static void residual_networks_take_unequal_sides(void **state)
     says(att_context_message(p->context), "img_size 3 is too small: the strides of this network");
 }
 
-static void every_family_takes_height_before_width(void **state)
+PLACE_TEST(every_family_takes_height_before_width)
 {
-    const place *p = *state;
     for (int i = 0; i < att_family_count(); i++) {
         att_option_values options = att_options_none();
         att_options_set_sides(&options, "img_size", 64, 96);
@@ -115,9 +109,8 @@ static void every_family_takes_height_before_width(void **state)
 }
 
 /* attscope's metadata give patches and grid; tensors alone show the patches, not the grid. */
-static void files_are_identified(void **state)
+PLACE_TEST(files_are_identified)
 {
-    const place *p = *state;
     att_option_values options = wide(), flags = att_options_none();
     att_identity found;
     write_model(p, "vit_tiny_patch16_224", &options, true);
@@ -155,9 +148,8 @@ static void loads_as(const place *p, const att_option_values *options, att_statu
 
 /* Files with 6 x 6 and with 4 x 9 patches have the same number of positions. Metadata tell them apart; without
  * metadata, the grid is taken as square. */
-static void positions_are_resampled(void **state)
+PLACE_TEST(positions_are_resampled)
 {
-    const place *p = *state;
     att_option_values options = small(), other = small();
     att_options_set_sides(&options, "img_size", 32, 72);
     att_options_set_sides(&other, "img_size", 64, 144);
@@ -169,17 +161,4 @@ static void positions_are_resampled(void **state)
     loads_as(p, &other, ATT_OK);
     att_options_set_sides(&other, "img_size", 64, 64);
     loads_as(p, &other, ATT_ERR_MISMATCH);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(vits_take_unequal_sides),
-        TEST(grids_of_patches_are_rounded_down),
-        TEST(residual_networks_take_unequal_sides),
-        TEST(every_family_takes_height_before_width),
-        TEST(files_are_identified),
-        TEST(positions_are_resampled),
-    };
-    return cmocka_run_group_tests_name("models/sides", tests, NULL, NULL);
 }

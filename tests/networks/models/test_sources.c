@@ -3,9 +3,8 @@
 #include "networks/models/checkpoints.h"
 
 /* Their tensors are those of a network of attscope, but they compute something else. */
-static void networks_with_the_same_tensors_are_refused(void **state)
+PLACE_TEST(networks_with_the_same_tensors_are_refused)
 {
-    const place *p = *state;
     att_option_values options = att_options_none();
     att_options_set_text(&options, "layers", "1,1,1,1");
     att_options_set(&options, "width", 8);
@@ -37,9 +36,8 @@ static void networks_with_the_same_tensors_are_refused(void **state)
 }
 
 /* The message gives the missing feature of the named network and the tensors that show another one. */
-static void a_name_that_attscope_lacks_and_the_tensors_are_explained(void **state)
+PLACE_TEST(a_name_that_attscope_lacks_and_the_tensors_are_explained)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     tensors t = tensors_of(model);
@@ -55,9 +53,8 @@ static void a_name_that_attscope_lacks_and_the_tensors_are_explained(void **stat
     }
 }
 
-static void other_librarys_configs_are_refused(void **state)
+PLACE_TEST(other_librarys_configs_are_refused)
 {
-    const place *p = *state;
     att_identity identity;
     write_model(p, "vit_tiny_patch16_224", NULL, false);
     write_beside(p, "config.json", "{\"model_type\": \"vit\", \"layer_norm_eps\": 1e-12, \"hidden_act\": \"gelu\"}");
@@ -87,9 +84,8 @@ static void write_described(const place *p, const char *key, const char *value)
     att_model_destroy(&model);
 }
 
-static void metadata_of_others_is_read(void **state)
+PLACE_TEST(metadata_of_others_is_read)
 {
-    const place *p = *state;
     att_identity identity;
     write_described(p, "arch", "vit_base_patch16_sapiens2");
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "LayerScale of the attention only");
@@ -125,9 +121,8 @@ static void metadata_of_others_is_read(void **state)
 }
 
 /* Unreadable metadata could request another computation. */
-static void metadata_that_cannot_be_read_is_refused(void **state)
+PLACE_TEST(metadata_that_cannot_be_read_is_refused)
 {
-    const place *p = *state;
     static const char *const keys[] = {"model_args",       "model_kwargs", "kwargs",        "args",
                                        "hyper_parameters", "config",       "pretrained_cfg"};
     static const char *const texts[] = {"no object", "{'act_layer': 'silu'}", "[[\"act_layer\", \"silu\"]]"};
@@ -144,9 +139,8 @@ static void metadata_that_cannot_be_read_is_refused(void **state)
     refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "act_layer");
 }
 
-static void a_source_that_names_two_networks_is_refused(void **state)
+PLACE_TEST(a_source_that_names_two_networks_is_refused)
 {
-    const place *p = *state;
     att_identity identity;
     static const char *const keys[] = {"architecture", "model_name", "model", "timm_model"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -174,9 +168,8 @@ static void a_source_that_names_two_networks_is_refused(void **state)
 }
 
 /* Names that a human would read as a name of timm's. */
-static void names_that_are_nearly_timms_are_refused(void **state)
+PLACE_TEST(names_that_are_nearly_timms_are_refused)
 {
-    const place *p = *state;
     static const char *const names[][2] = {{"ResNetBlur18", "timm has resnetblur18"},
                                            {" resnetblur18\\n", "timm has resnetblur18"},
                                            {"resnetblur18.mine", "timm has resnetblur18"},
@@ -189,18 +182,4 @@ static void names_that_are_nearly_timms_are_refused(void **state)
         refused(p, "resnet18", ATT_ERR_UNSUPPORTED, names[i][1]);
         refused(p, NULL, ATT_ERR_UNSUPPORTED, names[i][1]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(networks_with_the_same_tensors_are_refused),
-        TEST(a_name_that_attscope_lacks_and_the_tensors_are_explained),
-        TEST(other_librarys_configs_are_refused),
-        TEST(metadata_of_others_is_read),
-        TEST(metadata_that_cannot_be_read_is_refused),
-        TEST(a_source_that_names_two_networks_is_refused),
-        TEST(names_that_are_nearly_timms_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* Swin Transformers: structure, options, and identification of files. test_training.c compares losses and gradients
  * with PyTorch's, tools/versus_timm compares the logits of the named networks with timm's. */
-#include <math.h>
-
 #include "engine/graph/graph.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/drop.h"
@@ -49,25 +47,9 @@ static void has_windows(const att_model *model, const char *scope, const int win
     assert_int_equal(attrs->shift_w, shift[1]);
 }
 
-static att_parameter_info parameter_of(const att_model *model, const char *name)
-{
-    const att_graph *graph = att_model_graph(model);
-    for (int i = 0; i < att_graph_parameter_count(graph); i++)
-        if (strcmp(att_graph_parameter_at(graph, i).name, name) == 0)
-            return att_graph_parameter_at(graph, i);
-    fail_msg("there is no parameter %s", name);
-    return (att_parameter_info){0};
-}
-
-static void has_shape(const att_model *model, const char *name, att_shape shape)
-{
-    assert_true(att_shape_equal(parameter_of(model, name).shape, shape));
-}
-
 /* As timm: along an axis on which the grid is no larger than the window, the window is the grid and is not shifted. */
-static void windows_are_timms(void **state)
+PLACE_TEST(windows_are_timms)
 {
-    const place *p = *state;
     att_option_values options = wide();
     att_model *model = make(p, SWIN, &options);
     has_windows(model, "layers.0.blocks.0.attn", (const int[]){7, 7}, (const int[]){0, 0});
@@ -98,9 +80,8 @@ static void windows_are_timms(void **state)
 
 /* swinv2_base_window12to16_192to256: windows of 16, after a pretraining with windows of 12, and of 6 in the last stage.
  */
-static void windows_of_v2_are_those_of_the_names(void **state)
+PLACE_TEST(windows_of_v2_are_those_of_the_names)
 {
-    const place *p = *state;
     int count = 0, tuned = 0;
     for (int i = 0; i < att_model_count(); i++) {
         const char *name = att_model_at(i).name,
@@ -122,9 +103,8 @@ static void windows_of_v2_are_those_of_the_names(void **state)
 }
 
 /* A fraction refers to the grid of the first stage, 14 x 28, in all stages. */
-static void windows_can_be_a_fraction_of_the_grid(void **state)
+PLACE_TEST(windows_can_be_a_fraction_of_the_grid)
 {
-    const place *p = *state;
     att_option_values options = wide();
     att_options_set(&options, "img_size", 64); /* 16 x 16 and 8 x 8 */
     att_model *model = make(p, CR, &options);
@@ -142,9 +122,8 @@ static void windows_can_be_a_fraction_of_the_grid(void **state)
 }
 
 /* The numbers for the shifts follow from parameters alone, so that they are computed once and not for each image. */
-static void numbers_for_shifts_are_derived(void **state)
+PLACE_TEST(numbers_for_shifts_are_derived)
 {
-    const place *p = *state;
     att_option_values options = wide();
     for (int v = 1; v < VERSIONS; v++) {
         att_model *model = make(p, versions[v], &options);
@@ -165,9 +144,8 @@ static void numbers_for_shifts_are_derived(void **state)
 }
 
 /* As in timm, the rates rise linearly, from 0 in the first block to that of the option in the last. */
-static void drop_paths_rise_to_the_last_block(void **state)
+PLACE_TEST(drop_paths_rise_to_the_last_block)
 {
-    const place *p = *state;
     att_option_values options = square();
     att_options_set(&options, "drop_path_rate", 0.3);
     att_model *model = make(p, SWIN, &options);
@@ -185,9 +163,8 @@ static void drop_paths_rise_to_the_last_block(void **state)
 }
 
 /* As timm's group_matcher(): the merging before a stage belongs to its first block. */
-static void parameters_have_timms_layers(void **state)
+PLACE_TEST(parameters_have_timms_layers)
 {
-    const place *p = *state;
     static const struct {
         const char *name;
         int layer;
@@ -213,9 +190,8 @@ static void starts(const att_model *model, const char *name, att_init_rule rule,
         fail_msg("%s starts by rule %d with %g", name, (int)init.rule, init.value);
 }
 
-static void weights_start_as_timms(void **state)
+PLACE_TEST(weights_start_as_timms)
 {
-    const place *p = *state;
     att_option_values options = square();
     att_model *model = make(p, V2, &options);
     starts(model, "layers.0.blocks.0.norm1.weight", ATT_INIT_CONSTANT, 0);
@@ -245,9 +221,8 @@ static void cannot_be(const place *p, const char *name, const att_option_values 
     says(att_context_message(p->context), words);
 }
 
-static void options_that_cannot_be_built_are_refused(void **state)
+PLACE_TEST(options_that_cannot_be_built_are_refused)
 {
-    const place *p = *state;
     att_option_values options = square();
     att_options_set(&options, "img_size", 3);
     cannot_be(p, SWIN, &options, ATT_ERR_ARGUMENT, "img_size 3 is smaller than patch_size 4");
@@ -302,15 +277,14 @@ static void find_modules(const place *p, const char *name, const char *modules, 
 }
 
 /* From attscope's metadata, and from tensors alone. */
-static void modules_are_found_again(void **state)
+PLACE_TEST(modules_are_found_again)
 {
-    const place *p = *state;
     static const char *const all[] = {"cb_s", "cb_s@after_attn:2-3", "cb_s@attn:0", "cb_s@mid_mlp:1,3",
                                       "uniform_head@heads:0-1"};
     for (int v = 0; v < VERSIONS; v++)
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
             for (int ours = 0; ours < 2; ours++)
-                find_modules(*state, versions[v], all[i], ours);
+                find_modules(p, versions[v], all[i], ours);
     for (int v = 0; v < VERSIONS; v++) { /* no attention is left that would show the version */
         att_option_values options = square();
         att_identity found;
@@ -325,9 +299,8 @@ static void modules_are_found_again(void **state)
 
 /* A file of 28 x 28 pixels has windows of 7, 4 and 2 tokens, which stay for other images; timm takes 7 from the name.
  */
-static void a_small_file_keeps_its_windows_and_says_so(void **state)
+PLACE_TEST(a_small_file_keeps_its_windows_and_says_so)
 {
-    place *p = *state;
     logged log;
     att_option_values options = square(), flags = att_options_none();
     att_identity found;
@@ -356,9 +329,8 @@ static void a_small_file_keeps_its_windows_and_says_so(void **state)
     assert_string_equal(att_options_text(&found.options, "window_size"), "7");
 }
 
-static void another_version_than_the_file_s_is_refused(void **state)
+PLACE_TEST(another_version_than_the_file_s_is_refused)
 {
-    const place *p = *state;
     att_option_values options = square(), flags = att_options_none();
     att_identity found;
     write_model(p, SWIN, &options, false);
@@ -372,9 +344,8 @@ static void has_text(const att_identity *found, const char *key, const char *tex
     assert_string_equal(att_options_text(&found->options, key), text);
 }
 
-static void files_are_identified(void **state)
+PLACE_TEST(files_are_identified)
 {
-    const place *p = *state;
     att_option_values options = wide();
     att_identity found;
     att_options_set(&options, "mlp_ratio", 1.5), att_options_set(&options, "qkv_bias", 0);
@@ -395,13 +366,12 @@ static void files_are_identified(void **state)
 }
 
 /* The tensors show the norms on the stream, but not the windows. */
-static void files_of_v2_are_identified(void **state)
+PLACE_TEST(files_of_v2_are_identified)
 {
     static const struct {
         const char *depths;
         int period, at_ends;
     } norms[] = {{"2,3", 0, 0}, {"2,3", 0, 1}, {"2,5", 2, 0}, {"3,5", 2, 1}, {"3,5", 2, 0}};
-    const place *p = *state;
     att_option_values options = square();
     att_identity found;
     write_model(p, V2, &options, false);
@@ -430,9 +400,8 @@ static void files_of_v2_are_identified(void **state)
     }
 }
 
-static void timms_arguments_are_read(void **state)
+PLACE_TEST(timms_arguments_are_read)
 {
-    const place *p = *state;
     att_option_values options = square();
     att_identity found;
     write_model(p, SWIN, &options, false);
@@ -488,9 +457,8 @@ static void ignores(const place *p, const char *name, const char *buffers[2])
 }
 
 /* The authors' files have buffers, and timm's before 0.9. */
-static void buffers_are_ignored(void **state)
+PLACE_TEST(buffers_are_ignored)
 {
-    const place *p = *state;
     ignores(p, SWIN, (const char *[]){"layers.0.blocks.1.attn_mask", "layers.0.blocks.1.attn.relative_position_index"});
     ignores(p, V2,
             (const char *[]){"layers.0.blocks.0.attn.relative_coords_table",
@@ -499,9 +467,8 @@ static void buffers_are_ignored(void **state)
 }
 
 /* Images of 28 x 28 pixels have grids of 7 x 7 and 4 x 4 tokens: the second stage has smaller windows than the file. */
-static void tables_fit_other_windows(void **state)
+PLACE_TEST(tables_fit_other_windows)
 {
-    const place *p = *state;
     static const char *const sizes[] = {"7", "5,6"};
     att_option_values options = square();
     write_model(p, SWIN, &options, false);
@@ -514,9 +481,8 @@ static void tables_fit_other_windows(void **state)
 }
 
 /* Tables of windows of 4 x 2 tokens are those of no square windows. */
-static void windows_that_are_not_known_are_refused(void **state)
+PLACE_TEST(windows_that_are_not_known_are_refused)
 {
-    const place *p = *state;
     att_option_values options = square(), known = square();
     att_model *model = make(p, SWIN, &options);
     att_weights *weights;
@@ -537,9 +503,8 @@ static void windows_that_are_not_known_are_refused(void **state)
 }
 
 /* No tensor of a V2 depends on the image size or the windows. */
-static void weights_of_v2_fit_any_image(void **state)
+PLACE_TEST(weights_of_v2_fit_any_image)
 {
-    const place *p = *state;
     for (int v = 1; v < VERSIONS; v++) {
         att_option_values options = square();
         write_model(p, versions[v], &options, false);
@@ -563,7 +528,7 @@ static void refuse_stranger(const place *p, const char *name, const char *strang
     att_model_destroy(&model);
 }
 
-static void relatives_are_refused(void **state)
+PLACE_TEST(relatives_are_refused)
 {
     static const char none[] = "belongs to no Swin Transformer here", nearest[] = "family, swin, lacks 1 of ";
     static const char authors[] = "a sign of Swin under its authors' names", empty[] = "no block \"layers.2.blocks.0\"";
@@ -583,16 +548,16 @@ static void relatives_are_refused(void **state)
         {CR, "stages.2.downsample.norm.weight", "no block \"stages.2.blocks.0\"", "no block \"stages.2.blocks.0\""},
     };
     for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++)
-        refuse_stranger(*state, strangers[i].name, strangers[i].tensor, strangers[i].words, strangers[i].nameless);
+        refuse_stranger(p, strangers[i].name, strangers[i].tensor, strangers[i].words, strangers[i].nameless);
 }
 
 /* Every second block of a stage has shifted windows, however many blocks the stages before it have. */
-static void shifts_are_counted_in_each_stage(void **state)
+PLACE_TEST(shifts_are_counted_in_each_stage)
 {
     att_option_values options = wide();
     att_options_set(&options, "img_size", 112);
     att_options_set_text(&options, "depths", "1,2");
-    att_model *model = make(*state, SWIN, &options);
+    att_model *model = make(p, SWIN, &options);
     has_windows(model, "layers.1.blocks.0.attn", (const int[]){7, 7}, (const int[]){0, 0});
     has_windows(model, "layers.1.blocks.1.attn", (const int[]){7, 7}, (const int[]){3, 3});
     att_model_destroy(&model);
@@ -600,10 +565,10 @@ static void shifts_are_counted_in_each_stage(void **state)
 
 /* A token of a later stage stands for twice as many pixels on each side, so that distances of all stages are in pixels.
  */
-static void distances_are_in_pixels_of_the_image(void **state)
+PLACE_TEST(distances_are_in_pixels_of_the_image)
 {
     att_option_values options = square();
-    att_model *model = make(*state, SWIN, &options);
+    att_model *model = make(p, SWIN, &options);
     for (int stage = 0; stage < 2; stage++) {
         const att_attention_attrs *attrs =
             attention_of(model, stage ? "layers.1.blocks.0.attn" : "layers.0.blocks.0.attn");
@@ -613,9 +578,8 @@ static void distances_are_in_pixels_of_the_image(void **state)
 }
 
 /* In a file of the authors, the mergings and the classifier have other names. */
-static void files_of_the_authors_are_refused(void **state)
+PLACE_TEST(files_of_the_authors_are_refused)
 {
-    const place *p = *state;
     att_option_values options = square();
     att_model *model = make(p, SWIN, &options);
     tensors t = tensors_of(model);
@@ -634,33 +598,4 @@ static void files_of_the_authors_are_refused(void **state)
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "the nearest family, swin, lacks 5 of ");
     says(att_context_message(p->context), "a sign of Swin under its authors' names");
     att_model_destroy(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(windows_are_timms),
-        TEST(windows_of_v2_are_those_of_the_names),
-        TEST(windows_can_be_a_fraction_of_the_grid),
-        TEST(shifts_are_counted_in_each_stage),
-        TEST(distances_are_in_pixels_of_the_image),
-        TEST(numbers_for_shifts_are_derived),
-        TEST(drop_paths_rise_to_the_last_block),
-        TEST(parameters_have_timms_layers),
-        TEST(a_small_file_keeps_its_windows_and_says_so),
-        TEST(another_version_than_the_file_s_is_refused),
-        TEST(weights_start_as_timms),
-        TEST(options_that_cannot_be_built_are_refused),
-        TEST(modules_are_found_again),
-        TEST(files_are_identified),
-        TEST(files_of_v2_are_identified),
-        TEST(timms_arguments_are_read),
-        TEST(buffers_are_ignored),
-        TEST(tables_fit_other_windows),
-        TEST(weights_of_v2_fit_any_image),
-        TEST(relatives_are_refused),
-        TEST(files_of_the_authors_are_refused),
-        TEST(windows_that_are_not_known_are_refused),
-    };
-    return cmocka_run_group_tests_name("models/swin", tests, NULL, NULL);
 }

@@ -40,9 +40,8 @@ static void check_tag(const place *p, const char *network, int index, FILE *gold
 }
 
 /* All values of all tags, in the order of the goldens: networks by name, tags in timm's order. */
-static void tags_have_timms_values(void **state)
+PLACE_TEST(tags_have_timms_values)
 {
-    const place *p = *state;
     FILE *golden = golden_open("tags.txt");
     char network[64], last[64] = "";
     int index = 0, tags = 0;
@@ -63,9 +62,8 @@ static void tags_have_timms_values(void **state)
     assert_string_equal(none.name, "");
 }
 
-static void a_tag_gives_a_new_network_its_images_and_classes(void **state)
+PLACE_TEST(a_tag_gives_a_new_network_its_images_and_classes)
 {
-    const place *p = *state;
     att_model *model = make(p, "resnet50.tv2_in1k", NULL);
     assert_string_equal(att_model_name(model), "resnet50");
     assert_int_equal(att_model_preprocess(model).height, 176);
@@ -87,9 +85,8 @@ static void a_tag_gives_a_new_network_its_images_and_classes(void **state)
 
 static const char tagged[] = "{\"architecture\": \"vit_tiny_patch16_224\", \"pretrained_cfg\": {\"tag\": \"%s\"%s}}";
 
-static void a_file_is_preprocessed_as_its_tag_says(void **state)
+PLACE_TEST(a_file_is_preprocessed_as_its_tag_says)
 {
-    const place *p = *state;
     att_option_values options = att_options_none();
     att_options_set(&options, "depth", 1), att_options_set(&options, "num_classes", 7);
     write_model(p, "deit3_small_patch16_224", &options, false);
@@ -123,9 +120,8 @@ static void a_file_is_preprocessed_as_its_tag_says(void **state)
 }
 
 /* The config.json beside the weights may come from another training of the same network. */
-static void the_callers_tag_takes_precedence_over_the_config(void **state)
+PLACE_TEST(the_callers_tag_takes_precedence_over_the_config)
 {
-    const place *p = *state;
     att_identity identity;
     write_model(p, "resnet18", NULL, false);
     write_beside(
@@ -162,9 +158,8 @@ static void the_callers_tag_takes_precedence_over_the_config(void **state)
 }
 
 /* As in timm before 0.9, and in a config without image settings. */
-static void images_may_be_described_beside_the_name(void **state)
+PLACE_TEST(images_may_be_described_beside_the_name)
 {
-    const place *p = *state;
     static const char *const members[] = {"", ", \"pretrained_cfg\": null"};
     write_model(p, "resnet18", NULL, false);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
@@ -180,9 +175,8 @@ static void images_may_be_described_beside_the_name(void **state)
 }
 
 /* The caller's tag takes precedence over all sources of image settings. */
-static void the_callers_tag_takes_precedence_over_all_sources(void **state)
+PLACE_TEST(the_callers_tag_takes_precedence_over_all_sources)
 {
-    const place *p = *state;
     static const char own[] = "{\"model\": \"resnet18\", \"crop_pct\": 0.5, \"mean\": 0.25}";
     att_model *model = make(p, "resnet18", NULL);
     tensors t = tensors_of(model);
@@ -203,9 +197,8 @@ static void the_callers_tag_takes_precedence_over_all_sources(void **state)
     att_model_destroy(&model);
 }
 
-static void tags_of_others_than_timm_say_nothing(void **state)
+PLACE_TEST(tags_of_others_than_timm_say_nothing)
 {
-    const place *p = *state;
     char config[256];
     write_model(p, "vit_tiny_patch16_224", NULL, false);
     snprintf(config, sizeof config, tagged, "mine", ", \"crop_pct\": 0.5");
@@ -216,9 +209,8 @@ static void tags_of_others_than_timm_say_nothing(void **state)
 }
 
 /* The tag in a name counts, whatever another part of that source or another source gives. */
-static void the_first_tag_counts(void **state)
+PLACE_TEST(the_first_tag_counts)
 {
-    const place *p = *state;
     att_identity identity;
     write_model(p, "resnet18", NULL, false);
     write_beside(p, "config.json",
@@ -228,19 +220,4 @@ static void the_first_tag_counts(void **state)
     write_beside(p, "config.json", "{\"architecture\": \"resnet18\"}");
     CHECK(p->context, identify(p, "resnet18.a1_in1k", NULL, &identity));
     says(identity.origin, "(resnet18.a1_in1k)");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(tags_have_timms_values),
-        TEST(a_tag_gives_a_new_network_its_images_and_classes),
-        TEST(a_file_is_preprocessed_as_its_tag_says),
-        TEST(the_callers_tag_takes_precedence_over_the_config),
-        TEST(images_may_be_described_beside_the_name),
-        TEST(the_callers_tag_takes_precedence_over_all_sources),
-        TEST(tags_of_others_than_timm_say_nothing),
-        TEST(the_first_tag_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

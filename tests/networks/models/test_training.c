@@ -1,11 +1,12 @@
 /* The first updates of small networks against PyTorch in f64 (tools/goldens/training.py). */
-#include <math.h>
-
 #include <attscope/update.h>
 
 #include <attscope/task.h>
 
+#include "context.h"
 #include "networks/models/fixture.h"
+
+SHARED_CONTEXT(threads, 0)
 
 enum { STEPS = 20, BATCH = 8, CLASSES = 10, SIDE = 28, PIXELS = SIDE * SIDE, NORMS = 128 };
 
@@ -187,9 +188,8 @@ typedef struct numbers {
  * largest of three tiers and two compilers. */
 static const numbers f64_ref = {"ref", ATT_F64, 1e-11, 1e-8}, f32_cpu = {"cpu", ATT_F32, 2e-5, 2e-6};
 
-static void train_with_loss(att_context *context, const char *network_name, const char *name,
-                            const att_option_values *options, const att_option_values *loss, const char *optimizer,
-                            const numbers *how)
+static void train_with_loss(const char *network_name, const char *name, const att_option_values *options,
+                            const att_option_values *loss, const char *optimizer, const numbers *how)
 {
     golden g = golden_read(name);
     network n = {.context = context, .name = network_name, .dtype = how->dtype, .optimizer = optimizer};
@@ -207,33 +207,33 @@ static void train_with_loss(att_context *context, const char *network_name, cons
         char what[32];
         snprintf(what, sizeof what, "loss %d", step);
         check_close(what, accumulate(&n, loss, step), g.losses[step], how->loss_tolerance, &worst_loss);
-        CHECK(context, att_update_reduce(n.update, NULL));
+        must(att_update_reduce(n.update, NULL));
         if (step == 0)
             check_norms(&n, &g, how->norm_tolerance, &worst_norm);
         hyper.update = step + 1;
-        CHECK(context, att_update_apply(n.update, &hyper));
+        must(att_update_apply(n.update, &hyper));
     }
     print_message("%s, %s %s: relative errors up to %.2g (loss), %.2g (gradient norms)\n", name, how->backend,
                   att_dtype_name(how->dtype), worst_loss, worst_norm);
     network_destroy(&n);
 }
 
-static void train(att_context *context, const char *network_name, const char *name, const att_option_values *options,
-                  double smoothing, const char *optimizer, const numbers *how)
+static void train(const char *network_name, const char *name, const att_option_values *options, double smoothing,
+                  const char *optimizer, const numbers *how)
 {
     att_option_values loss = att_options_none();
     att_options_set(&loss, "smoothing", smoothing);
-    train_with_loss(context, network_name, name, options, &loss, optimizer, how);
+    train_with_loss(network_name, name, options, &loss, optimizer, how);
 }
 
-static void train_taught(att_context *context, const char *name, const char *type, double alpha, double tau,
-                         const att_option_values *options, const char *optimizer, const numbers *how)
+static void train_taught(const char *name, const char *type, double alpha, double tau, const att_option_values *options,
+                         const char *optimizer, const numbers *how)
 {
     att_option_values loss = att_options_none();
     att_options_set_text(&loss, "distillation_type", type);
     att_options_set(&loss, "distillation_alpha", alpha);
     att_options_set(&loss, "distillation_tau", tau);
-    train_with_loss(context, "vit_tiny_patch16_224", name, options, &loss, optimizer, how);
+    train_with_loss("vit_tiny_patch16_224", name, options, &loss, optimizer, how);
 }
 
 static att_option_values small(void)
@@ -388,8 +388,8 @@ static const struct vit_case eva_cases[] = {
 };
 
 /* The names of the goldens begin with `kind`. */
-static void train_cases(att_context *context, const char *model, const char *kind, const struct vit_case *cases,
-                        size_t count, int patch_width, const numbers *how)
+static void train_cases(const char *model, const char *kind, const struct vit_case *cases, size_t count,
+                        int patch_width, const numbers *how)
 {
     for (size_t c = 0; c < count; c++) {
         att_option_values options = small();
@@ -401,41 +401,41 @@ static void train_cases(att_context *context, const char *model, const char *kin
             else
                 att_options_set(&options, s->key, s->number);
         snprintf(name, sizeof name, "%s_%s", kind, cases[c].name);
-        train(context, model, name, &options, 0, "adamw", how);
+        train(model, name, &options, 0, "adamw", how);
     }
 }
 
-static void train_vits(att_context *context, const numbers *how)
+static void train_vits(const numbers *how)
 {
     static const char vit[] = "vit_tiny_patch16_224", eva[] = "eva02_tiny_patch14_224";
-    train_cases(context, vit, "vit", vit_cases, sizeof vit_cases / sizeof *vit_cases, 7, how);
-    train_cases(context, vit, "vit", wide_cases, sizeof wide_cases / sizeof *wide_cases, 4, how);
-    train_cases(context, eva, "eva", eva_cases, sizeof eva_cases / sizeof *eva_cases, 4, how);
+    train_cases(vit, "vit", vit_cases, sizeof vit_cases / sizeof *vit_cases, 7, how);
+    train_cases(vit, "vit", wide_cases, sizeof wide_cases / sizeof *wide_cases, 4, how);
+    train_cases(eva, "eva", eva_cases, sizeof eva_cases / sizeof *eva_cases, 4, how);
 }
 
-static void train_all(att_context *context, const numbers *how)
+static void train_all(const numbers *how)
 {
     static const char vit[] = "vit_tiny_patch16_224";
     att_option_values options = small();
-    train(context, vit, "plain_adamw", &options, 0, "adamw", how);
-    train(context, vit, "plain_sgd_smoothing", &options, 0.1, "sgd", how);
-    train_taught(context, "hard_teacher_adamw", "hard", 0.5, 1, &options, "adamw", how);
-    train_taught(context, "soft_teacher_sgd", "soft", 0.7, 3, &options, "sgd", how);
+    train(vit, "plain_adamw", &options, 0, "adamw", how);
+    train(vit, "plain_sgd_smoothing", &options, 0.1, "sgd", how);
+    train_taught("hard_teacher_adamw", "hard", 0.5, 1, &options, "adamw", how);
+    train_taught("soft_teacher_sgd", "soft", 0.7, 3, &options, "sgd", how);
     att_options_set_text(&options, "modules", "cb");
-    train(context, vit, "cb_adamw", &options, 0.1, "adamw", how);
+    train(vit, "cb_adamw", &options, 0.1, "adamw", how);
     options = small();
     att_options_set_text(&options, "modules", "cb_s");
     att_options_set(&options, "init_values", 0.1), att_options_set(&options, "embed_class", 0);
-    train(context, vit, "cb_s_layerscale_adamw", &options, 0, "adamw", how);
+    train(vit, "cb_s_layerscale_adamw", &options, 0, "adamw", how);
     options = small();
     att_options_set_text(&options, "global_pool", "avg");
     att_options_set(&options, "class_token", 0), att_options_set(&options, "qkv_bias", 0);
-    train(context, vit, "mean_sgd", &options, 0, "sgd", how);
+    train(vit, "mean_sgd", &options, 0, "sgd", how);
     options = small();
     att_options_unset(&options, "num_heads");
     att_options_set_sides(&options, "patch_size", 7, 4);
     att_options_set(&options, "token_mlp_ratio", 0.7), att_options_set(&options, "mlp_ratio", 2);
-    train(context, "mixer_s16_224", "mixer_adamw", &options, 0.1, "adamw", how);
+    train("mixer_s16_224", "mixer_adamw", &options, 0.1, "adamw", how);
 }
 
 static att_option_values small_swin(const char *depths)
@@ -458,25 +458,25 @@ static att_option_values padded_swin(void)
     return options;
 }
 
-static void train_swins(att_context *context, const numbers *how)
+static void train_swins(const numbers *how)
 {
     static const char v1[] = "swin_tiny_patch4_window7_224", v2[] = "swinv2_tiny_window8_256",
                       cr[] = "swinv2_cr_tiny_224";
     att_option_values options = small_swin("2,2"), padded = padded_swin();
-    train(context, v1, "swin_adamw", &options, 0.1, "adamw", how);
-    train(context, v1, "swin_padded_sgd", &padded, 0, "sgd", how);
-    train(context, v2, "swin_v2_padded_sgd", &padded, 0, "sgd", how);
+    train(v1, "swin_adamw", &options, 0.1, "adamw", how);
+    train(v1, "swin_padded_sgd", &padded, 0, "sgd", how);
+    train(v2, "swin_v2_padded_sgd", &padded, 0, "sgd", how);
     att_options_set_text(&options, "window_size", "7"),
         att_options_set_text(&options, "pretrained_window_sizes", "5,0");
-    train(context, v2, "swin_v2_adamw", &options, 0.1, "adamw", how);
+    train(v2, "swin_v2_adamw", &options, 0.1, "adamw", how);
     options = small_swin("3,2");
     att_options_set_text(&options, "window_size", "1/2"), att_options_set(&options, "extra_norm_period", 2);
-    train(context, cr, "swin_v2_cr_adamw", &options, 0.1, "adamw", how);
+    train(cr, "swin_v2_cr_adamw", &options, 0.1, "adamw", how);
     att_options_set(&padded, "extra_norm_stage", 1);
-    train(context, cr, "swin_v2_cr_padded_sgd", &padded, 0, "sgd", how);
+    train(cr, "swin_v2_cr_padded_sgd", &padded, 0, "sgd", how);
 }
 
-static void train_encodings(att_context *context, const numbers *how)
+static void train_encodings(const numbers *how)
 {
     static const char *const encodings[] = {"isotropic", "quadratic", "learned", "learned_content"};
     for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++) {
@@ -486,74 +486,50 @@ static void train_encodings(att_context *context, const numbers *how)
         att_options_set(&options, "num_heads", 3), att_options_set(&options, "proj_drop_rate", 0);
         att_options_set_text(&options, "encoding", encodings[i]);
         snprintf(name, sizeof name, "attention_cnn_%s", encodings[i]);
-        train(context, "attention_cnn_isotropic", name, &options, 0, "sgd", how);
+        train("attention_cnn_isotropic", name, &options, 0, "sgd", how);
     }
     att_option_values pruned = small();
     att_options_set_sides(&pruned, "patch_size", 7, 4), att_options_set(&pruned, "proj_drop_rate", 0);
     att_options_unset(&pruned, "num_heads"), att_options_set_text(&pruned, "layer_heads", "1,3");
-    train(context, "attention_cnn_quadratic", "attention_cnn_pruned", &pruned, 0, "sgd", how);
+    train("attention_cnn_quadratic", "attention_cnn_pruned", &pruned, 0, "sgd", how);
 }
 
-static void encodings_train_as_in_pytorch_in_f64(void **state)
+TEST(encodings_train_as_in_pytorch_in_f64)
 {
-    train_encodings(*state, &f64_ref);
+    train_encodings(&f64_ref);
 }
 
-static void encodings_train_as_in_pytorch_in_f32(void **state)
+TEST(encodings_train_as_in_pytorch_in_f32)
 {
-    train_encodings(*state, &f32_cpu);
+    train_encodings(&f32_cpu);
 }
 
-static void the_reference_trains_as_pytorch_in_f64(void **state)
+TEST(the_reference_trains_as_pytorch_in_f64)
 {
-    train_all(*state, &f64_ref);
+    train_all(&f64_ref);
 }
 
-static void options_of_vits_train_as_in_pytorch_in_f64(void **state)
+TEST(options_of_vits_train_as_in_pytorch_in_f64)
 {
-    train_vits(*state, &f64_ref);
+    train_vits(&f64_ref);
 }
 
-static void options_of_vits_train_as_in_pytorch_in_f32(void **state)
+TEST(options_of_vits_train_as_in_pytorch_in_f32)
 {
-    train_vits(*state, &f32_cpu);
+    train_vits(&f32_cpu);
 }
 
-static void swins_train_as_in_pytorch_in_f64(void **state)
+TEST(swins_train_as_in_pytorch_in_f64)
 {
-    train_swins(*state, &f64_ref);
+    train_swins(&f64_ref);
 }
 
-static void swins_train_as_in_pytorch_in_f32(void **state)
+TEST(swins_train_as_in_pytorch_in_f32)
 {
-    train_swins(*state, &f32_cpu);
+    train_swins(&f32_cpu);
 }
 
-static void the_cpu_trains_as_pytorch_in_f32(void **state)
+TEST(the_cpu_trains_as_pytorch_in_f32)
 {
-    train_all(*state, &f32_cpu);
-}
-
-static int setup(void **state)
-{
-    return att_context_create(NULL, (att_context **)state) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    att_context_destroy((att_context **)state);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(options_of_vits_train_as_in_pytorch_in_f64),
-                                       cmocka_unit_test(options_of_vits_train_as_in_pytorch_in_f32),
-                                       cmocka_unit_test(swins_train_as_in_pytorch_in_f64),
-                                       cmocka_unit_test(swins_train_as_in_pytorch_in_f32),
-                                       cmocka_unit_test(encodings_train_as_in_pytorch_in_f64),
-                                       cmocka_unit_test(encodings_train_as_in_pytorch_in_f32),
-                                       cmocka_unit_test(the_reference_trains_as_pytorch_in_f64),
-                                       cmocka_unit_test(the_cpu_trains_as_pytorch_in_f32)};
-    return cmocka_run_group_tests(tests, setup, teardown);
+    train_all(&f32_cpu);
 }

@@ -1,7 +1,5 @@
 /* The variants of uniform attention: losses and gradients against PyTorch in f64 (tools/goldens/uniform.py), numbers of
  * parameters, recognition of files, and wrong uses. */
-#include <math.h>
-
 #include <attscope/update.h>
 
 #include "engine/graph/graph.h"
@@ -153,16 +151,14 @@ static void compare_all(att_context *context, const numbers *how)
 }
 
 /* Measured: 1.9e-12 and 4.8e-9, the rounding of the goldens' 12 and 9 digits. */
-static void variants_equal_pytorchs_in_f64(void **state)
+PLACE_TEST(variants_equal_pytorchs_in_f64)
 {
-    const place *p = *state;
     compare_all(p->context, &(numbers){"ref", ATT_F64, ATT_FULL, 1e-11, 1e-8});
 }
 
 /* Measured: 7.2e-8 and 5.3e-7. */
-static void variants_equal_pytorchs_in_f32(void **state)
+PLACE_TEST(variants_equal_pytorchs_in_f32)
 {
-    const place *p = *state;
     compare_all(p->context, &(numbers){"cpu", ATT_F32, ATT_FULL, 1e-6, 5e-6});
 }
 
@@ -180,9 +176,8 @@ static int64_t parameters(const place *p, const char *name, const char *modules,
 }
 
 /* The figures of the paper: CB_S adds 4,608 parameters to ViT-S. d = 64 is the width of a head. */
-static void variants_have_the_papers_parameters(void **state)
+PLACE_TEST(variants_have_the_papers_parameters)
 {
-    const place *p = *state;
     static const char vit[] = "vit_small_patch16_224";
     enum { C = 384, D = 64, BLOCKS = 12 };
     int64_t plain = parameters(p, vit, "none", "none");
@@ -199,9 +194,8 @@ static void variants_have_the_papers_parameters(void **state)
 }
 
 /* vit_base_patch16_224_miil has queries, keys and values without biases. */
-static void uniform_heads_have_biases_as_the_other_heads(void **state)
+PLACE_TEST(uniform_heads_have_biases_as_the_other_heads)
 {
-    const place *p = *state;
     static const char unbiased[] = "vit_base_patch16_224_miil";
     enum { C = 768, D = 64, BLOCKS = 12 };
     assert_int_equal(parameters(p, unbiased, "uniform_head", "none") - parameters(p, unbiased, "none", "none"),
@@ -209,9 +203,8 @@ static void uniform_heads_have_biases_as_the_other_heads(void **state)
 }
 
 /* Drop path rates rise linearly to that of the last layer, which may be the extra one. */
-static void drop_path_rises_to_the_extra_layer(void **state)
+PLACE_TEST(drop_path_rises_to_the_extra_layer)
 {
-    const place *p = *state;
     static const struct {
         const char *extra_layer;
         int count;
@@ -236,9 +229,8 @@ static void drop_path_rises_to_the_extra_layer(void **state)
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-static void files_are_identified(void **state)
+PLACE_TEST(files_are_identified)
 {
-    const place *p = *state;
     static const char *const all[][2] = {
         {"cb_s@before_mlp", "none"},
         {"cb_s@mid_mlp:1", "none"},
@@ -273,9 +265,8 @@ static void files_are_identified(void **state)
 
 /* --- wrong uses --------------------------------------------------------------------------------------------------- */
 
-static void wrong_uses_are_refused(void **state)
+PLACE_TEST(wrong_uses_are_refused)
 {
-    const place *p = *state;
     static const struct {
         const char *modules, *words;
         int heads;
@@ -307,18 +298,4 @@ static void wrong_uses_are_refused(void **state)
     att_model *model = NULL;
     assert_int_equal(att_model_create(p->context, VIT, &options, ATT_F32, &model), ATT_ERR_ARGUMENT);
     says(att_context_message(p->context), "extra_layer");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(variants_equal_pytorchs_in_f64),
-        TEST(variants_equal_pytorchs_in_f32),
-        TEST(variants_have_the_papers_parameters),
-        TEST(uniform_heads_have_biases_as_the_other_heads),
-        TEST(drop_path_rises_to_the_extra_layer),
-        TEST(files_are_identified),
-        TEST(wrong_uses_are_refused),
-    };
-    return cmocka_run_group_tests_name("models/uniform", tests, NULL, NULL);
 }

@@ -1,6 +1,4 @@
 /* Options of ViTs: recognised from tensors, checked against each other, and layers of their parameters. */
-#include <string.h>
-
 #include "networks/models/checkpoints.h"
 #include "networks/models/family.h"
 
@@ -60,9 +58,8 @@ static const struct {
     {{{"rel_pos_type", "mlp", 0}, {"rel_pos_dim", NULL, 128}, {"shared_rel_pos", NULL, 1}}, {{0}}},
 };
 
-static void tensors_show_options(void **state)
+PLACE_TEST(tensors_show_options)
 {
-    const place *p = *state;
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
         att_option_values options = small(), flags = att_options_none();
         att_identity found;
@@ -82,7 +79,7 @@ static void tensors_show_options(void **state)
 
 /* timm's strict load refuses a file without a tensor of the named network, and so does attscope, unless an option says
  * that the file's network has none. */
-static void a_missing_token_is_refused(void **state)
+PLACE_TEST(a_missing_token_is_refused)
 {
     static const struct {
         const char *name, *tensor;
@@ -94,7 +91,6 @@ static void a_missing_token_is_refused(void **state)
         {"vit_small_patch14_reg4_dinov2", "reg_token", {{"reg_tokens", NULL, 0}}},
         {"eva02_tiny_patch14_224", "pos_embed", {{"pos_embed", "none", 0}}},
     };
-    const place *p = *state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         att_option_values options = small(), flags = att_options_none();
         att_identity found;
@@ -117,9 +113,8 @@ static void a_missing_token_is_refused(void **state)
 }
 
 /* Options that others rule out are named. */
-static void a_number_without_effect_is_noted(void **state)
+PLACE_TEST(a_number_without_effect_is_noted)
 {
-    place *p = *state;
     logged log;
     att_option_values options = small(), flags = att_options_none();
     att_identity found;
@@ -138,9 +133,8 @@ static void a_number_without_effect_is_noted(void **state)
     att_model_destroy(&model);
 }
 
-static void options_must_fit_together(void **state)
+PLACE_TEST(options_must_fit_together)
 {
-    const place *p = *state;
     static const struct {
         setting settings[MOST_SETTINGS];
         const char *message;
@@ -172,9 +166,8 @@ static void options_must_fit_together(void **state)
 }
 
 /* Relative positions show the number of heads, tables also a square grid of patches. */
-static void relative_positions_show_heads_and_images(void **state)
+PLACE_TEST(relative_positions_show_heads_and_images)
 {
-    const place *p = *state;
     static const char *const modules[] = {"none", "uniform_head:how=replace@heads:0", "cb_s@attn:0"};
     for (int i = 0; i < 9; i++) {
         bool is_mlp = i / 3 == 2, is_beit = i / 3 == 0;
@@ -225,9 +218,8 @@ static void loads_with_rows(const place *p, const att_option_values *options, in
 }
 
 /* As timm: the rows for the class token are no shifts. test_regrid.c compares the others. */
-static void tables_fit_other_images(void **state)
+PLACE_TEST(tables_fit_other_images)
 {
-    const place *p = *state;
     att_option_values options = small_beit(32, 32), wide = small_beit(48, 24);
     write_model(p, "vit_tiny_patch16_224", &options, false);
     loads_with_rows(p, &options, 52, 49);
@@ -252,9 +244,8 @@ static void does_not_load(const place *p, const att_option_values *options, cons
 }
 
 /* The 55 shifts of a window of 6 x 3 patches are those of no square. */
-static void sides_of_a_wide_window_must_be_given(void **state)
+PLACE_TEST(sides_of_a_wide_window_must_be_given)
 {
-    const place *p = *state;
     att_option_values options = small_beit(48, 24), flags = att_options_none();
     att_identity found;
     write_model(p, "vit_tiny_patch16_224", &options, false);
@@ -277,9 +268,8 @@ static void sides_of_a_wide_window_must_be_given(void **state)
     does_not_load(p, &options, "does not fit the model: 7 mis-shaped");
 }
 
-static void arguments_of_beit_are_read(void **state)
+PLACE_TEST(arguments_of_beit_are_read)
 {
-    const place *p = *state;
     att_option_values options = small_beit(32, 32);
     att_identity found;
     att_options_set_text(&options, "global_pool", "avg"), att_options_set(&options, "fc_norm", 0);
@@ -309,9 +299,8 @@ static void arguments_of_beit_are_read(void **state)
 }
 
 /* As the group matchers of timm's VisionTransformer, VisionTransformerDistilled, Beit and VisionTransformerRelPos. */
-static void parameters_have_timms_layers(void **state)
+PLACE_TEST(parameters_have_timms_layers)
 {
-    const place *p = *state;
     static const struct {
         const char *name;
         int layer;
@@ -333,9 +322,8 @@ static void parameters_have_timms_layers(void **state)
 }
 
 /* Both classifiers of a distilled network are its head. */
-static void a_distilled_network_has_two_classifiers(void **state)
+PLACE_TEST(a_distilled_network_has_two_classifiers)
 {
-    const place *p = *state;
     att_option_values options = small();
     att_options_set(&options, "distilled", 1);
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
@@ -343,19 +331,4 @@ static void a_distilled_network_has_two_classifiers(void **state)
     assert_true(att_model_is_head(model, "head_dist.bias"));
     assert_false(att_model_is_head(model, "head_other.bias"));
     att_model_destroy(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(tensors_show_options),
-                                       TEST(a_missing_token_is_refused),
-                                       TEST(a_number_without_effect_is_noted),
-                                       TEST(options_must_fit_together),
-                                       TEST(relative_positions_show_heads_and_images),
-                                       TEST(tables_fit_other_images),
-                                       TEST(sides_of_a_wide_window_must_be_given),
-                                       TEST(arguments_of_beit_are_read),
-                                       TEST(parameters_have_timms_layers),
-                                       TEST(a_distilled_network_has_two_classifiers)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,14 @@
 /* Attention modules of feature maps against PyTorch (tools/goldens/modules.py): outputs in inference and training,
  * gradients, running statistics. */
-#include <math.h>
-
 #include <attscope/nn.h>
 #include <attscope/ops.h>
 #include <attscope/plan.h>
 
+#include "context.h"
 #include "networks/models/fixture.h"
 #include "networks/nn/module.h"
+
+SHARED_CONTEXT(threads, 2)
 
 enum { BATCH = 3, MOST_LINES = 400 };
 
@@ -129,12 +130,12 @@ static att_value observed_identity(const network *n, att_shape shape)
     return att_scale(n->graph, att_graph_input(n->graph, "identity", n->dtype, shape), gain);
 }
 
-static network create(att_context *context, const line *l, att_dtype dtype)
+static network create(const line *l, att_dtype dtype)
 {
     network n = {.context = context, .dtype = dtype, .channels = l->channels};
     n.count = n.channels * l->side * l->side;
-    CHECK(context, att_module_parse(context, l->module, &n.choice));
-    CHECK(context, att_graph_create(context, dtype, &n.graph));
+    must(att_module_parse(context, l->module, &n.choice));
+    must(att_graph_create(context, dtype, &n.graph));
     att_shape shape = att_shape_of(l->side, l->side, l->channels);
     att_value branch = observed_branch(&n, shape), identity = observed_identity(&n, shape);
     att_scope root = att_scope_root(n.graph);
@@ -144,8 +145,8 @@ static network create(att_context *context, const line *l, att_dtype dtype)
     att_value logits = att_linear(n.graph, att_patchify(n.graph, y, l->side, l->side), head, ATT_NONE);
     att_value target = att_graph_input(n.graph, "target", ATT_I32, (att_shape){0});
     att_graph_output(n.graph, "loss", att_cross_entropy(n.graph, att_token_mean(n.graph, logits, 0), target, 0));
-    CHECK(context, att_graph_status(n.graph));
-    CHECK(context, att_weights_create(n.graph, "cpu", &n.weights));
+    must(att_graph_status(n.graph));
+    must(att_weights_create(n.graph, "cpu", &n.weights));
     fill(&n);
     return n;
 }
@@ -262,7 +263,7 @@ static bool same_case(const line *a, const line *b)
     return strcmp(a->module, b->module) == 0 && a->channels == b->channels;
 }
 
-static void compare_all(att_context *context, const numbers *how)
+static void compare_all(const numbers *how)
 {
     static line lines[MOST_LINES];
     int count = read_lines(lines), modules = 0;
@@ -270,7 +271,7 @@ static void compare_all(att_context *context, const numbers *how)
     for (int first = 0, next; first < count; first = next, modules++) {
         for (next = first + 1; next < count && same_case(&lines[first], &lines[next]);)
             next++;
-        network n = create(context, &lines[first], how->dtype);
+        network n = create(&lines[first], how->dtype);
         int trained = first;
         while (strcmp(lines[trained].mode, "infer") == 0)
             trained++;
@@ -284,40 +285,39 @@ static void compare_all(att_context *context, const numbers *how)
 }
 
 /* Measured: 4.4e-12, the rounding of the goldens' 12 digits. */
-static void modules_equal_pytorchs_in_f64(void **state)
+TEST(modules_equal_pytorchs_in_f64)
 {
-    compare_all(*state, &(numbers){"ref", ATT_F64, 1e-10});
+    compare_all(&(numbers){"ref", ATT_F64, 1e-10});
 }
 
 /* Measured: 1.7e-6 on ref, 8.4e-7 on cpu. */
-static void modules_equal_pytorchs_in_f32(void **state)
+TEST(modules_equal_pytorchs_in_f32)
 {
-    compare_all(*state, &(numbers){"ref", ATT_F32, 1e-5});
-    compare_all(*state, &(numbers){"cpu", ATT_F32, 1e-5});
+    compare_all(&(numbers){"ref", ATT_F32, 1e-5});
+    compare_all(&(numbers){"cpu", ATT_F32, 1e-5});
 }
 
 /* --- properties of modules ---------------------------------------------------------------------------------------- */
 
-static att_graph *new_graph(att_context *context)
+static att_graph *new_graph(void)
 {
     att_graph *graph;
-    CHECK(context, att_graph_create(context, ATT_F64, &graph));
+    must(att_graph_create(context, ATT_F64, &graph));
     return graph;
 }
 
-static att_value apply(att_context *context, const char *text, const att_scope *scope, att_value branch,
-                       att_value identity)
+static att_value apply(const char *text, const att_scope *scope, att_value branch, att_value identity)
 {
     att_module_choice choice;
-    CHECK(context, att_module_parse(context, text, &choice));
+    must(att_module_parse(context, text, &choice));
     return att_module_apply(&choice, scope, &(att_module_site){.branch = branch, .identity = identity});
 }
 
 /* Counts the parameters of a module in all blocks of ResNet-164 for CIFAR: three stages of 18 blocks with 64, 128 and
  * 256 channels. */
-static int64_t parameters_in_resnet164(att_context *context, const char *text)
+static int64_t parameters_in_resnet164(const char *text)
 {
-    att_graph *graph = new_graph(context);
+    att_graph *graph = new_graph();
     att_scope root = att_scope_root(graph);
     for (int block = 0; block < 54; block++) {
         int stage = block / 18;
@@ -325,34 +325,34 @@ static int64_t parameters_in_resnet164(att_context *context, const char *text)
         snprintf(name, sizeof name, "x%d", block);
         att_value x = att_graph_input(graph, name, ATT_F64, att_shape_of(32 >> stage, 32 >> stage, 64 << stage));
         att_scope scope = att_scope_in(&root, "block%d", block);
-        apply(context, text, &scope, x, x);
+        apply(text, &scope, x, x);
     }
-    CHECK(context, att_graph_status(graph));
+    must(att_graph_status(graph));
     int64_t count = att_graph_parameter_elements(graph);
     att_graph_destroy(&graph);
     return count;
 }
 
-static void parameters_are_counted(void **state)
+TEST(parameters_are_counted)
 {
     /* Hu et al.: 2 C^2 / 16, and C + C / 16 for biases: 0.202 M. */
-    assert_int_equal(parameters_in_resnet164(*state, "se"), 202104);
-    assert_int_equal(parameters_in_resnet164(*state, "fca"), 193536);
-    assert_int_equal(parameters_in_resnet164(*state, "eca"), 18 * (3 + 5 + 5));
-    assert_int_equal(parameters_in_resnet164(*state, "srm"), 18 * 4 * 448);
-    assert_int_equal(parameters_in_resnet164(*state, "cbam"), 193536 + 54 * (98 + 2));
-    assert_int_equal(parameters_in_resnet164(*state, "step"), 18 * 5 * 448);
-    assert_int_equal(parameters_in_resnet164(*state, "step:adaptor=iebn,input=difference"), 18 * 2 * 448);
+    assert_int_equal(parameters_in_resnet164("se"), 202104);
+    assert_int_equal(parameters_in_resnet164("fca"), 193536);
+    assert_int_equal(parameters_in_resnet164("eca"), 18 * (3 + 5 + 5));
+    assert_int_equal(parameters_in_resnet164("srm"), 18 * 4 * 448);
+    assert_int_equal(parameters_in_resnet164("cbam"), 193536 + 54 * (98 + 2));
+    assert_int_equal(parameters_in_resnet164("step"), 18 * 5 * 448);
+    assert_int_equal(parameters_in_resnet164("step:adaptor=iebn,input=difference"), 18 * 2 * 448);
 }
 
-static void options_may_be_choices(void **state)
+TEST(options_may_be_choices)
 {
     att_module_choice choice;
-    CHECK(*state, att_module_parse(*state, "step:adaptor=style,input=difference,ratio=4", &choice));
+    must(att_module_parse(context, "step:adaptor=style,input=difference,ratio=4", &choice));
     assert_string_equal(choice.module->options[0].choices[(int)choice.values[0]], "style");
     assert_string_equal(choice.module->options[1].choices[(int)choice.values[1]], "difference");
     assert_true(choice.values[2] == 4);
-    CHECK(*state, att_module_parse(*state, "step", &choice));
+    must(att_module_parse(context, "step", &choice));
     assert_string_equal(choice.module->options[0].choices[(int)choice.values[0]], "affine");
     assert_string_equal(choice.module->options[1].choices[(int)choice.values[1]], "both");
     static const char *const wrong[][2] = {
@@ -363,19 +363,18 @@ static void options_may_be_choices(void **state)
         {"se:bias=2", "bias cannot be \"2\""},
         {"se:ratio=0", "ratio must be in 1..1024, not 0"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_not_equal(att_module_parse(*state, wrong[i][0], &choice), ATT_OK);
-        if (!strstr(att_context_message(*state), wrong[i][1]))
-            fail_msg("\"%s\": %s", wrong[i][0], att_context_message(*state));
+        assert_int_not_equal(att_module_parse(context, wrong[i][0], &choice), ATT_OK);
+        assert_message(context, wrong[i][1]);
     }
 }
 
-static void has_hidden_width(att_context *context, const char *text, int64_t channels, int64_t wanted)
+static void has_hidden_width(const char *text, int64_t channels, int64_t wanted)
 {
-    att_graph *graph = new_graph(context);
+    att_graph *graph = new_graph();
     att_scope root = att_scope_root(graph);
     att_value map = att_graph_input(graph, "map", ATT_F64, att_shape_of(2, 2, channels));
-    apply(context, text, &root, map, map);
-    CHECK(context, att_graph_status(graph));
+    apply(text, &root, map, map);
+    must(att_graph_status(graph));
     if (att_graph_parameter_at(graph, 0).shape.dims[0] != wanted)
         fail_msg("%s of %lld channels has a hidden width of %lld instead of %lld", text, (long long)channels,
                  (long long)att_graph_parameter_at(graph, 0).shape.dims[0], (long long)wanted);
@@ -383,91 +382,90 @@ static void has_hidden_width(att_context *context, const char *text, int64_t cha
 }
 
 /* Rounded as in the programs that the modules come from: down for CIFAR's SE and FcaNet, to the nearest for timm's. */
-static void hidden_widths_are_rounded_as_their_codes_do(void **state)
+TEST(hidden_widths_are_rounded_as_their_codes_do)
 {
-    has_hidden_width(*state, "se", 64, 4);
-    has_hidden_width(*state, "se", 60, 3);
-    has_hidden_width(*state, "se", 79, 4);
-    has_hidden_width(*state, "se", 8, 1);
-    has_hidden_width(*state, "se:ratio=3", 8, 2);
-    has_hidden_width(*state, "se:divisor=8", 64, 8);
-    has_hidden_width(*state, "se:divisor=8", 208, 16);
-    has_hidden_width(*state, "se:divisor=8", 128, 8);
-    has_hidden_width(*state, "fca:ratio=10", 96, 9);
-    has_hidden_width(*state, "fca", 16, 1);
-    has_hidden_width(*state, "cbam", 60, 4);
-    has_hidden_width(*state, "step:adaptor=bottleneck", 60, 3);
-    has_hidden_width(*state, "step:adaptor=dct,ratio=5", 48, 9);
-    has_hidden_width(*state, "se:hidden=7", 64, 7);
-    has_hidden_width(*state, "fca:ratio=2,hidden=5", 32, 5);
-    has_hidden_width(*state, "cbam:hidden=90", 64, 90);
-    has_hidden_width(*state, "step:adaptor=bottleneck,hidden=3", 64, 3);
+    has_hidden_width("se", 64, 4);
+    has_hidden_width("se", 60, 3);
+    has_hidden_width("se", 79, 4);
+    has_hidden_width("se", 8, 1);
+    has_hidden_width("se:ratio=3", 8, 2);
+    has_hidden_width("se:divisor=8", 64, 8);
+    has_hidden_width("se:divisor=8", 208, 16);
+    has_hidden_width("se:divisor=8", 128, 8);
+    has_hidden_width("fca:ratio=10", 96, 9);
+    has_hidden_width("fca", 16, 1);
+    has_hidden_width("cbam", 60, 4);
+    has_hidden_width("step:adaptor=bottleneck", 60, 3);
+    has_hidden_width("step:adaptor=dct,ratio=5", 48, 9);
+    has_hidden_width("se:hidden=7", 64, 7);
+    has_hidden_width("fca:ratio=2,hidden=5", 32, 5);
+    has_hidden_width("cbam:hidden=90", 64, 90);
+    has_hidden_width("step:adaptor=bottleneck,hidden=3", 64, 3);
     att_module_choice choice;
-    assert_int_equal(att_module_parse(*state, "se:hidden=2.5", &choice), ATT_ERR_ARGUMENT);
-    assert_non_null(strstr(att_context_message(*state), "hidden must be a whole number, not 2.5"));
+    assert_fails(context, att_module_parse(context, "se:hidden=2.5", &choice), ATT_ERR_ARGUMENT,
+                 "hidden must be a whole number, not 2.5");
 }
 
-static void a_module_is_refused_where_it_does_not_fit(void **state)
+TEST(a_module_is_refused_where_it_does_not_fit)
 {
-    att_graph *graph = new_graph(*state);
+    att_graph *graph = new_graph();
     att_scope root = att_scope_root(graph);
     att_value tokens = att_graph_input(graph, "tokens", ATT_F64, att_shape_of(4, 16));
-    assert_int_equal(apply(*state, "eca", &root, tokens, tokens), ATT_NONE);
-    assert_int_equal(att_graph_status(graph), ATT_ERR_UNSUPPORTED);
-    assert_non_null(strstr(att_context_message(*state), "\"eca\" works on feature maps"));
+    assert_int_equal(apply("eca", &root, tokens, tokens), ATT_NONE);
+    assert_fails(context, att_graph_status(graph), ATT_ERR_UNSUPPORTED, "\"eca\" works on feature maps");
     att_graph_destroy(&graph);
-    graph = new_graph(*state);
+    graph = new_graph();
     root = att_scope_root(graph);
     att_value map = att_graph_input(graph, "map", ATT_F64, att_shape_of(2, 2, 16));
-    apply(*state, "cb", &root, map, map);
-    assert_non_null(strstr(att_context_message(*state), "\"cb\" works on tokens"));
+    apply("cb", &root, map, map);
+    assert_message(context, "\"cb\" works on tokens");
     att_graph_destroy(&graph);
 }
 
 /* Frequencies are assigned to 16 groups of channels. */
-static void fca_needs_multiples_of_16_channels(void **state)
+TEST(fca_needs_multiples_of_16_channels)
 {
-    att_graph *graph = new_graph(*state);
+    att_graph *graph = new_graph();
     att_scope root = att_scope_root(graph);
     att_value map = att_graph_input(graph, "map", ATT_F64, att_shape_of(8, 8, 24));
-    apply(*state, "fca", &root, map, map);
+    apply("fca", &root, map, map);
     assert_int_equal(att_graph_status(graph), ATT_ERR_ARGUMENT);
     att_graph_destroy(&graph);
 }
 
 /* With a step size of 1 the module has no effect: sigmoid(40) = 1 in floating point. */
-static void stepnet_with_step_1_is_plain(void **state)
+TEST(stepnet_with_step_1_is_plain)
 {
     enum { COUNT = 4 * 4 * 16 };
     static const char *const texts[] = {"none", "step", "step:adaptor=iebn", "step:adaptor=style,input=x_t1"};
     double y[4][COUNT], *branch = drawn(ATT_F64, "branch", COUNT, 1, 0), *identity = drawn(ATT_F64, "id", COUNT, 1, 0);
     for (int i = 0; i < 4; i++) {
-        att_graph *graph = new_graph(*state);
+        att_graph *graph = new_graph();
         att_scope root = att_scope_root(graph);
         att_value f = att_graph_input(graph, "f", ATT_F64, att_shape_of(4, 4, 16));
         att_value x = att_graph_input(graph, "x", ATT_F64, att_shape_of(4, 4, 16));
-        att_graph_output(graph, "y", att_add(graph, x, apply(*state, texts[i], &root, f, x)));
+        att_graph_output(graph, "y", att_add(graph, x, apply(texts[i], &root, f, x)));
         att_weights *weights;
         att_plan *plan;
         att_session *session;
-        CHECK(*state, att_weights_create(graph, "cpu", &weights));
-        CHECK(*state, att_weights_initialise(weights, 1));
+        must(att_weights_create(graph, "cpu", &weights));
+        must(att_weights_initialise(weights, 1));
         double large[16];
         for (int c = 0; c < 16; c++)
             large[c] = 41;
         for (int p = 0; p < att_weights_count(weights); p++) {
             const char *name = att_weights_at(weights, p).name;
             if (ends_in(name, "bn.bias") || ends_in(name, "iebn.bias"))
-                CHECK(*state, att_weights_set(weights, -1, p, large, 16));
+                must(att_weights_set(weights, -1, p, large, 16));
         }
         att_plan_options options = att_plan_options_defaults();
         options.backend = "ref";
-        CHECK(*state, att_plan_compile(graph, &options, &plan));
-        CHECK(*state, att_session_create(plan, weights, 1, &session));
-        CHECK(*state, att_session_bind(session, "f", branch));
-        CHECK(*state, att_session_bind(session, "x", identity));
-        CHECK(*state, att_session_run(session, 1));
-        CHECK(*state, att_session_output(session, "y", 0, 1, y[i]));
+        must(att_plan_compile(graph, &options, &plan));
+        must(att_session_create(plan, weights, 1, &session));
+        must(att_session_bind(session, "f", branch));
+        must(att_session_bind(session, "x", identity));
+        must(att_session_run(session, 1));
+        must(att_session_output(session, "y", 0, 1, y[i]));
         assert_memory_equal(y[i], y[0], sizeof y[0]);
         att_session_destroy(&session);
         att_plan_destroy(&plan);
@@ -476,32 +474,4 @@ static void stepnet_with_step_1_is_plain(void **state)
     }
     free(branch);
     free(identity);
-}
-
-static int setup(void **state)
-{
-    att_settings settings = att_settings_defaults();
-    settings.threads = 2;
-    return att_context_create(&settings, (att_context **)state) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    att_context_destroy((att_context **)state);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(modules_equal_pytorchs_in_f64),
-        cmocka_unit_test(modules_equal_pytorchs_in_f32),
-        cmocka_unit_test(parameters_are_counted),
-        cmocka_unit_test(hidden_widths_are_rounded_as_their_codes_do),
-        cmocka_unit_test(options_may_be_choices),
-        cmocka_unit_test(a_module_is_refused_where_it_does_not_fit),
-        cmocka_unit_test(fca_needs_multiples_of_16_channels),
-        cmocka_unit_test(stepnet_with_step_1_is_plain),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

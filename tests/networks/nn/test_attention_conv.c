@@ -1,7 +1,5 @@
 /* Attention in place of convolutions: with soft heads against PyTorch (tools/goldens/attention_conv.py), sharp against
  * convolutions. */
-#include <math.h>
-
 #include <attscope/nn.h>
 #include <attscope/ops.h>
 #include <attscope/plan.h>
@@ -214,9 +212,8 @@ static int run_goldens(const char *backend, att_dtype dtype, double tolerance)
     return tensors;
 }
 
-static void soft_heads_are_those_of_pytorch(void **state)
+TEST(soft_heads_are_those_of_pytorch)
 {
-    (void)state;
     assert_int_equal(run_goldens("ref", ATT_F64, 1e-10), 45);
     assert_int_equal(run_goldens("cpu", ATT_F32, 1e-5), 45);
 }
@@ -278,9 +275,8 @@ static void convolution_and_attention(att_context *context, const layer *l, doub
 }
 
 /* On the CPU's kernels, in f32, with the initial alpha. ResNet-50's stem has a kernel of 7 x 7 with stride 2. */
-static void sharp_heads_compute_a_convolution(void **state)
+TEST(sharp_heads_compute_a_convolution)
 {
-    (void)state;
     static const layer layers[] = {
         {"plain", 16, 17, 8, 8, 3, 1, 1, 1, 1}, {"stride", 15, 16, 8, 16, 3, 2, 1, 1, 0},
         {"stem", 64, 64, 3, 8, 7, 2, 1, 1, 0},  {"groups", 8, 8, 64, 64, 3, 1, 1, 16, 0},
@@ -302,9 +298,8 @@ static void sharp_heads_compute_a_convolution(void **state)
 }
 
 /* Distances are in the unit of the steps: 3 for a row and 5 for a column of the map. */
-static void distances_have_the_unit_of_the_steps(void **state)
+TEST(distances_have_the_unit_of_the_steps)
 {
-    (void)state;
     enum { HEADS = 9, QUERIES = 3 * 3 };
     static float stats[HEADS * QUERIES * ATT_ATTENTION_STATS];
     static const float x[6 * 6] = {0};
@@ -344,14 +339,4 @@ static void distances_have_the_unit_of_the_steps(void **state)
     att_weights_destroy(&weights);
     att_graph_destroy(&graph);
     att_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(soft_heads_are_those_of_pytorch),
-        cmocka_unit_test(sharp_heads_compute_a_convolution),
-        cmocka_unit_test(distances_have_the_unit_of_the_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

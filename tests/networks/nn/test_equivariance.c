@@ -1,10 +1,8 @@
 /* Attention without positions commutes with permutations of the tokens; with terms of shifts its scores commute with
  * translations of the content. (Cordonnier et al., ICLR 2020) */
-#include <math.h>
-#include <string.h>
-
 #include "networks/models/fixture.h"
 
+#include "context.h"
 #include <attscope/attscope.h>
 
 enum { HEIGHT = 4, WIDTH = 6, TOKENS = HEIGHT * WIDTH, CHANNELS = 8, HEADS = 2, ROW = HEADS * CHANNELS };
@@ -19,7 +17,7 @@ typedef struct result {
     float out[TOKENS][ROW], map[HEADS][TOKENS][TOKENS];
 } result;
 
-static att_context *context;
+SHARED_CONTEXT(threads, 0)
 
 static att_value parameter(att_graph *graph, const char *name, att_shape shape)
 {
@@ -43,7 +41,7 @@ static void add_terms(att_graph *graph, positions kind, att_value q, att_attenti
 static att_graph *make_graph(positions kind)
 {
     att_graph *graph;
-    CHECK(context, att_graph_create(context, ATT_F32, &graph));
+    must(att_graph_create(context, ATT_F32, &graph));
     att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(TOKENS, CHANNELS));
     att_attention_terms terms = att_attention_no_terms();
     if (kind == EMBEDDED)
@@ -55,7 +53,7 @@ static att_graph *make_graph(positions kind)
     const att_attention_options options = {.heads = HEADS, .grid_h = HEIGHT, .grid_w = WIDTH, .terms = &terms};
     att_graph_scope(graph, "attn");
     att_graph_output(graph, "o", att_attention(graph, q, k, v, &options));
-    CHECK(context, att_graph_probe_attention_map(graph, "attn"));
+    must(att_graph_probe_attention_map(graph, "attn"));
     return graph;
 }
 
@@ -66,14 +64,14 @@ static void attend(positions kind, const tokens *x, result *found)
     att_plan *plan;
     att_weights *weights;
     att_session *session;
-    CHECK(context, att_plan_compile(graph, &options, &plan));
-    CHECK(context, att_weights_create(graph, "cpu", &weights));
-    CHECK(context, att_weights_initialise(weights, 5));
-    CHECK(context, att_session_create(plan, weights, 1, &session));
-    CHECK(context, att_session_bind(session, "x", x->rows));
-    CHECK(context, att_session_run(session, 1));
-    CHECK(context, att_session_output(session, "o", 0, 1, found->out));
-    CHECK(context, att_session_output(session, "attn.map", 0, 1, found->map));
+    must(att_plan_compile(graph, &options, &plan));
+    must(att_weights_create(graph, "cpu", &weights));
+    must(att_weights_initialise(weights, 5));
+    must(att_session_create(plan, weights, 1, &session));
+    must(att_session_bind(session, "x", x->rows));
+    must(att_session_run(session, 1));
+    must(att_session_output(session, "o", 0, 1, found->out));
+    must(att_session_output(session, "attn.map", 0, 1, found->map));
     att_session_destroy(&session);
     att_weights_destroy(&weights);
     att_plan_destroy(&plan);
@@ -111,9 +109,8 @@ static double permutation_error(positions kind)
     return worst;
 }
 
-static void attention_without_positions_commutes_with_permutations(void **state)
+TEST(attention_without_positions_commutes_with_permutations)
 {
-    (void)state;
     assert_true(permutation_error(NONE) < 1e-6); /* 1.8e-7 */
     for (positions kind = NONE + 1; kind < POSITIONS; kind++)
         assert_true(permutation_error(kind) > 0.01); /* at least 1.0 */
@@ -153,30 +150,9 @@ static double translation_error(positions kind)
     return worst;
 }
 
-static void scores_with_terms_of_shifts_commute_with_translations(void **state)
+TEST(scores_with_terms_of_shifts_commute_with_translations)
 {
-    (void)state;
     for (positions kind = NONE; kind <= AXES; kind++)
         assert_true(translation_error(kind) < 1e-5); /* 1.2e-6 */
     assert_true(translation_error(EMBEDDED) > 0.1);  /* 28 */
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    return att_context_create(NULL, &context) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_without_positions_commutes_with_permutations),
-                                       cmocka_unit_test(scores_with_terms_of_shifts_commute_with_translations)};
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,19 +1,14 @@
 /* Layers with PyTorch's names, and modules by name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/nn.h>
 #include <attscope/ops.h>
 #include <attscope/plan.h>
 
+#include "context.h"
 #include "networks/nn/module.h"
 
-static att_graph *new_graph(att_context *context)
+SHARED_CONTEXT(threads, 0)
+
+static att_graph *new_graph(void)
 {
     att_graph *graph;
     assert_int_equal(att_graph_create(context, ATT_F64, &graph), ATT_OK);
@@ -32,10 +27,10 @@ static void has_parameter(const att_graph *graph, int index, const char *name, a
     assert_int_equal(parameter.decay, decay);
 }
 
-static void layers_declare_timms_parameters(void **state)
+TEST(layers_declare_timms_parameters)
 {
     const att_init zero = {ATT_INIT_CONSTANT, 0}, one = {ATT_INIT_CONSTANT, 1}, normal = att_init_linear();
-    att_graph *graph = new_graph(*state);
+    att_graph *graph = new_graph();
     att_scope root = att_scope_root(graph), embed = att_scope_in(&root, "patch_embed");
     att_value image = att_graph_input(graph, "image", ATT_F64, att_shape_of(8, 8, 4));
     att_value x = att_nn_patch_embed(&embed, image, 4, 4, 6, true);
@@ -57,9 +52,9 @@ static void layers_declare_timms_parameters(void **state)
 }
 
 /* Probes find the attention op itself under "blocks.*.attn", not its linear layers. */
-static void attention_has_the_name_of_its_scope(void **state)
+TEST(attention_has_the_name_of_its_scope)
 {
-    att_graph *graph = new_graph(*state);
+    att_graph *graph = new_graph();
     att_scope root = att_scope_root(graph);
     att_value x = att_graph_input(graph, "x", ATT_F64, att_shape_of(4, 6));
     for (int i = 0; i < 2; i++) {
@@ -74,15 +69,15 @@ static void attention_has_the_name_of_its_scope(void **state)
     att_graph_destroy(&graph);
 }
 
-static void long_names_fail_the_graph(void **state)
+TEST(long_names_fail_the_graph)
 {
-    att_graph *graph = new_graph(*state);
+    att_graph *graph = new_graph();
     att_scope scope = att_scope_root(graph);
     for (int i = 0; i < 20; i++)
         scope = att_scope_in(&scope, "%s", "ten_bytes_");
     assert_int_equal(att_graph_status(graph), ATT_ERR_ARGUMENT);
     att_graph_destroy(&graph);
-    graph = new_graph(*state);
+    graph = new_graph();
     scope = att_scope_root(graph);
     char name[300];
     memset(name, 'n', sizeof name - 1);
@@ -94,7 +89,7 @@ static void long_names_fail_the_graph(void **state)
 
 /* att_scope_in() refuses a component that is too long, and a path that becomes too long: a path has at most 127 bytes,
  * and so has a name. */
-static void scope_paths_end_at_their_limit(void **state)
+TEST(scope_paths_end_at_their_limit)
 {
     char longest[128], longer[129];
     memset(longest, 'x', 127), longest[127] = 0;
@@ -105,7 +100,7 @@ static void scope_paths_end_at_their_limit(void **state)
     } paths[] = {{longest, NULL, true},      {longer, NULL, false},  {"ab", longest + 3, true},
                  {"ab", longest + 2, false}, {"ab", longest, false}, {"ab", longer, false}};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        att_graph *graph = new_graph(*state);
+        att_graph *graph = new_graph();
         att_scope root = att_scope_root(graph), scope = att_scope_in(&root, "%s", paths[i].first);
         if (paths[i].second)
             scope = att_scope_in(&scope, "%s", paths[i].second);
@@ -113,22 +108,22 @@ static void scope_paths_end_at_their_limit(void **state)
         if (paths[i].fits)
             assert_int_equal(strlen(scope.path), 127);
         else
-            assert_non_null(strstr(att_context_message(*state), "is longer than 127 bytes"));
+            assert_message(context, "is longer than 127 bytes");
         att_graph_destroy(&graph);
     }
 }
 
-static void modules_are_parsed_from_text(void **state)
+TEST(modules_are_parsed_from_text)
 {
     att_module_choice choice = {0};
-    assert_int_equal(att_module_parse(*state, "none", &choice), ATT_OK);
+    assert_int_equal(att_module_parse(context, "none", &choice), ATT_OK);
     assert_null(choice.module);
-    assert_int_equal(att_module_parse(*state, "cb", &choice), ATT_OK);
+    assert_int_equal(att_module_parse(context, "cb", &choice), ATT_OK);
     assert_string_equal(choice.module->name, "cb");
-    assert_int_equal(att_module_parse(*state, "cb_s:init=0.25", &choice), ATT_OK);
+    assert_int_equal(att_module_parse(context, "cb_s:init=0.25", &choice), ATT_OK);
     assert_string_equal(choice.module->name, "cb_s");
     assert_true(choice.values[0] == 0.25);
-    assert_int_equal(att_module_parse(*state, "cb_s", &choice), ATT_OK);
+    assert_int_equal(att_module_parse(context, "cb_s", &choice), ATT_OK);
     assert_true(choice.values[0] == 0);
 
     att_module_choice before = choice;
@@ -151,17 +146,15 @@ static void modules_are_parsed_from_text(void **state)
         {"cb_s:init=1,", "option=value", ATT_ERR_ARGUMENT},
         {"none:init=1", "no options", ATT_ERR_ARGUMENT}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(att_module_parse(*state, wrong[i].text, &choice), wrong[i].status);
-        if (!strstr(att_context_message(*state), wrong[i].words))
-            fail_msg("\"%s\": %s", wrong[i].text, att_context_message(*state));
+        assert_fails(context, att_module_parse(context, wrong[i].text, &choice), wrong[i].status, wrong[i].words);
     }
     assert_memory_equal(&before, &choice, sizeof choice);
     char longer[200] = "cb_s:init=";
     memset(longer + 10, '0', 150);
-    assert_int_equal(att_module_parse(*state, longer, &choice), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_module_parse(context, longer, &choice), ATT_ERR_ARGUMENT);
 }
 
-static void every_module_explains_itself(void **state)
+TEST(every_module_explains_itself)
 {
     for (int i = 0; i < att_module_count(NULL); i++) {
         const att_module *module = att_module_at(NULL, i);
@@ -172,15 +165,15 @@ static void every_module_explains_itself(void **state)
             assert_true(option->low <= option->start && option->start <= option->high);
         }
         att_module_choice choice;
-        assert_int_equal(att_module_parse(*state, module->name, &choice), ATT_OK);
+        assert_int_equal(att_module_parse(context, module->name, &choice), ATT_OK);
         assert_ptr_equal(choice.module, module);
     }
 }
 
 /* Checks the output of a module for two tokens of two channels, and the name of its parameter. */
-static void apply(att_context *context, const char *text, const char *parameter, const double expected[4])
+static void apply(const char *text, const char *parameter, const double expected[4])
 {
-    att_graph *graph = new_graph(context);
+    att_graph *graph = new_graph();
     att_scope root = att_scope_root(graph), mlp = att_scope_in(&root, "blocks.0.mlp");
     att_value x = att_graph_input(graph, "x", ATT_F64, att_shape_of(2, 2));
     att_module_choice choice;
@@ -213,40 +206,15 @@ static void apply(att_context *context, const char *text, const char *parameter,
     att_graph_destroy(&graph);
 }
 
-static void context_broadcasting_follows_its_formula(void **state)
+TEST(context_broadcasting_follows_its_formula)
 {
     /* means over tokens: 2 and 5 */
-    apply(*state, "cb", NULL, (const double[]){1.5, 3.5, 2.5, 6.5});
-    apply(*state, "cb_s", "blocks.0.mlp.cb.weight", (const double[]){1, 2, 3, 8});
-    apply(*state, "cb_s:init=0.5", "blocks.0.mlp.cb.weight", (const double[]){2, 4.5, 4, 10.5});
+    apply("cb", NULL, (const double[]){1.5, 3.5, 2.5, 6.5});
+    apply("cb_s", "blocks.0.mlp.cb.weight", (const double[]){1, 2, 3, 8});
+    apply("cb_s:init=0.5", "blocks.0.mlp.cb.weight", (const double[]){2, 4.5, 4, 10.5});
     /* maxima: 3 and 8; the class token: 1 and 2 */
-    apply(*state, "cb:pool=max", NULL, (const double[]){2, 5, 3, 8});
-    apply(*state, "cb:pool=class", NULL, (const double[]){1, 2, 2, 5});
-    apply(*state, "cb_s:pool=max,init=0.5", "blocks.0.mlp.cb.weight", (const double[]){2.5, 6, 4.5, 12});
-    apply(*state, "cb_s:pool=class,init=0.5", "blocks.0.mlp.cb.weight", (const double[]){1.5, 3, 3.5, 9});
-}
-
-static int setup(void **state)
-{
-    return att_context_create(NULL, (att_context **)state) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    att_context_destroy((att_context **)state);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_declare_timms_parameters),
-        cmocka_unit_test(attention_has_the_name_of_its_scope),
-        cmocka_unit_test(long_names_fail_the_graph),
-        cmocka_unit_test(scope_paths_end_at_their_limit),
-        cmocka_unit_test(modules_are_parsed_from_text),
-        cmocka_unit_test(every_module_explains_itself),
-        cmocka_unit_test(context_broadcasting_follows_its_formula),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    apply("cb:pool=max", NULL, (const double[]){2, 5, 3, 8});
+    apply("cb:pool=class", NULL, (const double[]){1, 2, 2, 5});
+    apply("cb_s:pool=max,init=0.5", "blocks.0.mlp.cb.weight", (const double[]){2.5, 6, 4.5, 12});
+    apply("cb_s:pool=class,init=0.5", "blocks.0.mlp.cb.weight", (const double[]){1.5, 3, 3.5, 9});
 }

@@ -1,14 +1,4 @@
 /* Classification: targets against timm's (tests/goldens/mix.txt), the loss in a graph, and metrics with a state. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/ops.h>
 
 #include "base/io/golden.h"
@@ -68,9 +58,9 @@ static att_dataset *open_images(scratch *self)
     return dataset;
 }
 
-static void mixed_targets_are_timms(void **state)
+SCRATCH_TEST(mixed_targets_are_timms)
 {
-    att_dataset *dataset = open_images(*state);
+    att_dataset *dataset = open_images(self);
     char path[4096], line[256], hash[32];
     int kind, y, x, count = 0;
     double lambda;
@@ -90,9 +80,8 @@ static void mixed_targets_are_timms(void **state)
     att_dataset_close(&dataset);
 }
 
-static void tasks_are_found_by_name(void **state)
+SCRATCH_TEST(tasks_are_found_by_name)
 {
-    scratch *self = *state;
     att_task_info info;
     for (int i = 0; i < att_task_count(NULL); i++) {
         assert_int_equal(att_task_find(self->context, att_task_at(NULL, i).name, &info), ATT_OK);
@@ -100,14 +89,13 @@ static void tasks_are_found_by_name(void **state)
         assert_true(info.metric_count > 0 && info.best >= 0 && info.best < info.metric_count);
         assert_int_equal(att_task_metric(&info, "no metric"), -1);
     }
-    assert_int_equal(att_task_find(self->context, "no task", &info), ATT_ERR_NOT_FOUND);
-    assert_message_has(self, "there are: classification");
+    assert_fails(self->context, att_task_find(self->context, "no task", &info), ATT_ERR_NOT_FOUND,
+                 "there are: classification");
 }
 
-static void a_target_is_a_class_where_nothing_is_mixed(void **state)
+SCRATCH_TEST(a_target_is_a_class_where_nothing_is_mixed)
 {
-    const scratch *self = *state;
-    att_dataset *dataset = open_images(*state);
+    att_dataset *dataset = open_images(self);
     const att_task_settings settings = settings_of(7, false);
     att_field fields[ATT_MAX_TARGETS];
     att_target_rules rules;
@@ -127,15 +115,13 @@ static att_status check(att_context *context, int classes, const att_dataset *da
     return task->check(context, &settings, dataset);
 }
 
-static void classes_beyond_the_network_are_refused(void **state)
+SCRATCH_TEST(classes_beyond_the_network_are_refused)
 {
-    scratch *self = *state;
     att_dataset *dataset = open_images(self);
     assert_int_equal(check(self->context, 7, dataset), ATT_OK);
-    assert_int_equal(check(self->context, 6, dataset), ATT_ERR_MISMATCH);
-    assert_message_has(self, "is of class 6, but the model has 6 classes");
-    assert_int_equal(check(self->context, 0, dataset), ATT_ERR_MISMATCH);
-    assert_message_has(self, "no head");
+    assert_fails(self->context, check(self->context, 6, dataset), ATT_ERR_MISMATCH,
+                 "is of class 6, but the model has 6 classes");
+    assert_fails(self->context, check(self->context, 0, dataset), ATT_ERR_MISMATCH, "no head");
     att_dataset_close(&dataset);
 }
 
@@ -170,9 +156,8 @@ static double metric(const char *name, const double *values)
     return values[index];
 }
 
-static void metrics_are_by_definition_and_merge(void **state)
+TEST(metrics_are_by_definition_and_merge)
 {
-    (void)state;
     _Alignas(16) char whole[64] = {0}, parts[2][64] = {{0}}, empty[64] = {0};
     double values[ATT_MAX_METRICS], merged[ATT_MAX_METRICS];
     assert_true(task->state_size <= sizeof whole);
@@ -212,9 +197,8 @@ static att_graph *graph_with(att_context **context, const char *output)
     return graph;
 }
 
-static void the_loss_is_added_with_its_target(void **state)
+TEST(the_loss_is_added_with_its_target)
 {
-    (void)state;
     for (int mixed = 0; mixed < 2; mixed++) {
         att_context *context;
         att_graph *graph = graph_with(&context, "logits");
@@ -241,9 +225,8 @@ static void add_loss_with(const char *key, double value, double threshold, att_g
     assert_int_equal(att_task_add_loss("classification", *graph, &setup), status);
 }
 
-static void binary_cross_entropy_is_an_option(void **state)
+TEST(binary_cross_entropy_is_an_option)
 {
-    (void)state;
     att_context *context;
     att_graph *graph;
     static const double thresholds[] = {-1, 0, 0.2};
@@ -260,13 +243,12 @@ static void binary_cross_entropy_is_an_option(void **state)
     }
 }
 
-static void settings_of_another_loss_are_refused(void **state)
+TEST(settings_of_another_loss_are_refused)
 {
-    (void)state;
     att_context *context;
     att_graph *graph;
     add_loss_with("bce_sum", 1, -1, &graph, &context, ATT_ERR_ARGUMENT);
-    assert_non_null(strstr(att_context_message(context), "are settings of bce_loss, which is not set"));
+    assert_message(context, "are settings of bce_loss, which is not set");
     att_graph_destroy(&graph);
     att_context_destroy(&context);
 }
@@ -274,14 +256,11 @@ static void settings_of_another_loss_are_refused(void **state)
 static void expect_refused(att_graph *graph, const char *name, const att_task_setup *setup, att_status status,
                            const char *part)
 {
-    assert_int_equal(att_task_add_loss(name, graph, setup), status);
-    if (!strstr(att_context_message(graph->context), part))
-        fail_msg("%s", att_context_message(graph->context));
+    assert_fails(graph->context, att_task_add_loss(name, graph, setup), status, part);
 }
 
-static void losses_that_cannot_be_added_are_refused(void **state)
+TEST(losses_that_cannot_be_added_are_refused)
 {
-    (void)state;
     att_context *context;
     att_graph *graph = graph_with(&context, "features");
     expect_refused(graph, "detection", &(att_task_setup){.classes = WIDTH}, ATT_ERR_NOT_FOUND,
@@ -298,9 +277,8 @@ static void losses_that_cannot_be_added_are_refused(void **state)
     att_context_destroy(&context);
 }
 
-static void ranking_orders_classes(void **state)
+TEST(ranking_orders_classes)
 {
-    (void)state;
     const float logits[] = {1, 3, 3, -2, 0};
     att_ranked top[5];
     assert_int_equal(att_rank_classes(logits, 5, top, 3), 3);
@@ -322,9 +300,8 @@ static void ranking_orders_classes(void **state)
 }
 
 /* A better class removes the k-th one, for every k. */
-static void ranking_keeps_the_best(void **state)
+TEST(ranking_keeps_the_best)
 {
-    (void)state;
     const float rising[] = {1, 2, 3, 4};
     att_ranked top[4];
     for (int k = 1; k <= 4; k++) {
@@ -335,9 +312,8 @@ static void ranking_keeps_the_best(void **state)
 }
 
 /* Fractional labels of mixed images are not classes. */
-static void only_whole_numbers_are_classes(void **state)
+TEST(only_whole_numbers_are_classes)
 {
-    (void)state;
     static const int32_t numbers[] = {1};
     const void *data = numbers;
     att_field field = {.name = task->class_field, .dtype = ATT_I32};
@@ -350,9 +326,8 @@ static void only_whole_numbers_are_classes(void **state)
 /* --- a teacher's answers ------------------------------------------------------------------------------------------ */
 
 /* Of equal logits the first class counts. */
-static void a_teachers_answer_is_its_first_class_or_its_logits(void **state)
+TEST(a_teachers_answer_is_its_first_class_or_its_logits)
 {
-    (void)state;
     static const float logits[3][CLASSES] = {{1, 3, 2}, {-1, -2, 0.5f}, {4, 4, 1}};
     static const int32_t first[] = {1, 2, 0};
     const att_field field = {.name = "logits", .dtype = ATT_F32, .shape = att_shape_of(CLASSES)};
@@ -409,9 +384,8 @@ static void score_samples(const att_task_settings *settings, double values[ATT_M
     att_context_destroy(&context);
 }
 
-static void only_classes_that_compete_count(void **state)
+TEST(only_classes_that_compete_count)
 {
-    (void)state;
     static const bool competing[FIVE] = {false, true, false, true, true};
     att_task_settings settings = settings_of(FIVE, false);
     double values[ATT_MAX_METRICS];
@@ -432,9 +406,8 @@ static void only_classes_that_compete_count(void **state)
 }
 
 /* Image 2 has the classes 3 and 4, image 0 the class 0, image 1 none, image 3 the classes 1 and 0. */
-static void an_answer_is_right_if_it_is_in_the_set(void **state)
+TEST(an_answer_is_right_if_it_is_in_the_set)
 {
-    (void)state;
     int64_t first[] = {0, 1, 1, 3, 5};
     int32_t right[] = {0, 3, 4, 1, 0};
     const att_label_sets sets = {.count = JUDGED, .first = first, .labels = right};
@@ -484,9 +457,8 @@ static const char *write_answer(const scratch *self, const att_batch *answer, co
     return text;
 }
 
-static void predictions_are_described_by_class(void **state)
+SCRATCH_TEST(predictions_are_described_by_class)
 {
-    scratch *self = *state;
     static const char *const names[] = {"cat", "dog"};
     static const float row[3] = {1, 0, 1};
     att_answer_options options = {.labels = names, .label_count = 2, .topk = 2};
@@ -514,9 +486,8 @@ static void predictions_are_described_by_class(void **state)
     assert_non_null(strstr(write_answer(self, &answer, &options, &writer), "],\"logits\":[1,0,1]}"));
     att_json_writer_destroy(&writer);
     answer = answer_of("features", row);
-    assert_int_equal(att_task_describe(self->context, "classification", &answer, &options, keep_line, &kept),
-                     ATT_ERR_MISMATCH);
-    assert_message_has(self, "no head");
+    assert_fails(self->context, att_task_describe(self->context, "classification", &answer, &options, keep_line, &kept),
+                 ATT_ERR_MISMATCH, "no head");
 }
 
 /* Computes logits whose softmax gives these probabilities. */
@@ -545,9 +516,8 @@ static void expect_caption(const scratch *self, const att_dataset *dataset, int6
     att_text_free(&text);
 }
 
-static void captions_tell_answer_and_class(void **state)
+SCRATCH_TEST(captions_tell_answer_and_class)
 {
-    scratch *self = *state;
     static const double sure[] = {0.9306, 0.04, 0.0294}, other[] = {0.1, 0.6, 0.3},
                         tiny[] = {1 - 1.2e-7 - 1e-9, 1.2e-7, 1e-9};
     static const char *const fish[] = {"tench", "coho", ""}, *const synsets[] = {"n01440764", "n02085620", "n0"};
@@ -575,9 +545,8 @@ static void captions_tell_answer_and_class(void **state)
 }
 
 /* A letter of two bytes, and bytes that are not UTF-8, each of which becomes three bytes in JSON. */
-static void captions_are_cut_between_characters(void **state)
+SCRATCH_TEST(captions_are_cut_between_characters)
 {
-    scratch *self = *state;
     static const char *const units[] = {"x", "\xC3\xA4", "\xFF"};
     static const size_t kept[] = {4096, 4096, 4096 / 3};
     for (int i = 0; i < 3; i++) {
@@ -592,29 +561,4 @@ static void captions_are_cut_between_characters(void **state)
         assert_int_equal(text.length, 3);
         att_text_free(&text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(predictions_are_described_by_class),
-        scratch_test(captions_tell_answer_and_class),
-        scratch_test(captions_are_cut_between_characters),
-        cmocka_unit_test(ranking_orders_classes),
-        cmocka_unit_test(ranking_keeps_the_best),
-        cmocka_unit_test(only_whole_numbers_are_classes),
-        cmocka_unit_test(a_teachers_answer_is_its_first_class_or_its_logits),
-        cmocka_unit_test(only_classes_that_compete_count),
-        cmocka_unit_test(an_answer_is_right_if_it_is_in_the_set),
-        scratch_test(tasks_are_found_by_name),
-        scratch_test(mixed_targets_are_timms),
-        scratch_test(a_target_is_a_class_where_nothing_is_mixed),
-        scratch_test(classes_beyond_the_network_are_refused),
-        cmocka_unit_test(metrics_are_by_definition_and_merge),
-        cmocka_unit_test(the_loss_is_added_with_its_target),
-        cmocka_unit_test(binary_cross_entropy_is_an_option),
-        cmocka_unit_test(settings_of_another_loss_are_refused),
-        cmocka_unit_test(losses_that_cannot_be_added_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,49 +2,12 @@
 #ifndef TESTS_EXPLORE_NETWORKS_H
 #define TESTS_EXPLORE_NETWORKS_H
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
+#include "context.h"
 #include "formula.h"
 
-static att_context *context;
-
-static inline int setup(void **state)
-{
-    (void)state;
-    att_settings settings = att_settings_defaults();
-    settings.threads = 2;
-    return att_context_create(&settings, &context) == ATT_OK ? 0 : -1;
-}
-
-static inline int teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
-static inline void must(att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(context));
-}
-
-static inline void expect_message(att_status status, att_status expected, const char *part)
-{
-    if (status != expected || !strstr(att_context_message(context), part))
-        fail_msg("status %d, message: %s", (int)status, att_context_message(context));
-}
+SHARED_CONTEXT(threads, 2)
 
 enum { SIDE = 32, CLASSES = 10 };
 

@@ -1,9 +1,8 @@
 /* Changes of explorers against networks whose weights were edited. */
 #include "study/explore/networks.h"
 
-static void an_unchanged_explorer_answers_like_the_network(void **state)
+TEST(an_unchanged_explorer_answers_like_the_network)
 {
-    (void)state;
     for (int n = 0; n < NETWORKS; n++) {
         att_network *network = open_network(n);
         att_explorer *explorer = explore(network);
@@ -74,9 +73,8 @@ static void end_change(changed *c)
     att_network_close(&c->edited);
 }
 
-static void a_removed_head_adds_nothing(void **state)
+TEST(a_removed_head_adds_nothing)
 {
-    (void)state;
     enum { WIDTH = 32, HEAD = 16 };
     changed c = begin_change(VIT);
     must(att_explorer_change_head(c.explorer, 0, 1, ATT_HEAD_REMOVED));
@@ -85,9 +83,8 @@ static void a_removed_head_adds_nothing(void **state)
     end_change(&c);
 }
 
-static void a_uniform_head_has_no_scores(void **state)
+TEST(a_uniform_head_has_no_scores)
 {
-    (void)state;
     enum { WIDTH = 32, HEAD = 16, SWIN_WIDTH = 16, SWIN_HEAD = 8, SHIFTS = 15 * 15, SWIN_HEADS = 2 };
     changed c = begin_change(RELATIVE);
     must(att_explorer_change_head(c.explorer, 1, 1, ATT_HEAD_UNIFORM));
@@ -107,9 +104,8 @@ static void a_uniform_head_has_no_scores(void **state)
 }
 
 /* Returns whether the head's row is uniform over the keys that the query sees. */
-static void uniform_rows_are_shown(void **state)
+TEST(uniform_rows_are_shown)
 {
-    (void)state;
     static float rows[64 * SIDE];
     for (int n = VIT; n < RESNET; n++) {
         att_network *network = open_network(n);
@@ -129,9 +125,8 @@ static void uniform_rows_are_shown(void **state)
 }
 
 /* The sharpness of an isotropic head decides how much it differs from a uniform one. */
-static void a_uniform_head_without_content(void **state)
+TEST(a_uniform_head_without_content)
 {
-    (void)state;
     changed c = begin_change(ISOTROPIC);
     att_weights *weights = att_network_weights(c.edited);
     const char *name = NULL;
@@ -147,9 +142,8 @@ static void a_uniform_head_without_content(void **state)
     end_change(&c);
 }
 
-static void a_removed_branch_leaves_the_stream(void **state)
+TEST(a_removed_branch_leaves_the_stream)
 {
-    (void)state;
     enum { WIDTH = 32, HIDDEN = 128 };
     changed c = begin_change(VIT);
     assert_int_equal(att_explorer_branch_count(c.explorer), 4);
@@ -173,9 +167,8 @@ static void a_removed_branch_leaves_the_stream(void **state)
 }
 
 /* In the first layer the other weights of a row are divided by their sum; later layers follow the reference kernels. */
-static void a_removed_token_is_no_key(void **state)
+TEST(a_removed_token_is_no_key)
 {
-    (void)state;
     enum { TOKEN = 6, ROOM = 1024 };
     float before[ROOM], after[ROOM], logits[CLASSES], unchanged[CLASSES], reference[CLASSES];
     att_network *network = open_network(REGISTERS), *slow = open_with(REGISTERS, "ref");
@@ -219,23 +212,10 @@ static void a_removed_token_is_no_key(void **state)
     assert_memory_equal(logits, unchanged, sizeof logits);
     for (int token = 1; token < layer.tokens; token++)
         must(att_explorer_remove_token(explorer, token, true));
-    expect_message(att_explorer_remove_token(explorer, 0, true), ATT_ERR_ARGUMENT, "is the last one that remains");
+    assert_fails(context, att_explorer_remove_token(explorer, 0, true), ATT_ERR_ARGUMENT,
+                 "is the last one that remains");
     run_explorer(explorer, logits);
     assert_true(isfinite(logits[0]));
     close_both(&explorer, &network);
     close_both(&slow_explorer, &slow);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_unchanged_explorer_answers_like_the_network),
-        cmocka_unit_test(a_removed_head_adds_nothing),
-        cmocka_unit_test(a_uniform_head_has_no_scores),
-        cmocka_unit_test(uniform_rows_are_shown),
-        cmocka_unit_test(a_uniform_head_without_content),
-        cmocka_unit_test(a_removed_branch_leaves_the_stream),
-        cmocka_unit_test(a_removed_token_is_no_key),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

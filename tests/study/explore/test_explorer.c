@@ -1,14 +1,13 @@
 /* The layers that explorers show, and what they refuse. */
-#include "study/explore/networks.h"
-
 #include <unistd.h>
+
+#include "study/explore/networks.h"
 
 #include <attscope/convert.h>
 
 /* A wide map, whose second stage has windows as high as the map: they are shifted sideways only. */
-static void shifts_are_per_axis(void **state)
+TEST(shifts_are_per_axis)
 {
-    (void)state;
     att_option_values options = att_options_none();
     att_network_options how = att_network_options_defaults();
     att_network *network = NULL;
@@ -30,9 +29,8 @@ static void shifts_are_per_axis(void **state)
 }
 
 /* Convolutions that became attention are no layers. */
-static void attention_of_convolutions_is_no_layer(void **state)
+TEST(attention_of_convolutions_is_no_layer)
 {
-    (void)state;
     att_option_values options = att_options_none();
     att_conversion made = {0};
     att_model *model = NULL;
@@ -59,59 +57,48 @@ static void attention_of_convolutions_is_no_layer(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void what_does_not_exist_is_refused(void **state)
+TEST(what_does_not_exist_is_refused)
 {
-    (void)state;
     static float rows[64 * SIDE];
     att_network *network = open_network(VIT);
     att_explorer *explorer = explore(network);
     float logits[CLASSES];
-    expect_message(att_explorer_row(explorer, 0, 0, NULL, rows), ATT_ERR_ARGUMENT, "no image has been run yet");
+    assert_fails(context, att_explorer_row(explorer, 0, 0, NULL, rows), ATT_ERR_ARGUMENT, "no image has been run yet");
     run_explorer(explorer, logits);
-    expect_message(att_explorer_row(explorer, 2, 0, NULL, rows), ATT_ERR_ARGUMENT, "the network has 2, from 0");
-    expect_message(att_explorer_row(explorer, -1, 0, NULL, rows), ATT_ERR_ARGUMENT, "layer -1");
-    expect_message(att_explorer_row(explorer, 1, 17, NULL, rows), ATT_ERR_ARGUMENT, "it has 17, from 0");
-    expect_message(att_explorer_change_head(explorer, 0, 2, ATT_HEAD_REMOVED), ATT_ERR_ARGUMENT, "expected 0 to 1");
-    expect_message(att_explorer_change_head(explorer, 2, 0, ATT_HEAD_REMOVED), ATT_ERR_ARGUMENT, "attention layer 2");
-    expect_message(att_explorer_change_head(explorer, 0, 0, (att_head_change)3), ATT_ERR_ARGUMENT, "no change");
-    expect_message(att_explorer_remove_branch(explorer, 4, true), ATT_ERR_ARGUMENT, "expected 0 to 3");
-    expect_message(att_explorer_remove_token(explorer, 17, true), ATT_ERR_ARGUMENT, "expected 0 to 16");
+    assert_fails(context, att_explorer_row(explorer, 2, 0, NULL, rows), ATT_ERR_ARGUMENT, "the network has 2, from 0");
+    assert_fails(context, att_explorer_row(explorer, -1, 0, NULL, rows), ATT_ERR_ARGUMENT, "layer -1");
+    assert_fails(context, att_explorer_row(explorer, 1, 17, NULL, rows), ATT_ERR_ARGUMENT, "it has 17, from 0");
+    assert_fails(context, att_explorer_change_head(explorer, 0, 2, ATT_HEAD_REMOVED), ATT_ERR_ARGUMENT,
+                 "expected 0 to 1");
+    assert_fails(context, att_explorer_change_head(explorer, 2, 0, ATT_HEAD_REMOVED), ATT_ERR_ARGUMENT,
+                 "attention layer 2");
+    assert_fails(context, att_explorer_change_head(explorer, 0, 0, (att_head_change)3), ATT_ERR_ARGUMENT, "no change");
+    assert_fails(context, att_explorer_remove_branch(explorer, 4, true), ATT_ERR_ARGUMENT, "expected 0 to 3");
+    assert_fails(context, att_explorer_remove_token(explorer, 17, true), ATT_ERR_ARGUMENT, "expected 0 to 16");
     close_both(&explorer, &network);
     network = open_network(SWIN);
     explorer = explore(network);
     assert_false(att_explorer_has_removable_tokens(explorer));
-    expect_message(att_explorer_remove_token(explorer, 0, true), ATT_ERR_UNSUPPORTED, "without windows");
+    assert_fails(context, att_explorer_remove_token(explorer, 0, true), ATT_ERR_UNSUPPORTED, "without windows");
     close_both(&explorer, &network);
     att_network_options wide = att_network_options_defaults();
     wide.dtype = ATT_F64;
     must(att_network_open(context, "vit_tiny_patch16_224", &wide, &network));
     explorer = NULL;
-    expect_message(att_explorer_create(network, &explorer), ATT_ERR_UNSUPPORTED, "explored in F32");
+    assert_fails(context, att_explorer_create(network, &explorer), ATT_ERR_UNSUPPORTED, "explored in F32");
     assert_null(explorer);
     att_network_close(&network);
 }
 
-static void outputs_that_are_not_finite_are_reported(void **state)
+TEST(outputs_that_are_not_finite_are_reported)
 {
-    (void)state;
     att_network *network = open_network(VIT);
     att_explorer *explorer = explore(network);
     att_batch answers;
     att_weights *weights = att_network_weights(network);
     float bias[CLASSES] = {NAN};
     must(att_weights_set(weights, -1, att_weights_find(weights, "head.bias"), bias, CLASSES));
-    expect_message(att_explorer_run(explorer, image(), &answers), ATT_ERR_NONFINITE, "NaN or infinity");
+    assert_fails(context, att_explorer_run(explorer, image(), &answers), ATT_ERR_NONFINITE, "NaN or infinity");
     assert_true(isnan(((const float *)att_batch_field(&answers, "logits"))[0]));
     close_both(&explorer, &network);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shifts_are_per_axis),
-        cmocka_unit_test(attention_of_convolutions_is_no_layer),
-        cmocka_unit_test(what_does_not_exist_is_refused),
-        cmocka_unit_test(outputs_that_are_not_finite_are_reported),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

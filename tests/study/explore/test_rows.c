@@ -29,9 +29,8 @@ static double row_error(const att_explorer_layer *layer, int query, const float 
     return most;
 }
 
-static void rows_are_those_of_the_maps(void **state)
+TEST(rows_are_those_of_the_maps)
 {
-    (void)state;
     static float rows[64 * SIDE * SIDE];
     for (int n = 0; n < NETWORKS; n++) {
         att_network *network = open_network(n);
@@ -70,9 +69,8 @@ static void rows_are_those_of_the_maps(void **state)
 }
 
 /* softmax(scores) is the row, and the scores are the sums of their terms. */
-static void scores_are_sums_of_terms(void **state)
+TEST(scores_are_sums_of_terms)
 {
-    (void)state;
     enum { ROOM = 64 * SIDE };
     static float rows[ROOM], scores[ROOM], content[ROOM], positions[ROOM];
     for (int n = VIT; n < RESNET; n++) {
@@ -111,9 +109,8 @@ static void scores_are_sums_of_terms(void **state)
     }
 }
 
-static void sums_and_rollout_follow_from_rows(void **state)
+TEST(sums_and_rollout_follow_from_rows)
 {
-    (void)state;
     enum { ROOM = 4 * 256 };
     static float rows[ROOM];
     static double sums[ROOM], means[2][ROOM][ROOM];
@@ -157,16 +154,6 @@ static void sums_and_rollout_follow_from_rows(void **state)
     network = open_network(SWIN);
     explorer = explore(network);
     must(att_explorer_run(explorer, image(), &answers));
-    expect_message(att_explorer_rollout(explorer, 1, 0, way), ATT_ERR_UNSUPPORTED, "has windows");
+    assert_fails(context, att_explorer_rollout(explorer, 1, 0, way), ATT_ERR_UNSUPPORTED, "has windows");
     close_both(&explorer, &network);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_those_of_the_maps),
-        cmocka_unit_test(scores_are_sums_of_terms),
-        cmocka_unit_test(sums_and_rollout_follow_from_rows),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -2,28 +2,10 @@
 #ifndef TESTS_MEASURE_RUN_H
 #define TESTS_MEASURE_RUN_H
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
+#include "context.h"
 #include "networks/models/fixture.h"
-
-static att_context *context;
-
-static inline void must(att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(context));
-}
 
 static inline att_measurement figure(att_measure *measure, const char *instrument, const char *node,
                                      const char *statistic, int head)
@@ -95,19 +77,6 @@ static inline void expect(run *r, const char *instrument, const char *statistic,
     att_measurement m = figure(r->measure, instrument, "attn", statistic, head);
     if (!(fabs(m.mean - expected) <= tolerance))
         fail_msg("%s %s of head %d is %.9g, should be %.9g", instrument, statistic, head, m.mean, expected);
-}
-
-static inline int setup(void **state)
-{
-    (void)state;
-    return att_context_create(NULL, &context) != ATT_OK;
-}
-
-static inline int teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
 }
 
 #endif

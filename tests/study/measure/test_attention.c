@@ -1,6 +1,9 @@
 /* Instruments of attention against closed forms: an attention whose queries, keys and values are inputs. */
+#include "context.h"
 #include "networks/models/family.h"
 #include "study/measure/run.h"
+
+SHARED_CONTEXT(threads, 0)
 
 enum { SIDE = 3, TOKENS = SIDE * SIDE + 1, HEADS = 2, WIDTH = 4, ROW = 3 * HEADS * WIDTH, SAMPLES = 3 };
 
@@ -103,9 +106,8 @@ static void uniform_attention_over(int height, int width)
     bare_free(&b);
 }
 
-static void uniform_attention_has_its_known_figures(void **state)
+TEST(uniform_attention_has_its_known_figures)
 {
-    (void)state;
     uniform_attention_over(SIDE, SIDE);
     uniform_attention_over(SIDE * SIDE, 1);
     uniform_attention_over(1, SIDE * SIDE);
@@ -113,9 +115,8 @@ static void uniform_attention_has_its_known_figures(void **state)
 
 /* Patches of 8 x 16 pixels in a column: distances are in units of the image's height, 72 pixels, and not of its width.
  * The same in a row with an image 144 pixels wide, and with SIDE x SIDE patches, which are twice as wide as high. */
-static void patches_that_are_not_square_have_their_own_steps(void **state)
+TEST(patches_that_are_not_square_have_their_own_steps)
 {
-    (void)state;
     static const struct {
         int height, width;
         double longer; /* longer side of the image */
@@ -139,9 +140,8 @@ static void patches_that_are_not_square_have_their_own_steps(void **state)
 
 /* 3 x 3 patches of 8 x 16 pixels cover 24 x 48 pixels. If the image has 20 x 40, the grid was padded, and the unit is
  * still the image's side. If it has 28 x 60, the patches leave out its edges, and the unit is the side of the rest. */
-static void the_unit_of_distance_is_no_larger_than_the_image(void **state)
+TEST(the_unit_of_distance_is_no_larger_than_the_image)
 {
-    (void)state;
     static const int padded[] = {20, 40}, cut[] = {28, 60};
     static bare b;
     double distances[2];
@@ -180,9 +180,8 @@ static void norms_of_row(int equal, double e, double *nuclear, double *frobenius
 
 /* One key (head 0) or two (head 1) have a score that is higher by `gap` than those of all others. The norms of the
  * Jacobian and the entropy keep their digits: the weight beside one key is 1e-7 at a gap of 18. */
-static void sharp_rows_keep_their_digits(void **state)
+TEST(sharp_rows_keep_their_digits)
 {
-    (void)state;
     for (int gap = 2; gap <= 18; gap += 4) {
         static bare b;
         bare_make(&b, attention_instruments, SIDE, SIDE);
@@ -213,9 +212,8 @@ static void sharp_rows_keep_their_digits(void **state)
 
 /* q_i . k_j = 1000 [j = i + 1]: in head 0, each token attends to the next one, the last to the first; in head 1, to
  * itself. */
-static void one_hot_attention_has_its_known_figures(void **state)
+TEST(one_hot_attention_has_its_known_figures)
 {
-    (void)state;
     static bare b;
     bare_make(&b, attention_instruments, SIDE, SIDE);
     float *row = &b.rows[0][0][0];
@@ -269,9 +267,8 @@ static att_model *model_of(const char *name, int img_size, const char *key, cons
     return model;
 }
 
-static void entropy_is_bounded_by_the_keys_of_each_layer(void **state)
+TEST(entropy_is_bounded_by_the_keys_of_each_layer)
 {
-    (void)state;
     att_model *model = model_of("swin_tiny_patch4_window7_224", 64, "window_size", "8,4,4,2");
     att_graph *graph = att_model_graph(model);
     assert_true(bound_of(graph, "layers.0.blocks.0.attn") == log(64));
@@ -290,9 +287,8 @@ static void entropy_is_bounded_by_the_keys_of_each_layer(void **state)
 }
 
 /* Query i of a causal attention has i + 1 keys. */
-static void causal_entropy_is_bounded_by_the_keys_before(void **state)
+TEST(causal_entropy_is_bounded_by_the_keys_before)
 {
-    (void)state;
     att_graph *graph;
     must(att_graph_create(context, ATT_F32, &graph));
     att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(5, 6));
@@ -301,18 +297,4 @@ static void causal_entropy_is_bounded_by_the_keys_before(void **state)
                      att_attention(graph, x, ATT_NONE, ATT_NONE, &(att_attention_options){.heads = 1, .causal = true}));
     assert_true(fabs(bound_of(graph, "attn") - log(1 * 2 * 3 * 4 * 5) / 5) < 1e-12);
     att_graph_destroy(&graph);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(uniform_attention_has_its_known_figures),
-        cmocka_unit_test(patches_that_are_not_square_have_their_own_steps),
-        cmocka_unit_test(the_unit_of_distance_is_no_larger_than_the_image),
-        cmocka_unit_test(one_hot_attention_has_its_known_figures),
-        cmocka_unit_test(sharp_rows_keep_their_digits),
-        cmocka_unit_test(entropy_is_bounded_by_the_keys_of_each_layer),
-        cmocka_unit_test(causal_entropy_is_bounded_by_the_keys_before),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

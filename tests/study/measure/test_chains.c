@@ -1,32 +1,20 @@
 /* Products of attention maps of random heads, and the distance of matrices from rank 1. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <attscope/measure.h>
 #include <attscope/ops.h>
 
+#include "context.h"
 #include "networks/models/fixture.h"
 
+SHARED_CONTEXT(threads, 0)
+
 enum { SIDE = 12, LAYERS = 3, HEADS = 2 };
-
-static int setup(void **state)
-{
-    return att_context_create(NULL, (att_context **)state);
-}
-
-static int teardown(void **state)
-{
-    att_context_destroy((att_context **)state);
-    return 0;
-}
 
 /* --- the operation ------------------------------------------------------------------------------------------------ */
 
 enum { N = 6 };
 
 /* The residual of a matrix [N, N], on the CPU in f32 and on the reference kernels in f64. */
-static void check_residual(att_context *context, const double matrix[N * N], double expected, double tolerance)
+static void check_residual(const double matrix[N * N], double expected, double tolerance)
 {
     float narrow[N * N], result32 = 0;
     double result64 = 0;
@@ -39,15 +27,15 @@ static void check_residual(att_context *context, const double matrix[N * N], dou
         att_session *session;
         att_plan_options options = att_plan_options_defaults();
         options.backend = wide ? "ref" : "cpu";
-        CHECK(context, att_graph_create(context, wide ? ATT_F64 : ATT_F32, &graph));
+        must(att_graph_create(context, wide ? ATT_F64 : ATT_F32, &graph));
         att_value x = att_graph_input(graph, "x", wide ? ATT_F64 : ATT_F32, att_shape_of(N, N));
         att_graph_output(graph, "y", att_rank_one_residual(graph, x));
-        CHECK(context, att_weights_create(graph, "cpu", &weights));
-        CHECK(context, att_plan_compile(graph, &options, &plan));
-        CHECK(context, att_session_create(plan, weights, 1, &session));
-        CHECK(context, att_session_bind(session, "x", wide ? (const void *)matrix : (const void *)narrow));
-        CHECK(context, att_session_run(session, 1));
-        CHECK(context, att_session_output(session, "y", 0, 1, wide ? (void *)&result64 : (void *)&result32));
+        must(att_weights_create(graph, "cpu", &weights));
+        must(att_plan_compile(graph, &options, &plan));
+        must(att_session_create(plan, weights, 1, &session));
+        must(att_session_bind(session, "x", wide ? (const void *)matrix : (const void *)narrow));
+        must(att_session_run(session, 1));
+        must(att_session_output(session, "y", 0, 1, wide ? (void *)&result64 : (void *)&result32));
         att_session_destroy(&session), att_plan_destroy(&plan), att_weights_destroy(&weights);
         att_graph_destroy(&graph);
     }
@@ -60,7 +48,7 @@ static void check_residual(att_context *context, const double matrix[N * N], dou
     assert_true(fabs((double)result32 - expected) < 1e-6); /* measured: at most 2e-8 */
 }
 
-static void residuals_of_known_matrices(void **state)
+TEST(residuals_of_known_matrices)
 {
     double identity[N * N] = {0}, outer[N * N], diagonal[N * N] = {0}, zero[N * N] = {0}, blocks[N * N] = {0};
     for (int i = 0; i < N; i++) {
@@ -74,11 +62,11 @@ static void residuals_of_known_matrices(void **state)
         for (int j = 1; j < 3; j++)
             blocks[i * N + j] = 6.5;
     const double of_block = 6.5 * 6.5 * 2 * (N - 1);
-    check_residual(*state, identity, sqrt((N - 1.0) / N), 1e-14);
-    check_residual(*state, outer, 0, 1e-14);
-    check_residual(*state, diagonal, sqrt((N - 1.0) / (25 + N - 1.0)), 1e-14);
-    check_residual(*state, blocks, sqrt(100 / (100 + of_block)), 1e-14);
-    check_residual(*state, zero, NAN, 0);
+    check_residual(identity, sqrt((N - 1.0) / N), 1e-14);
+    check_residual(outer, 0, 1e-14);
+    check_residual(diagonal, sqrt((N - 1.0) / (25 + N - 1.0)), 1e-14);
+    check_residual(blocks, sqrt(100 / (100 + of_block)), 1e-14);
+    check_residual(zero, NAN, 0);
 }
 
 /* --- the instrument ----------------------------------------------------------------------------------------------- */
@@ -91,15 +79,15 @@ typedef struct measured {
     att_measure *measure;
 } measured;
 
-static measured open_network(att_context *context, const char *name, int heads)
+static measured open_network(const char *name, int heads)
 {
     measured m = {.context = context};
     att_option_values options = att_options_none();
     att_options_set(&options, "img_size", SIDE), att_options_set(&options, "patch_size", 4);
     att_options_set(&options, "depth", LAYERS), att_options_set(&options, "num_heads", heads);
     att_options_set(&options, "embed_dim", 8 * heads), att_options_set(&options, "num_classes", 3);
-    CHECK(context, att_model_create(context, name, &options, ATT_F64, &m.model));
-    CHECK(context, att_weights_create(att_model_graph(m.model), "cpu", &m.weights));
+    must(att_model_create(context, name, &options, ATT_F64, &m.model));
+    must(att_weights_create(att_model_graph(m.model), "cpu", &m.weights));
     formula_fill(context, att_model_graph(m.model), m.weights);
     return m;
 }
@@ -141,9 +129,9 @@ static double figure(const measured *m, int length, const char *statistic)
 }
 
 /* 256 draws have every chain: there are at most 12 of a length. Rows are handed over in f32. */
-static void extremes_are_numpys(void **state)
+TEST(extremes_are_numpys)
 {
-    measured m = open_network(*state, "vit_tiny_patch16_224", HEADS);
+    measured m = open_network("vit_tiny_patch16_224", HEADS);
     observe(&m, "head_chains:count=256,seed=7");
     FILE *file = golden_open("chains.txt");
     double least, most, worst = 0;
@@ -187,12 +175,12 @@ static void set_all(measured *m, const char *parameter, double value)
 }
 
 /* Heads that attend at their own place have the identity as their map, flat ones a matrix of rank 1. */
-static void identical_and_flat_maps(void **state)
+TEST(identical_and_flat_maps)
 {
     static const double sharpness[] = {100, 0};
     for (int i = 0; i < 2; i++) {
         const double expected = sharpness[i] > 0 ? sqrt((9 - 1.0) / 9) : 0;
-        measured m = open_network(*state, "attention_cnn_isotropic", 3);
+        measured m = open_network("attention_cnn_isotropic", 3);
         set_all(&m, "centers", 0), set_all(&m, "sharpness", sharpness[i]);
         observe(&m, "head_chains:count=3");
         for (int length = 1; length <= LAYERS; length++)
@@ -205,13 +193,13 @@ static void identical_and_flat_maps(void **state)
     }
 }
 
-static void draws_follow_the_options(void **state)
+TEST(draws_follow_the_options)
 {
     static const char *const with[] = {"head_chains:count=2,seed=1", "head_chains:seed=1,count=2",
                                        "head_chains:count=2,seed=2", "head_chains:longest=1"};
     double found[4];
     for (int i = 0; i < 4; i++) {
-        measured m = open_network(*state, "vit_tiny_patch16_224", HEADS);
+        measured m = open_network("vit_tiny_patch16_224", HEADS);
         observe(&m, with[i]);
         found[i] = figure(&m, 1, "maximum formula");
         assert_int_equal(att_measure_count(m.measure), 2 * 5 * (i == 3 ? 1 : LAYERS));
@@ -222,29 +210,16 @@ static void draws_follow_the_options(void **state)
     assert_true(found[0] == found[1] && found[0] != found[2]);
 }
 
-static void other_networks_are_refused_with_the_reason(void **state)
+TEST(other_networks_are_refused_with_the_reason)
 {
     static const char *const networks[][2] = {{"swin_tiny_patch4_window7_224", "maps are multiplied, so all must be"},
                                               {"resnet18", "the network has no attention layer"}};
     for (int i = 0; i < 2; i++) {
         att_model *model;
         att_measure *measure;
-        CHECK(*state, att_model_create(*state, networks[i][0], NULL, ATT_F32, &model));
-        assert_int_equal(att_measure_create(att_model_graph(model), "head_chains", "*", &measure), ATT_ERR_NOT_FOUND);
-        if (!strstr(att_context_message(*state), networks[i][1]))
-            fail_msg("%s", att_context_message(*state));
+        must(att_model_create(context, networks[i][0], NULL, ATT_F32, &model));
+        assert_fails(context, att_measure_create(att_model_graph(model), "head_chains", "*", &measure),
+                     ATT_ERR_NOT_FOUND, networks[i][1]);
         att_model_destroy(&model);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(residuals_of_known_matrices),
-        cmocka_unit_test(extremes_are_numpys),
-        cmocka_unit_test(identical_and_flat_maps),
-        cmocka_unit_test(draws_follow_the_options),
-        cmocka_unit_test(other_networks_are_refused_with_the_reason),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,24 +1,12 @@
 /* Copies of parts of a graph: what is copied, what is shared with the original, and what ignores the copies. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
+#include "context.h"
 #include "study/measure/clone.h"
 
-enum { N = 3, C = 4, COUNT = N * C };
+SHARED_CONTEXT(threads, 0)
 
-static void must(att_context *context, att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(context));
-}
+enum { N = 3, C = 4, COUNT = N * C };
 
 /* y = x + relu(norm(x)), then z = y + tanh(y); `other` is another x. */
 typedef struct net {
@@ -26,12 +14,12 @@ typedef struct net {
     att_value x, other, norm, branch, y, z;
 } net;
 
-static net make_net(att_context *context)
+static net make_net(void)
 {
     net n;
     const att_shape shape = att_shape_of(N, C);
     const att_init one = {ATT_INIT_CONSTANT, 1}, zero = {ATT_INIT_CONSTANT, 0};
-    must(context, att_graph_create(context, ATT_F64, &n.graph));
+    must(att_graph_create(context, ATT_F64, &n.graph));
     n.x = att_graph_input(n.graph, "x", ATT_F64, shape);
     n.other = att_graph_input(n.graph, "other", ATT_F64, shape);
     att_value gamma = att_graph_parameter(n.graph, "norm.weight", att_shape_of(C), one, false);
@@ -48,7 +36,7 @@ static net make_net(att_context *context)
     return n;
 }
 
-static void run(att_context *context, const net *n, const char *name, double *out)
+static void run(const net *n, const char *name, double *out)
 {
     static const double x[COUNT] = {1, 2, -3, 4, 0, .5, 2, -1, 7, 1, 1, 3},
                         other[COUNT] = {-1, 0, 5, 2, 1, 1, -4, .25, 2, -2, 6, 0};
@@ -57,17 +45,17 @@ static void run(att_context *context, const net *n, const char *name, double *ou
     att_session *session = NULL;
     att_plan_options options = att_plan_options_defaults();
     options.backend = "ref";
-    must(context, att_plan_compile(n->graph, &options, &plan));
-    must(context, att_weights_create(n->graph, "ref", &weights));
-    must(context, att_weights_initialise(weights, 1));
-    must(context, att_session_create(plan, weights, 1, &session));
-    must(context, att_session_bind(session, "x", x));
+    must(att_plan_compile(n->graph, &options, &plan));
+    must(att_weights_create(n->graph, "ref", &weights));
+    must(att_weights_initialise(weights, 1));
+    must(att_session_create(plan, weights, 1, &session));
+    must(att_session_bind(session, "x", x));
     if (strcmp(name, "z") != 0)
-        must(context, att_session_bind(session, "other", other));
+        must(att_session_bind(session, "other", other));
     else
-        must(context, att_session_bind(session, "other", x));
-    must(context, att_session_run(session, 1));
-    must(context, att_session_output(session, name, 0, 1, out));
+        must(att_session_bind(session, "other", x));
+    must(att_session_run(session, 1));
+    must(att_session_output(session, name, 0, 1, out));
     for (int i = 0; i < COUNT; i++)
         assert_true(isfinite(out[i]));
     att_session_destroy(&session);
@@ -80,22 +68,22 @@ static bool has_scope(const att_graph *graph, att_value value, const char *scope
     return strcmp(att_graph_producer(graph, value)->scope, scope) == 0;
 }
 
-static void a_copy_computes_from_the_replacement(void **state)
+TEST(a_copy_computes_from_the_replacement)
 {
-    net n = make_net(*state);
+    net n = make_net();
     att_clone clone;
     double copy[COUNT], swapped[COUNT];
-    must(*state, att_clone_begin(n.graph, NULL, NULL, &clone));
+    must(att_clone_begin(n.graph, NULL, NULL, &clone));
     att_clone_replace(&clone, n.x, n.other);
     att_value z = att_clone_value(&clone, n.z);
     att_clone_end(&clone);
     assert_true(z != n.z && has_scope(n.graph, z, "add2"));
     att_graph_probe(n.graph, "copy", z);
-    run(*state, &n, "copy", copy);
+    run(&n, "copy", copy);
     att_graph_destroy(&n.graph);
 
     /* The same network with `other` as its input. */
-    n = make_net(*state);
+    n = make_net();
     const att_value x = n.x;
     att_graph *graph = n.graph;
     for (int i = 0; i < graph->nodes.count; i++)
@@ -103,17 +91,17 @@ static void a_copy_computes_from_the_replacement(void **state)
             if (graph->nodes.items[i].in[j] == x)
                 graph->nodes.items[i].in[j] = n.other;
     att_graph_probe(graph, "swapped", att_combine(graph, 1, n.z, 0, n.x));
-    run(*state, &n, "swapped", swapped);
+    run(&n, "swapped", swapped);
     assert_memory_equal(copy, swapped, sizeof copy);
     att_graph_destroy(&n.graph);
 }
 
-static void what_depends_on_no_replaced_value_is_shared(void **state)
+TEST(what_depends_on_no_replaced_value_is_shared)
 {
-    net n = make_net(*state);
+    net n = make_net();
     att_clone clone;
     const int nodes = n.graph->nodes.count;
-    must(*state, att_clone_begin(n.graph, NULL, NULL, &clone));
+    must(att_clone_begin(n.graph, NULL, NULL, &clone));
     att_clone_replace(&clone, n.y, n.other);
     assert_int_equal(att_clone_value(&clone, n.x), n.x);
     assert_int_equal(att_clone_value(&clone, n.branch), n.branch);
@@ -135,12 +123,12 @@ static att_value without_norms(void *user, att_graph *graph, const att_node *nod
     return strcmp(node->op->name, "layer_norm") == 0 ? in[0] : ATT_NONE;
 }
 
-static void a_rule_replaces_nodes(void **state)
+TEST(a_rule_replaces_nodes)
 {
-    net n = make_net(*state);
+    net n = make_net();
     att_clone clone;
     int calls = 0;
-    must(*state, att_clone_begin(n.graph, without_norms, &calls, &clone));
+    must(att_clone_begin(n.graph, without_norms, &calls, &clone));
     att_clone_replace(&clone, n.x, n.x);
     att_value branch = att_clone_value(&clone, n.branch);
     assert_int_equal(att_clone_value(&clone, n.norm), n.x);
@@ -154,12 +142,12 @@ static void a_rule_replaces_nodes(void **state)
     att_graph_destroy(&n.graph);
 }
 
-static void a_value_replaced_by_itself_adds_nothing(void **state)
+TEST(a_value_replaced_by_itself_adds_nothing)
 {
-    net n = make_net(*state);
+    net n = make_net();
     att_clone clone;
     const int nodes = n.graph->nodes.count;
-    must(*state, att_clone_begin(n.graph, NULL, NULL, &clone));
+    must(att_clone_begin(n.graph, NULL, NULL, &clone));
     att_clone_replace(&clone, n.x, n.x);
     assert_int_equal(att_clone_value(&clone, n.z), n.z);
     assert_int_equal(n.graph->nodes.count, nodes);
@@ -167,13 +155,13 @@ static void a_value_replaced_by_itself_adds_nothing(void **state)
     att_graph_destroy(&n.graph);
 }
 
-static void copies_are_no_residual_steps(void **state)
+TEST(copies_are_no_residual_steps)
 {
-    net n = make_net(*state);
+    net n = make_net();
     att_clone clone;
     att_residual_step step = {.node = -1};
     int steps = 0;
-    must(*state, att_clone_begin(n.graph, NULL, NULL, &clone));
+    must(att_clone_begin(n.graph, NULL, NULL, &clone));
     att_clone_replace(&clone, n.x, n.other);
     att_value z = att_clone_value(&clone, n.z);
     att_graph_probe(n.graph, "sum", att_add(n.graph, z, n.other)); /* added by the caller: a copy, too */
@@ -184,41 +172,40 @@ static void copies_are_no_residual_steps(void **state)
     att_graph_destroy(&n.graph);
 }
 
-static void results_keep_their_bits(void **state)
+TEST(results_keep_their_bits)
 {
     double plain[COUNT], probed[COUNT];
-    net n = make_net(*state);
-    run(*state, &n, "z", plain);
+    net n = make_net();
+    run(&n, "z", plain);
     att_clone clone;
-    must(*state, att_clone_begin(n.graph, NULL, NULL, &clone));
+    must(att_clone_begin(n.graph, NULL, NULL, &clone));
     att_clone_replace(&clone, n.x, n.other);
     att_graph_probe(n.graph, "copy", att_clone_value(&clone, n.z));
     att_clone_end(&clone);
-    run(*state, &n, "z", probed);
+    run(&n, "z", probed);
     assert_memory_equal(plain, probed, sizeof plain);
     att_graph_destroy(&n.graph);
 }
 
-static void a_replacement_of_another_shape_is_refused(void **state)
+TEST(a_replacement_of_another_shape_is_refused)
 {
-    net n = make_net(*state);
+    net n = make_net();
     att_clone clone;
     att_value wide = att_graph_input(n.graph, "wide", ATT_F64, att_shape_of(N, C + 1));
-    must(*state, att_clone_begin(n.graph, NULL, NULL, &clone));
+    must(att_clone_begin(n.graph, NULL, NULL, &clone));
     att_clone_replace(&clone, n.x, wide);
     assert_int_equal(att_clone_value(&clone, n.z), ATT_NONE);
     att_clone_end(&clone);
-    assert_int_equal(att_graph_status(n.graph), ATT_ERR_ARGUMENT);
-    assert_non_null(strstr(att_context_message(*state), "another shape"));
+    assert_fails(context, att_graph_status(n.graph), ATT_ERR_ARGUMENT, "another shape");
     att_graph_destroy(&n.graph);
 }
 
-static void batch_norm_is_not_copied(void **state)
+TEST(batch_norm_is_not_copied)
 {
     att_graph *graph = NULL;
     att_clone clone;
     const att_init one = {ATT_INIT_CONSTANT, 1};
-    must(*state, att_graph_create(*state, ATT_F32, &graph));
+    must(att_graph_create(context, ATT_F32, &graph));
     att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(N, C));
     att_value other = att_graph_input(graph, "other", ATT_F32, att_shape_of(N, C));
     att_value gamma = att_graph_parameter(graph, "weight", att_shape_of(C), one, false);
@@ -227,37 +214,10 @@ static void batch_norm_is_not_copied(void **state)
     att_value variance = att_graph_buffer(graph, "variance", att_shape_of(C), 1);
     att_graph_scope(graph, "bn1");
     att_value y = att_batch_norm(graph, x, gamma, beta, mean, variance, NULL);
-    must(*state, att_clone_begin(graph, NULL, NULL, &clone));
+    must(att_clone_begin(graph, NULL, NULL, &clone));
     att_clone_replace(&clone, x, other);
     assert_int_equal(att_clone_value(&clone, y), ATT_NONE);
     att_clone_end(&clone);
-    assert_int_equal(att_graph_status(graph), ATT_ERR_UNSUPPORTED);
-    assert_non_null(strstr(att_context_message(*state), "bn1: the op \"batch_norm\" cannot be copied"));
+    assert_fails(context, att_graph_status(graph), ATT_ERR_UNSUPPORTED, "bn1: the op \"batch_norm\" cannot be copied");
     att_graph_destroy(&graph);
-}
-
-static int setup(void **state)
-{
-    return att_context_create(NULL, (att_context **)state) == ATT_OK ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    att_context_destroy((att_context **)state);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_copy_computes_from_the_replacement),
-        cmocka_unit_test(what_depends_on_no_replaced_value_is_shared),
-        cmocka_unit_test(a_rule_replaces_nodes),
-        cmocka_unit_test(a_value_replaced_by_itself_adds_nothing),
-        cmocka_unit_test(copies_are_no_residual_steps),
-        cmocka_unit_test(results_keep_their_bits),
-        cmocka_unit_test(a_replacement_of_another_shape_is_refused),
-        cmocka_unit_test(batch_norm_is_not_copied),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

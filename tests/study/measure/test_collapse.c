@@ -1,21 +1,13 @@
 /* The rank residual along networks with parts switched off, against passes written out in PyTorch and f64
  * (tools/goldens/collapse.py), ranks and similarities as well, and what must hold for every network. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
+#include "context.h"
 #include "networks/models/fixture.h"
 #include "sanitized.h"
 #include "shared.h"
+
+SHARED_CONTEXT(threads, 0)
 
 enum { MOST_WORDS = 64, MOST_FIGURES = 40 };
 
@@ -31,22 +23,8 @@ typedef struct net {
     const char *backend;
 } net;
 
-/* Takes "depth=2" or "depths=2,2". */
-static void take_option(const char *text, att_option_values *options)
-{
-    char key[64], *end;
-    const char *value = strchr(text, '=');
-    assert_non_null(value);
-    snprintf(key, sizeof key, "%.*s", (int)(value - text), text);
-    double number = strtod(++value, &end);
-    if (*end || strcmp(key, "window_size") == 0)
-        att_options_set_text(options, key, value);
-    else
-        att_options_set(options, key, number);
-}
-
 /* name: a network's name with options. */
-static net net_open(att_context *context, const char *name, att_dtype dtype, const char *with)
+static net net_open(const char *name, att_dtype dtype, const char *with)
 {
     net n = {.context = context, .backend = dtype == ATT_F64 ? "f64" : "cpu"};
     char text[512], *words[MOST_WORDS] = {NULL};
@@ -57,11 +35,11 @@ static net net_open(att_context *context, const char *name, att_dtype dtype, con
         words[count++] = word;
     for (int i = 1; i < count; i++)
         take_option(words[i], &options);
-    CHECK(context, att_model_create(context, words[0], &options, dtype, &n.model));
-    CHECK(context, att_weights_create(att_model_graph(n.model), n.backend, &n.weights));
+    must(att_model_create(context, words[0], &options, dtype, &n.model));
+    must(att_weights_create(att_model_graph(n.model), n.backend, &n.weights));
     formula_fill(context, att_model_graph(n.model), n.weights);
     if (with)
-        CHECK(context, att_measure_create(att_model_graph(n.model), with, "*", &n.measure));
+        must(att_measure_create(att_model_graph(n.model), with, "*", &n.measure));
     return n;
 }
 
@@ -222,8 +200,7 @@ static double compare_ranks(const net *n, const line *l)
     return worst;
 }
 
-static void compare_file(att_context *context, const char *golden, const char *with,
-                         double (*compare_line)(const net *n, const line *l))
+static void compare_file(const char *golden, const char *with, double (*compare_line)(const net *n, const line *l))
 {
     FILE *file = golden_open(golden);
     char text[2048], label[32] = "";
@@ -238,7 +215,7 @@ static void compare_file(att_context *context, const char *golden, const char *w
             if (lines > 0)
                 print_message("%s: relative errors up to %.2g\n", label, worst);
             net_close(&n);
-            n = net_open(context, l.network, ATT_F64, with);
+            n = net_open(l.network, ATT_F64, with);
             loaded = load(&n, l.label);
             if (loaded)
                 net_run(&n, NULL);
@@ -256,14 +233,14 @@ static void compare_file(att_context *context, const char *golden, const char *w
     assert_true(lines >= 6 * 16);
 }
 
-static void residuals_are_pytorchs(void **state)
+TEST(residuals_are_pytorchs)
 {
-    compare_file(*state, "collapse.txt", "collapse:norms=all", compare);
+    compare_file("collapse.txt", "collapse:norms=all", compare);
 }
 
-static void ranks_are_pytorchs(void **state)
+TEST(ranks_are_pytorchs)
 {
-    compare_file(*state, "rank.txt", "similarity:parts=all,norms=all,rank:parts=all,norms=all", compare_ranks);
+    compare_file("rank.txt", "similarity:parts=all,norms=all,rank:parts=all,norms=all", compare_ranks);
 }
 
 /* --- what holds for every network --------------------------------------------------------------------------------- */
@@ -290,11 +267,11 @@ static const struct {
 enum { NETWORKS = sizeof networks / sizeof *networks };
 
 /* The instruments count the additions of blocks, none of those that modules make within branches or on the stream. */
-static void both_is_the_instrument_residual(void **state)
+TEST(both_is_the_instrument_residual)
 {
     static const char *const kinds[] = {"composite", "frobenius"};
     for (int i = 0; i < NETWORKS; i++) {
-        net n = net_open(*state, networks[i].name, ATT_F32, "nsi,residual,collapse:norms=all");
+        net n = net_open(networks[i].name, ATT_F32, "nsi,residual,collapse:norms=all");
         net_run(&n, NULL);
         double stiffness[MOST_FIGURES];
         assert_int_equal(figures_of(&n, "nsi", "unit", stiffness), networks[i].steps);
@@ -314,16 +291,16 @@ static void both_is_the_instrument_residual(void **state)
     }
 }
 
-static void results_keep_their_bits(void **state)
+TEST(results_keep_their_bits)
 {
     for (int i = 0; i < NETWORKS; i++) {
         float results[2][1000];
         for (int on = 0; on < 2; on++) {
-            net n = net_open(*state, networks[i].name, ATT_F32, on ? "collapse:norms=all" : NULL);
+            net n = net_open(networks[i].name, ATT_F32, on ? "collapse:norms=all" : NULL);
             net_run(&n, NULL);
             int64_t classes = att_model_classes(n.model);
             assert_true(classes > 0 && classes <= 1000);
-            CHECK(*state, att_session_output(n.session, "logits", 0, 1, results[on]));
+            must(att_session_output(n.session, "logits", 0, 1, results[on]));
             net_close(&n);
         }
         assert_memory_equal(results[0], results[1], sizeof(float) * 10);
@@ -331,18 +308,18 @@ static void results_keep_their_bits(void **state)
 }
 
 /* The figures of the selected additions, and of the input, are those without a pattern. */
-static void a_pattern_keeps_the_input(void **state)
+TEST(a_pattern_keeps_the_input)
 {
     static const char *const statistics[] = {"composite both", "frobenius skip", "rate mlp"};
     static const int counts[] = {3, 2, 1};
     for (int s = 0; s < 3; s++) {
         double all[MOST_FIGURES], some[MOST_FIGURES];
-        net n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F64, "collapse");
+        net n = net_open("vit_tiny_patch16_224" SIZES, ATT_F64, "collapse");
         net_run(&n, NULL);
         const int steps = figures_of(&n, "collapse", statistics[s], all);
         net_close(&n);
-        n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F64, NULL);
-        CHECK(*state, att_measure_create(att_model_graph(n.model), "collapse", "blocks.2.*", &n.measure));
+        n = net_open("vit_tiny_patch16_224" SIZES, ATT_F64, NULL);
+        must(att_measure_create(att_model_graph(n.model), "collapse", "blocks.2.*", &n.measure));
         net_run(&n, NULL);
         assert_int_equal(figures_of(&n, "collapse", statistics[s], some), counts[s]);
         assert_true(some[0] == all[0]);
@@ -352,11 +329,11 @@ static void a_pattern_keeps_the_input(void **state)
     }
 }
 
-static void without_values_the_skip_keeps_the_residual(void **state)
+TEST(without_values_the_skip_keeps_the_residual)
 {
     enum { WIDTH = 48, DEPTH = 3 };
     double values[MOST_FIGURES];
-    net n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F64, "collapse");
+    net n = net_open("vit_tiny_patch16_224" SIZES, ATT_F64, "collapse");
     for (int b = 0; b < DEPTH; b++) {
         char name[64];
         snprintf(name, sizeof name, "blocks.%d.attn.qkv.weight", b);
@@ -386,15 +363,15 @@ static void scale_parameter(net *n, const char *name, double factor, int64_t cou
 }
 
 /* Without norms and skips, tokens have any scale. Figures pass through F32, whose largest number is 3e38. */
-static void tokens_of_any_scale_have_a_residual(void **state)
+TEST(tokens_of_any_scale_have_a_residual)
 {
     enum { WIDTH = 48, LAST = 3 };
     double plain[MOST_FIGURES], scaled[MOST_FIGURES];
-    net n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F64, "collapse:norms=off");
+    net n = net_open("vit_tiny_patch16_224" SIZES, ATT_F64, "collapse:norms=off");
     net_run(&n, NULL);
     assert_int_equal(figures_of(&n, "collapse", "composite attention_no_norm", plain), 1 + LAST);
     net_close(&n);
-    n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F64, "collapse:norms=off");
+    n = net_open("vit_tiny_patch16_224" SIZES, ATT_F64, "collapse:norms=off");
     scale_parameter(&n, "blocks.2.attn.proj.weight", 1e45, WIDTH * WIDTH);
     scale_parameter(&n, "blocks.2.attn.proj.bias", 1e45, WIDTH);
     net_run(&n, NULL);
@@ -404,13 +381,12 @@ static void tokens_of_any_scale_have_a_residual(void **state)
         fail_msg("%.9g with weights times 1e45, %.9g without", scaled[LAST], plain[LAST]);
 }
 
-static void equal_tokens_have_no_residual(void **state)
+TEST(equal_tokens_have_no_residual)
 {
     static const char *const statistics[] = {"composite attention", "composite skip", "composite mlp",
                                              "composite both"};
     const float grey = 0.5F;
-    net n =
-        net_open(*state, "attention_cnn_quadratic img_size=8 embed_dim=24 depth=2 num_heads=4", ATT_F64, "collapse");
+    net n = net_open("attention_cnn_quadratic img_size=8 embed_dim=24 depth=2 num_heads=4", ATT_F64, "collapse");
     net_run(&n, &grey);
     for (int s = 0; s < 4; s++) {
         double values[MOST_FIGURES];
@@ -422,13 +398,13 @@ static void equal_tokens_have_no_residual(void **state)
     net_close(&n);
 }
 
-static void the_rate_is_a_slope(void **state)
+TEST(the_rate_is_a_slope)
 {
     static const char *const switches[] = {"attention", "mlp"};
     for (int s = 0; s < 2; s++) {
         double values[MOST_FIGURES], rate, n_pairs = 0, x = 0, y = 0, xx = 0, xy = 0;
         char statistic[64];
-        net n = net_open(*state, "vit_small_patch14_reg4_dinov2" SIZES, ATT_F64, "collapse");
+        net n = net_open("vit_small_patch14_reg4_dinov2" SIZES, ATT_F64, "collapse");
         net_run(&n, NULL);
         snprintf(statistic, sizeof statistic, "composite %s", switches[s]);
         int count = figures_of(&n, "collapse", statistic, values), step = s == 0 ? 1 : 2;
@@ -446,69 +422,38 @@ static void the_rate_is_a_slope(void **state)
     }
 }
 
-static void rounding_noise_is_not_fitted(void **state)
+TEST(rounding_noise_is_not_fitted)
 {
     const float grey = 0.5F;
     double rate;
-    net n =
-        net_open(*state, "attention_cnn_quadratic img_size=8 embed_dim=24 depth=2 num_heads=4", ATT_F32, "collapse");
+    net n = net_open("attention_cnn_quadratic img_size=8 embed_dim=24 depth=2 num_heads=4", ATT_F32, "collapse");
     net_run(&n, &grey);
     assert_int_equal(figures_of(&n, "collapse", "rate attention", &rate), 1);
     assert_true(isnan(rate));
     net_close(&n);
 }
 
-static void networks_without_attention_are_refused(void **state)
+TEST(networks_without_attention_are_refused)
 {
     static const char *const names[] = {"mixer_s32_224", "resnet18"};
     for (int i = 0; i < 2; i++) {
         att_model *model = NULL;
         att_measure *measure = NULL;
-        CHECK(*state, att_model_create(*state, names[i], NULL, ATT_F32, &model));
-        assert_int_equal(att_measure_create(att_model_graph(model), "collapse", "*", &measure), ATT_ERR_NOT_FOUND);
-        assert_non_null(strstr(att_context_message(*state), "the network has no residual addition of attention"));
+        must(att_model_create(context, names[i], NULL, ATT_F32, &model));
+        assert_fails(context, att_measure_create(att_model_graph(model), "collapse", "*", &measure), ATT_ERR_NOT_FOUND,
+                     "the network has no residual addition of attention");
         att_model_destroy(&model);
     }
 }
 
-static void all_leaves_it_out(void **state)
+TEST(all_leaves_it_out)
 {
     double values[MOST_FIGURES];
-    net n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F32, "all");
+    net n = net_open("vit_tiny_patch16_224" SIZES, ATT_F32, "all");
     assert_int_equal(figures_of(&n, "collapse", "composite both", values), 0);
     net_close(&n);
-    n = net_open(*state, "vit_tiny_patch16_224" SIZES, ATT_F32, "all,collapse");
+    n = net_open("vit_tiny_patch16_224" SIZES, ATT_F32, "all,collapse");
     assert_int_equal(figures_of(&n, "collapse", "composite both", values), 7);
     assert_int_equal(figures_of(&n, "residual", "composite", values), 7);
     net_close(&n);
-}
-
-static int setup(void **state)
-{
-    return att_context_create(NULL, (att_context **)state) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    att_context_destroy((att_context **)state);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(residuals_are_pytorchs),
-        cmocka_unit_test(ranks_are_pytorchs),
-        cmocka_unit_test(a_pattern_keeps_the_input),
-        cmocka_unit_test(both_is_the_instrument_residual),
-        cmocka_unit_test(results_keep_their_bits),
-        cmocka_unit_test(without_values_the_skip_keeps_the_residual),
-        cmocka_unit_test(tokens_of_any_scale_have_a_residual),
-        cmocka_unit_test(equal_tokens_have_no_residual),
-        cmocka_unit_test(the_rate_is_a_slope),
-        cmocka_unit_test(rounding_noise_is_not_fitted),
-        cmocka_unit_test(networks_without_attention_are_refused),
-        cmocka_unit_test(all_leaves_it_out),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,27 +1,14 @@
 /* Instruments on residual blocks of feature maps: figures of gates, and which additions are steps. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
+#include "context.h"
 #include "networks/nn/module.h"
 #include "study/measure/measure.h"
 
-enum { SIDE = 2, CHANNELS = 16, MAP = SIDE * SIDE * CHANNELS, BLOCKS = 4 };
+SHARED_CONTEXT(threads, 0)
 
-static void must(att_context *context, att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(context));
-}
+enum { SIDE = 2, CHANNELS = 16, MAP = SIDE * SIDE * CHANNELS, BLOCKS = 4 };
+static const att_shape shape = {3, {SIDE, SIDE, CHANNELS}};
 
 static const att_measurement *find(att_measure *measure, const char *instrument, const char *node,
                                    const char *statistic)
@@ -54,25 +41,56 @@ typedef struct blocks {
     float x[MAP], f[BLOCKS][MAP], gate[BLOCKS][CHANNELS];
 } blocks;
 
-static void run(att_context *context, blocks *b, const char *with)
+static void run(blocks *b, const char *with)
 {
-    must(context, att_measure_create(b->graph, with, "*", &b->measure));
+    must(att_measure_create(b->graph, with, "*", &b->measure));
     att_plan_options plan = att_plan_options_defaults();
-    must(context, att_plan_compile(b->graph, &plan, &b->plan));
-    must(context, att_weights_create(b->graph, "cpu", &b->weights));
-    must(context, att_weights_initialise(b->weights, 1));
-    must(context, att_session_create(b->plan, b->weights, 1, &b->session));
-    must(context, att_session_bind(b->session, "x", b->x));
+    must(att_plan_compile(b->graph, &plan, &b->plan));
+    must(att_weights_create(b->graph, "cpu", &b->weights));
+    must(att_weights_initialise(b->weights, 1));
+    must(att_session_create(b->plan, b->weights, 1, &b->session));
+    must(att_session_bind(b->session, "x", b->x));
     for (int t = 0; t < BLOCKS; t++) {
         char name[16];
         snprintf(name, sizeof name, "f%d", t);
-        must(context, att_session_bind(b->session, name, b->f[t]));
+        must(att_session_bind(b->session, name, b->f[t]));
         snprintf(name, sizeof name, "gate%d", t);
         if (b->gate[t][0] > 0)
-            must(context, att_session_bind(b->session, name, b->gate[t]));
+            must(att_session_bind(b->session, name, b->gate[t]));
     }
-    must(context, att_session_run(b->session, 1));
-    must(context, att_measure_observe(b->measure, b->session, 1, NULL));
+    must(att_session_run(b->session, 1));
+    must(att_measure_observe(b->measure, b->session, 1, NULL));
+}
+
+/* Blocks without a graph but the input *x. */
+static blocks *new_blocks(att_value *x)
+{
+    blocks *b = calloc(1, sizeof *b);
+    assert_non_null(b);
+    must(att_graph_create(context, ATT_F32, &b->graph));
+    *x = att_graph_input(b->graph, "x", ATT_F32, shape);
+    return b;
+}
+
+/* Adds an input whose name has the number of a block. */
+static att_value input_of(blocks *b, const char *format, int block, att_shape of)
+{
+    char name[32];
+    snprintf(name, sizeof name, format, block);
+    return att_graph_input(b->graph, name, ATT_F32, of);
+}
+
+static void scope_of(blocks *b, const char *format, int block)
+{
+    char name[40];
+    snprintf(name, sizeof name, format, block);
+    att_graph_scope(b->graph, name);
+}
+
+static void fill(float *values, int count, float value)
+{
+    for (int i = 0; i < count; i++)
+        values[i] = value;
 }
 
 static void release(blocks *b)
@@ -87,43 +105,33 @@ static void release(blocks *b)
 
 /* x_{t+1} = relu(x_t + gate_t (.) f_t), all given: f_t = t + 1 everywhere; channel c of gate t is (c + 1) / 32 (1 - t /
  * 8), and the last channel of the last gate is 1. x_0 = 1. */
-static blocks *given_gates(att_context *context)
+static blocks *given_gates(void)
 {
-    blocks *b = calloc(1, sizeof *b);
-    assert_non_null(b);
-    must(context, att_graph_create(context, ATT_F32, &b->graph));
-    att_shape shape = att_shape_of(SIDE, SIDE, CHANNELS);
-    att_value x = att_graph_input(b->graph, "x", ATT_F32, shape);
+    att_value x;
+    blocks *b = new_blocks(&x);
     for (int t = 0; t < BLOCKS; t++) {
-        char name[32];
-        snprintf(name, sizeof name, "f%d", t);
-        att_value f = att_graph_input(b->graph, name, ATT_F32, shape);
-        snprintf(name, sizeof name, "gate%d", t);
-        att_value gate = att_graph_input(b->graph, name, ATT_F32, att_shape_of(CHANNELS));
-        snprintf(name, sizeof name, "blocks.%d.se.gate", t);
-        att_graph_scope(b->graph, name);
+        att_value f = input_of(b, "f%d", t, shape);
+        att_value gate = input_of(b, "gate%d", t, att_shape_of(CHANNELS));
+        scope_of(b, "blocks.%d.se.gate", t);
         /* The ReLU leaves the gate unchanged; it is there because a measured value must be the output of an operation.
          * */
         f = att_gate(b->graph, f, att_relu(b->graph, gate));
-        snprintf(name, sizeof name, "blocks.%d.add", t);
-        att_graph_scope(b->graph, name);
+        scope_of(b, "blocks.%d.add", t);
         x = att_relu(b->graph, att_add(b->graph, x, f));
-        for (int i = 0; i < MAP; i++)
-            b->f[t][i] = (float)(t + 1);
+        fill(b->f[t], MAP, (t + 1));
         for (int c = 0; c < CHANNELS; c++)
             b->gate[t][c] = (float)((c + 1) / 32.0 * (1 - t / 8.0));
     }
     b->gate[BLOCKS - 1][CHANNELS - 1] = 1;
     att_graph_output(b->graph, "y", x);
-    for (int i = 0; i < MAP; i++)
-        b->x[i] = 1;
+    fill(b->x, MAP, 1);
     return b;
 }
 
-static void gates_are_described(void **state)
+TEST(gates_are_described)
 {
-    blocks *b = given_gates(*state);
-    run(*state, b, "gate");
+    blocks *b = given_gates();
+    run(b, "gate");
     has_figure(b->measure, "gate", "blocks.0.se.gate", "mean", 8.5 / 32, 1e-6);
     has_figure(b->measure, "gate", "blocks.0.se.gate", "deviation", sqrt((16 * 16 - 1) / 12.0) / 32, 1e-6);
     has_figure(b->measure, "gate", "blocks.0.se.gate", "minimum", 1 / 32.0, 1e-6);
@@ -138,12 +146,12 @@ static void gates_are_described(void **state)
     release(b);
 }
 
-static void gates_may_exceed_one(void **state)
+TEST(gates_may_exceed_one)
 {
-    blocks *b = given_gates(*state);
+    blocks *b = given_gates();
     for (int c = 0; c < CHANNELS; c++)
         b->gate[0][c] *= 8;
-    run(*state, b, "gate");
+    run(b, "gate");
     has_figure(b->measure, "gate", "blocks.0.se.gate", "maximum", 4, 1e-6);
     /* To half a bin, 4 / 1024 / 2. */
     has_figure(b->measure, "gate", "blocks.0.se.gate", "median", 8.5 / 4, 1e-6);
@@ -153,14 +161,13 @@ static void gates_may_exceed_one(void **state)
 }
 
 /* f_t grows faster than x_t, so zeta rises from block to block, while gates become smaller. */
-static void gates_are_ranked_against_stiffness(void **state)
+TEST(gates_are_ranked_against_stiffness)
 {
-    blocks *b = given_gates(*state);
+    blocks *b = given_gates();
     b->gate[BLOCKS - 1][CHANNELS - 1] = 0.3f;
     for (int t = 0; t < BLOCKS; t++)
-        for (int i = 0; i < MAP; i++)
-            b->f[t][i] = (float)pow(4, t);
-    run(*state, b, "nsi,gate");
+        fill(b->f[t], MAP, pow(4, t));
+    run(b, "nsi,gate");
     has_figure(b->measure, "nsi", "blocks.0.add", "attention", 1, 1e-6);
     double zeta = 0;
     for (int t = 0; t < BLOCKS; t++) {
@@ -175,12 +182,11 @@ static void gates_are_ranked_against_stiffness(void **state)
 }
 
 /* A step ends after its ReLU, and its branch is the value that the gate multiplied. */
-static void steps_end_behind_the_activation(void **state)
+TEST(steps_end_behind_the_activation)
 {
-    blocks *b = given_gates(*state);
-    for (int i = 0; i < MAP; i++)
-        b->f[0][i] = -100;
-    run(*state, b, "nsi");
+    blocks *b = given_gates();
+    fill(b->f[0], MAP, -100);
+    run(b, "nsi");
     has_figure(b->measure, "nsi", "blocks.0.add", "unit", 1, 1e-6); /* exactly x_0 = 1 is subtracted */
     has_figure(b->measure, "nsi", "blocks.0.add", "attention", 100, 1e-4);
     has_figure(b->measure, "nsi", "blocks.0.add", "gated", 100 * sqrt(16 * 17 * 33 / 6.0 / 16) / 32, 1e-4);
@@ -188,14 +194,13 @@ static void steps_end_behind_the_activation(void **state)
 }
 
 /* |x_0| = 0 in the second of two samples. */
-static void samples_without_a_value_are_counted(void **state)
+TEST(samples_without_a_value_are_counted)
 {
-    blocks *b = given_gates(*state);
-    run(*state, b, "nsi,tns");
-    for (int i = 0; i < MAP; i++)
-        b->x[i] = 0;
-    must(*state, att_session_run(b->session, 1));
-    must(*state, att_measure_observe(b->measure, b->session, 1, NULL));
+    blocks *b = given_gates();
+    run(b, "nsi,tns");
+    fill(b->x, MAP, 0);
+    must(att_session_run(b->session, 1));
+    must(att_measure_observe(b->measure, b->session, 1, NULL));
     const att_measurement *first = find(b->measure, "nsi", "blocks.0.add", "attention"),
                           *second = find(b->measure, "nsi", "blocks.1.add", "attention");
     assert_int_equal(first->count, 2);
@@ -207,20 +212,15 @@ static void samples_without_a_value_are_counted(void **state)
 }
 
 /* x + f, which only StepNet's gate reads, is not a step of the network. */
-static void a_guess_is_no_step(void **state)
+TEST(a_guess_is_no_step)
 {
-    blocks *b = calloc(1, sizeof *b);
-    assert_non_null(b);
-    must(*state, att_graph_create(*state, ATT_F32, &b->graph));
+    att_value x;
+    blocks *b = new_blocks(&x);
     att_scope root = att_scope_root(b->graph);
     att_module_choice step;
-    must(*state, att_module_parse(*state, "step:adaptor=style", &step));
-    att_shape shape = att_shape_of(SIDE, SIDE, CHANNELS);
-    att_value x = att_graph_input(b->graph, "x", ATT_F32, shape);
+    must(att_module_parse(context, "step:adaptor=style", &step));
     for (int t = 0; t < BLOCKS; t++) {
-        char name[16];
-        snprintf(name, sizeof name, "f%d", t);
-        att_value f = att_graph_input(b->graph, name, ATT_F32, shape);
+        att_value f = input_of(b, "f%d", t, shape);
         att_scope block = att_scope_in(&root, "blocks.%d", t), add = att_scope_in(&block, "add");
         f = att_module_apply(&step, &block, &(att_module_site){.branch = f, .identity = x});
         att_scope_enter(&add);
@@ -229,9 +229,8 @@ static void a_guess_is_no_step(void **state)
             b->f[t][i] = (float)(1 + i % 3);
     }
     att_graph_output(b->graph, "y", x);
-    for (int i = 0; i < MAP; i++)
-        b->x[i] = 1;
-    run(*state, b, "all");
+    fill(b->x, MAP, 1);
+    run(b, "all");
     int steps = 0;
     for (int i = 0; i < att_measure_count(b->measure); i++) {
         att_measurement m = att_measure_at(b->measure, i);
@@ -249,29 +248,23 @@ static void a_guess_is_no_step(void **state)
 }
 
 /* f + gate (.) f is a gated branch and not a step; the branch of the step is f. */
-static void a_gate_plus_one_is_no_step(void **state)
+TEST(a_gate_plus_one_is_no_step)
 {
-    blocks *b = calloc(1, sizeof *b);
-    assert_non_null(b);
-    must(*state, att_graph_create(*state, ATT_F32, &b->graph));
-    att_shape shape = att_shape_of(SIDE, SIDE, CHANNELS);
-    att_value x = att_graph_input(b->graph, "x", ATT_F32, shape);
+    att_value x;
+    blocks *b = new_blocks(&x);
     for (int t = 0; t < BLOCKS; t++) {
         char name[32];
-        snprintf(name, sizeof name, "f%d", t);
-        att_value f = att_graph_input(b->graph, name, ATT_F32, shape);
+        att_value f = input_of(b, "f%d", t, shape);
         snprintf(name, sizeof name, "blocks.%d.add", t);
         att_graph_scope(b->graph, "gate");
         f = att_add(b->graph, f, att_gate(b->graph, f, att_sigmoid(b->graph, att_global_mean(b->graph, x))));
         att_graph_scope(b->graph, name);
         x = att_add(b->graph, x, f);
-        for (int i = 0; i < MAP; i++)
-            b->f[t][i] = 2;
+        fill(b->f[t], MAP, 2);
     }
     att_graph_output(b->graph, "y", x);
-    for (int i = 0; i < MAP; i++)
-        b->x[i] = 1;
-    run(*state, b, "nsi");
+    fill(b->x, MAP, 1);
+    run(b, "nsi");
     int steps = 0;
     for (int i = 0; i < att_measure_count(b->measure); i++)
         steps += strcmp(att_measure_at(b->measure, i).statistic, "attention") == 0;
@@ -282,42 +275,34 @@ static void a_gate_plus_one_is_no_step(void **state)
 }
 
 /* LayerScale of 4 after the gate: x + 4 (.) gate (.) f. */
-static blocks *scaled_gates(att_context *context)
+static blocks *scaled_gates(void)
 {
-    blocks *b = calloc(1, sizeof *b);
-    assert_non_null(b);
-    must(context, att_graph_create(context, ATT_F32, &b->graph));
-    att_shape shape = att_shape_of(SIDE, SIDE, CHANNELS);
-    att_value x = att_graph_input(b->graph, "x", ATT_F32, shape);
+    att_value x;
+    blocks *b = new_blocks(&x);
     att_value gamma = att_graph_parameter(b->graph, "gamma", att_shape_of(CHANNELS),
                                           (att_init){.rule = ATT_INIT_CONSTANT, .value = 4}, false);
     for (int t = 0; t < BLOCKS; t++) {
         char name[32];
-        snprintf(name, sizeof name, "f%d", t);
-        att_value f = att_graph_input(b->graph, name, ATT_F32, shape);
-        snprintf(name, sizeof name, "gate%d", t);
-        att_value gate = att_graph_input(b->graph, name, ATT_F32, att_shape_of(CHANNELS));
+        att_value f = input_of(b, "f%d", t, shape);
+        att_value gate = input_of(b, "gate%d", t, att_shape_of(CHANNELS));
         snprintf(name, sizeof name, "blocks.%d.add", t);
         att_graph_scope(b->graph, "gate");
         f = att_scale(b->graph, att_gate(b->graph, f, att_relu(b->graph, gate)), gamma);
         att_graph_scope(b->graph, name);
         x = att_add(b->graph, x, f);
-        for (int i = 0; i < MAP; i++)
-            b->f[t][i] = (float)(t + 1);
-        for (int c = 0; c < CHANNELS; c++)
-            b->gate[t][c] = 0.5f;
+        fill(b->f[t], MAP, (t + 1));
+        fill(b->gate[t], CHANNELS, 0.5f);
     }
     att_graph_output(b->graph, "y", x);
-    for (int i = 0; i < MAP; i++)
-        b->x[i] = 1;
+    fill(b->x, MAP, 1);
     return b;
 }
 
 /* x_1 = 3, and |f_1| = 2: before all factors 2/3, before the gate 8/3, as it is added 4/3. */
-static void layer_scale_belongs_to_the_branch_unless_asked_for(void **state)
+TEST(layer_scale_belongs_to_the_branch_unless_asked_for)
 {
-    blocks *b = scaled_gates(*state);
-    run(*state, b, "nsi,sai");
+    blocks *b = scaled_gates();
+    run(b, "nsi,sai");
     has_figure(b->measure, "nsi", "blocks.1.add", "attention", 8 / 3.0, 1e-6);
     has_figure(b->measure, "nsi", "blocks.1.add", "gated", 4 / 3.0, 1e-6);
     has_figure(b->measure, "nsi", "blocks.1.add", "unit", 4 / 3.0, 1e-6);
@@ -327,8 +312,8 @@ static void layer_scale_belongs_to_the_branch_unless_asked_for(void **state)
     has_figure(b->measure, "sai", "blocks.1.add", "simplified unit", 4 * sqrt(MAP), 1e-5);
     has_figure(b->measure, "sai", "blocks.1.add", "state", 3 * sqrt(MAP), 1e-5);
     release(b);
-    b = scaled_gates(*state);
-    run(*state, b, "nsi:dt=all");
+    b = scaled_gates();
+    run(b, "nsi:dt=all");
     has_figure(b->measure, "nsi", "blocks.1.add", "attention", 2 / 3.0, 1e-6);
     has_figure(b->measure, "nsi", "blocks.1.add", "gated", 4 / 3.0, 1e-6);
     release(b);
@@ -340,19 +325,19 @@ static double next_number(uint32_t *seed)
     return *seed / 4294967296.0;
 }
 
-static void observe_image(att_context *context, blocks *b)
+static void observe_image(blocks *b)
 {
-    must(context, att_session_run(b->session, 1));
-    must(context, att_measure_observe(b->measure, b->session, 1, NULL));
+    must(att_session_run(b->session, 1));
+    must(att_measure_observe(b->measure, b->session, 1, NULL));
 }
 
 /* Over images, zeta of block 0 is 3 - 2 g of its mean gate g, that of block 1 rises with an independent number beside
  * g, and the gate of block 2 is always the same. 150 images, so that several chunks are merged. */
-static void gates_are_correlated_with_stiffness_over_images(void **state)
+TEST(gates_are_correlated_with_stiffness_over_images)
 {
     enum { IMAGES = 150 };
-    blocks *b = given_gates(*state);
-    run(*state, b, "gate_stiffness,nsi");
+    blocks *b = given_gates();
+    run(b, "gate_stiffness,nsi");
     att_measure_clear(b->measure);
     double g[IMAGES], zeta[IMAGES], mean_g = 0, mean_zeta = 0, products = 0, squares_g = 0, squares_zeta = 0;
     uint32_t seed = 5;
@@ -367,7 +352,7 @@ static void gates_are_correlated_with_stiffness_over_images(void **state)
         }
         g[n] = (double)second, zeta[n] = 1 + noise + (double)second;
         mean_g += g[n] / IMAGES, mean_zeta += zeta[n] / IMAGES;
-        observe_image(*state, b);
+        observe_image(b);
     }
     for (int n = 0; n < IMAGES; n++) {
         products += (g[n] - mean_g) * (zeta[n] - mean_zeta);
@@ -388,18 +373,15 @@ static void gates_are_correlated_with_stiffness_over_images(void **state)
 }
 
 /* An image in which zeta has no value is counted, and left out. */
-static void correlations_leave_out_images_without_a_value(void **state)
+TEST(correlations_leave_out_images_without_a_value)
 {
-    blocks *b = given_gates(*state);
-    run(*state, b, "gate_stiffness");
+    blocks *b = given_gates();
+    run(b, "gate_stiffness");
     for (int n = 0; n < 4; n++) {
-        for (int i = 0; i < MAP; i++)
-            b->x[i] = n == 2 ? 0 : 1;
-        for (int i = 0; i < MAP; i++)
-            b->f[0][i] = (float)(1 + n);
-        for (int c = 0; c < CHANNELS; c++)
-            b->gate[0][c] = 0.1f * (float)(1 + n);
-        observe_image(*state, b);
+        fill(b->x, MAP, n == 2 ? 0 : 1);
+        fill(b->f[0], MAP, (1 + n));
+        fill(b->gate[0], CHANNELS, 0.1f * (float)(1 + n));
+        observe_image(b);
     }
     const att_measurement *m = find(b->measure, "gate_stiffness", "blocks.0.se.gate", "correlation");
     assert_int_equal(m->count, 5);
@@ -409,49 +391,39 @@ static void correlations_leave_out_images_without_a_value(void **state)
 }
 
 /* CBAM's two gates of a block have figures of their own; only those over channels enter the ranks. */
-static void gates_over_pixels_are_reported_separately(void **state)
+TEST(gates_over_pixels_are_reported_separately)
 {
-    blocks *b = calloc(1, sizeof *b);
-    assert_non_null(b);
-    must(*state, att_graph_create(*state, ATT_F32, &b->graph));
-    att_shape shape = att_shape_of(SIDE, SIDE, CHANNELS);
-    att_value x = att_graph_input(b->graph, "x", ATT_F32, shape);
+    att_value x;
+    blocks *b = new_blocks(&x);
     for (int t = 0; t < BLOCKS; t++) {
         char name[40];
-        snprintf(name, sizeof name, "f%d", t);
-        att_value f = att_graph_input(b->graph, name, ATT_F32, shape);
-        snprintf(name, sizeof name, "gate%d", t);
-        att_value gate = att_graph_input(b->graph, name, ATT_F32, att_shape_of(CHANNELS));
-        snprintf(name, sizeof name, "blocks.%d.cbam.channel.gate", t);
-        att_graph_scope(b->graph, name);
+        att_value f = input_of(b, "f%d", t, shape);
+        att_value gate = input_of(b, "gate%d", t, att_shape_of(CHANNELS));
+        scope_of(b, "blocks.%d.cbam.channel.gate", t);
         att_value gated = att_gate(b->graph, f, att_relu(b->graph, gate));
-        snprintf(name, sizeof name, "blocks.%d.cbam.spatial.gate", t);
-        att_graph_scope(b->graph, name);
+        scope_of(b, "blocks.%d.cbam.spatial.gate", t);
         att_value pooled = att_channel_pool(b->graph, gated);
+        snprintf(name, sizeof name, "blocks.%d.cbam.spatial.gate", t);
         att_value weight = att_graph_parameter(b->graph, name, att_shape_of(1, 2, 1, 1),
                                                (att_init){.rule = ATT_INIT_CONSTANT, .value = 0.3}, false);
         att_value z = att_conv2d(b->graph, pooled, weight, ATT_NONE, &(att_conv_options){.padding = 0});
         f = att_pixel_gate(b->graph, gated, att_sigmoid(b->graph, z));
-        snprintf(name, sizeof name, "blocks.%d.add", t);
-        att_graph_scope(b->graph, name);
+        scope_of(b, "blocks.%d.add", t);
         x = att_add(b->graph, x, f);
-        for (int i = 0; i < MAP; i++)
-            b->f[t][i] = 1;
-        for (int c = 0; c < CHANNELS; c++)
-            b->gate[t][c] = 0.5f;
+        fill(b->f[t], MAP, 1);
+        fill(b->gate[t], CHANNELS, 0.5f);
     }
     att_graph_output(b->graph, "y", x);
-    run(*state, b, "gate,gate_stiffness");
+    run(b, "gate,gate_stiffness");
     uint32_t seed = 3;
     for (int n = 0; n < 5; n++) {
-        for (int i = 0; i < MAP; i++)
-            b->x[i] = 1;
+        fill(b->x, MAP, 1);
         for (int t = 0; t < BLOCKS; t++)
             for (int c = 0; c < CHANNELS; c++)
                 b->gate[t][c] = (float)(0.1 + next_number(&seed));
         for (int i = 0; i < MAP; i++)
             b->f[0][i] = (float)(1 + next_number(&seed));
-        observe_image(*state, b);
+        observe_image(b);
     }
     assert_non_null(find(b->measure, "gate", "blocks.1.cbam.spatial.gate", "mean"));
     assert_null(find(b->measure, "gate_stiffness", "blocks.1.cbam.spatial.gate", "correlation"));
@@ -467,62 +439,25 @@ static void gates_over_pixels_are_reported_separately(void **state)
 }
 
 /* The first step of a stage is not counted: the counted ones have zeta 2 and 3. */
-static void stages_begin_where_shapes_change(void **state)
+TEST(stages_begin_where_shapes_change)
 {
-    blocks *b = calloc(1, sizeof *b);
-    assert_non_null(b);
     static const float branches[BLOCKS] = {1, 4, 6, 36}; /* next to x of 1, 2, 6, 12 */
-    must(*state, att_graph_create(*state, ATT_F32, &b->graph));
-    att_value x = att_graph_input(b->graph, "x", ATT_F32, att_shape_of(SIDE, SIDE, CHANNELS));
+    att_value x;
+    blocks *b = new_blocks(&x);
     for (int t = 0; t < BLOCKS; t++) {
-        char name[16];
-        snprintf(name, sizeof name, "f%d", t);
         if (t == 2)
             x = att_avg_pool(b->graph, x, &(att_pool_options){.kernel = SIDE});
-        att_value f = att_graph_input(b->graph, name, ATT_F32, att_value_shape(b->graph, x));
-        snprintf(name, sizeof name, "blocks.%d.add", t);
-        att_graph_scope(b->graph, name);
+        att_value f = input_of(b, "f%d", t, att_value_shape(b->graph, x));
+        scope_of(b, "blocks.%d.add", t);
         x = att_add(b->graph, x, f);
-        for (int i = 0; i < MAP; i++)
-            b->f[t][i] = branches[t];
+        fill(b->f[t], MAP, branches[t]);
     }
     att_graph_output(b->graph, "y", x);
-    for (int i = 0; i < MAP; i++)
-        b->x[i] = 1;
-    run(*state, b, "nsi,tns");
+    fill(b->x, MAP, 1);
+    run(b, "nsi,tns");
     has_figure(b->measure, "nsi", "blocks.2.add", "attention", 1, 1e-6);
     has_figure(b->measure, "tns", "", "zeta* attention", 3, 1e-6);
     has_figure(b->measure, "tns", "", "mu attention", 2.5, 1e-6);
     has_figure(b->measure, "tns", "", "tns attention", 3 * (3 / 2.5 - 1), 1e-5);
     release(b);
-}
-
-static int setup(void **state)
-{
-    return att_context_create(NULL, (att_context **)state) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    att_context_destroy((att_context **)state);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gates_are_described),
-        cmocka_unit_test(gates_may_exceed_one),
-        cmocka_unit_test(gates_are_ranked_against_stiffness),
-        cmocka_unit_test(steps_end_behind_the_activation),
-        cmocka_unit_test(samples_without_a_value_are_counted),
-        cmocka_unit_test(a_guess_is_no_step),
-        cmocka_unit_test(a_gate_plus_one_is_no_step),
-        cmocka_unit_test(layer_scale_belongs_to_the_branch_unless_asked_for),
-        cmocka_unit_test(gates_are_correlated_with_stiffness_over_images),
-        cmocka_unit_test(correlations_leave_out_images_without_a_value),
-        cmocka_unit_test(gates_over_pixels_are_reported_separately),
-        cmocka_unit_test(stages_begin_where_shapes_change),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

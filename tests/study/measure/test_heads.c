@@ -1,6 +1,9 @@
 /* The instruments head_shape and score_terms: closed forms; and all instruments of heads, rows and scores on small
  * networks against PyTorch. */
+#include "context.h"
 #include "study/measure/run.h"
+
+SHARED_CONTEXT(threads, 0)
 
 /* --- closed forms: an attention of one sample whose queries and keys are inputs or absent ------------------------- */
 
@@ -11,9 +14,8 @@ enum { HEIGHT = 4, WIDTH = 6, GRID = HEIGHT * WIDTH, PREFIX = 2, HEADS = 2, CHAN
 /* From the middle of the grid, uniform attention has its centre where the queries are: on the average at no shift. The
  * mean shift of a query is that from the query to the middle, so half of the variance lies between the queries. The
  * variance of the places on an axis of n is (n^2 - 1) / 12, that of a difference of two of them twice as much. */
-static void uniform_attention_is_as_wide_as_the_grid(void **state)
+TEST(uniform_attention_is_as_wide_as_the_grid)
 {
-    (void)state;
     static float qkv[(PREFIX + GRID) * HEADS * 3 * CHANNELS];
     run r = begin();
     att_value x = att_graph_input(r.graph, "qkv", ATT_F32, att_shape_of(PREFIX + GRID, HEADS * 3 * CHANNELS));
@@ -42,9 +44,8 @@ static int clamped(int place, int length)
 
 /* A head of a quadratic encoding with a high sharpness attends to the one token at its shift; at the border, to the
  * nearest token. Each query attends to one token, so that all of the variance lies between queries. */
-static void a_sharp_head_attends_at_its_shift(void **state)
+TEST(a_sharp_head_attends_at_its_shift)
 {
-    (void)state;
     static const float centers[HEADS][2] = {{1, -2}, {-1, 3}}, sharpness[HEADS] = {9, 9};
     static float v[GRID * CHANNELS];
     run r = begin();
@@ -82,9 +83,8 @@ static void a_sharp_head_attends_at_its_shift(void **state)
 }
 
 /* With zero queries the content has no share, and the table has all of the variance. */
-static void zero_queries_leave_the_variance_to_positions(void **state)
+TEST(zero_queries_leave_the_variance_to_positions)
 {
-    (void)state;
     enum { SHIFTS = (2 * HEIGHT - 1) * (2 * WIDTH - 1) };
     static float q[GRID * HEADS * CHANNELS], k[GRID * HEADS * CHANNELS], table[SHIFTS * HEADS];
     for (size_t i = 0; i < sizeof k / sizeof *k; i++)
@@ -113,15 +113,14 @@ static void zero_queries_leave_the_variance_to_positions(void **state)
 }
 
 /* Networks whose scores have one term only. */
-static void scores_of_one_term_are_refused(void **state)
+TEST(scores_of_one_term_are_refused)
 {
-    (void)state;
     run r = begin();
     att_value x = att_graph_input(r.graph, "qkv", ATT_F32, att_shape_of(GRID, HEADS * 3 * CHANNELS));
     const att_attention_options options = {.heads = HEADS, .grid_h = HEIGHT, .grid_w = WIDTH};
     att_graph_output(r.graph, "o", att_attention(r.graph, x, ATT_NONE, ATT_NONE, &options));
-    assert_int_equal(att_measure_create(r.graph, "score_terms", "*", &r.measure), ATT_ERR_NOT_FOUND);
-    assert_non_null(strstr(att_context_message(context), "scores with several terms"));
+    assert_fails(context, att_measure_create(r.graph, "score_terms", "*", &r.measure), ATT_ERR_NOT_FOUND,
+                 "scores with several terms");
     end(&r);
 }
 
@@ -206,9 +205,8 @@ static void measure_convolution(att_dtype dtype, double alpha)
 }
 
 /* Spreads are those of the formula, however small they are. */
-static void heads_of_a_convolution_keep_their_spread(void **state)
+TEST(heads_of_a_convolution_keep_their_spread)
 {
-    (void)state;
     static const double alphas[] = {14, 20, 40, 70};
     for (size_t i = 0; i < sizeof alphas / sizeof *alphas; i++) {
         measure_convolution(ATT_F32, alphas[i]);
@@ -313,21 +311,19 @@ static void compare(const char *line, att_measure *measure, const char *network)
 }
 
 /* score_terms multiplies by a pixel gate to repeat a layer norm; that is no gate of the network. */
-static void instruments_ignore_each_others_operations(void **state)
+TEST(instruments_ignore_each_others_operations)
 {
-    (void)state;
     att_option_values options = options_of(&networks[0]);
     att_model *model = NULL;
     att_measure *measure = NULL;
     must(att_model_create(context, networks[0].model, &options, ATT_F32, &model));
-    assert_int_equal(att_measure_create(att_model_graph(model), "score_terms,gate", "*", &measure), ATT_ERR_NOT_FOUND);
-    assert_non_null(strstr(att_context_message(context), "no gate"));
+    assert_fails(context, att_measure_create(att_model_graph(model), "score_terms,gate", "*", &measure),
+                 ATT_ERR_NOT_FOUND, "no gate");
     att_model_destroy(&model);
 }
 
-static void figures_are_those_of_pytorch(void **state)
+TEST(figures_are_those_of_pytorch)
 {
-    (void)state;
     FILE *file = golden_open("heads.txt");
     char line[256], name[64];
     const struct network *network = NULL;
@@ -357,9 +353,8 @@ static void figures_are_those_of_pytorch(void **state)
 }
 
 /* The bits of a network do not depend on whether it is measured. */
-static void measuring_changes_no_logit(void **state)
+TEST(measuring_changes_no_logit)
 {
-    (void)state;
     float logits[2][BATCH * 10];
     for (int measured = 0; measured < 2; measured++) {
         struct network network = networks[0];
@@ -372,19 +367,4 @@ static void measuring_changes_no_logit(void **state)
         att_model_destroy(&model);
     }
     assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(uniform_attention_is_as_wide_as_the_grid),
-        cmocka_unit_test(a_sharp_head_attends_at_its_shift),
-        cmocka_unit_test(zero_queries_leave_the_variance_to_positions),
-        cmocka_unit_test(scores_of_one_term_are_refused),
-        cmocka_unit_test(heads_of_a_convolution_keep_their_spread),
-        cmocka_unit_test(instruments_ignore_each_others_operations),
-        cmocka_unit_test(figures_are_those_of_pytorch),
-        cmocka_unit_test(measuring_changes_no_logit),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

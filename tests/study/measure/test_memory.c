@@ -1,42 +1,11 @@
 /* If the n-th allocation fails, instruments return ERR_MEMORY, leave no memory allocated, and give the same figures
  * afterwards. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
+#include "failing.h"
 #include "study/measure/measure.h"
 
 enum { SIDE = 8, IMAGES = 3, CLASSES = 4 };
-
-static long allocations_left; /* -1: no limit; 0: the next allocation fails */
-
-static void *allocate(void *user, void *old, size_t old_size, size_t size)
-{
-    (void)user;
-    if (size == 0) {
-        free(old);
-        return NULL;
-    }
-    if (allocations_left == 0)
-        return NULL;
-    if (allocations_left > 0)
-        allocations_left--;
-    void *block = aligned_alloc(64, (size + 63) / 64 * 64);
-    if (block && old)
-        memcpy(block, old, old_size < size ? old_size : size);
-    if (block)
-        free(old);
-    return block;
-}
 
 /* Runs all instruments on three images and frees everything. *figures: number of means; *sum: their sum. */
 static att_status measure_once(att_context *context, int *figures, double *sum)
@@ -90,40 +59,22 @@ static att_status measure_once(att_context *context, int *figures, double *sum)
     return status;
 }
 
-static void lack_of_memory_is_survived(void **state)
+TEST(lack_of_memory_is_survived)
 {
-    (void)state;
     att_context *context = NULL;
-    att_settings settings = att_settings_defaults();
-    settings.threads = 1;
-    settings.allocate = allocate;
-    allocations_left = -1;
+    failing memory = {0};
+    att_settings settings = failing_settings(&memory);
     assert_int_equal(att_context_create(&settings, &context), ATT_OK);
     int figures, again;
     double sum, same;
     assert_int_equal(measure_once(context, &figures, &sum), ATT_OK);
     assert_true(figures > 0 && isfinite(sum));
-    long allowed = 0;
-    for (;; allowed++) {
-        size_t before = att_context_allocations(context).bytes_now;
-        allocations_left = allowed;
-        att_status status = measure_once(context, &again, &same);
-        allocations_left = -1;
-        assert_int_equal(att_context_allocations(context).bytes_now, before);
-        if (status == ATT_OK)
-            break;
-        if (status != ATT_ERR_MEMORY)
-            fail_msg("allocation %ld: %s: %s", allowed, att_status_name(status), att_context_message(context));
-    }
-    printf("%ld allocations\n", allowed);
-    assert_true(allowed > 50);
+    lack of = lack_of_memory(context, &memory);
+    while (lack_again(&of))
+        of.status = measure_once(context, &again, &same);
+    printf("%ld allocations\n", of.allowed);
+    assert_true(of.allowed > 50);
     assert_int_equal(again, figures);
     assert_true(same == sum);
     att_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lack_of_memory_is_survived)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,9 @@
 /* Attention without content and attention with zero queries and keys have the same figures and gradients. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
-static att_context *context;
+#include "context.h"
 
-static void must(att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(context));
-}
+SHARED_CONTEXT(threads, 0)
 
 enum { HEIGHT = 5, WIDTH = 7, HEADS = 3, CHANNELS = 6, SAMPLES = 3 };
 
@@ -132,9 +117,8 @@ static void compare_layers(bool axes, int prefix, att_precision precision)
     att_graph_destroy(&graph);
 }
 
-static void figures_are_those_of_zero_queries(void **state)
+TEST(figures_are_those_of_zero_queries)
 {
-    (void)state;
     for (int prefix = 0; prefix < 3; prefix += 2)
         for (int axes = 0; axes < 2; axes++) {
             compare_layers(axes, prefix, ATT_FULL);
@@ -143,9 +127,8 @@ static void figures_are_those_of_zero_queries(void **state)
 }
 
 /* A pattern for one layer does not select the other, and instruments added later find no more layers. */
-static void layers_are_found_once(void **state)
+TEST(layers_are_found_once)
 {
-    (void)state;
     att_graph *graph = make_graph(true, 0);
     att_measure *first, *second;
     must(att_measure_create(graph, "entropy", "free", &first));
@@ -209,9 +192,8 @@ static void find_gradients(bool axes, int prefix, const char *name, float found[
 }
 
 /* Gradients are those of attention with zero queries, also after a change of the weights, of which maps are derived. */
-static void gradients_are_those_of_zero_queries(void **state)
+TEST(gradients_are_those_of_zero_queries)
 {
-    (void)state;
     for (int prefix = 0; prefix < 3; prefix += 2)
         for (int axes = 0; axes < 2; axes++) {
             static float free_of_content[NUMBERS], full[NUMBERS];
@@ -226,27 +208,4 @@ static void gradients_are_those_of_zero_queries(void **state)
             if (!(worst <= 3e-6 * largest)) /* 6.5e-7 */
                 fail_msg("a gradient differs by %g of %g", worst, largest);
         }
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    return att_context_create(NULL, &context) == ATT_OK ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures_are_those_of_zero_queries),
-        cmocka_unit_test(layers_are_found_once),
-        cmocka_unit_test(gradients_are_those_of_zero_queries),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,13 +1,6 @@
 /* Moments of two variables, against sums over all pairs. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "study/measure/moments.h"
+#include "test.h"
 
 static const double xs[] = {1, 4, 2, 8, 5}, ys[] = {3, 1, 4, 1, -5};
 enum { COUNT = 5 };
@@ -19,9 +12,8 @@ static void moments_of(int first, int end, att_moments *moments)
         att_moments_add(moments, xs[i], ys[i]);
 }
 
-static void the_correlation_is_that_of_all_pairs_however_they_are_merged(void **state)
+TEST(the_correlation_is_that_of_all_pairs_however_they_are_merged)
 {
-    (void)state;
     double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
     for (int i = 0; i < COUNT; i++)
         x += xs[i] / COUNT, y += ys[i] / COUNT;
@@ -37,9 +29,8 @@ static void the_correlation_is_that_of_all_pairs_however_they_are_merged(void **
     }
 }
 
-static void pairs_without_numbers_are_counted_and_left_out(void **state)
+TEST(pairs_without_numbers_are_counted_and_left_out)
 {
-    (void)state;
     att_moments moments, other = {0};
     moments_of(0, COUNT, &moments);
     const double before = att_moments_correlation(&moments);
@@ -53,9 +44,8 @@ static void pairs_without_numbers_are_counted_and_left_out(void **state)
 }
 
 /* Deviations of 1e-7 of the mean are rounding of f32, those of 1e-5 are not. */
-static void a_constant_has_no_correlation(void **state)
+TEST(a_constant_has_no_correlation)
 {
-    (void)state;
     static const double deviations[] = {0, 1e-7, 1e-5};
     for (int i = 0; i < 3; i++)
         for (int swap = 0; swap < 2; swap++) {
@@ -68,23 +58,11 @@ static void a_constant_has_no_correlation(void **state)
         }
 }
 
-static void two_pairs_have_no_correlation(void **state)
+TEST(two_pairs_have_no_correlation)
 {
-    (void)state;
     att_moments moments;
     moments_of(0, 2, &moments);
     assert_true(isnan(att_moments_correlation(&moments)));
     moments_of(0, 3, &moments);
     assert_true(isfinite(att_moments_correlation(&moments)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_correlation_is_that_of_all_pairs_however_they_are_merged),
-        cmocka_unit_test(pairs_without_numbers_are_counted_and_left_out),
-        cmocka_unit_test(a_constant_has_no_correlation),
-        cmocka_unit_test(two_pairs_have_no_correlation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,9 +71,8 @@ static float *train(const char *broadcast, double init_values, att_precision pre
     return values;
 }
 
-static void observing_leaves_training_as_it_is(void **state)
+TEST(observing_leaves_training_as_it_is)
 {
-    (void)state;
     static const struct {
         const char *broadcast;
         double init_values;
@@ -137,9 +136,8 @@ static att_measurement *evaluate(const char *with, int batch, float *logits, int
     return copy;
 }
 
-static void observing_leaves_logits_as_they_are(void **state)
+TEST(observing_leaves_logits_as_they_are)
 {
-    (void)state;
     float plain[BATCH * CLASSES], observed[BATCH * CLASSES];
     int count;
     evaluate(NULL, BATCH, plain, &count);
@@ -148,9 +146,8 @@ static void observing_leaves_logits_as_they_are(void **state)
 }
 
 /* Ranks are counted here from the logits alone. */
-static void accuracy_counts_ranks(void **state)
+TEST(accuracy_counts_ranks)
 {
-    (void)state;
     float logits[BATCH * CLASSES];
     int count, first = 0, among_five = 0, sixth = 0;
     att_measurement *all = evaluate("accuracy", BATCH, logits, &count);
@@ -168,9 +165,8 @@ static void accuracy_counts_ranks(void **state)
     free(all);
 }
 
-static void figures_do_not_depend_on_batches(void **state)
+TEST(figures_do_not_depend_on_batches)
 {
-    (void)state;
     float logits[BATCH * CLASSES];
     int whole_count, part_count;
     att_measurement *whole = evaluate("all", BATCH, logits, &whole_count);
@@ -199,14 +195,4 @@ static int setup_with_bf16(void **state)
     settings.features = ATT_ALL_FEATURES;
     return att_context_create(&settings, &context) == ATT_OK ? 0 : -1;
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(observing_leaves_training_as_it_is),
-        cmocka_unit_test(observing_leaves_logits_as_they_are),
-        cmocka_unit_test(accuracy_counts_ranks),
-        cmocka_unit_test(figures_do_not_depend_on_batches),
-    };
-    return cmocka_run_group_tests(tests, setup_with_bf16, teardown);
-}
+TEST_GROUP(setup_with_bf16, close_context)

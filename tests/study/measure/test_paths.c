@@ -1,20 +1,11 @@
 /* Contributions of attention paths: their sum is the network, in f64 on reference kernels. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/measure.h>
 
 #include "engine/ops/finite_difference.h"
 #include "networks/models/fixture.h"
 #include "study/measure/paths.h"
+
+TEST_GROUP(fd_setup, close_context)
 
 enum { SAMPLES = 2, SIDE = 12, MOST = 4096 };
 
@@ -30,7 +21,7 @@ typedef struct network {
 static void open_model(network *n, const char *name, const att_option_values *options)
 {
     *n = (network){0};
-    FD_OK(att_model_create(fd_context, name, options, ATT_F64, &n->model));
+    must(att_model_create(context, name, options, ATT_F64, &n->model));
     n->graph = att_model_graph(n->model);
 }
 
@@ -41,12 +32,12 @@ static void run(network *n)
     options.backend = "ref";
     for (size_t i = 0; i < sizeof images / sizeof *images; i++)
         images[i] = 4 * formula("image", (uint32_t)i);
-    FD_OK(att_plan_compile(n->graph, &options, &n->plan));
-    FD_OK(att_weights_create(n->graph, "ref", &n->weights));
-    formula_fill(fd_context, n->graph, n->weights);
-    FD_OK(att_session_create(n->plan, n->weights, SAMPLES, &n->session));
-    FD_OK(att_session_bind(n->session, "image", images));
-    FD_OK(att_session_run(n->session, SAMPLES));
+    must(att_plan_compile(n->graph, &options, &n->plan));
+    must(att_weights_create(n->graph, "ref", &n->weights));
+    formula_fill(context, n->graph, n->weights);
+    must(att_session_create(n->plan, n->weights, SAMPLES, &n->session));
+    must(att_session_bind(n->session, "image", images));
+    must(att_session_run(n->session, SAMPLES));
 }
 
 static void close_network(network *n)
@@ -62,7 +53,7 @@ static int64_t read_probe(const network *n, const char *name, att_value value, d
 {
     int64_t count = SAMPLES * att_shape_count(att_value_shape(n->graph, value));
     assert_true(count <= MOST);
-    FD_OK(att_session_output(n->session, name, 0, SAMPLES, values));
+    must(att_session_output(n->session, name, 0, SAMPLES, values));
     return count;
 }
 
@@ -157,9 +148,8 @@ static void check_sum(const char *name, const att_option_values *options, int la
     }
 }
 
-static void all_paths_add_up_to_the_network(void **state)
+TEST(all_paths_add_up_to_the_network)
 {
-    (void)state;
     att_option_values plain = small(3, 2), options = plain;
     check_sum("vit_tiny_patch16_224", &plain, 3, 2, true);
     att_options_set(&options, "reg_tokens", 2), att_options_set(&options, "init_values", 0.3);
@@ -177,9 +167,8 @@ static void all_paths_add_up_to_the_network(void **state)
 }
 
 /* The norm of a post-norm network acts on the whole stream; its attention has no content, or has it. */
-static void norms_on_the_stream_are_part_of_the_paths(void **state)
+TEST(norms_on_the_stream_are_part_of_the_paths)
 {
-    (void)state;
     const att_option_values options = small(2, 3);
     check_sum("attention_cnn_isotropic", &options, 2, 3, true);
     check_sum("attention_cnn_content", &options, 2, 3, true);
@@ -201,9 +190,8 @@ static int choice_of(int index, int choice[LAYERS])
 }
 
 /* Every path one by one: the paths of each length add up to the contribution of that length. */
-static void single_paths_add_up_to_their_length(void **state)
+TEST(single_paths_add_up_to_their_length)
 {
-    (void)state;
     static double sum[LAYERS + 1][MOST], part[MOST];
     network n;
     att_paths paths;
@@ -265,9 +253,8 @@ static double compare(const double *tokens, double norm, double residual)
 }
 
 /* paths.py follows each path on its own. */
-static void contributions_are_pytorchs(void **state)
+TEST(contributions_are_pytorchs)
 {
-    (void)state;
     static const int choices[3][LAYERS] = {{0, 2, 0}, {1, 0, 2}, {2, 1, 1}};
     static const char *const names[] = {"0-2-0", "1-0-2", "2-1-1"};
     static double tokens[MOST];
@@ -307,9 +294,8 @@ static void contributions_are_pytorchs(void **state)
 /* --- other networks ----------------------------------------------------------------------------------------------- */
 
 /* Two attentions side by side: a path takes one of them or the skip. */
-static void layers_side_by_side_are_alternatives(void **state)
+TEST(layers_side_by_side_are_alternatives)
 {
-    (void)state;
     att_paths paths;
     att_option_values options = small(2, 2);
     att_options_set_text(&options, "block_fn", "ParallelThingsBlock");
@@ -332,9 +318,8 @@ static void check_refused(const char *name, const att_option_values *options, co
     close_network(&n);
 }
 
-static void other_networks_are_refused_with_the_reason(void **state)
+TEST(other_networks_are_refused_with_the_reason)
 {
-    (void)state;
     att_option_values none = att_options_none(), options = small(2, 2);
     att_options_set_text(&options, "attn_layer", "diff");
     check_refused("vit_tiny_patch16_224", &options, "\"transpose\" behind the attention in blocks.0.attn");
@@ -400,11 +385,11 @@ static void check_skip_weight(const att_measure *measure, att_session *session)
 }
 
 /* Observes both images again, the second one with a pixel that is NaN. */
-static void check_undefined(att_context *context, att_measure *measure, att_session *session, float *images)
+static void check_undefined(att_context *whole, att_measure *measure, att_session *session, float *images)
 {
     images[SIDE * SIDE * 3] = NAN;
-    CHECK(context, att_session_run(session, SAMPLES));
-    CHECK(context, att_measure_observe(measure, session, SAMPLES, NULL));
+    CHECK(whole, att_session_run(session, SAMPLES));
+    CHECK(whole, att_measure_observe(measure, session, SAMPLES, NULL));
     const att_measurement path = measurement(measure, "path_samples/length.0.path.0-0-0/composite");
     assert_int_equal(path.undefined, 1);
     assert_int_equal(path.count, 2 * SAMPLES);
@@ -415,39 +400,38 @@ static void check_undefined(att_context *context, att_measure *measure, att_sess
 }
 
 /* On the CPU backend in f32. Measuring twice finds the same layers, because nodes added for paths are none. */
-static void figures_in_f32_explain_the_output(void **state)
+TEST(figures_in_f32_explain_the_output)
 {
-    (void)state;
     static float images[SAMPLES * SIDE * SIDE * 3];
-    att_context *context;
+    att_context *whole;
     network n = {0};
     att_measure *measure, *again, *all;
     const att_option_values options = small(LAYERS, HEADS);
     for (size_t i = 0; i < sizeof images / sizeof *images; i++)
         images[i] = (float)(4 * formula("image", (uint32_t)i));
-    assert_int_equal(att_context_create(NULL, &context), ATT_OK);
-    CHECK(context, att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &n.model));
+    assert_int_equal(att_context_create(NULL, &whole), ATT_OK);
+    CHECK(whole, att_model_create(whole, "vit_tiny_patch16_224", &options, ATT_F32, &n.model));
     n.graph = att_model_graph(n.model);
-    CHECK(context, att_measure_create(n.graph, "paths,path_samples:count=2,skip_weight", "*", &measure));
-    CHECK(context, att_measure_create(n.graph, "paths,path_samples:count=2,skip_weight", "*", &again));
-    CHECK(context, att_measure_create(n.graph, "all", "*", &all));
+    CHECK(whole, att_measure_create(n.graph, "paths,path_samples:count=2,skip_weight", "*", &measure));
+    CHECK(whole, att_measure_create(n.graph, "paths,path_samples:count=2,skip_weight", "*", &again));
+    CHECK(whole, att_measure_create(n.graph, "all", "*", &all));
     assert_int_equal(att_measure_count(again), att_measure_count(measure));
     for (int i = 0; i < att_measure_instrument_count(all); i++)
         assert_false(att_measure_instrument_at(all, i).costly);
     att_plan_options plan = att_plan_options_defaults();
-    CHECK(context, att_plan_compile(n.graph, &plan, &n.plan));
-    CHECK(context, att_weights_create(n.graph, "cpu", &n.weights));
-    formula_fill(context, n.graph, n.weights);
-    CHECK(context, att_session_create(n.plan, n.weights, SAMPLES, &n.session));
-    CHECK(context, att_session_bind(n.session, "image", images));
-    CHECK(context, att_session_run(n.session, SAMPLES));
-    CHECK(context, att_measure_observe(measure, n.session, SAMPLES, NULL));
+    CHECK(whole, att_plan_compile(n.graph, &plan, &n.plan));
+    CHECK(whole, att_weights_create(n.graph, "cpu", &n.weights));
+    formula_fill(whole, n.graph, n.weights);
+    CHECK(whole, att_session_create(n.plan, n.weights, SAMPLES, &n.session));
+    CHECK(whole, att_session_bind(n.session, "image", images));
+    CHECK(whole, att_session_run(n.session, SAMPLES));
+    CHECK(whole, att_measure_observe(measure, n.session, SAMPLES, NULL));
     check_figures(measure);
     check_skip_weight(measure, n.session);
-    check_undefined(context, measure, n.session, images);
+    check_undefined(whole, measure, n.session, images);
     att_measure_destroy(&all), att_measure_destroy(&again), att_measure_destroy(&measure);
     close_network(&n);
-    att_context_destroy(&context);
+    att_context_destroy(&whole);
 }
 
 /* Appends the names of all nodes. */
@@ -457,7 +441,7 @@ static int list_nodes(const char *with, char *names, size_t size)
     att_measure *measure;
     const att_option_values options = small(LAYERS, HEADS);
     open_model(&n, "vit_tiny_patch16_224", &options);
-    FD_OK(att_measure_create(n.graph, with, "*", &measure));
+    must(att_measure_create(n.graph, with, "*", &measure));
     const int count = att_measure_count(measure);
     *names = '\0';
     for (int i = 0; i < count; i++)
@@ -467,9 +451,8 @@ static int list_nodes(const char *with, char *names, size_t size)
     return count;
 }
 
-static void samples_follow_the_options(void **state)
+TEST(samples_follow_the_options)
 {
-    (void)state;
     char first[2048], again[2048], other[2048];
     /* Two statistics of two lengths and of one and two paths. */
     assert_int_equal(list_nodes("path_samples:longest=1,count=2", first, sizeof first), 2 * (2 + 1 + 2));
@@ -478,19 +461,4 @@ static void samples_follow_the_options(void **state)
     list_nodes("path_samples:count=3,seed=5", other, sizeof other);
     assert_string_equal(first, again);
     assert_string_not_equal(first, other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_paths_add_up_to_the_network),
-        cmocka_unit_test(norms_on_the_stream_are_part_of_the_paths),
-        cmocka_unit_test(single_paths_add_up_to_their_length),
-        cmocka_unit_test(contributions_are_pytorchs),
-        cmocka_unit_test(layers_side_by_side_are_alternatives),
-        cmocka_unit_test(other_networks_are_refused_with_the_reason),
-        cmocka_unit_test(figures_in_f32_explain_the_output),
-        cmocka_unit_test(samples_follow_the_options),
-    };
-    return cmocka_run_group_tests(tests, fd_setup, fd_teardown);
 }

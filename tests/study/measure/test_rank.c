@@ -1,24 +1,10 @@
 /* Ranks, singular values and similarity of tokens against closed forms. test_collapse.c compares whole networks with
  * PyTorch. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
-static att_context *context;
+#include "context.h"
 
-static void must(att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(context));
-}
+SHARED_CONTEXT(threads, 0)
 
 enum { TOKENS = 6, WIDTH = 8 };
 
@@ -96,9 +82,8 @@ static void is_near(double value, double expected)
         fail_msg("%.12g instead of %.12g", value, expected);
 }
 
-static void equal_tokens_have_rank_one(void **state)
+TEST(equal_tokens_have_rank_one)
 {
-    (void)state;
     float x[TOKENS][WIDTH];
     tokens t;
     for (int i = 0; i < TOKENS; i++)
@@ -113,9 +98,8 @@ static void equal_tokens_have_rank_one(void **state)
     tokens_close(&t);
 }
 
-static void orthonormal_tokens_have_full_rank(void **state)
+TEST(orthonormal_tokens_have_full_rank)
 {
-    (void)state;
     float x[TOKENS][WIDTH] = {{0}};
     tokens t;
     for (int i = 0; i < TOKENS; i++)
@@ -130,10 +114,9 @@ static void orthonormal_tokens_have_full_rank(void **state)
 }
 
 /* Rows of a diagonal matrix, rotated in the plane of the first two channels: the spectrum stays. */
-static void a_known_spectrum_is_found(void **state)
+TEST(a_known_spectrum_is_found)
 {
     static const double spectrum[TOKENS] = {5, 3, 1, 0.5, 0.25, 1e-9};
-    (void)state;
     float x[TOKENS][WIDTH] = {{0}};
     double sum = 0, squares = 0, entropy = 0;
     tokens t;
@@ -161,10 +144,9 @@ static void a_known_spectrum_is_found(void **state)
     tokens_close(&t);
 }
 
-static void quantiles_interpolate(void **state)
+TEST(quantiles_interpolate)
 {
     static const double spectrum[TOKENS] = {10, 8, 6, 4, 2, 1};
-    (void)state;
     float x[TOKENS][WIDTH] = {{0}};
     tokens t;
     for (int i = 0; i < TOKENS; i++)
@@ -177,10 +159,9 @@ static void quantiles_interpolate(void **state)
     tokens_close(&t);
 }
 
-static void tokens_without_a_rank_are_undefined(void **state)
+TEST(tokens_without_a_rank_are_undefined)
 {
     static float x[TOKENS][WIDTH];
-    (void)state;
     tokens t;
     tokens_open(&t, "rank");
     tokens_run(&t, x);
@@ -194,9 +175,8 @@ static void tokens_without_a_rank_are_undefined(void **state)
     tokens_close(&t);
 }
 
-static void parts_of_the_network_are_switched_off(void **state)
+TEST(parts_of_the_network_are_switched_off)
 {
-    (void)state;
     float x[TOKENS][WIDTH] = {{0}};
     tokens t;
     for (int i = 0; i < TOKENS; i++)
@@ -240,9 +220,8 @@ static void ranks_of(build_branch *build, double *both, double *skip)
     tokens_close(&t);
 }
 
-static void an_mlp_beside_attention_is_left_out_and_attention_keeps_its_weight(void **state)
+TEST(an_mlp_beside_attention_is_left_out_and_attention_keeps_its_weight)
 {
-    (void)state;
     double expected, both, skip;
     ranks_of(quarter_of_attention, &expected, &skip);
     ranks_of(mlp_after_attention, &both, &skip);
@@ -250,31 +229,4 @@ static void an_mlp_beside_attention_is_left_out_and_attention_keeps_its_weight(v
     is_near(skip, expected);
     ranks_of(mlp_before_attention, &both, &skip);
     is_near(skip, expected);
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    return att_context_create(NULL, &context) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_tokens_have_rank_one),
-        cmocka_unit_test(orthonormal_tokens_have_full_rank),
-        cmocka_unit_test(a_known_spectrum_is_found),
-        cmocka_unit_test(quantiles_interpolate),
-        cmocka_unit_test(tokens_without_a_rank_are_undefined),
-        cmocka_unit_test(parts_of_the_network_are_switched_off),
-        cmocka_unit_test(an_mlp_beside_attention_is_left_out_and_attention_keeps_its_weight),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

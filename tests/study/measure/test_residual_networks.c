@@ -1,33 +1,26 @@
 /* Stiffness of residual networks: figures against the same figures computed from the network's values. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/measure.h>
 #include <attscope/models.h>
 #include <attscope/plan.h>
 
+#include "context.h"
 #include "engine/graph/graph.h"
 #include "networks/models/loss.h"
 #include "sanitized.h"
 
 enum { SIDE = 8, CLASSES = 5, BATCH = 3, STAGES = 3, BLOCKS = 2, LOGITS = BATCH * CLASSES };
 
-static att_context *context;
 static float images[BATCH * SIDE * SIDE * 3];
 
-static void must(att_status status)
+static int setup(void **state)
 {
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(context));
+    (void)state;
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+        images[i] = (float)sin(0.7 * (double)i);
+    return att_context_create(NULL, &context) != ATT_OK;
 }
+
+TEST_GROUP(setup, close_context)
 
 static att_model *make_with(const char *name, const char *attn, bool loss)
 {
@@ -226,18 +219,16 @@ static void check(const char *name, const char *attn, bool has_relu)
     end(&observed);
 }
 
-static void branches_are_read_before_gates_and_states_after_relus(void **state)
+TEST(branches_are_read_before_gates_and_states_after_relus)
 {
-    (void)state;
     check("resnet164", "none", true);
     check("resnet164", "se:ratio=4", true);
     check("preresnet164", "se:ratio=4", false);
 }
 
 /* The first step of each stage is marked, and no other, for every way to count steps and every selection of nodes. */
-static void steps_that_tns_leaves_out_are_marked(void **state)
+TEST(steps_that_tns_leaves_out_are_marked)
 {
-    (void)state;
     static const char *const cases[][2] = {{"nsi,tns", "*"}, {"nsi:per=block,tns", "*"}, {"nsi", "layer3.*"}};
     for (int i = 0; i < 3; i++) {
         att_model *model = make("resnet164", "se:ratio=4");
@@ -258,9 +249,8 @@ static void steps_that_tns_leaves_out_are_marked(void **state)
 }
 
 /* StepNet adds the branch once more to guess the next state; this addition is not a step. */
-static void guesses_are_no_steps(void **state)
+TEST(guesses_are_no_steps)
 {
-    (void)state;
     network n = observe("resnet164", "step:adaptor=style,input=x_t1");
     int steps = 0;
     for (int i = 0; i < att_measure_count(n.measure); i++) {
@@ -275,9 +265,8 @@ static void guesses_are_no_steps(void **state)
 }
 
 /* An observed branch is computed once more beside the convolution that absorbed the following operations. */
-static void observing_changes_no_bit_of_the_logits(void **state)
+TEST(observing_changes_no_bit_of_the_logits)
 {
-    (void)state;
     static const char *const names[] = {"resnet164", "preresnet164"};
     for (int n = 0; n < 2; n++) {
         network observed = observe(names[n], "se:ratio=4"), plain = run(make(names[n], "se:ratio=4"), NULL);
@@ -363,9 +352,8 @@ static update train(const training *how, observing seen)
 }
 
 /* Widening convolutions that absorbed gate, sum and ReLU, and others that are followed by a norm only. */
-static void observing_changes_no_bit_of_a_training(void **state)
+TEST(observing_changes_no_bit_of_a_training)
 {
-    (void)state;
     static const training trainings[] = {{"resnet164", "none", ATT_FULL},
                                          {"resnet164", "se:ratio=4", ATT_FULL},
                                          {"resnet164", "step:adaptor=iebn,input=x_t1", ATT_MIXED},
@@ -395,9 +383,8 @@ static void compile_for_training(const att_graph *graph, char *fingerprint, size
 }
 
 /* So a training without probes can be resumed with any probes, and the other way round. */
-static void no_probe_of_any_value_changes_the_fingerprint(void **state)
+TEST(no_probe_of_any_value_changes_the_fingerprint)
 {
-    (void)state;
     static const char *const attns[] = {"none", "se:ratio=4", "step:adaptor=iebn"};
     for (size_t i = is_sanitized() ? 2 : 0; i < sizeof attns / sizeof *attns; i++) {
         char plain[256], observed[256];
@@ -421,9 +408,8 @@ static void no_probe_of_any_value_changes_the_fingerprint(void **state)
 }
 
 /* For a network whose maps are large enough to be computed again instead of kept. */
-static void no_instrument_changes_the_fingerprint(void **state)
+TEST(no_instrument_changes_the_fingerprint)
 {
-    (void)state;
     static const char *const attns[] = {"none", "se", "eca", "step"};
     for (size_t i = 0; i < sizeof attns / sizeof *attns; i++) {
         att_option_values options = att_options_none();
@@ -452,15 +438,13 @@ static void refused_without_tokens(const char *instrument, const char *attn, con
     att_measure *measure = NULL;
     assert_int_equal(att_measure_create(att_model_graph(model), instrument, "*", &measure), ATT_ERR_NOT_FOUND);
     assert_null(measure);
-    if (!strstr(att_context_message(context), words))
-        fail_msg("\"%s\" lacks \"%s\"", att_context_message(context), words);
+    assert_message(context, words);
     att_model_destroy(&model);
 }
 
 /* The message names the attention that the network has, and the instrument that measures it. */
-static void attention_over_channels_is_named(void **state)
+TEST(attention_over_channels_is_named)
 {
-    (void)state;
     refused_without_tokens("entropy", "se:ratio=4",
                            "instrument \"entropy\" has nothing to observe: it needs attention between tokens, and this "
                            "network has attention over channels only (module se, first in layer1.0.se); \"gate\" "
@@ -472,34 +456,4 @@ static void attention_over_channels_is_named(void **state)
     refused_without_tokens("entropy", "step", "(module step, first in layer1.0.step)");
     refused_without_tokens("entropy", "none",
                            "this network has no attention; \"nsi\" and \"tns\" measure the residual steps");
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
-        images[i] = (float)sin(0.7 * (double)i);
-    return att_context_create(NULL, &context) == ATT_OK ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branches_are_read_before_gates_and_states_after_relus),
-        cmocka_unit_test(steps_that_tns_leaves_out_are_marked),
-        cmocka_unit_test(guesses_are_no_steps),
-        cmocka_unit_test(observing_changes_no_bit_of_the_logits),
-        cmocka_unit_test(observing_changes_no_bit_of_a_training),
-        cmocka_unit_test(no_probe_of_any_value_changes_the_fingerprint),
-        cmocka_unit_test(no_instrument_changes_the_fingerprint),
-        cmocka_unit_test(attention_over_channels_is_named),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

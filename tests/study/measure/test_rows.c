@@ -2,7 +2,10 @@
  * scale of CB_S. */
 #include <attscope/ops.h>
 
+#include "context.h"
 #include "study/measure/run.h"
+
+SHARED_CONTEXT(threads, 0)
 
 static const double LIMIT = 5e-7; /* measured: at most 2e-7 */
 
@@ -50,9 +53,8 @@ static double logistic(double x)
     return 1 / (1 + exp(-x));
 }
 
-static void uniform_rows(void **state)
+TEST(uniform_rows)
 {
-    (void)state;
     const double t = 2, factor = t / sqrt(1 - 1.0 / N), p = 1 / (1 + (N - 1) * exp(-factor));
     const double lost = log(N) - entropy_of_two(p) - (1 - p) * log(N - 1);
     static float scores[N][N];
@@ -73,9 +75,8 @@ static void uniform_rows(void **state)
 
 /* After one layer half of the class token comes from the skip connection, the rest from all tokens alike. The flow to a
  * token is then the capacity of its only edge. */
-static void uniform_rows_leave_the_skip_and_a_flat_grid(void **state)
+TEST(uniform_rows_leave_the_skip_and_a_flat_grid)
 {
-    (void)state;
     static const char *const instruments[] = {"rollout", "flow"};
     static float scores[N][N];
     for (int from_mean = 0; from_mean < 2; from_mean++) {
@@ -92,9 +93,8 @@ static void uniform_rows_leave_the_skip_and_a_flat_grid(void **state)
 }
 
 /* Refuses a network whose maps have no common tokens, one whose maps are too large, and one with too many tokens. */
-static void networks_that_cannot_be_followed_are_refused(void **state)
+TEST(networks_that_cannot_be_followed_are_refused)
 {
-    (void)state;
     static const struct {
         const char *model, *with, *reason;
         double side;
@@ -111,16 +111,14 @@ static void networks_that_cannot_be_followed_are_refused(void **state)
         att_options_set(&options, "img_size", cases[i].side);
         must(att_model_create(context, cases[i].model, strcmp(cases[i].model, "resnet18") ? &options : NULL, ATT_F32,
                               &model));
-        assert_int_equal(att_measure_create(att_model_graph(model), cases[i].with, "*", &refused), ATT_ERR_NOT_FOUND);
-        if (!strstr(att_context_message(context), cases[i].reason))
-            fail_msg("%s", att_context_message(context));
+        assert_fails(context, att_measure_create(att_model_graph(model), cases[i].with, "*", &refused),
+                     ATT_ERR_NOT_FOUND, cases[i].reason);
         att_model_destroy(&model);
     }
 }
 
-static void rows_with_two_equal_weights(void **state)
+TEST(rows_with_two_equal_weights)
 {
-    (void)state;
     const double t = 1.5;
     static float scores[N][N];
     spread_over(scores, 3, 2);
@@ -136,9 +134,8 @@ static void rows_with_two_equal_weights(void **state)
     end(&r);
 }
 
-static void rows_with_one_weight(void **state)
+TEST(rows_with_one_weight)
 {
-    (void)state;
     static float scores[N][N];
     spread_over(scores, 1, 1);
     run r = measure("density,jacobian_spectral,entropy_step", scores);
@@ -150,9 +147,8 @@ static void rows_with_one_weight(void **state)
 }
 
 /* Two weights p and 1 - p have the eigenvalue 2 p (1 - p): exact digits, although 1 - p is known to 6e-8 only. */
-static void a_nearly_sharp_row_keeps_its_digits(void **state)
+TEST(a_nearly_sharp_row_keeps_its_digits)
 {
-    (void)state;
     static float scores[N][N];
     spread_over(scores, 0, 2);
     for (int i = 0; i < N; i++)
@@ -187,9 +183,8 @@ static void shift_by(float scores[N][N], int down, int right)
         }
 }
 
-static void each_type_of_head(void **state)
+TEST(each_type_of_head)
 {
-    (void)state;
     static float scores[N][N];
     expect_type("uniform", "head_types", scores);
     expect_type("global", "head_types:uniform=1,local=0.9", (scores[3][2] = 4, scores));
@@ -206,14 +201,13 @@ static void each_type_of_head(void **state)
     expect_type("degenerate", "head_types", scores);
 }
 
-static void heads_without_a_grid_have_no_type(void **state)
+TEST(heads_without_a_grid_have_no_type)
 {
-    (void)state;
     run r = begin();
     att_value x = att_graph_input(r.graph, "qkv", ATT_F32, att_shape_of(N, 3 * N));
     att_graph_output(r.graph, "o", att_attention(r.graph, x, ATT_NONE, ATT_NONE, &(att_attention_options){.heads = 1}));
-    assert_int_equal(att_measure_create(r.graph, "head_types", "*", &r.measure), ATT_ERR_NOT_FOUND);
-    assert_non_null(strstr(att_context_message(context), "attention over a grid"));
+    assert_fails(context, att_measure_create(r.graph, "head_types", "*", &r.measure), ATT_ERR_NOT_FOUND,
+                 "attention over a grid");
     end(&r);
 }
 
@@ -244,9 +238,8 @@ static void observe_weights(run *r, const float weights[3 * WIDE][WIDE])
 }
 
 /* Rows of queries and keys that are multiples of unit vectors: the products of those with the same vector. */
-static void weights_with_known_singular_values(void **state)
+TEST(weights_with_known_singular_values)
 {
-    (void)state;
     static float weights[3 * WIDE][WIDE];
     for (int i = 0; i < HALF; i++) {
         weights[i][i] = 2, weights[WIDE + i][WIDE - 1 - i] = 3;                  /* head 0: 6 of each */
@@ -261,9 +254,8 @@ static void weights_with_known_singular_values(void **state)
     end(&r);
 }
 
-static void weights_that_are_not_finite_have_no_norm(void **state)
+TEST(weights_that_are_not_finite_have_no_norm)
 {
-    (void)state;
     static float weights[3 * WIDE][WIDE];
     weights[1][2] = NAN;
     run r = begin_layer();
@@ -273,14 +265,13 @@ static void weights_that_are_not_finite_have_no_norm(void **state)
     end(&r);
 }
 
-static void scores_without_weights_are_refused(void **state)
+TEST(scores_without_weights_are_refused)
 {
-    (void)state;
     run r = begin();
     att_value x = att_graph_input(r.graph, "qkv", ATT_F32, att_shape_of(N, 3 * N));
     att_graph_output(r.graph, "o", att_attention(r.graph, x, ATT_NONE, ATT_NONE, &(att_attention_options){.heads = 1}));
-    assert_int_equal(att_measure_create(r.graph, "score_weights", "*", &r.measure), ATT_ERR_NOT_FOUND);
-    assert_non_null(strstr(att_context_message(context), "products of tokens with weights"));
+    assert_fails(context, att_measure_create(r.graph, "score_weights", "*", &r.measure), ATT_ERR_NOT_FOUND,
+                 "products of tokens with weights");
     end(&r);
 }
 
@@ -297,9 +288,8 @@ static run begin_broadcast(int count, bool scaled)
     return r;
 }
 
-static void quantiles_of_a_scale(void **state)
+TEST(quantiles_of_a_scale)
 {
-    (void)state;
     static const float scale[] = {-4, 0.5F, 3, -1, 2, 5}, x[12];
     run r = begin_broadcast(6, true);
     compile(&r, "cbs_scale");
@@ -313,12 +303,11 @@ static void quantiles_of_a_scale(void **state)
     end(&r);
 }
 
-static void broadcasting_without_a_scale_is_refused(void **state)
+TEST(broadcasting_without_a_scale_is_refused)
 {
-    (void)state;
     run r = begin_broadcast(3, false);
-    assert_int_equal(att_measure_create(r.graph, "cbs_scale", "*", &r.measure), ATT_ERR_NOT_FOUND);
-    assert_non_null(strstr(att_context_message(context), "learned scale"));
+    assert_fails(context, att_measure_create(r.graph, "cbs_scale", "*", &r.measure), ATT_ERR_NOT_FOUND,
+                 "learned scale");
     end(&r);
 }
 
@@ -358,7 +347,7 @@ static void expect_refused(const char *with)
     const size_t before = att_context_allocations(context).bytes_now;
     assert_int_equal(att_session_create(r.plan, r.weights, BATCH, &r.session), ATT_ERR_MEMORY);
     assert_null(r.session);
-    assert_non_null(strstr(att_context_message(context), "memory"));
+    assert_message(context, "memory");
     assert_int_equal(att_context_allocations(context).bytes_now, before);
     assert_true(att_context_allocations(context).bytes_peak <= peak);
     end(&r);
@@ -366,31 +355,9 @@ static void expect_refused(const char *with)
     context = shared;
 }
 
-static void sizes_beyond_the_memory_limit_are_refused_before_allocating(void **state)
+TEST(sizes_beyond_the_memory_limit_are_refused_before_allocating)
 {
-    (void)state;
     expect_refused("density");
     expect_refused("jacobian_spectral");
     expect_refused("entropy_step");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(uniform_rows),
-        cmocka_unit_test(uniform_rows_leave_the_skip_and_a_flat_grid),
-        cmocka_unit_test(networks_that_cannot_be_followed_are_refused),
-        cmocka_unit_test(rows_with_two_equal_weights),
-        cmocka_unit_test(rows_with_one_weight),
-        cmocka_unit_test(a_nearly_sharp_row_keeps_its_digits),
-        cmocka_unit_test(each_type_of_head),
-        cmocka_unit_test(heads_without_a_grid_have_no_type),
-        cmocka_unit_test(weights_with_known_singular_values),
-        cmocka_unit_test(weights_that_are_not_finite_have_no_norm),
-        cmocka_unit_test(scores_without_weights_are_refused),
-        cmocka_unit_test(quantiles_of_a_scale),
-        cmocka_unit_test(broadcasting_without_a_scale_is_refused),
-        cmocka_unit_test(sizes_beyond_the_memory_limit_are_refused_before_allocating),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

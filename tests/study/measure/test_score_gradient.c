@@ -1,5 +1,8 @@
 /* The gradient of the scores against finite differences of the loss in f64. */
+#include "context.h"
 #include "study/measure/run.h"
+
+SHARED_CONTEXT(threads, 0)
 
 enum { TOKENS = 5, HEADS = 2, WIDTH = 2, CHANNELS = HEADS * WIDTH, CLASSES = CHANNELS, IMAGES = 3, BINS = 10 };
 enum { ROWS = HEADS * TOKENS };
@@ -166,9 +169,8 @@ static void close_to(const char *what, double found, double expected)
         fail_msg("%s is %.9g, should be %.9g", what, found, expected);
 }
 
-static void norms_are_those_of_finite_differences(void **state)
+TEST(norms_are_those_of_finite_differences)
 {
-    (void)state;
     run r = measured("score_gradient");
     const rows all = expected_rows();
     int filled = 0;
@@ -203,9 +205,8 @@ static void norms_are_those_of_finite_differences(void **state)
 
 /* Two equal layers, all of whose scores are equal: row i of a causal map has i + 1 keys, the first of which has no
  * entropy that could be less. The figures of the network join the rows of both layers. */
-static void the_network_joins_layers_and_rows_of_one_key_are_left_out(void **state)
+TEST(the_network_joins_layers_and_rows_of_one_key_are_left_out)
 {
-    (void)state;
     static const float zeros[TOKENS * CHANNELS];
     static const int32_t label = 2;
     const image drawn = draw(0);
@@ -238,9 +239,8 @@ static void the_network_joins_layers_and_rows_of_one_key_are_left_out(void **sta
     end(&r);
 }
 
-static void attention_without_queries_and_keys_is_refused(void **state)
+TEST(attention_without_queries_and_keys_is_refused)
 {
-    (void)state;
     run r = begin();
     att_attention_terms terms = att_attention_no_terms();
     terms.relative =
@@ -249,30 +249,17 @@ static void attention_without_queries_and_keys_is_refused(void **state)
     const att_attention_options options = {.heads = HEADS, .grid_h = 1, .grid_w = TOKENS, .terms = &terms};
     att_value o = att_attention(r.graph, ATT_NONE, ATT_NONE, v, &options);
     att_graph_output(r.graph, "logits", att_global_mean(r.graph, o));
-    assert_int_equal(att_measure_create(r.graph, "score_gradient", "*", &r.measure), ATT_ERR_NOT_FOUND);
-    assert_non_null(strstr(att_context_message(context), "attention with queries and keys"));
+    assert_fails(context, att_measure_create(r.graph, "score_gradient", "*", &r.measure), ATT_ERR_NOT_FOUND,
+                 "attention with queries and keys");
     end(&r);
 }
 
-static void it_needs_logits(void **state)
+TEST(it_needs_logits)
 {
-    (void)state;
     run r = begin();
     att_value x = att_graph_input(r.graph, "qkv", ATT_F32, att_shape_of(TOKENS, 3 * CHANNELS));
     const att_attention_options options = {.heads = HEADS};
     att_graph_output(r.graph, "o", att_attention(r.graph, x, ATT_NONE, ATT_NONE, &options));
-    assert_int_equal(att_measure_create(r.graph, "score_gradient", "*", &r.measure), ATT_ERR_NOT_FOUND);
-    assert_non_null(strstr(att_context_message(context), "logits"));
+    assert_fails(context, att_measure_create(r.graph, "score_gradient", "*", &r.measure), ATT_ERR_NOT_FOUND, "logits");
     end(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(norms_are_those_of_finite_differences),
-        cmocka_unit_test(the_network_joins_layers_and_rows_of_one_key_are_left_out),
-        cmocka_unit_test(attention_without_queries_and_keys_is_refused),
-        cmocka_unit_test(it_needs_logits),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

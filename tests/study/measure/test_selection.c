@@ -1,5 +1,8 @@
 /* The selection of instruments and nodes by name. */
+#include "context.h"
 #include "study/measure/small_vit.h"
+
+SHARED_CONTEXT(threads, 0)
 
 static void refused(const char *with, const char *nodes, att_status status, const char *words)
 {
@@ -7,14 +10,12 @@ static void refused(const char *with, const char *nodes, att_status status, cons
     att_measure *measure = NULL;
     assert_int_equal(att_measure_create(att_model_graph(model), with, nodes, &measure), status);
     assert_null(measure);
-    if (!strstr(att_context_message(context), words))
-        fail_msg("\"%s\" does not say \"%s\"", att_context_message(context), words);
+    assert_message(context, words);
     att_model_destroy(&model);
 }
 
-static void wrong_names_are_refused(void **state)
+TEST(wrong_names_are_refused)
 {
-    (void)state;
     refused("entorpy", "*", ATT_ERR_NOT_FOUND, "did you mean \"entropy\"?");
     refused("entropy,", "*", ATT_ERR_NOT_FOUND, "available: accuracy");
     refused("", "*", ATT_ERR_NOT_FOUND, "there is no instrument \"\"");
@@ -36,9 +37,8 @@ static void wrong_names_are_refused(void **state)
     refused("nsi", "blocks.9.*", ATT_ERR_NOT_FOUND, "no residual addition that matches");
 }
 
-static void patterns_choose_nodes(void **state)
+TEST(patterns_choose_nodes)
 {
-    (void)state;
     att_model *model = make_model("none", 0, 0, false);
     att_measure *measure;
     must(att_measure_create(att_model_graph(model), "entropy", "blocks.1.*", &measure));
@@ -52,22 +52,11 @@ static void patterns_choose_nodes(void **state)
 }
 
 /* Who reads a number wants to know whether it is large. */
-static void every_instrument_has_a_scale(void **state)
+TEST(every_instrument_has_a_scale)
 {
-    (void)state;
     for (int i = 0; i < att_instrument_count(NULL); i++) {
         const att_instrument_info info = att_instrument_at(NULL, i);
         if (!info.scales || !info.scales[0].text || !info.scales[0].source)
             fail_msg("%s has no scale", info.name);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_instrument_has_a_scale),
-        cmocka_unit_test(wrong_names_are_refused),
-        cmocka_unit_test(patterns_choose_nodes),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

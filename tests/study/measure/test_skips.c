@@ -1,18 +1,10 @@
 /* Skipped blocks: figures against networks whose branches are zero because the weights of their last layers are. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
+#include "context.h"
 #include "networks/models/fixture.h"
+
+SHARED_CONTEXT(threads, 0)
 
 enum { IMAGES = 100, FIRST = 20, SIDE = 8, PIXELS = SIDE * SIDE * 3, CLASSES = 5, MOST_BLOCKS = 12 };
 
@@ -80,18 +72,18 @@ static void clear_layer(const net *n, const char *layer)
 }
 
 /* measure: NULL for none; otherwise its instruments are added. */
-static net net_open(att_context *context, const network *of, const char *with, att_measure **measure)
+static net net_open(const network *of, const char *with, att_measure **measure)
 {
     net n = {.context = context};
     att_option_values options = options_of(of);
     att_plan_options plan = att_plan_options_defaults();
-    CHECK(context, att_model_create(context, of->name, &options, ATT_F32, &n.model));
-    CHECK(context, att_weights_create(att_model_graph(n.model), "cpu", &n.weights));
-    CHECK(context, att_weights_initialise(n.weights, 3));
+    must(att_model_create(context, of->name, &options, ATT_F32, &n.model));
+    must(att_weights_create(att_model_graph(n.model), "cpu", &n.weights));
+    must(att_weights_initialise(n.weights, 3));
     if (measure)
-        CHECK(context, att_measure_create(att_model_graph(n.model), with, "*", measure));
-    CHECK(context, att_plan_compile(att_model_graph(n.model), &plan, &n.plan));
-    CHECK(context, att_session_create(n.plan, n.weights, IMAGES, &n.session));
+        must(att_measure_create(att_model_graph(n.model), with, "*", measure));
+    must(att_plan_compile(att_model_graph(n.model), &plan, &n.plan));
+    must(att_session_create(n.plan, n.weights, IMAGES, &n.session));
     return n;
 }
 
@@ -119,11 +111,11 @@ static void net_close(net *n)
 }
 
 /* Draws images; two thirds of them get the class that the network gives. */
-static void draw(att_context *context, const network *of)
+static void draw(const network *of)
 {
     for (int i = 0; i < IMAGES * PIXELS; i++)
         images[i] = (float)(4 * formula("image", (uint32_t)i));
-    net n = net_open(context, of, NULL, NULL);
+    net n = net_open(of, NULL, NULL);
     net_run(&n, 0, IMAGES);
     for (int i = 0; i < IMAGES; i++)
         labels[i] = i % 3 ? answers[i] : i % CLASSES;
@@ -151,14 +143,14 @@ static att_measurement figure_of(const att_measure *measure, const char *instrum
 }
 
 /* Observes all images in two runs. */
-static net observe(att_context *context, const network *of, const char *with, att_measure **measure)
+static net observe(const network *of, const char *with, att_measure **measure)
 {
-    net n = net_open(context, of, with, measure);
+    net n = net_open(of, with, measure);
     const int cut = 30;
     net_run(&n, 0, cut);
-    CHECK(context, att_measure_observe(*measure, n.session, cut, labels));
+    must(att_measure_observe(*measure, n.session, cut, labels));
     net_run(&n, cut, IMAGES - cut);
-    CHECK(context, att_measure_observe(*measure, n.session, IMAGES - cut, labels + cut));
+    must(att_measure_observe(*measure, n.session, IMAGES - cut, labels + cut));
     return n;
 }
 
@@ -200,14 +192,13 @@ static void check_correlation(const att_measure *measure, const char *name, doub
         assert_true(fabs(atanh(ends[i]) - atanh(value) - (2 * i - 1) * 1.959964 * sqrt(variance)) < 1e-6);
 }
 
-static void skipping_a_block_equals_a_branch_of_zeros(void **state)
+TEST(skipping_a_block_equals_a_branch_of_zeros)
 {
-    att_context *context = *state;
     for (size_t k = 0; k < sizeof networks / sizeof *networks; k++) {
         const network *of = &networks[k];
         att_measure *measure = NULL;
-        draw(context, of);
-        net n = observe(context, of, "skip_block,nsi", &measure);
+        draw(of);
+        net n = observe(of, "skip_block,nsi", &measure);
         int all = right_answers(0);
         bool right[IMAGES];
         for (int i = 0; i < IMAGES; i++)
@@ -216,7 +207,7 @@ static void skipping_a_block_equals_a_branch_of_zeros(void **state)
         assert_true(fabs(figure_of(measure, "skip_block", "", "top1").mean - 100.0 * all / IMAGES) < 1e-9);
         bool changes = false;
         for (int b = 0; b < of->blocks; b++) {
-            net zero = net_open(context, of, NULL, NULL);
+            net zero = net_open(of, NULL, NULL);
             clear_layer(&zero, of->last_layers[b]);
             net_run(&zero, 0, IMAGES);
             double lost = 100.0 * (all - right_answers(0)) / IMAGES;
@@ -257,21 +248,20 @@ static int block_of_rank(const att_measure *measure, const network *of, int rank
     return -1;
 }
 
-static void pruning_skips_the_lowest_blocks_on_the_other_images(void **state)
+TEST(pruning_skips_the_lowest_blocks_on_the_other_images)
 {
-    att_context *context = *state;
     for (size_t k = 0; k < sizeof networks / sizeof *networks; k++) {
         const network *of = &networks[k];
         att_measure *measure = NULL;
         char with[64];
-        draw(context, of);
+        draw(of);
         snprintf(with, sizeof with, "block_pruning:by=zeta,first=%d", FIRST);
-        net n = observe(context, of, with, &measure);
+        net n = observe(of, with, &measure);
         att_measurement whole = figure_of(measure, "block_pruning", "skipped.0", "top1");
         assert_int_equal(whole.count, IMAGES - FIRST);
         assert_true(fabs(whole.mean - 100.0 * right_answers(FIRST) / (IMAGES - FIRST)) < 1e-9);
         net_close(&n);
-        net zero = net_open(context, of, NULL, NULL);
+        net zero = net_open(of, NULL, NULL);
         double last = 0;
         for (int rank = 1; rank <= of->blocks - of->stages; rank++) {
             char node[32];
@@ -291,23 +281,22 @@ static void pruning_skips_the_lowest_blocks_on_the_other_images(void **state)
 }
 
 /* The first of 99 random orders is each block in turn, and all blocks are skipped at the end of every order. */
-static void random_orders_are_compared(void **state)
+TEST(random_orders_are_compared)
 {
-    att_context *context = *state;
     for (size_t k = 0; k < sizeof networks / sizeof *networks; k++) {
         const network *of = &networks[k];
         const int candidates = of->blocks - of->stages;
         att_measure *measure = NULL;
         char with[64], last[32];
-        draw(context, of);
+        draw(of);
         snprintf(with, sizeof with, "block_pruning:first=%d,orders=99", FIRST);
-        net n = observe(context, of, with, &measure);
+        net n = observe(of, with, &measure);
         net_close(&n);
         double least = 100, most = 0, sum = 0;
         for (int b = 0; b < of->blocks; b++) {
             if (begins_stage(of, b))
                 continue;
-            net zero = net_open(context, of, NULL, NULL);
+            net zero = net_open(of, NULL, NULL);
             clear_layer(&zero, of->last_layers[b]);
             net_run(&zero, 0, IMAGES);
             const double top1 = 100.0 * right_answers(FIRST) / (IMAGES - FIRST);
@@ -332,16 +321,15 @@ static void random_orders_are_compared(void **state)
 }
 
 /* The order by score is not one of the random orders. */
-static void one_random_order_is_not_the_ranking(void **state)
+TEST(one_random_order_is_not_the_ranking)
 {
-    att_context *context = *state;
     const network *of = &networks[0];
     att_measure *measure = NULL;
     char with[64], node[32];
     bool differs = false;
-    draw(context, of);
+    draw(of);
     snprintf(with, sizeof with, "block_pruning:first=%d,orders=1", FIRST);
-    net n = observe(context, of, with, &measure);
+    net n = observe(of, with, &measure);
     for (int k = 1; k <= of->blocks - of->stages; k++) {
         snprintf(node, sizeof node, "skipped.%d", k);
         const double mean = figure_of(measure, "block_pruning", node, "random").mean;
@@ -355,23 +343,22 @@ static void one_random_order_is_not_the_ranking(void **state)
 }
 
 /* The scores of by=zeta and of by=tns, from the stiffness of the first images. */
-static void scores_are_those_of_the_first_images(void **state)
+TEST(scores_are_those_of_the_first_images)
 {
-    att_context *context = *state;
     const network *of = &networks[0];
     att_measure *zeta = NULL, *tns = NULL, *nsi = NULL;
     char with[64];
     double expected[MOST_BLOCKS] = {0};
-    draw(context, of);
+    draw(of);
     snprintf(with, sizeof with, "block_pruning:by=zeta,first=%d", FIRST);
-    net a = observe(context, of, with, &zeta);
+    net a = observe(of, with, &zeta);
     snprintf(with, sizeof with, "block_pruning:by=tns,first=%d", FIRST);
-    net b = observe(context, of, with, &tns), c = net_open(context, of, "nsi", &nsi);
+    net b = observe(of, with, &tns), c = net_open(of, "nsi", &nsi);
     for (int i = 0; i < FIRST; i++) {
         double z[MOST_BLOCKS], largest = 0, sum = 0;
         att_measure_clear(nsi);
         net_run(&c, i, 1);
-        CHECK(context, att_measure_observe(nsi, c.session, 1, NULL));
+        must(att_measure_observe(nsi, c.session, 1, NULL));
         for (int t = 1; t < of->blocks; t++) {
             z[t] = figure_of(nsi, "nsi", of->nodes[t], "attention").mean;
             largest = fmax(largest, z[t]);
@@ -391,7 +378,7 @@ static void scores_are_those_of_the_first_images(void **state)
     }
     att_measure_clear(nsi);
     net_run(&c, 0, FIRST);
-    CHECK(context, att_measure_observe(nsi, c.session, FIRST, NULL));
+    must(att_measure_observe(nsi, c.session, FIRST, NULL));
     for (int t = 1; t < of->blocks; t++) {
         double score = figure_of(zeta, "block_pruning", of->nodes[t], "score").mean;
         assert_true(fabs(score - figure_of(nsi, "nsi", of->nodes[t], "attention").mean) < 1e-6);
@@ -402,27 +389,4 @@ static void scores_are_those_of_the_first_images(void **state)
     att_measure_destroy(&zeta);
     att_measure_destroy(&tns);
     att_measure_destroy(&nsi);
-}
-
-static int open_context(void **state)
-{
-    return att_context_create(NULL, (att_context **)state) == ATT_OK ? 0 : -1;
-}
-
-static int close_context(void **state)
-{
-    att_context_destroy((att_context **)state);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(skipping_a_block_equals_a_branch_of_zeros),
-        cmocka_unit_test(pruning_skips_the_lowest_blocks_on_the_other_images),
-        cmocka_unit_test(random_orders_are_compared),
-        cmocka_unit_test(one_random_order_is_not_the_ranking),
-        cmocka_unit_test(scores_are_those_of_the_first_images),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
 }

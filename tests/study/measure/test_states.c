@@ -1,25 +1,8 @@
 /* Instruments with a state: their figures depend neither on threads nor on batch sizes. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
 #include "base/core/spread.h"
-
-static att_context *context;
-
-static void must(att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(context));
-}
+#include "context.h"
 
 /* --- instruments of this test ------------------------------------------------------------------------------------- */
 
@@ -182,9 +165,8 @@ static void open_context(int threads)
 
 /* --- tests -------------------------------------------------------------------------------------------------------- */
 
-static void figures_depend_neither_on_threads_nor_on_batches(void **state)
+TEST(figures_depend_neither_on_threads_nor_on_batches)
 {
-    (void)state;
     static const int threads[] = {1, 2, 5}, batches[] = {SAMPLES, 1, 7, ATT_STATE_CHUNK, 100, 2 * ATT_STATE_CHUNK};
     att_measurement first[FIGURES];
     for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
@@ -215,9 +197,8 @@ static void figures_depend_neither_on_threads_nor_on_batches(void **state)
     assert_true(fabs(first[SINE].deviation - first[PLAIN].deviation) < 1e-14);
 }
 
-static void cleared_samples_leave_nothing(void **state)
+TEST(cleared_samples_leave_nothing)
 {
-    (void)state;
     open_context(2);
     probed w;
     set_up(&w, 100);
@@ -238,9 +219,8 @@ static void cleared_samples_leave_nothing(void **state)
     att_context_destroy(&context);
 }
 
-static void samples_without_labels_are_left_out(void **state)
+TEST(samples_without_labels_are_left_out)
 {
-    (void)state;
     static const int32_t labels[30] = {0};
     open_context(2);
     probed w;
@@ -254,9 +234,8 @@ static void samples_without_labels_are_left_out(void **state)
 }
 
 /* A state keeps no numbers of single samples. */
-static void single_samples_are_kept_of_the_other_form(void **state)
+TEST(single_samples_are_kept_of_the_other_form)
 {
-    (void)state;
     open_context(1);
     probed w;
     set_up(&w, 30);
@@ -267,15 +246,4 @@ static void single_samples_are_kept_of_the_other_form(void **state)
     assert_true(att_measure_at(w.measure, PLAIN).samples[3] == sinf(3));
     tear_down(&w);
     att_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures_depend_neither_on_threads_nor_on_batches),
-        cmocka_unit_test(cleared_samples_leave_nothing),
-        cmocka_unit_test(samples_without_labels_are_left_out),
-        cmocka_unit_test(single_samples_are_kept_of_the_other_form),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,8 @@
 /* Instruments of residual steps against closed forms: a sum whose branches are inputs. */
+#include "context.h"
 #include "study/measure/run.h"
+
+SHARED_CONTEXT(threads, 0)
 
 enum { STEPS = 4, COLUMNS = 5, LINES = 6 };
 
@@ -121,17 +124,15 @@ static void steps_tell_their_stiffness_by(const char *with, bool all_factors)
     steps_free(&s);
 }
 
-static void steps_tell_their_stiffness(void **state)
+TEST(steps_tell_their_stiffness)
 {
-    (void)state;
     steps_tell_their_stiffness_by("nsi,tns", false);
     steps_tell_their_stiffness_by("nsi:dt=all,tns:dt=all", true);
 }
 
 /* From before the first addition of a block to after its last. */
-static void blocks_tell_their_stiffness(void **state)
+TEST(blocks_tell_their_stiffness)
 {
-    (void)state;
     static steps s;
     steps_make_in(&s, "nsi:per=block", 2);
     for (int i = 0; i <= STEPS; i++)
@@ -156,9 +157,8 @@ static void blocks_tell_their_stiffness(void **state)
     steps_free(&s);
 }
 
-static void equal_tokens_have_no_residual(void **state)
+TEST(equal_tokens_have_no_residual)
 {
-    (void)state;
     static steps s;
     steps_make(&s, "residual");
     for (int i = 0; i <= STEPS; i++)
@@ -179,9 +179,8 @@ static void equal_tokens_have_no_residual(void **state)
 }
 
 /* One different token of six changes the mean but not the median. */
-static void a_deviating_token_moves_the_mean_and_not_the_median(void **state)
+TEST(a_deviating_token_moves_the_mean_and_not_the_median)
 {
-    (void)state;
     static steps s;
     steps_make(&s, "residual:centre=median");
     for (int i = 0; i <= STEPS; i++)
@@ -196,15 +195,4 @@ static void a_deviating_token_moves_the_mean_and_not_the_median(void **state)
     double frobenius = 6 / sqrt(6 * 64 * 55.0 - 64 + 196);
     assert_true(fabs(steps_figure(&s, "residual", "f4", "frobenius median") - frobenius) < 1e-6);
     steps_free(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_tell_their_stiffness),
-        cmocka_unit_test(blocks_tell_their_stiffness),
-        cmocka_unit_test(equal_tokens_have_no_residual),
-        cmocka_unit_test(a_deviating_token_moves_the_mean_and_not_the_median),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

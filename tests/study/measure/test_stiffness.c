@@ -1,19 +1,11 @@
 /* Total stiffness of single steps, of classes and over a grid, against the same figures computed from given indices. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
+#include "context.h"
 #include "networks/models/fixture.h"
 #include "study/measure/measure.h"
+
+SHARED_CONTEXT(threads, 0)
 
 enum { STEPS = 5, CLASSES = 3, IMAGES = 200 };
 
@@ -28,17 +20,11 @@ typedef struct network {
     float x[2], f[STEPS][2], logits[CLASSES];
 } network;
 
-static void must(att_context *context, att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(context));
-}
-
-static void make_of(att_context *context, network *n, int steps, const char *with)
+static void make_of(network *n, int steps, const char *with)
 {
     memset(n, 0, sizeof *n);
     n->steps = steps;
-    must(context, att_graph_create(context, ATT_F32, &n->graph));
+    must(att_graph_create(context, ATT_F32, &n->graph));
     att_value x = att_graph_input(n->graph, "x", ATT_F32, att_shape_of(1, 2));
     for (int t = 0; t < n->steps; t++) {
         char name[32];
@@ -51,27 +37,27 @@ static void make_of(att_context *context, network *n, int steps, const char *wit
     att_value logits = att_graph_input(n->graph, "scores", ATT_F32, att_shape_of(CLASSES));
     att_graph_output(n->graph, "y", x);
     att_graph_output(n->graph, "logits", att_relu(n->graph, logits));
-    must(context, att_measure_create(n->graph, with, "*", &n->measure));
+    must(att_measure_create(n->graph, with, "*", &n->measure));
     att_plan_options plan = att_plan_options_defaults();
-    must(context, att_plan_compile(n->graph, &plan, &n->plan));
-    must(context, att_weights_create(n->graph, "cpu", &n->weights));
-    must(context, att_session_create(n->plan, n->weights, 1, &n->session));
-    must(context, att_session_bind(n->session, "x", n->x));
-    must(context, att_session_bind(n->session, "scores", n->logits));
+    must(att_plan_compile(n->graph, &plan, &n->plan));
+    must(att_weights_create(n->graph, "cpu", &n->weights));
+    must(att_session_create(n->plan, n->weights, 1, &n->session));
+    must(att_session_bind(n->session, "x", n->x));
+    must(att_session_bind(n->session, "scores", n->logits));
     for (int t = 0; t < n->steps; t++) {
         char name[16];
         snprintf(name, sizeof name, "f%d", t);
-        must(context, att_session_bind(n->session, name, n->f[t]));
+        must(att_session_bind(n->session, name, n->f[t]));
     }
 }
 
-static void make(att_context *context, network *n, const char *with)
+static void make(network *n, const char *with)
 {
-    make_of(context, n, STEPS, with);
+    make_of(n, STEPS, with);
 }
 
 /* Observes an image whose steps have these indices: f turns x by a right angle, so that norms stay in range. */
-static void observe(att_context *context, network *n, const double *zeta, int32_t label)
+static void observe(network *n, const double *zeta, int32_t label)
 {
     double x[2] = {1, 0};
     n->x[0] = 1, n->x[1] = 0;
@@ -82,27 +68,27 @@ static void observe(att_context *context, network *n, const double *zeta, int32_
             x[c] += f[c];
         }
     }
-    must(context, att_session_run(n->session, 1));
-    must(context, att_measure_observe(n->measure, n->session, 1, &label));
+    must(att_session_run(n->session, 1));
+    must(att_measure_observe(n->measure, n->session, 1, &label));
 }
 
 /* An image with |x_0| = 0 and |x_1| = 0. */
-static void observe_undefined(att_context *context, network *n, int32_t label)
+static void observe_undefined(network *n, int32_t label)
 {
     memset(n->x, 0, sizeof n->x);
     memset(n->f, 0, sizeof n->f);
-    must(context, att_session_run(n->session, 1));
-    must(context, att_measure_observe(n->measure, n->session, 1, &label));
+    must(att_session_run(n->session, 1));
+    must(att_measure_observe(n->measure, n->session, 1, &label));
 }
 
 /* An image with |x_3| = 0: only the index of the third step is not finite. */
-static void observe_vanishing(att_context *context, network *n, int32_t label)
+static void observe_vanishing(network *n, int32_t label)
 {
     static const float f[STEPS][2] = {{0, 1}, {1, 0}, {-2, -1}, {0, 1}, {1, 0}};
     n->x[0] = 1, n->x[1] = 0;
     memcpy(n->f, f, sizeof f);
-    must(context, att_session_run(n->session, 1));
-    must(context, att_measure_observe(n->measure, n->session, 1, &label));
+    must(att_session_run(n->session, 1));
+    must(att_measure_observe(n->measure, n->session, 1, &label));
 }
 
 static void release(network *n)
@@ -172,12 +158,12 @@ static double tns_without(const double *zeta, int left_out)
 }
 
 /* Two images whose indices are known by heart: 1 2 3 6 and 4 4 1 1, after a first step that does not count. */
-static void stiffness_of_given_steps(void **state)
+TEST(stiffness_of_given_steps)
 {
     network n;
-    make(*state, &n, "tns,tns_blocks");
-    observe(*state, &n, (double[]){9, 1, 2, 3, 6}, 0);
-    observe(*state, &n, (double[]){9, 4, 4, 1, 1}, 0);
+    make(&n, "tns,tns_blocks");
+    observe(&n, (double[]){9, 1, 2, 3, 6}, 0);
+    observe(&n, (double[]){9, 4, 4, 1, 1}, 0);
     has_figure(&n, "tns", "", "tns unit", (6 * (6 / 3.0 - 1) + 4 * (4 / 2.5 - 1)) / 2, 1e-5);
     has_figure(&n, "tns_blocks", "blocks.1.add", "share unit", 0.5, 0); /* the first of two equal ones */
     has_figure(&n, "tns_blocks", "blocks.2.add", "share unit", 0, 0);
@@ -187,24 +173,24 @@ static void stiffness_of_given_steps(void **state)
     has_figure(&n, "tns_blocks", "", "without the first unit", (6 * (18 / 11.0 - 1) + 4 * (2 - 1)) / 2, 1e-5);
     /* mu is (3 + 2.5) / 2 for both. */
     has_figure(&n, "tns_blocks", "", "common mu unit", (6 * (6 / 2.75 - 1) + 4 * (4 / 2.75 - 1)) / 2, 1e-5);
-    observe(*state, &n, (double[]){9, 1, 1, 1, 1}, 0); /* zeta* is below the mean of all */
+    observe(&n, (double[]){9, 1, 1, 1, 1}, 0); /* zeta* is below the mean of all */
     const double mu = 6.5 / 3;
     has_figure(&n, "tns_blocks", "", "common mu unit", (6 * (6 / mu - 1) + 4 * (4 / mu - 1)) / 3, 1e-5);
     release(&n);
 }
 
 /* More images than a chunk of a state has. */
-static void steps_share_the_largest_index(void **state)
+TEST(steps_share_the_largest_index)
 {
     network n;
-    make(*state, &n, "tns,tns_blocks");
+    make(&n, "tns,tns_blocks");
     uint32_t seed = 1;
     double shares[STEPS] = {0}, without[STEPS] = {0}, largest_of[IMAGES], mu = 0, common = 0;
     for (int i = 0; i < IMAGES; i++) {
         double zeta[STEPS], largest, mean;
         int where;
         draw(&seed, zeta);
-        observe(*state, &n, zeta, 0);
+        observe(&n, zeta, 0);
         summarise(zeta, 0, &largest, &mean, &where);
         shares[where] += 1.0 / IMAGES;
         for (int t = 1; t < STEPS; t++)
@@ -213,8 +199,8 @@ static void steps_share_the_largest_index(void **state)
     }
     for (int i = 0; i < IMAGES; i++)
         common += fmax(largest_of[i] * (largest_of[i] / mu - 1), 0) / IMAGES;
-    observe_undefined(*state, &n, 0);
-    observe_vanishing(*state, &n, 0);
+    observe_undefined(&n, 0);
+    observe_vanishing(&n, 0);
     assert_true(shares[4] > 0.5 && shares[4] < 1);
     for (int t = 1; t < STEPS; t++) {
         char node[32];
@@ -232,14 +218,14 @@ static void steps_share_the_largest_index(void **state)
 }
 
 /* Largest indices within the same sixteenth of an octave, which share a bin. */
-static void images_of_one_bin_contribute_their_variance(void **state)
+TEST(images_of_one_bin_contribute_their_variance)
 {
     network n;
-    make(*state, &n, "tns_blocks");
-    observe(*state, &n, (double[]){9, 1, 0.1, 0.1, 0.1}, 0);
+    make(&n, "tns_blocks");
+    observe(&n, (double[]){9, 1, 0.1, 0.1, 0.1}, 0);
     has_figure(&n, "tns_blocks", "blocks.1.add", "share unit", 1, 0);
     has_figure(&n, "tns_blocks", "", "common mu unit", 4 / 1.3 - 1, 1e-6);
-    observe(*state, &n, (double[]){9, 1.03, 0.1, 0.1, 0.1}, 0);
+    observe(&n, (double[]){9, 1.03, 0.1, 0.1, 0.1}, 0);
     const double mu = (1.3 + 1.33) / 8;
     /* measured: 5e-8; without the variance the figure differs by 7e-4 */
     has_figure(&n, "tns_blocks", "", "common mu unit", (1 / mu - 1 + 1.03 * (1.03 / mu - 1)) / 2, 1e-6);
@@ -247,15 +233,15 @@ static void images_of_one_bin_contribute_their_variance(void **state)
 }
 
 /* Bins reach from 2^-24 to 2^8. Without a first step, x lies on an axis, so that rounding keeps the small indices. */
-static void indices_beyond_the_bins_are_counted(void **state)
+TEST(indices_beyond_the_bins_are_counted)
 {
     static const double factors[] = {1e-9, 100};
     for (int i = 0; i < 2; i++) {
         network n;
         const double z = factors[i];
-        make(*state, &n, "tns_blocks");
-        observe(*state, &n, (double[]){0, 4 * z, z, z, z}, 0);
-        observe(*state, &n, (double[]){0, z, z, 8 * z, z}, 0);
+        make(&n, "tns_blocks");
+        observe(&n, (double[]){0, 4 * z, z, z, z}, 0);
+        observe(&n, (double[]){0, z, z, 8 * z, z}, 0);
         const double mu = (7 + 11) * z / 8, expected = (4 * z * (4 * z / mu - 1) + 8 * z * (8 * z / mu - 1)) / 2;
         for (int r = 0; r < 3; r++) {
             static const char *const statistics[] = {"common mu attention", "common mu gated", "common mu unit"};
@@ -267,31 +253,31 @@ static void indices_beyond_the_bins_are_counted(void **state)
     }
 }
 
-static void a_single_step_has_no_other_steps(void **state)
+TEST(a_single_step_has_no_other_steps)
 {
     network n;
-    make_of(*state, &n, 2, "tns_blocks");
-    observe(*state, &n, (double[]){9, 2}, 0);
-    observe(*state, &n, (double[]){9, 3}, 0);
+    make_of(&n, 2, "tns_blocks");
+    observe(&n, (double[]){9, 2}, 0);
+    observe(&n, (double[]){9, 3}, 0);
     const att_measurement *without = find(&n, "tns_blocks", "blocks.1.add", "without unit");
     assert_true(isnan(without->mean) && isnan(without->deviation));
     assert_int_equal(without->count, 2);
     assert_int_equal(without->undefined, 2);
     has_figure(&n, "tns_blocks", "blocks.1.add", "share unit", 1, 0);
     release(&n);
-    make_of(*state, &n, 3, "tns_blocks");
-    observe(*state, &n, (double[]){9, 2, 3}, 0);
+    make_of(&n, 3, "tns_blocks");
+    observe(&n, (double[]){9, 2, 3}, 0);
     has_figure(&n, "tns_blocks", "blocks.1.add", "without unit", 0, 1e-6); /* one step is left */
     release(&n);
 }
 
-static void figures_of_undefined_images_are_undefined(void **state)
+TEST(figures_of_undefined_images_are_undefined)
 {
     static const char *const statistics[] = {"common mu unit", "without the first gated"};
     network n;
-    make(*state, &n, "tns_blocks");
-    observe_undefined(*state, &n, 0);
-    observe_vanishing(*state, &n, 0);
+    make(&n, "tns_blocks");
+    observe_undefined(&n, 0);
+    observe_vanishing(&n, 0);
     for (int i = 0; i < 3; i++) {
         const att_measurement *m = i < 2 ? find(&n, "tns_blocks", "", statistics[i])
                                          : find(&n, "tns_blocks", "blocks.2.add", "share attention");
@@ -302,10 +288,10 @@ static void figures_of_undefined_images_are_undefined(void **state)
     release(&n);
 }
 
-static void classes_have_their_own_stiffness(void **state)
+TEST(classes_have_their_own_stiffness)
 {
     network n;
-    make(*state, &n, "tns_classes");
+    make(&n, "tns_classes");
     uint32_t seed = 2;
     double sums[CLASSES] = {0};
     int counts[CLASSES] = {0};
@@ -313,13 +299,13 @@ static void classes_have_their_own_stiffness(void **state)
         double zeta[STEPS];
         int label = i % 7 == 0 ? 1 : 0;
         draw(&seed, zeta);
-        observe(*state, &n, zeta, label);
+        observe(&n, zeta, label);
         sums[label] += tns_without(zeta, 0);
         counts[label]++;
     }
-    observe_undefined(*state, &n, 1);
-    observe(*state, &n, (double[]){9, 1, 2, 3, 6}, -1); /* of no class */
-    observe(*state, &n, (double[]){9, 1, 2, 3, 6}, CLASSES);
+    observe_undefined(&n, 1);
+    observe(&n, (double[]){9, 1, 2, 3, 6}, -1); /* of no class */
+    observe(&n, (double[]){9, 1, 2, 3, 6}, CLASSES);
     assert_int_equal(find(&n, "tns_classes", "class.0", "attention")->count, counts[0]);
     assert_int_equal(find(&n, "tns_classes", "class.0", "gated")->count, counts[0]);
     assert_int_equal(find(&n, "tns_classes", "class.2", "attention")->count, 0);
@@ -335,11 +321,11 @@ static void classes_have_their_own_stiffness(void **state)
 }
 
 /* Edges of the rectangle of an image lie on edges of cells: zeta* = 1 and zeta* / mu - 1 = 2. */
-static void the_grid_is_exact_where_its_cells_end_at_the_edges(void **state)
+TEST(the_grid_is_exact_where_its_cells_end_at_the_edges)
 {
     network n;
-    make(*state, &n, "stiff_surface:m1=4,m2=2,cells=8");
-    observe(*state, &n, (double[]){9, 1, 0.1, 0.1, 4 / 3.0 - 1.2}, 0); /* the sum is 4 / 3 */
+    make(&n, "stiff_surface:m1=4,m2=2,cells=8");
+    observe(&n, (double[]){9, 1, 0.1, 0.1, 4 / 3.0 - 1.2}, 0); /* the sum is 4 / 3 */
     has_figure(&n, "stiff_surface", "", "tns", 2, 1e-5);
     has_figure(&n, "stiff_surface", "", "tns by grid", 2, 1e-12);
     has_figure(&n, "stiff_surface", "", "outside", 0, 0);
@@ -351,40 +337,40 @@ static void the_grid_is_exact_where_its_cells_end_at_the_edges(void **state)
 }
 
 /* zeta* / mu - 1 is 2 and zeta* is 1 in one image of two; in the other they are 0 and 0.25. */
-static void images_beyond_either_end_of_the_grid_are_counted(void **state)
+TEST(images_beyond_either_end_of_the_grid_are_counted)
 {
     static const char *const grids[] = {"stiff_surface:m1=1,m2=2", "stiff_surface:m1=4,m2=0.5",
                                         "stiff_surface:m1=4,m2=2"};
     static const double shares[] = {0.5, 0.5, 0};
     for (int i = 0; i < 3; i++) {
         network n;
-        make(*state, &n, grids[i]);
-        observe(*state, &n, (double[]){9, 1, 0.1, 0.1, 4 / 3.0 - 1.2}, 0);
-        observe(*state, &n, (double[]){9, 0.25, 0.25, 0.25, 0.25}, 0);
+        make(&n, grids[i]);
+        observe(&n, (double[]){9, 1, 0.1, 0.1, 4 / 3.0 - 1.2}, 0);
+        observe(&n, (double[]){9, 0.25, 0.25, 0.25, 0.25}, 0);
         has_figure(&n, "stiff_surface", "", "outside", shares[i], 0);
         release(&n);
     }
 }
 
 /* The edges cut cells; over many images the errors of the cells, at most half a cell each, average out. */
-static void the_grid_agrees_with_the_exact_integral(void **state)
+TEST(the_grid_agrees_with_the_exact_integral)
 {
     network n;
-    make(*state, &n, "stiff_surface:m1=3,m2=1,cells=24,reading=unit,tns");
+    make(&n, "stiff_surface:m1=3,m2=1,cells=24,reading=unit,tns");
     uint32_t seed = 4;
     int64_t stiff = 0, stiff_images = 0;
     for (int i = 0; i < IMAGES; i++) {
         double zeta[STEPS], largest, mean;
         int where, count = 0;
         draw(&seed, zeta);
-        observe(*state, &n, zeta, 0);
+        observe(&n, zeta, 0);
         summarise(zeta, 0, &largest, &mean, &where);
         for (int t = 1; t < STEPS; t++)
             count += zeta[t] >= fmax(mean * (1 + 0.4375), 8.5 / 24);
         stiff += count;
         stiff_images += count > 0;
     }
-    observe_undefined(*state, &n, 0);
+    observe_undefined(&n, 0);
     const double exact = find(&n, "tns", "", "tns unit")->mean;
     has_figure(&n, "stiff_surface", "", "tns", exact, 1e-12);
     double by_grid = find(&n, "stiff_surface", "", "tns by grid")->mean;
@@ -397,7 +383,7 @@ static void the_grid_agrees_with_the_exact_integral(void **state)
 }
 
 /* TNS of a ViT with LayerScale by the surface and by the instrument `tns`. */
-static void vit_stiffness(att_context *context, const char *with, double *surface, double *tns)
+static void vit_stiffness(const char *with, double *surface, double *tns)
 {
     enum { SIDE = 8 };
     static float image[SIDE * SIDE * 3];
@@ -410,15 +396,15 @@ static void vit_stiffness(att_context *context, const char *with, double *surfac
     att_options_set(&options, "depth", 2), att_options_set(&options, "init_values", 0.1);
     for (uint32_t i = 0; i < SIDE * SIDE * 3; i++)
         image[i] = (float)(4 * formula("image", i));
-    must(context, att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &model));
-    must(context, att_measure_create(att_model_graph(model), with, "*", &n.measure));
-    must(context, att_plan_compile(att_model_graph(model), &plan, &n.plan));
-    must(context, att_weights_create(att_model_graph(model), "cpu", &n.weights));
+    must(att_model_create(context, "vit_tiny_patch16_224", &options, ATT_F32, &model));
+    must(att_measure_create(att_model_graph(model), with, "*", &n.measure));
+    must(att_plan_compile(att_model_graph(model), &plan, &n.plan));
+    must(att_weights_create(att_model_graph(model), "cpu", &n.weights));
     formula_fill(context, att_model_graph(model), n.weights);
-    must(context, att_session_create(n.plan, n.weights, 1, &n.session));
-    must(context, att_session_bind(n.session, "image", image));
-    must(context, att_session_run(n.session, 1));
-    must(context, att_measure_observe(n.measure, n.session, 1, NULL));
+    must(att_session_create(n.plan, n.weights, 1, &n.session));
+    must(att_session_bind(n.session, "image", image));
+    must(att_session_run(n.session, 1));
+    must(att_measure_observe(n.measure, n.session, 1, NULL));
     *surface = find(&n, "stiff_surface", "", "tns")->mean;
     *tns = find(&n, "tns", "", "tns attention")->mean;
     release(&n);
@@ -426,41 +412,12 @@ static void vit_stiffness(att_context *context, const char *with, double *surfac
 }
 
 /* With dt=all, LayerScale counts as dt in both. */
-static void the_surface_takes_the_dt_of_tns(void **state)
+TEST(the_surface_takes_the_dt_of_tns)
 {
     double surface[2], tns[2];
-    vit_stiffness(*state, "stiff_surface,tns", &surface[0], &tns[0]);
-    vit_stiffness(*state, "stiff_surface:dt=all,tns:dt=all", &surface[1], &tns[1]);
+    vit_stiffness("stiff_surface,tns", &surface[0], &tns[0]);
+    vit_stiffness("stiff_surface:dt=all,tns:dt=all", &surface[1], &tns[1]);
     for (int i = 0; i < 2; i++)
         assert_true(fabs(surface[i] - tns[i]) <= 1e-12 * tns[i]);
     assert_true(fabs(tns[1] - tns[0]) > 0.1 * tns[0]);
-}
-
-static int setup(void **state)
-{
-    return att_context_create(NULL, (att_context **)state) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    att_context_destroy((att_context **)state);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stiffness_of_given_steps),
-        cmocka_unit_test(steps_share_the_largest_index),
-        cmocka_unit_test(images_of_one_bin_contribute_their_variance),
-        cmocka_unit_test(indices_beyond_the_bins_are_counted),
-        cmocka_unit_test(a_single_step_has_no_other_steps),
-        cmocka_unit_test(figures_of_undefined_images_are_undefined),
-        cmocka_unit_test(classes_have_their_own_stiffness),
-        cmocka_unit_test(images_beyond_either_end_of_the_grid_are_counted),
-        cmocka_unit_test(the_grid_is_exact_where_its_cells_end_at_the_edges),
-        cmocka_unit_test(the_grid_agrees_with_the_exact_integral),
-        cmocka_unit_test(the_surface_takes_the_dt_of_tns),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

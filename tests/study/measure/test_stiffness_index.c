@@ -1,23 +1,15 @@
 /* The stiffness index against dense Jacobians in PyTorch and f64 (tools/goldens/stiffness.py), and of a linear branch
  * against the eigenvalues of its matrix. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
 #include "base/spectrum/spectrum.h"
+#include "context.h"
 #include "networks/models/fixture.h"
 #include "sanitized.h"
 #include "shared.h"
 #include "study/measure/study.h"
+
+SHARED_CONTEXT(threads, 0)
 
 enum { MOST_IMAGE = 224 * 224 * 3 };
 
@@ -31,19 +23,6 @@ typedef struct net {
     att_plan *plan;
     att_session *session;
 } net;
-
-static void take_option(const char *text, att_option_values *options)
-{
-    char key[64], *end;
-    const char *value = strchr(text, '=');
-    assert_non_null(value);
-    snprintf(key, sizeof key, "%.*s", (int)(value - text), text);
-    double number = strtod(++value, &end);
-    if (*end || strcmp(key, "window_size") == 0)
-        att_options_set_text(options, key, value);
-    else
-        att_options_set(options, key, number);
-}
 
 /* Gains and variances are around 1, all else around 0. */
 static void fill(const net *n)
@@ -67,7 +46,7 @@ static void fill(const net *n)
 }
 
 /* name: a network's name with options. */
-static net net_open(att_context *context, const char *name, att_dtype dtype, const char *with, const char *nodes)
+static net net_open(const char *name, att_dtype dtype, const char *with, const char *nodes)
 {
     net n = {.context = context};
     const char *backend = dtype == ATT_F64 ? "f64" : "cpu";
@@ -78,12 +57,12 @@ static net net_open(att_context *context, const char *name, att_dtype dtype, con
     char *word = strtok(text, " "), *first = word;
     while ((word = strtok(NULL, " ")))
         take_option(word, &options);
-    CHECK(context, att_model_create(context, first, &options, dtype, &n.model));
-    CHECK(context, att_weights_create(att_model_graph(n.model), backend, &n.weights));
-    CHECK(context, att_measure_create(att_model_graph(n.model), with, nodes, &n.measure));
+    must(att_model_create(context, first, &options, dtype, &n.model));
+    must(att_weights_create(att_model_graph(n.model), backend, &n.weights));
+    must(att_measure_create(att_model_graph(n.model), with, nodes, &n.measure));
     plan.backend = backend;
-    CHECK(context, att_plan_compile(att_model_graph(n.model), &plan, &n.plan));
-    CHECK(context, att_session_create(n.plan, n.weights, 2, &n.session));
+    must(att_plan_compile(att_model_graph(n.model), &plan, &n.plan));
+    must(att_session_create(n.plan, n.weights, 2, &n.session));
     return n;
 }
 
@@ -198,26 +177,25 @@ static void find_network(const char *label, char network[256])
     snprintf(network, 256, "%s", l.network);
 }
 
-static void compare_small(att_context *context, const char *label, att_dtype dtype, const char *with, double error)
+static void compare_small(const char *label, att_dtype dtype, const char *with, double error)
 {
     char network[256];
     find_network(label, network);
-    net n = net_open(context, network, dtype, with, "*");
+    net n = net_open(network, dtype, with, "*");
     fill(&n);
-    CHECK(context, net_run(&n, 1));
+    must(net_run(&n, 1));
     compare_lines(&n, label, NULL, error);
     net_close(&n);
 }
 
-static void branches_and_stages_have_the_eigenvalues_of_dense_jacobians(void **state)
+TEST(branches_and_stages_have_the_eigenvalues_of_dense_jacobians)
 {
-    att_context *context = *state;
     /* Measured, at most: 4e-7 in f32, and 4e-8 in f64, the rounding of a row. */
     static const char *const labels[] = {"vit", "swin", "resnet"};
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
-        compare_small(context, labels[i], ATT_F32, "stiffness_index:count=1,tolerance=1e-5", 1e-4);
+        compare_small(labels[i], ATT_F32, "stiffness_index:count=1,tolerance=1e-5", 1e-4);
         if (!is_sanitized())
-            compare_small(context, labels[i], ATT_F64, "stiffness_index:count=1,tolerance=1e-8", 1e-6);
+            compare_small(labels[i], ATT_F64, "stiffness_index:count=1,tolerance=1e-8", 1e-6);
     }
 }
 
@@ -229,7 +207,7 @@ static void load_published(const net *n, const char *path)
     att_tensors_close(&file);
 }
 
-static void deit_tiny_agrees_with_pytorch(void **state)
+TEST(deit_tiny_agrees_with_pytorch)
 {
     static const char *const nodes[] = {"blocks.2.add2", "blocks.10.add1"};
     char path[SHARED_PATH];
@@ -238,7 +216,7 @@ static void deit_tiny_agrees_with_pytorch(void **state)
     if (is_sanitized() || !shared_path(SHARED_DEIT, path))
         skip();
     for (int i = 0; i < 2; i++) {
-        net n = net_open(*state, "deit_tiny_patch16_224", ATT_F32, "stiffness_index:count=1,tolerance=2e-5", nodes[i]);
+        net n = net_open("deit_tiny_patch16_224", ATT_F32, "stiffness_index:count=1,tolerance=2e-5", nodes[i]);
         load_published(&n, path);
         CHECK(n.context, net_run(&n, 1));
         compare_lines(&n, "deit", nodes[i], 1e-4); /* measured: 2.3e-7 */
@@ -264,7 +242,7 @@ static void set_layer_scale(const net *n, float value)
     }
 }
 
-static void compare_scaled(att_context *context, const char *with, double scale)
+static void compare_scaled(const char *with, double scale)
 {
     char text[1024];
     line l;
@@ -275,30 +253,30 @@ static void compare_scaled(att_context *context, const char *with, double scale)
     } while (strcmp(l.label, "vit") != 0 || strcmp(l.node, "blocks.0.add1") != 0);
     fclose(file);
     l.left_re *= scale, l.left_im *= scale, l.right_re *= scale, l.right_im *= scale, l.nsi *= scale;
-    net n = net_open(context, scaled_vit, ATT_F32, with, "blocks.0.add1");
+    net n = net_open(scaled_vit, ATT_F32, with, "blocks.0.add1");
     fill(&n);
     set_layer_scale(&n, 0.25f);
-    CHECK(context, net_run(&n, 1));
+    must(net_run(&n, 1));
     compare(n.measure, &l, 1e-4); /* measured: 1e-7 */
     net_close(&n);
 }
 
 /* The first branch of a ViT with LayerScale 1/4 is a quarter of that without, of which the goldens have the dense
  * Jacobian. */
-static void layer_scale_belongs_to_the_branch_unless_dt_has_it(void **state)
+TEST(layer_scale_belongs_to_the_branch_unless_dt_has_it)
 {
-    compare_scaled(*state, "stiffness_index:count=1,tolerance=1e-5", 0.25);
-    compare_scaled(*state, "stiffness_index:count=1,tolerance=1e-5,dt=all", 1);
+    compare_scaled("stiffness_index:count=1,tolerance=1e-5", 0.25);
+    compare_scaled("stiffness_index:count=1,tolerance=1e-5,dt=all", 1);
 }
 
-static int compare_readings(att_context *context, const char *network, const char *dt)
+static int compare_readings(const char *network, const char *dt)
 {
     char with[128];
     int compared = 0;
     snprintf(with, sizeof with, "nsi:dt=%s,stiffness_index:dt=%s,count=1,products=200,stages=no", dt, dt);
-    net n = net_open(context, network, ATT_F32, with, "*");
+    net n = net_open(network, ATT_F32, with, "*");
     fill(&n);
-    CHECK(context, net_run(&n, 1));
+    must(net_run(&n, 1));
     for (int i = 0; i < att_measure_count(n.measure); i++) {
         const att_measurement found = att_measure_at(n.measure, i);
         if (strcmp(found.statistic, "nsi") != 0)
@@ -313,7 +291,7 @@ static int compare_readings(att_context *context, const char *network, const cha
     return compared;
 }
 
-static void its_nsi_is_that_of_nsi_in_every_family(void **state)
+TEST(its_nsi_is_that_of_nsi_in_every_family)
 {
 #define TOKENS_OF_32 " img_size=32 patch_size=8 embed_dim=24 depth=2 num_heads=3 "
     static const struct {
@@ -337,8 +315,8 @@ static void its_nsi_is_that_of_nsi_in_every_family(void **state)
     };
     const size_t count = is_sanitized() ? 2 : sizeof cases / sizeof *cases;
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(compare_readings(*state, cases[i].network, "gates"), cases[i].branches);
-        assert_int_equal(compare_readings(*state, cases[i].network, "all"), cases[i].branches);
+        assert_int_equal(compare_readings(cases[i].network, "gates"), cases[i].branches);
+        assert_int_equal(compare_readings(cases[i].network, "all"), cases[i].branches);
     }
 }
 
@@ -347,10 +325,10 @@ static void its_nsi_is_that_of_nsi_in_every_family(void **state)
 enum { TOKENS = 4, WIDTH = 32 };
 
 /* Two steps x + W x of tokens, with the matrix of second differences W. */
-static att_graph *linear_network(att_context *context)
+static att_graph *linear_network(void)
 {
     att_graph *graph;
-    CHECK(context, att_graph_create(context, ATT_F64, &graph));
+    must(att_graph_create(context, ATT_F64, &graph));
     const att_init zero = {ATT_INIT_CONSTANT, 0};
     att_value x = att_graph_input(graph, "image", ATT_F64, att_shape_of(TOKENS, WIDTH));
     att_value weight = att_graph_parameter(graph, "weight", att_shape_of(WIDTH, WIDTH), zero, true);
@@ -363,13 +341,13 @@ static att_graph *linear_network(att_context *context)
     return graph;
 }
 
-static void set_second_differences(att_context *context, att_weights *weights)
+static void set_second_differences(att_weights *weights)
 {
     double matrix[WIDTH * WIDTH] = {0};
     for (int i = 0; i < WIDTH; i++)
         for (int j = 0; j < WIDTH; j++)
             matrix[i * WIDTH + j] = i == j ? -2 : i == j + 1 || j == i + 1;
-    CHECK(context, att_weights_set(weights, -1, 0, matrix, WIDTH * WIDTH));
+    must(att_weights_set(weights, -1, 0, matrix, WIDTH * WIDTH));
 }
 
 static void expect_ends(const att_measure *measure, const char *node, double left, double right)
@@ -384,8 +362,7 @@ static void expect_ends(const att_measure *measure, const char *node, double lef
 
 /* Measures one image by the formula in f64, with the second differences as weight. gate, gamma: NULL if the network has
  * none. Destroy the returned instruments. */
-static att_measure *observe_linear(att_context *context, att_graph *graph, const char *with, const double *gate,
-                                   const double *gamma)
+static att_measure *observe_linear(att_graph *graph, const char *with, const double *gate, const double *gamma)
 {
     att_weights *weights;
     att_measure *measure;
@@ -396,29 +373,28 @@ static att_measure *observe_linear(att_context *context, att_graph *graph, const
     for (int i = 0; i < TOKENS * WIDTH; i++)
         image[i] = formula("image", (uint32_t)i);
     options.backend = "f64";
-    CHECK(context, att_weights_create(graph, "f64", &weights));
-    set_second_differences(context, weights);
+    must(att_weights_create(graph, "f64", &weights));
+    set_second_differences(weights);
     if (gamma)
-        CHECK(context, att_weights_set(weights, -1, 1, gamma, WIDTH));
-    CHECK(context, att_measure_create(graph, with, "*", &measure));
-    CHECK(context, att_plan_compile(graph, &options, &plan));
-    CHECK(context, att_session_create(plan, weights, 1, &session));
-    CHECK(context, att_session_bind(session, "image", image));
+        must(att_weights_set(weights, -1, 1, gamma, WIDTH));
+    must(att_measure_create(graph, with, "*", &measure));
+    must(att_plan_compile(graph, &options, &plan));
+    must(att_session_create(plan, weights, 1, &session));
+    must(att_session_bind(session, "image", image));
     if (gate)
-        CHECK(context, att_session_bind(session, "gate", gate));
-    CHECK(context, att_session_run(session, 1));
-    CHECK(context, att_measure_observe(measure, session, 1, NULL));
+        must(att_session_bind(session, "gate", gate));
+    must(att_session_run(session, 1));
+    must(att_measure_observe(measure, session, 1, NULL));
     att_session_destroy(&session);
     att_plan_destroy(&plan);
     att_weights_destroy(&weights);
     return measure;
 }
 
-static void a_linear_branch_has_the_eigenvalues_of_its_matrix(void **state)
+TEST(a_linear_branch_has_the_eigenvalues_of_its_matrix)
 {
-    att_context *context = *state;
-    att_graph *graph = linear_network(context);
-    att_measure *measure = observe_linear(context, graph, "stiffness_index:tolerance=1e-8", NULL, NULL);
+    att_graph *graph = linear_network();
+    att_measure *measure = observe_linear(graph, "stiffness_index:tolerance=1e-8", NULL, NULL);
     const double angle = acos(-1) / 2 / (WIDTH + 1);
     const double left = -4 * pow(sin(WIDTH * angle), 2), right = -4 * pow(sin(angle), 2);
     expect_ends(measure, "blocks.0.add", left, right);
@@ -435,10 +411,10 @@ static void a_linear_branch_has_the_eigenvalues_of_its_matrix(void **state)
 }
 
 /* x + gamma (.) (gate (.) W x) of tokens, with a gate that is an input. */
-static att_graph *gated_network(att_context *context)
+static att_graph *gated_network(void)
 {
     att_graph *graph;
-    CHECK(context, att_graph_create(context, ATT_F64, &graph));
+    must(att_graph_create(context, ATT_F64, &graph));
     const att_init zero = {ATT_INIT_CONSTANT, 0};
     att_value x = att_graph_input(graph, "image", ATT_F64, att_shape_of(TOKENS, WIDTH));
     att_value gate = att_graph_input(graph, "gate", ATT_F64, att_shape_of(WIDTH));
@@ -452,14 +428,14 @@ static att_graph *gated_network(att_context *context)
 }
 
 /* The smallest and the largest real part of the eigenvalues of diag(gamma) W. */
-static void dense_ends(att_context *context, const double *gamma, double *left, double *right)
+static void dense_ends(const double *gamma, double *left, double *right)
 {
     double matrix[WIDTH * WIDTH] = {0};
     att_eigenvalue values[WIDTH];
     for (int i = 0; i < WIDTH; i++)
         for (int j = 0; j < WIDTH; j++)
             matrix[i * WIDTH + j] = gamma[i] * (i == j ? -2 : i == j + 1 || j == i + 1);
-    CHECK(context, att_spectrum_eigenvalues(context, WIDTH, matrix, values));
+    must(att_spectrum_eigenvalues(context, WIDTH, matrix, values));
     *left = INFINITY, *right = -INFINITY;
     for (int i = 0; i < WIDTH; i++) {
         *left = fmin(*left, values[i].re);
@@ -467,7 +443,7 @@ static void dense_ends(att_context *context, const double *gamma, double *left, 
     }
 }
 
-static void expect_gated(att_context *context, const char *with, bool scaled)
+static void expect_gated(const char *with, bool scaled)
 {
     double gate[WIDTH], gamma[WIDTH], ones[WIDTH], left, right;
     for (int i = 0; i < WIDTH; i++) {
@@ -475,9 +451,9 @@ static void expect_gated(att_context *context, const char *with, bool scaled)
         gate[i] = 0.1 + 0.01 * i;
         gamma[i] = 0.5 + 0.05 * i;
     }
-    att_graph *graph = gated_network(context);
-    att_measure *measure = observe_linear(context, graph, with, gate, gamma);
-    dense_ends(context, scaled ? gamma : ones, &left, &right);
+    att_graph *graph = gated_network();
+    att_measure *measure = observe_linear(graph, with, gate, gamma);
+    dense_ends(scaled ? gamma : ones, &left, &right);
     expect_ends(measure, "blocks.0.add", left, right);
     assert_true(
         fabs(figure_of(measure, "blocks.0.add", "nsi").mean / figure_of(measure, "blocks.0.add", "attention").mean -
@@ -486,10 +462,10 @@ static void expect_gated(att_context *context, const char *with, bool scaled)
     att_graph_destroy(&graph);
 }
 
-static void a_gate_inside_layer_scale_leaves_the_branch(void **state)
+TEST(a_gate_inside_layer_scale_leaves_the_branch)
 {
-    expect_gated(*state, "nsi,stiffness_index:tolerance=1e-8", true);
-    expect_gated(*state, "nsi:dt=all,stiffness_index:tolerance=1e-8,dt=all", false);
+    expect_gated("nsi,stiffness_index:tolerance=1e-8", true);
+    expect_gated("nsi:dt=all,stiffness_index:tolerance=1e-8,dt=all", false);
 }
 
 /* --- limits ------------------------------------------------------------------------------------------------------- */
@@ -497,9 +473,9 @@ static void a_gate_inside_layer_scale_leaves_the_branch(void **state)
 static const char small[] = "vit_tiny_patch16_224 img_size=32 patch_size=8 embed_dim=24 depth=2 num_heads=3";
 
 /* In f32 no residual is as small as 1e-12. */
-static void what_does_not_converge_is_undefined(void **state)
+TEST(what_does_not_converge_is_undefined)
 {
-    net n = net_open(*state, small, ATT_F32, "stiffness_index:count=1,products=200,tolerance=1e-12", "blocks.1.add1");
+    net n = net_open(small, ATT_F32, "stiffness_index:count=1,products=200,tolerance=1e-12", "blocks.1.add1");
     fill(&n);
     CHECK(n.context, net_run(&n, 1));
     const att_measurement index = figure_of(n.measure, "blocks.1.add1", "index");
@@ -511,9 +487,9 @@ static void what_does_not_converge_is_undefined(void **state)
     net_close(&n);
 }
 
-static void only_the_first_images_are_measured(void **state)
+TEST(only_the_first_images_are_measured)
 {
-    net n = net_open(*state, small, ATT_F32, "stiffness_index:count=3,stages=no", "blocks.0.add2");
+    net n = net_open(small, ATT_F32, "stiffness_index:count=3,stages=no", "blocks.0.add2");
     fill(&n);
     CHECK(n.context, net_run(&n, 2));
     assert_int_equal(figure_of(n.measure, "blocks.0.add2", "index").count, 2);
@@ -535,9 +511,9 @@ static bool stop(void *user, const att_progress *progress)
     return ++*calls < 2;
 }
 
-static void a_search_can_be_stopped(void **state)
+TEST(a_search_can_be_stopped)
 {
-    net n = net_open(*state, small, ATT_F32, "stiffness_index:count=2", "*");
+    net n = net_open(small, ATT_F32, "stiffness_index:count=2", "*");
     int calls = 0;
     fill(&n);
     att_measure_tell(n.measure, stop, &calls);
@@ -546,52 +522,24 @@ static void a_search_can_be_stopped(void **state)
     net_close(&n);
 }
 
-static int open_context(void **state)
+TEST(a_search_beyond_the_memory_limit_is_refused)
 {
-    return att_context_create(NULL, (att_context **)state) == ATT_OK ? 0 : -1;
-}
-
-static int close_context(void **state)
-{
-    att_context_destroy((att_context **)state);
-    return 0;
-}
-
-static void a_search_beyond_the_memory_limit_is_refused(void **state)
-{
-    (void)state;
+    att_context *unlimited = context;
     size_t before = 0, after = 0;
     for (int limited = 0; limited < 2; limited++) {
-        att_context *context;
         att_settings settings = att_settings_defaults();
         settings.memory_limit = limited ? (before + after) / 2 : 0;
         assert_int_equal(att_context_create(&settings, &context), ATT_OK);
-        net n = net_open(context, small, ATT_F32, "stiffness_index:count=1", "*");
+        net n = net_open(small, ATT_F32, "stiffness_index:count=1", "*");
         fill(&n);
         before = limited ? before : att_context_allocations(context).bytes_now;
         for (int again = 0; limited && again < 2; again++)
             assert_int_equal(net_run(&n, 1), ATT_ERR_MEMORY);
         if (!limited)
-            CHECK(context, net_run(&n, 1));
+            must(net_run(&n, 1));
         after = att_context_allocations(context).bytes_peak;
         net_close(&n);
         att_context_destroy(&context);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branches_and_stages_have_the_eigenvalues_of_dense_jacobians),
-        cmocka_unit_test(deit_tiny_agrees_with_pytorch),
-        cmocka_unit_test(layer_scale_belongs_to_the_branch_unless_dt_has_it),
-        cmocka_unit_test(its_nsi_is_that_of_nsi_in_every_family),
-        cmocka_unit_test(a_linear_branch_has_the_eigenvalues_of_its_matrix),
-        cmocka_unit_test(a_gate_inside_layer_scale_leaves_the_branch),
-        cmocka_unit_test(what_does_not_converge_is_undefined),
-        cmocka_unit_test(only_the_first_images_are_measured),
-        cmocka_unit_test(a_search_can_be_stopped),
-        cmocka_unit_test(a_search_beyond_the_memory_limit_is_refused),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
+    context = unlimited;
 }

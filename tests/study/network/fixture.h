@@ -22,8 +22,7 @@ static inline const char *export(const fixture *f, char path[160])
 static inline att_network *open_network(const fixture *f, const char *what)
 {
     att_network *network = NULL;
-    if (att_network_open(f->context, what, NULL, &network) != ATT_OK)
-        fail_msg("%s", att_context_message(f->context));
+    CHECK(f->context, att_network_open(f->context, what, NULL, &network));
     return network;
 }
 
@@ -46,7 +45,5 @@ static inline void write_picture(const char *path)
     assert_int_equal(fclose(file), 0);
     free(picture);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 #endif

@@ -4,18 +4,6 @@
 
 #include "study/train/fixture.h"
 
-#define MUST(context, call)                                          \
-    do {                                                             \
-        if ((call) != ATT_OK)                                        \
-            fail_msg("%s: %s", #call, att_context_message(context)); \
-    } while (0)
-
-static inline void assert_refused(att_context *context, att_status status, att_status expected, const char *part)
-{
-    if (status != expected || !strstr(att_context_message(context), part))
-        fail_msg("%s: \"%s\" lacks \"%s\"", att_status_name(status), att_context_message(context), part);
-}
-
 /* Creates a second context, without registrations. */
 static inline att_context *open_other(void)
 {
@@ -35,21 +23,21 @@ static inline void registered(fixture *f, size_t bytes_before)
 static inline void add_module(fixture *f, const att_module *module)
 {
     size_t before = att_context_allocations(f->context).bytes_now;
-    MUST(f->context, att_module_register(f->context, module));
+    CHECK(f->context, att_module_register(f->context, module));
     registered(f, before);
 }
 
 static inline void add_instrument(fixture *f, const att_instrument *instrument)
 {
     size_t before = att_context_allocations(f->context).bytes_now;
-    MUST(f->context, att_instrument_register(f->context, instrument));
+    CHECK(f->context, att_instrument_register(f->context, instrument));
     registered(f, before);
 }
 
 static inline void add_task(fixture *f, const att_task *task)
 {
     size_t before = att_context_allocations(f->context).bytes_now;
-    MUST(f->context, att_task_register(f->context, task));
+    CHECK(f->context, att_task_register(f->context, task));
     registered(f, before);
 }
 

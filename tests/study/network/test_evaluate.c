@@ -34,9 +34,8 @@ static att_evaluation by_hand(fixture *f)
     return sums;
 }
 
-static void figures_are_by_definition(void **state)
+FIXTURE_TEST(figures_are_by_definition)
 {
-    fixture *f = *state;
     att_train_options training = small_training();
     training.lr = 5e-3; /* large enough that some predictions are right and some wrong */
     assert_trains(f, &training);
@@ -147,9 +146,8 @@ static void take_colours(fixture *f)
 }
 
 /* Occluded, attacked, both; grey and in colours. The loss of the training has no influence. */
-static void images_are_occluded_and_attacked_by_definition(void **state)
+FIXTURE_TEST(images_are_occluded_and_attacked_by_definition)
 {
-    fixture *f = *state;
     static const struct {
         int occlude;
         double fgsm;
@@ -200,9 +198,8 @@ static void widen(const fixture *f, att_model **model, att_weights **weights)
 }
 
 /* Images of two classes, with more difference from the attack on all classes than the tolerance. */
-static void an_attack_on_a_subset_is_on_its_loss(void **state)
+FIXTURE_TEST(an_attack_on_a_subset_is_on_its_loss)
 {
-    fixture *f = *state;
     enum { SUBSET = 2 };
     att_dataset_options few = att_dataset_options_defaults();
     att_train_options training = small_training();
@@ -248,9 +245,8 @@ static void make_sure(fixture *f)
 }
 
 /* If the probability p of the right class is close to 1, the gradient has p - 1. */
-static void sure_answers_are_attacked_in_f32_as_in_f64(void **state)
+FIXTURE_TEST(sure_answers_are_attacked_in_f32_as_in_f64)
 {
-    fixture *f = *state;
     att_model *model;
     att_weights *weights;
     att_train_options training = small_training();
@@ -279,14 +275,12 @@ static void sure_answers_are_attacked_in_f32_as_in_f64(void **state)
 static void assert_evaluation_refused(fixture *f, const att_evaluate_options *options, const char *part)
 {
     att_evaluation found;
-    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, options, &found),
-                     ATT_ERR_ARGUMENT);
-    assert_message_has(f, part);
+    assert_fails(f->context, att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, options, &found),
+                 ATT_ERR_ARGUMENT, part);
 }
 
-static void impossible_changes_are_refused(void **state)
+FIXTURE_TEST(impossible_changes_are_refused)
 {
-    fixture *f = *state;
     att_evaluate_options options = att_evaluate_options_defaults();
     options.occlude = SIDE + 1;
     assert_evaluation_refused(f, &options, "an occluded square of 9 pixels does not fit into 8 x 8");
@@ -312,9 +306,8 @@ static void impossible_changes_are_refused(void **state)
     assert_evaluation_refused(f, &options, "a subset of classes and real labels cannot be combined");
 }
 
-static void nan_is_never_right(void **state)
+FIXTURE_TEST(nan_is_never_right)
 {
-    fixture *f = *state;
     float bad[CLASSES] = {NAN, NAN, NAN, NAN};
     assert_int_equal(att_weights_set(f->weights, -1, att_weights_find(f->weights, "head.bias"), bad, CLASSES), ATT_OK);
     att_evaluation found;
@@ -323,9 +316,8 @@ static void nan_is_never_right(void **state)
 }
 
 /* Three of ten images have class 0. */
-static void of_equal_logits_the_lower_class_is_first(void **state)
+FIXTURE_TEST(of_equal_logits_the_lower_class_is_first)
 {
-    fixture *f = *state;
     float zeros[CLASSES * 16] = {0};
     int weight = att_weights_find(f->weights, "head.weight"), bias = att_weights_find(f->weights, "head.bias");
     assert_int_equal(att_weights_set(f->weights, -1, weight, zeros, CLASSES * 16), ATT_OK);
@@ -343,9 +335,8 @@ static bool stop_at_once(void *user, const att_progress *progress)
     return false;
 }
 
-static void an_evaluation_can_be_stopped(void **state)
+FIXTURE_TEST(an_evaluation_can_be_stopped)
 {
-    fixture *f = *state;
     int calls = 0;
     att_evaluate_options options = att_evaluate_options_defaults();
     options.batch_size = 2;
@@ -358,26 +349,24 @@ static void an_evaluation_can_be_stopped(void **state)
     assert_int_equal(found.count, -1);
 }
 
-static void data_that_does_not_fit_the_network_is_refused(void **state)
+FIXTURE_TEST(data_that_does_not_fit_the_network_is_refused)
 {
-    fixture *f = *state;
     att_evaluation found;
     att_transform_options wrong = att_transform_options_defaults(SIDE, SIDE, 3);
-    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &wrong, NULL, &found), ATT_ERR_MISMATCH);
-    assert_message_has(f, "channels");
+    assert_fails(f->context, att_evaluate(f->model, f->weights, f->eval, &wrong, NULL, &found), ATT_ERR_MISMATCH,
+                 "channels");
     att_option_values options = tiny_options();
     att_options_set(&options, "num_classes", CLASSES - 1);
     att_weights_destroy(&f->weights);
     att_model_destroy(&f->model);
     assert_int_equal(att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model), ATT_OK);
     assert_int_equal(att_weights_create(att_model_graph(f->model), "cpu", &f->weights), ATT_OK);
-    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, NULL, &found), ATT_ERR_MISMATCH);
-    assert_message_has(f, "class 3");
+    assert_fails(f->context, att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, NULL, &found),
+                 ATT_ERR_MISMATCH, "class 3");
 }
 
-static void the_transform_is_the_models(void **state)
+FIXTURE_TEST(the_transform_is_the_models)
 {
-    fixture *f = *state;
     att_preprocess preprocess = att_model_preprocess(f->model);
     strcpy(preprocess.interpolation, "bilinear");
     preprocess.crop_pct = 0.75;
@@ -394,33 +383,13 @@ static void the_transform_is_the_models(void **state)
     assert_int_equal(att_evaluate_transform(&preprocess).crop, ATT_CROP_BORDER);
 }
 
-static void files_that_are_no_images_are_named(void **state)
+FIXTURE_TEST(files_that_are_no_images_are_named)
 {
-    fixture *f = *state;
     char path[160];
     att_batch answer;
     att_network *network = network_of(f);
-    assert_int_equal(att_network_run_file(network, path_in(f, "t10k-labels-idx1-ubyte", path), &answer),
-                     ATT_ERR_FORMAT);
-    assert_message_has(f, "t10k-labels");
+    assert_fails(f->context, att_network_run_file(network, path_in(f, "t10k-labels-idx1-ubyte", path), &answer),
+                 ATT_ERR_FORMAT, "t10k-labels");
     assert_int_equal(att_network_run_file(network, path_in(f, "nothing.png", path), &answer), ATT_ERR_NOT_FOUND);
     att_network_close(&network);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(figures_are_by_definition),
-        fixture_test(images_are_occluded_and_attacked_by_definition),
-        fixture_test(an_attack_on_a_subset_is_on_its_loss),
-        fixture_test(sure_answers_are_attacked_in_f32_as_in_f64),
-        fixture_test(impossible_changes_are_refused),
-        fixture_test(nan_is_never_right),
-        fixture_test(of_equal_logits_the_lower_class_is_first),
-        fixture_test(an_evaluation_can_be_stopped),
-        fixture_test(data_that_does_not_fit_the_network_is_refused),
-        fixture_test(the_transform_is_the_models),
-        fixture_test(files_that_are_no_images_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,8 @@ static void count_line(void *user, const char *text)
     ++*(int *)user;
 }
 
-static void a_file_a_folder_and_a_name_are_opened(void **state)
+FIXTURE_TEST(a_file_a_folder_and_a_name_are_opened)
 {
-    fixture *f = *state;
     char path[160], folder[160];
     att_network *network = open_network(f, export(f, path));
     assert_string_equal(att_network_path(network), path);
@@ -36,11 +35,11 @@ static void a_file_a_folder_and_a_name_are_opened(void **state)
     network = open_network(f, folder); /* a folder is not a weights file, whatever its name */
     assert_string_equal(att_network_path(network), exported);
     att_network_close(&network);
-    assert_int_equal(att_network_find_file(f->context, folder, exported, strlen(folder) + 4), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "is too small for a path of");
+    assert_fails(f->context, att_network_find_file(f->context, folder, exported, strlen(folder) + 4), ATT_ERR_ARGUMENT,
+                 "is too small for a path of");
     assert_string_equal(exported, "");
-    assert_int_equal(att_network_find_file(f->context, path, exported, 3), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "the buffer of 3 bytes is too small for a path of");
+    assert_fails(f->context, att_network_find_file(f->context, path, exported, 3), ATT_ERR_ARGUMENT,
+                 "the buffer of 3 bytes is too small for a path of");
     assert_string_equal(exported, "");
     assert_int_equal(att_network_find_file(f->context, path, exported, 0), ATT_ERR_ARGUMENT);
     assert_int_equal(att_network_find_file(f->context, path, NULL, 0), ATT_ERR_ARGUMENT);
@@ -61,8 +60,8 @@ static void a_file_a_folder_and_a_name_are_opened(void **state)
     att_network_close(&network);
     att_network_options averaged = att_network_options_defaults();
     averaged.averaged = true;
-    assert_int_equal(att_network_open(f->context, "resnet18", &averaged, &network), ATT_ERR_NOT_FOUND);
-    assert_message_has(f, "resnet18 is the name of a network, whose random weights have no moving average");
+    assert_fails(f->context, att_network_open(f->context, "resnet18", &averaged, &network), ATT_ERR_NOT_FOUND,
+                 "resnet18 is the name of a network, whose random weights have no moving average");
     assert_int_equal(att_network_wrap(f->model, f->weights, &averaged, &network), ATT_OK);
     assert_false(att_network_is_averaged(network)); /* of no file */
     att_network_close(&network);
@@ -106,9 +105,8 @@ static void expect_logits(const fixture *f, const char *path, int height, int wi
     att_model_destroy(&model);
 }
 
-static void images_of_every_size_are_answered(void **state)
+FIXTURE_TEST(images_of_every_size_are_answered)
 {
-    fixture *f = *state;
     static const int sides[][2] = {{8, 8}, {16, 8}, {8, 20}, {12, 12}, {4, 4}, {16, 16}, {16, 4}, {4, 16}, {8, 8}};
     char path[160];
     att_network *network = open_network(f, export(f, path));
@@ -120,8 +118,7 @@ static void images_of_every_size_are_answered(void **state)
         att_batch answers;
         fill_pixels(pixels, COUNT * each, 7);
         assert_int_equal(att_network_run(network, pixels, 1, height, width, &answers), ATT_OK);
-        if (att_network_run(network, pixels, COUNT, height, width, &answers) != ATT_OK)
-            fail_msg("%s", att_context_message(f->context));
+        CHECK(f->context, att_network_run(network, pixels, COUNT, height, width, &answers));
         const float *logits = att_batch_field(&answers, "logits");
         for (int image = 0; image < COUNT; image++) {
             expect_logits(f, path, height, width, pixels + (size_t)image * each, expected);
@@ -131,16 +128,14 @@ static void images_of_every_size_are_answered(void **state)
     }
     att_batch answers;
     float pixel = 0;
-    assert_int_equal(att_network_run(network, &pixel, 1, 3, 8, &answers), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "3");
+    assert_fails(f->context, att_network_run(network, &pixel, 1, 3, 8, &answers), ATT_ERR_ARGUMENT, "3");
     assert_int_equal(att_network_run(network, &pixel, 0, 8, 8, &answers), ATT_ERR_ARGUMENT);
     att_network_close(&network);
 }
 
 /* Without allocating memory. */
-static void plans_of_the_last_sizes_are_kept(void **state)
+FIXTURE_TEST(plans_of_the_last_sizes_are_kept)
 {
-    fixture *f = *state;
     static const int widths[] = {8, 12, 16};
     char path[160];
     float pixels[SIDE * 16] = {0};
@@ -149,16 +144,15 @@ static void plans_of_the_last_sizes_are_kept(void **state)
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 3; i++)
             assert_int_equal(att_network_run(network, pixels, 1, SIDE, widths[i], &answers), ATT_OK);
-        f->allocations_left = 0;
+        f->memory.left = 0;
     }
-    f->allocations_left = -1;
+    f->memory.left = -1;
     att_network_close(&network);
 }
 
 /* If the caller's options name no backend, the default one is used. */
-static void an_open_backend_is_the_default(void **state)
+FIXTURE_TEST(an_open_backend_is_the_default)
 {
-    fixture *f = *state;
     char path[160];
     float pixels[SIDE * SIDE] = {0};
     const att_network_options how = {.seed = 1};
@@ -171,9 +165,8 @@ static void an_open_backend_is_the_default(void **state)
     att_network_close(&network);
 }
 
-static void a_network_for_one_image_size_refuses_others(void **state)
+FIXTURE_TEST(a_network_for_one_image_size_refuses_others)
 {
-    fixture *f = *state;
     att_option_values options = att_options_none();
     att_options_set(&options, "img_size", 16);
     att_options_set(&options, "patch_size", 8);
@@ -186,20 +179,19 @@ static void a_network_for_one_image_size_refuses_others(void **state)
     float *pixels = calloc(3 * 32 * 32, sizeof *pixels);
     assert_int_equal(att_network_open(f->context, "mixer_s16_224", &how, &network), ATT_OK);
     assert_int_equal(att_network_run(network, pixels, 1, 16, 16, &answers), ATT_OK);
-    assert_int_equal(att_network_run(network, pixels, 1, 32, 32, &answers), ATT_ERR_UNSUPPORTED);
-    assert_message_has(f, "is made for images of 16 x 16 pixels; this network takes no others");
+    assert_fails(f->context, att_network_run(network, pixels, 1, 32, 32, &answers), ATT_ERR_UNSUPPORTED,
+                 "is made for images of 16 x 16 pixels; this network takes no others");
     att_network_close(&network);
     att_options_set_sides(&options, "img_size", 16, 24);
     assert_int_equal(att_network_open(f->context, "mixer_s16_224", &how, &network), ATT_OK);
-    assert_int_equal(att_network_run(network, pixels, 1, 32, 32, &answers), ATT_ERR_UNSUPPORTED);
-    assert_message_has(f, "is made for images of 16 x 24 pixels; this network takes no others");
+    assert_fails(f->context, att_network_run(network, pixels, 1, 32, 32, &answers), ATT_ERR_UNSUPPORTED,
+                 "is made for images of 16 x 24 pixels; this network takes no others");
     att_network_close(&network);
     free(pixels);
 }
 
-static void features_and_maps_are_answered(void **state)
+FIXTURE_TEST(features_and_maps_are_answered)
 {
-    fixture *f = *state;
     enum { TOKENS = 5, WIDTH = 16, HEADS = 2 };
     char path[160];
     float pixels[2 * SIDE * SIDE];
@@ -211,8 +203,8 @@ static void features_and_maps_are_answered(void **state)
     assert_int_equal(att_network_run(network, pixels, 2, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 5);
     assert_null(att_batch_field(&answers, "logits"));
-    assert_int_equal(att_network_describe(network, &answers, NULL, count_line, NULL), ATT_ERR_MISMATCH);
-    assert_message_has(f, "do not include those that the task \"classification\" needs to show a prediction");
+    assert_fails(f->context, att_network_describe(network, &answers, NULL, count_line, NULL), ATT_ERR_MISMATCH,
+                 "do not include those that the task \"classification\" needs to show a prediction");
     assert_non_null(att_batch_field(&answers, "tokens"));
     const float *features = att_batch_field(&answers, "features");
     float weight[CLASSES * WIDTH], bias[CLASSES], logits[CLASSES];
@@ -235,11 +227,9 @@ static void features_and_maps_are_answered(void **state)
     assert_int_equal(att_network_select_outputs(network, "logits,logit?,blocks.0.attn.map,blocks.*.attn.map"), ATT_OK);
     assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 3); /* named twice, returned once */
-    assert_int_equal(att_network_select_outputs(network, "logits,stage1"), ATT_ERR_NOT_FOUND);
-    assert_message_has(
-        f,
-        "the network has no output \"stage1\"; it has logits, features, tokens; for attention nodes such as "
-        "blocks.0.attn: .map, .stats, .summary");
+    assert_fails(f->context, att_network_select_outputs(network, "logits,stage1"), ATT_ERR_NOT_FOUND,
+                 "the network has no output \"stage1\"; it has logits, features, tokens; for attention nodes such as "
+                 "blocks.0.attn: .map, .stats, .summary");
     assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 3);
     assert_int_equal(att_network_select_outputs(network, NULL), ATT_OK);
@@ -249,9 +239,8 @@ static void features_and_maps_are_answered(void **state)
     att_network_close(&network);
 }
 
-static void decoded_images_are_made_ready(void **state)
+FIXTURE_TEST(decoded_images_are_made_ready)
 {
-    fixture *f = *state;
     char path[160];
     att_network *network = open_network(f, export(f, path));
     att_image images[2];
@@ -285,9 +274,8 @@ static void decoded_images_are_made_ready(void **state)
     att_network_close(&network);
 }
 
-static void planes_are_interleaved(void **state)
+FIXTURE_TEST(planes_are_interleaved)
 {
-    fixture *f = *state;
     enum { CHANNELS = 3, COUNT = 5, HEIGHT = 8, WIDTH = 12, POINTS = HEIGHT * WIDTH };
     float pixels[COUNT][POINTS][CHANNELS], planes[COUNT][CHANNELS][POINTS], wanted[COUNT][CLASSES];
     const float *images[COUNT];
@@ -318,9 +306,8 @@ static void planes_are_interleaved(void **state)
     att_network_close(&network);
 }
 
-static void a_data_set_is_evaluated_and_measured(void **state)
+FIXTURE_TEST(a_data_set_is_evaluated_and_measured)
 {
-    fixture *f = *state;
     char path[160];
     att_network *network = open_network(f, export(f, path));
     att_evaluation plain, observed, own;
@@ -350,9 +337,8 @@ static void a_data_set_is_evaluated_and_measured(void **state)
 }
 
 /* A wrapped network answers with the present weights, also those that it resampled for another image size. */
-static void changed_weights_are_resampled(void **state)
+FIXTURE_TEST(changed_weights_are_resampled)
 {
-    fixture *f = *state;
     enum { LARGE = 2 * SIDE };
     char path[160];
     float pixels[LARGE * LARGE], before[CLASSES], expected[CLASSES], bias[CLASSES], embedding[5 * 16];
@@ -398,9 +384,8 @@ static void see_time(void *user, const char *scope, const char *op, const char *
     seen->seconds += seconds;
 }
 
-static void operations_are_timed(void **state)
+FIXTURE_TEST(operations_are_timed)
 {
-    fixture *f = *state;
     char path[160];
     att_network *network = open_network(f, export(f, path));
     seen_times seen = {.ordered = true};
@@ -413,9 +398,8 @@ static void operations_are_timed(void **state)
     att_network_close(&network);
 }
 
-static void preprocessing_can_be_set(void **state)
+FIXTURE_TEST(preprocessing_can_be_set)
 {
-    fixture *f = *state;
     char path[160];
     att_network *network = open_network(f, export(f, path));
     att_preprocess look = att_network_identity(network)->preprocess;
@@ -425,8 +409,8 @@ static void preprocessing_can_be_set(void **state)
     assert_true(att_network_transform(network).crop_pct == 0.5);
     assert_true(att_network_transform(network).mean[0] == 0.25);
     look.width = 2 * SIDE;
-    assert_int_equal(att_network_set_preprocess(network, &look), ATT_ERR_MISMATCH);
-    assert_message_has(f, "takes images of 8 x 8 pixels with 1 channels, not 8 x 16 with 1");
+    assert_fails(f->context, att_network_set_preprocess(network, &look), ATT_ERR_MISMATCH,
+                 "takes images of 8 x 8 pixels with 1 channels, not 8 x 16 with 1");
     const att_preprocess own = att_network_identity(network)->preprocess;
     for (int i = 0; i < 8; i++) {
         static const char *const messages[] = {"std",
@@ -445,46 +429,37 @@ static void preprocessing_can_be_set(void **state)
             memcpy(look.crop_mode, i == 5 ? "middle\0" : "centerxx", sizeof look.crop_mode);
         if (i == 7)
             look.interpolation[0] = '\0';
-        assert_int_equal(att_network_set_preprocess(network, &look), ATT_ERR_ARGUMENT);
-        assert_message_has(f, messages[i]);
+        assert_fails(f->context, att_network_set_preprocess(network, &look), ATT_ERR_ARGUMENT, messages[i]);
     }
     assert_memory_equal(&att_network_identity(network)->preprocess, &own, sizeof own);
     att_network_close(&network);
 }
 
 /* Fails each allocation of opening and running; nothing stays allocated. */
-static void failures_leave_nothing_behind(void **state)
+FIXTURE_TEST(failures_leave_nothing_behind)
 {
-    fixture *f = *state;
     char path[160];
     export(f, path);
-    for (long allocations = 0;; allocations++) {
+    lack of = lack_of_memory(f->context, &f->memory);
+    while (lack_again(&of)) {
         att_network *network = NULL;
         att_batch answers;
         float pixels[2 * SIDE * SIDE] = {0};
-        size_t before = att_context_allocations(f->context).bytes_now;
-        f->allocations_left = allocations;
-        att_status status = att_network_open(f->context, path, NULL, &network);
-        if (status == ATT_OK)
-            status = att_network_select_outputs(network, "logits,blocks.0.attn.map");
-        if (status == ATT_OK) {
-            status = att_network_run(network, pixels, 1, 2 * SIDE, SIDE, &answers);
-            f->allocations_left = -1; /* a failure leaves no unusable plan */
+        of.status = att_network_open(f->context, path, NULL, &network);
+        if (of.status == ATT_OK)
+            of.status = att_network_select_outputs(network, "logits,blocks.0.attn.map");
+        if (of.status == ATT_OK) {
+            of.status = att_network_run(network, pixels, 1, 2 * SIDE, SIDE, &answers);
+            f->memory.left = -1; /* a failure leaves no unusable plan */
             assert_int_equal(att_network_run(network, pixels, 1, 2 * SIDE, SIDE, &answers), ATT_OK);
         }
-        f->allocations_left = -1;
         att_network_close(&network);
-        assert_int_equal(att_context_allocations(f->context).bytes_now, before);
-        if (status == ATT_OK)
-            return;
-        assert_int_equal(status, ATT_ERR_MEMORY);
     }
 }
 
 /* Labels are indices of the logits: one outside them would read other memory. */
-static void a_label_without_a_class_is_refused(void **state)
+FIXTURE_TEST(a_label_without_a_class_is_refused)
 {
-    fixture *f = *state;
     att_network *network;
     att_measure *measure = NULL;
     assert_int_equal(att_network_wrap(f->model, f->weights, NULL, &network), ATT_OK);
@@ -495,8 +470,8 @@ static void a_label_without_a_class_is_refused(void **state)
     const int32_t classes = att_model_classes(f->model), wrong[] = {-1, classes, INT32_MAX};
     for (int i = 0; i < 3; i++) {
         const int32_t labels[] = {0, wrong[i]};
-        assert_int_equal(att_network_measure(network, measure, pixels, 2, labels), ATT_ERR_ARGUMENT);
-        assert_message_has(f, "the label of image 1 is ");
+        assert_fails(f->context, att_network_measure(network, measure, pixels, 2, labels), ATT_ERR_ARGUMENT,
+                     "the label of image 1 is ");
         assert_int_equal(att_measure_at(measure, 0).count, 0);
     }
     const int32_t labels[] = {0, classes - 1};
@@ -508,9 +483,8 @@ static void a_label_without_a_class_is_refused(void **state)
 }
 
 /* Without labels, an instrument that needs them is refused if it is named, and skipped if "all" or a '?' selects it. */
-static void a_named_instrument_does_not_go_without_labels(void **state)
+FIXTURE_TEST(a_named_instrument_does_not_go_without_labels)
 {
-    fixture *f = *state;
     static const struct {
         const char *with, *message; /* NULL: measured */
     } cases[] = {
@@ -544,9 +518,8 @@ static void a_named_instrument_does_not_go_without_labels(void **state)
 }
 
 /* The probes in the network are those of the last measure. */
-static void a_measure_of_before_the_last_is_refused(void **state)
+FIXTURE_TEST(a_measure_of_before_the_last_is_refused)
 {
-    fixture *f = *state;
     att_network *network;
     att_measure *first = NULL, *last = NULL;
     att_evaluate_options options = att_evaluate_options_defaults();
@@ -555,8 +528,8 @@ static void a_measure_of_before_the_last_is_refused(void **state)
     assert_int_equal(att_network_observe(network, NULL, NULL, &last), ATT_OK);
     assert_true(att_measure_instrument_count(last) > 1);
     options.measure = first;
-    assert_int_equal(att_network_evaluate(network, f->eval, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "are not those that the last call of att_network_observe() made for this network");
+    assert_fails(f->context, att_network_evaluate(network, f->eval, &options, NULL), ATT_ERR_ARGUMENT,
+                 "are not those that the last call of att_network_observe() made for this network");
     options.measure = last;
     assert_int_equal(att_network_evaluate(network, f->eval, &options, NULL), ATT_OK);
     assert_null(att_measure_at(last, -1).instrument);
@@ -568,9 +541,8 @@ static void a_measure_of_before_the_last_is_refused(void **state)
     att_network_close(&network);
 }
 
-static void null_is_refused_or_has_a_meaning(void **state)
+FIXTURE_TEST(null_is_refused_or_has_a_meaning)
 {
-    fixture *f = *state;
     char path[160], own[ATT_IDENTITY_DESCRIPTION], same[ATT_IDENTITY_DESCRIPTION];
     const char *const none[] = {"picture.png", NULL};
     float pixels[SIDE * SIDE] = {0};
@@ -600,8 +572,8 @@ static void null_is_refused_or_has_a_meaning(void **state)
     assert_int_equal(att_network_run(network, NULL, 1, SIDE, SIDE, &answers), ATT_ERR_ARGUMENT);
     assert_int_equal(att_network_run_images(network, NULL, 1, &answers), ATT_ERR_ARGUMENT);
     assert_int_equal(att_network_run_file(network, NULL, &answers), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_network_run_files(network, none, 2, &answers), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "the path of an image is missing");
+    assert_fails(f->context, att_network_run_files(network, none, 2, &answers), ATT_ERR_ARGUMENT,
+                 "the path of an image is missing");
     assert_null(att_network_class_names(network, NULL));
     const att_identity *identity = att_network_identity(network);
     att_identity_describe(f->context, identity, &identity->preprocess, own);
@@ -610,10 +582,10 @@ static void null_is_refused_or_has_a_meaning(void **state)
     assert_int_equal(att_network_describe(network, &answers, NULL, count_line, &lines), ATT_OK);
     assert_int_equal(lines, CLASSES);
     assert_int_equal(att_network_describe(network, NULL, NULL, count_line, &lines), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_network_describe(network, &answers, NULL, NULL, &lines), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "the function for the lines of a prediction is missing");
-    assert_int_equal(att_network_write(network, &answers, NULL, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "the writer of a prediction is missing");
+    assert_fails(f->context, att_network_describe(network, &answers, NULL, NULL, &lines), ATT_ERR_ARGUMENT,
+                 "the function for the lines of a prediction is missing");
+    assert_fails(f->context, att_network_write(network, &answers, NULL, NULL), ATT_ERR_ARGUMENT,
+                 "the writer of a prediction is missing");
     att_network_close(&network);
 }
 
@@ -626,9 +598,8 @@ static void note_random(void *user, att_log_level level, const char *line)
                     "initialises them") == 0;
 }
 
-static void random_weights_are_logged(void **state)
+FIXTURE_TEST(random_weights_are_logged)
 {
-    fixture *f = *state;
     bool said = false;
     char path[160];
     const att_option_values tiny = tiny_options();
@@ -647,29 +618,4 @@ static void random_weights_are_logged(void **state)
     assert_true(said);
     att_network_close(&network);
     att_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_file_a_folder_and_a_name_are_opened),
-        TEST(images_of_every_size_are_answered),
-        TEST(a_network_for_one_image_size_refuses_others),
-        TEST(features_and_maps_are_answered),
-        TEST(decoded_images_are_made_ready),
-        TEST(planes_are_interleaved),
-        TEST(a_data_set_is_evaluated_and_measured),
-        TEST(plans_of_the_last_sizes_are_kept),
-        TEST(an_open_backend_is_the_default),
-        TEST(changed_weights_are_resampled),
-        TEST(operations_are_timed),
-        TEST(preprocessing_can_be_set),
-        TEST(failures_leave_nothing_behind),
-        TEST(a_label_without_a_class_is_refused),
-        TEST(a_named_instrument_does_not_go_without_labels),
-        TEST(a_measure_of_before_the_last_is_refused),
-        TEST(null_is_refused_or_has_a_meaning),
-        TEST(random_weights_are_logged),
-    };
-    return cmocka_run_group_tests_name("network/network", tests, NULL, NULL);
 }

@@ -9,9 +9,8 @@ static void write_text(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void classes_are_called_as_a_list_says(void **state)
+FIXTURE_TEST(classes_are_called_as_a_list_says)
 {
-    fixture *f = *state;
     char path[160], list[160];
     int count = -1;
     att_network *network = open_network(f, export(f, path));
@@ -32,8 +31,8 @@ static void classes_are_called_as_a_list_says(void **state)
                    {"cifar10", "cifar10 names 10 classes, but the network has 4", ATT_ERR_MISMATCH},
                    {"./missing", "./missing could not be opened", ATT_ERR_NOT_FOUND}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        assert_int_equal(att_network_name_classes(network, refused[i].from), refused[i].status);
-        assert_message_has(f, refused[i].part);
+        assert_fails(f->context, att_network_name_classes(network, refused[i].from), refused[i].status,
+                     refused[i].part);
     }
     write_text(list, "one\ntwo\n");
     assert_int_equal(att_network_name_classes(network, list), ATT_ERR_MISMATCH);
@@ -41,9 +40,8 @@ static void classes_are_called_as_a_list_says(void **state)
     att_network_close(&network);
 }
 
-static void classes_are_called_as_config_json_says(void **state)
+FIXTURE_TEST(classes_are_called_as_config_json_says)
 {
-    fixture *f = *state;
     static const struct {
         const char *config, *first, *third; /* names of classes 0 and 2; NULL: none */
     } cases[] = {
@@ -84,9 +82,8 @@ static void classes_are_called_as_config_json_says(void **state)
     unlink(config);
 }
 
-static void a_data_set_is_opened_for_a_network(void **state)
+FIXTURE_TEST(a_data_set_is_opened_for_a_network)
 {
-    fixture *f = *state;
     char path[160];
     const char *const data = f->folder;
     const char *const twice[] = {f->folder, f->folder};
@@ -100,16 +97,15 @@ static void a_data_set_is_opened_for_a_network(void **state)
     assert_int_equal(att_network_need_head(network, "unused"), ATT_OK);
     att_dataset_close(&dataset);
     options.class_map = "map";
-    assert_int_equal(att_network_open_dataset(network, twice, 2, &options, &dataset), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "class_map needs a single data set");
+    assert_fails(f->context, att_network_open_dataset(network, twice, 2, &options, &dataset), ATT_ERR_ARGUMENT,
+                 "class_map needs a single data set");
     assert_null(dataset);
     att_network_close(&network);
 }
 
 /* With a class map, images without classes are an error, also if they are accepted otherwise. */
-static void a_class_map_needs_classes(void **state)
+FIXTURE_TEST(a_class_map_needs_classes)
 {
-    fixture *f = *state;
     char path[160], folder[160], map[160], picture[200];
     att_dataset *dataset = NULL;
     att_network *network = open_network(f, export(f, path));
@@ -130,9 +126,8 @@ static void a_class_map_needs_classes(void **state)
 }
 
 /* Class folders are numbered by the names of the training, unless the caller gives others. */
-static void class_folders_are_numbered_by_the_training(void **state)
+FIXTURE_TEST(class_folders_are_numbered_by_the_training)
 {
-    fixture *f = *state;
     static const char *const folders[] = {"z", "x"};
     char list[160], trained[160], folder[160], path[240];
     att_dataset_options named = att_dataset_options_defaults();
@@ -145,8 +140,7 @@ static void class_folders_are_numbered_by_the_training(void **state)
     att_train_options training = small_training();
     training.epochs = 1;
     training.output = path_to(f, "trained", trained);
-    if (att_train(f->model, f->weights, &data, &training, NULL) != ATT_OK)
-        fail_msg("%s", att_context_message(f->context));
+    CHECK(f->context, att_train(f->model, f->weights, &data, &training, NULL));
     att_dataset_close(&train);
     assert_int_equal(mkdir(path_to(f, "folders", folder), 0777), 0);
     for (int i = 0; i < 2; i++) {
@@ -162,8 +156,7 @@ static void class_folders_are_numbered_by_the_training(void **state)
         att_dataset_options options = att_dataset_options_defaults();
         options.trained = given ? folders : NULL;
         options.trained_count = given ? 2 : 0;
-        if (att_network_open_dataset(network, &images, 1, &options, &dataset) != ATT_OK)
-            fail_msg("%s", att_context_message(f->context));
+        CHECK(f->context, att_network_open_dataset(network, &images, 1, &options, &dataset));
         assert_string_equal(att_dataset_class_name(dataset, given ? 0 : 3), "z");
         assert_string_equal(att_dataset_class_name(dataset, 1), "x");
         att_dataset_close(&dataset);
@@ -171,23 +164,21 @@ static void class_folders_are_numbered_by_the_training(void **state)
     att_network_close(&network);
 }
 
-static void a_missing_head_is_reported(void **state)
+FIXTURE_TEST(a_missing_head_is_reported)
 {
-    fixture *f = *state;
     att_network_options options = att_network_options_defaults();
     att_option_values values = tiny_options();
     att_network *network = NULL;
     att_options_set(&values, "num_classes", 0);
     options.options = &values;
     assert_int_equal(att_network_open(f->context, "vit_tiny_patch16_224", &options, &network), ATT_OK);
-    assert_int_equal(att_network_need_head(network, "it cannot be evaluated"), ATT_ERR_UNSUPPORTED);
-    assert_message_has(f, "vit_tiny_patch16_224: the network has no head: it cannot be evaluated");
+    assert_fails(f->context, att_network_need_head(network, "it cannot be evaluated"), ATT_ERR_UNSUPPORTED,
+                 "vit_tiny_patch16_224: the network has no head: it cannot be evaluated");
     att_network_close(&network);
 }
 
-static void weights_have_a_digest(void **state)
+FIXTURE_TEST(weights_have_a_digest)
 {
-    fixture *f = *state;
     char one[ATT_WEIGHTS_DIGEST], other[ATT_WEIGHTS_DIGEST];
     float bias[CLASSES];
     const int index = att_weights_find(f->weights, "head.bias");
@@ -203,46 +194,29 @@ static void weights_have_a_digest(void **state)
     assert_string_equal(one, other);
 }
 
-static void non_finite_weights_are_reported(void **state)
+FIXTURE_TEST(non_finite_weights_are_reported)
 {
-    fixture *f = *state;
     const float bias[CLASSES] = {NAN};
     const int index = att_weights_find(f->weights, "head.bias");
     assert_int_equal(att_weights_set(f->weights, -1, index, bias, CLASSES), ATT_OK);
     att_network *network = NULL;
     att_evaluation found = {0};
     assert_int_equal(att_network_wrap(f->model, f->weights, NULL, &network), ATT_OK);
-    assert_int_equal(att_network_evaluate(network, f->eval, NULL, &found), ATT_ERR_NONFINITE);
-    assert_message_has(f, "the weights are damaged: tensor head.bias has 1 of ");
+    assert_fails(f->context, att_network_evaluate(network, f->eval, NULL, &found), ATT_ERR_NONFINITE,
+                 "the weights are damaged: tensor head.bias has 1 of ");
     assert_int_equal(found.not_finite, EVAL_IMAGES);
     const att_preprocess look = att_model_preprocess(f->model);
     float *pixels = calloc((size_t)look.height * (size_t)look.width * (size_t)look.in_chans, sizeof *pixels);
     att_batch answers;
-    assert_int_equal(att_network_run(network, pixels, 1, look.height, look.width, &answers), ATT_ERR_NONFINITE);
-    assert_message_has(f,
-                       "the weights are damaged: tensor head.bias has 1 of 4 values that are not finite; other such "
-                       "tensors: 0");
+    assert_fails(f->context, att_network_run(network, pixels, 1, look.height, look.width, &answers), ATT_ERR_NONFINITE,
+                 "the weights are damaged: tensor head.bias has 1 of 4 values that are not finite; other such "
+                 "tensors: 0");
     const float finite[CLASSES] = {0};
     assert_int_equal(att_weights_set(f->weights, -1, index, finite, CLASSES), ATT_OK);
     for (int64_t i = 0; i < (int64_t)look.height * look.width * look.in_chans; i++)
         pixels[i] = INFINITY;
-    assert_int_equal(att_network_run(network, pixels, 1, look.height, look.width, &answers), ATT_ERR_NONFINITE);
-    assert_message_has(f, "the network's outputs contain NaN or infinity, although all weights are finite");
+    assert_fails(f->context, att_network_run(network, pixels, 1, look.height, look.width, &answers), ATT_ERR_NONFINITE,
+                 "the network's outputs contain NaN or infinity, although all weights are finite");
     free(pixels);
     att_network_close(&network);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(classes_are_called_as_a_list_says),
-        TEST(classes_are_called_as_config_json_says),
-        TEST(a_data_set_is_opened_for_a_network),
-        TEST(a_class_map_needs_classes),
-        TEST(class_folders_are_numbered_by_the_training),
-        TEST(a_missing_head_is_reported),
-        TEST(weights_have_a_digest),
-        TEST(non_finite_weights_are_reported),
-    };
-    return cmocka_run_group_tests_name("network/network_data", tests, NULL, NULL);
 }

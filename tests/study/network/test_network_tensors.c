@@ -74,9 +74,8 @@ static void expect_answers_of_the_file(const fixture *f, att_network *network)
     att_network_close(&file);
 }
 
-static void weights_in_memory_are_copied(void **state)
+FIXTURE_TEST(weights_in_memory_are_copied)
 {
-    fixture *f = *state;
     static const struct {
         const char *prefix;
         bool wide;
@@ -89,8 +88,7 @@ static void weights_in_memory_are_copied(void **state)
         options.model = "vit_tiny_patch16_224";
         options.options = options_of(&asked);
         copy_weights(f, cases[c].prefix, cases[c].wide, &dict);
-        if (att_network_open_tensors(f->context, dict.tensors, dict.count, &options, &network) != ATT_OK)
-            fail_msg("%s", att_context_message(f->context));
+        CHECK(f->context, att_network_open_tensors(f->context, dict.tensors, dict.count, &options, &network));
         take_back(f, &dict);
         memset(&asked, 0x55, sizeof asked);
         expect_answers_of_the_file(f, network);
@@ -101,16 +99,15 @@ static void weights_in_memory_are_copied(void **state)
         assert_int_equal(att_tensors_count(file), att_weights_count(f->weights));
         const int bias = att_tensors_find(file, "norm.bias");
         assert_int_equal(att_tensors_at(file, bias).count, 16);
-        assert_int_equal(att_tensors_read_f32(file, bias, value, 16), ATT_ERR_ARGUMENT);
-        assert_message_has(f, "norm.bias were in memory that is no longer borrowed");
+        assert_fails(f->context, att_tensors_read_f32(file, bias, value, 16), ATT_ERR_ARGUMENT,
+                     "norm.bias were in memory that is no longer borrowed");
         att_network_close(&network);
     }
 }
 
 /* Files of the current folder describe other weights. */
-static void side_files_are_not_read(void **state)
+FIXTURE_TEST(side_files_are_not_read)
 {
-    fixture *f = *state;
     char path[160], before[PATH_MAX];
     state_dict dict;
     att_option_values asked;
@@ -133,9 +130,8 @@ static void side_files_are_not_read(void **state)
     att_network_close(&network);
 }
 
-static void wrong_tensors_are_refused(void **state)
+FIXTURE_TEST(wrong_tensors_are_refused)
 {
-    fixture *f = *state;
     static const struct {
         att_status status;
         const char *part;
@@ -180,34 +176,18 @@ static void wrong_tensors_are_refused(void **state)
     assert_int_equal(att_context_allocations(f->context).bytes_now, before);
 }
 
-static void failed_allocations_leave_nothing_behind(void **state)
+FIXTURE_TEST(failed_allocations_leave_nothing_behind)
 {
-    fixture *f = *state;
     state_dict dict;
     att_option_values asked;
     att_network_options options = {.model = "vit_tiny_patch16_224", .options = options_of(&asked)};
     copy_weights(f, "", false, &dict);
-    att_status status = ATT_ERR_MEMORY;
-    for (long allocations = 0; status != ATT_OK; allocations++) {
+    lack of = lack_of_memory(f->context, &f->memory);
+    while (lack_again(&of)) {
         att_network *network = NULL;
-        const size_t before = att_context_allocations(f->context).bytes_now;
-        f->allocations_left = allocations;
-        status = att_network_open_tensors(f->context, dict.tensors, dict.count, &options, &network);
-        f->allocations_left = -1;
-        assert_true(status == ATT_OK || (status == ATT_ERR_MEMORY && !network));
+        of.status = att_network_open_tensors(f->context, dict.tensors, dict.count, &options, &network);
+        assert_true(of.status == ATT_OK || !network);
         att_network_close(&network);
-        assert_int_equal(att_context_allocations(f->context).bytes_now, before);
     }
     take_back(f, &dict);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(weights_in_memory_are_copied),
-        TEST(side_files_are_not_read),
-        TEST(wrong_tensors_are_refused),
-        TEST(failed_allocations_leave_nothing_behind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,11 +42,10 @@ static void release(measured *m)
 }
 
 /* Three of ten images: 1, 5 and 8. A second measurement ranks anew. */
-static void blocks_are_ranked_on_images_of_the_whole_data_set(void **state)
+FIXTURE_TEST(blocks_are_ranked_on_images_of_the_whole_data_set)
 {
     static const char *const nodes[] = {"blocks.0.add2", "blocks.1.add1", "blocks.1.add2"};
     static const int spread[] = {1, 5, 8};
-    fixture *f = *state;
     for (int times = 1; times <= 2; times++) {
         measured m = measure(f, "nsi,block_pruning:by=zeta,first=3", times);
         for (int i = 0; i < 3; i++) {
@@ -70,9 +69,8 @@ static void blocks_are_ranked_on_images_of_the_whole_data_set(void **state)
 }
 
 /* A second evaluation adds to the accuracy of the first ranking. */
-static void evaluations_that_share_a_measure_share_the_ranking(void **state)
+FIXTURE_TEST(evaluations_that_share_a_measure_share_the_ranking)
 {
-    fixture *f = *state;
     measured m = measure(f, "block_pruning:by=zeta,first=3", 1);
     att_evaluate_options options = att_evaluate_options_defaults();
     options.measure = m.measure;
@@ -82,20 +80,10 @@ static void evaluations_that_share_a_measure_share_the_ranking(void **state)
     release(&m);
 }
 
-static void a_small_data_set_ranks_on_all_its_images(void **state)
+FIXTURE_TEST(a_small_data_set_ranks_on_all_its_images)
 {
-    measured m = measure(*state, "block_pruning:by=zeta,first=100", 1);
+    measured m = measure(f, "block_pruning:by=zeta,first=100", 1);
     assert_int_equal(figure_of(m.measure, "block_pruning/blocks.1.add1/score").count, EVAL_IMAGES);
     assert_int_equal(figure_of(m.measure, "block_pruning/skipped.0/top1").count, EVAL_IMAGES);
     release(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(blocks_are_ranked_on_images_of_the_whole_data_set),
-        fixture_test(evaluations_that_share_a_measure_share_the_ranking),
-        fixture_test(a_small_data_set_ranks_on_all_its_images),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,9 +97,8 @@ static att_status request_for_nothing_there(att_requests *requests)
     return ATT_OK;
 }
 
-static void descriptors_of_instruments_are_checked(void **state)
+FIXTURE_TEST(descriptors_of_instruments_are_checked)
 {
-    fixture *f = *state;
     att_context *context = f->context;
 #define INFO .summary = "s", .unit = "1", .formula = "f"
     static const char *const commas[] = {"a,b", NULL};
@@ -145,14 +144,14 @@ static void descriptors_of_instruments_are_checked(void **state)
 #undef INFO
     const int count = att_instrument_count(context);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_refused(context, att_instrument_register(context, &wrong[i].instrument), ATT_ERR_ARGUMENT,
-                       wrong[i].message);
-    assert_refused(context, att_instrument_register(context, NULL), ATT_ERR_ARGUMENT, "NULL");
+        assert_fails(context, att_instrument_register(context, &wrong[i].instrument), ATT_ERR_ARGUMENT,
+                     wrong[i].message);
+    assert_fails(context, att_instrument_register(context, NULL), ATT_ERR_ARGUMENT, "NULL");
     assert_int_equal(att_instrument_count(context), count);
     add_instrument(f, &features);
-    assert_refused(context, att_instrument_register(context, &features), ATT_ERR_ARGUMENT, "this name is in use");
+    assert_fails(context, att_instrument_register(context, &features), ATT_ERR_ARGUMENT, "this name is in use");
     for (int i = 0; i < att_instrument_count(NULL); i++)
-        MUST(context, att_instrument_check(context, att_catalog_at(&att_instruments, NULL, i)));
+        CHECK(context, att_instrument_check(context, att_catalog_at(&att_instruments, NULL, i)));
 }
 
 static att_measurement figure(const att_measure *measure, const char *instrument)
@@ -164,9 +163,8 @@ static att_measurement figure(const att_measure *measure, const char *instrument
     return (att_measurement){0};
 }
 
-static void registered_instruments_measure(void **state)
+FIXTURE_TEST(registered_instruments_measure)
 {
-    fixture *f = *state;
     att_context *other = open_other();
     att_network *network = NULL;
     att_measure *one = NULL, *per_cent = NULL, *all = NULL;
@@ -179,17 +177,17 @@ static void registered_instruments_measure(void **state)
     assert_false(att_instrument_find(other, "most", &info));
     assert_int_equal(att_instrument_count(f->context), att_instrument_count(other) + 2);
     assert_string_equal(att_instrument_at(f->context, att_instrument_count(NULL)).name, "features");
-    MUST(f->context, att_network_wrap(f->model, f->weights, NULL, &network));
+    CHECK(f->context, att_network_wrap(f->model, f->weights, NULL, &network));
     options.batch_size = 3;
-    MUST(f->context, att_network_observe(network, "most,features", "*", &one));
+    CHECK(f->context, att_network_observe(network, "most,features", "*", &one));
     options.measure = one;
-    MUST(f->context, att_network_evaluate(network, f->eval, &options, &result));
-    MUST(f->context, att_network_observe(network, "features:in=per_cent", "*", &per_cent));
+    CHECK(f->context, att_network_evaluate(network, f->eval, &options, &result));
+    CHECK(f->context, att_network_observe(network, "features:in=per_cent", "*", &per_cent));
     options.measure = per_cent;
-    MUST(f->context, att_network_evaluate(network, f->eval, &options, &result));
-    MUST(f->context, att_network_observe(network, "all,-features", "*", &all));
+    CHECK(f->context, att_network_evaluate(network, f->eval, &options, &result));
+    CHECK(f->context, att_network_observe(network, "all,-features", "*", &all));
     options.measure = all;
-    MUST(f->context, att_network_evaluate(network, f->eval, &options, &result));
+    CHECK(f->context, att_network_evaluate(network, f->eval, &options, &result));
     att_measurement mean = figure(one, "features"), hundredfold = figure(per_cent, "features"),
                     top = figure(one, "most");
     assert_int_equal(mean.count, EVAL_IMAGES);
@@ -205,30 +203,19 @@ static void registered_instruments_measure(void **state)
     att_measure_destroy(&per_cent);
     att_measure_destroy(&all);
     att_network_close(&network);
-    assert_refused(f->context, att_instruments_check(f->context, "features:in=miles"), ATT_ERR_ARGUMENT,
-                   "in cannot be \"miles\", only one, per_cent");
-    assert_refused(other, att_instruments_check(other, "most"), ATT_ERR_NOT_FOUND, "no instrument \"most\"");
+    assert_fails(f->context, att_instruments_check(f->context, "features:in=miles"), ATT_ERR_ARGUMENT,
+                 "in cannot be \"miles\", only one, per_cent");
+    assert_fails(other, att_instruments_check(other, "most"), ATT_ERR_NOT_FOUND, "no instrument \"most\"");
     att_context_destroy(&other);
 }
 
-static void a_row_that_the_graph_lacks_is_refused(void **state)
+FIXTURE_TEST(a_row_that_the_graph_lacks_is_refused)
 {
-    fixture *f = *state;
     static const att_instrument lost = {.info = {.name = "lost", .summary = "s", .unit = "1", .formula = "f"},
                                         .request = request_for_nothing_there,
                                         .observe = observe_features};
     att_measure *measure = NULL;
     add_instrument(f, &lost);
-    assert_refused(f->context, att_measure_create(att_model_graph(f->model), "lost", "*", &measure), ATT_ERR_ARGUMENT,
-                   "instrument \"lost\" asks for \"nowhere\"");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(descriptors_of_instruments_are_checked),
-        fixture_test(registered_instruments_measure),
-        fixture_test(a_row_that_the_graph_lacks_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_fails(f->context, att_measure_create(att_model_graph(f->model), "lost", "*", &measure), ATT_ERR_ARGUMENT,
+                 "instrument \"lost\" asks for \"nowhere\"");
 }

@@ -72,29 +72,25 @@ static const att_module
                 .parameter = "beta",
                 .apply = stretch};
 
-static void descriptors_of_modules_are_checked(void **state)
+FIXTURE_TEST(descriptors_of_modules_are_checked)
 {
-    fixture *f = *state;
     att_context *context = f->context;
     static const char *const blank[] = {"a b", NULL}, *const equals[] = {"a", "b=c", NULL}, *const none[] = {NULL};
+#define MINE .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch
     const struct {
         att_module module;
         const char *message;
     } wrong[] = {
-        {{.meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "this module has no name"},
-        {{.name = "", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "a name must be"},
-        {{.name = "two words", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch},
-         "module \"two words\": a name must be"},
-        {{.name = "a:b", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "a name must be"},
-        {{.name = "a@b", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "a name must be"},
-        {{.name = "a+b", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "a name must be"},
-        {{.name = "3d", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "a name must be"},
-        {{.name = "twenty_four_letters_long", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch},
-         "a name must be 1 to 23"},
-        {{.name = "none", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch},
-         "this name is reserved"},
-        {{.name = "se", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch},
-         "module \"se\": this name is in use"},
+        {{MINE}, "this module has no name"},
+        {{.name = "", MINE}, "a name must be"},
+        {{.name = "two words", MINE}, "module \"two words\": a name must be"},
+        {{.name = "a:b", MINE}, "a name must be"},
+        {{.name = "a@b", MINE}, "a name must be"},
+        {{.name = "a+b", MINE}, "a name must be"},
+        {{.name = "3d", MINE}, "a name must be"},
+        {{.name = "twenty_four_letters_long", MINE}, "a name must be 1 to 23"},
+        {{.name = "none", MINE}, "this name is reserved"},
+        {{.name = "se", MINE}, "module \"se\": this name is in use"},
         {{.name = "mine", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch}, "it has no `meaning`"},
         {{.name = "mine", .meaning = "m", .places = ATT_ON_TOKENS, .apply = stretch}, "its `scope` must be"},
         {{.name = "mine", .meaning = "m", .scope = "a.b", .places = ATT_ON_TOKENS, .apply = stretch},
@@ -104,104 +100,53 @@ static void descriptors_of_modules_are_checked(void **state)
         {{.name = "mine", .meaning = "m", .scope = "s", .places = 8, .apply = stretch}, "`places`"},
         {{.name = "mine", .meaning = "m", .scope = "s", .apply = stretch}, "`places`"},
         {{.name = "mine", .meaning = "m", .scope = "s", .places = ATT_ON_MAPS, .replaced_heads = two}, "ATT_ON_HEADS"},
-        {{.name = "mine", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .parameter = "", .apply = stretch},
-         "`parameter` is empty"},
+        {{.name = "mine", MINE, .parameter = ""}, "`parameter` is empty"},
+        {{.name = "mine", MINE, .other_names = {{"a", NULL}}}, "pairs"},
+        {{.name = "mine", MINE, .constant = "c"}, "belong together"},
+        {{.name = "mine", MINE, .option_count = 5}, "0..4"},
+        {{.name = "mine", MINE, .option_count = -1}, "0..4"},
+        {{.name = "mine", MINE, .option_count = 1}, "each option needs a name"},
+        {{.name = "mine", MINE, .option_count = 1, .options = {{.name = "o"}}}, "option \"o\": it has no `meaning`"},
         {{.name = "mine",
-          .meaning = "m",
-          .scope = "s",
-          .places = ATT_ON_TOKENS,
-          .other_names = {{"a", NULL}},
-          .apply = stretch},
-         "pairs"},
-        {{.name = "mine", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .constant = "c", .apply = stretch},
-         "belong together"},
-        {{.name = "mine", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .option_count = 5, .apply = stretch},
-         "0..4"},
-        {{.name = "mine", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .option_count = -1, .apply = stretch},
-         "0..4"},
-        {{.name = "mine", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .option_count = 1, .apply = stretch},
-         "each option needs a name"},
-        {{.name = "mine",
-          .meaning = "m",
-          .scope = "s",
-          .places = ATT_ON_TOKENS,
-          .option_count = 1,
-          .apply = stretch,
-          .options = {{.name = "o"}}},
-         "option \"o\": it has no `meaning`"},
-        {{.name = "mine",
-          .meaning = "m",
-          .scope = "s",
-          .places = ATT_ON_TOKENS,
+          MINE,
           .option_count = 2,
-          .apply = stretch,
           .options = {{.name = "o", .meaning = "m"}, {.name = "o", .meaning = "m"}}},
          "two of this name"},
-        {{.name = "mine",
-          .meaning = "m",
-          .scope = "s",
-          .places = ATT_ON_TOKENS,
-          .option_count = 1,
-          .apply = stretch,
-          .options = {{.name = "o", .meaning = "m", .start = 2, .high = 1}}},
+        {{.name = "mine", MINE, .option_count = 1, .options = {{.name = "o", .meaning = "m", .start = 2, .high = 1}}},
          "low <= start <= high"},
-        {{.name = "mine",
-          .meaning = "m",
-          .scope = "s",
-          .places = ATT_ON_TOKENS,
-          .option_count = 1,
-          .apply = stretch,
-          .options = {{.name = "o", .meaning = "m", .start = NAN}}},
+        {{.name = "mine", MINE, .option_count = 1, .options = {{.name = "o", .meaning = "m", .start = NAN}}},
          "low <= start <= high"},
-        {{.name = "mine",
-          .meaning = "m",
-          .scope = "s",
-          .places = ATT_ON_TOKENS,
-          .option_count = 1,
-          .apply = stretch,
-          .options = {{.name = "o", .meaning = "m", .choices = blank}}},
+        {{.name = "mine", MINE, .option_count = 1, .options = {{.name = "o", .meaning = "m", .choices = blank}}},
          "its choices must be"},
         {{.name = "mine",
-          .meaning = "m",
-          .scope = "s",
-          .places = ATT_ON_TOKENS,
+          MINE,
           .option_count = 1,
-          .apply = stretch,
           .options = {{.name = "o", .meaning = "m", .high = 1, .choices = equals}}},
          "its choices must be"},
-        {{.name = "mine",
-          .meaning = "m",
-          .scope = "s",
-          .places = ATT_ON_TOKENS,
-          .option_count = 1,
-          .apply = stretch,
-          .options = {{.name = "o", .meaning = "m", .choices = none}}},
+        {{.name = "mine", MINE, .option_count = 1, .options = {{.name = "o", .meaning = "m", .choices = none}}},
          "its choices must be"},
         {{.name = "mine",
-          .meaning = "m",
-          .scope = "s",
-          .places = ATT_ON_TOKENS,
+          MINE,
           .option_count = 1,
-          .apply = stretch,
           .options = {{.name = "o", .meaning = "m", .high = 2, .choices = modes}}},
          "indices of choices"},
     };
+#undef MINE
     const int count = att_module_count(context);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_refused(context, att_module_register(context, &wrong[i].module), ATT_ERR_ARGUMENT, wrong[i].message);
-    assert_refused(context, att_module_register(context, NULL), ATT_ERR_ARGUMENT, "NULL");
+        assert_fails(context, att_module_register(context, &wrong[i].module), ATT_ERR_ARGUMENT, wrong[i].message);
+    assert_fails(context, att_module_register(context, NULL), ATT_ERR_ARGUMENT, "NULL");
     assert_int_equal(att_module_count(context), count);
     add_module(f, &of_tokens);
-    assert_refused(context, att_module_register(context, &of_tokens), ATT_ERR_ARGUMENT,
-                   "module \"stretch\": this name is in use");
+    assert_fails(context, att_module_register(context, &of_tokens), ATT_ERR_ARGUMENT,
+                 "module \"stretch\": this name is in use");
     assert_int_equal(att_module_count(context), count + 1);
     for (int i = 0; i < att_module_count(NULL); i++)
-        MUST(context, att_module_check(context, att_module_at(NULL, i)));
+        CHECK(context, att_module_check(context, att_module_at(NULL, i)));
 }
 
-static void a_registered_module_is_listed_in_its_context_alone(void **state)
+FIXTURE_TEST(a_registered_module_is_listed_in_its_context_alone)
 {
-    fixture *f = *state;
     att_context *context = f->context, *other = open_other();
     const int count = att_module_count(NULL);
     add_module(f, &of_tokens);
@@ -212,16 +157,15 @@ static void a_registered_module_is_listed_in_its_context_alone(void **state)
     assert_int_equal(att_module_count(other), count);
     assert_null(att_module_at(other, count));
     att_module_choice choice;
-    MUST(context, att_module_parse(context, "stretch:factor=2,mode=twice", &choice));
+    CHECK(context, att_module_parse(context, "stretch:factor=2,mode=twice", &choice));
     assert_true(choice.module == &of_tokens && choice.values[FACTOR] == 2 && choice.values[MODE] == 1);
-    assert_refused(context, att_module_parse(context, "stretch:mode=thrice", &choice), ATT_ERR_ARGUMENT, "stretch");
-    assert_refused(context, att_module_parse(context, "stretsh", &choice), ATT_ERR_NOT_FOUND,
-                   "did you mean \"stretch\"");
-    assert_refused(other, att_module_parse(other, "stretch", &choice), ATT_ERR_NOT_FOUND, "no module \"stretch\"");
+    assert_fails(context, att_module_parse(context, "stretch:mode=thrice", &choice), ATT_ERR_ARGUMENT, "stretch");
+    assert_fails(context, att_module_parse(context, "stretsh", &choice), ATT_ERR_NOT_FOUND, "did you mean \"stretch\"");
+    assert_fails(other, att_module_parse(other, "stretch", &choice), ATT_ERR_NOT_FOUND, "no module \"stretch\"");
     /* A name may exist in another kind. */
     static const att_module entropy = {
         .name = "entropy", .meaning = "m", .scope = "s", .places = ATT_ON_TOKENS, .apply = stretch};
-    MUST(other, att_module_register(other, &entropy));
+    CHECK(other, att_module_register(other, &entropy));
     att_context_destroy(&other);
 }
 
@@ -229,9 +173,9 @@ static void model_with(fixture *f, const char *modules, att_model **model, att_w
 {
     att_option_values options = tiny_options();
     att_options_set_text(&options, "modules", modules);
-    MUST(f->context, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, model));
-    MUST(f->context, att_weights_create(att_model_graph(*model), "cpu", weights));
-    MUST(f->context, att_weights_initialise(*weights, 1));
+    CHECK(f->context, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, model));
+    CHECK(f->context, att_weights_create(att_model_graph(*model), "cpu", weights));
+    CHECK(f->context, att_weights_initialise(*weights, 1));
 }
 
 static void answer_of(fixture *f, att_network *network, float logits[CLASSES])
@@ -240,13 +184,12 @@ static void answer_of(fixture *f, att_network *network, float logits[CLASSES])
     att_batch answers;
     for (int i = 0; i < SIDE * SIDE; i++)
         pixels[i] = (float)(i * 7 % 13) / 13;
-    MUST(f->context, att_network_run(network, pixels, 1, SIDE, SIDE, &answers));
+    CHECK(f->context, att_network_run(network, pixels, 1, SIDE, SIDE, &answers));
     memcpy(logits, att_batch_field(&answers, "logits"), CLASSES * sizeof *logits);
 }
 
-static void a_checkpoint_records_a_registered_module(void **state)
+FIXTURE_TEST(a_checkpoint_records_a_registered_module)
 {
-    fixture *f = *state;
     char path[160];
     att_model *model = NULL;
     att_weights *weights = NULL;
@@ -257,21 +200,21 @@ static void a_checkpoint_records_a_registered_module(void **state)
     model_with(f, "stretch:factor=2,mode=twice@after_attn:1+cb", &model, &weights);
     int index = att_weights_find(weights, "blocks.1.attn.stretch.gamma");
     assert_true(index >= 0 && att_weights_find(weights, "blocks.0.attn.stretch.gamma") < 0);
-    MUST(f->context, att_weights_get(weights, -1, index, factor, 16));
+    CHECK(f->context, att_weights_get(weights, -1, index, factor, 16));
     assert_true(factor[0] == 2 && factor[15] == 2);
-    MUST(f->context, att_network_wrap(model, weights, NULL, &before));
+    CHECK(f->context, att_network_wrap(model, weights, NULL, &before));
     answer_of(f, before, logits);
-    MUST(f->context, att_checkpoint_export(model, weights, path_in(f, "stretched.safetensors", path)));
-    MUST(f->context, att_network_open(f->context, path, NULL, &after));
+    CHECK(f->context, att_checkpoint_export(model, weights, path_in(f, "stretched.safetensors", path)));
+    CHECK(f->context, att_network_open(f->context, path, NULL, &after));
     assert_string_equal(att_options_text(att_model_options(att_network_model(after)), "modules"),
                         "stretch:factor=2,mode=twice@after_attn:1+cb");
     answer_of(f, after, again);
     assert_memory_equal(logits, again, sizeof logits);
     att_network_close(&after);
-    assert_refused(other, att_network_open(other, path, NULL, &after), ATT_ERR_UNSUPPORTED,
-                   "its network has the module \"stretch\", which is neither built in nor registered");
-    MUST(other, att_module_register(other, &of_tokens));
-    MUST(other, att_network_open(other, path, NULL, &after));
+    assert_fails(other, att_network_open(other, path, NULL, &after), ATT_ERR_UNSUPPORTED,
+                 "its network has the module \"stretch\", which is neither built in nor registered");
+    CHECK(other, att_module_register(other, &of_tokens));
+    CHECK(other, att_network_open(other, path, NULL, &after));
     att_network_close(&after);
     att_network_close(&before);
     att_weights_destroy(&weights);
@@ -280,9 +223,8 @@ static void a_checkpoint_records_a_registered_module(void **state)
 }
 
 /* A registered module is recognised by its parameter in the tensors. */
-static void tensors_tell_a_registered_module(void **state)
+FIXTURE_TEST(tensors_tell_a_registered_module)
 {
-    fixture *f = *state;
     att_model *model = NULL;
     att_weights *weights = NULL;
     att_tensors *file = NULL;
@@ -291,26 +233,25 @@ static void tensors_tell_a_registered_module(void **state)
     att_context *other = open_other();
     add_module(f, &of_tokens);
     model_with(f, "stretch@after_mlp:0", &model, &weights);
-    MUST(f->context, att_checkpoint_export(model, weights, path_in(f, "stretched.safetensors", path)));
+    CHECK(f->context, att_checkpoint_export(model, weights, path_in(f, "stretched.safetensors", path)));
     write_with(f, "stretched.safetensors", "attscope", "somebody", "plain.safetensors"); /* the key of the metadata */
     path_in(f, "plain.safetensors", plain);
-    MUST(f->context, att_tensors_open(f->context, plain, &file));
+    CHECK(f->context, att_tensors_open(f->context, plain, &file));
     att_option_values flags = tiny_options();
-    MUST(f->context, att_model_identify(f->context, file, plain, "vit_tiny_patch16_224", &flags, &identity));
+    CHECK(f->context, att_model_identify(f->context, file, plain, "vit_tiny_patch16_224", &flags, &identity));
     assert_string_equal(att_options_text(&identity.options, "modules"), "stretch@after_mlp:0");
     att_tensors_close(&file);
-    MUST(other, att_tensors_open(other, plain, &file));
-    assert_refused(other, att_model_identify(other, file, plain, "vit_tiny_patch16_224", &flags, &identity),
-                   ATT_ERR_UNSUPPORTED, "blocks.0.mlp.stretch.gamma");
+    CHECK(other, att_tensors_open(other, plain, &file));
+    assert_fails(other, att_model_identify(other, file, plain, "vit_tiny_patch16_224", &flags, &identity),
+                 ATT_ERR_UNSUPPORTED, "blocks.0.mlp.stretch.gamma");
     att_tensors_close(&file);
     att_weights_destroy(&weights);
     att_model_destroy(&model);
     att_context_destroy(&other);
 }
 
-static void feature_maps_take_a_registered_module(void **state)
+FIXTURE_TEST(feature_maps_take_a_registered_module)
 {
-    fixture *f = *state;
     att_option_values options = att_options_none();
     att_model *model = NULL;
     att_weights *weights = NULL;
@@ -319,14 +260,14 @@ static void feature_maps_take_a_registered_module(void **state)
     add_module(f, &of_maps);
     att_options_set(&options, "img_size", SIDE);
     att_options_set_text(&options, "modules", "stretch2d:factor=0.5@after_branch:layer3:all");
-    MUST(f->context, att_model_create(f->context, "resnet20", &options, ATT_F32, &model));
-    MUST(f->context, att_weights_create(att_model_graph(model), "cpu", &weights));
-    MUST(f->context, att_weights_initialise(weights, 1));
+    CHECK(f->context, att_model_create(f->context, "resnet20", &options, ATT_F32, &model));
+    CHECK(f->context, att_weights_create(att_model_graph(model), "cpu", &weights));
+    CHECK(f->context, att_weights_initialise(weights, 1));
     assert_true(att_weights_find(weights, "layer3.2.stretch.gamma") >= 0);
-    MUST(f->context, att_checkpoint_export(model, weights, path_in(f, "own.safetensors", path)));
+    CHECK(f->context, att_checkpoint_export(model, weights, path_in(f, "own.safetensors", path)));
     write_with(f, "own.safetensors", ".stretch.", ".STRETCH.", "maps.safetensors"); /* the other scope */
     path_in(f, "maps.safetensors", path);
-    MUST(f->context, att_network_open(f->context, path, NULL, &network));
+    CHECK(f->context, att_network_open(f->context, path, NULL, &network));
     assert_string_equal(att_options_text(att_model_options(att_network_model(network)), "modules"),
                         "stretch2d:factor=0.5@after_branch:layer3:all");
     att_network_close(&network);
@@ -334,36 +275,34 @@ static void feature_maps_take_a_registered_module(void **state)
     att_model_destroy(&model);
     att_options_set_text(&options, "modules", "stretch2d@after_attn");
     att_options_unset(&options, "img_size");
-    assert_refused(f->context, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &model),
-                   ATT_ERR_ARGUMENT, "module \"stretch2d\" works on feature maps");
+    assert_fails(f->context, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &model),
+                 ATT_ERR_ARGUMENT, "module \"stretch2d\" works on feature maps");
 }
 
-static void a_registered_module_is_put_onto_plain_weights(void **state)
+FIXTURE_TEST(a_registered_module_is_put_onto_plain_weights)
 {
-    fixture *f = *state;
     att_model *model = NULL;
     att_weights *weights = NULL;
     att_tensors *file = NULL;
     att_new_head head;
     char path[160];
     add_module(f, &of_tokens);
-    MUST(f->context, att_checkpoint_export(f->model, f->weights, path_in(f, "plain.safetensors", path)));
+    CHECK(f->context, att_checkpoint_export(f->model, f->weights, path_in(f, "plain.safetensors", path)));
     model_with(f, "stretch", &model, &weights);
-    MUST(f->context, att_tensors_open(f->context, path, &file));
-    MUST(f->context, att_model_load_pretrained(model, file, weights, &head));
+    CHECK(f->context, att_tensors_open(f->context, path, &file));
+    CHECK(f->context, att_model_load_pretrained(model, file, weights, &head));
     att_tensors_close(&file);
     att_weights_destroy(&weights);
     att_model_destroy(&model);
 }
 
-static void a_module_that_fails_fails_the_network(void **state)
+FIXTURE_TEST(a_module_that_fails_fails_the_network)
 {
-    fixture *f = *state;
     static const struct {
         const att_module *module;
         att_status status;
         const char *message;
-    } failing[] = {
+    } cases[] = {
         {&giving_up, ATT_ERR_UNSUPPORTED, "not in blocks.1.attn.none"},
         {&shortening, ATT_ERR_MISMATCH, "module \"shorten\" made [1, 16] of a branch [5, 16], and must keep the shape"},
         {&straying, ATT_ERR_MISMATCH,
@@ -371,26 +310,25 @@ static void a_module_that_fails_fails_the_network(void **state)
         {&nameless, ATT_ERR_MISMATCH, "module \"nameless\" has parameters, and its `parameter` must name one"},
         {&misnamed, ATT_ERR_MISMATCH, "module \"misnamed\" has parameters, and its `parameter` must name one"},
     };
-    for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         att_model *model = NULL;
         att_option_values options = tiny_options();
         char modules[64];
-        snprintf(modules, sizeof modules, "%s@after_attn:1", failing[i].module->name);
-        add_module(f, failing[i].module);
+        snprintf(modules, sizeof modules, "%s@after_attn:1", cases[i].module->name);
+        add_module(f, cases[i].module);
         att_options_set_text(&options, "modules", modules);
-        assert_refused(f->context, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &model),
-                       failing[i].status, failing[i].message);
+        assert_fails(f->context, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &model),
+                     cases[i].status, cases[i].message);
     }
 }
 
 /* Before other registrations, while the list has no room. */
-static void a_registration_without_memory_leaves_nothing(void **state)
+FIXTURE_TEST(a_registration_without_memory_leaves_nothing)
 {
-    fixture *f = *state;
     const int count = att_module_count(f->context);
-    f->allocations_left = 0;
+    f->memory.left = 0;
     att_status status = att_module_register(f->context, &of_tokens);
-    f->allocations_left = -1;
+    f->memory.left = -1;
     assert_int_equal(status, ATT_ERR_MEMORY);
     assert_int_equal(att_module_count(f->context), count);
     add_module(f, &of_tokens);
@@ -428,13 +366,12 @@ static void look_from(fixture *f, const char *modules, bool class_token)
     att_options_set(&options, "qkv_bias", class_token);
     att_options_set_text(&options, "global_pool", "avg");
     att_options_set_text(&options, "modules", modules);
-    MUST(f->context, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &model));
+    CHECK(f->context, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &model));
     att_model_destroy(&model);
 }
 
-static void a_module_is_told_about_its_site(void **state)
+FIXTURE_TEST(a_module_is_told_about_its_site)
 {
-    fixture *f = *state;
     static const char *const inside[] = {"before_attn", "after_attn", "attn", "before_mlp", "mid_mlp", "after_mlp"},
                              *const on_stream[] = {"stream_after_attn", "stream_after_mlp"};
     char modules[64];
@@ -455,20 +392,4 @@ static void a_module_is_told_about_its_site(void **state)
         assert_int_equal(told.qkv_bias, biased);
         assert_true(told.input != ATT_NONE && told.input != told.branch);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(descriptors_of_modules_are_checked),
-        fixture_test(a_registered_module_is_listed_in_its_context_alone),
-        fixture_test(a_checkpoint_records_a_registered_module),
-        fixture_test(tensors_tell_a_registered_module),
-        fixture_test(feature_maps_take_a_registered_module),
-        fixture_test(a_registered_module_is_put_onto_plain_weights),
-        fixture_test(a_module_that_fails_fails_the_network),
-        fixture_test(a_registration_without_memory_leaves_nothing),
-        fixture_test(a_module_is_told_about_its_site),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,8 +21,7 @@ static inline att_status emit(const att_sink *sink, att_event_kind kind, int64_t
 static inline att_sink open_store(scratch *self, const att_store_options *options)
 {
     att_sink sink;
-    if (att_store_open(self->context, self->folder, options, &sink) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_store_open(self->context, self->folder, options, &sink));
     return sink;
 }
 

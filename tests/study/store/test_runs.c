@@ -1,6 +1,4 @@
 /* The database of runs, read with SQLite itself. */
-#include <math.h>
-
 #include "study/store/import.h"
 #include "study/store/rows.h"
 
@@ -10,9 +8,8 @@ static const char all_rows[] =
     "(SELECT group_concat(source||' '||step||' '||value,', ') FROM measurements WHERE run=id) FROM runs ORDER BY "
     "folder";
 
-static void events_become_rows(void **state)
+SCRATCH_TEST(events_become_rows)
 {
-    scratch *self = *state;
     att_sink sink = open_run(self, "first", NULL);
     emit_begin(&sink);
     assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"loss", NAN, NULL}, {"lr", 0.1, NULL}, {"t", 0, "x"})),
@@ -41,9 +38,8 @@ static void events_become_rows(void **state)
     assert_rows(self, "SELECT (SELECT count(*) FROM scalars),(SELECT count(*) FROM measurements)", "0|0\n");
 }
 
-static void a_resumed_run_has_the_rows_of_one_run(void **state)
+SCRATCH_TEST(a_resumed_run_has_the_rows_of_one_run)
 {
-    scratch *self = *state;
     enum { STEPS = 5 };
     att_sink sink = open_run(self, "run", NULL);
     emit_begin(&sink);
@@ -80,9 +76,8 @@ static void a_resumed_run_has_the_rows_of_one_run(void **state)
 }
 
 /* Runs elsewhere are known by their whole path. */
-static void a_run_elsewhere_is_known_by_its_whole_path(void **state)
+SCRATCH_TEST(a_run_elsewhere_is_known_by_its_whole_path)
 {
-    scratch *self = *state;
     char folder[100], database[100], expected[4200];
     att_sink sink;
     snprintf(folder, sizeof folder, "%s/runs", self->folder);
@@ -132,9 +127,8 @@ static att_status emit_checkpoint(scratch *self, int64_t step, bool ends)
 
 /* Saved after the last step of an epoch and before its end: the epoch ends again after the resume, and is recorded
  * once. Measurements of a checkpoint are not part of the training. */
-static void a_resumed_epoch_ends_only_once(void **state)
+SCRATCH_TEST(a_resumed_epoch_ends_only_once)
 {
-    scratch *self = *state;
     static const char epochs[] = "SELECT step,epoch,name,value FROM scalars WHERE event='epoch' AND name='lr'";
     att_sink sink = open_run(self, "run", NULL);
     emit_begin(&sink);
@@ -152,9 +146,8 @@ static void a_resumed_epoch_ends_only_once(void **state)
 }
 
 /* A measurement replaces the earlier one completely or not at all, and leaves the training's records unchanged. */
-static void a_measurement_replaces_the_earlier_one_whole(void **state)
+SCRATCH_TEST(a_measurement_replaces_the_earlier_one_whole)
 {
-    scratch *self = *state;
     static const char rows[] =
         "SELECT folder,model,settings IS NULL,source,step,split,value FROM runs LEFT JOIN "
         "measurements ON run=id ORDER BY source,step";
@@ -186,9 +179,8 @@ static void a_measurement_replaces_the_earlier_one_whole(void **state)
 }
 
 /* Other statistics stay if checkpoint and settings are the same; a damaged file is replaced. */
-static void other_statistics_of_the_same_checkpoint_stay(void **state)
+SCRATCH_TEST(other_statistics_of_the_same_checkpoint_stay)
 {
-    scratch *self = *state;
     static const char rows[] = "SELECT instrument,unit,split,step FROM measurements ORDER BY rowid";
     static const char begin[] = "{\"event\":\"run_begin\",\"epoch\":1,\"step\":7,\"seconds\":0.5,";
     assert_int_equal(emit_some(self, 7, "a", 0, 1, true), ATT_OK);
@@ -244,9 +236,8 @@ static int count_in(scratch *self, const char *file, const char *node)
 
 /* Digests decide, not paths. Nodes that were not measured again keep their figures; the replaced
  * figures are kept in another file, all of them. */
-static void measurements_are_matched_by_digests_not_paths(void **state)
+SCRATCH_TEST(measurements_are_matched_by_digests_not_paths)
 {
-    scratch *self = *state;
     static const char file[] = "run/measure.jsonl", previous[] = "run/measure.previous.jsonl";
     emit_node(self, 7, "sp2/x", "w1", "c1", "blocks.0");
     emit_node(self, 8, "./sp2/x", "w1", "c1", "blocks.1");
@@ -280,9 +271,8 @@ static att_status measure_checkpoint(scratch *self)
     return emit_checkpoint(self, 3, true);
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    scratch *self = *state;
     assert_survives_lack_of_memory(self, open_and_emit);
     assert_survives_lack_of_memory(self, measure_checkpoint);
     assert_rows(self, "SELECT folder,step FROM runs JOIN measurements ON run=id", "run|3\nrun|3\n");
@@ -304,14 +294,12 @@ static void import(scratch *self, int count)
     snprintf(stopped, sizeof stopped, "%s/stopped", self->folder);
     snprintf(empty, sizeof empty, "%s/empty", self->folder);
     const char *const folders[] = {run, stopped, empty};
-    if (att_store_import(self->context, database_of(self), folders, count) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_store_import(self->context, database_of(self), folders, count));
 }
 
 /* A database made from the files of the runs has the rows of one that was written while the runs were at work. */
-static void imported_runs_have_the_same_rows(void **state)
+SCRATCH_TEST(imported_runs_have_the_same_rows)
 {
-    scratch *self = *state;
     att_sink sink = open_run(self, "run", NULL);
     emit_begin(&sink);
     assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"loss", NAN, NULL}, {"lr", 0.1, NULL}, {"t", 0, "x"})),
@@ -365,20 +353,4 @@ static void imported_runs_have_the_same_rows(void **state)
     assert_rows(self, every_row, live);
     free(ids);
     free(live);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(events_become_rows),
-        scratch_test(imported_runs_have_the_same_rows),
-        scratch_test(a_resumed_run_has_the_rows_of_one_run),
-        scratch_test(a_measurement_replaces_the_earlier_one_whole),
-        scratch_test(other_statistics_of_the_same_checkpoint_stay),
-        scratch_test(measurements_are_matched_by_digests_not_paths),
-        scratch_test(a_resumed_epoch_ends_only_once),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-        scratch_test(a_run_elsewhere_is_known_by_its_whole_path),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,9 +25,8 @@ static void run_sql(scratch *self, const char *sql)
     free(ask(self, sql));
 }
 
-static void foreign_databases_are_refused(void **state)
+SCRATCH_TEST(foreign_databases_are_refused)
 {
-    scratch *self = *state;
     static const char text[] =
         "this is a diary, and it has been one for years and years and years, as is well known "
         "to everybody who ever opened it";
@@ -51,9 +50,8 @@ static void foreign_databases_are_refused(void **state)
 }
 
 /* An event is recorded completely or not at all; later events are not affected. */
-static void a_failed_event_leaves_no_rows(void **state)
+SCRATCH_TEST(a_failed_event_leaves_no_rows)
 {
-    scratch *self = *state;
     att_sink sink = open_run(self, "run", NULL);
     emit_begin(&sink);
     run_sql(self, "CREATE UNIQUE INDEX theirs ON measurements(run, step)");
@@ -66,9 +64,8 @@ static void a_failed_event_leaves_no_rows(void **state)
 }
 
 /* Code in a database file does not run: neither views nor functions in table definitions. */
-static void views_and_functions_of_a_hostile_file_do_not_run(void **state)
+SCRATCH_TEST(views_and_functions_of_a_hostile_file_do_not_run)
 {
-    scratch *self = *state;
     att_sink sink = open_run(self, "run", NULL);
     emit_begin(&sink);
     sink.close(sink.user);
@@ -81,15 +78,14 @@ static void views_and_functions_of_a_hostile_file_do_not_run(void **state)
     run_sql(self, "CREATE TABLE scalars(run,step,epoch,event,name,value,theirs DEFAULT (load_extension('theirs')))");
     sink = open_run(self, "run", NULL);
     emit_begin(&sink);
-    assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"loss", 1, NULL})), ATT_ERR_FORMAT);
-    assert_message_has(self, "unsafe use of load_extension()");
+    assert_fails(self->context, emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"loss", 1, NULL})), ATT_ERR_FORMAT,
+                 "unsafe use of load_extension()");
     sink.close(sink.user);
 }
 
 /* Triggers in a database file do not run. */
-static void triggers_of_a_hostile_file_do_not_run(void **state)
+SCRATCH_TEST(triggers_of_a_hostile_file_do_not_run)
 {
-    scratch *self = *state;
     att_sink sink = open_run(self, "run", NULL);
     run_sql(self, "CREATE TRIGGER theirs AFTER INSERT ON scalars BEGIN DELETE FROM scalars; END");
     emit_begin(&sink);
@@ -99,9 +95,8 @@ static void triggers_of_a_hostile_file_do_not_run(void **state)
 }
 
 /* With any part overwritten, the run's records are complete or one message names the fault; nothing crashes. */
-static void a_damaged_database_is_used_or_refused(void **state)
+SCRATCH_TEST(a_damaged_database_is_used_or_refused)
 {
-    scratch *self = *state;
     att_sink sink = open_run(self, "run", NULL);
     emit_begin(&sink);
     emit_measured_run(&sink, 0, 8);
@@ -131,9 +126,8 @@ static void a_damaged_database_is_used_or_refused(void **state)
     free(whole);
 }
 
-static void a_full_disk_leaves_a_sound_database(void **state)
+SCRATCH_TEST(a_full_disk_leaves_a_sound_database)
 {
-    scratch *self = *state;
     struct rlimit before, small;
     signal(SIGXFSZ, SIG_IGN);
     att_sink sink = open_run(self, "run", NULL);
@@ -151,17 +145,4 @@ static void a_full_disk_leaves_a_sound_database(void **state)
     assert_message_has(self, "runs.sqlite could not be written");
     sink.close(sink.user);
     assert_rows(self, "PRAGMA integrity_check", "ok\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(foreign_databases_are_refused),
-        scratch_test(triggers_of_a_hostile_file_do_not_run),
-        scratch_test(a_damaged_database_is_used_or_refused),
-        scratch_test(a_full_disk_leaves_a_sound_database),
-        scratch_test(a_failed_event_leaves_no_rows),
-        scratch_test(views_and_functions_of_a_hostile_file_do_not_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

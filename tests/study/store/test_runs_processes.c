@@ -61,19 +61,18 @@ static void write_at_once(scratch *self)
                 "0|400|40200.0\n1|400|40200.0\n2|400|40200.0\n3|400|40200.0\n");
 }
 
-static void several_processes_write_at_once(void **state)
+SCRATCH_TEST(several_processes_write_at_once)
 {
     for (int round = 0; round < 8; round++) {
-        remove_database(*state);
-        write_at_once(*state);
+        remove_database(self);
+        write_at_once(self);
     }
 }
 
 /* A process killed at any moment: the database has a row for each line of metrics.jsonl, except the one being written,
  * and the training can be resumed. */
-static void a_killed_run_leaves_whole_rows(void **state)
+SCRATCH_TEST(a_killed_run_leaves_whole_rows)
 {
-    scratch *self = *state;
     for (int round = 0; round < 12; round++) {
         char sql[160], run[8], file[32];
         pid_t child = start_writer(self, round);
@@ -96,13 +95,4 @@ static void a_killed_run_leaves_whole_rows(void **state)
         assert_rows(self, sql, "1|0\n");
         assert_rows(self, "PRAGMA integrity_check", "ok\n");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(several_processes_write_at_once),
-        scratch_test(a_killed_run_leaves_whole_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

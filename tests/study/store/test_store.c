@@ -1,12 +1,10 @@
-#include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 
 #include "study/store/run.h"
 
-static void events_become_lines_and_epochs_a_summary(void **state)
+SCRATCH_TEST(events_become_lines_and_epochs_a_summary)
 {
-    scratch *self = *state;
     att_sink sink = open_store(self, NULL);
     emit_begin(&sink);
     assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"loss", NAN, NULL}, {"note", 0, "a \"b\"\n"})), ATT_OK);
@@ -38,9 +36,8 @@ static void events_become_lines_and_epochs_a_summary(void **state)
 
 /* Stopped after any number of updates and resumed from a checkpoint of any earlier moment: the logs are those of one
  * run. */
-static void a_resumed_log_equals_that_of_one_run(void **state)
+SCRATCH_TEST(a_resumed_log_equals_that_of_one_run)
 {
-    scratch *self = *state;
     enum { STEPS = 10 };
     att_sink sink = open_store(self, NULL);
     emit_begin(&sink);
@@ -70,9 +67,8 @@ static void a_resumed_log_equals_that_of_one_run(void **state)
 }
 
 /* A checkpoint written between an epoch's last update and its evaluation. */
-static void resuming_before_an_evaluation_drops_its_epoch(void **state)
+SCRATCH_TEST(resuming_before_an_evaluation_drops_its_epoch)
 {
-    scratch *self = *state;
     att_sink sink = open_store(self, NULL);
     emit_begin(&sink);
     emit_run(&sink, 0, 8);
@@ -103,9 +99,8 @@ static void count_warning(void *user, att_log_level level, const char *line)
     ++*(int *)user;
 }
 
-static void damaged_lines_are_dropped(void **state)
+SCRATCH_TEST(damaged_lines_are_dropped)
 {
-    scratch *self = *state;
     att_sink sink = open_store(self, NULL);
     emit_begin(&sink);
     emit_run(&sink, 0, 4);
@@ -149,9 +144,8 @@ static void damaged_lines_are_dropped(void **state)
     free(summary);
 }
 
-static void a_run_resumes_in_a_new_folder(void **state)
+SCRATCH_TEST(a_run_resumes_in_a_new_folder)
 {
-    scratch *self = *state;
     char folder[200];
     snprintf(folder, sizeof(folder), "%s/not/there", self->folder);
     const att_store_resume resume = {1, 4};
@@ -167,25 +161,22 @@ static void a_run_resumes_in_a_new_folder(void **state)
     free(summary);
 }
 
-static void a_summary_of_another_program_is_kept(void **state)
+SCRATCH_TEST(a_summary_of_another_program_is_kept)
 {
-    scratch *self = *state;
     const att_store_resume resume = {1, 4};
     append(self, "summary.csv", "my,own,table\n1,2,3\n");
     att_sink sink;
-    assert_int_equal(att_store_open(self->context, self->folder, &(att_store_options){.resume = &resume}, &sink),
-                     ATT_ERR_FORMAT);
-    assert_message_has(self, "summary.csv");
+    assert_fails(self->context,
+                 att_store_open(self->context, self->folder, &(att_store_options){.resume = &resume}, &sink),
+                 ATT_ERR_FORMAT, "summary.csv");
     assert_text_file(path_of(self, "summary.csv"), "my,own,table\n1,2,3\n");
     assert_int_equal(att_store_open(self->context, path_of(self, "summary.csv"), NULL, &sink), ATT_ERR_IO);
 }
 
-static void fields_that_cannot_be_written_are_refused(void **state)
+SCRATCH_TEST(fields_that_cannot_be_written_are_refused)
 {
-    scratch *self = *state;
     att_sink sink = open_store(self, NULL);
-    assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"step", 1, NULL})), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "step");
+    assert_fails(self->context, emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"step", 1, NULL})), ATT_ERR_ARGUMENT, "step");
     assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"a", 1, NULL}, {"a", 2, NULL})), ATT_ERR_ARGUMENT);
     assert_int_equal(emit(&sink, ATT_EVENT_EPOCH, 0, 1, FIELDS({"train_a,b", 1, NULL})), ATT_ERR_ARGUMENT);
     emit_run(&sink, 0, 4);
@@ -195,9 +186,8 @@ static void fields_that_cannot_be_written_are_refused(void **state)
     free(summary);
 }
 
-static void a_full_disk_leaves_no_half_line(void **state)
+SCRATCH_TEST(a_full_disk_leaves_no_half_line)
 {
-    scratch *self = *state;
     struct rlimit before, small;
     signal(SIGXFSZ, SIG_IGN);
     att_sink sink = open_store(self, NULL);
@@ -229,27 +219,10 @@ static att_status open_and_emit(scratch *self)
     return status;
 }
 
-static void lack_of_memory_is_reported_without_leaks(void **state)
+SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
-    scratch *self = *state;
     assert_survives_lack_of_memory(self, open_and_emit);
     char *summary = read_log(self, "summary.csv");
     assert_string_equal(summary, "epoch,train_loss,lr\n1,1,1\n");
     free(summary);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(events_become_lines_and_epochs_a_summary),
-        scratch_test(a_resumed_log_equals_that_of_one_run),
-        scratch_test(damaged_lines_are_dropped),
-        scratch_test(resuming_before_an_evaluation_drops_its_epoch),
-        scratch_test(a_run_resumes_in_a_new_folder),
-        scratch_test(a_summary_of_another_program_is_kept),
-        scratch_test(fields_that_cannot_be_written_are_refused),
-        scratch_test(a_full_disk_leaves_no_half_line),
-        scratch_test(lack_of_memory_is_reported_without_leaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

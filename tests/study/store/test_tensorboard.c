@@ -1,6 +1,4 @@
 /* TensorBoard files, read back by a reader that shares no code with the writer. */
-#include <math.h>
-
 #include "study/store/run.h"
 
 enum { MOST = 256 };
@@ -156,15 +154,13 @@ static void assert_same(const scalars *a, const scalars *b)
 }
 
 /* The check value of CRC-32C. */
-static void the_checksum_of_the_reader_is_crc32c(void **state)
+TEST(the_checksum_of_the_reader_is_crc32c)
 {
-    (void)state;
     assert_int_equal(crc32c((const uint8_t *)"123456789", 9), 0xe3069283);
 }
 
-static void scalars_are_written_under_their_tags(void **state)
+SCRATCH_TEST(scalars_are_written_under_their_tags)
 {
-    scratch *self = *state;
     att_sink sink = open_store(self, NULL);
     emit_begin(&sink);
     assert_int_equal(emit(&sink, ATT_EVENT_STEP, 0, 1, FIELDS({"loss", NAN, NULL}, {"lr", 0.1, NULL}, {"t", 0, "x"})),
@@ -200,9 +196,8 @@ static void scalars_are_written_under_their_tags(void **state)
 
 /* Stopped after any number of updates and resumed from a checkpoint of any earlier moment: one file, as from one run.
  * */
-static void a_resumed_file_equals_that_of_one_run(void **state)
+SCRATCH_TEST(a_resumed_file_equals_that_of_one_run)
 {
-    scratch *self = *state;
     enum { STEPS = 10 };
     att_sink sink = open_store(self, NULL);
     emit_run(&sink, 0, STEPS);
@@ -237,9 +232,8 @@ static void count_warning(void *user, att_log_level level, const char *line)
 }
 
 /* Truncated anywhere, or with any byte changed: complete events are kept, and a changed byte is reported. */
-static void damaged_files_keep_only_whole_events(void **state)
+SCRATCH_TEST(damaged_files_keep_only_whole_events)
 {
-    scratch *self = *state;
     enum { STRIDE = 5 };
     int warnings = 0, changes = 0;
     att_context *context;
@@ -271,15 +265,4 @@ static void damaged_files_keep_only_whole_events(void **state)
     }
     free(bytes);
     att_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_checksum_of_the_reader_is_crc32c),
-        scratch_test(scalars_are_written_under_their_tags),
-        scratch_test(a_resumed_file_equals_that_of_one_run),
-        scratch_test(damaged_files_keep_only_whole_events),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

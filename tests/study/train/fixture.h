@@ -2,22 +2,13 @@
 #ifndef TESTS_TRAIN_FIXTURE_H
 #define TESTS_TRAIN_FIXTURE_H
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <attscope/attscope.h>
 
 #include "engine/weights/weights.h"
+#include "failing.h"
 
 /* Indices of the metrics of classification. */
 enum { LOSS, TOP1, TOP5 };
@@ -27,8 +18,8 @@ enum { SIDE = 8, CLASSES = 4, TRAIN_IMAGES = 43, EVAL_IMAGES = 10, BATCH = 8 };
 /* A context whose n-th allocation from now on can be made to fail, and the folder of a test. */
 typedef struct fixture {
     char folder[64];
-    int threads;           /* 0: two */
-    long allocations_left; /* -1: no limit */
+    int threads; /* 0: two */
+    failing memory;
     size_t bytes_at_first; /* of the context itself */
     att_context *context;
     att_dataset *train, *eval;
@@ -37,26 +28,6 @@ typedef struct fixture {
     att_model *model;
     att_weights *weights;
 } fixture;
-
-static inline void *fixture_allocate(void *user, void *old, size_t old_size, size_t size)
-{
-    fixture *f = user;
-    if (size == 0) {
-        free(old);
-        return NULL;
-    }
-    long left = __atomic_load_n(&f->allocations_left, __ATOMIC_RELAXED);
-    if (left == 0)
-        return NULL;
-    if (left > 0)
-        __atomic_fetch_sub(&f->allocations_left, 1, __ATOMIC_RELAXED);
-    void *block = aligned_alloc(64, (size + 63) / 64 * 64);
-    if (block && old)
-        memcpy(block, old, old_size < size ? old_size : size);
-    if (block)
-        free(old);
-    return block;
-}
 
 static inline void put_u32(FILE *file, uint32_t value)
 {
@@ -134,11 +105,8 @@ static inline void fixture_model(fixture *f, double drops)
 /* Opens everything but the folder, which stays; also for a child process. */
 static inline void fixture_open(fixture *f)
 {
-    att_settings settings = att_settings_defaults();
+    att_settings settings = failing_settings(&f->memory);
     settings.threads = f->threads ? f->threads : 2;
-    settings.allocate = fixture_allocate;
-    settings.allocate_user = f;
-    f->allocations_left = -1;
     assert_int_equal(att_context_create(&settings, &f->context), ATT_OK);
     f->bytes_at_first = att_context_allocations(f->context).bytes_now;
     att_dataset_options options = att_dataset_options_defaults();
@@ -187,7 +155,8 @@ static inline int fixture_teardown(void **state)
     return result;
 }
 
-#define fixture_test(function) cmocka_unit_test_setup_teardown(function, fixture_setup, fixture_teardown)
+/* A test with a fixture, `f`. */
+#define FIXTURE_TEST(name) TEST_WITH(name, fixture *f, fixture_setup, fixture_teardown)
 
 /* Two epochs of five batches with AdamW, with every feature that has a state. */
 static inline att_train_options small_training(void)
@@ -258,13 +227,6 @@ static inline void assert_same_run(const fixture *f, const char *a, const char *
         if (exists(f, a_name))
             assert_same_file(f, a_name, b_name);
     }
-}
-
-static inline void assert_message_has(const fixture *f, const char *part)
-{
-    const char *message = att_context_message(f->context);
-    if (!strstr(message, part))
-        fail_msg("the message \"%s\" lacks \"%s\"", message, part);
 }
 
 static inline void assert_trains(fixture *f, const att_train_options *options)

@@ -1,26 +1,11 @@
 /* The rules of alerts, on figures that instruments measured: each rule is raised by a case built for it, once, and none
  * by an ordinary one. test_alerts.sh has whole trainings. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
+#include "context.h"
 #include "study/train/alerts.h"
 
-static att_context *context;
-
-static void must(att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(context));
-}
+SHARED_CONTEXT(threads, 0)
 
 /* A stream with STEPS additions x + attention(q, q, v), all of whose inputs the test sets. */
 enum { STEPS = 4, TOKENS = 6, WIDTH = 8, MOST_RAISED = 32 };
@@ -119,9 +104,8 @@ static bool was_raised(const stream *s, const char *alert)
     return false;
 }
 
-static void an_ordinary_stream_raises_nothing(void **state)
+TEST(an_ordinary_stream_raises_nothing)
 {
-    (void)state;
     static stream s;
     stream_open(&s);
     for (int i = 0; i < 12; i++) {
@@ -133,9 +117,8 @@ static void an_ordinary_stream_raises_nothing(void **state)
 }
 
 /* What a checkpoint says of the alerts of one training is read by those of the next. */
-static void alerts_that_hold_are_not_raised_again_after_a_resume(void **state)
+TEST(alerts_that_hold_are_not_raised_again_after_a_resume)
 {
-    (void)state;
     static stream s;
     att_text text = {.context = context};
     bool valid = false;
@@ -167,9 +150,8 @@ static void alerts_that_hold_are_not_raised_again_after_a_resume(void **state)
     stream_close(&s);
 }
 
-static void damaged_texts_of_alerts_are_refused(void **state)
+TEST(damaged_texts_of_alerts_are_refused)
 {
-    (void)state;
     static const char *const damaged[] = {"dead head",
                                           "dead head\t0",
                                           "dead head\t0\t\n",
@@ -190,9 +172,8 @@ static void damaged_texts_of_alerts_are_refused(void **state)
     }
 }
 
-static void sharp_scores_are_an_entropy_collapse_of_dead_heads(void **state)
+TEST(sharp_scores_are_an_entropy_collapse_of_dead_heads)
 {
-    (void)state;
     static stream s;
     stream_open(&s);
     assert_int_equal(measure(&s), 0);
@@ -207,9 +188,8 @@ static void sharp_scores_are_an_entropy_collapse_of_dead_heads(void **state)
     stream_close(&s);
 }
 
-static void equal_tokens_are_a_rank_collapse(void **state)
+TEST(equal_tokens_are_a_rank_collapse)
 {
-    (void)state;
     static stream s;
     stream_open(&s);
     assert_int_equal(measure(&s), 0);
@@ -224,9 +204,8 @@ static void equal_tokens_are_a_rank_collapse(void **state)
     stream_close(&s);
 }
 
-static void a_sudden_large_step_is_a_spike(void **state)
+TEST(a_sudden_large_step_is_a_spike)
 {
-    (void)state;
     static stream s;
     stream_open(&s);
     float usual[TOKENS][WIDTH];
@@ -243,9 +222,8 @@ static void a_sudden_large_step_is_a_spike(void **state)
     stream_close(&s);
 }
 
-static void an_alert_that_ended_is_raised_again(void **state)
+TEST(an_alert_that_ended_is_raised_again)
 {
-    (void)state;
     static stream s;
     stream_open(&s);
     float usual[TOKENS][WIDTH];
@@ -259,9 +237,8 @@ static void an_alert_that_ended_is_raised_again(void **state)
     stream_close(&s);
 }
 
-static void figures_that_are_not_finite_raise_nothing(void **state)
+TEST(figures_that_are_not_finite_raise_nothing)
 {
-    (void)state;
     static stream s;
     stream_open(&s);
     for (int t = 0; t < TOKENS; t++)
@@ -269,32 +246,4 @@ static void figures_that_are_not_finite_raise_nothing(void **state)
             s.x[t][c] = NAN;
     assert_int_equal(measure(&s), 0);
     stream_close(&s);
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    return att_context_create(NULL, &context) != ATT_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    att_context_destroy(&context);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_ordinary_stream_raises_nothing),
-        cmocka_unit_test(sharp_scores_are_an_entropy_collapse_of_dead_heads),
-        cmocka_unit_test(alerts_that_hold_are_not_raised_again_after_a_resume),
-        cmocka_unit_test(damaged_texts_of_alerts_are_refused),
-        cmocka_unit_test(equal_tokens_are_a_rank_collapse),
-        cmocka_unit_test(a_sudden_large_step_is_a_spike),
-        cmocka_unit_test(an_alert_that_ended_is_raised_again),
-        cmocka_unit_test(figures_that_are_not_finite_raise_nothing),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,7 +1,5 @@
 /* Instruments on DeiT-Tiny and 200 photographs against figures from PyTorch's attention maps
  * (tools/goldens/attention.py) and residual steps (tools/goldens/steps.py). */
-#include <math.h>
-
 #include <attscope/attscope.h>
 
 #include "networks/models/fixture.h"
@@ -162,9 +160,8 @@ static void evaluate(const network *n, const char *images, const char *map)
     att_dataset_close(&dataset);
 }
 
-static void attention_and_steps_are_as_pytorchs(void **state)
+TEST(attention_and_steps_are_as_pytorchs)
 {
-    (void)state;
     char path[SHARED_PATH], images[SHARED_PATH], map[SHARED_PATH];
     if (!shared_path(SHARED_DEIT, path) || !shared_path(SHARED_PHOTOGRAPHS, images) ||
         !shared_path(SHARED_SYNSETS, map))
@@ -189,10 +186,4 @@ static void attention_and_steps_are_as_pytorchs(void **state)
     compare_steps(n.measure);
     network_destroy(&n);
     att_context_destroy(&n.context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_and_steps_are_as_pytorchs)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

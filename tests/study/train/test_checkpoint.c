@@ -54,9 +54,8 @@ static void assert_loads(const fixture *f, const char *name, const char *slot)
     free(loaded);
 }
 
-static void checkpoints_load_as_networks(void **state)
+FIXTURE_TEST(checkpoints_load_as_networks)
 {
-    fixture *f = *state;
     char output[160];
     att_train_options options = training_in(f, output);
     assert_trains(f, &options);
@@ -82,7 +81,7 @@ static const char *classes_of(const fixture *f, const att_safetensors_pair *meta
     return known ? known->name : "nobody's";
 }
 
-static void classes_are_those_of_the_data_set_that_a_training_names(void **state)
+FIXTURE_TEST(classes_are_those_of_the_data_set_that_a_training_names)
 {
     static const struct {
         const char *options;
@@ -116,7 +115,6 @@ static void classes_are_those_of_the_data_set_that_a_training_names(void **state
         {"{\"dataset\": \"torch/cifar100\"}", 10, "nobody's"},
         {"no object", 1000, "imagenet-1k"},
     };
-    fixture *f = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const att_safetensors_pair metadata[] = {{"args", cases[i].options}, {"arch", "resnet18"}};
         assert_string_equal(classes_of(f, metadata, 2, cases[i].classes), cases[i].expected);
@@ -128,9 +126,8 @@ static void classes_are_those_of_the_data_set_that_a_training_names(void **state
     assert_string_equal(classes_of(f, own, 2, 100), "cifar100");
 }
 
-static void checkpoints_tell_where_the_training_stood(void **state)
+FIXTURE_TEST(checkpoints_tell_where_the_training_stood)
 {
-    fixture *f = *state;
     char output[160];
     att_train_options options = training_in(f, output);
     att_train_result result;
@@ -177,9 +174,8 @@ static void edit(const fixture *f, const char *from_text, const char *to_text)
     free(bytes);
 }
 
-static void checkpoints_tell_the_options_of_the_task(void **state)
+FIXTURE_TEST(checkpoints_tell_the_options_of_the_task)
 {
-    fixture *f = *state;
     char output[160];
     att_train_options options = training_in(f, output);
     att_option_values trained = att_options_none(), found = att_options_none();
@@ -198,17 +194,15 @@ static void checkpoints_tell_the_options_of_the_task(void **state)
     edit(f, "'attscope.train.task.smoothing':'0.25'", "'attscope.train.task.smoothing':'2.25'");
     file = open_file(f, "run/edited.safetensors");
     task = att_model_task(f->model);
-    assert_int_equal(att_checkpoint_task_options(f->context, file, &task, &found), ATT_ERR_FORMAT);
-    assert_message_has(
-        f,
+    assert_fails(
+        f->context, att_checkpoint_task_options(f->context, file, &task, &found), ATT_ERR_FORMAT,
         "edited.safetensors: the option smoothing of its training is \"2.25\", expected a number from 0 to 0.999999");
     att_tensors_close(&file);
 }
 
 /* Trainings of versions that had fewer options of the task are continued with the defaults of the others. */
-static void an_option_that_a_checkpoint_lacks_has_its_default(void **state)
+FIXTURE_TEST(an_option_that_a_checkpoint_lacks_has_its_default)
 {
-    fixture *f = *state;
     char output[160], resume[160];
     att_train_options options = training_in(f, output);
     att_option_values other = att_options_none();
@@ -218,13 +212,12 @@ static void an_option_that_a_checkpoint_lacks_has_its_default(void **state)
     assert_trains(f, &options);
     att_options_set(&other, "bce_loss", 1);
     options.task_options = &other;
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH);
-    assert_message_has(f, "it was trained with bce_loss \"false\", not \"true\"");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH,
+                 "it was trained with bce_loss \"false\", not \"true\"");
 }
 
-static void exports_hold_weights_only(void **state)
+FIXTURE_TEST(exports_hold_weights_only)
 {
-    fixture *f = *state;
     char path[160];
     att_train_options options = small_training();
     assert_trains(f, &options);
@@ -241,9 +234,8 @@ static void exports_hold_weights_only(void **state)
 
 /* The fixture's weights together with one more parameter, "more", are exported: the file holds the network. Exporting
  * "more" alone, or weights of another shape or type, is refused. */
-static void exports_hold_what_the_network_has(void **state)
+FIXTURE_TEST(exports_hold_what_the_network_has)
 {
-    fixture *f = *state;
     char path[160];
     assert_int_equal(att_weights_initialise(f->weights, 5), ATT_OK);
     att_weights *more[3], *covered;
@@ -268,9 +260,8 @@ static void exports_hold_what_the_network_has(void **state)
         att_weights_destroy(&more[i]);
 }
 
-static void as_many_checkpoints_are_kept_as_asked(void **state)
+FIXTURE_TEST(as_many_checkpoints_are_kept_as_asked)
 {
-    fixture *f = *state;
     char output[160];
     att_train_options options = training_in(f, output);
     options.epochs = 6;
@@ -286,9 +277,8 @@ static void as_many_checkpoints_are_kept_as_asked(void **state)
 }
 
 /* Quotation marks in the texts are those of JSON. */
-static void contradicting_checkpoints_are_refused(void **state)
+FIXTURE_TEST(contradicting_checkpoints_are_refused)
 {
-    fixture *f = *state;
     char output[160], path[160];
     att_train_options options = training_in(f, output);
     assert_trains(f, &options);
@@ -308,16 +298,16 @@ static void contradicting_checkpoints_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         edit(f, edits[i].from, edits[i].to);
-        assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_FORMAT);
-        assert_message_has(f, edits[i].message);
+        assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_FORMAT,
+                     edits[i].message);
     }
     /* An epoch whose checkpoint a resume would remove. */
     edit(f, "train.evicted':'-1'", "train.evicted':'99'");
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_FORMAT);
-    assert_message_has(f, "attscope.train.evicted");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_FORMAT,
+                 "attscope.train.evicted");
     edit(f, "'ema.cls_token'", "'emo.cls_token'");
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH);
-    assert_message_has(f, "ema.cls_token");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH,
+                 "ema.cls_token");
 }
 
 typedef struct full_disk {
@@ -340,9 +330,8 @@ static bool fill_disk(void *user, const att_progress *progress)
     return true;
 }
 
-static void a_full_disk_keeps_the_old_checkpoint(void **state)
+FIXTURE_TEST(a_full_disk_keeps_the_old_checkpoint)
 {
-    fixture *f = *state;
     char output[160];
     full_disk disk = {.f = f};
     struct rlimit before;
@@ -362,21 +351,4 @@ static void a_full_disk_keeps_the_old_checkpoint(void **state)
     assert_false(exists(f, "run/last.safetensors.tmp"));
     free(bytes);
     free(disk.bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(checkpoints_load_as_networks),
-        fixture_test(classes_are_those_of_the_data_set_that_a_training_names),
-        fixture_test(checkpoints_tell_where_the_training_stood),
-        fixture_test(checkpoints_tell_the_options_of_the_task),
-        fixture_test(an_option_that_a_checkpoint_lacks_has_its_default),
-        fixture_test(exports_hold_weights_only),
-        fixture_test(exports_hold_what_the_network_has),
-        fixture_test(as_many_checkpoints_are_kept_as_asked),
-        fixture_test(contradicting_checkpoints_are_refused),
-        fixture_test(a_full_disk_keeps_the_old_checkpoint),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,6 +60,8 @@ static double field(const att_event *event, const char *name)
     return -1;
 }
 
+#define PICTURE_TEST(name) TEST_WITH(name, fixture *f, setup, fixture_teardown)
+
 static att_status hear(void *user, const att_event *event)
 {
     heard *h = user;
@@ -83,23 +85,20 @@ static att_train_options lenient_training(const att_sink *sink)
     return options;
 }
 
-static void corrupt_images_are_errors_by_default(void **state)
+PICTURE_TEST(corrupt_images_are_errors_by_default)
 {
-    fixture *f = *state;
     att_train_options options = small_training();
     att_evaluation evaluation;
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_FORMAT);
-    assert_message_has(f, ".png: not a PNG");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_FORMAT,
+                 ".png: not a PNG");
     fixture_model(f, 0);
-    assert_int_equal(att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, NULL, &evaluation),
-                     ATT_ERR_FORMAT);
-    assert_message_has(f, ".png: not a PNG");
+    assert_fails(f->context, att_evaluate(f->model, f->weights, f->eval, &f->eval_transform, NULL, &evaluation),
+                 ATT_ERR_FORMAT, ".png: not a PNG");
 }
 
 /* 40 images are five batches of 8: each epoch visits every image. */
-static void corrupt_images_are_replaced_and_counted(void **state)
+PICTURE_TEST(corrupt_images_are_replaced_and_counted)
 {
-    fixture *f = *state;
     float *first = NULL;
     for (int workers = 0; workers < 4; workers++) {
         heard h = {.warnings = {0}};
@@ -135,9 +134,8 @@ static bool stop_at_once(void *user, const att_progress *progress)
 }
 
 /* Also the count of an epoch that was interrupted. */
-static void counts_of_corrupt_images_survive_a_resume(void **state)
+PICTURE_TEST(counts_of_corrupt_images_survive_a_resume)
 {
-    fixture *f = *state;
     char whole[160], cut[160], last[160];
     heard at_once = {.warnings = {0}}, in_parts = {.warnings = {0}};
     att_sink sink = {.emit = hear, .user = &at_once};
@@ -159,9 +157,8 @@ static void counts_of_corrupt_images_survive_a_resume(void **state)
     assert_memory_equal(at_once.train_corrupt, in_parts.train_corrupt, sizeof at_once.train_corrupt);
 }
 
-static void corrupt_images_are_left_out_of_an_evaluation(void **state)
+PICTURE_TEST(corrupt_images_are_left_out_of_an_evaluation)
 {
-    fixture *f = *state;
     att_evaluate_options options = att_evaluate_options_defaults();
     att_evaluation evaluation, other;
     options.skip_corrupt = true;
@@ -183,8 +180,7 @@ static void corrupt_images_are_left_out_of_an_evaluation(void **state)
 static double share_of_waiting(fixture *f, const att_train_options *options)
 {
     att_train_result result;
-    if (att_train(f->model, f->weights, &f->data, options, &result) != ATT_OK)
-        fail_msg("%s", att_context_message(f->context));
+    CHECK(f->context, att_train(f->model, f->weights, &f->data, options, &result));
     assert_true(result.wait_share >= 0 && result.wait_share <= 1);
     return result.wait_share;
 }
@@ -229,9 +225,8 @@ static void open_photographs(fixture *f)
 
 /* The smallest network on large photographs spends most of its time waiting; a larger one on tiny images hardly waits.
  * */
-static void waiting_is_measured(void **state)
+PICTURE_TEST(waiting_is_measured)
 {
-    fixture *f = *state;
     att_train_options options = small_training();
     options.skip_corrupt = true;
     slow_network(f);
@@ -247,17 +242,4 @@ static void waiting_is_measured(void **state)
     assert_true(fast < 0.3);    /* measured: 0.007 */
     assert_true(slow > 0.7);    /* measured: 0.934 */
     assert_true(without > 0.7); /* measured: 0.997 */
-}
-
-int main(void)
-{
-#define picture_test(function) cmocka_unit_test_setup_teardown(function, setup, fixture_teardown)
-    const struct CMUnitTest tests[] = {
-        picture_test(corrupt_images_are_errors_by_default),
-        picture_test(corrupt_images_are_replaced_and_counted),
-        picture_test(counts_of_corrupt_images_survive_a_resume),
-        picture_test(corrupt_images_are_left_out_of_an_evaluation),
-        picture_test(waiting_is_measured),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,9 +12,8 @@ static void expect(const att_history *history, const char *epochs)
     assert_string_equal(text, epochs);
 }
 
-static void the_best_checkpoints_are_kept(void **state)
+FIXTURE_TEST(the_best_checkpoints_are_kept)
 {
-    fixture *f = *state;
     att_history history;
     assert_int_equal(att_history_create(f->context, 3, false, &history), ATT_OK);
     const double metrics[] = {50, 60, 55, 60, 40, 70};
@@ -30,9 +29,8 @@ static void the_best_checkpoints_are_kept(void **state)
     att_history_free(&history);
 }
 
-static void a_smaller_loss_is_better(void **state)
+FIXTURE_TEST(a_smaller_loss_is_better)
 {
-    fixture *f = *state;
     att_history history;
     assert_int_equal(att_history_create(f->context, 2, true, &history), ATT_OK);
     att_history_add(&history, 0, 2);
@@ -43,9 +41,8 @@ static void a_smaller_loss_is_better(void **state)
     att_history_free(&history);
 }
 
-static void without_a_metric_the_newest_checkpoints_are_kept(void **state)
+FIXTURE_TEST(without_a_metric_the_newest_checkpoints_are_kept)
 {
-    fixture *f = *state;
     att_history history;
     assert_int_equal(att_history_create(f->context, 2, false, &history), ATT_OK);
     for (int epoch = 0; epoch < 3; epoch++)
@@ -62,9 +59,8 @@ static void without_a_metric_the_newest_checkpoints_are_kept(void **state)
     att_history_free(&history);
 }
 
-static void a_history_is_read_back_from_its_text(void **state)
+FIXTURE_TEST(a_history_is_read_back_from_its_text)
 {
-    fixture *f = *state;
     att_history history, read;
     att_text text = {.context = f->context};
     assert_int_equal(att_history_create(f->context, 4, false, &history), ATT_OK);
@@ -95,9 +91,8 @@ static void a_history_is_read_back_from_its_text(void **state)
     att_history_free(&read);
 }
 
-static void numbers_are_short_and_exact(void **state)
+TEST(numbers_are_short_and_exact)
 {
-    (void)state;
     char text[ATT_NUMBER_TEXT];
     assert_string_equal(att_format_number(0.1, text), "0.1");
     assert_string_equal(att_format_number(128, text), "128");
@@ -108,16 +103,4 @@ static void numbers_are_short_and_exact(void **state)
         assert_true(att_bits_parse(att_bits_format(values[i], text), &read));
         assert_memory_equal(&read, &values[i], sizeof read);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(the_best_checkpoints_are_kept),
-        fixture_test(a_smaller_loss_is_better),
-        fixture_test(without_a_metric_the_newest_checkpoints_are_kept),
-        fixture_test(a_history_is_read_back_from_its_text),
-        cmocka_unit_test(numbers_are_short_and_exact),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,8 @@
  */
 #include "study/train/layer_decay.h"
 
-#include <math.h>
-
 #include "base/core/context.h"
+#include "networks/models/fixture.h"
 #include "study/train/fixture.h"
 
 #include "golden_path.h"
@@ -45,19 +44,6 @@ static double factor_of(const network *net, const char *name)
     return NAN;
 }
 
-/* Takes "depth=2" or "global_pool=avg". */
-static void take_option(char *text, att_option_values *options)
-{
-    char *value = strchr(text, '='), *end;
-    assert_non_null(value);
-    *value++ = '\0';
-    double number = strtod(value, &end);
-    if (*end)
-        att_options_set_text(options, text, value);
-    else
-        att_options_set(options, text, number);
-}
-
 /* Opens the network of a line "network NAME OPTIONS... DECAY MIN NO_OPT". */
 static void open_line(att_context *context, char *line, network *net)
 {
@@ -84,9 +70,8 @@ static int count_parameters(const network *net)
     return count;
 }
 
-static void every_factor_is_timms(void **state)
+FIXTURE_TEST(every_factor_is_timms)
 {
-    fixture *f = *state;
     char path[4096], line[256], name[128];
     network net = {.model = NULL};
     int checked = 0, networks = 0;
@@ -115,9 +100,8 @@ static void every_factor_is_timms(void **state)
 }
 
 /* A module belongs to its block; the norm after the blocks of a network with pre-activation belongs to the last. */
-static void modules_belong_to_their_block(void **state)
+FIXTURE_TEST(modules_belong_to_their_block)
 {
-    fixture *f = *state;
     att_train_options train = att_train_options_defaults();
     att_option_values options = tiny_options();
     network net;
@@ -145,9 +129,8 @@ static void modules_belong_to_their_block(void **state)
     close_network(&net);
 }
 
-static void frozen_parameters_are_counted_without_buffers(void **state)
+FIXTURE_TEST(frozen_parameters_are_counted_without_buffers)
 {
-    fixture *f = *state;
     att_train_options train = att_train_options_defaults();
     const att_option_values options = att_options_none();
     network net;
@@ -162,9 +145,8 @@ static void frozen_parameters_are_counted_without_buffers(void **state)
     close_network(&net);
 }
 
-static void without_a_decay_nothing_changes(void **state)
+FIXTURE_TEST(without_a_decay_nothing_changes)
 {
-    fixture *f = *state;
     const att_train_options train = att_train_options_defaults();
     att_option_values options = tiny_options();
     network net;
@@ -209,9 +191,8 @@ static void check_changes(const float *own, const float *whole, double factor)
         assert_float_equal(own[k], factor * (double)whole[k], 1e-6); /* one rounding of a bias; measured 6e-8 */
 }
 
-static void an_update_uses_the_factors(void **state)
+FIXTURE_TEST(an_update_uses_the_factors)
 {
-    fixture *f = *state;
     float whole[3][BIASES], scaled[3][BIASES];
     att_train_options options = small_training();
     options.epochs = 1;
@@ -260,9 +241,8 @@ static att_status keep_begin(void *user, const att_event *event)
     return ATT_OK;
 }
 
-static void records_tell_the_factors(void **state)
+FIXTURE_TEST(records_tell_the_factors)
 {
-    fixture *f = *state;
     begun b = {0};
     att_sink sink = {.emit = keep_begin, .user = &b};
     att_train_options options = small_training();
@@ -277,17 +257,4 @@ static void records_tell_the_factors(void **state)
     assert_float_equal(b.layers, 4, 0);
     assert_float_equal(b.smallest, 0.25, 0);
     assert_float_equal(b.frozen, 4, 0); /* class token, position embedding, weight and bias of the patch embedding */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(every_factor_is_timms),
-        fixture_test(modules_belong_to_their_block),
-        fixture_test(frozen_parameters_are_counted_without_buffers),
-        fixture_test(without_a_decay_nothing_changes),
-        fixture_test(an_update_uses_the_factors),
-        fixture_test(records_tell_the_factors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

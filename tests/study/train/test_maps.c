@@ -6,12 +6,6 @@
 
 enum { SHOWN = 7, HEADS = 2, TOKENS = 5, PATCHES = 4, NODES = 2, PIXELS = SIDE * SIDE, OWN = 3, EACH = 4 };
 
-static void must(const fixture *f, att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(f->context));
-}
-
 static att_status write_maps(const fixture *f, const att_maps_options *options)
 {
     char path[160];
@@ -26,10 +20,10 @@ static void sharpen_by(const fixture *f, float factor)
         att_parameter_info info = att_weights_at(f->weights, i);
         count = att_shape_count(info.shape);
         float *values = malloc((size_t)count * sizeof *values);
-        must(f, att_weights_get(f->weights, -1, i, values, count));
+        CHECK(f->context, att_weights_get(f->weights, -1, i, values, count));
         for (int64_t e = 0; strstr(info.name, "qkv.weight") && e < count; e++)
             values[e] *= factor;
-        must(f, att_weights_set(f->weights, -1, i, values, count));
+        CHECK(f->context, att_weights_set(f->weights, -1, i, values, count));
         free(values);
     }
 }
@@ -44,7 +38,7 @@ static att_tensors *open_maps(const fixture *f)
 {
     char path[160];
     att_tensors *file;
-    must(f, att_tensors_open(f->context, path_in(f, "maps.safetensors", path), &file));
+    CHECK(f->context, att_tensors_open(f->context, path_in(f, "maps.safetensors", path), &file));
     return file;
 }
 
@@ -55,7 +49,7 @@ static void read_tensor(const fixture *f, const att_tensors *file, const char *n
     if (index < 0)
         fail_msg("no tensor %s", name);
     assert_true(att_shape_equal(att_tensors_at(file, index).shape, shape));
-    must(f, att_tensors_read(file, index, dtype, out, att_shape_count(shape)));
+    CHECK(f->context, att_tensors_read(file, index, dtype, out, att_shape_count(shape)));
 }
 
 static void check_pixels(const fixture *f, const att_tensors *file)
@@ -64,7 +58,7 @@ static void check_pixels(const fixture *f, const att_tensors *file)
     read_tensor(f, file, "image", ATT_SAFETENSORS_U8, att_shape_of(SHOWN, SIDE, SIDE, 1), pixels);
     for (int i = 0; i < SHOWN; i++) {
         att_image image = {0};
-        must(f, att_dataset_read(f->eval, f->context, i, 1, &image));
+        CHECK(f->context, att_dataset_read(f->eval, f->context, i, 1, &image));
         assert_memory_equal(pixels[i], image.pixels, PIXELS);
         att_image_free(f->context, &image);
     }
@@ -79,9 +73,9 @@ static direct direct_open(const fixture *f)
 {
     direct d;
     att_plan_options options = att_plan_options_defaults();
-    must(f, att_graph_probe_attention_map(att_model_graph(f->model), "*"));
-    must(f, att_plan_compile(att_model_graph(f->model), &options, &d.plan));
-    must(f, att_session_create(d.plan, f->weights, 1, &d.session));
+    CHECK(f->context, att_graph_probe_attention_map(att_model_graph(f->model), "*"));
+    CHECK(f->context, att_plan_compile(att_model_graph(f->model), &options, &d.plan));
+    CHECK(f->context, att_session_create(d.plan, f->weights, 1, &d.session));
     return d;
 }
 
@@ -89,10 +83,10 @@ static void run_image(const fixture *f, const direct *d, int index)
 {
     att_image image = {0};
     float pixels[PIXELS];
-    must(f, att_dataset_read(f->eval, f->context, index, 1, &image));
-    must(f, att_transform_image(f->context, &f->eval_transform, &image, 0, 0, index, pixels));
-    must(f, att_session_bind(d->session, "image", pixels));
-    must(f, att_session_run(d->session, 1));
+    CHECK(f->context, att_dataset_read(f->eval, f->context, index, 1, &image));
+    CHECK(f->context, att_transform_image(f->context, &f->eval_transform, &image, 0, 0, index, pixels));
+    CHECK(f->context, att_session_bind(d->session, "image", pixels));
+    CHECK(f->context, att_session_run(d->session, 1));
     att_image_free(f->context, &image);
 }
 
@@ -160,7 +154,7 @@ static void compare_map(const fixture *f, const direct *d, const char *node, con
     float rows[HEADS][TOKENS][TOKENS];
     char name[64];
     snprintf(name, sizeof name, "%s.map", node);
-    must(f, att_session_output(d->session, name, 0, 1, rows));
+    CHECK(f->context, att_session_output(d->session, name, 0, 1, rows));
     for (int i = 0; i < TOKENS; i++) {
         double mean[TOKENS] = {0};
         for (int h = 0; h < HEADS; h++) {
@@ -191,7 +185,7 @@ static void check_maps(const fixture *f, const att_tensors *file, const int64_t 
     for (int i = 0; i < SHOWN; i++) {
         float wanted[CLASSES];
         run_image(f, &d, (int)shown[i]);
-        must(f, att_session_output(d.session, "logits", 0, 1, wanted));
+        CHECK(f->context, att_session_output(d.session, "logits", 0, 1, wanted));
         for (int c = 0; c < CLASSES; c++)
             assert_figure((double)logits[i][c], (double)wanted[c]);
         assert_int_equal(labels[i], att_dataset_label(f->eval, shown[i]));
@@ -210,7 +204,7 @@ static void check_captions(const fixture *f, const att_tensors *file, const int6
     json_t *captions;
     const char *list = att_tensors_metadata(file, "captions");
     read_tensor(f, file, "output.logits", ATT_SAFETENSORS_F32, att_shape_of(SHOWN, CLASSES), logits);
-    must(f, att_json_parse(f->context, "captions", list, strlen(list), &captions));
+    CHECK(f->context, att_json_parse(f->context, "captions", list, strlen(list), &captions));
     assert_int_equal(json_array_size(captions), SHOWN);
     for (int i = 0; i < SHOWN; i++) {
         const att_field field = {.name = "logits", .dtype = ATT_F32, .shape = att_shape_of(CLASSES)};
@@ -218,7 +212,7 @@ static void check_captions(const fixture *f, const att_tensors *file, const int6
         const att_batch answer = {.count = 1, .field_count = 1, .fields = &field, .data = &row};
         const att_task_image image = {.dataset = f->eval, .index = shown[i], .unlabelled = unlabelled};
         att_text text = {.context = f->context};
-        must(f, att_task_classification.caption(f->context, &answer, names, &image, &text));
+        CHECK(f->context, att_task_classification.caption(f->context, &answer, names, &image, &text));
         assert_string_equal(json_string_value(json_array_get(captions, (size_t)i)), text.data);
         att_text_free(&text);
     }
@@ -227,13 +221,12 @@ static void check_captions(const fixture *f, const att_tensors *file, const int6
 
 static const int64_t first_images[SHOWN] = {0, 1, 2, 3, 4, 5, 6};
 
-static void the_file_holds_the_maps(void **state)
+FIXTURE_TEST(the_file_holds_the_maps)
 {
-    fixture *f = *state;
     sharpen(f);
     att_maps_options options = att_maps_options_defaults();
     options.count = SHOWN;
-    must(f, write_maps(f, &options));
+    CHECK(f->context, write_maps(f, &options));
     att_tensors *file = open_maps(f);
     assert_int_equal(att_tensors_count(file), OWN + EACH * NODES);
     assert_string_equal(att_tensors_metadata(file, "maps"), "4");
@@ -252,22 +245,21 @@ static void the_file_holds_the_maps(void **state)
 }
 
 /* The chosen images in the chosen order. Labels of classes that the network does not have are not written. */
-static void the_chosen_images_have_maps(void **state)
+FIXTURE_TEST(the_chosen_images_have_maps)
 {
-    fixture *f = *state;
     static const int64_t chosen[SHOWN] = {9, 0, 4, 2, 3, 8, 1};
     static const char *const names[CLASSES] = {"up", "down", "left", "right"};
     sharpen(f);
     att_maps_options options = att_maps_options_defaults();
     options.images = chosen;
     options.count = SHOWN;
-    must(f, write_maps(f, &options));
+    CHECK(f->context, write_maps(f, &options));
     att_tensors *file = open_maps(f);
     assert_non_null(strstr(att_tensors_metadata(file, "names"), "ubyte[9]\",\"t10k-images-idx3-ubyte[0]\""));
     check_maps(f, file, chosen);
     att_tensors_close(&file);
     options.unlabelled = true;
-    must(f, write_maps(f, &options));
+    CHECK(f->context, write_maps(f, &options));
     file = open_maps(f);
     check_captions(f, file, chosen, true, &(att_answer_options){.labels = NULL});
     int64_t labels[SHOWN];
@@ -277,32 +269,30 @@ static void the_chosen_images_have_maps(void **state)
     att_tensors_close(&file);
     options.class_names = names;
     options.class_count = CLASSES;
-    must(f, write_maps(f, &options));
+    CHECK(f->context, write_maps(f, &options));
     file = open_maps(f);
     check_captions(f, file, chosen, true, &(att_answer_options){names, CLASSES, 0, false});
     att_tensors_close(&file);
     options.unlabelled = false;
-    must(f, write_maps(f, &options));
+    CHECK(f->context, write_maps(f, &options));
     file = open_maps(f);
     check_captions(f, file, chosen, false, &(att_answer_options){names, CLASSES, 0, false});
     att_tensors_close(&file);
     options.images = (const int64_t[]){3, EVAL_IMAGES};
     options.count = 2;
-    assert_int_equal(write_maps(f, &options), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "image 10 of a data set of 10 images");
+    assert_fails(f->context, write_maps(f, &options), ATT_ERR_ARGUMENT, "image 10 of a data set of 10 images");
 }
 
 /* Nearly all attention is on the class token: the other weights keep their precision. */
-static void small_weights_beside_a_dominating_one_keep_their_digits(void **state)
+FIXTURE_TEST(small_weights_beside_a_dominating_one_keep_their_digits)
 {
-    fixture *f = *state;
     float largest = 0;
     for (double factor = 1; factor < 1e5 && largest < 0.999F; factor *= 4) {
         if (factor > 1)
             sharpen_by(f, 4);
         att_maps_options options = att_maps_options_defaults();
         options.count = SHOWN;
-        must(f, write_maps(f, &options));
+        CHECK(f->context, write_maps(f, &options));
         att_tensors *file = open_maps(f);
         static kept k;
         read_kept(f, file, "blocks.0.attn", &k);
@@ -321,9 +311,9 @@ static void make_anew(fixture *f, const char *name, const att_option_values *opt
 {
     att_weights_destroy(&f->weights);
     att_model_destroy(&f->model);
-    must(f, att_model_create(f->context, name, options, ATT_F32, &f->model));
-    must(f, att_weights_create(att_model_graph(f->model), "cpu", &f->weights));
-    must(f, att_weights_initialise(f->weights, 1));
+    CHECK(f->context, att_model_create(f->context, name, options, ATT_F32, &f->model));
+    CHECK(f->context, att_weights_create(att_model_graph(f->model), "cpu", &f->weights));
+    CHECK(f->context, att_weights_initialise(f->weights, 1));
 }
 
 /* Makes a network without class token, which classifies the mean of the patches. */
@@ -336,15 +326,14 @@ static void drop_class_token(fixture *f)
 }
 
 /* The data set gives the images' classes; the features of a backbone have no caption. */
-static void a_network_without_a_head_has_maps(void **state)
+FIXTURE_TEST(a_network_without_a_head_has_maps)
 {
-    fixture *f = *state;
     att_option_values network = tiny_options();
     att_options_set(&network, "num_classes", 0);
     make_anew(f, "vit_tiny_patch16_224", &network);
     att_maps_options options = att_maps_options_defaults();
     options.count = 2;
-    must(f, write_maps(f, &options));
+    CHECK(f->context, write_maps(f, &options));
     att_tensors *file = open_maps(f);
     assert_string_equal(att_tensors_metadata(file, "captions"), "[\"0.\",\"1.\"]");
     float features[2][16];
@@ -354,20 +343,19 @@ static void a_network_without_a_head_has_maps(void **state)
 }
 
 /* Probes and a loss in the model's graph are not written to the file and do not change the maps. */
-static void nodes_added_to_the_graph_change_no_map(void **state)
+FIXTURE_TEST(nodes_added_to_the_graph_change_no_map)
 {
-    fixture *f = *state;
     size_t size, size_after;
     att_maps_options options = att_maps_options_defaults();
     sharpen(f);
-    must(f, write_maps(f, &options));
+    CHECK(f->context, write_maps(f, &options));
     char *before = read_all(f, "maps.safetensors", &size);
     att_graph *graph = att_model_graph(f->model);
     att_measure *measure;
-    must(f, att_measure_create(graph, "entropy,nsi", "*", &measure));
-    must(f, att_graph_probe_attention_map(graph, "blocks.0.*"));
-    must(f, att_task_add_loss("classification", graph, &(att_task_setup){.classes = CLASSES}));
-    must(f, write_maps(f, &options));
+    CHECK(f->context, att_measure_create(graph, "entropy,nsi", "*", &measure));
+    CHECK(f->context, att_graph_probe_attention_map(graph, "blocks.0.*"));
+    CHECK(f->context, att_task_add_loss("classification", graph, &(att_task_setup){.classes = CLASSES}));
+    CHECK(f->context, write_maps(f, &options));
     char *after = read_all(f, "maps.safetensors", &size_after);
     assert_int_equal(size, size_after);
     assert_memory_equal(before, after, size);
@@ -376,15 +364,14 @@ static void nodes_added_to_the_graph_change_no_map(void **state)
     att_measure_destroy(&measure);
 }
 
-static void without_a_class_token_attention_on_prefixes_is_zero(void **state)
+FIXTURE_TEST(without_a_class_token_attention_on_prefixes_is_zero)
 {
-    fixture *f = *state;
     float figures[SHOWN][HEADS + 1][PATCHES][4];
     drop_class_token(f);
     sharpen(f);
     att_maps_options options = att_maps_options_defaults();
     options.count = SHOWN;
-    must(f, write_maps(f, &options));
+    CHECK(f->context, write_maps(f, &options));
     att_tensors *file = open_maps(f);
     assert_non_null(strstr(att_tensors_metadata(file, "nodes"), "\"prefix\":0"));
     assert_int_equal(att_tensors_find(file, "blocks.0.attn.prefix"), -1);
@@ -395,14 +382,13 @@ static void without_a_class_token_attention_on_prefixes_is_zero(void **state)
     att_tensors_close(&file);
 }
 
-static void the_first_of_equal_weights_is_the_largest(void **state)
+FIXTURE_TEST(the_first_of_equal_weights_is_the_largest)
 {
-    fixture *f = *state;
     static kept k;
     sharpen_by(f, 0);
     att_maps_options options = att_maps_options_defaults();
     options.count = SHOWN;
-    must(f, write_maps(f, &options));
+    CHECK(f->context, write_maps(f, &options));
     att_tensors *file = open_maps(f);
     read_kept(f, file, "blocks.0.attn", &k);
     for (int i = 0; i < SHOWN * (HEADS + 1) * TOKENS; i++) {
@@ -454,7 +440,7 @@ static void compare_windows(const fixture *f, const att_tensors *file, const dir
     read_tensor(f, file, name, ATT_SAFETENSORS_I32, att_shape_of(SHOWN, HEADS + 1, n), place);
     snprintf(name, sizeof name, "%s.map", node);
     run_image(f, d, SHOWN - 1);
-    must(f, att_session_output(d->session, name, 0, 1, map));
+    CHECK(f->context, att_session_output(d->session, name, 0, 1, map));
     for (int h = 0; h < HEADS; h++)
         for (int i = 0; i < n; i++) {
             const float *row = &map[0][0][0] + (h * n + i) * WINDOW;
@@ -477,14 +463,13 @@ static void compare_windows(const fixture *f, const att_tensors *file, const dir
         }
 }
 
-static void windows_have_maps_of_their_own_patches(void **state)
+FIXTURE_TEST(windows_have_maps_of_their_own_patches)
 {
-    fixture *f = *state;
     make_swin(f);
     sharpen(f);
     att_maps_options options = att_maps_options_defaults();
     options.count = SHOWN;
-    must(f, write_maps(f, &options));
+    CHECK(f->context, write_maps(f, &options));
     att_tensors *file = open_maps(f);
     const char *nodes = att_tensors_metadata(file, "nodes");
     assert_non_null(strstr(nodes,
@@ -501,22 +486,21 @@ static void windows_have_maps_of_their_own_patches(void **state)
 }
 
 /* Attention pooling has one query, which is no token of the grid. */
-static void pooling_has_no_map(void **state)
+FIXTURE_TEST(pooling_has_no_map)
 {
-    fixture *f = *state;
     att_option_values network = tiny_options();
     att_options_set_text(&network, "global_pool", "map");
     att_options_set(&network, "class_token", 0);
     make_anew(f, "vit_tiny_patch16_224", &network);
     att_maps_options options = att_maps_options_defaults();
-    must(f, write_maps(f, &options));
+    CHECK(f->context, write_maps(f, &options));
     att_tensors *file = open_maps(f);
     assert_true(att_tensors_find(file, "blocks.1.attn.patches") >= 0);
     assert_null(strstr(att_tensors_metadata(file, "nodes"), "pool"));
     att_tensors_close(&file);
     options.nodes = "attn_pool*";
-    assert_int_equal(write_maps(f, &options), ATT_ERR_UNSUPPORTED);
-    assert_message_has(f, "no attention on a grid of tokens matches \"attn_pool*\"");
+    assert_fails(f->context, write_maps(f, &options), ATT_ERR_UNSUPPORTED,
+                 "no attention on a grid of tokens matches \"attn_pool*\"");
 }
 
 static void damage(const fixture *f, const char *weight)
@@ -526,24 +510,21 @@ static void damage(const fixture *f, const char *weight)
     float *values = malloc((size_t)count * sizeof *values);
     for (int64_t e = 0; e < count; e++)
         values[e] = NAN;
-    must(f, att_weights_set(f->weights, -1, index, values, count));
+    CHECK(f->context, att_weights_set(f->weights, -1, index, values, count));
     free(values);
 }
 
-static void damaged_weights_are_refused(void **state)
+FIXTURE_TEST(damaged_weights_are_refused)
 {
-    fixture *f = *state;
     att_maps_options options = att_maps_options_defaults();
     damage(f, "head.bias");
-    assert_int_equal(write_maps(f, &options), ATT_ERR_NONFINITE);
-    assert_message_has(f,
-                       "the network's outputs contain NaN or infinity; the weights are damaged: tensor head.bias has ");
+    assert_fails(f->context, write_maps(f, &options), ATT_ERR_NONFINITE,
+                 "the network's outputs contain NaN or infinity; the weights are damaged: tensor head.bias has ");
     assert_message_has(f, "other such tensors: 0");
     damage(f, "blocks.1.attn.qkv.weight");
-    assert_int_equal(write_maps(f, &options), ATT_ERR_NONFINITE);
-    assert_message_has(f,
-                       "blocks.1.attn: NaN or infinity in the attention map; the weights are damaged: tensor "
-                       "blocks.1.attn.qkv.weight has ");
+    assert_fails(f->context, write_maps(f, &options), ATT_ERR_NONFINITE,
+                 "blocks.1.attn: NaN or infinity in the attention map; the weights are damaged: tensor "
+                 "blocks.1.attn.qkv.weight has ");
     assert_message_has(f, "other such tensors: 1");
 }
 
@@ -553,13 +534,12 @@ static bool stop(void *user, const att_progress *progress)
     return progress->batch < 2;
 }
 
-static void refusals_leave_the_file(void **state)
+FIXTURE_TEST(refusals_leave_the_file)
 {
-    fixture *f = *state;
     att_maps_options options = att_maps_options_defaults();
     options.count = 100;
     options.nodes = "blocks.1.*";
-    must(f, write_maps(f, &options));
+    CHECK(f->context, write_maps(f, &options));
     size_t size, size_after;
     char *before = read_all(f, "maps.safetensors", &size);
     att_tensors *file = open_maps(f);
@@ -567,8 +547,7 @@ static void refusals_leave_the_file(void **state)
     assert_int_equal(att_tensors_at(file, att_tensors_find(file, "label")).count, EVAL_IMAGES);
     att_tensors_close(&file);
     options.nodes = "blocks.7.attn";
-    assert_int_equal(write_maps(f, &options), ATT_ERR_NOT_FOUND);
-    assert_message_has(f, "blocks.7.attn");
+    assert_fails(f->context, write_maps(f, &options), ATT_ERR_NOT_FOUND, "blocks.7.attn");
     options.nodes = "*";
     options.count = 0;
     assert_int_equal(write_maps(f, &options), ATT_ERR_ARGUMENT);
@@ -581,9 +560,9 @@ static void refusals_leave_the_file(void **state)
     f->eval_transform.width = SIDE;
     long allowed = 0;
     for (; allowed < 10000; allowed += allowed / 16 + 1) {
-        f->allocations_left = allowed;
+        f->memory.left = allowed;
         att_status status = write_maps(f, &options);
-        f->allocations_left = -1;
+        f->memory.left = -1;
         if (status == ATT_OK)
             break;
         assert_int_equal(status, ATT_ERR_MEMORY);
@@ -593,20 +572,4 @@ static void refusals_leave_the_file(void **state)
     }
     assert_true(allowed > 10 && allowed < 10000);
     free(before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {fixture_test(the_file_holds_the_maps),
-                                       fixture_test(the_chosen_images_have_maps),
-                                       fixture_test(small_weights_beside_a_dominating_one_keep_their_digits),
-                                       fixture_test(without_a_class_token_attention_on_prefixes_is_zero),
-                                       fixture_test(a_network_without_a_head_has_maps),
-                                       fixture_test(nodes_added_to_the_graph_change_no_map),
-                                       fixture_test(the_first_of_equal_weights_is_the_largest),
-                                       fixture_test(windows_have_maps_of_their_own_patches),
-                                       fixture_test(pooling_has_no_map),
-                                       fixture_test(damaged_weights_are_refused),
-                                       fixture_test(refusals_leave_the_file)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

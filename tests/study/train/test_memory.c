@@ -78,26 +78,15 @@ static att_status train_taught(fixture *f)
 /* Runs the task with its 1st, 2nd, ... allocation failing until it succeeds. `step` skips some of them. */
 static void assert_survives(fixture *f, const char *name, task_fn task, long step)
 {
-    long allowed = 0;
-    for (;; allowed += step) {
-        size_t before = att_context_allocations(f->context).bytes_now;
-        f->allocations_left = allowed;
-        att_status status = task(f);
-        f->allocations_left = -1;
-        assert_int_equal(att_context_allocations(f->context).bytes_now, before);
-        if (status == ATT_OK)
-            break;
-        if (status != ATT_ERR_MEMORY)
-            fail_msg("%s, allocation %ld: %s: %s", name, allowed, att_status_name(status),
-                     att_context_message(f->context));
-    }
-    printf("%s: %ld allocations\n", name, allowed);
-    assert_true(allowed > 0);
+    lack of = lack_of_memory(f->context, &f->memory);
+    of.step = step;
+    while (lack_again(&of))
+        of.status = task(f);
+    printf("%s: %ld allocations\n", name, of.allowed);
 }
 
-static void lack_of_memory_is_survived(void **state)
+FIXTURE_TEST(lack_of_memory_is_survived)
 {
-    fixture *f = *state;
     assert_int_equal(train_anew(f), ATT_OK); /* the optimiser's slots stay with the weights */
     assert_survives(f, "rehearse", rehearse, 1);
     assert_survives(f, "train", train_anew, 3);
@@ -106,10 +95,4 @@ static void lack_of_memory_is_survived(void **state)
     assert_survives(f, "train with a teacher", train_taught, 3);
     assert_survives(f, "evaluate", evaluate_average, 3);
     assert_survives(f, "export", export, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {fixture_test(lack_of_memory_is_survived)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "base/comm/threads.h"
 #include "base/core/error.h"
 #include "study/train/inference.h"
+#include "test.h"
 
 /* What one process does. */
 typedef struct process {
@@ -161,15 +162,14 @@ static void assert_same_files(const fixture *f, process p)
     assert_same_run(f, "one", "four");
 }
 
-static void files_do_not_depend_on_the_number_of_processes(void **state)
+FIXTURE_TEST(files_do_not_depend_on_the_number_of_processes)
 {
     char output[160];
-    assert_same_files(*state, process_of(*state, "one", output));
+    assert_same_files(f, process_of(f, "one", output));
 }
 
-static void mixed_images_and_repeats_do_not_either(void **state)
+FIXTURE_TEST(mixed_images_and_repeats_do_not_either)
 {
-    fixture *f = *state;
     char output[160];
     process p = process_of(f, "one", output);
     p.options.mixup = 0.8;
@@ -185,9 +185,8 @@ static void mixed_images_and_repeats_do_not_either(void **state)
 }
 
 /* The teacher normalises images in its own way. */
-static void answers_of_a_teacher_do_not_either(void **state)
+FIXTURE_TEST(answers_of_a_teacher_do_not_either)
 {
-    fixture *f = *state;
     char output[160];
     process p = process_of(f, "one", output);
     f->train_transform.std[0] = 0.4;
@@ -200,9 +199,8 @@ static void answers_of_a_teacher_do_not_either(void **state)
 }
 
 /* Two lanes: rank 0 has one thread for its lane, and rank 1 must not share its lane between two. */
-static void processes_may_have_different_numbers_of_threads(void **state)
+FIXTURE_TEST(processes_may_have_different_numbers_of_threads)
 {
-    const fixture *f = *state;
     char output[160];
     process p = process_of(f, "one", output);
     p.options.lanes = 2;
@@ -222,19 +220,18 @@ static process residual(const fixture *f, const char *folder, char output[160])
     return p;
 }
 
-static void batch_norm_does_not_if_its_statistics_are_shared(void **state)
+FIXTURE_TEST(batch_norm_does_not_if_its_statistics_are_shared)
 {
     char output[160];
-    process p = residual(*state, "one", output);
+    process p = residual(f, "one", output);
     p.options.sync_bn = true;
-    assert_same_files(*state, p);
+    assert_same_files(f, p);
 }
 
 /* Otherwise results depend on the number of processes, but all processes have the same, and evaluate with the
  * statistics of rank 0, which the checkpoint has. Only rank 0 sends events. */
-static void statistics_of_each_process_give_other_results(void **state)
+FIXTURE_TEST(statistics_of_each_process_give_other_results)
 {
-    const fixture *f = *state;
     char output[160];
     process p = residual(f, "one", output), ranks[2];
     p.options.model_ema = false;
@@ -260,9 +257,8 @@ static void statistics_of_each_process_give_other_results(void **state)
 enum { CALLS = 2 * (5 + 2 * 2) };
 
 /* Only the last process is asked to stop. */
-static void one_process_stops_all_and_others_resume(void **state)
+FIXTURE_TEST(one_process_stops_all_and_others_resume)
 {
-    const fixture *f = *state;
     char output[160], last[160];
     process p = process_of(f, "whole", output);
     run_all(&p, 1, 2);
@@ -289,9 +285,8 @@ static void one_process_stops_all_and_others_resume(void **state)
     }
 }
 
-static void other_settings_are_refused(void **state)
+FIXTURE_TEST(other_settings_are_refused)
 {
-    const fixture *f = *state;
     char output[160];
     process ranks[2] = {process_of(f, "one", output), process_of(f, "one", output)};
     ranks[0].expected = ranks[1].expected = ATT_ERR_MISMATCH;
@@ -308,17 +303,17 @@ static void other_settings_are_refused(void **state)
     assert_false(exists(f, "one/last.safetensors"));
 }
 
-static void numbers_that_cannot_be_shared_are_refused(void **state)
+FIXTURE_TEST(numbers_that_cannot_be_shared_are_refused)
 {
     char output[160];
-    process p = process_of(*state, "one", output);
+    process p = process_of(f, "one", output);
     p.expected = ATT_ERR_ARGUMENT;
     p.options.lanes = 3;
     assert_non_null(strstr(run_all(&p, 2, 1).message, "3 lanes cannot be shared equally by 2 processes"));
     p.options.lanes = 0;
     p.options.batch_size = 2;
     assert_non_null(strstr(run_all(&p, 4, 1).message, "every one of the 4 processes needs at least one image"));
-    p = residual(*state, "one", output);
+    p = residual(f, "one", output);
     p.network = "resnet18"; /* at the end, images of 32 x 32 have one value per channel */
     p.side = 32;
     p.expected = ATT_ERR_ARGUMENT;
@@ -329,10 +324,10 @@ static void numbers_that_cannot_be_shared_are_refused(void **state)
 }
 
 /* All processes name the node that the one found which has the image. */
-static void every_process_names_the_first_value_that_is_not_finite(void **state)
+FIXTURE_TEST(every_process_names_the_first_value_that_is_not_finite)
 {
     char output[160];
-    process p = process_of(*state, "one", output), ranks[2];
+    process p = process_of(f, "one", output), ranks[2];
     p.options.clip_grad = 0;
     p.options.optimizer = "sgd";
     p.options.warmup_epochs = 0;
@@ -390,9 +385,9 @@ static const char *evaluate_rank(att_context *context, att_comm *comm, void *use
     return status == ATT_OK ? NULL : att_context_message(context);
 }
 
-static void figures_are_those_of_one_process(void **state)
+FIXTURE_TEST(figures_are_those_of_one_process)
 {
-    observer one = {.fixture = *state}, ranks[MOST_RANKS];
+    observer one = {.fixture = f}, ranks[MOST_RANKS];
     run_ranks(1, 2, evaluate_rank, &one, sizeof one);
     assert_int_equal(one.evaluation.count, EVAL_IMAGES);
     assert_in_range(one.count, 8, MOST_FIGURES);
@@ -421,18 +416,5 @@ static void avoid_avx2(void)
 int main(void)
 {
     avoid_avx2();
-    const struct CMUnitTest tests[] = {
-        fixture_test(files_do_not_depend_on_the_number_of_processes),
-        fixture_test(mixed_images_and_repeats_do_not_either),
-        fixture_test(answers_of_a_teacher_do_not_either),
-        fixture_test(processes_may_have_different_numbers_of_threads),
-        fixture_test(batch_norm_does_not_if_its_statistics_are_shared),
-        fixture_test(statistics_of_each_process_give_other_results),
-        fixture_test(one_process_stops_all_and_others_resume),
-        fixture_test(other_settings_are_refused),
-        fixture_test(numbers_that_cannot_be_shared_are_refused),
-        fixture_test(every_process_names_the_first_value_that_is_not_finite),
-        fixture_test(figures_are_those_of_one_process),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run("processes");
 }

@@ -58,8 +58,7 @@ static void stop_anywhere(fixture *f, att_train_options options, int step)
         options.progress = stop_later;
         options.progress_user = &s;
         fixture_model(f, 0.1);
-        assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_STOPPED);
-        assert_message_has(f, last_name);
+        assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_STOPPED, last_name);
         options.progress = NULL;
         options.resume = path_in(f, last_name, last);
         fixture_model(f, 0.1);
@@ -69,16 +68,15 @@ static void stop_anywhere(fixture *f, att_train_options options, int step)
     }
 }
 
-static void a_stopped_training_continues_to_the_same_bits(void **state)
+FIXTURE_TEST(a_stopped_training_continues_to_the_same_bits)
 {
     char output[160];
-    stop_anywhere(*state, training_in(*state, "whole", output), 1);
+    stop_anywhere(f, training_in(f, "whole", output), 1);
 }
 
 /* Mixing is switched off during the training; images are repeated. */
-static void a_stopped_training_that_mixes_continues_to_the_same_bits(void **state)
+FIXTURE_TEST(a_stopped_training_that_mixes_continues_to_the_same_bits)
 {
-    fixture *f = *state;
     char output[160];
     att_train_options options = training_in(f, "whole", output);
     options.mixup = 0.8;
@@ -94,9 +92,8 @@ static void a_stopped_training_that_mixes_continues_to_the_same_bits(void **stat
     stop_anywhere(f, options, 4);
 }
 
-static void a_stopped_training_with_layer_decay_continues_to_the_same_bits(void **state)
+FIXTURE_TEST(a_stopped_training_with_layer_decay_continues_to_the_same_bits)
 {
-    fixture *f = *state;
     char unused[160];
     att_train_options options = training_in(f, "", unused);
     options.layer_decay = 0.75;
@@ -104,9 +101,8 @@ static void a_stopped_training_with_layer_decay_continues_to_the_same_bits(void 
     stop_anywhere(f, options, 4);
 }
 
-static void resuming_a_finished_training_changes_nothing(void **state)
+FIXTURE_TEST(resuming_a_finished_training_changes_nothing)
 {
-    fixture *f = *state;
     char output[160], last[160];
     att_train_options options = training_in(f, "whole", output);
     assert_trains(f, &options);
@@ -127,9 +123,8 @@ static void resuming_a_finished_training_changes_nothing(void **state)
 }
 
 /* As after a kill between writing `last` and adding its other names. */
-static void missing_names_are_given_again(void **state)
+FIXTURE_TEST(missing_names_are_given_again)
 {
-    fixture *f = *state;
     char output[160], path[160];
     att_train_options options = training_in(f, "whole", output);
     options.checkpoint_hist = 2;
@@ -141,9 +136,8 @@ static void missing_names_are_given_again(void **state)
 }
 
 /* As after a kill between writing `last` and removing the checkpoint that is no longer kept. */
-static void checkpoints_no_longer_kept_are_removed(void **state)
+FIXTURE_TEST(checkpoints_no_longer_kept_are_removed)
 {
-    fixture *f = *state;
     char output[160], path[160];
     att_train_options options = training_in(f, "whole", output);
     f->data.eval = NULL; /* the newest is kept */
@@ -159,9 +153,8 @@ static void checkpoints_no_longer_kept_are_removed(void **state)
 }
 
 /* If a checkpoint cannot have a second name, it is written again from memory. */
-static void other_file_systems_get_a_copy(void **state)
+FIXTURE_TEST(other_file_systems_get_a_copy)
 {
-    fixture *f = *state;
     char output[160], away[64], command[320];
     att_train_options options = training_in(f, "whole", output);
     options.checkpoint_hist = 2;
@@ -181,9 +174,8 @@ static void other_file_systems_get_a_copy(void **state)
 }
 
 /* The number of lanes in the checkpoint counts, not the threads of the resuming process. */
-static void other_threads_continue_to_the_same_bits(void **state)
+FIXTURE_TEST(other_threads_continue_to_the_same_bits)
 {
-    fixture *f = *state;
     char output[160], last[160];
     stopper s = {.calls_left = 3};
     att_train_options options = training_in(f, "whole", output);
@@ -212,9 +204,8 @@ static void other_threads_continue_to_the_same_bits(void **state)
 }
 
 /* Two threads share the only lane. */
-static void fewer_threads_than_share_a_lane_are_refused(void **state)
+FIXTURE_TEST(fewer_threads_than_share_a_lane_are_refused)
 {
-    fixture *f = *state;
     char output[160], last[160];
     att_train_options options = training_in(f, "whole", output);
     options.lanes = 1;
@@ -224,15 +215,14 @@ static void fewer_threads_than_share_a_lane_are_refused(void **state)
     fixture other = {.threads = 1};
     strcpy(other.folder, f->folder);
     fixture_open(&other);
-    assert_int_equal(att_train(other.model, other.weights, &other.data, &options, NULL), ATT_ERR_MISMATCH);
-    assert_message_has(&other, "needs at least 2 threads to continue, and there is 1; pass --threads 2");
+    assert_fails(other.context, att_train(other.model, other.weights, &other.data, &options, NULL), ATT_ERR_MISMATCH,
+                 "needs at least 2 threads to continue, and there is 1; pass --threads 2");
     fixture_close(&other);
 }
 
 /* The memory option in the checkpoint counts for a resume without that option. */
-static void the_memory_of_the_checkpoint_is_taken(void **state)
+FIXTURE_TEST(the_memory_of_the_checkpoint_is_taken)
 {
-    fixture *f = *state;
     char output[160], last[160];
     stopper s = {.calls_left = 3};
     att_train_options options = training_in(f, "whole", output);
@@ -253,9 +243,8 @@ static void the_memory_of_the_checkpoint_is_taken(void **state)
 }
 
 /* The smallest memory that the message names works; one byte less does not. */
-static void too_little_memory_is_refused_with_the_least_that_works(void **state)
+FIXTURE_TEST(too_little_memory_is_refused_with_the_least_that_works)
 {
-    fixture *f = *state;
     att_train_options options = small_training();
     options.memory = 1000;
     assert_int_equal(att_train_check(f->model, f->weights, &f->data, &options), ATT_ERR_MEMORY);
@@ -263,8 +252,7 @@ static void too_little_memory_is_refused_with_the_least_that_works(void **state)
     assert_non_null(strstr(message, "at least"));
     assert_non_null(named);
     options.memory = atoll(named + 1);
-    if (att_train_check(f->model, f->weights, &f->data, &options) != ATT_OK)
-        fail_msg("%s", att_context_message(f->context));
+    CHECK(f->context, att_train_check(f->model, f->weights, &f->data, &options));
     options.memory--;
     assert_int_equal(att_train_check(f->model, f->weights, &f->data, &options), ATT_ERR_MEMORY);
 }
@@ -274,8 +262,7 @@ static void assert_refused(fixture *f, const att_train_options *options, const c
 {
     int64_t count;
     float *before = values_of(f->weights, NULL, &count);
-    assert_int_equal(att_train(f->model, f->weights, &f->data, options, NULL), ATT_ERR_MISMATCH);
-    assert_message_has(f, what);
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, options, NULL), ATT_ERR_MISMATCH, what);
     assert_message_has(f, there);
     assert_message_has(f, here);
     float *after = values_of(f->weights, NULL, &count);
@@ -284,9 +271,8 @@ static void assert_refused(fixture *f, const att_train_options *options, const c
     free(after);
 }
 
-static void the_first_difference_is_named(void **state)
+FIXTURE_TEST(the_first_difference_is_named)
 {
-    fixture *f = *state;
     char output[160], last[160];
     att_train_options good = training_in(f, "whole", output), options;
     assert_trains(f, &good);
@@ -343,15 +329,14 @@ static void the_first_difference_is_named(void **state)
     assert_refused(f, &good, "trained with drop_path_rate", "\"0.1\"", "\"0.2\"");
 }
 
-static void weights_alone_cannot_be_continued(void **state)
+FIXTURE_TEST(weights_alone_cannot_be_continued)
 {
-    fixture *f = *state;
     char path[160];
     att_train_options options = small_training();
     options.resume = path_in(f, "weights.safetensors", path);
     assert_int_equal(att_checkpoint_export(f->model, f->weights, path), ATT_OK);
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH);
-    assert_message_has(f, "no training");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH,
+                 "no training");
 }
 
 /* --- killed --------------------------------------------------------------------------------------------------------
@@ -408,9 +393,8 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void a_killed_training_continues_to_the_same_bits(void **state)
+FIXTURE_TEST(a_killed_training_continues_to_the_same_bits)
 {
-    fixture *f = *state;
     char output[160];
     att_train_options options = training_in(f, "whole", output);
     options.progress = linger;
@@ -437,21 +421,5 @@ static void a_killed_training_continues_to_the_same_bits(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        fixture_test(a_stopped_training_continues_to_the_same_bits),
-        fixture_test(a_stopped_training_that_mixes_continues_to_the_same_bits),
-        fixture_test(a_stopped_training_with_layer_decay_continues_to_the_same_bits),
-        fixture_test(resuming_a_finished_training_changes_nothing),
-        fixture_test(missing_names_are_given_again),
-        fixture_test(checkpoints_no_longer_kept_are_removed),
-        fixture_test(other_file_systems_get_a_copy),
-        fixture_test(other_threads_continue_to_the_same_bits),
-        fixture_test(fewer_threads_than_share_a_lane_are_refused),
-        fixture_test(the_memory_of_the_checkpoint_is_taken),
-        fixture_test(too_little_memory_is_refused_with_the_least_that_works),
-        fixture_test(the_first_difference_is_named),
-        fixture_test(weights_alone_cannot_be_continued),
-        fixture_test(a_killed_training_continues_to_the_same_bits),
-    };
-    return argc > 1 ? work(argv[1]) : cmocka_run_group_tests(tests, NULL, NULL);
+    return argc > 1 ? work(argv[1]) : test_run("resume");
 }

@@ -1,15 +1,8 @@
 /* Learning rates and the numbers of an update against timm 1.0.31's create_scheduler_v2 and ModelEmaV3. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "study/train/optimizer.h"
 #include "study/train/schedule.h"
+#include "test.h"
 
 enum { EPOCHS = 6, UPDATES = 2 };
 
@@ -48,9 +41,8 @@ static const timm_case cases[] = {
     {"none", false, 3, {.1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1, .1}},
 };
 
-static void rates_are_timms(void **state)
+TEST(rates_are_timms)
 {
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         const att_schedule *schedule = att_schedule_find(cases[c].schedule);
         att_train_options options = att_train_options_defaults();
@@ -71,9 +63,8 @@ static void rates_are_timms(void **state)
     }
 }
 
-static void the_rate_follows_the_batch(void **state)
+TEST(the_rate_follows_the_batch)
 {
-    (void)state;
     att_train_options options = att_train_options_defaults();
     options.batch_size = 128;
     options.grad_accum_steps = 8;
@@ -83,9 +74,8 @@ static void the_rate_follows_the_batch(void **state)
     assert_float_equal(att_optimizer_lr(att_optimizer_find("adamw"), &options), 0.3, 0);
 }
 
-static void the_optimizers_name_chooses_its_op(void **state)
+TEST(the_optimizers_name_chooses_its_op)
 {
-    (void)state;
     assert_string_equal(att_optimizer_find("sgd")->op, "sgd");
     assert_true(att_optimizer_find("sgd")->nesterov);
     assert_string_equal(att_optimizer_find("momentum")->op, "sgd");
@@ -99,9 +89,8 @@ static void the_optimizers_name_chooses_its_op(void **state)
 }
 
 /* ModelEmaV3.get_decay(step), where step counts finished updates, including this one */
-static void the_average_copies_first(void **state)
+TEST(the_average_copies_first)
 {
-    (void)state;
     att_train_options options = att_train_options_defaults();
     options.model_ema_decay = 0.9;
     assert_float_equal(att_optimizer_hyper(att_optimizer_find("sgd"), &options, 0.1, 0).ema_decay, 0, 0);
@@ -113,15 +102,4 @@ static void the_average_copies_first(void **state)
                        1e-15);
     assert_float_equal(att_optimizer_hyper(att_optimizer_find("sgd"), &options, 0.1, 7).ema_decay, 0.75, 1e-15);
     assert_float_equal(att_optimizer_hyper(att_optimizer_find("sgd"), &options, 0.1, 1000).ema_decay, 0.9, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rates_are_timms),
-        cmocka_unit_test(the_rate_follows_the_batch),
-        cmocka_unit_test(the_optimizers_name_chooses_its_op),
-        cmocka_unit_test(the_average_copies_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

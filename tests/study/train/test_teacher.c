@@ -129,9 +129,8 @@ static void check_own_answers(fixture *f, const double mean[CHANNELS], const dou
     tutor_close(&t);
 }
 
-static void the_teacher_sees_the_same_images(void **state)
+FIXTURE_TEST(the_teacher_sees_the_same_images)
 {
-    fixture *f = *state;
     static const double mean[] = {0.2, 0.3, 0.6}, std[] = {0.4, 0.3, 0.2}, other_mean[] = {0.5, 0.1, 0.4},
                         other_std[] = {0.25, 0.5, 0.35};
     take_colours(f, mean, std);
@@ -161,9 +160,8 @@ static att_status hear(void *user, const att_event *event)
     return ATT_OK;
 }
 
-static void events_have_the_teachers_name_and_time(void **state)
+FIXTURE_TEST(events_have_the_teachers_name_and_time)
 {
-    fixture *f = *state;
     tutor t = residual_tutor(f, 3);
     heard h = {0}, alone = {0};
     att_sink sink = {.emit = hear, .user = &h};
@@ -186,9 +184,8 @@ static void events_have_the_teachers_name_and_time(void **state)
 }
 
 /* Without distillation the teacher is not even compared with the network. */
-static void type_none_trains_as_without_a_teacher(void **state)
+FIXTURE_TEST(type_none_trains_as_without_a_teacher)
 {
-    fixture *f = *state;
     tutor t = residual_tutor(f, 3);
     const att_option_values none = distillation("none", 0.5, 1);
     att_train_options options = small_training();
@@ -249,9 +246,8 @@ static att_train_options begin(fixture *f, const att_option_values *loss, const 
     return options;
 }
 
-static void a_resume_gives_the_same_bits(void **state)
+FIXTURE_TEST(a_resume_gives_the_same_bits)
 {
-    fixture *f = *state;
     char output[160];
     tutor t = residual_tutor(f, 3);
     const att_teacher moved = {.model = t.model, .weights = t.weights, .name = "elsewhere.safetensors"};
@@ -267,25 +263,23 @@ static void a_resume_gives_the_same_bits(void **state)
     tutor_close(&t);
 }
 
-static void a_resume_with_another_teacher_is_refused(void **state)
+FIXTURE_TEST(a_resume_with_another_teacher_is_refused)
 {
-    fixture *f = *state;
     char output[160];
     tutor t = residual_tutor(f, 3), other = residual_tutor(f, 4);
     att_preprocess preprocess = att_model_preprocess(t.model);
     att_train_options options = begin(f, NULL, &t.teacher, output);
     other.teacher.name = "other.safetensors";
-    assert_int_equal(resume(f, options, &other.teacher), ATT_ERR_MISMATCH);
-    assert_message_has(f, "its teacher is teacher.safetensors, here it is other.safetensors");
-    assert_int_equal(resume(f, options, NULL), ATT_ERR_MISMATCH);
-    assert_message_has(f, "its teacher is teacher.safetensors, here there is none");
+    assert_fails(f->context, resume(f, options, &other.teacher), ATT_ERR_MISMATCH,
+                 "its teacher is teacher.safetensors, here it is other.safetensors");
+    assert_fails(f->context, resume(f, options, NULL), ATT_ERR_MISMATCH,
+                 "its teacher is teacher.safetensors, here there is none");
     preprocess.mean[0] = 0.3;
     att_model_set_preprocess(t.model, &preprocess);
-    assert_int_equal(resume(f, options, &t.teacher), ATT_ERR_MISMATCH);
-    assert_message_has(f, "with other weights or preprocessing");
+    assert_fails(f->context, resume(f, options, &t.teacher), ATT_ERR_MISMATCH, "with other weights or preprocessing");
     options = begin(f, NULL, NULL, output);
-    assert_int_equal(resume(f, options, &other.teacher), ATT_ERR_MISMATCH);
-    assert_message_has(f, "it has no teacher, here it is other.safetensors");
+    assert_fails(f->context, resume(f, options, &other.teacher), ATT_ERR_MISMATCH,
+                 "it has no teacher, here it is other.safetensors");
     tutor_close(&t);
     tutor_close(&other);
 }
@@ -297,8 +291,7 @@ static void expect_options_refused(fixture *f, const att_option_values *changed,
     tutor t = tutor_of(f, "vit_tiny_patch16_224", changed, 1);
     att_train_options options = small_training();
     options.teacher = &t.teacher;
-    assert_int_equal(att_train_check(f->model, f->weights, &f->data, &options), ATT_ERR_MISMATCH);
-    assert_message_has(f, part);
+    assert_fails(f->context, att_train_check(f->model, f->weights, &f->data, &options), ATT_ERR_MISMATCH, part);
     tutor_close(&t);
 }
 
@@ -309,9 +302,8 @@ static void expect_refused(fixture *f, const char *option, double value, const c
     expect_options_refused(f, &changed, part);
 }
 
-static void teachers_that_do_not_fit_are_refused(void **state)
+FIXTURE_TEST(teachers_that_do_not_fit_are_refused)
 {
-    fixture *f = *state;
     att_option_values wide = tiny_options(), tall = tiny_options();
     att_options_set_sides(&wide, "img_size", SIDE, WIDE);
     att_options_set_sides(&tall, "img_size", WIDE, SIDE);
@@ -323,29 +315,27 @@ static void teachers_that_do_not_fit_are_refused(void **state)
     expect_refused(f, "img_size", 16, "takes images of 16 x 16 with 1 channel, but the network 8 x 8 with 1");
 }
 
-static void a_teacher_without_model_or_weights_is_refused(void **state)
+FIXTURE_TEST(a_teacher_without_model_or_weights_is_refused)
 {
-    fixture *f = *state;
     const att_teacher nobody = {0}, empty = {.model = f->model};
     att_train_options options = small_training();
     options.teacher = &nobody;
     assert_int_equal(att_train_check(f->model, f->weights, &f->data, &options), ATT_ERR_ARGUMENT);
     options.teacher = &empty;
-    assert_int_equal(att_train_check(f->model, f->weights, &f->data, &options), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "the weights of the teacher");
+    assert_fails(f->context, att_train_check(f->model, f->weights, &f->data, &options), ATT_ERR_ARGUMENT,
+                 "the weights of the teacher");
 }
 
-static void answers_that_are_not_finite_end_the_training(void **state)
+FIXTURE_TEST(answers_that_are_not_finite_end_the_training)
 {
-    fixture *f = *state;
     tutor t = residual_tutor(f, 3);
     float bias[CLASSES] = {0, NAN, 0, 0};
     const int index = att_weights_count(t.weights) - 1;
     assert_int_equal(att_weights_set(t.weights, -1, index, bias, CLASSES), ATT_OK);
     att_train_options options = small_training();
     options.teacher = &t.teacher;
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_NONFINITE);
-    assert_message_has(f, "the teacher teacher.safetensors answers an image with NaN or infinity");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_NONFINITE,
+                 "the teacher teacher.safetensors answers an image with NaN or infinity");
     tutor_close(&t);
 }
 
@@ -361,9 +351,8 @@ static size_t least_memory(fixture *f, const att_teacher *teacher)
     return (size_t)strtoull(number + 1, NULL, 10);
 }
 
-static void the_memory_limit_counts_the_teacher(void **state)
+FIXTURE_TEST(the_memory_limit_counts_the_teacher)
 {
-    fixture *f = *state;
     tutor t = residual_tutor(f, 3);
     const size_t weights = (size_t)att_graph_parameter_elements(att_model_graph(t.model)) * sizeof(float);
     att_preprocess preprocess = att_model_preprocess(t.model);
@@ -376,20 +365,4 @@ static void the_memory_limit_counts_the_teacher(void **state)
     att_model_set_preprocess(t.model, &preprocess);
     assert_true(least_memory(f, &t.teacher) >= least + (size_t)BATCH * SIDE * SIDE * sizeof(float));
     tutor_close(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(the_teacher_sees_the_same_images),
-        fixture_test(events_have_the_teachers_name_and_time),
-        fixture_test(type_none_trains_as_without_a_teacher),
-        fixture_test(a_resume_gives_the_same_bits),
-        fixture_test(a_resume_with_another_teacher_is_refused),
-        fixture_test(teachers_that_do_not_fit_are_refused),
-        fixture_test(a_teacher_without_model_or_weights_is_refused),
-        fixture_test(answers_that_are_not_finite_end_the_training),
-        fixture_test(the_memory_limit_counts_the_teacher),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,8 @@
 #include "study/train/fixture.h"
 #include "study/train/inference.h"
 
-static void a_small_network_learns(void **state)
+FIXTURE_TEST(a_small_network_learns)
 {
-    fixture *f = *state;
     att_train_options options = small_training();
     options.epochs = 40;
     options.lr = 1e-2;
@@ -38,9 +37,8 @@ static att_train_options one_update(int batch_size, int steps)
     return options;
 }
 
-static void clipping_bounds_the_step(void **state)
+FIXTURE_TEST(clipping_bounds_the_step)
 {
-    fixture *f = *state;
     att_train_options options = one_update(40, 1);
     options.clip_grad = 1e-3;
     int64_t count;
@@ -66,9 +64,8 @@ static att_status keep_loss(void *user, const att_event *event)
 }
 
 /* One image repeatedly, with steps too small to change a weight: only dropout can make a difference. */
-static void every_update_drops_anew(void **state)
+FIXTURE_TEST(every_update_drops_anew)
 {
-    fixture *f = *state;
     fixture_close(f);
     write_idx(f->folder, "train", 1, 1);
     fixture_open(f);
@@ -96,9 +93,8 @@ static double largest_difference(const float *a, const float *b, int64_t count)
     return most;
 }
 
-static void accumulation_is_a_larger_batch(void **state)
+FIXTURE_TEST(accumulation_is_a_larger_batch)
 {
-    fixture *f = *state;
     int64_t count;
     float *values[2];
     for (int i = 0; i < 2; i++) {
@@ -115,18 +111,16 @@ static void accumulation_is_a_larger_batch(void **state)
 }
 
 /* 43 images are five batches of eight, in two updates of three and two batches. */
-static void the_last_update_may_be_smaller(void **state)
+FIXTURE_TEST(the_last_update_may_be_smaller)
 {
-    fixture *f = *state;
     att_train_options options = one_update(8, 3);
     att_train_result result;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &options, &result), ATT_OK);
     assert_int_equal(result.updates, 2);
 }
 
-static void the_average_follows_its_formula(void **state)
+FIXTURE_TEST(the_average_follows_its_formula)
 {
-    fixture *f = *state;
     int64_t count;
     float *weights[2], *average[2];
     for (int i = 0; i < 2; i++) {
@@ -153,9 +147,8 @@ static void the_average_follows_its_formula(void **state)
 }
 
 /* A second training of the same weights resets its optimiser state. */
-static void nothing_is_left_of_an_earlier_training(void **state)
+FIXTURE_TEST(nothing_is_left_of_an_earlier_training)
 {
-    fixture *f = *state;
     int64_t count;
     att_train_options options = one_update(8, 1);
     assert_trains(f, &options);
@@ -176,9 +169,8 @@ static void nothing_is_left_of_an_earlier_training(void **state)
     free(second);
 }
 
-static void seeds_decide_and_workers_do_not(void **state)
+FIXTURE_TEST(seeds_decide_and_workers_do_not)
 {
-    fixture *f = *state;
     int64_t count;
     float *values[3];
     for (int i = 0; i < 3; i++) {
@@ -251,9 +243,8 @@ static bool watch(void *user, const att_progress *progress)
     return true;
 }
 
-static void every_step_and_epoch_emits_an_event(void **state)
+FIXTURE_TEST(every_step_and_epoch_emits_an_event)
 {
-    fixture *f = *state;
     heard h = {.fields_finite = true};
     att_sink sink = {.emit = hear, .user = &h};
     att_train_options options = small_training();
@@ -301,9 +292,8 @@ static bool watch_loss(void *user, const att_progress *progress)
     return true;
 }
 
-static void losses_are_means_over_images(void **state)
+FIXTURE_TEST(losses_are_means_over_images)
 {
-    fixture *f = *state;
     const float zeros[16 * CLASSES] = {0};
     for (int accumulated = 1; accumulated <= 2; accumulated++) {
         even_losses e = {0};
@@ -349,9 +339,8 @@ static att_status take_figures(void *user, const att_event *event)
     return ATT_OK;
 }
 
-static void instruments_see_every_third_update(void **state)
+FIXTURE_TEST(instruments_see_every_third_update)
 {
-    fixture *f = *state;
     measured m = {0};
     att_sink sink = {.emit = take_figures, .user = &m};
     att_train_options options = small_training();
@@ -386,9 +375,8 @@ static void instruments_see_every_third_update(void **state)
     free(observed);
 }
 
-static void instruments_agree_with_the_evaluation(void **state)
+FIXTURE_TEST(instruments_agree_with_the_evaluation)
 {
-    fixture *f = *state;
     att_option_values options = tiny_options();
     att_model *model;
     att_measure *measure;
@@ -413,9 +401,8 @@ static att_status refuse(void *user, const att_event *event)
     return event->kind == ATT_EVENT_STEP ? ATT_ERR_IO : ATT_OK;
 }
 
-static void a_failing_sink_stops_the_run(void **state)
+FIXTURE_TEST(a_failing_sink_stops_the_run)
 {
-    fixture *f = *state;
     att_sink sink = {.emit = refuse};
     att_train_options options = small_training();
     options.log_interval = 3;
@@ -445,9 +432,8 @@ static bool poison_later(void *user, const att_progress *progress)
     return true;
 }
 
-static void nan_stops_before_the_update(void **state)
+FIXTURE_TEST(nan_stops_before_the_update)
 {
-    fixture *f = *state;
     char output[160];
     int64_t count;
     poison p = {f->weights, 2};
@@ -472,9 +458,8 @@ static void nan_stops_before_the_update(void **state)
 }
 
 /* The last update of the second epoch makes the weights not finite. */
-static void nan_in_the_evaluation_leaves_no_checkpoint(void **state)
+FIXTURE_TEST(nan_in_the_evaluation_leaves_no_checkpoint)
 {
-    fixture *f = *state;
     char output[160], path[160];
     poison p = {f->weights, 5 + 2 * 2 + 4};
     att_train_options options = small_training();
@@ -482,8 +467,8 @@ static void nan_in_the_evaluation_leaves_no_checkpoint(void **state)
     options.progress = poison_later;
     options.progress_user = &p;
     att_train_result result;
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, &result), ATT_ERR_NONFINITE);
-    assert_message_has(f, "epoch 2 was not finished: its evaluation gave NaN or infinity");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, &result), ATT_ERR_NONFINITE,
+                 "epoch 2 was not finished: its evaluation gave NaN or infinity");
     assert_message_has(f, "the last good checkpoint is ");
     assert_message_has(f, "run/last.safetensors");
     assert_int_equal(result.epochs, 1);
@@ -495,9 +480,8 @@ static void nan_in_the_evaluation_leaves_no_checkpoint(void **state)
 }
 
 /* With a mixing probability of 0, the targets are the smoothed labels of a training without mixing. */
-static void unmixed_targets_are_smoothed_labels(void **state)
+FIXTURE_TEST(unmixed_targets_are_smoothed_labels)
 {
-    fixture *f = *state;
     att_train_options options = small_training();
     double plain[2], mixing[2];
     att_sink sink = {.emit = keep_loss, .user = plain};
@@ -519,9 +503,8 @@ static void unmixed_targets_are_smoothed_labels(void **state)
 }
 
 /* One update by plain gradient descent: weight decay adds -lr weight_decay p to the parameters it applies to. */
-static void decay_is_of_weights_or_of_all(void **state)
+FIXTURE_TEST(decay_is_of_weights_or_of_all)
 {
-    fixture *f = *state;
     att_train_options options = small_training();
     options.optimizer = "momentum";
     options.epochs = 1, options.warmup_epochs = 0, options.clip_grad = 0, options.momentum = 0, options.lr = 0.5;
@@ -553,82 +536,53 @@ static void decay_is_of_weights_or_of_all(void **state)
         free(after[kind]);
 }
 
-static void wrong_options_are_refused(void **state)
+FIXTURE_TEST(wrong_options_are_refused)
 {
-    fixture *f = *state;
     att_train_options good = small_training(), options = good;
     options.optimizer = "adanw";
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "--opt (train.optimizer): there is no \"adanw\"; did you mean adamw?");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT,
+                 "--opt (train.optimizer): there is no \"adanw\"; did you mean adamw?");
     options = good;
     options.schedule = "triangle";
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "cosine, step");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT,
+                 "cosine, step");
     options = good;
     options.eps = NAN;
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "--opt-eps (train.eps): \"nan\" is not a number from 1e-30 to 1");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT,
+                 "--opt-eps (train.eps): \"nan\" is not a number from 1e-30 to 1");
     options = good;
     options.batch_size = TRAIN_IMAGES + 1;
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "43 images");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT, "43 images");
     options = good;
     options.weight_decay_on = "norms";
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "there is no \"norms\", only weights, all");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT,
+                 "there is no \"norms\", only weights, all");
     options = good;
     options.eval_metric = "top3";
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(
-        f,
+    assert_fails(
+        f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT,
         "the task \"classification\" has no metric \"top3\" (--eval-metric, eval_metric); there are: loss, top1, top5");
     options = good;
     const att_option_values most = smoothing_of(1);
     options.task_options = &most;
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "smoothing");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT, "smoothing");
     options = good;
     options.mixup = 0.2;
     options.mixup_mode = "half";
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "there is no \"half\", only batch, pair, elem");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT,
+                 "there is no \"half\", only batch, pair, elem");
     options = good;
     options.decay_milestones[0] = 200;
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "--decay-milestones (train.decay_milestones): 180 follows 200");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT,
+                 "--decay-milestones (train.decay_milestones): 180 follows 200");
     options = good;
     options.lr = options.lr_base = 0;
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "one of them must be above 0");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT,
+                 "one of them must be above 0");
     options = good;
     options.mixup_mode = NULL;
-    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "must be given");
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT,
+                 "must be given");
     f->train_transform.width = 2 * SIDE;
     assert_int_equal(att_train(f->model, f->weights, &f->data, &good, NULL), ATT_ERR_MISMATCH);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(a_small_network_learns),
-        fixture_test(clipping_bounds_the_step),
-        fixture_test(accumulation_is_a_larger_batch),
-        fixture_test(the_last_update_may_be_smaller),
-        fixture_test(the_average_follows_its_formula),
-        fixture_test(nothing_is_left_of_an_earlier_training),
-        fixture_test(every_update_drops_anew),
-        fixture_test(seeds_decide_and_workers_do_not),
-        fixture_test(every_step_and_epoch_emits_an_event),
-        fixture_test(losses_are_means_over_images),
-        fixture_test(instruments_see_every_third_update),
-        fixture_test(instruments_agree_with_the_evaluation),
-        fixture_test(a_failing_sink_stops_the_run),
-        fixture_test(nan_stops_before_the_update),
-        fixture_test(nan_in_the_evaluation_leaves_no_checkpoint),
-        fixture_test(unmixed_targets_are_smoothed_labels),
-        fixture_test(decay_is_of_weights_or_of_all),
-        fixture_test(wrong_options_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

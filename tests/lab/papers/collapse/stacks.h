@@ -10,8 +10,7 @@
 
 static inline void run(scratch *self, const att_stack_options *options, att_stack_layer *layers, double *output)
 {
-    if (att_stack_run(self->context, options, layers, output) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_stack_run(self->context, options, layers, output));
 }
 
 static inline att_stack_options small(int depth)

@@ -27,13 +27,13 @@ static bool is_below(att_stack_log value, att_stack_log bound)
 }
 
 /* Of 4,000 stacks with 24,000 layers, the safe bounds hold in all. So do the paper's, which need not. */
-static void safe_bounds_hold(void **state)
+SCRATCH_TEST(safe_bounds_hold)
 {
     int bounded = 0, forcing = 0, paper_fails = 0, seeds = is_sanitized() ? 400 : 4000;
     for (int seed = 0; seed < seeds; seed++) {
         att_stack_layer layers[7];
         att_stack_options o = any((unsigned)seed);
-        run(*state, &o, layers, NULL);
+        run(self, &o, layers, NULL);
         for (int l = 1; l <= 6; l++) {
             assert_true(is_below(layers[l].branch, layers[l].branch_bound.safe));
             assert_true(isnan(layers[l].head_safe) || layers[l].head_safe <= 1e-12);
@@ -69,7 +69,7 @@ static const att_stack_weights *built_layer(void *user, int index)
     return &((built *)user)->weights;
 }
 
-static void the_papers_bound_with_skips_fails_where_the_safe_one_holds(void **state)
+SCRATCH_TEST(the_papers_bound_with_skips_fails_where_the_safe_one_holds)
 {
     built *b = calloc(1, sizeof *b);
     double tokens[2 * WIDE] = {[0] = 1, [WIDE] = -1};
@@ -88,7 +88,7 @@ static void the_papers_bound_with_skips_fails_where_the_safe_one_holds(void **st
     o.user = b;
     o.tokens_data = tokens;
     att_stack_layer layers[2];
-    run(*state, &o, layers, NULL);
+    run(self, &o, layers, NULL);
     free(b);
     assert_true(layers[1].condition == 1);
     if (!(layers[1].residual.log > layers[1].bound.paper.log && layers[1].residual.log < layers[1].bound.safe.log))
@@ -97,13 +97,13 @@ static void the_papers_bound_with_skips_fails_where_the_safe_one_holds(void **st
 }
 
 /* The bounds of small tokens force a decrease, and both constants appear as they should. */
-static void bounds_of_one_head_have_their_closed_form(void **state)
+SCRATCH_TEST(bounds_of_one_head_have_their_closed_form)
 {
     att_stack_options o = small(3);
     o.heads = 1;
     o.input_std = 1e-3;
     att_stack_layer layers[4];
-    run(*state, &o, layers, NULL);
+    run(self, &o, layers, NULL);
     double r = layers[0].residual.log, beta = 0, gamma = 0;
     for (int l = 1; l <= 3; l++) {
         beta = fmax(beta, layers[l].beta);
@@ -120,14 +120,14 @@ static void bounds_of_one_head_have_their_closed_form(void **state)
 }
 
 /* The largest term, found by trying all. */
-static void the_papers_bound_with_skips_is_its_largest_term(void **state)
+SCRATCH_TEST(the_papers_bound_with_skips_is_its_largest_term)
 {
     for (int variant = 0; variant < 12; variant++) {
         att_stack_options o = small(6);
         o.skip = true;
         o.input_std = pow(10, -variant);
         att_stack_layer layers[7];
-        run(*state, &o, layers, NULL);
+        run(self, &o, layers, NULL);
         double beta = 0, gamma = 0;
         for (int l = 1; l <= 6; l++) {
             beta = fmax(beta, layers[l].beta);
@@ -161,7 +161,7 @@ static const att_stack_weights *blind_layer(void *user, int index)
 }
 
 /* W_QK = 0: attention adds the same row to all tokens, and only the term k = 0 of the paper's bound is left. */
-static void without_scores_the_papers_bound_with_skips_is_that_of_the_skips(void **state)
+SCRATCH_TEST(without_scores_the_papers_bound_with_skips_is_that_of_the_skips)
 {
     blind s;
     att_stack_options o = small(6);
@@ -169,7 +169,7 @@ static void without_scores_the_papers_bound_with_skips_is_that_of_the_skips(void
     o.layer = blind_layer;
     o.user = &s;
     att_stack_layer layers[7];
-    run(*state, &o, layers, NULL);
+    run(self, &o, layers, NULL);
     for (int l = 1; l <= 6; l++) {
         assert_true(isnan(layers[l].gamma) && layers[l].residual.log == layers[0].residual.log);
         assert_near(layers[l].bound.paper.log, l * log(4) + layers[0].residual.log);
@@ -177,54 +177,38 @@ static void without_scores_the_papers_bound_with_skips_is_that_of_the_skips(void
 }
 
 /* With a skip the paper's bound alone has no MLP; the safe one multiplies by 1 + 2 lambda. */
-static void the_safe_bound_with_skip_and_mlp_has_its_closed_form(void **state)
+SCRATCH_TEST(the_safe_bound_with_skip_and_mlp_has_its_closed_form)
 {
     att_stack_options o = small(1);
     o.skip = true;
     att_stack_layer alone[2], with[2];
-    run(*state, &o, alone, NULL);
+    run(self, &o, alone, NULL);
     o.mlp = true;
     o.mlp_gain = 0;
-    run(*state, &o, with, NULL);
+    run(self, &o, with, NULL);
     assert_true(fabs(with[1].bound.safe.log - alone[1].bound.safe.log) < 1e-12);
     assert_true(isnan(with[1].bound.paper.log_log));
     o.mlp_gain = 1e3;
-    run(*state, &o, with, NULL);
+    run(self, &o, with, NULL);
     /* 1 + 2 lambda is 2 lambda here, for |.|_1 and |.|_inf alike. */
     assert_true(fabs(with[1].bound.safe.log - alone[1].bound.safe.log - log(2 * with[1].lambda)) < 1e-6);
 }
 
-static void a_larger_mlp_loosens_the_bound_by_its_lipschitz_constant(void **state)
+SCRATCH_TEST(a_larger_mlp_loosens_the_bound_by_its_lipschitz_constant)
 {
     att_stack_options o = small(2);
     o.mlp = true;
     att_stack_layer one[3], two[3];
-    run(*state, &o, one, NULL);
+    run(self, &o, one, NULL);
     o.mlp_gain = 2;
-    run(*state, &o, two, NULL);
+    run(self, &o, two, NULL);
     assert_true(fabs(two[1].lambda / one[1].lambda - 4) < 1e-12);
     assert_true(fabs(two[1].bound.safe.log - one[1].bound.safe.log - log(4)) < 1e-12);
 }
 
 /* GELU (erf) is steepest at sqrt(2). */
-static void lambda_is_not_below_the_slope_of_gelu(void **state)
+SCRATCH_TEST(lambda_is_not_below_the_slope_of_gelu)
 {
-    (void)state;
     double most = 0.5 * (1 + erf(1)) + exp(-1) / sqrt(3.14159265358979323846);
     assert_true(1.129 >= most && 1.129 < most + 2e-4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(safe_bounds_hold),
-        scratch_test(the_papers_bound_with_skips_fails_where_the_safe_one_holds),
-        scratch_test(bounds_of_one_head_have_their_closed_form),
-        scratch_test(the_papers_bound_with_skips_is_its_largest_term),
-        scratch_test(without_scores_the_papers_bound_with_skips_is_that_of_the_skips),
-        scratch_test(the_safe_bound_with_skip_and_mlp_has_its_closed_form),
-        scratch_test(a_larger_mlp_loosens_the_bound_by_its_lipschitz_constant),
-        scratch_test(lambda_is_not_below_the_slope_of_gelu),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

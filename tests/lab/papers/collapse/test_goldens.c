@@ -122,7 +122,7 @@ static double error_of(att_stack_log value, double expected)
 }
 
 /* The largest error is 2.1e-14. */
-static void residuals_equal_those_of_a_thousand_digits(void **state)
+SCRATCH_TEST(residuals_equal_those_of_a_thousand_digits)
 {
     FILE *file = open_goldens();
     golden g;
@@ -133,7 +133,7 @@ static void residuals_equal_those_of_a_thousand_digits(void **state)
         int count = numbers / 2;
         assert_in_range(count, 5, LAYERS + 1);
         g.options.depth = count - 1;
-        run(*state, &g.options, layers, NULL);
+        run(self, &g.options, layers, NULL);
         for (int l = 0; l < count; l++) {
             double mean = error_of(layers[l].residual, expected[l]);
             double median = error_of(layers[l].median, expected[count + l]);
@@ -149,7 +149,7 @@ static void residuals_equal_those_of_a_thousand_digits(void **state)
 }
 
 /* The largest error is 6.5e-15. */
-static void outputs_equal_pytorchs(void **state)
+SCRATCH_TEST(outputs_equal_pytorchs)
 {
     FILE *file = open_goldens();
     golden g;
@@ -159,7 +159,7 @@ static void outputs_equal_pytorchs(void **state)
         att_stack_layer layers[4];
         assert_int_equal(count, g.options.tokens * WIDTH);
         g.options.depth = 3;
-        run(*state, &g.options, layers, output);
+        run(self, &g.options, layers, output);
         double largest = 0, error = 0;
         for (int i = 0; i < count; i++) {
             largest = fmax(largest, fabs(expected[i]));
@@ -173,13 +173,4 @@ static void outputs_equal_pytorchs(void **state)
     fclose(file);
     printf("largest error of the output in %d stacks: %.2g\n", cases, worst);
     assert_int_equal(cases, GOLDENS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(residuals_equal_those_of_a_thousand_digits),
-        scratch_test(outputs_equal_pytorchs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

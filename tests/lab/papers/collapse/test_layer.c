@@ -162,10 +162,10 @@ static double run_channel(scratch *self, double s, int count, const double *toke
 }
 
 /* Two tokens m + d and m - d: query i gives the second the weight exp(-2 d s^2 x_i). m + d is rounded. */
-static void the_residual_of_sharp_attention_is_not_0(void **state)
+SCRATCH_TEST(the_residual_of_sharp_attention_is_not_0)
 {
     const double m = 1, d = 1e-10, s = 1e15, tokens[] = {m + d, m - d};
-    double expected = -2 * d * s * s * (m - d), found = run_channel(*state, s, 2, tokens);
+    double expected = -2 * d * s * s * (m - d), found = run_channel(self, s, 2, tokens);
     if (!(fabs(found - expected) < 1e-6 * fabs(expected)))
         fail_msg("ln r %.17g, expected %.17g", found, expected);
 }
@@ -204,7 +204,7 @@ static double run_far(void *self, far_stack *s, const double tokens[6])
  * and F (r_3 - r_1) = b have the norm 2000 and point to 60 and 210 degrees. So each query's own scores prefer another
  * key than the first by 600 and more, but the shared ones prefer the first key to the second by -m.a = 6.8e22, and to
  * the third by -m.b = 3.5e22. */
-static void shared_scores_do_not_swallow_those_of_a_query(void **state)
+SCRATCH_TEST(shared_scores_do_not_swallow_those_of_a_query)
 {
     const double r = M_PI / 180, h = sqrt(0.75), a[] = {2000 * cos(60 * r), 2000 * sin(60 * r)},
                  b[] = {2000 * cos(210 * r), 2000 * sin(210 * r)};
@@ -214,7 +214,7 @@ static void shared_scores_do_not_swallow_those_of_a_query(void **state)
         s.form[2 * i] = -M_SQRT2 * (a[i] + b[i]) / 3;
         s.form[2 * i + 1] = M_SQRT2 * (a[i] - b[i]) / (2 * h);
     }
-    const double expected = s.shift[0] * b[0] + s.shift[1] * b[1], found = run_far(*state, &s, tokens);
+    const double expected = s.shift[0] * b[0] + s.shift[1] * b[1], found = run_far(self, &s, tokens);
     if (!(fabs(found - expected) < 2e-14 * fabs(expected))) /* 8.5e-15 */
         fail_msg("ln r %.17g, expected %.17g", found, expected);
 }
@@ -222,18 +222,18 @@ static void shared_scores_do_not_swallow_those_of_a_query(void **state)
 /* The shared scores of 1e23 are the same for the first two tokens of (1, 1), (-1, 1), (0, -2), whose mean is (0, 1e20):
  * a query's own ones, which differ by 2000, decide between them. The first two tokens keep themselves, and the third
  * takes their mean (0, 1), so the residual has the rows (1, 0), (-1, 0), (0, 0). */
-static void own_scores_decide_between_equal_shared_ones(void **state)
+SCRATCH_TEST(own_scores_decide_between_equal_shared_ones)
 {
     static const double tokens[] = {1, 1, -1, 1, 0, -2};
     far_stack s = {.form = {1000 * M_SQRT2, 0, 0, 1000 * M_SQRT2}, .shift = {0, 1e20}};
-    assert_near(run_far(*state, &s, tokens), log(M_SQRT2));
+    assert_near(run_far(self, &s, tokens), log(M_SQRT2));
 }
 
 /* Each query shares its weight between the keys of its own sign: the tokens stay, times s^2. */
-static void equal_keys_share_the_weight_of_sharp_attention(void **state)
+SCRATCH_TEST(equal_keys_share_the_weight_of_sharp_attention)
 {
     const double s = 1e15, tokens[] = {1, 1, -1};
-    assert_near(run_channel(*state, s, 3, tokens), log(s * s * sqrt(32) / 3));
+    assert_near(run_channel(self, s, 3, tokens), log(s * s * sqrt(32) / 3));
 }
 
 static double largest_spread(const own_layer *l)
@@ -245,11 +245,11 @@ static double largest_spread(const own_layer *l)
     return most;
 }
 
-static void bounds_of_several_heads_and_an_mlp_have_their_closed_form(void **state)
+SCRATCH_TEST(bounds_of_several_heads_and_an_mlp_have_their_closed_form)
 {
     own_layer l;
     write_layer(&l, 1);
-    att_stack_layer layer = run_own(*state, &l);
+    att_stack_layer layer = run_own(self, &l);
     double beta = fmax(l.beta[0], l.beta[1]), gamma = fmax(l.gamma[0], l.gamma[1]), most = -INFINITY;
     double branch = log(4 * gamma * beta * OWN_HEADS / sqrt(OWN_HEAD) * pow(l.residual, 3));
     for (int head = 0; head < OWN_HEADS; head++)
@@ -264,26 +264,13 @@ static void bounds_of_several_heads_and_an_mlp_have_their_closed_form(void **sta
     assert_near(layer.head_safe, most + log(2));
 }
 
-static void scores_that_differ_by_more_than_1_256_do_not_meet_the_condition(void **state)
+SCRATCH_TEST(scores_that_differ_by_more_than_1_256_do_not_meet_the_condition)
 {
     own_layer l;
     write_layer(&l, 1);
     double unit = largest_spread(&l);
     write_layer(&l, sqrt(1.25 / unit));
-    assert_true(run_own(*state, &l).condition == 1);
+    assert_true(run_own(self, &l).condition == 1);
     write_layer(&l, sqrt(1.26 / unit));
-    assert_near(run_own(*state, &l).condition, 0.9); /* all rows but one of ten */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(equal_keys_share_the_weight_of_sharp_attention),
-        scratch_test(the_residual_of_sharp_attention_is_not_0),
-        scratch_test(shared_scores_do_not_swallow_those_of_a_query),
-        scratch_test(own_scores_decide_between_equal_shared_ones),
-        scratch_test(bounds_of_several_heads_and_an_mlp_have_their_closed_form),
-        scratch_test(scores_that_differ_by_more_than_1_256_do_not_meet_the_condition),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_near(run_own(self, &l).condition, 0.9); /* all rows but one of ten */
 }

@@ -13,12 +13,11 @@ static long double wide_gelu(long double x)
 /* Three tokens of one channel, a + x, a - 2 x and a + x / 2, through GELU alone: all terms of the Taylor polynomial
  * count in their differences. Errors are relative to the step. The largest one is 8.3e-15, and 1.7e-13 without the last
  * term. */
-static void steps_of_gelu_are_differences_of_its_values(void **state)
+SCRATCH_TEST(steps_of_gelu_are_differences_of_its_values)
 {
     static const double one = 1, inputs[] = {-1.3, -0.4, 0.2, 0.9}, steps[] = {9.5e-5, 1e-5, 0.03, 0.4};
     static const double of_token[] = {1, -2, 0.5};
     const att_stack_weights w = {.fc1 = &one, .fc2 = &one};
-    scratch *self = *state;
     att_arena arena = {.context = self->context};
     att_perceptron work;
     att_tokens u, y;
@@ -72,9 +71,8 @@ static double loss(att_plain *plain, small_stack *s, const double *tokens, const
 }
 
 /* The largest error is 2e-9, that of central differences. */
-static void gradients_equal_finite_differences(void **state)
+SCRATCH_TEST(gradients_equal_finite_differences)
 {
-    scratch *self = *state;
     for (int variant = 0; variant < 4; variant++) {
         small_stack s = {.options = small(DEPTH), .layer = variant & 1 ? 336 : 256};
         double weights[2 * 336], gradient[2 * 336], tokens[48], direction[48];
@@ -117,14 +115,13 @@ static att_stack_price price_of(scratch *self, double gain, bool skip)
     o.mlp = true;
     o.skip = skip;
     o.mlp_gain = gain;
-    if (att_stack_price_mlp(self->context, &o, 8, &price) != ATT_OK)
-        fail_msg("%s", att_context_message(self->context));
+    CHECK(self->context, att_stack_price_mlp(self->context, &o, 8, &price));
     return price;
 }
 
-static void a_larger_lipschitz_constant_costs_sensitivity_and_gradient_variance(void **state)
+SCRATCH_TEST(a_larger_lipschitz_constant_costs_sensitivity_and_gradient_variance)
 {
-    att_stack_price low = price_of(*state, 0.5, true), high = price_of(*state, 2, true);
+    att_stack_price low = price_of(self, 0.5, true), high = price_of(self, 2, true);
     assert_true(fabs(high.lambda / low.lambda - 16) < 1e-12);
     assert_true(high.residual > low.residual);
     assert_true(high.sensitivity > low.sensitivity);
@@ -167,9 +164,8 @@ static double sensitivity_of(scratch *self, const att_stack_options *o, int samp
 }
 
 /* The error is 5e-15. A perturbation of half the size changes the result by 1.1e-4. */
-static void sensitivity_is_that_to_a_perturbation_of_a_thousandth(void **state)
+SCRATCH_TEST(sensitivity_is_that_to_a_perturbation_of_a_thousandth)
 {
-    scratch *self = *state;
     att_stack_price price;
     att_stack_options o = small(4);
     o.mlp = o.skip = true;
@@ -179,26 +175,13 @@ static void sensitivity_is_that_to_a_perturbation_of_a_thousandth(void **state)
     assert_true(fabs(price.sensitivity - expected) < 1e-9);
 }
 
-static void the_price_needs_an_mlp_without_norm(void **state)
+SCRATCH_TEST(the_price_needs_an_mlp_without_norm)
 {
-    scratch *self = *state;
     att_stack_price price;
     att_stack_options o = small(4);
-    assert_int_equal(att_stack_price_mlp(self->context, &o, 8, &price), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "needs a stack with an MLP");
+    assert_fails(self->context, att_stack_price_mlp(self->context, &o, 8, &price), ATT_ERR_ARGUMENT,
+                 "needs a stack with an MLP");
     o.mlp = true;
-    assert_int_equal(att_stack_price_mlp(self->context, &o, 1, &price), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "2 to 1000 samples");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(steps_of_gelu_are_differences_of_its_values),
-        scratch_test(sensitivity_is_that_to_a_perturbation_of_a_thousandth),
-        scratch_test(gradients_equal_finite_differences),
-        scratch_test(a_larger_lipschitz_constant_costs_sensitivity_and_gradient_variance),
-        scratch_test(the_price_needs_an_mlp_without_norm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_fails(self->context, att_stack_price_mlp(self->context, &o, 1, &price), ATT_ERR_ARGUMENT,
+                 "2 to 1000 samples");
 }

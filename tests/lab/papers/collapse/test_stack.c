@@ -23,7 +23,7 @@ static const att_stack_weights *silent_layer(void *user, int index)
     return &s->weights;
 }
 
-static void without_values_a_skip_leaves_the_residual_unchanged(void **state)
+SCRATCH_TEST(without_values_a_skip_leaves_the_residual_unchanged)
 {
     silent s;
     att_stack_options o = small(100);
@@ -31,14 +31,14 @@ static void without_values_a_skip_leaves_the_residual_unchanged(void **state)
     o.layer = silent_layer;
     o.user = &s;
     att_stack_layer layers[101];
-    run(*state, &o, layers, NULL);
+    run(self, &o, layers, NULL);
     for (int l = 1; l <= 100; l++) {
         assert_true(layers[l].residual.log == layers[0].residual.log);
         assert_true(layers[l].branch.log == -INFINITY && layers[l].branch.log_log == INFINITY);
     }
 }
 
-static void equal_tokens_have_no_residual(void **state)
+SCRATCH_TEST(equal_tokens_have_no_residual)
 {
     double tokens[6 * 8];
     for (int i = 0; i < 6 * 8; i++)
@@ -51,7 +51,7 @@ static void equal_tokens_have_no_residual(void **state)
         o.pre_norm = variant & 4;
         o.norm = (att_stack_norm)(variant / 8);
         att_stack_layer layers[6];
-        run(*state, &o, layers, NULL);
+        run(self, &o, layers, NULL);
         for (int l = 0; l <= 5; l++) {
             assert_true(layers[l].residual.log == -INFINITY && layers[l].residual.log_log == INFINITY);
             assert_true(layers[l].rank == 0);
@@ -60,23 +60,23 @@ static void equal_tokens_have_no_residual(void **state)
     }
 }
 
-static void a_single_token_has_no_residual(void **state)
+SCRATCH_TEST(a_single_token_has_no_residual)
 {
     att_stack_options o = small(3);
     o.tokens = 1;
     att_stack_layer layers[4];
-    run(*state, &o, layers, NULL);
+    run(self, &o, layers, NULL);
     assert_true(layers[3].residual.log == -INFINITY && layers[3].residual.log_log == INFINITY);
     assert_true(isfinite(layers[3].norm));
 }
 
 /* The tokens become equal in f64 after a few layers; the logarithm of their residual triples for thousands. */
-static void logarithms_go_on_beyond_a_doubles_range(void **state)
+SCRATCH_TEST(logarithms_go_on_beyond_a_doubles_range)
 {
     enum { DEPTH = 10000 };
     att_stack_layer *layers = malloc((DEPTH + 1) * sizeof *layers);
     att_stack_options o = small(is_sanitized() ? 1000 : DEPTH);
-    run(*state, &o, layers, NULL);
+    run(self, &o, layers, NULL);
     int beyond = 0;
     for (int l = 20; l < o.depth; l++) {
         double growth = layers[l + 1].residual.log_log - layers[l].residual.log_log;
@@ -91,14 +91,14 @@ static void logarithms_go_on_beyond_a_doubles_range(void **state)
     free(layers);
 }
 
-static void a_skip_decays_at_most_exponentially(void **state)
+SCRATCH_TEST(a_skip_decays_at_most_exponentially)
 {
     att_stack_options o = small(200);
     o.skip = true;
     o.norm = ATT_STACK_NORM_TOKEN;
     o.pre_norm = true;
     att_stack_layer layers[201];
-    run(*state, &o, layers, NULL);
+    run(self, &o, layers, NULL);
     assert_true(layers[200].residual.log > 0);
     att_stack_fit fit = att_stack_fit_rate(layers, 200, -700);
     assert_true(fit.pairs == 200 && fit.slope < 1.1);
@@ -111,9 +111,8 @@ static att_stack_log beyond(double sign, double log_log)
     return (att_stack_log){sign * INFINITY, log_log};
 }
 
-static void logarithms_beyond_a_doubles_range_are_compared(void **state)
+SCRATCH_TEST(logarithms_beyond_a_doubles_range_are_compared)
 {
-    (void)state;
     assert_true(att_stack_compare(beyond(-1, 800), beyond(-1, 900)) > 0);
     assert_true(att_stack_compare(beyond(1, 800), beyond(1, 900)) < 0);
     assert_true(att_stack_compare(beyond(-1, 800), beyond(-1, 800)) == 0);
@@ -122,9 +121,8 @@ static void logarithms_beyond_a_doubles_range_are_compared(void **state)
     assert_false(att_stack_is_vacuous((att_stack_log){1.5, log(1.5)}, (att_stack_log){2, log(2)}));
 }
 
-static void a_rate_is_fitted_where_both_residuals_are_large_enough(void **state)
+SCRATCH_TEST(a_rate_is_fitted_where_both_residuals_are_large_enough)
 {
-    (void)state;
     att_stack_layer layers[5] = {0};
     static const double logs[] = {2, 1, -1, -4, -30};
     for (int l = 0; l < 5; l++)
@@ -140,9 +138,8 @@ static void a_rate_is_fitted_where_both_residuals_are_large_enough(void **state)
 /* --- column-wise norm --------------------------------------------------------------------------------------------- */
 
 /* The largest difference of a layer is 4e-15. */
-static void weights_absorb_a_column_wise_norm(void **state)
+SCRATCH_TEST(weights_absorb_a_column_wise_norm)
 {
-    scratch *self = *state;
     att_stack_options o = small(50);
     att_stack_absorption differences[50];
     assert_int_equal(att_stack_absorb(self->context, &o, differences), ATT_OK);
@@ -153,16 +150,14 @@ static void weights_absorb_a_column_wise_norm(void **state)
     assert_true(worst < 1e-12 && worst > 0);
     assert_true(differences[0].stack < 1e-13);
     o.skip = true;
-    assert_int_equal(att_stack_absorb(self->context, &o, differences), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "absorbs");
+    assert_fails(self->context, att_stack_absorb(self->context, &o, differences), ATT_ERR_ARGUMENT, "absorbs");
 }
 
 /* --- random weights, errors --------------------------------------------------------------------------------------- */
 
 /* Root of the mean square of the 512 and 256 weights; its standard error is at most 4.4 %. */
-static void weights_have_the_variance_of_their_inputs(void **state)
+SCRATCH_TEST(weights_have_the_variance_of_their_inputs)
 {
-    scratch *self = *state;
     att_stack stack;
     att_stack_options o = small(1);
     o.mlp = true;
@@ -178,18 +173,18 @@ static void weights_have_the_variance_of_their_inputs(void **state)
     att_stack_free(&stack);
 }
 
-static void seeds_and_sharing_decide_the_weights(void **state)
+SCRATCH_TEST(seeds_and_sharing_decide_the_weights)
 {
     att_stack_layer a[4], b[4];
     att_stack_options o = small(3);
-    run(*state, &o, a, NULL);
-    run(*state, &o, b, NULL);
+    run(self, &o, a, NULL);
+    run(self, &o, b, NULL);
     assert_true(a[3].residual.log == b[3].residual.log);
     o.seed++;
-    run(*state, &o, b, NULL);
+    run(self, &o, b, NULL);
     assert_true(a[3].residual.log != b[3].residual.log);
     o.shared = true;
-    run(*state, &o, b, NULL);
+    run(self, &o, b, NULL);
     assert_true(b[1].beta == b[2].beta && b[2].beta == b[3].beta);
     assert_true(a[1].beta != a[2].beta);
 }
@@ -197,13 +192,11 @@ static void seeds_and_sharing_decide_the_weights(void **state)
 static void refuses(scratch *self, att_stack_options o, att_status status, const char *message)
 {
     att_stack_layer layers[4];
-    assert_int_equal(att_stack_run(self->context, &o, layers, NULL), status);
-    assert_message_has(self, message);
+    assert_fails(self->context, att_stack_run(self->context, &o, layers, NULL), status, message);
 }
 
-static void wrong_options_are_refused(void **state)
+SCRATCH_TEST(wrong_options_are_refused)
 {
-    scratch *self = *state;
     att_stack_options o = small(3);
     o.heads = 3;
     refuses(self, o, ATT_ERR_ARGUMENT, "width 8 cannot have 3 heads");
@@ -236,13 +229,13 @@ static bool stop_at_two(void *user, int layer)
     return layer < 2;
 }
 
-static void a_stack_can_be_stopped(void **state)
+SCRATCH_TEST(a_stack_can_be_stopped)
 {
     int last = 0;
     att_stack_options o = small(3);
     o.progress = stop_at_two;
     o.progress_user = &last;
-    refuses(*state, o, ATT_ERR_STOPPED, "layer 2 of 3");
+    refuses(self, o, ATT_ERR_STOPPED, "layer 2 of 3");
     assert_int_equal(last, 2);
 }
 
@@ -259,27 +252,7 @@ static att_status run_and_absorb(scratch *self)
     return status == ATT_OK ? att_stack_run(self->context, &o, layers, NULL) : status;
 }
 
-static void lack_of_memory_is_survived(void **state)
+SCRATCH_TEST(lack_of_memory_is_survived)
 {
-    assert_survives_lack_of_memory(*state, run_and_absorb);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(without_values_a_skip_leaves_the_residual_unchanged),
-        scratch_test(equal_tokens_have_no_residual),
-        scratch_test(a_single_token_has_no_residual),
-        scratch_test(logarithms_go_on_beyond_a_doubles_range),
-        scratch_test(a_skip_decays_at_most_exponentially),
-        scratch_test(logarithms_beyond_a_doubles_range_are_compared),
-        scratch_test(a_rate_is_fitted_where_both_residuals_are_large_enough),
-        scratch_test(weights_have_the_variance_of_their_inputs),
-        scratch_test(weights_absorb_a_column_wise_norm),
-        scratch_test(seeds_and_sharing_decide_the_weights),
-        scratch_test(wrong_options_are_refused),
-        scratch_test(a_stack_can_be_stopped),
-        scratch_test(lack_of_memory_is_survived),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_survives_lack_of_memory(self, run_and_absorb);
 }

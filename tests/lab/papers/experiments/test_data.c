@@ -1,8 +1,9 @@
 /* The data of the experiments: convex hulls, texts, samples; and small runs. */
+#include <unistd.h>
+
 #include "lab/papers/experiments/fixture.h"
 
 #include <attscope/ops.h>
-#include <unistd.h>
 
 #include "lab/papers/experiments/circle.h"
 #include "lab/papers/experiments/hull_vertices.h"
@@ -22,17 +23,15 @@ static void check_hull(const double (*points)[2], int count, const char *expecte
     assert_string_equal(found, expected);
 }
 
-static void vertices_of_simple_hulls_are_found(void **state)
+TEST(vertices_of_simple_hulls_are_found)
 {
-    (void)state;
     check_hull((const double[][2]){{0, 0}}, 1, "1");
     check_hull((const double[][2]){{0, 0}, {1, 2}}, 2, "11");
     check_hull((const double[][2]){{0, 0}, {2, 0}, {1, 1}, {2, 2}, {0, 2}}, 5, "11011");
 }
 
-static void points_on_an_edge_are_no_vertices(void **state)
+TEST(points_on_an_edge_are_no_vertices)
 {
-    (void)state;
     check_hull((const double[][2]){{0, 0}, {1, 0}, {2, 0}, {2, 2}, {1, 2}, {0, 2}, {0, 1}, {2, 1}}, 8, "10110100");
     check_hull((const double[][2]){{3, 3}, {1, 1}, {2, 2}, {0, 0}}, 4, "1001");          /* all on one line */
     check_hull((const double[][2]){{0.1, 5}, {0.1, 7}, {0.1, 6}}, 3, "110");             /* a vertical line */
@@ -43,14 +42,13 @@ static void points_on_an_edge_are_no_vertices(void **state)
 /* A whole number in [-2^44, 2^44). */
 static int64_t draw_whole(uint32_t index)
 {
-    return (int64_t)floor(uniform("high", index) * 0x1p32) * 4096 + (int64_t)(uniform("low", index) * 4096);
+    return (int64_t)floor(formula("high", index) * 0x1p32) * 4096 + (int64_t)(formula("low", index) * 4096);
 }
 
 /* Points that are on one line, or beside it by 1: their areas differ by far less than the rounding errors of products.
  * With c = 2 b - a + (0, shift), twice the area is shift (b_x - a_x). */
-static void the_side_of_a_line_is_exact(void **state)
+TEST(the_side_of_a_line_is_exact)
 {
-    (void)state;
     for (uint32_t i = 0; i < 3000; i++) {
         const int64_t ax = draw_whole(4 * i), ay = draw_whole(4 * i + 1), bx = draw_whole(4 * i + 2);
         const int64_t by = draw_whole(4 * i + 3), shift = (int64_t)(i % 3) - 1;
@@ -77,16 +75,15 @@ static bool is_extreme(const double (*points)[2], int count, int i)
     return false;
 }
 
-static void hulls_of_random_points_are_right(void **state)
+TEST(hulls_of_random_points_are_right)
 {
-    (void)state;
     enum { HULLS = 100, POINTS = 10 };
     int missed = 0;
     for (uint32_t hull = 0; hull < HULLS; hull++) {
         double points[POINTS][2];
         bool vertex[POINTS];
         for (uint32_t i = 0; i < POINTS * 2; i++)
-            points[i / 2][i % 2] = uniform("hull", hull * POINTS * 2 + i);
+            points[i / 2][i % 2] = formula("hull", hull * POINTS * 2 + i);
         att_hull_vertices((const double(*)[2])points, POINTS, vertex);
         for (int i = 0; i < POINTS; i++) {
             bool extreme = is_extreme((const double(*)[2])points, POINTS, i);
@@ -112,12 +109,11 @@ static void make(const att_experiment *experiment, uint64_t seed, made *m)
     const att_experiment_job job = {
         .context = context, .experiment = experiment, .options = &options, .arena = &m->arena};
     m->spec = att_experiment_spec(&job);
-    OK(att_experiment_make(&job, &m->spec, &m->training, &m->evaluation));
+    must(att_experiment_make(&job, &m->spec, &m->training, &m->evaluation));
 }
 
-static void samples_depend_on_the_seed_alone(void **state)
+TEST(samples_depend_on_the_seed_alone)
 {
-    (void)state;
     const att_experiment *const all[] = {&att_experiment_sort, &att_experiment_hull, &att_experiment_memorize};
     for (int i = 0; i < 3; i++) {
         made a, b, other;
@@ -137,9 +133,8 @@ static void samples_depend_on_the_seed_alone(void **state)
     }
 }
 
-static void digits_are_uniform_and_their_classes_sorted(void **state)
+TEST(digits_are_uniform_and_their_classes_sorted)
 {
-    (void)state;
     made m;
     int counts[10] = {0};
     make(&att_experiment_sort, 1, &m);
@@ -163,9 +158,8 @@ static void digits_are_uniform_and_their_classes_sorted(void **state)
     att_arena_free(&m.arena);
 }
 
-static void points_lie_in_shifted_squares(void **state)
+TEST(points_lie_in_shifted_squares)
 {
-    (void)state;
     made m;
     double sum = 0, squares = 0, vertices = 0;
     make(&att_experiment_hull, 1, &m);
@@ -202,16 +196,15 @@ static void write_file(const char *path, const char *text, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-static void texts_are_words_and_single_characters(void **state)
+TEST(texts_are_words_and_single_characters)
 {
-    (void)state;
     static const char text[] = "The cat, the DOG.\n\n  \t\r\nthe cat 9x\n\xc3\xa4h; too long a line";
     char path[64];
     att_arena arena = {.context = context};
     att_texts_table texts;
     snprintf(path, sizeof path, "/tmp/att_texts_%ld", (long)getpid());
     write_file(path, text, sizeof text - 1);
-    OK(att_texts_read(&arena, path, 500, 6, &texts));
+    must(att_texts_read(&arena, path, 500, 6, &texts));
     assert_int_equal(texts.count, 3);
     assert_int_equal(texts.lengths[0], 6);
     assert_int_equal(texts.lengths[1], 3);
@@ -223,16 +216,15 @@ static void texts_are_words_and_single_characters(void **state)
     assert_int_equal(ids[1], ids[7]); /* cat */
     assert_true(ids[1] != ids[4] && ids[2] != ids[5]);
     assert_int_equal(ids[9], 0);
-    OK(att_texts_read(&arena, path, 1, 2, &texts));
+    must(att_texts_read(&arena, path, 1, 2, &texts));
     assert_int_equal(texts.count, 1);
     assert_int_equal(texts.vocabulary, 2);
     static const char cut[] = "a\n\xc3\xa4\xc3", zero[] = "a\nb\0c";
     write_file(path, cut, sizeof cut - 1);
-    assert_int_equal(att_texts_read(&arena, path, 500, 6, &texts), ATT_ERR_FORMAT);
-    assert_non_null(strstr(att_context_message(context), "is no text in UTF-8: byte 0xc3 at offset 4; expected"));
+    assert_fails(context, att_texts_read(&arena, path, 500, 6, &texts), ATT_ERR_FORMAT,
+                 "is no text in UTF-8: byte 0xc3 at offset 4; expected");
     write_file(path, zero, sizeof zero - 1);
-    assert_int_equal(att_texts_read(&arena, path, 500, 6, &texts), ATT_ERR_FORMAT);
-    assert_non_null(strstr(att_context_message(context), "byte 0x00 at offset 3"));
+    assert_fails(context, att_texts_read(&arena, path, 500, 6, &texts), ATT_ERR_FORMAT, "byte 0x00 at offset 3");
     write_file(path, " \n\n", 3);
     assert_int_equal(att_texts_read(&arena, path, 500, 6, &texts), ATT_ERR_FORMAT);
     remove(path);
@@ -240,9 +232,8 @@ static void texts_are_words_and_single_characters(void **state)
     att_arena_free(&arena);
 }
 
-static void made_texts_follow_zipfs_law(void **state)
+TEST(made_texts_follow_zipfs_law)
 {
-    (void)state;
     made m;
     int64_t tokens = 0, first = 0, second = 0, ones = 0;
     make(&att_experiment_memorize, 2, &m);
@@ -273,9 +264,8 @@ static bool stop_at_once(void *user, const att_progress *progress)
     return false;
 }
 
-static void wrong_options_are_refused(void **state)
+TEST(wrong_options_are_refused)
 {
-    (void)state;
     static att_experiment_result result;
     const att_experiment_options good = att_experiment_options_defaults();
     att_experiment_options bad = good;
@@ -330,17 +320,16 @@ static void check_lengths(const att_experiment_result *result)
     assert_true(differ);
 }
 
-static void a_run_does_not_depend_on_threads(void **state)
+TEST(a_run_does_not_depend_on_threads)
 {
-    (void)state;
     static att_experiment_result results[2];
     const att_experiment_options options = {.epochs = 2, .lr = 1e-3, .repeats = 2, .seeds = 1, .seed = 4};
     att_context *const two = context;
     att_settings settings = att_settings_defaults();
     settings.threads = 1;
-    OK(att_experiment_run(context, "sort", &options, &results[0]));
+    must(att_experiment_run(context, "sort", &options, &results[0]));
     assert_int_equal(att_context_create(&settings, &context), ATT_OK);
-    OK(att_experiment_run(context, "sort", &options, &results[1]));
+    must(att_experiment_run(context, "sort", &options, &results[1]));
     att_context_destroy(&context);
     context = two;
     assert_memory_equal(results[0].paths, results[1].paths, sizeof results[0].paths);
@@ -357,9 +346,8 @@ static void a_run_does_not_depend_on_threads(void **state)
     check_lengths(&results[0]);
 }
 
-static void unknown_quirks_are_refused_with_a_suggestion(void **state)
+TEST(unknown_quirks_are_refused_with_a_suggestion)
 {
-    (void)state;
     static att_experiment_result result;
     static const struct {
         const char *experiment, *quirk, *message;
@@ -393,17 +381,17 @@ static double change_of(const att_san_spec *spec, const char *name)
         x[i] = i % spec->vocabulary, target[i] = i % (int)spec->outputs;
     const att_samples samples = {SAMPLES,        TOKENS, TOKENS * sizeof *x, TOKENS * sizeof *target, (char *)x,
                                  (char *)target, NULL};
-    OK(att_graph_create(context, ATT_F32, &graph));
+    must(att_graph_create(context, ATT_F32, &graph));
     att_value classes = att_graph_input(graph, "expected", ATT_I32, att_shape_of(TOKENS));
     att_graph_output(graph, "loss", att_token_cross_entropy(graph, att_san_build(graph, spec), classes));
-    OK(att_weights_create(graph, "cpu", &weights));
-    OK(att_weights_initialise(weights, 1));
+    must(att_weights_create(graph, "cpu", &weights));
+    must(att_weights_initialise(weights, 1));
     int index = att_weights_find(weights, name);
     assert_true(index >= 0);
     int64_t count = att_shape_count(att_weights_at(weights, index).shape);
-    OK(att_weights_get(weights, -1, index, before, count));
-    OK(att_learn(context, graph, weights, &samples, &learning, &learned));
-    OK(att_weights_get(weights, -1, index, after, count));
+    must(att_weights_get(weights, -1, index, before, count));
+    must(att_learn(context, graph, weights, &samples, &learning, &learned));
+    must(att_weights_get(weights, -1, index, after, count));
     double most = 0;
     for (int64_t i = 0; i < count; i++)
         most = fmax(most, fabs((double)after[i] - (double)before[i]));
@@ -412,24 +400,22 @@ static double change_of(const att_san_spec *spec, const char *name)
     return most;
 }
 
-static void padding_is_not_trained(void **state)
+TEST(padding_is_not_trained)
 {
-    (void)state;
     const att_san_spec spec = {
         .tokens = 3, .depth = 1, .heads = 2, .width = 8, .outputs = 2, .vocabulary = 4, .padding = true};
     assert_true(change_of(&spec, "embed.padding") == 0);
     assert_true(change_of(&spec, "embed.token") > 0.09); /* Adam's first step is the learning rate */
 }
 
-static void scores_of_several_seeds_are_those_of_their_networks(void **state)
+TEST(scores_of_several_seeds_are_those_of_their_networks)
 {
-    (void)state;
     static att_experiment_result one[2], both;
     att_experiment_options options = {.epochs = 2, .lr = 3e-3, .repeats = 1, .seeds = 1, .seed = 4};
     for (int i = 0; i < 2; i++, options.seed++)
-        OK(att_experiment_run(context, "circle", &options, &one[i]));
+        must(att_experiment_run(context, "circle", &options, &one[i]));
     options.seeds = 2, options.seed = 4;
-    OK(att_experiment_run(context, "circle", &options, &both));
+    must(att_experiment_run(context, "circle", &options, &both));
     for (int i = 0; i < ATT_CIRCLE_VARIANTS; i++) {
         double a = one[0].circle[i].radius_error.mean, b = one[1].circle[i].radius_error.mean;
         assert_true(isnan(one[0].circle[i].radius_error.deviation));
@@ -440,12 +426,11 @@ static void scores_of_several_seeds_are_those_of_their_networks(void **state)
     }
 }
 
-static void circle_learns_its_step(void **state)
+TEST(circle_learns_its_step)
 {
-    (void)state;
     static att_experiment_result result;
     const att_experiment_options options = {.epochs = 4, .lr = 3e-3, .repeats = 1, .seeds = 1};
-    OK(att_experiment_run(context, "circle", &options, &result));
+    must(att_experiment_run(context, "circle", &options, &result));
     assert_int_equal(result.circle_count, ATT_CIRCLE_VARIANTS);
     for (int i = 0; i < result.circle_count; i++) {
         const att_circle_result *c = &result.circle[i];
@@ -457,34 +442,31 @@ static void circle_learns_its_step(void **state)
 }
 
 /* The untrained networks: the loss is that of a sample, not of a token, and the last one has an MLP. */
-static void circle_adds_the_errors_of_a_sample(void **state)
+TEST(circle_adds_the_errors_of_a_sample)
 {
-    (void)state;
     static att_experiment_result result;
     const att_experiment_options options = {.epochs = 1, .lr = 1e-12, .repeats = 1, .seeds = 1};
-    OK(att_experiment_run(context, "circle", &options, &result));
+    must(att_experiment_run(context, "circle", &options, &result));
     assert_true(result.circle[0].loss.mean > 0.18 && result.circle[0].loss.mean < 0.36); /* 0.311 */
     assert_true(result.circle[0].loss.mean != result.circle[2].loss.mean);
 }
 
 /* tests/cli/test_experiment.sh compares the figures of a record with the result. */
-static void a_run_leaves_a_record(void **state)
+TEST(a_run_leaves_a_record)
 {
-    (void)state;
     static att_experiment_result result;
     char folder[64], path[96];
     att_experiment_options options = {.epochs = 1, .lr = 1e-4, .repeats = 1, .seeds = 1, .folder = folder};
     snprintf(folder, sizeof folder, "/tmp/att_experiment_%ld", (long)getpid());
     snprintf(path, sizeof path, "%s/measure.jsonl", folder);
-    OK(att_experiment_run(context, "circle", &options, &result));
+    must(att_experiment_run(context, "circle", &options, &result));
     assert_int_equal(remove(path), 0);
     assert_int_equal(remove(folder), 0);
 }
 
 /* Sample 40 begins at 40 of 1,000 points, and the one in the same place of the batch before at 10. */
-static void samples_of_the_circle_are_pairs_of_its_points(void **state)
+TEST(samples_of_the_circle_are_pairs_of_its_points)
 {
-    (void)state;
     const double at = 0.08 * M_PI, next = 0.082 * M_PI, before = 0.02 * M_PI;
     att_circle_pair x, target;
     att_circle_sample(&(att_circle_task){.pairs = 500}, 40, x, target);
@@ -502,15 +484,14 @@ static void samples_of_the_circle_are_pairs_of_its_points(void **state)
     assert_float_equal(x[0][1], 0.3 * sin(0.058 * M_PI), 1e-7);
 }
 
-static void quirks_make_the_circle_that_of_the_public_code(void **state)
+TEST(quirks_make_the_circle_that_of_the_public_code)
 {
-    (void)state;
     static att_experiment_result plain, quirky;
     static const char *const all = "all";
     att_experiment_options options = {.epochs = 1, .lr = 1e-4, .repeats = 1, .seeds = 1};
-    OK(att_experiment_run(context, "circle", &options, &plain));
+    must(att_experiment_run(context, "circle", &options, &plain));
     options.quirks = &all, options.quirk_count = 1;
-    OK(att_experiment_run(context, "circle", &options, &quirky));
+    must(att_experiment_run(context, "circle", &options, &quirky));
     assert_int_equal(plain.training_samples, 500);
     assert_int_equal(quirky.training_samples, 499);
     const double *second = quirky.circle[0].points[0][1]; /* 499 of 1,000 points from (0.3, 0) */
@@ -591,28 +572,27 @@ static double train_by_learning(att_learning learning, double w[2])
     att_weights *weights;
     att_learned learned;
     float values[2] = {(float)w[0], (float)w[1]};
-    OK(att_graph_create(context, ATT_F32, &graph));
+    must(att_graph_create(context, ATT_F32, &graph));
     att_value row = att_graph_input(graph, "x", ATT_F32, att_shape_of(1, 2));
     const att_init start = {.rule = ATT_INIT_CONSTANT, .value = 0};
     att_value own = att_graph_parameter(graph, "w", att_shape_of(1, 2), start, true);
     att_value classes = att_graph_input(graph, "expected", ATT_I32, att_shape_of(1));
     att_value loss = att_token_cross_entropy(graph, att_add(graph, row, own), classes);
     att_graph_output(graph, "loss", att_combine(graph, LOSS_FACTOR, loss, 0, ATT_NONE));
-    OK(att_weights_create(graph, "cpu", &weights));
-    OK(att_weights_set(weights, -1, 0, values, 2));
+    must(att_weights_create(graph, "cpu", &weights));
+    must(att_weights_set(weights, -1, 0, values, 2));
     learning.options = &options;
-    OK(att_learn(context, graph, weights, &samples, &learning, &learned));
+    must(att_learn(context, graph, weights, &samples, &learning, &learned));
     assert_int_equal(learned.updates, learning.epochs * 3);
-    OK(att_weights_get(weights, -1, 0, values, 2));
+    must(att_weights_get(weights, -1, 0, values, 2));
     w[0] = (double)values[0], w[1] = (double)values[1];
     att_weights_destroy(&weights);
     att_graph_destroy(&graph);
     return learned.loss;
 }
 
-static void a_training_is_that_of_pytorchs_optimizer(void **state)
+TEST(a_training_is_that_of_pytorchs_optimizer)
 {
-    (void)state;
     static const att_learning learnings[] = {
         {"adam", .lr = 1e-2, .schedule = ATT_RATE_CONSTANT, .epochs = 7, .mean = true},
         {"adam", .lr = 1e-2, .schedule = ATT_RATE_CONSTANT, .epochs = 7},
@@ -633,9 +613,8 @@ static void a_training_is_that_of_pytorchs_optimizer(void **state)
     assert_true(worst < 1e-6);
 }
 
-static void logits_that_are_no_numbers_are_never_right(void **state)
+TEST(logits_that_are_no_numbers_are_never_right)
 {
-    (void)state;
     const float logits[] = {NAN, 0, 1, 0};
     int32_t classes[] = {0, 0};
     const att_samples samples = {.count = 2, .tokens = 1, .target_bytes = 4, .target = (char *)classes};
@@ -643,32 +622,4 @@ static void logits_that_are_no_numbers_are_never_right(void **state)
     att_samples_score(&samples, 0, 2, logits, 2, &right, &all);
     assert_int_equal(right, 1);
     assert_int_equal(all, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vertices_of_simple_hulls_are_found),
-        cmocka_unit_test(points_on_an_edge_are_no_vertices),
-        cmocka_unit_test(the_side_of_a_line_is_exact),
-        cmocka_unit_test(hulls_of_random_points_are_right),
-        cmocka_unit_test(samples_depend_on_the_seed_alone),
-        cmocka_unit_test(digits_are_uniform_and_their_classes_sorted),
-        cmocka_unit_test(points_lie_in_shifted_squares),
-        cmocka_unit_test(texts_are_words_and_single_characters),
-        cmocka_unit_test(made_texts_follow_zipfs_law),
-        cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(a_run_does_not_depend_on_threads),
-        cmocka_unit_test(unknown_quirks_are_refused_with_a_suggestion),
-        cmocka_unit_test(padding_is_not_trained),
-        cmocka_unit_test(scores_of_several_seeds_are_those_of_their_networks),
-        cmocka_unit_test(circle_learns_its_step),
-        cmocka_unit_test(a_run_leaves_a_record),
-        cmocka_unit_test(samples_of_the_circle_are_pairs_of_its_points),
-        cmocka_unit_test(quirks_make_the_circle_that_of_the_public_code),
-        cmocka_unit_test(circle_adds_the_errors_of_a_sample),
-        cmocka_unit_test(a_training_is_that_of_pytorchs_optimizer),
-        cmocka_unit_test(logits_that_are_no_numbers_are_never_right),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
 }

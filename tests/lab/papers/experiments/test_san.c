@@ -118,12 +118,12 @@ static void make_inputs(const test_case *c, att_dtype dtype, inputs *in)
     const att_san_spec *spec = &c->spec;
     for (int i = 0; i < SAMPLES * spec->tokens; i++) {
         bool pads = spec->padded && i % spec->tokens >= spec->tokens - i / spec->tokens;
-        in->ids[i] = (int32_t)floor((uniform("x", (uint32_t)i) + 0.5) * spec->vocabulary);
+        in->ids[i] = (int32_t)floor((formula("x", (uint32_t)i) + 0.5) * spec->vocabulary);
         in->classes[i] =
-            pads ? ATT_NO_CLASS : (int32_t)floor((uniform("target", (uint32_t)i) + 0.5) * (double)spec->outputs);
+            pads ? ATT_NO_CLASS : (int32_t)floor((formula("target", (uint32_t)i) + 0.5) * (double)spec->outputs);
         store(dtype, in->keys, i, pads ? -INFINITY : 0);
         for (int axis = 0; axis < 2; axis++)
-            store(dtype, in->points, 2 * i + axis, 4 * uniform("x", (uint32_t)(2 * i + axis)));
+            store(dtype, in->points, 2 * i + axis, 4 * formula("x", (uint32_t)(2 * i + axis)));
     }
 }
 
@@ -145,10 +145,10 @@ static void fill(att_weights *weights, att_dtype dtype)
         int64_t count = att_shape_count(parameter.shape);
         void *values = malloc((size_t)count * sizeof(double));
         for (int64_t e = 0; e < count; e++) {
-            double drawn = uniform(parameter.name, (uint32_t)e);
+            double drawn = formula(parameter.name, (uint32_t)e);
             store(dtype, values, e, is_norm(parameter.name) ? 1 + drawn / 2 : drawn);
         }
-        OK(att_weights_set(weights, -1, i, values, count));
+        must(att_weights_set(weights, -1, i, values, count));
         free(values);
     }
 }
@@ -176,8 +176,8 @@ static run_of open_run(const att_graph *graph, att_weights *weights, const char 
     const char *const outputs[] = {output, NULL};
     att_plan_options options = att_plan_options_defaults();
     options.backend = backend, options.purpose = purpose, options.outputs = outputs;
-    OK(att_plan_compile(graph, &options, &run.plan));
-    OK(att_session_create(run.plan, weights, SAMPLES, &run.session));
+    must(att_plan_compile(graph, &options, &run.plan));
+    must(att_session_create(run.plan, weights, SAMPLES, &run.session));
     return run;
 }
 
@@ -189,9 +189,9 @@ static void close_run(run_of *run)
 
 static void bind(run_of *run, const test_case *c, const inputs *in)
 {
-    OK(att_session_bind(run->session, "x", x_of(c, in)));
+    must(att_session_bind(run->session, "x", x_of(c, in)));
     if (c->spec.padded)
-        OK(att_session_bind(run->session, "keys", in->keys));
+        must(att_session_bind(run->session, "keys", in->keys));
 }
 
 static void check_gradients(const test_case *c, const golden *g, const numbers *how, const att_graph *graph,
@@ -200,11 +200,11 @@ static void check_gradients(const test_case *c, const golden *g, const numbers *
     run_of run = open_run(graph, weights, how->backend, ATT_GRADIENT, "loss");
     att_gradient *gradient;
     double losses[SAMPLES], loss = 0;
-    OK(att_gradient_create(weights, &gradient));
+    must(att_gradient_create(weights, &gradient));
     bind(&run, c, in);
-    OK(att_session_bind(run.session, "expected", in->classes));
-    OK(att_session_accumulate(run.session, gradient, SAMPLES, 1, 0, 0, 0));
-    OK(att_session_output(run.session, "loss", 0, SAMPLES, losses));
+    must(att_session_bind(run.session, "expected", in->classes));
+    must(att_session_accumulate(run.session, gradient, SAMPLES, 1, 0, 0, 0));
+    must(att_session_output(run.session, "loss", 0, SAMPLES, losses));
     for (int i = 0; i < SAMPLES; i++)
         loss += load(how->dtype, losses, i);
     check_close(c->name, "the loss", loss, g->loss, how->limit);
@@ -214,7 +214,7 @@ static void check_gradients(const test_case *c, const golden *g, const numbers *
         int64_t count = att_shape_count(att_weights_at(weights, index).shape);
         void *values = malloc((size_t)count * sizeof(double));
         double squares = 0;
-        OK(att_gradient_get(gradient, index, values, count));
+        must(att_gradient_get(gradient, index, values, count));
         for (int64_t e = 0; e < count; e++)
             squares += load(how->dtype, values, e) * load(how->dtype, values, e);
         check_close(c->name, g->tensors[i], sqrt(squares), g->norms[i], how->limit);
@@ -230,8 +230,8 @@ static void check_logits(const test_case *c, const golden *g, const numbers *how
     run_of run = open_run(graph, weights, how->backend, ATT_INFER, "result");
     double logits[MOST_NUMBERS];
     bind(&run, c, in);
-    OK(att_session_run(run.session, SAMPLES));
-    OK(att_session_output(run.session, "result", 0, SAMPLES, logits));
+    must(att_session_run(run.session, SAMPLES));
+    must(att_session_output(run.session, "result", 0, SAMPLES, logits));
     for (int i = 0; i < logit_count(c); i++)
         check_close(c->name, "a logit", load(how->dtype, logits, i), g->logits[i], how->limit);
     close_run(&run);
@@ -241,7 +241,7 @@ static run_of open_part(void (*build)(att_graph *, const att_san_spec *), const 
                         att_weights *weights, const char *output)
 {
     att_graph *graph;
-    OK(att_graph_create(context, how->dtype, &graph));
+    must(att_graph_create(context, how->dtype, &graph));
     build(graph, &c->spec);
     run_of run = open_run(graph, weights, how->backend, ATT_INFER, output);
     att_graph_destroy(&graph);
@@ -256,29 +256,29 @@ static void check_paths(const test_case *c, const golden *g, const numbers *how,
     run_of end = open_part(att_san_build_end, c, how, weights, "result");
     double state[MOST_NUMBERS], sum[MOST_NUMBERS] = {0}, logits[MOST_NUMBERS];
     int32_t layers[SAMPLES], heads[SAMPLES];
-    OK(att_session_bind(embedding.session, "x", x_of(c, in)));
-    OK(att_session_bind(step.session, "state", state));
-    OK(att_session_bind(step.session, "layer", layers));
-    OK(att_session_bind(step.session, "head", heads));
+    must(att_session_bind(embedding.session, "x", x_of(c, in)));
+    must(att_session_bind(step.session, "state", state));
+    must(att_session_bind(step.session, "layer", layers));
+    must(att_session_bind(step.session, "head", heads));
     if (c->spec.padded)
-        OK(att_session_bind(step.session, "keys", in->keys));
-    OK(att_session_bind(end.session, "state", sum));
-    OK(att_session_run(embedding.session, SAMPLES));
+        must(att_session_bind(step.session, "keys", in->keys));
+    must(att_session_bind(end.session, "state", sum));
+    must(att_session_run(embedding.session, SAMPLES));
     for (int p = 0; p < c->path_count; p++) {
-        OK(att_session_output(embedding.session, "embedded", 0, SAMPLES, state));
+        must(att_session_output(embedding.session, "embedded", 0, SAMPLES, state));
         for (int i = 0; i < c->paths[p].length; i++) {
             for (int sample = 0; sample < SAMPLES; sample++) {
                 layers[sample] = c->paths[p].layers[i];
                 heads[sample] = c->paths[p].layers[i] * c->spec.heads + c->paths[p].heads[i];
             }
-            OK(att_session_run(step.session, SAMPLES));
-            OK(att_session_output(step.session, "next", 0, SAMPLES, state));
+            must(att_session_run(step.session, SAMPLES));
+            must(att_session_output(step.session, "next", 0, SAMPLES, state));
         }
         for (int64_t e = 0; e < SAMPLES * c->spec.tokens * c->spec.width; e++)
             store(how->dtype, sum, e, load(how->dtype, sum, e) + load(how->dtype, state, e));
     }
-    OK(att_session_run(end.session, SAMPLES));
-    OK(att_session_output(end.session, "result", 0, SAMPLES, logits));
+    must(att_session_run(end.session, SAMPLES));
+    must(att_session_output(end.session, "result", 0, SAMPLES, logits));
     for (int i = 0; i < logit_count(c); i++)
         check_close(c->name, "a logit of paths", load(how->dtype, logits, i), g->paths[i], how->limit);
     close_run(&embedding);
@@ -313,14 +313,14 @@ static void check_walker(const test_case *c, const golden *g, const att_graph *g
     att_walker walker = {.context = NULL};
     att_path_term terms[MOST_TERMS];
     att_path_sums sums = sums_of(c, terms);
-    OK(att_walker_open(context, graph, &c->spec, weights, &sums, &walker));
-    OK(att_walker_walk(&walker, &samples, 0, SAMPLES));
+    must(att_walker_open(context, graph, &c->spec, weights, &sums, &walker));
+    must(att_walker_walk(&walker, &samples, 0, SAMPLES));
     for (int sum = 0; sum < 2; sum++) {
-        OK(att_walker_ask(&walker, sum, SAMPLES, logits));
+        must(att_walker_ask(&walker, sum, SAMPLES, logits));
         for (int i = 0; i < logit_count(c); i++)
             check_close(c->name, "a logit of the walker", (double)logits[i], g->paths[i], 1e-5);
     }
-    OK(att_walker_ask_whole(&walker, &samples, 0, SAMPLES, logits));
+    must(att_walker_ask_whole(&walker, &samples, 0, SAMPLES, logits));
     for (int i = 0; i < logit_count(c); i++)
         check_close(c->name, "a logit of the whole network", (double)logits[i], g->logits[i], 1e-5);
     int64_t right = 0, all = 0, expected = 0;
@@ -346,11 +346,11 @@ static void compare(const numbers *how)
         att_weights *weights;
         read_golden(file, c, &g);
         make_inputs(c, how->dtype, &in);
-        OK(att_graph_create(context, how->dtype, &graph));
+        must(att_graph_create(context, how->dtype, &graph));
         att_value logits = att_san_build(graph, &c->spec);
         att_value target = att_graph_input(graph, "expected", ATT_I32, att_shape_of(c->spec.tokens));
         att_graph_output(graph, "loss", att_token_cross_entropy(graph, logits, target));
-        OK(att_weights_create(graph, "cpu", &weights));
+        must(att_weights_create(graph, "cpu", &weights));
         fill(weights, how->dtype);
         check_logits(c, &g, how, graph, weights, &in);
         check_gradients(c, &g, how, graph, weights, &in);
@@ -364,21 +364,18 @@ static void compare(const numbers *how)
     printf("%s: largest error %.2g\n", how->backend, worst);
 }
 
-static void the_network_is_pytorchs_in_f64(void **state)
+TEST(the_network_is_pytorchs_in_f64)
 {
-    (void)state;
     compare(&(numbers){"ref", ATT_F64, 1e-12});
 }
 
-static void the_network_is_pytorchs_in_f32(void **state)
+TEST(the_network_is_pytorchs_in_f32)
 {
-    (void)state;
     compare(&(numbers){"cpu", ATT_F32, 1e-5});
 }
 
-static void initial_values_are_those_of_the_paper(void **state)
+TEST(initial_values_are_those_of_the_paper)
 {
-    (void)state;
     const att_san_spec spec = {.tokens = 4, .depth = 1, .heads = 2, .width = 64, .outputs = 3, .vocabulary = 50};
     static const struct {
         const char *name;
@@ -390,17 +387,17 @@ static void initial_values_are_those_of_the_paper(void **state)
                     {"layers.0.output.weight", 0.0721688, 0.125}};
     att_graph *graph;
     att_weights *weights;
-    OK(att_graph_create(context, ATT_F32, &graph));
+    must(att_graph_create(context, ATT_F32, &graph));
     att_san_build(graph, &spec);
-    OK(att_weights_create(graph, "cpu", &weights));
-    OK(att_weights_initialise(weights, 3));
+    must(att_weights_create(graph, "cpu", &weights));
+    must(att_weights_initialise(weights, 3));
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         int index = att_weights_find(weights, expected[i].name);
         assert_true(index >= 0);
         int64_t count = att_shape_count(att_weights_at(weights, index).shape);
         float *values = malloc((size_t)count * sizeof *values);
         double squares = 0;
-        OK(att_weights_get(weights, -1, index, values, count));
+        must(att_weights_get(weights, -1, index, values, count));
         for (int64_t e = 0; e < count; e++) {
             squares += (double)values[e] * (double)values[e];
             assert_true(fabs((double)values[e]) <= expected[i].most);
@@ -413,9 +410,8 @@ static void initial_values_are_those_of_the_paper(void **state)
     att_graph_destroy(&graph);
 }
 
-static void paths_are_drawn_uniformly(void **state)
+TEST(paths_are_drawn_uniformly)
 {
-    (void)state;
     enum { DRAWS = 20000, DEPTH = 6, HEADS = 3, LENGTH = 2 };
     int layers[DEPTH] = {0}, heads[HEADS] = {0};
     att_random random = att_random_from(7);
@@ -437,15 +433,4 @@ static void paths_are_drawn_uniformly(void **state)
     att_path all = att_path_draw(&random, DEPTH, HEADS, DEPTH);
     for (int l = 0; l < DEPTH; l++)
         assert_int_equal(all.layers[l], l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_network_is_pytorchs_in_f64),
-        cmocka_unit_test(the_network_is_pytorchs_in_f32),
-        cmocka_unit_test(initial_values_are_those_of_the_paper),
-        cmocka_unit_test(paths_are_drawn_uniformly),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
 }

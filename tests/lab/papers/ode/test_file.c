@@ -2,13 +2,12 @@
 #include "lab/papers/ode/system.h"
 #include "lab/papers/ode/systems.h"
 
-static void a_file_has_constants_equations_and_an_interval(void **state)
+SCRATCH_TEST(a_file_has_constants_equations_and_an_interval)
 {
-    scratch *s = *state;
-    if (!has_files(s))
+    if (!has_files(self))
         skip();
-    att_ode *ode = open_system(s,
-                               write_system(s,
+    att_ode *ode = open_system(self,
+                               write_system(self,
                                             "# reaction\nk = 0.5\n  twice = 2 * k # 1\nt = 1 .. 1 + k\n"
                                             "x' = -k * x + y^2\n\ny' = sin(t) - twice * y\r\nx(0) = 3*k\ny(0)=-1e-1"),
                                NULL);
@@ -27,18 +26,17 @@ static void a_file_has_constants_equations_and_an_interval(void **state)
 }
 
 /* The same system from a file and by its name. */
-static void robertson_from_a_file_is_robertson(void **state)
+SCRATCH_TEST(robertson_from_a_file_is_robertson)
 {
-    scratch *s = *state;
-    if (!has_files(s))
+    if (!has_files(self))
         skip();
-    att_ode *file = open_system(s,
-                                write_system(s,
+    att_ode *file = open_system(self,
+                                write_system(self,
                                              "y1' = -0.04 * y1 + 1e4 * y2 * y3\n"
                                              "y2' = 0.04 * y1 - 1e4 * y2 * y3 - 3e7 * y2^2\ny3' = 3e7 * y2^2\n"
                                              "y1(0) = 1\ny2(0) = 0\ny3(0) = 0\nt = 0 .. 40\n"),
                                 NULL);
-    att_ode *named = open_system(s, "robertson", NULL);
+    att_ode *named = open_system(self, "robertson", NULL);
     const double u[] = {0.9, 3e-5, 0.1};
     att_spectrum_ends a, b;
     assert_int_equal(att_ode_spectrum(file, 0, u, &a), ATT_OK);
@@ -50,13 +48,12 @@ static void robertson_from_a_file_is_robertson(void **state)
 
 /* Hairer and Wanner's form of Van der Pol's equation with eps = 1e-6. Reference at t = 2: Mazzia and Magherini, Test
  * Set for Initial Value Problem Solvers, release 2.4, problem VDPOL. */
-static void a_stiff_file_agrees_with_its_published_solution(void **state)
+SCRATCH_TEST(a_stiff_file_agrees_with_its_published_solution)
 {
-    scratch *s = *state;
-    if (!has_files(s) || !has_method("bdf"))
+    if (!has_files(self) || !has_method("bdf"))
         skip();
-    att_ode *ode = open_system(s,
-                               write_system(s,
+    att_ode *ode = open_system(self,
+                               write_system(self,
                                             "eps = 1e-6\nx' = y\ny' = ((1 - x^2) * y - x) / eps\n"
                                             "x(0) = 2\ny(0) = -0.66\nt = 0 .. 2\n"),
                                NULL);
@@ -79,17 +76,13 @@ typedef struct wrong {
 static void refuse(scratch *s, const wrong *w)
 {
     att_ode *ode = NULL;
-    att_status status = att_ode_open(s->context, write_system(s, w->text), NULL, &ode);
-    if (status != w->status)
-        fail_msg("%s: %s, %s", w->text, att_status_name(status), att_context_message(s->context));
+    assert_fails(s->context, att_ode_open(s->context, write_system(s, w->text), NULL, &ode), w->status, w->message);
     assert_null(ode);
-    assert_message_has(s, w->message);
 }
 
-static void wrong_files_are_refused_with_their_place(void **state)
+SCRATCH_TEST(wrong_files_are_refused_with_their_place)
 {
-    scratch *s = *state;
-    if (!has_files(s))
+    if (!has_files(self))
         skip();
     static const wrong cases[] = {
         {"", ATT_ERR_FORMAT, "has no equation"},
@@ -120,7 +113,7 @@ static void wrong_files_are_refused_with_their_place(void **state)
         {"x' = ln(x)\nx(0) = -1\n", ATT_ERR_NONFINITE, "the derivative of x is"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        refuse(s, &cases[i]);
+        refuse(self, &cases[i]);
 }
 
 /* `count` lines "PREFIX<i>SUFFIX". */
@@ -132,10 +125,9 @@ static char *repeat(const char *format, int count)
     return text;
 }
 
-static void large_files_are_refused(void **state)
+SCRATCH_TEST(large_files_are_refused)
 {
-    scratch *s = *state;
-    if (!has_files(s))
+    if (!has_files(self))
         skip();
     char *equations = repeat("x%d' = 1\nx%d(0) = 0\n", 65), *constants = repeat("k%d = %d\n", 65);
     char *long_line = calloc(1, 2000), *nested = calloc(1, 2000);
@@ -148,28 +140,27 @@ static void large_files_are_refused(void **state)
                            {long_line, ATT_ERR_FORMAT, "line 1, column 1: expected a line of at most 1000 bytes"},
                            {nested, ATT_ERR_FORMAT, "has no"}};
     for (size_t i = 0; i < 3; i++)
-        refuse(s, &cases[i]);
+        refuse(self, &cases[i]);
     att_ode *ode = NULL;
     strcat(nested, "\nx(0) = 1\n");
-    assert_int_equal(att_ode_open(s->context, write_system(s, nested), NULL, &ode), ATT_ERR_FORMAT);
+    assert_int_equal(att_ode_open(self->context, write_system(self, nested), NULL, &ode), ATT_ERR_FORMAT);
     free(equations);
     free(constants);
     free(long_line);
     free(nested);
     char *big = calloc(1, 70000);
     memset(big, '\n', 69999);
-    assert_int_equal(att_ode_open(s->context, write_system(s, big), NULL, &ode), ATT_ERR_FORMAT);
+    assert_int_equal(att_ode_open(self->context, write_system(self, big), NULL, &ode), ATT_ERR_FORMAT);
     free(big);
-    assert_int_equal(att_ode_open(s->context, "no/such/file.ode", NULL, &ode), ATT_ERR_NOT_FOUND);
+    assert_int_equal(att_ode_open(self->context, "no/such/file.ode", NULL, &ode), ATT_ERR_NOT_FOUND);
 }
 
 /* The adaptive methods try ever smaller steps in front of t = 0.5. */
-static void a_rate_that_stops_being_finite_ends_the_run(void **state)
+SCRATCH_TEST(a_rate_that_stops_being_finite_ends_the_run)
 {
-    scratch *s = *state;
-    if (!has_files(s))
+    if (!has_files(self))
         skip();
-    att_ode *ode = open_system(s, write_system(s, "x' = sqrt(0.5 - t)\nx(0) = 0\n"), NULL);
+    att_ode *ode = open_system(self, write_system(self, "x' = sqrt(0.5 - t)\nx(0) = 0\n"), NULL);
     att_ode_trajectory t = {0};
     static const char *const methods[] = {"euler", "rk4", "rkf45", "bdf"};
     att_ode_options options = att_ode_options_defaults();
@@ -178,18 +169,17 @@ static void a_rate_that_stops_being_finite_ends_the_run(void **state)
         if (!has_method(methods[m]))
             continue;
         att_status status = att_ode_run(ode, methods[m], &options, &t);
-        printf("%s: %s\n", methods[m], att_context_message(s->context));
+        printf("%s: %s\n", methods[m], att_context_message(self->context));
         assert_true(status == ATT_ERR_NONFINITE || (m > 1 && status == ATT_ERR_ARGUMENT));
-        assert_message_has(s, status == ATT_ERR_NONFINITE ? "the derivative of x is" : "t = 0.5 of 1 was reached");
+        assert_message_has(self, status == ATT_ERR_NONFINITE ? "the derivative of x is" : "t = 0.5 of 1 was reached");
     }
     att_ode_close(&ode);
 }
 
 /* J of a file has errors of about 1e-10, which are neither asymmetry nor a distance of eigenvalues. */
-static void theorem_2_allows_for_the_error_of_differences(void **state)
+SCRATCH_TEST(theorem_2_allows_for_the_error_of_differences)
 {
-    scratch *s = *state;
-    if (!has_files(s))
+    if (!has_files(self))
         skip();
     static const struct {
         const char *equations, *fails;
@@ -205,7 +195,7 @@ static void theorem_2_allows_for_the_error_of_differences(void **state)
         char text[256];
         att_ode_theorem t;
         snprintf(text, sizeof text, "%sx(0) = 1\ny(0) = 1\n", cases[i].equations);
-        att_ode *ode = open_system(s, write_system(s, text), NULL);
+        att_ode *ode = open_system(self, write_system(self, text), NULL);
         assert_int_equal(att_ode_theorem_check(ode, 1e-3, &t), ATT_OK);
         printf("asymmetry %g, largest %g, gap %g, nonlinear %g\n", t.asymmetry, t.largest, t.gap, t.nonlinear);
         if (cases[i].fails)
@@ -217,12 +207,11 @@ static void theorem_2_allows_for_the_error_of_differences(void **state)
 }
 
 /* sin t ends at 0, so that errors are divided by its largest value. */
-static void errors_of_a_solution_that_ends_near_0_have_a_unit(void **state)
+SCRATCH_TEST(errors_of_a_solution_that_ends_near_0_have_a_unit)
 {
-    scratch *s = *state;
-    if (!has_files(s))
+    if (!has_files(self))
         skip();
-    att_ode *ode = open_system(s, write_system(s, "x' = cos(t)\nx(0) = 0\nt = 0 .. 6.283185307179586\n"), NULL);
+    att_ode *ode = open_system(self, write_system(self, "x' = cos(t)\nx(0) = 0\nt = 0 .. 6.283185307179586\n"), NULL);
     double u, unit = 0;
     const char *how = NULL;
     assert_int_equal(att_ode_reference(ode, &u, &unit, &how), ATT_OK);
@@ -231,12 +220,11 @@ static void errors_of_a_solution_that_ends_near_0_have_a_unit(void **state)
 }
 
 /* 1 / (1 - t) */
-static void adaptive_methods_end_before_a_pole(void **state)
+SCRATCH_TEST(adaptive_methods_end_before_a_pole)
 {
-    scratch *s = *state;
-    if (!has_files(s))
+    if (!has_files(self))
         skip();
-    att_ode *ode = open_system(s, write_system(s, "x' = x^2\nx(0) = 1\nt = 0 .. 2\n"), NULL);
+    att_ode *ode = open_system(self, write_system(self, "x' = x^2\nx(0) = 1\nt = 0 .. 2\n"), NULL);
     for (int m = 0; m < 2; m++) {
         const char *method = m == 0 ? "rkf45" : "bdf";
         if (!has_method(method))
@@ -258,28 +246,10 @@ static att_status open_file(scratch *s)
     return status;
 }
 
-static void lack_of_memory_leaves_nothing(void **state)
+SCRATCH_TEST(lack_of_memory_leaves_nothing)
 {
-    scratch *s = *state;
-    if (!has_files(s))
+    if (!has_files(self))
         skip();
-    write_system(s, "k = 2\nx' = -k * x\nx(0) = 1\n");
-    assert_survives_lack_of_memory(s, open_file);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(a_file_has_constants_equations_and_an_interval),
-        scratch_test(robertson_from_a_file_is_robertson),
-        scratch_test(a_stiff_file_agrees_with_its_published_solution),
-        scratch_test(wrong_files_are_refused_with_their_place),
-        scratch_test(large_files_are_refused),
-        scratch_test(a_rate_that_stops_being_finite_ends_the_run),
-        scratch_test(theorem_2_allows_for_the_error_of_differences),
-        scratch_test(errors_of_a_solution_that_ends_near_0_have_a_unit),
-        scratch_test(adaptive_methods_end_before_a_pole),
-        scratch_test(lack_of_memory_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    write_system(self, "k = 2\nx' = -k * x\nx(0) = 1\n");
+    assert_survives_lack_of_memory(self, open_file);
 }

@@ -32,19 +32,19 @@ static double error_of(scratch *s, const char *method, double step)
 }
 
 /* Measured: 1.02 and 4.02. */
-static void euler_has_order_1_and_rk4_order_4(void **state)
+SCRATCH_TEST(euler_has_order_1_and_rk4_order_4)
 {
-    double euler = log2(error_of(*state, "euler", 0.05) / error_of(*state, "euler", 0.025));
-    double rk4 = log2(error_of(*state, "rk4", 0.05) / error_of(*state, "rk4", 0.025));
+    double euler = log2(error_of(self, "euler", 0.05) / error_of(self, "euler", 0.025));
+    double rk4 = log2(error_of(self, "rk4", 0.05) / error_of(self, "rk4", 0.025));
     assert_true(fabs(euler - 1) < 0.04);
     assert_true(fabs(rk4 - 4) < 0.04);
 }
 
 /* After n steps u = R(h lambda)^n, exactly. */
-static void fixed_steps_are_powers_of_the_stability_function(void **state)
+SCRATCH_TEST(fixed_steps_are_powers_of_the_stability_function)
 {
     const double eigenvalues[] = {-3, -0.5};
-    att_ode *ode = open_linear(*state, eigenvalues, 2, 1);
+    att_ode *ode = open_linear(self, eigenvalues, 2, 1);
     att_ode_options options = att_ode_options_defaults();
     options.step = 0.125;
     att_ode_trajectory euler = run_method(ode, "euler", &options), rk4 = run_method(ode, "rk4", &options);
@@ -78,11 +78,10 @@ static double fast_component(scratch *s, const char *method, double limit, doubl
 }
 
 /* Ten times 0.1 is less than 1 by rounding: no step is left for the rest. As many steps as allowed are no error. */
-static void rounding_adds_no_step(void **state)
+SCRATCH_TEST(rounding_adds_no_step)
 {
-    scratch *s = *state;
     const double eigenvalues[] = {-3, -0.5};
-    att_ode *ode = open_linear(s, eigenvalues, 2, 1);
+    att_ode *ode = open_linear(self, eigenvalues, 2, 1);
     att_ode_options options = att_ode_options_defaults();
     att_ode_trajectory t = {0};
     options.step = 0.1;
@@ -91,24 +90,23 @@ static void rounding_adds_no_step(void **state)
     assert_int_equal(t.rate_calls, 10);
     att_ode_trajectory_free(&t);
     options.most_steps = 9;
-    assert_int_equal(att_ode_run(ode, "euler", &options, &t), ATT_ERR_ARGUMENT);
-    assert_message_has(s, "10 steps of 0.1");
+    assert_fails(self->context, att_ode_run(ode, "euler", &options, &t), ATT_ERR_ARGUMENT, "10 steps of 0.1");
     att_ode_close(&ode);
 }
 
-static void explicit_methods_are_stable_up_to_their_limit_over_si(void **state)
+SCRATCH_TEST(explicit_methods_are_stable_up_to_their_limit_over_si)
 {
     for (int i = 0; i < 2; i++) {
         att_ode_method_info info = att_ode_method_at(i);
-        assert_true(fast_component(*state, info.name, info.limit, 0.995) < 0.01);
-        assert_true(fast_component(*state, info.name, info.limit, 1.005) > 100);
+        assert_true(fast_component(self, info.name, info.limit, 0.995) < 0.01);
+        assert_true(fast_component(self, info.name, info.limit, 1.005) > 100);
     }
 }
 
-static void an_unstable_run_ends_when_it_diverges(void **state)
+SCRATCH_TEST(an_unstable_run_ends_when_it_diverges)
 {
     const double eigenvalue = -1000;
-    att_ode *ode = open_linear(*state, &eigenvalue, 1, 1);
+    att_ode *ode = open_linear(self, &eigenvalue, 1, 1);
     att_ode_options options = att_ode_options_defaults();
     options.step = 0.004;
     att_ode_trajectory t = run_method(ode, "euler", &options);
@@ -119,15 +117,14 @@ static void an_unstable_run_ends_when_it_diverges(void **state)
 }
 
 /* u = (cos t, sin t) of [[0, -1], [1, 0]], in a damped, coupled matrix from a file. */
-static void a_matrix_from_a_file_has_its_closed_form(void **state)
+SCRATCH_TEST(a_matrix_from_a_file_has_its_closed_form)
 {
-    scratch *s = *state;
     const char text[] = "# rotation and decay\n-100 -5, 0\n5 -100 0\n\n0\t0 -1e-1 # slow\n";
-    scratch_write(s, text, sizeof text - 1);
+    scratch_write(self, text, sizeof text - 1);
     att_ode_settings settings = att_ode_settings_defaults();
-    settings.matrix = s->path;
+    settings.matrix = self->path;
     settings.end = 0.02;
-    att_ode *ode = open_system(s, "linear", &settings);
+    att_ode *ode = open_system(self, "linear", &settings);
     double u[3], t = 0.02, decay = exp(-100 * t);
     assert_int_equal(att_ode_exact(ode, t, u), ATT_OK);
     const double expected[] = {decay * (cos(5 * t) - sin(5 * t)), decay * (cos(5 * t) + sin(5 * t)), exp(-0.1 * t)};
@@ -140,9 +137,8 @@ static void a_matrix_from_a_file_has_its_closed_form(void **state)
     att_ode_close(&ode);
 }
 
-static void wrong_matrices_are_refused(void **state)
+SCRATCH_TEST(wrong_matrices_are_refused)
 {
-    scratch *s = *state;
     const struct {
         const char *text, *message;
     } cases[] = {{"", "has no numbers"},
@@ -154,22 +150,22 @@ static void wrong_matrices_are_refused(void **state)
                  {"inf\n", "line 1, column 1: \"inf\" is not a finite number"},
                  {", ,\n", "expected a square matrix"}};
     att_ode_settings settings = att_ode_settings_defaults();
-    settings.matrix = s->path;
+    settings.matrix = self->path;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         att_ode *ode = NULL;
-        scratch_write(s, cases[i].text, strlen(cases[i].text));
-        assert_int_equal(att_ode_open(s->context, "linear", &settings, &ode), ATT_ERR_FORMAT);
-        assert_message_has(s, cases[i].message);
+        scratch_write(self, cases[i].text, strlen(cases[i].text));
+        assert_fails(self->context, att_ode_open(self->context, "linear", &settings, &ode), ATT_ERR_FORMAT,
+                     cases[i].message);
     }
 }
 
 /* SI of the heat equation is 4 (N + 1)^2 sin^2(N pi / 2 (N + 1)): dense for 63 points, by Arnoldi for 300. */
-static void the_stiffness_index_of_the_heat_equation_is_known(void **state)
+SCRATCH_TEST(the_stiffness_index_of_the_heat_equation_is_known)
 {
     for (int points = 63; points <= 300; points += 237) {
         att_ode_settings settings = att_ode_settings_defaults();
         settings.points = points;
-        att_ode *ode = open_system(*state, "heat", &settings);
+        att_ode *ode = open_system(self, "heat", &settings);
         att_spectrum_ends ends;
         double expected = 4.0 * (points + 1) * (points + 1) * pow(sin(points * pi / 2 / (points + 1)), 2);
         assert_int_equal(att_ode_spectrum(ode, 0, ode->initial, &ends), ATT_OK);
@@ -179,12 +175,12 @@ static void the_stiffness_index_of_the_heat_equation_is_known(void **state)
     }
 }
 
-static void euler_on_the_heat_equation_has_the_limit_2_over_si(void **state)
+SCRATCH_TEST(euler_on_the_heat_equation_has_the_limit_2_over_si)
 {
     att_ode_settings settings = att_ode_settings_defaults();
     settings.points = 15;
     settings.end = 5;
-    att_ode *ode = open_system(*state, "heat", &settings);
+    att_ode *ode = open_system(self, "heat", &settings);
     double si = 4 * 256 * pow(sin(15 * pi / 32), 2);
     att_ode_options options = att_ode_options_defaults();
     options.step = 1.99 / si;
@@ -199,13 +195,13 @@ static void euler_on_the_heat_equation_has_the_limit_2_over_si(void **state)
 }
 
 /* Exact Jacobians against differences of f. */
-static void jacobians_are_derivatives(void **state)
+SCRATCH_TEST(jacobians_are_derivatives)
 {
     static const char *const names[] = {"linear", "heat", "vanderpol", "robertson"};
     for (int n = 0; n < 4; n++) {
         att_ode_settings settings = att_ode_settings_defaults();
         settings.points = 3;
-        att_ode *ode = open_system(*state, names[n], &settings);
+        att_ode *ode = open_system(self, names[n], &settings);
         int size = att_ode_info_of(ode).size;
         double u[3] = {0.7, 0.2, -0.3}, j[9], up[3], down[3];
         assert_int_equal(att_ode_jacobian(ode, 0, u, j), ATT_OK);
@@ -227,10 +223,10 @@ static void jacobians_are_derivatives(void **state)
 }
 
 /* SAI, its simplified form and NSI of a known step: u' = -u with h = 0.1 has u_{i+1} - u_i = -0.1 u_i. */
-static void indices_of_a_step_follow_their_formulas(void **state)
+SCRATCH_TEST(indices_of_a_step_follow_their_formulas)
 {
     const double eigenvalues[] = {-1, -1};
-    att_ode *ode = open_linear(*state, eigenvalues, 2, 0.3);
+    att_ode *ode = open_linear(self, eigenvalues, 2, 0.3);
     att_ode_options options = att_ode_options_defaults();
     options.step = 0.1;
     options.states = true;
@@ -257,7 +253,7 @@ static void indices_of_a_step_follow_their_formulas(void **state)
 /* --- references --------------------------------------------------------------------------------------------------- */
 
 /* Against closed forms, and BDF with tolerances of 1e-10. */
-static void rk4_with_enough_steps_is_a_reference(void **state)
+SCRATCH_TEST(rk4_with_enough_steps_is_a_reference)
 {
     static const char *const names[] = {"linear", "heat", "vanderpol", "robertson"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -265,7 +261,7 @@ static void rk4_with_enough_steps_is_a_reference(void **state)
         settings.mu = 10;
         settings.points = 15;
         settings.end = i == 3 ? 4 : NAN;
-        att_ode *ode = open_system(*state, names[i], &settings);
+        att_ode *ode = open_system(self, names[i], &settings);
         double found[15], expected[15], difference[15];
         const char *how = NULL;
         double unit = 0;
@@ -284,25 +280,25 @@ static void rk4_with_enough_steps_is_a_reference(void **state)
 }
 
 /* Its eigenvalues reach -4e6, so that RK4 would need 150,000 steps. */
-static void a_reference_that_costs_too_much_is_refused(void **state)
+SCRATCH_TEST(a_reference_that_costs_too_much_is_refused)
 {
     att_ode_settings settings = att_ode_settings_defaults();
     settings.points = ATT_ODE_MOST_POINTS;
     double *u = calloc(ATT_ODE_MOST_POINTS, sizeof *u), unit = 0;
-    att_ode *ode = open_system(*state, "heat", &settings);
-    assert_int_equal(att_ode_refine(ode, u, &unit), ATT_ERR_UNSUPPORTED);
-    assert_message_has(*state, "heat: the end state of RK4 still changes by more than 1e-9 with 16384 steps");
+    att_ode *ode = open_system(self, "heat", &settings);
+    assert_fails(self->context, att_ode_refine(ode, u, &unit), ATT_ERR_UNSUPPORTED,
+                 "heat: the end state of RK4 still changes by more than 1e-9 with 16384 steps");
     att_ode_close(&ode);
     free(u);
 }
 
 /* --- adaptive methods --------------------------------------------------------------------------------------------- */
 
-static void adaptive_methods_keep_their_tolerance(void **state)
+SCRATCH_TEST(adaptive_methods_keep_their_tolerance)
 {
     static const char *const methods[] = {"rkf45", "bdf"};
     for (int m = 0; m < 2 && has_method(methods[m]); m++) {
-        att_ode *ode = open_system(*state, "heat", NULL);
+        att_ode *ode = open_system(self, "heat", NULL);
         int size = att_ode_info_of(ode).size;
         att_ode_trajectory t = run_method(ode, methods[m], NULL);
         double exact[63], error = 0;
@@ -319,12 +315,12 @@ static void adaptive_methods_keep_their_tolerance(void **state)
 
 /* On u' = -u a step of Fehlberg's method of order 5 multiplies by 1 + z + ... + z^5/120 + z^6/2080, z = -h. It has six
  * stages, of which the first is kept when a step is rejected. */
-static void rkf45_is_fehlbergs_method(void **state)
+SCRATCH_TEST(rkf45_is_fehlbergs_method)
 {
     if (!has_method("rkf45"))
         skip();
     const double eigenvalue = -1;
-    att_ode *ode = open_linear(*state, &eigenvalue, 1, 20);
+    att_ode *ode = open_linear(self, &eigenvalue, 1, 20);
     att_ode_options options = att_ode_options_defaults();
     options.rtol = options.atol = 1e-3;
     att_ode_trajectory t = run_method(ode, "rkf45", &options);
@@ -343,11 +339,11 @@ static void rkf45_is_fehlbergs_method(void **state)
 }
 
 /* The step of RKF45 settles at its limit 3.678 / SI, that of BDF grows far beyond. */
-static void the_step_of_rkf45_is_limited_by_si_and_that_of_bdf_is_not(void **state)
+SCRATCH_TEST(the_step_of_rkf45_is_limited_by_si_and_that_of_bdf_is_not)
 {
     if (!has_method("rkf45"))
         skip();
-    att_ode *ode = open_system(*state, "heat", NULL);
+    att_ode *ode = open_system(self, "heat", NULL);
     att_ode_trajectory rkf45 = run_method(ode, "rkf45", NULL), bdf = run_method(ode, "bdf", NULL);
     double mean = 0, largest = 0;
     int64_t half = rkf45.count / 2;
@@ -365,14 +361,14 @@ static void the_step_of_rkf45_is_limited_by_si_and_that_of_bdf_is_not(void **sta
 
 /* Reference at t = 1e11: Mazzia and Magherini, Test Set for Initial Value Problem Solvers, release 2.4, problem ROBER.
  */
-static void robertson_agrees_with_its_published_solution(void **state)
+SCRATCH_TEST(robertson_agrees_with_its_published_solution)
 {
     if (!has_method("bdf"))
         skip();
     static const double expected[] = {0.2083340149701255e-7, 0.8333360770334713e-13, 0.9999999791665050};
     att_ode_settings settings = att_ode_settings_defaults();
     settings.end = 1e11;
-    att_ode *ode = open_system(*state, "robertson", &settings);
+    att_ode *ode = open_system(self, "robertson", &settings);
     att_ode_options options = att_ode_options_defaults();
     options.rtol = 1e-9;
     options.atol = 1e-18;
@@ -384,13 +380,13 @@ static void robertson_agrees_with_its_published_solution(void **state)
 }
 
 /* RKF45 and RK4 against BDF at tight tolerance, for mu = 10. */
-static void van_der_pol_agrees_among_methods(void **state)
+SCRATCH_TEST(van_der_pol_agrees_among_methods)
 {
     if (!has_method("bdf"))
         skip();
     att_ode_settings settings = att_ode_settings_defaults();
     settings.mu = 10;
-    att_ode *ode = open_system(*state, "vanderpol", &settings);
+    att_ode *ode = open_system(self, "vanderpol", &settings);
     att_ode_options options = att_ode_options_defaults();
     double reference[2], unit = 0;
     const char *how = NULL;
@@ -411,11 +407,11 @@ static void van_der_pol_agrees_among_methods(void **state)
 /* --- theorem 2 ---------------------------------------------------------------------------------------------------- */
 
 /* u = (1, 1), lambda = -1, -L: SAI = sqrt((1 + L^2) / 2), c = 1 / sqrt(2), Q SI -> 1 / (2 sqrt 2). */
-static void the_rest_of_theorem_2_vanishes_like_1_over_si(void **state)
+SCRATCH_TEST(the_rest_of_theorem_2_vanishes_like_1_over_si)
 {
     for (double large = 10; large < 1e9; large *= 100) {
         const double eigenvalues[] = {-1, -large};
-        att_ode *ode = open_linear(*state, eigenvalues, 2, 1);
+        att_ode *ode = open_linear(self, eigenvalues, 2, 1);
         att_ode_theorem t;
         assert_int_equal(att_ode_theorem_check(ode, 1e-2, &t), ATT_OK);
         assert_null(t.fails);
@@ -430,13 +426,13 @@ static void the_rest_of_theorem_2_vanishes_like_1_over_si(void **state)
     }
 }
 
-static void theorem_2_holds_for_the_heat_equation(void **state)
+SCRATCH_TEST(theorem_2_holds_for_the_heat_equation)
 {
     double before = INFINITY;
     for (int points = 8; points <= 512; points *= 2) {
         att_ode_settings settings = att_ode_settings_defaults();
         settings.points = points;
-        att_ode *ode = open_system(*state, "heat", &settings);
+        att_ode *ode = open_system(self, "heat", &settings);
         att_ode_theorem t;
         assert_int_equal(att_ode_theorem_check(ode, 1e-3, &t), ATT_OK);
         assert_null(t.fails);
@@ -449,7 +445,7 @@ static void theorem_2_holds_for_the_heat_equation(void **state)
     }
 }
 
-static void theorem_2_names_the_hypothesis_that_fails(void **state)
+SCRATCH_TEST(theorem_2_names_the_hypothesis_that_fails)
 {
     const struct {
         const char *name, *fails;
@@ -462,7 +458,7 @@ static void theorem_2_names_the_hypothesis_that_fails(void **state)
         att_ode_settings settings = att_ode_settings_defaults();
         settings.eigenvalues = cases[i].eigenvalues;
         settings.eigenvalue_count = 2;
-        att_ode *ode = open_system(*state, cases[i].name, &settings);
+        att_ode *ode = open_system(self, cases[i].name, &settings);
         att_ode_theorem t;
         assert_int_equal(att_ode_theorem_check(ode, 1e-3, &t), ATT_OK);
         assert_non_null(t.fails);
@@ -473,10 +469,10 @@ static void theorem_2_names_the_hypothesis_that_fails(void **state)
 }
 
 /* The gap of the eigenvalues is relative to the largest of them. */
-static void theorem_2_does_not_depend_on_the_unit_of_time(void **state)
+SCRATCH_TEST(theorem_2_does_not_depend_on_the_unit_of_time)
 {
     const double eigenvalues[] = {-2e-15, -1e-15};
-    att_ode *ode = open_linear(*state, eigenvalues, 2, 1);
+    att_ode *ode = open_linear(self, eigenvalues, 2, 1);
     att_ode_theorem t;
     assert_int_equal(att_ode_theorem_check(ode, 1e-3, &t), ATT_OK);
     assert_null(t.fails);
@@ -485,19 +481,18 @@ static void theorem_2_does_not_depend_on_the_unit_of_time(void **state)
 }
 
 /* Systems of one equation. nonlinear: |f(u) - J u| / |f(u)|; in the last, f(u) = 0.05 and J u = -0.05. */
-static void theorem_2_of_single_equations(void **state)
+SCRATCH_TEST(theorem_2_of_single_equations)
 {
-    scratch *s = *state;
     static const struct {
         const char *text, *fails;
         double nonlinear;
     } cases[] = {{"x' = -x\nx(0) = 0\n", "the initial value is 0", 0},
                  {"x' = 1 - x\nx(0) = 1\n", "f(u) is not J u, so that the formula of c does not apply", INFINITY},
                  {"x' = 0.1 * (1 - x)\nx(0) = 0.5\n", "f(u) is not J u, so that the formula of c does not apply", 2}};
-    if (!has_files(s))
+    if (!has_files(self))
         skip();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        att_ode *ode = open_system(s, write_system(s, cases[i].text), NULL);
+        att_ode *ode = open_system(self, write_system(self, cases[i].text), NULL);
         att_ode_theorem t;
         assert_int_equal(att_ode_theorem_check(ode, 1e-3, &t), ATT_OK);
         assert_non_null(t.fails);
@@ -509,10 +504,10 @@ static void theorem_2_of_single_equations(void **state)
     }
 }
 
-static void a_jacobian_of_zeros_is_symmetric(void **state)
+SCRATCH_TEST(a_jacobian_of_zeros_is_symmetric)
 {
     const double eigenvalues[] = {0, 0};
-    att_ode *ode = open_linear(*state, eigenvalues, 2, 1);
+    att_ode *ode = open_linear(self, eigenvalues, 2, 1);
     att_ode_theorem t;
     assert_int_equal(att_ode_theorem_check(ode, 1e-3, &t), ATT_OK);
     assert_true(t.asymmetry == 0 && t.nonlinear == 0);
@@ -520,43 +515,39 @@ static void a_jacobian_of_zeros_is_symmetric(void **state)
     att_ode_close(&ode);
 }
 
-static void theorem_2_needs_a_finite_step_above_0(void **state)
+SCRATCH_TEST(theorem_2_needs_a_finite_step_above_0)
 {
-    scratch *s = *state;
     const double eigenvalues[] = {-1, -2}, steps[] = {0, -1, INFINITY, NAN};
-    att_ode *ode = open_linear(s, eigenvalues, 2, 1);
+    att_ode *ode = open_linear(self, eigenvalues, 2, 1);
     att_ode_theorem t;
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(att_ode_theorem_check(ode, steps[i], &t), ATT_ERR_ARGUMENT);
-        assert_message_has(s, "expected a finite number above 0");
+        assert_fails(self->context, att_ode_theorem_check(ode, steps[i], &t), ATT_ERR_ARGUMENT,
+                     "expected a finite number above 0");
     }
     att_ode_close(&ode);
 }
 
 /* --- errors ------------------------------------------------------------------------------------------------------- */
 
-static void wrong_arguments_are_refused(void **state)
+SCRATCH_TEST(wrong_arguments_are_refused)
 {
-    scratch *s = *state;
     att_ode *ode = NULL;
     att_ode_settings settings = att_ode_settings_defaults();
     att_ode_options options = att_ode_options_defaults();
     att_ode_trajectory t = {0};
-    assert_int_equal(att_ode_open(s->context, "vanderpal", NULL, &ode), ATT_ERR_NOT_FOUND);
-    assert_message_has(s, "there is no system \"vanderpal\"; did you mean vanderpol?");
+    assert_fails(self->context, att_ode_open(self->context, "vanderpal", NULL, &ode), ATT_ERR_NOT_FOUND,
+                 "there is no system \"vanderpal\"; did you mean vanderpol?");
     settings.points = 5000;
-    assert_int_equal(att_ode_open(s->context, "heat", &settings, &ode), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_ode_open(self->context, "heat", &settings, &ode), ATT_ERR_ARGUMENT);
     settings = att_ode_settings_defaults();
     settings.end = -1;
-    assert_int_equal(att_ode_open(s->context, "heat", &settings, &ode), ATT_ERR_ARGUMENT);
-    assert_message_has(s, "the interval ends at -1, expected a finite time after 0");
+    assert_fails(self->context, att_ode_open(self->context, "heat", &settings, &ode), ATT_ERR_ARGUMENT,
+                 "the interval ends at -1, expected a finite time after 0");
     settings.end = NAN;
-    ode = open_system(s, "heat", NULL);
-    assert_int_equal(att_ode_run(ode, "rk5", NULL, &t), ATT_ERR_NOT_FOUND);
-    assert_message_has(s, "did you mean rk4?");
+    ode = open_system(self, "heat", NULL);
+    assert_fails(self->context, att_ode_run(ode, "rk5", NULL, &t), ATT_ERR_NOT_FOUND, "did you mean rk4?");
     options.step = 1e-9;
-    assert_int_equal(att_ode_run(ode, "euler", &options, &t), ATT_ERR_ARGUMENT);
-    assert_message_has(s, "100000000 steps of 1e-09");
+    assert_fails(self->context, att_ode_run(ode, "euler", &options, &t), ATT_ERR_ARGUMENT, "100000000 steps of 1e-09");
     options.step = NAN;
     assert_int_equal(att_ode_run(ode, "euler", &options, &t), ATT_ERR_ARGUMENT);
     att_ode_close(&ode);
@@ -568,11 +559,10 @@ static bool stop(void *user, double share)
     return share < 0.5;
 }
 
-static void a_run_stops_on_request(void **state)
+SCRATCH_TEST(a_run_stops_on_request)
 {
-    scratch *s = *state;
     double share = 0;
-    att_ode *ode = open_system(s, "heat", NULL);
+    att_ode *ode = open_system(self, "heat", NULL);
     att_ode_options options = att_ode_options_defaults();
     att_ode_trajectory t = {0};
     options.progress = stop;
@@ -598,9 +588,9 @@ static att_status integrate_heat(scratch *s)
     return status;
 }
 
-static void lack_of_memory_leaves_nothing(void **state)
+SCRATCH_TEST(lack_of_memory_leaves_nothing)
 {
-    assert_survives_lack_of_memory(*state, integrate_heat);
+    assert_survives_lack_of_memory(self, integrate_heat);
 }
 
 static void *integrate(void *user)
@@ -623,9 +613,8 @@ static void *integrate(void *user)
     return NULL;
 }
 
-static void two_threads_integrate_at_once(void **state)
+TEST(two_threads_integrate_at_once)
 {
-    (void)state;
     pthread_t threads[2];
     double results[3] = {NAN, NAN, NAN};
     integrate(&results[2]);
@@ -636,11 +625,11 @@ static void two_threads_integrate_at_once(void **state)
     assert_true(results[0] == results[2] && results[1] == results[2]);
 }
 
-static void every_name_has_its_texts(void **state)
+SCRATCH_TEST(every_name_has_its_texts)
 {
     static const char *const names[] = {"linear", "heat", "vanderpol", "robertson"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        att_ode *ode = open_system(*state, names[i], NULL);
+        att_ode *ode = open_system(self, names[i], NULL);
         att_ode_info info = att_ode_info_of(ode);
         assert_true(info.formula && info.source);
         assert_string_equal(info.name, names[i]);
@@ -649,41 +638,4 @@ static void every_name_has_its_texts(void **state)
     for (int i = 0; i < att_ode_method_count(); i++)
         assert_true(att_ode_method_at(i).title && att_ode_method_at(i).source && att_ode_method_at(i).limit >= 2);
     assert_null(att_ode_method_at(-1).name);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(euler_has_order_1_and_rk4_order_4),
-        scratch_test(fixed_steps_are_powers_of_the_stability_function),
-        scratch_test(rounding_adds_no_step),
-        scratch_test(explicit_methods_are_stable_up_to_their_limit_over_si),
-        scratch_test(an_unstable_run_ends_when_it_diverges),
-        scratch_test(a_matrix_from_a_file_has_its_closed_form),
-        scratch_test(wrong_matrices_are_refused),
-        scratch_test(the_stiffness_index_of_the_heat_equation_is_known),
-        scratch_test(euler_on_the_heat_equation_has_the_limit_2_over_si),
-        scratch_test(jacobians_are_derivatives),
-        scratch_test(indices_of_a_step_follow_their_formulas),
-        scratch_test(rk4_with_enough_steps_is_a_reference),
-        scratch_test(a_reference_that_costs_too_much_is_refused),
-        scratch_test(adaptive_methods_keep_their_tolerance),
-        scratch_test(rkf45_is_fehlbergs_method),
-        scratch_test(the_step_of_rkf45_is_limited_by_si_and_that_of_bdf_is_not),
-        scratch_test(robertson_agrees_with_its_published_solution),
-        scratch_test(van_der_pol_agrees_among_methods),
-        scratch_test(the_rest_of_theorem_2_vanishes_like_1_over_si),
-        scratch_test(theorem_2_holds_for_the_heat_equation),
-        scratch_test(theorem_2_names_the_hypothesis_that_fails),
-        scratch_test(theorem_2_does_not_depend_on_the_unit_of_time),
-        scratch_test(theorem_2_of_single_equations),
-        scratch_test(a_jacobian_of_zeros_is_symmetric),
-        scratch_test(theorem_2_needs_a_finite_step_above_0),
-        scratch_test(wrong_arguments_are_refused),
-        scratch_test(a_run_stops_on_request),
-        scratch_test(lack_of_memory_leaves_nothing),
-        cmocka_unit_test(two_threads_integrate_at_once),
-        cmocka_unit_test(every_name_has_its_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

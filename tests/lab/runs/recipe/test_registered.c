@@ -62,9 +62,8 @@ static void write_recipe(const fixture *f, const char *modules, const char *own,
     assert_int_equal(fclose(file), 0);
 }
 
-static void a_recipe_names_what_is_registered(void **state)
+FIXTURE_TEST(a_recipe_names_what_is_registered)
 {
-    fixture *f = *state;
     char path[160], folder[160];
     att_yaml *yaml = NULL, *again_yaml = NULL;
     att_training *training = NULL;
@@ -101,27 +100,25 @@ static void a_recipe_names_what_is_registered(void **state)
     att_yaml_destroy(&again_yaml);
 }
 
-static void a_recipe_names_nothing_that_is_not_registered(void **state)
+FIXTURE_TEST(a_recipe_names_nothing_that_is_not_registered)
 {
-    fixture *f = *state;
     char path[160];
     att_yaml *yaml = NULL;
     att_recipe recipe = small_recipe(f);
     write_recipe(f, "own_module", "classification", path);
-    assert_int_equal(att_recipe_read(f->context, path, &recipe, &yaml), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "there is no \"own_module\"");
+    assert_fails(f->context, att_recipe_read(f->context, path, &recipe, &yaml), ATT_ERR_ARGUMENT,
+                 "there is no \"own_module\"");
     write_recipe(f, "none", "own_tusk", path);
-    assert_int_equal(att_recipe_read(f->context, path, &recipe, &yaml), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "there is no \"own_tusk\", only classification");
+    assert_fails(f->context, att_recipe_read(f->context, path, &recipe, &yaml), ATT_ERR_ARGUMENT,
+                 "there is no \"own_tusk\", only classification");
     add_own(f);
-    assert_int_equal(att_recipe_read(f->context, path, &recipe, &yaml), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "there is no \"own_tusk\"; did you mean own_task?");
+    assert_fails(f->context, att_recipe_read(f->context, path, &recipe, &yaml), ATT_ERR_ARGUMENT,
+                 "there is no \"own_tusk\"; did you mean own_task?");
     assert_null(yaml);
 }
 
-static void a_head_scope_of_the_network_is_refused(void **state)
+FIXTURE_TEST(a_head_scope_of_the_network_is_refused)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     static const char *const scopes[] = {"blocks", "head"};
     add_own(f);
@@ -129,14 +126,13 @@ static void a_head_scope_of_the_network_is_refused(void **state)
         att_training *training = NULL;
         task.info.head_scope = scopes[i]; /* att_task_register() knows no networks */
         att_options_set_text(&recipe.network.options, "task", "own_task");
-        assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT);
-        assert_message_has(f, "is a scope of the network vit_tiny_patch16_224");
+        assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT,
+                     "is a scope of the network vit_tiny_patch16_224");
     }
 }
 
-static void a_task_may_refuse_teachers(void **state)
+FIXTURE_TEST(a_task_may_refuse_teachers)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     att_training *training = NULL;
     char teacher[160];
@@ -150,19 +146,19 @@ static void a_task_may_refuse_teachers(void **state)
     att_options_set_text(&recipe.network.options, "task", "own_task");
     recipe.files.teacher = path_in(f, "teacher", teacher);
     recipe.files.experiment = "taught";
-    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH);
-    assert_message_has(f, "is for the task \"classification\", the network for \"own_task\"");
+    assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH,
+                 "is for the task \"classification\", the network for \"own_task\"");
     task.teacher_field = NULL;
     task.read_teacher = NULL;
-    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_UNSUPPORTED);
-    assert_message_has(f, "networks for the task \"own_task\" cannot learn from a teacher");
+    assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_UNSUPPORTED,
+                 "networks for the task \"own_task\" cannot learn from a teacher");
     half = task;
     half.info.name = "half_a_task";
     half.info.option_count = 0;
     half.defaults = NULL;
     half.teacher_field = att_task_classification.teacher_field;
-    assert_int_equal(att_task_register(f->context, &half), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "it needs both functions `teacher_field` and `read_teacher`, or none");
+    assert_fails(f->context, att_task_register(f->context, &half), ATT_ERR_ARGUMENT,
+                 "it needs both functions `teacher_field` and `read_teacher`, or none");
 }
 
 static int too_many_fields(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS])
@@ -204,9 +200,8 @@ static void empty_head(att_graph *graph, const att_backbone *backbone)
     (void)graph, (void)backbone;
 }
 
-static void a_task_that_does_not_fit_together_is_refused(void **state)
+FIXTURE_TEST(a_task_that_does_not_fit_together_is_refused)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     const struct {
         int (*fields)(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS]);
@@ -227,27 +222,15 @@ static void a_task_that_does_not_fit_together_is_refused(void **state)
         task.fields = wrong[i].fields;
         task.class_field = wrong[i].class_field;
         task_options[0].key = strcmp(wrong[i].key, "own") == 0 ? "own_smoothing" : wrong[i].key;
-        assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT);
-        assert_message_has(f, "task \"own_task\"");
+        assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT,
+                     "task \"own_task\"");
         assert_message_has(f, wrong[i].message);
         assert_null(training);
     }
     task_options[0].key = "own_smoothing";
     task.head = empty_head;
     att_training *training = NULL;
-    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "task \"own_task\": its function `head` adds no output");
+    assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT,
+                 "task \"own_task\": its function `head` adds no output");
     assert_null(training);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(a_recipe_names_what_is_registered),
-        fixture_test(a_head_scope_of_the_network_is_refused),
-        fixture_test(a_task_may_refuse_teachers),
-        fixture_test(a_recipe_names_nothing_that_is_not_registered),
-        fixture_test(a_task_that_does_not_fit_together_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

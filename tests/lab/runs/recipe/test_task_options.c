@@ -1,15 +1,9 @@
 /* Options of the network's task and of other tasks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <attscope/attscope.h>
 
 #include "lab/runs/recipe/recipe.h"
 #include "networks/tasks/task.h"
+#include "test.h"
 
 static const att_option declared[] = {{.key = "tolerance", .kind = ATT_OPTION_REAL, .high = 1}};
 static const att_metric metrics[] = {{.name = "mae", .label = "mean error", .unit = ""}};
@@ -25,9 +19,8 @@ static att_recipe recipe_of(double smoothing, double tolerance)
     return recipe;
 }
 
-static void an_option_of_another_task_is_refused_unless_it_has_its_default(void **state)
+TEST(an_option_of_another_task_is_refused_unless_it_has_its_default)
 {
-    (void)state;
     att_option_values defaults = att_options_none();
     const att_task_info classification = att_task_at(NULL, 0);
     att_task_defaults(NULL, classification.name, &defaults);
@@ -41,9 +34,8 @@ static void an_option_of_another_task_is_refused_unless_it_has_its_default(void 
     att_context_destroy(&context);
 }
 
-static void a_recipe_keeps_the_options_of_its_task(void **state)
+TEST(a_recipe_keeps_the_options_of_its_task)
 {
-    (void)state;
     att_recipe recipe = recipe_of(0.1, 0.5);
     att_recipe_take_task(&recipe, &counting);
     assert_null(att_options_find(&recipe.task, "smoothing"));
@@ -54,9 +46,8 @@ static void a_recipe_keeps_the_options_of_its_task(void **state)
     assert_string_equal(recipe.train.eval_metric, "loss");
 }
 
-static void rand_augment_replaces_color_jitter(void **state)
+TEST(rand_augment_replaces_color_jitter)
 {
-    (void)state;
     att_context *context;
     att_recipe recipe;
     assert_int_equal(att_context_create(NULL, &context), ATT_OK);
@@ -70,14 +61,4 @@ static void rand_augment_replaces_color_jitter(void **state)
             assert_true(transform.color_jitter[c] == (i == 0 ? 0.25 : 0));
     }
     att_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_option_of_another_task_is_refused_unless_it_has_its_default),
-        cmocka_unit_test(a_recipe_keeps_the_options_of_its_task),
-        cmocka_unit_test(rand_augment_replaces_color_jitter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

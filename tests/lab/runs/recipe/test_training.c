@@ -33,9 +33,8 @@ static att_status run(const fixture *f, const att_recipe *recipe, listener *l, a
     return status;
 }
 
-static void a_recipe_is_trained_into_its_folder(void **state)
+FIXTURE_TEST(a_recipe_is_trained_into_its_folder)
 {
-    fixture *f = *state;
     const att_recipe recipe = small_recipe(f);
     att_train_result result;
     listener l = {0};
@@ -51,13 +50,11 @@ static void a_recipe_is_trained_into_its_folder(void **state)
         snprintf(name, sizeof name, "run/%s", files[i]);
         assert_true(exists(f, name));
     }
-    assert_int_equal(run(f, &recipe, &l, &result), ATT_ERR_MISMATCH);
-    assert_message_has(f, "holds a training already");
+    assert_fails(f->context, run(f, &recipe, &l, &result), ATT_ERR_MISMATCH, "holds a training already");
 }
 
-static void a_training_runs_once(void **state)
+FIXTURE_TEST(a_training_runs_once)
 {
-    fixture *f = *state;
     const att_recipe recipe = small_recipe(f);
     att_training *training = NULL;
     listener l = {0};
@@ -65,8 +62,8 @@ static void a_training_runs_once(void **state)
     const att_training_observer observer = {.sink = &sink};
     assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_OK);
     assert_int_equal(att_training_run(training, NULL, NULL), ATT_OK);
-    assert_int_equal(att_training_run(training, &observer, NULL), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "this training has run already");
+    assert_fails(f->context, att_training_run(training, &observer, NULL), ATT_ERR_ARGUMENT,
+                 "this training has run already");
     assert_int_equal(l.begins, 0);
     att_training_close(&training);
 }
@@ -81,9 +78,8 @@ static att_status fail_with_reason(void *user, const att_event *event)
     return event->kind == ATT_EVENT_EPOCH ? att_fail((att_context *)user, ATT_ERR_IO, "the disk is full") : ATT_OK;
 }
 
-static void a_sink_that_fails_leaves_a_message(void **state)
+FIXTURE_TEST(a_sink_that_fails_leaves_a_message)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     att_event_kind kind = ATT_EVENT_EPOCH;
     const att_sink sinks[] = {{.emit = fail_silently, .user = &kind}, {.emit = fail_with_reason, .user = f->context}};
@@ -94,17 +90,15 @@ static void a_sink_that_fails_leaves_a_message(void **state)
         att_training *training = NULL;
         recipe.files.experiment = i == 0 ? "silent" : "reasoned";
         assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_OK);
-        assert_int_equal(att_training_run(training, &observer, NULL), ATT_ERR_IO);
-        assert_message_has(f, messages[i]);
+        assert_fails(f->context, att_training_run(training, &observer, NULL), ATT_ERR_IO, messages[i]);
         att_training_close(&training);
     }
 }
 
 /* A training stopped after its seventh batch is resumed with the settings in its args.yaml, and ends with the same
  * bits. */
-static void a_stopped_training_goes_on_to_the_same_bits(void **state)
+FIXTURE_TEST(a_stopped_training_goes_on_to_the_same_bits)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f), again;
     att_yaml *yaml = NULL;
     char path[160], folder[160];
@@ -125,14 +119,12 @@ static void a_stopped_training_goes_on_to_the_same_bits(void **state)
 
 static void assert_runs(const fixture *f, att_training *training)
 {
-    if (att_training_run(training, NULL, NULL) != ATT_OK)
-        fail_msg("%s", att_context_message(f->context));
+    CHECK(f->context, att_training_run(training, NULL, NULL));
 }
 
 /* A resume that was opened before another one finished the training. */
-static void a_late_resume_keeps_the_records(void **state)
+FIXTURE_TEST(a_late_resume_keeps_the_records)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     att_training *first = NULL, *second = NULL;
     listener stopped = {.stop_at = 4}, whole = {0};
@@ -151,9 +143,8 @@ static void a_late_resume_keeps_the_records(void **state)
     assert_same_file(f, "run/last.safetensors", "whole/last.safetensors");
 }
 
-static void a_second_new_training_keeps_the_first(void **state)
+FIXTURE_TEST(a_second_new_training_keeps_the_first)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     att_training *first = NULL, *second = NULL;
     char path[160], copy[160];
@@ -162,17 +153,15 @@ static void a_second_new_training_keeps_the_first(void **state)
     assert_int_equal(att_training_open(f->context, &recipe, &second), ATT_OK);
     assert_runs(f, first);
     assert_int_equal(link(path_in(f, "run/args.yaml", path), path_in(f, "args.yaml", copy)), 0);
-    assert_int_equal(att_training_run(second, NULL, NULL), ATT_ERR_MISMATCH);
-    assert_message_has(f, "holds a training already");
+    assert_fails(f->context, att_training_run(second, NULL, NULL), ATT_ERR_MISMATCH, "holds a training already");
     assert_same_file(f, "run/args.yaml", "args.yaml");
     att_training_close(&first);
     att_training_close(&second);
 }
 
 /* The weights to start from lie in the run's own folder, under the name of a checkpoint that the run would write. */
-static void initial_weights_are_not_overwritten(void **state)
+FIXTURE_TEST(initial_weights_are_not_overwritten)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     att_training *training = NULL;
     char from[160], folder[160], path[160];
@@ -184,13 +173,12 @@ static void initial_weights_are_not_overwritten(void **state)
                      0);
     recipe.files.experiment = "fine";
     recipe.files.initial_checkpoint = path;
-    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH);
-    assert_message_has(f, "fine holds a training already");
+    assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH,
+                 "fine holds a training already");
 }
 
-static void open_settings_are_filled_in(void **state)
+FIXTURE_TEST(open_settings_are_filled_in)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     att_training *training = NULL;
     att_options_unset(&recipe.network.options, "num_classes");
@@ -208,9 +196,8 @@ static void open_settings_are_filled_in(void **state)
     assert_false(exists(f, "run")); /* nothing is written before it runs */
 }
 
-static void a_resume_with_other_settings_is_refused_at_once(void **state)
+FIXTURE_TEST(a_resume_with_other_settings_is_refused_at_once)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     char folder[160];
     listener l = {0};
@@ -218,14 +205,13 @@ static void a_resume_with_other_settings_is_refused_at_once(void **state)
     assert_int_equal(run(f, &recipe, &l, NULL), ATT_OK);
     recipe.files.resume = path_in(f, "run", folder);
     recipe.train.lr = 2e-3;
-    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH);
-    assert_message_has(f, "cannot be resumed exactly: it was trained with lr \"0.001\", not \"0.002\"");
+    assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH,
+                 "cannot be resumed exactly: it was trained with lr \"0.001\", not \"0.002\"");
 }
 
 /* The message names the option of the network, or the network, that differs. */
-static void a_resume_with_another_network_is_refused(void **state)
+FIXTURE_TEST(a_resume_with_another_network_is_refused)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     att_training *training = NULL;
     listener l = {0};
@@ -240,18 +226,16 @@ static void a_resume_with_another_network_is_refused(void **state)
     for (int i = 0; i < 3; i++) {
         att_recipe other = recipe;
         att_options_set(&other.network.options, keys[i], values[i]);
-        assert_int_equal(att_training_open(f->context, &other, &training), ATT_ERR_MISMATCH);
-        assert_message_has(f, parts[i]);
+        assert_fails(f->context, att_training_open(f->context, &other, &training), ATT_ERR_MISMATCH, parts[i]);
     }
     recipe.network.model = "deit_tiny_patch16_224";
-    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH);
-    assert_message_has(f, "its network is vit_tiny_patch16_224, here it is deit_tiny_patch16_224");
+    assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH,
+                 "its network is vit_tiny_patch16_224, here it is deit_tiny_patch16_224");
 }
 
 /* The data has fewer classes than the network. */
-static void a_resume_keeps_the_number_of_classes(void **state)
+FIXTURE_TEST(a_resume_keeps_the_number_of_classes)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     listener l = {0};
     recipe.train.epochs = 1;
@@ -264,9 +248,8 @@ static void a_resume_keeps_the_number_of_classes(void **state)
 }
 
 /* A resume keeps the name and the initial weights of the run. */
-static void a_resume_of_another_run_is_refused(void **state)
+FIXTURE_TEST(a_resume_of_another_run_is_refused)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     att_training *training = NULL;
     char initial[160], same[170], folder[160], moved[160];
@@ -278,13 +261,13 @@ static void a_resume_of_another_run_is_refused(void **state)
 
     recipe.files.resume = path_in(f, "run", folder);
     recipe.files.experiment = "other";
-    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "--experiment other contradicts --resume ");
+    assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT,
+                 "--experiment other contradicts --resume ");
     assert_message_has(f, "whose --experiment is run;");
     recipe.files.experiment = NULL;
     recipe.files.initial_checkpoint = "other.safetensors";
-    assert_int_equal(att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "--initial-checkpoint other.safetensors contradicts --resume ");
+    assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT,
+                 "--initial-checkpoint other.safetensors contradicts --resume ");
     assert_message_has(f, "/initial.safetensors;");
 
     snprintf(same, sizeof same, "%s/./initial.safetensors", f->folder);
@@ -304,9 +287,8 @@ static void a_resume_of_another_run_is_refused(void **state)
     att_training_close(&training);
 }
 
-static void null_is_refused(void **state)
+FIXTURE_TEST(null_is_refused)
 {
-    fixture *f = *state;
     const att_recipe recipe = small_recipe(f);
     att_training *training = NULL;
     assert_int_equal(att_training_open(f->context, NULL, &training), ATT_ERR_ARGUMENT);
@@ -317,9 +299,8 @@ static void null_is_refused(void **state)
 }
 
 /* Each setting has one place. */
-static void a_setting_in_the_wrong_place_is_refused(void **state)
+FIXTURE_TEST(a_setting_in_the_wrong_place_is_refused)
 {
-    fixture *f = *state;
     const att_recipe good = small_recipe(f);
     const att_sink sink = {.emit = hear};
     static const char *const messages[] = {"set engine.amp (--amp) instead",
@@ -344,15 +325,13 @@ static void a_setting_in_the_wrong_place_is_refused(void **state)
     wrong[7].train.task_options = &wrong[7].task;
     for (int i = 0; i < COUNT; i++) {
         att_training *training = NULL;
-        assert_int_equal(att_training_open(f->context, &wrong[i], &training), ATT_ERR_ARGUMENT);
-        assert_message_has(f, messages[i]);
+        assert_fails(f->context, att_training_open(f->context, &wrong[i], &training), ATT_ERR_ARGUMENT, messages[i]);
     }
 }
 
 /* Settings of att_recipe.train that flags write as lists. */
-static void settings_of_train_reach_the_training(void **state)
+FIXTURE_TEST(settings_of_train_reach_the_training)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f), again;
     att_training *training = NULL;
     att_yaml *yaml = NULL;
@@ -369,8 +348,8 @@ static void settings_of_train_reach_the_training(void **state)
                      ATT_OK);
     again = *att_training_recipe(training);
     again.preprocess.std.count = 9;
-    assert_int_equal(att_recipe_write(f->context, path, &again), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "--std (preprocess.std): its count is 9, expected 0 to 3");
+    assert_fails(f->context, att_recipe_write(f->context, path, &again), ATT_ERR_ARGUMENT,
+                 "--std (preprocess.std): its count is 9, expected 0 to 3");
     again = *att_training_recipe(training);
     again.train.decay_milestone_count = 99;
     assert_int_equal(att_recipe_write(f->context, path, &again), ATT_ERR_ARGUMENT);
@@ -387,9 +366,8 @@ static void settings_of_train_reach_the_training(void **state)
     att_yaml_destroy(&yaml);
 }
 
-static void short_forms_of_options_are_moved_into_them(void **state)
+FIXTURE_TEST(short_forms_of_options_are_moved_into_them)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     att_training *training = NULL;
     recipe.network.model = "resnet20";
@@ -397,8 +375,7 @@ static void short_forms_of_options_are_moved_into_them(void **state)
     att_options_set_text(&recipe.network.options, "modules", "step");
     recipe.network.input_size = (att_reals){{1, 8, 12}, 3};
     recipe.network.adaptor = "dct";
-    if (att_training_open(f->context, &recipe, &training) != ATT_OK)
-        fail_msg("%s", att_context_message(f->context));
+    CHECK(f->context, att_training_open(f->context, &recipe, &training));
     const att_recipe_network *network = &att_training_recipe(training)->network;
     const att_option_value *size = att_options_find(&network->options, "img_size");
     assert_true(size && size->numbers[0] == 8 && size->numbers[1] == 12);
@@ -409,9 +386,8 @@ static void short_forms_of_options_are_moved_into_them(void **state)
 }
 
 /* Values that no flag could have stored. */
-static void values_are_checked_as_those_of_flags(void **state)
+FIXTURE_TEST(values_are_checked_as_those_of_flags)
 {
-    fixture *f = *state;
     const att_recipe good = small_recipe(f);
     static const char *const messages[] = {
         "--batch-size (train.batch_size): \"0\" is not a whole number from 1 to 65536",
@@ -443,14 +419,12 @@ static void values_are_checked_as_those_of_flags(void **state)
     wrong[10].engine.amp_force = true;
     for (int i = 0; i < COUNT; i++) {
         att_training *training = NULL;
-        assert_int_equal(att_training_open(f->context, &wrong[i], &training), ATT_ERR_ARGUMENT);
-        assert_message_has(f, messages[i]);
+        assert_fails(f->context, att_training_open(f->context, &wrong[i], &training), ATT_ERR_ARGUMENT, messages[i]);
     }
 }
 
-static void texts_that_are_null_have_their_defaults(void **state)
+FIXTURE_TEST(texts_that_are_null_have_their_defaults)
 {
-    fixture *f = *state;
     att_recipe recipe = small_recipe(f);
     att_training *training = NULL;
     recipe.data.train_split = recipe.data.val_split = NULL;
@@ -459,8 +433,7 @@ static void texts_that_are_null_have_their_defaults(void **state)
     recipe.measure.nodes = NULL;
     recipe.files.output = recipe.files.experiment = recipe.files.resume = recipe.files.initial_checkpoint = "";
     recipe.engine.backend = recipe.engine.amp_dtype = NULL;
-    if (att_training_open(f->context, &recipe, &training) != ATT_OK)
-        fail_msg("%s", att_context_message(f->context));
+    CHECK(f->context, att_training_open(f->context, &recipe, &training));
     const att_recipe *filled = att_training_recipe(training);
     assert_string_equal(filled->train.optimizer, "sgd");
     assert_string_equal(filled->data.val_split, "validation");
@@ -470,9 +443,8 @@ static void texts_that_are_null_have_their_defaults(void **state)
     att_training_close(&training);
 }
 
-static void recipes_that_cannot_be_trained_are_refused(void **state)
+FIXTURE_TEST(recipes_that_cannot_be_trained_are_refused)
 {
-    fixture *f = *state;
     const att_recipe good = small_recipe(f);
     char modules[ATT_OPTION_TEXT_BYTES];
     enum { COUNT = 13 };
@@ -518,37 +490,11 @@ static void recipes_that_cannot_be_trained_are_refused(void **state)
     att_recipe files = good;
     files.data.class_map = "/nowhere/map";
     att_training *unread = NULL;
-    assert_int_equal(att_training_open(f->context, &files, &unread), ATT_ERR_IO);
-    assert_message_has(f, "--class-map /nowhere/map could not be opened");
+    assert_fails(f->context, att_training_open(f->context, &files, &unread), ATT_ERR_IO,
+                 "--class-map /nowhere/map could not be opened");
     att_recipe few = good;
     att_options_set(&few.network.options, "num_classes", CLASSES - 1);
     att_training *training = NULL;
-    assert_int_equal(att_training_open(f->context, &few, &training), ATT_ERR_ARGUMENT);
-    assert_message_has(f, "each of which needs an output");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(a_recipe_is_trained_into_its_folder),
-        fixture_test(a_training_runs_once),
-        fixture_test(a_sink_that_fails_leaves_a_message),
-        fixture_test(a_stopped_training_goes_on_to_the_same_bits),
-        fixture_test(a_late_resume_keeps_the_records),
-        fixture_test(a_second_new_training_keeps_the_first),
-        fixture_test(initial_weights_are_not_overwritten),
-        fixture_test(open_settings_are_filled_in),
-        fixture_test(a_resume_with_other_settings_is_refused_at_once),
-        fixture_test(a_resume_with_another_network_is_refused),
-        fixture_test(a_resume_keeps_the_number_of_classes),
-        fixture_test(a_resume_of_another_run_is_refused),
-        fixture_test(null_is_refused),
-        fixture_test(a_setting_in_the_wrong_place_is_refused),
-        fixture_test(settings_of_train_reach_the_training),
-        fixture_test(short_forms_of_options_are_moved_into_them),
-        fixture_test(values_are_checked_as_those_of_flags),
-        fixture_test(texts_that_are_null_have_their_defaults),
-        fixture_test(recipes_that_cannot_be_trained_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_fails(f->context, att_training_open(f->context, &few, &training), ATT_ERR_ARGUMENT,
+                 "each of which needs an output");
 }

@@ -9,8 +9,7 @@ static att_network *open_checkpoint(const fixture *f, const char *name)
     char path[160];
     att_network *network = NULL;
     assert_int_equal(att_checkpoint_export(f->model, f->weights, path_in(f, name, path)), ATT_OK);
-    if (att_network_open(f->context, path, NULL, &network) != ATT_OK)
-        fail_msg("%s", att_context_message(f->context));
+    CHECK(f->context, att_network_open(f->context, path, NULL, &network));
     return network;
 }
 
@@ -43,9 +42,8 @@ static const att_measurement *find(const att_measured *found, const char *name)
     return NULL;
 }
 
-static void figures_and_maps_are_recorded(void **state)
+FIXTURE_TEST(figures_and_maps_are_recorded)
 {
-    fixture *f = *state;
     att_network *network = open_checkpoint(f, "some.safetensors");
     att_measuring_options options = small_measuring(f);
     att_measured found = {0};
@@ -77,9 +75,8 @@ static void figures_and_maps_are_recorded(void **state)
     att_network_close(&network);
 }
 
-static void without_a_runs_folder_figures_are_not_recorded(void **state)
+FIXTURE_TEST(without_a_runs_folder_figures_are_not_recorded)
 {
-    fixture *f = *state;
     att_network *network = open_checkpoint(f, "some.safetensors");
     att_measuring_options options = small_measuring(f);
     att_measured found = {0};
@@ -94,9 +91,8 @@ static void without_a_runs_folder_figures_are_not_recorded(void **state)
     att_network_close(&network);
 }
 
-static void contradicting_options_are_refused(void **state)
+FIXTURE_TEST(contradicting_options_are_refused)
 {
-    fixture *f = *state;
     const char *const data[] = {f->folder, f->folder};
     const att_measuring_options good = small_measuring(f);
     att_measuring_options wrong[8];
@@ -127,9 +123,7 @@ static void contradicting_options_are_refused(void **state)
         const bool early = i < 4;
         assert_int_equal(att_measuring_check(f->context, att_network_path(network), 1, &wrong[i]),
                          early ? ATT_ERR_ARGUMENT : ATT_OK);
-        assert_int_equal(measure(f, network, &wrong[i], &found), ATT_ERR_ARGUMENT);
-        if (!strstr(att_context_message(f->context), parts[i]))
-            fail_msg("\"%s\" lacks \"%s\"", att_context_message(f->context), parts[i]);
+        assert_fails(f->context, measure(f, network, &wrong[i], &found), ATT_ERR_ARGUMENT, parts[i]);
         assert_null(found.measure);
         att_measured_free(&found);
     }
@@ -143,8 +137,8 @@ static void contradicting_options_are_refused(void **state)
     att_measured found = {0};
     att_network *named = NULL;
     assert_int_equal(att_network_open(f->context, "resnet20", NULL, &named), ATT_OK);
-    assert_int_equal(att_measure_checkpoint(named, data, 1, &good, &found), ATT_ERR_ARGUMENT);
-    assert_non_null(strstr(att_context_message(f->context), "resnet20 has no file of weights"));
+    assert_fails(f->context, att_measure_checkpoint(named, data, 1, &good, &found), ATT_ERR_ARGUMENT,
+                 "resnet20 has no file of weights");
     att_network_close(&named);
     att_option_values asked = tiny_options();
     const att_network_options how = {.options = &asked, .seed = 7};
@@ -161,9 +155,8 @@ static void contradicting_options_are_refused(void **state)
 }
 
 /* Figures of weights in memory are recorded only in a folder that the caller names. */
-static void weights_in_memory_are_measured(void **state)
+FIXTURE_TEST(weights_in_memory_are_measured)
 {
-    fixture *f = *state;
     enum { MOST = 64 };
     att_safetensors_tensor tensors[MOST];
     const int count = att_weights_count(f->weights);
@@ -209,9 +202,8 @@ static bool stop_at(void *user, const att_progress *progress)
     return strcmp(progress->stage, user) != 0;
 }
 
-static void a_stop_leaves_nothing_or_records_without_maps(void **state)
+FIXTURE_TEST(a_stop_leaves_nothing_or_records_without_maps)
 {
-    fixture *f = *state;
     char stage[] = "measure";
     att_network *network = open_checkpoint(f, "some.safetensors");
     att_measuring_options options = small_measuring(f);
@@ -226,8 +218,8 @@ static void a_stop_leaves_nothing_or_records_without_maps(void **state)
     att_measured_free(&found);
 
     strcpy(stage, "maps");
-    assert_int_equal(measure(f, network, &options, &found), ATT_ERR_STOPPED);
-    assert_non_null(strstr(att_context_message(f->context), "the records are written, maps are not"));
+    assert_fails(f->context, measure(f, network, &options, &found), ATT_ERR_STOPPED,
+                 "the records are written, maps are not");
     assert_non_null(found.measure);
     assert_true(exists(f, "some/measure.jsonl"));
     assert_false(exists(f, "some/maps.safetensors"));
@@ -236,9 +228,8 @@ static void a_stop_leaves_nothing_or_records_without_maps(void **state)
 }
 
 /* One allocation fails, later and later in the call. */
-static void lack_of_memory_leaves_nothing_behind(void **state)
+FIXTURE_TEST(lack_of_memory_leaves_nothing_behind)
 {
-    fixture *f = *state;
     att_network *network = open_checkpoint(f, "some.safetensors");
     att_measuring_options options = small_measuring(f);
     options.with = "entropy";
@@ -246,9 +237,9 @@ static void lack_of_memory_leaves_nothing_behind(void **state)
     att_status status = ATT_ERR_MEMORY;
     for (long allowed = 0; status != ATT_OK; allowed += 1 + allowed / 8) {
         att_measured found = {0};
-        f->allocations_left = allowed;
+        f->memory.left = allowed;
         status = measure(f, network, &options, &found);
-        f->allocations_left = -1;
+        f->memory.left = -1;
         assert_true(status == ATT_OK || status == ATT_ERR_MEMORY);
         assert_true(status == ATT_OK || found.measure || !exists(f, "some/measure.jsonl"));
         att_measured_free(&found);
@@ -256,9 +247,8 @@ static void lack_of_memory_leaves_nothing_behind(void **state)
     att_network_close(&network); /* the fixture checks what is left allocated */
 }
 
-static void null_is_refused_or_means_the_default(void **state)
+FIXTURE_TEST(null_is_refused_or_means_the_default)
 {
-    fixture *f = *state;
     att_network *network = open_checkpoint(f, "some.safetensors");
     const att_measuring_options open = {.batch_size = 4, .cache_bytes = 1 << 20};
     const char *const data = f->folder, *const none = NULL;
@@ -268,25 +258,10 @@ static void null_is_refused_or_means_the_default(void **state)
     assert_int_equal(att_measure_checkpoint(network, NULL, 1, NULL, &found), ATT_ERR_ARGUMENT);
     assert_int_equal(att_measure_checkpoint(network, &none, 1, NULL, &found), ATT_ERR_ARGUMENT);
     assert_int_equal(att_measure_checkpoint(network, &data, 1, NULL, NULL), ATT_ERR_ARGUMENT);
-    if (att_measure_checkpoint(network, &data, 1, &open, &found) != ATT_OK)
-        fail_msg("%s", att_context_message(f->context));
+    CHECK(f->context, att_measure_checkpoint(network, &data, 1, &open, &found));
     assert_string_equal(found.split, "t10k");
     assert_true(att_measure_instrument_count(found.measure) > 2); /* "all" */
     att_measured_free(&found);
     att_measured_free(NULL);
     att_network_close(&network);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(figures_and_maps_are_recorded),
-        fixture_test(without_a_runs_folder_figures_are_not_recorded),
-        fixture_test(contradicting_options_are_refused),
-        fixture_test(weights_in_memory_are_measured),
-        fixture_test(a_stop_leaves_nothing_or_records_without_maps),
-        fixture_test(lack_of_memory_leaves_nothing_behind),
-        fixture_test(null_is_refused_or_means_the_default),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

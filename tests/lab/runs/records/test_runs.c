@@ -24,9 +24,8 @@ static const char *folder_in(const scratch *self, const char *name, char path[12
     return path;
 }
 
-static void a_folder_with_options_or_records_is_a_runs(void **state)
+SCRATCH_TEST(a_folder_with_options_or_records_is_a_runs)
 {
-    const scratch *self = *state;
     char a[128], b[128];
     assert_false(att_run_is_folder(self->folder));
     write_file(folder_in(self, "a", a), "args.yaml", "");
@@ -43,9 +42,8 @@ static bool owns(const scratch *self, const char *folder, const char *checkpoint
     return belongs;
 }
 
-static void a_checkpoint_and_its_copy_belong_to_their_run(void **state)
+SCRATCH_TEST(a_checkpoint_and_its_copy_belong_to_their_run)
 {
-    const scratch *self = *state;
     char run[128], other[128], path[256];
     write_file(folder_in(self, "run", run), "last.safetensors", "weights");
     folder_in(self, "other", other);
@@ -75,9 +73,8 @@ static void write_large(const char *folder, const char *name, size_t size, char 
     free(text);
 }
 
-static void large_checkpoints_are_compared_to_their_end(void **state)
+SCRATCH_TEST(large_checkpoints_are_compared_to_their_end)
 {
-    const scratch *self = *state;
     enum { SIZE = (1 << 16) + 100 };
     char run[128], other[128], path[256];
     write_large(folder_in(self, "run", run), "last.safetensors", SIZE, 'a');
@@ -88,9 +85,8 @@ static void large_checkpoints_are_compared_to_their_end(void **state)
     assert_false(owns(self, run, path));
 }
 
-static void unreadable_files_in_a_folder_are_no_copies(void **state)
+SCRATCH_TEST(unreadable_files_in_a_folder_are_no_copies)
 {
-    const scratch *self = *state;
     char run[128], other[128], inner[256], path[256];
     folder_in(self, "run", run);
     snprintf(inner, sizeof inner, "%s/folder.safetensors", run);
@@ -110,9 +106,8 @@ static att_status look_for_compared(scratch *self)
     return att_run_owns(self->context, compared[0], compared[1], &belongs);
 }
 
-static void comparing_survives_lack_of_memory(void **state)
+SCRATCH_TEST(comparing_survives_lack_of_memory)
 {
-    scratch *self = *state;
     char run[128], other[128];
     write_file(folder_in(self, "run", run), "last.safetensors", "weights");
     write_file(folder_in(self, "other", other), "x.safetensors", "weighty");
@@ -128,9 +123,8 @@ static void assert_database(const scratch *self, const char *folder, const char 
     assert_string_equal(path, expected);
 }
 
-static void the_database_lies_beside_the_folder(void **state)
+SCRATCH_TEST(the_database_lies_beside_the_folder)
 {
-    const scratch *self = *state;
     char path[16];
     assert_database(self, "output/run", "output/runs.sqlite");
     assert_database(self, "output/run//", "output/runs.sqlite");
@@ -138,24 +132,22 @@ static void the_database_lies_beside_the_folder(void **state)
     assert_database(self, ".", "./../runs.sqlite");
     assert_database(self, "output/run/..", "output/run/../../runs.sqlite");
     assert_database(self, "/run", "/runs.sqlite");
-    assert_int_equal(att_run_database(self->context, "a long folder/run", path, sizeof path), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "the buffer of 16 bytes is too small for a path of 25 bytes");
+    assert_fails(self->context, att_run_database(self->context, "a long folder/run", path, sizeof path),
+                 ATT_ERR_ARGUMENT, "the buffer of 16 bytes is too small for a path of 25 bytes");
 }
 
 static void assert_refused(const scratch *self, const att_run_place *place, const char *part)
 {
     char path[ATT_RUN_PATH];
     att_run_folder run = {.unnamed = true};
-    assert_int_equal(att_run_place_check(self->context, place), ATT_ERR_ARGUMENT);
-    assert_message_has(self, part);
+    assert_fails(self->context, att_run_place_check(self->context, place), ATT_ERR_ARGUMENT, part);
     assert_int_equal(att_run_find_resume(self->context, place, path, sizeof path), ATT_ERR_ARGUMENT);
     assert_int_equal(att_run_folder_choose(self->context, place, "resnet20", 32, 32, &run), ATT_ERR_ARGUMENT);
     assert_true(run.unnamed && !*run.folder);
 }
 
-static void names_that_are_paths_or_too_long_are_refused(void **state)
+SCRATCH_TEST(names_that_are_paths_or_too_long_are_refused)
 {
-    const scratch *self = *state;
     char name[NAME_MAX + 2];
     memset(name, 'x', sizeof name);
     name[NAME_MAX + 1] = '\0';
@@ -165,9 +157,8 @@ static void names_that_are_paths_or_too_long_are_refused(void **state)
     assert_refused(self, &(att_run_place){.output = "out", .resume = "auto"}, "needs an experiment");
 }
 
-static void null_is_refused(void **state)
+SCRATCH_TEST(null_is_refused)
 {
-    const scratch *self = *state;
     char path[ATT_RUN_PATH];
     bool belongs;
     att_run_folder run = {.unnamed = true};
@@ -182,15 +173,14 @@ static void null_is_refused(void **state)
     assert_int_equal(
         att_run_find_resume(self->context, &(att_run_place){.experiment = "run", .resume = "auto"}, path, sizeof path),
         ATT_ERR_ARGUMENT);
-    assert_int_equal(att_run_folder_choose(self->context, &nowhere, "resnet20", 32, 32, &run), ATT_ERR_ARGUMENT);
-    assert_message_has(self, "the output folder of runs is missing: the pointer is NULL");
+    assert_fails(self->context, att_run_folder_choose(self->context, &nowhere, "resnet20", 32, 32, &run),
+                 ATT_ERR_ARGUMENT, "the output folder of runs is missing: the pointer is NULL");
     assert_int_equal(att_run_folder_choose(self->context, &unnamed, NULL, 32, 32, &run), ATT_ERR_ARGUMENT);
     assert_true(run.unnamed && !*run.folder);
 }
 
-static void empty_texts_are_not_given(void **state)
+SCRATCH_TEST(empty_texts_are_not_given)
 {
-    const scratch *self = *state;
     char path[256];
     att_run_folder run;
     const att_run_place unnamed = {self->folder, "", ""}, nowhere = {"", "run", NULL}, automatic = {"out", "", "auto"};
@@ -203,9 +193,8 @@ static void empty_texts_are_not_given(void **state)
     assert_int_equal(att_run_place_check(self->context, &automatic), ATT_ERR_ARGUMENT);
 }
 
-static void long_paths_are_refused(void **state)
+SCRATCH_TEST(long_paths_are_refused)
 {
-    const scratch *self = *state;
     char output[ATT_RUN_PATH + 1];
     att_run_folder run = {.unnamed = true};
     memset(output, '/', sizeof output);
@@ -215,8 +204,8 @@ static void long_paths_are_refused(void **state)
                                     {.output = output, .experiment = "x", .resume = "auto"},
                                     {.output = "out", .resume = output}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        assert_int_equal(att_run_folder_choose(self->context, &places[i], "resnet20", 32, 32, &run), ATT_ERR_ARGUMENT);
-        assert_message_has(self, "is longer than a path may be");
+        assert_fails(self->context, att_run_folder_choose(self->context, &places[i], "resnet20", 32, 32, &run),
+                     ATT_ERR_ARGUMENT, "is longer than a path may be");
     }
     assert_true(run.unnamed && !*run.folder);
 }
@@ -229,9 +218,8 @@ static const char *resume_of(const scratch *self, const char *output, const char
     return path;
 }
 
-static void a_resume_begins_at_the_last_checkpoint(void **state)
+SCRATCH_TEST(a_resume_begins_at_the_last_checkpoint)
 {
-    const scratch *self = *state;
     char run[128], last[256], path[256];
     folder_in(self, "run", run);
     snprintf(last, sizeof last, "%s/last.safetensors", run);
@@ -243,9 +231,8 @@ static void a_resume_begins_at_the_last_checkpoint(void **state)
     assert_string_equal(resume_of(self, self->folder, "run", "auto", path), last);
 }
 
-static void a_run_that_goes_on_stays_in_its_folder(void **state)
+SCRATCH_TEST(a_run_that_goes_on_stays_in_its_folder)
 {
-    const scratch *self = *state;
     att_run_folder run;
     const att_run_place place = {.output = "elsewhere", .resume = "out/run/checkpoint-3.safetensors"};
     assert_int_equal(att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run), ATT_OK);
@@ -255,9 +242,8 @@ static void a_run_that_goes_on_stays_in_its_folder(void **state)
     assert_false(run.unnamed);
 }
 
-static void a_folder_takes_one_training(void **state)
+SCRATCH_TEST(a_folder_takes_one_training)
 {
-    const scratch *self = *state;
     char path[128];
     att_run_folder run;
     const att_run_place place = {.output = self->folder, .experiment = "run"};
@@ -268,17 +254,16 @@ static void a_folder_takes_one_training(void **state)
     assert_int_equal(att_run_folder_claim(self->context, &run), ATT_OK);
     write_file(path, "model_best.safetensors", "");
     write_file(path, "last.safetensors", "");
-    assert_int_equal(att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run), ATT_ERR_MISMATCH);
-    assert_message_has(self, "holds a training already");
+    assert_fails(self->context, att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run),
+                 ATT_ERR_MISMATCH, "holds a training already");
     assert_message_has(self, "run/last.safetensors to continue");
     assert_int_equal(att_run_folder_claim(self->context, &run), ATT_ERR_MISMATCH); /* written after the choice */
     assert_message_has(self, "holds a training already");
 }
 
 /* A killed run may leave records without checkpoints. */
-static void only_checkpoints_of_trainings_are_protected(void **state)
+SCRATCH_TEST(only_checkpoints_of_trainings_are_protected)
 {
-    const scratch *self = *state;
     static const char *const taken[] = {"model_best.safetensors", "checkpoint-0.safetensors",
                                         "checkpoint-12.safetensors"};
     static const char *const ignored[] = {"args.yaml",
@@ -297,16 +282,15 @@ static void only_checkpoints_of_trainings_are_protected(void **state)
     assert_int_equal(att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run), ATT_OK);
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         write_file(path, taken[i], "");
-        assert_int_equal(att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run), ATT_ERR_MISMATCH);
-        assert_message_has(self, taken[i]);
+        assert_fails(self->context, att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run),
+                     ATT_ERR_MISMATCH, taken[i]);
         snprintf(file, sizeof file, "%s/%s", path, taken[i]);
         assert_int_equal(unlink(file), 0);
     }
 }
 
-static void a_file_is_no_folder_of_runs(void **state)
+SCRATCH_TEST(a_file_is_no_folder_of_runs)
 {
-    const scratch *self = *state;
     char output[128];
     att_run_folder run = {.unnamed = true};
     write_file(self->folder, "file", "");
@@ -314,15 +298,14 @@ static void a_file_is_no_folder_of_runs(void **state)
     const att_run_place places[] = {
         {.output = output, .experiment = "run"}, {.output = self->folder, .experiment = "file"}, {.output = output}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        assert_int_equal(att_run_folder_choose(self->context, &places[i], "resnet20", 32, 32, &run), ATT_ERR_IO);
-        assert_message_has(self, "cannot be the folder of");
+        assert_fails(self->context, att_run_folder_choose(self->context, &places[i], "resnet20", 32, 32, &run),
+                     ATT_ERR_IO, "cannot be the folder of");
     }
     assert_true(run.unnamed && !*run.folder);
 }
 
-static void runs_of_one_second_get_folders_of_their_own(void **state)
+SCRATCH_TEST(runs_of_one_second_get_folders_of_their_own)
 {
-    const scratch *self = *state;
     char output[128];
     att_run_folder first, second;
     snprintf(output, sizeof output, "%s/new/output", self->folder);
@@ -338,27 +321,4 @@ static void runs_of_one_second_get_folders_of_their_own(void **state)
     write_file(self->folder, "file", "");
     snprintf(second.folder, sizeof second.folder, "%s/file/run", self->folder);
     assert_int_equal(att_run_folder_claim(self->context, &second), ATT_ERR_IO);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        scratch_test(a_folder_with_options_or_records_is_a_runs),
-        scratch_test(a_checkpoint_and_its_copy_belong_to_their_run),
-        scratch_test(large_checkpoints_are_compared_to_their_end),
-        scratch_test(unreadable_files_in_a_folder_are_no_copies),
-        scratch_test(comparing_survives_lack_of_memory),
-        scratch_test(the_database_lies_beside_the_folder),
-        scratch_test(names_that_are_paths_or_too_long_are_refused),
-        scratch_test(null_is_refused),
-        scratch_test(empty_texts_are_not_given),
-        scratch_test(long_paths_are_refused),
-        scratch_test(a_resume_begins_at_the_last_checkpoint),
-        scratch_test(a_run_that_goes_on_stays_in_its_folder),
-        scratch_test(a_folder_takes_one_training),
-        scratch_test(only_checkpoints_of_trainings_are_protected),
-        scratch_test(a_file_is_no_folder_of_runs),
-        scratch_test(runs_of_one_second_get_folders_of_their_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

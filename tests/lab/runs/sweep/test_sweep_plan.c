@@ -29,8 +29,7 @@ static att_sweep_options small_sweep(const fixture *f, char path[160])
 static att_sweep_plan *open_plan(const fixture *f, const att_sweep_options *options)
 {
     att_sweep_plan *plan = NULL;
-    if (att_sweep_plan_open(f->context, options, &plan) != ATT_OK)
-        fail_msg("%s", att_context_message(f->context));
+    CHECK(f->context, att_sweep_plan_open(f->context, options, &plan));
     return plan;
 }
 
@@ -49,9 +48,8 @@ static void assert_file_is(const fixture *f, const char *name, const char *befor
     free(now);
 }
 
-static void two_settings_are_trained_and_measured(void **state)
+FIXTURE_TEST(two_settings_are_trained_and_measured)
 {
-    fixture *f = *state;
     char path[160];
     att_sweep_options options = small_sweep(f, path);
     options.experiment = ""; /* not given */
@@ -68,8 +66,7 @@ static void two_settings_are_trained_and_measured(void **state)
     assert_int_equal(att_json_writer_finish(writer, &text, &length), ATT_OK);
     assert_non_null(strstr(text, "\"status\": \"waiting\""));
     att_json_writer_destroy(&writer);
-    if (att_sweep_plan_run(plan, NULL) != ATT_OK)
-        fail_msg("%s", att_context_message(f->context));
+    CHECK(f->context, att_sweep_plan_run(plan, NULL));
     assert_statuses(plan, "measured");
     const att_sweep *results = att_sweep_plan_results(plan);
     assert_int_equal(att_sweep_setting_count(results), 2);
@@ -86,9 +83,8 @@ static void two_settings_are_trained_and_measured(void **state)
     att_sweep_plan_close(&plan);
 }
 
-static void runs_begun_with_other_settings_are_refused(void **state)
+FIXTURE_TEST(runs_begun_with_other_settings_are_refused)
 {
-    fixture *f = *state;
     char path[160], recipe[160];
     static const char *const epochs[] = {"epochs=3"}, *const workers[] = {"workers=2"};
     att_sweep_options options = small_sweep(f, path);
@@ -107,8 +103,8 @@ static void runs_begun_with_other_settings_are_refused(void **state)
     assert_statuses(plan, "measured");
     write_idx(f->folder, "t10k", EVAL_IMAGES, 3);
     att_sweep_plan *other = NULL;
-    assert_int_equal(att_sweep_plan_open(f->context, &options, &other), ATT_ERR_MISMATCH);
-    assert_message_has(f, "tiny-seed1 was measured on other images");
+    assert_fails(f->context, att_sweep_plan_open(f->context, &options, &other), ATT_ERR_MISMATCH,
+                 "tiny-seed1 was measured on other images");
     write_idx(f->folder, "t10k", EVAL_IMAGES, 2);
 
     /* A damaged recipe.yaml makes its run fail, and is kept. */
@@ -153,9 +149,8 @@ static att_status count_measuring(void *user, const att_planned_run *run, const 
     return ATT_OK;
 }
 
-static void a_run_that_fails_leaves_the_others_alone(void **state)
+FIXTURE_TEST(a_run_that_fails_leaves_the_others_alone)
 {
-    fixture *f = *state;
     char path[160];
     const att_sweep_options options = small_sweep(f, path);
     counted c = {.fails = "lr=0.001-seed2"};
@@ -181,9 +176,8 @@ static void a_run_that_fails_leaves_the_others_alone(void **state)
     att_sweep_plan_close(&plan);
 }
 
-static void a_stop_ends_the_sweep(void **state)
+FIXTURE_TEST(a_stop_ends_the_sweep)
 {
-    fixture *f = *state;
     char path[160];
     const att_sweep_options options = small_sweep(f, path);
     counted c = {.stops = "lr=0.001-seed2"};
@@ -240,9 +234,8 @@ static att_status train_own(void *user, const att_planned_run *run, const att_re
     return status;
 }
 
-static void a_program_trains_with_the_recipe_of_the_step(void **state)
+FIXTURE_TEST(a_program_trains_with_the_recipe_of_the_step)
 {
-    fixture *f = *state;
     char path[160];
     att_sweep_options options = small_sweep(f, path);
     static const char *const epochs[] = {"epochs=2"};
@@ -255,8 +248,7 @@ static void a_program_trains_with_the_recipe_of_the_step(void **state)
     att_sweep_plan *plan = open_plan(f, &options);
     assert_int_equal(att_sweep_plan_run(plan, &steps), ATT_ERR_STOPPED);
     assert_string_equal(att_sweep_plan_at(plan, 0).status, "stopped");
-    if (att_sweep_plan_run(plan, &steps) != ATT_OK)
-        fail_msg("%s", att_context_message(f->context));
+    CHECK(f->context, att_sweep_plan_run(plan, &steps));
     assert_statuses(plan, "measured");
     assert_int_equal(own.calls, 2);
     assert_int_equal(own.first_epoch, 1); /* continued */
@@ -275,9 +267,8 @@ static bool watch(void *user, const att_progress *progress)
     return w->trained + w->measured < w->most;
 }
 
-static void progress_is_reported_and_stops(void **state)
+FIXTURE_TEST(progress_is_reported_and_stops)
 {
-    fixture *f = *state;
     char path[160];
     att_sweep_options options = small_sweep(f, path);
     watched w = {.most = 1};
@@ -299,9 +290,8 @@ static bool is_asked_to_stop(void *user)
     return *(const bool *)user;
 }
 
-static void a_stop_keeps_the_results_of_finished_runs(void **state)
+FIXTURE_TEST(a_stop_keeps_the_results_of_finished_runs)
 {
-    fixture *f = *state;
     char path[160];
     size_t size;
     bool stops = false;
@@ -366,10 +356,9 @@ static void *work(void *user)
     return NULL;
 }
 
-static void two_workers_of_a_program_share_a_sweep(void **state)
+FIXTURE_TEST(two_workers_of_a_program_share_a_sweep)
 {
     enum { WORKERS = 2 };
-    fixture *f = *state;
     char path[160], name[80];
     size_t size;
     att_sweep_options options = small_sweep(f, path);
@@ -403,52 +392,29 @@ static void two_workers_of_a_program_share_a_sweep(void **state)
     att_sweep_plan_close(&plan);
 }
 
-static void a_lease_out_of_range_is_refused(void **state)
+FIXTURE_TEST(a_lease_out_of_range_is_refused)
 {
     static const double leases[] = {-1, NAN, INFINITY, ATT_SWEEP_MOST_LEASE + 1.0};
-    fixture *f = *state;
     char path[160];
     att_sweep_options options = small_sweep(f, path);
     for (int i = 0; i < 4; i++) {
         att_sweep_plan *plan = NULL;
         options.lease = leases[i];
-        assert_int_equal(att_sweep_plan_open(f->context, &options, &plan), ATT_ERR_ARGUMENT);
-        assert_message_has(f, "the lease of a sweep is ");
+        assert_fails(f->context, att_sweep_plan_open(f->context, &options, &plan), ATT_ERR_ARGUMENT,
+                     "the lease of a sweep is ");
         assert_null(plan);
     }
     assert_int_equal(att_sweep_guard_step(f->context, NULL), ATT_ERR_ARGUMENT);
 }
 
-/* Fails a single allocation, so that a failure that is not reported is not hidden by the next one. *user: the number of
- * allocations before it; negative: none fails. */
-static void *fail_once(void *user, void *old, size_t old_size, size_t size)
-{
-    if (size > 0 && __atomic_fetch_sub((long *)user, 1, __ATOMIC_RELAXED) == 0)
-        return NULL;
-    fixture reliable = {.allocations_left = -1};
-    return fixture_allocate(&reliable, old, old_size, size);
-}
-
-static att_context *open_failing(long *left)
-{
-    att_settings settings = att_settings_defaults();
-    att_context *context;
-    settings.threads = 1;
-    settings.allocate = fail_once;
-    settings.allocate_user = left;
-    *left = -1;
-    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
-    return context;
-}
-
 /* Opens a sweep of one run, which has the status `expected`, and runs it if it is measured. Repeats this, each time
  * with another allocation failing, until none fails. */
-static void let_allocations_fail(att_context *context, long *left, const att_sweep_options *options,
+static void let_allocations_fail(att_context *context, failing *memory, const att_sweep_options *options,
                                  const char *expected)
 {
-    for (long allowed = 0; *left < 0; allowed++) {
+    for (long allowed = 0; memory->left < 0; allowed++) {
         att_sweep_plan *plan = NULL;
-        *left = allowed;
+        memory->left = allowed;
         att_status status = att_sweep_plan_open(context, options, &plan);
         if (status == ATT_OK) {
             assert_int_equal(att_sweep_plan_count(plan), 1);
@@ -459,39 +425,39 @@ static void let_allocations_fail(att_context *context, long *left, const att_swe
             assert_statuses(plan, expected);
         }
         att_sweep_plan_close(&plan);
-        assert_int_equal(status, *left < 0 ? ATT_ERR_MEMORY : ATT_OK);
+        assert_int_equal(status, memory->left < 0 ? ATT_ERR_MEMORY : ATT_OK);
     }
 }
 
-static void lack_of_memory_keeps_the_results_of_finished_runs(void **state)
+FIXTURE_TEST(lack_of_memory_keeps_the_results_of_finished_runs)
 {
-    fixture *f = *state;
     char path[160];
     size_t size;
-    long left;
     static const char *const modules[] = {"modules=cb_s,cb_s@after_mlp"}; /* both mean the same */
     att_sweep_options options = small_sweep(f, path);
     options.vary = modules;
     options.seed_count = 1;
-    att_context *context = open_failing(&left);
-    let_allocations_fail(context, &left, &options, "waiting");
+    failing memory = {.recovers = true}; /* so that a failure that is not reported is not hidden by the next one */
+    const att_settings settings = failing_settings(&memory);
+    att_context *context;
+    assert_int_equal(att_context_create(&settings, &context), ATT_OK);
+    let_allocations_fail(context, &memory, &options, "waiting");
     att_sweep_plan *plan = open_plan(f, &options);
     assert_int_equal(att_sweep_plan_run(plan, NULL), ATT_OK);
     att_sweep_plan_close(&plan);
     char *before = read_all(f, "tiny/sweep.json", &size);
-    left = -1;
-    let_allocations_fail(context, &left, &options, "measured");
+    memory.left = -1;
+    let_allocations_fail(context, &memory, &options, "measured");
     assert_file_is(f, "tiny/sweep.json", before, size);
     free(before);
     att_context_destroy(&context);
 }
 
-static void the_list_of_instruments_has_no_limit(void **state)
+FIXTURE_TEST(the_list_of_instruments_has_no_limit)
 {
     enum { COUNT = 40 };
     static att_instrument own[COUNT]; /* copies of a built-in one with other names */
     static char names[COUNT][32], list[COUNT * 32];
-    fixture *f = *state;
     char path[160];
     att_sweep_options options = small_sweep(f, path);
     size_t before = att_context_allocations(f->context).bytes_now;
@@ -515,9 +481,8 @@ static void the_list_of_instruments_has_no_limit(void **state)
     att_sweep_plan_close(&plan);
 }
 
-static void runs_outside_the_plan_are_empty(void **state)
+FIXTURE_TEST(runs_outside_the_plan_are_empty)
 {
-    fixture *f = *state;
     char path[160];
     const att_sweep_options options = small_sweep(f, path);
     att_sweep_plan *plan = open_plan(f, &options);
@@ -536,9 +501,8 @@ static void runs_outside_the_plan_are_empty(void **state)
     att_sweep_destroy(&none);
 }
 
-static void null_is_refused(void **state)
+FIXTURE_TEST(null_is_refused)
 {
-    fixture *f = *state;
     char path[160];
     const att_sweep_options good = small_sweep(f, path);
     static const char *const none[] = {NULL};
@@ -557,8 +521,8 @@ static void null_is_refused(void **state)
     wrong[7].output = "";
     att_sweep_plan *plan = NULL;
     for (int i = 0; i < 8; i++) {
-        assert_int_equal(att_sweep_plan_open(f->context, &wrong[i], &plan), ATT_ERR_ARGUMENT);
-        assert_message_has(f, " of a sweep is missing: the pointer is NULL");
+        assert_fails(f->context, att_sweep_plan_open(f->context, &wrong[i], &plan), ATT_ERR_ARGUMENT,
+                     " of a sweep is missing: the pointer is NULL");
     }
     assert_int_equal(att_sweep_plan_open(f->context, NULL, &plan), ATT_ERR_ARGUMENT);
     assert_null(plan);
@@ -572,9 +536,8 @@ static void null_is_refused(void **state)
     assert_int_equal(att_run_state_read(f->context, NULL, NULL, &found), ATT_ERR_ARGUMENT);
 }
 
-static void wrong_sweeps_are_refused_before_the_first_run(void **state)
+FIXTURE_TEST(wrong_sweeps_are_refused_before_the_first_run)
 {
-    fixture *f = *state;
     char path[160];
     const att_sweep_options good = small_sweep(f, path);
     static const char *const value[] = {"depth=1,0"}, *const flag[] = {"detph=1"}, *const ours[] = {"seed=1"},
@@ -623,25 +586,4 @@ static void wrong_sweeps_are_refused_before_the_first_run(void **state)
         assert_message_has(f, parts[i]);
     }
     assert_false(exists(f, "tiny"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(two_settings_are_trained_and_measured),
-        fixture_test(runs_begun_with_other_settings_are_refused),
-        fixture_test(a_run_that_fails_leaves_the_others_alone),
-        fixture_test(a_stop_ends_the_sweep),
-        fixture_test(a_program_trains_with_the_recipe_of_the_step),
-        fixture_test(progress_is_reported_and_stops),
-        fixture_test(a_stop_keeps_the_results_of_finished_runs),
-        fixture_test(lack_of_memory_keeps_the_results_of_finished_runs),
-        fixture_test(the_list_of_instruments_has_no_limit),
-        fixture_test(two_workers_of_a_program_share_a_sweep),
-        fixture_test(a_lease_out_of_range_is_refused),
-        fixture_test(runs_outside_the_plan_are_empty),
-        fixture_test(null_is_refused),
-        fixture_test(wrong_sweeps_are_refused_before_the_first_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

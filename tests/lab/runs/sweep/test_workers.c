@@ -31,8 +31,7 @@ static void open_contender(const fixture *f, const char *recipe, contender *c)
     settings.threads = 1;
     *c = (contender){0};
     assert_int_equal(att_context_create(&settings, &c->context), ATT_OK);
-    if (att_sweep_plan_open(c->context, &options, &c->plan) != ATT_OK)
-        fail_msg("%s", att_context_message(c->context));
+    CHECK(c->context, att_sweep_plan_open(c->context, &options, &c->plan));
 }
 
 static void open_contenders(const fixture *f, contender *c, int count)
@@ -56,8 +55,7 @@ static void assert_file_has(const fixture *f, const char *name, const char *text
 
 static void join(contender *c)
 {
-    if (att_workers_join(c->plan, &c->workers) != ATT_OK)
-        fail_msg("%s", att_context_message(c->context));
+    CHECK(c->context, att_workers_join(c->plan, &c->workers));
 }
 
 static void leave(contender *c)
@@ -140,10 +138,9 @@ static int race(contender *c, void *(*run)(void *))
     return won;
 }
 
-static void one_of_several_takes_over_from_the_dead(void **state)
+FIXTURE_TEST(one_of_several_takes_over_from_the_dead)
 {
     enum { REPEATS = 40 };
-    fixture *f = *state;
     contender c[CONTENDERS + 1];
     open_contenders(f, c, CONTENDERS + 1);
     for (int repeat = 0; repeat < REPEATS; repeat++) {
@@ -173,10 +170,9 @@ static void *join_at_once(void *user)
     return NULL;
 }
 
-static void several_start_at_the_same_time(void **state)
+FIXTURE_TEST(several_start_at_the_same_time)
 {
     enum { REPEATS = 20 };
-    fixture *f = *state;
     contender c[CONTENDERS];
     open_contenders(f, c, CONTENDERS);
     for (int repeat = 0; repeat < REPEATS; repeat++) {
@@ -189,9 +185,8 @@ static void several_start_at_the_same_time(void **state)
     close_contenders(c, CONTENDERS);
 }
 
-static void a_worker_whose_mark_is_old_loses_its_run(void **state)
+FIXTURE_TEST(a_worker_whose_mark_is_old_loses_its_run)
 {
-    fixture *f = *state;
     contender c[2];
     bool taken;
     char file[160];
@@ -214,22 +209,21 @@ static void a_worker_whose_mark_is_old_loses_its_run(void **state)
     assert_true(att_workers_claim(c[1].workers, 0).own);
 
     /* The first worker can no longer write, and finds out. */
-    assert_int_equal(att_file_replace(c[0].context, path_in(f, "file.txt", file), "b", 1), ATT_ERR_IO);
-    assert_non_null(strstr(att_context_message(c[0].context), "another worker of the sweep took the run over"));
+    assert_fails(c[0].context, att_file_replace(c[0].context, path_in(f, "file.txt", file), "b", 1), ATT_ERR_IO,
+                 "another worker of the sweep took the run over");
     assert_file_has(f, "file.txt", "a");
     assert_int_equal(att_workers_check(c[0].workers), ATT_ERR_IO);
     assert_true(att_workers_are_lost(c[0].workers));
-    assert_int_equal(att_workers_give(c[0].workers, 0, ATT_CLAIM_DONE, ""), ATT_ERR_IO);
-    assert_non_null(strstr(att_context_message(c[0].context), "did not renew its claims for 60 s"));
+    assert_fails(c[0].context, att_workers_give(c[0].workers, 0, ATT_CLAIM_DONE, ""), ATT_ERR_IO,
+                 "did not renew its claims for 60 s");
     assert_int_equal(att_workers_look(c[1].workers), ATT_OK);
     assert_int_equal(att_workers_claim(c[1].workers, 0).state, ATT_CLAIM_HELD);
     leave(&c[1]);
     close_contenders(c, 2);
 }
 
-static void recording_ends_when_everything_was_seen(void **state)
+FIXTURE_TEST(recording_ends_when_everything_was_seen)
 {
-    fixture *f = *state;
     contender c[2];
     bool taken, begun, ended, left;
     open_contenders(f, c, 2);
@@ -264,9 +258,8 @@ static void recording_ends_when_everything_was_seen(void **state)
     close_contenders(c, 2);
 }
 
-static void a_process_number_that_is_used_again_is_another_process(void **state)
+TEST(a_process_number_that_is_used_again_is_another_process)
 {
-    (void)state;
     att_process self = att_process_self();
     assert_false(att_process_has_ended(&self));
     self.started--;
@@ -284,16 +277,4 @@ static void a_process_number_that_is_used_again_is_another_process(void **state)
     assert_true(att_process_has_ended(&self)); /* although its parent has not waited for it */
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_true(att_process_has_ended(&self));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fixture_test(one_of_several_takes_over_from_the_dead),
-        fixture_test(several_start_at_the_same_time),
-        fixture_test(a_worker_whose_mark_is_old_loses_its_run),
-        fixture_test(recording_ends_when_everything_was_seen),
-        cmocka_unit_test(a_process_number_that_is_used_again_is_another_process),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
