@@ -88,9 +88,9 @@ typedef struct att_plan_options {
  * att_session_output() fetches those of the others. If another process fails, calls return ERR_IO. */
 
 /* plain: by default a training plan rewrites convolutions, batch norms, means and gates by identities that give the
- * same results with fewer operations or smaller values (docs/architecture/engine.md, "Algebraic rewritings"). Its results
- * differ from those of the plain plan by rounding, and so does its fingerprint. Use plain plans for comparisons.
- * Inference plans ignore the option. */
+ * same results with fewer operations or smaller values (docs/architecture/engine.md, "Algebraic rewritings"). Its
+ * results differ from those of the plain plan by rounding, and so does its fingerprint. Use plain plans for
+ * comparisons. Inference plans ignore the option. */
 
 /* ATT_INFER on "cpu", all else automatic. */
 ATT_API att_plan_options att_plan_options_defaults(void);
