@@ -222,31 +222,31 @@ static void print_formula(bool profile)
 
 void bench_write_case(const bench_call *call, const bench_case *c)
 {
-    cli_json_text(call->writer, "case", c->name);
-    cli_json_text(call->writer, "model", c->model);
+    att_json_put_string(call->writer, "case", c->name);
+    att_json_put_string(call->writer, "model", c->model);
     if (att_options_find(&c->network, "modules"))
-        cli_json_text(call->writer, "attn", att_options_text(&c->network, "modules"));
-    cli_json_text(call->writer, "precision", bench_precision(call));
+        att_json_put_string(call->writer, "attn", att_options_text(&c->network, "modules"));
+    att_json_put_string(call->writer, "precision", bench_precision(call));
 }
 
 static void write_row(att_json_writer *w, const found *f, const bench_row *row)
 {
     att_json_begin_object(w);
-    cli_json_text(w, "op", row->op);
-    cli_json_text(w, "kernel", row->kernel);
-    cli_json_integer(w, "calls", row->figures.calls);
-    cli_json_number(w, "seconds", row->figures.seconds);
-    cli_json_number(w, "floor_seconds", f->threads * att_bench_floor(f->result, &row->figures));
-    cli_json_number(w, "flops", row->figures.flops);
-    cli_json_number(w, "bytes", row->figures.bytes);
+    att_json_put_string(w, "op", row->op);
+    att_json_put_string(w, "kernel", row->kernel);
+    att_json_put_integer(w, "calls", row->figures.calls);
+    att_json_put_number(w, "seconds", row->figures.seconds);
+    att_json_put_number(w, "floor_seconds", f->threads * att_bench_floor(f->result, &row->figures));
+    att_json_put_number(w, "flops", row->figures.flops);
+    att_json_put_number(w, "bytes", row->figures.bytes);
     att_json_end_object(w);
 }
 
 static void write_profile(att_json_writer *w, const found *f)
 {
-    cli_json_integer(w, "timed_runs", f->repeats);
-    cli_json_number(w, "timed_seconds", f->result->all_seconds);
-    cli_json_array(w, "profile");
+    att_json_put_integer(w, "timed_runs", f->repeats);
+    att_json_put_number(w, "timed_seconds", f->result->all_seconds);
+    att_json_put_array(w, "profile");
     for (int i = 0; i < f->row_count; i++)
         write_row(w, f, &f->rows[i].of.row);
     att_json_end_array(w);
@@ -261,23 +261,23 @@ static void write_case(const bench_call *call, const found *f)
     att_json_begin_object(w);
     bench_write_case(call, f->c);
 #define KEY(name) (snprintf(key, sizeof key, "%s_" name, prefix), key)
-    cli_json_number(w, KEY("samples_per_sec"), r->images_per_second);
-    cli_json_number(w, KEY("step_time"), 1e3 * r->step_seconds);
-    cli_json_integer(w, KEY("batch_size"), f->c->batch_size);
+    att_json_put_number(w, KEY("samples_per_sec"), r->images_per_second);
+    att_json_put_number(w, KEY("step_time"), 1e3 * r->step_seconds);
+    att_json_put_integer(w, KEY("batch_size"), f->c->batch_size);
     cli_json_sides(w, KEY("img_size"), r->height, r->width);
     if (!f->c->training)
-        cli_json_number(w, "infer_gmacs", r->gmacs);
+        att_json_put_number(w, "infer_gmacs", r->gmacs);
 #undef KEY
-    cli_json_number(w, "param_count", 1e-6 * (double)r->parameters);
-    cli_json_number(w, "gemm_gflops", 1e-9 * r->gemm_rate);
-    cli_json_number(w, "gemm_share", r->share);
-    cli_json_number(w, "memory_gbytes_per_sec", 1e-9 * r->memory_rate);
-    cli_json_integer(w, "peak_bytes", r->peak_bytes);
-    cli_json_integer(w, "threads", f->threads);
-    cli_json_integer(w, "group", r->plan.group);
-    cli_json_integer(w, "arena_bytes", (int64_t)r->plan.arena_bytes);
-    cli_json_integer(w, "gradient_bytes", (int64_t)r->plan.gradient_bytes);
-    cli_json_integer(w, "packed_bytes", (int64_t)r->plan.packed_bytes);
+    att_json_put_number(w, "param_count", 1e-6 * (double)r->parameters);
+    att_json_put_number(w, "gemm_gflops", 1e-9 * r->gemm_rate);
+    att_json_put_number(w, "gemm_share", r->share);
+    att_json_put_number(w, "memory_gbytes_per_sec", 1e-9 * r->memory_rate);
+    att_json_put_integer(w, "peak_bytes", r->peak_bytes);
+    att_json_put_integer(w, "threads", f->threads);
+    att_json_put_integer(w, "group", r->plan.group);
+    att_json_put_integer(w, "arena_bytes", (int64_t)r->plan.arena_bytes);
+    att_json_put_integer(w, "gradient_bytes", (int64_t)r->plan.gradient_bytes);
+    att_json_put_integer(w, "packed_bytes", (int64_t)r->plan.packed_bytes);
     if (call->settings->measure.profile)
         write_profile(w, f);
     att_json_end_object(w);

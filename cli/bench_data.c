@@ -14,10 +14,10 @@ static void show(const bench_call *call, const att_bench_data_case *c, const att
     if (!w)
         return;
     att_json_begin_object(w);
-    cli_json_text(w, "case", c->name);
+    att_json_put_string(w, "case", c->name);
     cli_json_sides(w, "img_size", options->height, options->width);
-    cli_json_integer(w, "workers", options->workers);
-    cli_json_number(w, "samples_per_sec", rate);
+    att_json_put_integer(w, "workers", options->workers);
+    att_json_put_number(w, "samples_per_sec", rate);
     att_json_end_object(w);
 }
 

@@ -81,9 +81,9 @@ static void show_observe(const bench_call *call, const bench_case *c, int index,
         return;
     att_json_begin_object(w);
     bench_write_case(call, c);
-    cli_json_text(w, "observed_by", observers[index].instruments);
-    cli_json_number(w, "images_per_second", rate);
-    cli_json_number(w, "seconds_over_alone", over);
+    att_json_put_string(w, "observed_by", observers[index].instruments);
+    att_json_put_number(w, "images_per_second", rate);
+    att_json_put_number(w, "seconds_over_alone", over);
     att_json_end_object(w);
 }
 

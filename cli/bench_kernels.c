@@ -31,15 +31,15 @@ static void write_row(const bench_call *call, const att_bench_kernel_row *r)
 {
     att_json_writer *w = call->writer;
     att_json_begin_object(w);
-    cli_json_text(w, "op", r->op);
-    cli_json_text(w, "case", r->name);
-    cli_json_text(w, "kernel", r->kernel);
-    cli_json_text(w, "tier", r->tier);
-    cli_json_bool(w, "taken", r->taken);
-    cli_json_text(w, "precision", bench_precision(call));
-    cli_json_number(w, "seconds", r->seconds);
-    cli_json_number(w, "flops", r->flops);
-    cli_json_number(w, "bytes", r->bytes);
+    att_json_put_string(w, "op", r->op);
+    att_json_put_string(w, "case", r->name);
+    att_json_put_string(w, "kernel", r->kernel);
+    att_json_put_string(w, "tier", r->tier);
+    att_json_put_bool(w, "taken", r->taken);
+    att_json_put_string(w, "precision", bench_precision(call));
+    att_json_put_number(w, "seconds", r->seconds);
+    att_json_put_number(w, "flops", r->flops);
+    att_json_put_number(w, "bytes", r->bytes);
     att_json_end_object(w);
 }
 

@@ -140,18 +140,18 @@ static void show(const bench_call *call, const module_case *p, const bench_price
     if (!w)
         return;
     att_json_begin_object(w);
-    cli_json_text(w, "case", p->name);
-    cli_json_text(w, "model", p->with.model);
-    cli_json_text(w, "attn", att_options_text(&p->with.network, "modules"));
-    cli_json_text(w, "precision", bench_precision(call));
-    cli_json_integer(w, "batch_size", p->with.batch_size);
-    cli_json_number(w, "samples_per_sec", rate);
-    cli_json_number(w, "price", found->ratio - 1);
-    cli_json_number(w, "price_least", found->least - 1);
-    cli_json_number(w, "price_most", found->most - 1);
-    cli_json_integer(w, "extra_parameters", more);
-    cli_json_integer(w, "parameters", found->size.parameters);
-    cli_json_integer(w, "peak_bytes", found->size.peak_bytes);
+    att_json_put_string(w, "case", p->name);
+    att_json_put_string(w, "model", p->with.model);
+    att_json_put_string(w, "attn", att_options_text(&p->with.network, "modules"));
+    att_json_put_string(w, "precision", bench_precision(call));
+    att_json_put_integer(w, "batch_size", p->with.batch_size);
+    att_json_put_number(w, "samples_per_sec", rate);
+    att_json_put_number(w, "price", found->ratio - 1);
+    att_json_put_number(w, "price_least", found->least - 1);
+    att_json_put_number(w, "price_most", found->most - 1);
+    att_json_put_integer(w, "extra_parameters", more);
+    att_json_put_integer(w, "parameters", found->size.parameters);
+    att_json_put_integer(w, "peak_bytes", found->size.peak_bytes);
     att_json_end_object(w);
 }
 

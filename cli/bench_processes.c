@@ -105,21 +105,21 @@ static void print_found(const bench_call *call, const found *f)
 
 static void write_times(att_json_writer *w, const att_bench_rank *r)
 {
-    cli_json_integer(w, "threads", r->threads);
-    cli_json_number(w, "bytes_sent", r->bytes_sent);
-    cli_json_number(w, "bytes_received", r->bytes_received);
-    cli_json_number(w, "sum_seconds", r->sum_seconds);
-    cli_json_number(w, "sum_wait_seconds", r->sum_wait_seconds);
-    cli_json_number(w, "wait_seconds", r->wait_seconds);
+    att_json_put_integer(w, "threads", r->threads);
+    att_json_put_number(w, "bytes_sent", r->bytes_sent);
+    att_json_put_number(w, "bytes_received", r->bytes_received);
+    att_json_put_number(w, "sum_seconds", r->sum_seconds);
+    att_json_put_number(w, "sum_wait_seconds", r->sum_wait_seconds);
+    att_json_put_number(w, "wait_seconds", r->wait_seconds);
 }
 
 static void write_ranks(att_json_writer *w, const found *f)
 {
-    cli_json_array(w, "ranks");
+    att_json_put_array(w, "ranks");
     for (int i = 0; i < att_comm_size(f->comm); i++) {
         att_json_begin_object(w);
-        cli_json_integer(w, "rank", i);
-        cli_json_text(w, "host", att_comm_host(f->comm, i));
+        att_json_put_integer(w, "rank", i);
+        att_json_put_string(w, "host", att_comm_host(f->comm, i));
         write_times(w, &f->ranks[i]);
         att_json_end_object(w);
     }
@@ -132,18 +132,18 @@ static void write_found(const bench_call *call, const found *f)
     att_bench_rank sum = total(f);
     att_json_begin_object(w);
     bench_write_case(call, f->c);
-    cli_json_text(w, "mpi", att_comm_library(f->comm));
-    cli_json_integer(w, "processes", att_comm_size(f->comm));
-    cli_json_integer(w, "lanes", f->result.lanes);
-    cli_json_integer(w, "batch_size", f->c->batch_size);
-    cli_json_number(w, "samples_per_sec", f->result.images_per_second);
-    cli_json_number(w, "step_seconds", f->result.step_seconds);
-    cli_json_integer(w, "gradient_bytes", f->result.gradient_bytes);
-    cli_json_number(w, "expected_bytes", expected_bytes(f));
+    att_json_put_string(w, "mpi", att_comm_library(f->comm));
+    att_json_put_integer(w, "processes", att_comm_size(f->comm));
+    att_json_put_integer(w, "lanes", f->result.lanes);
+    att_json_put_integer(w, "batch_size", f->c->batch_size);
+    att_json_put_number(w, "samples_per_sec", f->result.images_per_second);
+    att_json_put_number(w, "step_seconds", f->result.step_seconds);
+    att_json_put_integer(w, "gradient_bytes", f->result.gradient_bytes);
+    att_json_put_number(w, "expected_bytes", expected_bytes(f));
     write_times(w, &sum);
-    cli_json_number(w, "overlap", f->result.overlap);
-    cli_json_number(w, "sum_alone_seconds", f->result.alone_seconds);
-    cli_json_integer(w, "slowest", f->result.slowest);
+    att_json_put_number(w, "overlap", f->result.overlap);
+    att_json_put_number(w, "sum_alone_seconds", f->result.alone_seconds);
+    att_json_put_integer(w, "slowest", f->result.slowest);
     write_ranks(w, f);
     att_json_end_object(w);
 }

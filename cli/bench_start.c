@@ -110,17 +110,17 @@ static void show(const bench_call *call, times *t)
                   bench_precision(call), s->measure.repeats, s->measure.repeats == 1 ? "" : "es", "ms");
     if (w) {
         att_json_begin_object(w);
-        cli_json_text(w, "case", "start");
-        cli_json_text(w, "checkpoint", call->operands[0]);
-        cli_json_text(w, "precision", bench_precision(call));
-        cli_json_integer(w, "threads", threads);
+        att_json_put_string(w, "case", "start");
+        att_json_put_string(w, "checkpoint", call->operands[0]);
+        att_json_put_string(w, "precision", bench_precision(call));
+        att_json_put_integer(w, "threads", threads);
     }
     for (int i = 0; i < STAGE_COUNT; i++) {
         double ms = 1e3 * bench_median(t->of[i], s->measure.repeats);
         if (call->prints)
             cli_print("%8.2f  %s\n", ms, stages[i].text);
         if (w)
-            cli_json_number(w, stages[i].key, ms);
+            att_json_put_number(w, stages[i].key, ms);
     }
     if (w)
         att_json_end_object(w);

@@ -91,14 +91,14 @@ static void show_size(const bench_call *call, const bench_case *c, int batch, do
     if (!w)
         return;
     att_json_begin_object(w);
-    cli_json_text(w, "sweep", "batch");
+    att_json_put_string(w, "sweep", "batch");
     bench_write_case(call, c);
-    cli_json_integer(w, "threads", att_context_threads(call->cli->context));
-    cli_json_integer(w, "batch_size", batch);
-    cli_json_number(w, "step_time", 1e3 * seconds);
-    cli_json_number(w, "samples_per_sec", batch / seconds);
+    att_json_put_integer(w, "threads", att_context_threads(call->cli->context));
+    att_json_put_integer(w, "batch_size", batch);
+    att_json_put_number(w, "step_time", 1e3 * seconds);
+    att_json_put_number(w, "samples_per_sec", batch / seconds);
     if (relative > 0)
-        cli_json_number(w, "beside_neighbours", relative);
+        att_json_put_number(w, "beside_neighbours", relative);
     att_json_end_object(w);
 }
 
@@ -196,16 +196,16 @@ static void show_threads(const bench_call *call, const bench_case *c, int thread
     if (!w)
         return;
     att_json_begin_object(w);
-    cli_json_text(w, "sweep", "threads");
+    att_json_put_string(w, "sweep", "threads");
     bench_write_case(call, c);
-    cli_json_integer(w, "threads", threads);
-    cli_json_integer(w, "batch_size", batch);
-    cli_json_number(w, "samples_per_sec", batch / seconds.batch);
-    cli_json_number(w, "speedup", first.batch / seconds.batch);
+    att_json_put_integer(w, "threads", threads);
+    att_json_put_integer(w, "batch_size", batch);
+    att_json_put_number(w, "samples_per_sec", batch / seconds.batch);
+    att_json_put_number(w, "speedup", first.batch / seconds.batch);
     if (relative > 0)
-        cli_json_number(w, "beside_neighbours", relative);
-    cli_json_number(w, "one_image_time", 1e3 * seconds.one);
-    cli_json_number(w, "one_image_ratio", seconds.one / first.one);
+        att_json_put_number(w, "beside_neighbours", relative);
+    att_json_put_number(w, "one_image_time", 1e3 * seconds.one);
+    att_json_put_number(w, "one_image_ratio", seconds.one / first.one);
     att_json_end_object(w);
 }
 

@@ -100,21 +100,21 @@ static void write_point(const bench_call *call, const pass *p, int tokens, const
     att_json_writer *w = call->writer;
     att_bench_attention_options options = options_of(call->settings);
     att_json_begin_object(w);
-    cli_json_text(w, "sweep", "tokens");
-    cli_json_text(w, "pass", p->name);
-    cli_json_integer(w, "tokens", tokens);
-    cli_json_integer(w, "heads", options.heads);
-    cli_json_integer(w, "head_width", options.width);
-    cli_json_text(w, "precision", att_precision_name(options.precision));
-    cli_json_integer(w, "threads", att_context_threads(call->cli->context));
-    cli_json_integer(w, "batch_size", r->images);
-    cli_json_number(w, "image_time", 1e3 * r->image_seconds);
-    cli_json_number(w, "gflops_per_sec", 1e-9 * r->flops / r->image_seconds);
-    cli_json_number(w, "gemm_gflops", 1e-9 * r->gemm_rate);
-    cli_json_number(w, "gemm_share", r->share);
+    att_json_put_string(w, "sweep", "tokens");
+    att_json_put_string(w, "pass", p->name);
+    att_json_put_integer(w, "tokens", tokens);
+    att_json_put_integer(w, "heads", options.heads);
+    att_json_put_integer(w, "head_width", options.width);
+    att_json_put_string(w, "precision", att_precision_name(options.precision));
+    att_json_put_integer(w, "threads", att_context_threads(call->cli->context));
+    att_json_put_integer(w, "batch_size", r->images);
+    att_json_put_number(w, "image_time", 1e3 * r->image_seconds);
+    att_json_put_number(w, "gflops_per_sec", 1e-9 * r->flops / r->image_seconds);
+    att_json_put_number(w, "gemm_gflops", 1e-9 * r->gemm_rate);
+    att_json_put_number(w, "gemm_share", r->share);
     if (relative > 0)
-        cli_json_number(w, "beside_neighbours", relative);
-    cli_json_integer(w, "peak_bytes", r->peak_bytes);
+        att_json_put_number(w, "beside_neighbours", relative);
+    att_json_put_integer(w, "peak_bytes", r->peak_bytes);
     att_json_end_object(w);
 }
 

@@ -305,45 +305,9 @@ const char *cli_file_target(const char *path, char target[CLI_PATH])
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
 
-void cli_json_text(att_json_writer *writer, const char *key, const char *text)
-{
-    att_json_key(writer, key);
-    att_json_string(writer, text);
-}
-
-void cli_json_number(att_json_writer *writer, const char *key, double value)
-{
-    att_json_key(writer, key);
-    att_json_number(writer, value);
-}
-
-void cli_json_integer(att_json_writer *writer, const char *key, int64_t value)
-{
-    att_json_key(writer, key);
-    att_json_integer(writer, value);
-}
-
-void cli_json_bool(att_json_writer *writer, const char *key, bool value)
-{
-    att_json_key(writer, key);
-    att_json_bool(writer, value);
-}
-
-void cli_json_array(att_json_writer *writer, const char *key)
-{
-    att_json_key(writer, key);
-    att_json_begin_array(writer);
-}
-
-void cli_json_object(att_json_writer *writer, const char *key)
-{
-    att_json_key(writer, key);
-    att_json_begin_object(writer);
-}
-
 void cli_json_numbers(att_json_writer *writer, const char *key, const double *values, int count)
 {
-    cli_json_array(writer, key);
+    att_json_put_array(writer, key);
     for (int i = 0; i < count; i++)
         att_json_number(writer, values[i]);
     att_json_end_array(writer);

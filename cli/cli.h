@@ -112,14 +112,6 @@ int cli_file_write(cli_app *cli, const char *path, const char *text, size_t leng
  * link, else `target`, which holds the resolved path. */
 const char *cli_file_target(const char *path, char target[CLI_PATH]);
 
-/* Write a member of the current JSON object. */
-void cli_json_text(att_json_writer *writer, const char *key, const char *text);
-void cli_json_number(att_json_writer *writer, const char *key, double value);
-void cli_json_integer(att_json_writer *writer, const char *key, int64_t value);
-void cli_json_bool(att_json_writer *writer, const char *key, bool value);
-/* Begin an array or an object as a member of the current JSON object. */
-void cli_json_array(att_json_writer *writer, const char *key);
-void cli_json_object(att_json_writer *writer, const char *key);
 /* Writes an array of numbers as a member. */
 void cli_json_numbers(att_json_writer *writer, const char *key, const double *values, int count);
 /* Writes the finished JSON and a newline with cli_file_write(). Destroys the writer. Returns CLI_OK or an exit code. */

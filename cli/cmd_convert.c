@@ -262,14 +262,14 @@ static void write_result(att_json_writer *w, const void *from)
 {
     const job *j = from;
     if (j->out)
-        cli_json_text(w, "file", j->out);
-    cli_json_text(w, "origin", j->origin);
-    cli_json_integer(w, "tensors", j->count);
-    cli_json_integer(w, "tensors_left_out", j->dropped);
-    cli_json_integer(w, "elements", j->elements);
-    cli_json_integer(w, "bytes", j->bytes);
+        att_json_put_string(w, "file", j->out);
+    att_json_put_string(w, "origin", j->origin);
+    att_json_put_integer(w, "tensors", j->count);
+    att_json_put_integer(w, "tensors_left_out", j->dropped);
+    att_json_put_integer(w, "elements", j->elements);
+    att_json_put_integer(w, "bytes", j->bytes);
     if (j->network)
-        cli_json_text(w, "model", j->identity.name);
+        att_json_put_string(w, "model", j->identity.name);
     if (j->layers.made.model)
         cli_conversion_write(&j->layers, w);
     if (j->pruned.model)

@@ -121,10 +121,10 @@ static int write_part(const job *j, int index, att_json_writer *writer)
     if (code != CLI_OK)
         return code;
     att_json_begin_object(writer);
-    cli_json_text(writer, "data", part.data);
-    cli_json_text(writer, "split", part.split);
-    cli_json_number(writer, "images", part.images);
-    cli_json_integer(writer, "runs", part.runs);
+    att_json_put_string(writer, "data", part.data);
+    att_json_put_string(writer, "split", part.split);
+    att_json_put_number(writer, "images", part.images);
+    att_json_put_integer(writer, "runs", part.runs);
     att_sweep_write_json(sweep, writer);
     att_json_end_object(writer);
     att_sweep_destroy(&sweep);

@@ -183,9 +183,9 @@ static void print_tensors(const facts *f)
 static void write_network(att_json_writer *w, const facts *f)
 {
     att_family_info family = cli_family_of(&f->identity);
-    cli_json_text(w, "model", f->identity.name);
-    cli_json_text(w, "family", family.name);
-    cli_json_text(w, "origin", f->identity.origin);
+    att_json_put_string(w, "model", f->identity.name);
+    att_json_put_string(w, "family", family.name);
+    att_json_put_string(w, "origin", f->identity.origin);
     for (int i = 0; i < family.option_count; i++)
         cli_json_option(w, &family.options[i], &f->identity.options);
     cli_json_preprocess(w, &f->identity.preprocess);
@@ -194,30 +194,30 @@ static void write_network(att_json_writer *w, const facts *f)
 static void write_training(att_json_writer *w, const facts *f)
 {
     const att_checkpoint_info *t = &f->training;
-    cli_json_object(w, "training");
-    cli_json_integer(w, "epoch", t->epoch);
-    cli_json_integer(w, "batch", t->batch);
-    cli_json_integer(w, "update", t->update);
-    cli_json_number(w, "metric", t->metric);
-    cli_json_number(w, "best_metric", t->best_metric);
-    cli_json_integer(w, "best_epoch", t->best_epoch);
+    att_json_put_object(w, "training");
+    att_json_put_integer(w, "epoch", t->epoch);
+    att_json_put_integer(w, "batch", t->batch);
+    att_json_put_integer(w, "update", t->update);
+    att_json_put_number(w, "metric", t->metric);
+    att_json_put_number(w, "best_metric", t->best_metric);
+    att_json_put_integer(w, "best_epoch", t->best_epoch);
     for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {
         const char *key = att_tensors_metadata_key(f->file, i);
         if (cli_has_prefix(key, train_prefix) && !is_internal(key + strlen(train_prefix)))
-            cli_json_text(w, key, att_tensors_metadata(f->file, key));
+            att_json_put_string(w, key, att_tensors_metadata(f->file, key));
     }
     att_json_end_object(w);
 }
 
 static void write_tensors(att_json_writer *w, const facts *f)
 {
-    cli_json_array(w, "tensors");
+    att_json_put_array(w, "tensors");
     for (int i = 0; i < att_tensors_count(f->file); i++) {
         att_tensors_info t = att_tensors_at(f->file, i);
         att_json_begin_object(w);
-        cli_json_text(w, "name", t.name);
-        cli_json_text(w, "dtype", att_safetensors_dtype_name(t.dtype));
-        cli_json_array(w, "shape");
+        att_json_put_string(w, "name", t.name);
+        att_json_put_string(w, "dtype", att_safetensors_dtype_name(t.dtype));
+        att_json_put_array(w, "shape");
         for (int d = 0; d < t.shape.rank; d++)
             att_json_integer(w, t.shape.dims[d]);
         att_json_end_array(w);
@@ -229,12 +229,12 @@ static void write_tensors(att_json_writer *w, const facts *f)
 static void write_facts(att_json_writer *w, const void *from)
 {
     const facts *f = from;
-    cli_json_text(w, "file", att_tensors_path(f->file));
+    att_json_put_string(w, "file", att_tensors_path(f->file));
     if (*att_tensors_origin(f->file))
-        cli_json_text(w, "taken", att_tensors_origin(f->file));
+        att_json_put_string(w, "taken", att_tensors_origin(f->file));
     if (f->identified)
         write_network(w, f);
-    cli_json_integer(w, "param_count", f->parameters);
+    att_json_put_integer(w, "param_count", f->parameters);
     if (f->has_forms)
         cli_degenerate_write(&f->degenerate, w);
     if (f->training.training)

@@ -144,14 +144,14 @@ static void write_found(att_json_writer *writer, const void *from)
     const int more = j->settings->more_count;
     char data[CLI_PATH];
     snprintf(data, sizeof data, more > 0 ? "%s and %d more" : "%s", j->settings->on.data.data_dir, more);
-    cli_json_text(writer, "model", j->loaded.identity->name);
-    cli_json_text(writer, "checkpoint", j->checkpoint);
-    cli_json_text(writer, "data", data);
-    cli_json_text(writer, "split", found->split);
-    cli_json_text(writer, "folder", *found->folder ? found->folder : NULL);
-    cli_json_integer(writer, "images", found->evaluation.count);
-    cli_json_integer(writer, "corrupt", found->evaluation.corrupt);
-    cli_json_number(writer, "images_per_second", found->evaluation.images_per_second);
+    att_json_put_string(writer, "model", j->loaded.identity->name);
+    att_json_put_string(writer, "checkpoint", j->checkpoint);
+    att_json_put_string(writer, "data", data);
+    att_json_put_string(writer, "split", found->split);
+    att_json_put_string(writer, "folder", *found->folder ? found->folder : NULL);
+    att_json_put_integer(writer, "images", found->evaluation.count);
+    att_json_put_integer(writer, "corrupt", found->evaluation.corrupt);
+    att_json_put_number(writer, "images_per_second", found->evaluation.images_per_second);
     cli_figures_json(writer, found->measure);
 }
 

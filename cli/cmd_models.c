@@ -99,8 +99,8 @@ static void write_tag(att_json_writer *w, const att_model_tag *tag)
 {
     const att_preprocess *p = &tag->preprocess;
     att_json_begin_object(w);
-    cli_json_text(w, "tag", tag->name);
-    cli_json_integer(w, "num_classes", tag->num_classes);
+    att_json_put_string(w, "tag", tag->name);
+    att_json_put_integer(w, "num_classes", tag->num_classes);
     cli_json_sides(w, "img_size", p->height, p->width);
     cli_json_preprocess(w, p);
     att_json_end_object(w);
@@ -111,7 +111,7 @@ static int list_tags(const listing *l, const char *network)
     att_model_tag tag = {.name = "-"};
     int code = CLI_OK;
     if (l->writer) {
-        cli_json_array(l->writer, "tags");
+        att_json_put_array(l->writer, "tags");
     }
     for (int i = 0; code == CLI_OK; i++) {
         code = cli_check(l->cli, att_model_tag_at(l->cli->context, network, i, &tag));
@@ -140,11 +140,11 @@ static int list_model(const listing *l, att_model_info *info)
                   cli_sides_text(info->height, info->width, size), info->summary);
     if (l->writer) {
         att_json_begin_object(l->writer);
-        cli_json_text(l->writer, "model", info->name);
+        att_json_put_string(l->writer, "model", info->name);
         cli_json_sides(l->writer, "img_size", info->height, info->width);
-        cli_json_integer(l->writer, "param_count", info->parameters);
-        cli_json_number(l->writer, "infer_gmacs", info->gmacs);
-        cli_json_text(l->writer, "summary", info->summary);
+        att_json_put_integer(l->writer, "param_count", info->parameters);
+        att_json_put_number(l->writer, "infer_gmacs", info->gmacs);
+        att_json_put_string(l->writer, "summary", info->summary);
     }
     if (l->settings->choice.tags)
         code = list_tags(l, info->name);

@@ -53,15 +53,15 @@ static void print_places(unsigned places)
 /* Writes the places where the module can be put. */
 static void write_places(att_json_writer *writer, const att_module *module)
 {
-    cli_json_array(writer, "at");
+    att_json_put_array(writer, "at");
     for (int f = 0; f < att_model_family_count(); f++) {
         att_family_info family = att_model_family_at(f);
         for (int h = 0; h < family.hook_count; h++) {
             if (!(family.hooks[h].place & module->places))
                 continue;
             att_json_begin_object(writer);
-            cli_json_text(writer, "family", family.name);
-            cli_json_text(writer, "place", family.hooks[h].name);
+            att_json_put_string(writer, "family", family.name);
+            att_json_put_string(writer, "place", family.hooks[h].name);
             att_json_end_object(writer);
         }
     }
@@ -72,10 +72,10 @@ static void write_module(att_json_writer *writer, const att_module *module)
 {
     places_text places;
     att_json_begin_object(writer);
-    cli_json_text(writer, "module", module->name);
-    cli_json_text(writer, "on", att_module_places_text(module->places, places, sizeof places));
-    cli_json_text(writer, "summary", module->meaning);
-    cli_json_array(writer, "options");
+    att_json_put_string(writer, "module", module->name);
+    att_json_put_string(writer, "on", att_module_places_text(module->places, places, sizeof places));
+    att_json_put_string(writer, "summary", module->meaning);
+    att_json_put_array(writer, "options");
     for (int i = 0; i < module->option_count; i++)
         att_detail_write_json(&module->options[i], writer);
     att_json_end_array(writer);

@@ -61,7 +61,7 @@ static att_status show_answer(const job *j, const char *path, const att_batch *a
     if (!j->writer || status != ATT_OK)
         return status;
     att_json_begin_object(j->writer);
-    cli_json_text(j->writer, ATT_ANSWER_IMAGE, path);
+    att_json_put_string(j->writer, ATT_ANSWER_IMAGE, path);
     status = att_network_write(j->network, answer, &j->shown, j->writer);
     att_json_end_object(j->writer);
     return status;
@@ -75,8 +75,8 @@ static void report_unreadable(job *j, const char *name)
     if (!j->writer)
         return;
     att_json_begin_object(j->writer);
-    cli_json_text(j->writer, ATT_ANSWER_IMAGE, name);
-    cli_json_text(j->writer, "error", att_context_message(j->cli->context));
+    att_json_put_string(j->writer, ATT_ANSWER_IMAGE, name);
+    att_json_put_string(j->writer, "error", att_context_message(j->cli->context));
     att_json_end_object(j->writer);
 }
 

@@ -146,20 +146,20 @@ static void write_result(att_json_writer *w, const void *from)
     const job *j = from;
     const att_train_result *r = &j->result;
     const att_task_info task = att_model_task(att_training_model(j->training));
-    cli_json_text(w, "model", j->recipe->network.model);
-    cli_json_text(w, "folder", j->run->folder);
-    cli_json_integer(w, "epochs", r->epochs);
-    cli_json_integer(w, "updates", r->updates);
-    cli_json_number(w, "train_loss", r->train_loss);
+    att_json_put_string(w, "model", j->recipe->network.model);
+    att_json_put_string(w, "folder", j->run->folder);
+    att_json_put_integer(w, "epochs", r->epochs);
+    att_json_put_integer(w, "updates", r->updates);
+    att_json_put_number(w, "train_loss", r->train_loss);
     cli_metrics_json(w, &task, "eval_", r->eval);
-    cli_json_number(w, "best_metric", r->best_metric);
-    cli_json_integer(w, "best_epoch", r->best_epoch);
-    cli_json_number(w, "train_samples_per_sec", r->images_per_second);
-    cli_json_number(w, "wait_share", r->wait_share);
+    att_json_put_number(w, "best_metric", r->best_metric);
+    att_json_put_integer(w, "best_epoch", r->best_epoch);
+    att_json_put_number(w, "train_samples_per_sec", r->images_per_second);
+    att_json_put_number(w, "wait_share", r->wait_share);
     if (isfinite(r->teacher_share))
-        cli_json_number(w, "teacher_share", r->teacher_share);
-    cli_json_integer(w, "train_corrupt", r->train_corrupt);
-    cli_json_integer(w, "eval_corrupt", r->eval_corrupt);
+        att_json_put_number(w, "teacher_share", r->teacher_share);
+    att_json_put_integer(w, "train_corrupt", r->train_corrupt);
+    att_json_put_integer(w, "eval_corrupt", r->eval_corrupt);
 }
 
 /* Writes the speed of the network without a data set. It is measured, with a handful of batches, only for one process,

@@ -91,10 +91,10 @@ static void write_metrics(att_json_writer *writer, const att_task_info *task, bo
         char name[64];
         if (cli_metric_is_share(&task->metrics[i]) != shares)
             continue;
-        cli_json_number(writer, task->metrics[i].name, e->metrics[i]);
+        att_json_put_number(writer, task->metrics[i].name, e->metrics[i]);
         snprintf(name, sizeof name, "%s_err", task->metrics[i].name);
         if (shares)
-            cli_json_number(writer, name, 100 - e->metrics[i]);
+            att_json_put_number(writer, name, 100 - e->metrics[i]);
     }
 }
 
@@ -108,16 +108,17 @@ static void write_setting(att_json_writer *writer, const job *j)
                                            [ATT_NUMBERED_BY_LABELS] = "labels"};
     const settings *s = j->settings;
     const att_evaluate_options *robustness = &s->on.evaluate;
-    cli_json_text(writer, "checkpoint", s->on.data.checkpoint);
-    cli_json_bool(writer, "use_ema", s->on.data.use_ema);
-    cli_json_text(writer, "data", s->on.data.data_dir);
-    cli_json_text(writer, "split", att_dataset_split(j->dataset));
-    cli_json_text(writer, "numbered_by", numbered[att_dataset_numbering(j->dataset)]);
-    cli_json_text(writer, "precision", s->f64 ? "f64" : att_precision_name(att_network_precision(j->loaded.network)));
-    cli_json_integer(writer, "occlude", robustness->occlude);
-    cli_json_number(writer, "fgsm", robustness->fgsm);
-    cli_json_bool(writer, "subset", robustness->subset);
-    cli_json_text(writer, "real_labels", robustness->real_labels);
+    att_json_put_string(writer, "checkpoint", s->on.data.checkpoint);
+    att_json_put_bool(writer, "use_ema", s->on.data.use_ema);
+    att_json_put_string(writer, "data", s->on.data.data_dir);
+    att_json_put_string(writer, "split", att_dataset_split(j->dataset));
+    att_json_put_string(writer, "numbered_by", numbered[att_dataset_numbering(j->dataset)]);
+    att_json_put_string(writer, "precision",
+                        s->f64 ? "f64" : att_precision_name(att_network_precision(j->loaded.network)));
+    att_json_put_integer(writer, "occlude", robustness->occlude);
+    att_json_put_number(writer, "fgsm", robustness->fgsm);
+    att_json_put_bool(writer, "subset", robustness->subset);
+    att_json_put_string(writer, "real_labels", robustness->real_labels);
 }
 
 static void write_result(att_json_writer *writer, const void *from)
@@ -126,20 +127,20 @@ static void write_result(att_json_writer *writer, const void *from)
     const att_preprocess *p = &j->loaded.identity->preprocess;
     const att_task_info task = att_model_task(j->loaded.model);
     const att_evaluation *e = &j->found;
-    cli_json_text(writer, "model", j->loaded.identity->name);
+    att_json_put_string(writer, "model", j->loaded.identity->name);
     cli_json_sides(writer, "img_size", p->height, p->width);
     write_metrics(writer, &task, true, e);
-    cli_json_number(writer, "param_count", parameters_of(j));
-    cli_json_number(writer, "crop_pct", p->crop_pct);
-    cli_json_text(writer, "crop_mode", p->crop_mode);
-    cli_json_text(writer, "interpolation", p->interpolation);
+    att_json_put_number(writer, "param_count", parameters_of(j));
+    att_json_put_number(writer, "crop_pct", p->crop_pct);
+    att_json_put_string(writer, "crop_mode", p->crop_mode);
+    att_json_put_string(writer, "interpolation", p->interpolation);
     write_metrics(writer, &task, false, e);
     write_setting(writer, j);
-    cli_json_number(writer, "count", (double)e->count);
-    cli_json_integer(writer, "judged", e->judged);
-    cli_json_integer(writer, "corrupt", e->corrupt);
-    cli_json_number(writer, "images_per_second", e->images_per_second);
-    cli_json_number(writer, "wait_share", e->wait_share);
+    att_json_put_number(writer, "count", (double)e->count);
+    att_json_put_integer(writer, "judged", e->judged);
+    att_json_put_integer(writer, "corrupt", e->corrupt);
+    att_json_put_number(writer, "images_per_second", e->images_per_second);
+    att_json_put_number(writer, "wait_share", e->wait_share);
 }
 
 /* How the images were changed, and the end of the line. */

@@ -69,11 +69,11 @@ void cli_degenerate_print(const char *title, const cli_degenerate *found)
 
 static void write_heads(const char *key, const cli_degenerate *found, att_json_writer *writer)
 {
-    cli_json_array(writer, key);
+    att_json_put_array(writer, key);
     for (int i = 0; i < found->count; i++) {
         att_json_begin_object(writer);
-        cli_json_integer(writer, "layer", found->heads[i].layer);
-        cli_json_integer(writer, "head", found->heads[i].head);
+        att_json_put_integer(writer, "layer", found->heads[i].layer);
+        att_json_put_integer(writer, "head", found->heads[i].head);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);
@@ -82,14 +82,14 @@ static void write_heads(const char *key, const cli_degenerate *found, att_json_w
 void cli_degenerate_write(const cli_degenerate *found, att_json_writer *writer)
 {
     write_heads("degenerate_heads", found, writer);
-    cli_json_text(writer, "degenerate_rule", rule);
+    att_json_put_string(writer, "degenerate_rule", rule);
 }
 
 void cli_pruned_write(const cli_pruned *pruned, att_json_writer *writer)
 {
     write_heads("removed_heads", &pruned->removed, writer);
     write_heads("kept_degenerate_heads", &pruned->kept, writer);
-    cli_json_text(writer, "degenerate_rule", rule);
+    att_json_put_string(writer, "degenerate_rule", rule);
 }
 
 /* In a layer whose heads are all degenerate, head 0 stays (att_model_prune_heads()), so that the pruned network has a
@@ -207,16 +207,16 @@ static void show_head(const job *j, int index, const att_position_head *head)
     if (!j->writer)
         return;
     att_json_begin_object(j->writer);
-    cli_json_number(j->writer, "shift_y", head->shift[0]);
-    cli_json_number(j->writer, "shift_x", head->shift[1]);
-    cli_json_number(j->writer, "spread", head->spread);
-    cli_json_number(j->writer, "most", head->most);
+    att_json_put_number(j->writer, "shift_y", head->shift[0]);
+    att_json_put_number(j->writer, "shift_x", head->shift[1]);
+    att_json_put_number(j->writer, "spread", head->spread);
+    att_json_put_number(j->writer, "most", head->most);
     if (head->quadratic) {
-        cli_json_number(j->writer, "center_y", head->center[0]);
-        cli_json_number(j->writer, "center_x", head->center[1]);
-        cli_json_number(j->writer, "precision_least", head->precision[0]);
-        cli_json_number(j->writer, "precision_most", head->precision[1]);
-        cli_json_bool(j->writer, "degenerate", head->degenerate);
+        att_json_put_number(j->writer, "center_y", head->center[0]);
+        att_json_put_number(j->writer, "center_x", head->center[1]);
+        att_json_put_number(j->writer, "precision_least", head->precision[0]);
+        att_json_put_number(j->writer, "precision_most", head->precision[1]);
+        att_json_put_bool(j->writer, "degenerate", head->degenerate);
     }
     att_json_end_object(j->writer);
 }
@@ -231,8 +231,8 @@ static int show_heads(const job *j, const att_position_heads *heads)
         cli_print("  head  shift            spread  largest weight\n");
     }
     if (j->writer) {
-        cli_json_text(j->writer, "layer", info.scope);
-        cli_json_array(j->writer, "heads");
+        att_json_put_string(j->writer, "layer", info.scope);
+        att_json_put_array(j->writer, "heads");
     }
     for (int h = 0; h < info.count && code == CLI_OK; h++) {
         att_position_head head;
@@ -274,9 +274,9 @@ static void show_error(const job *j, const att_position_heads_info *info, int ke
     if (!j->writer)
         return;
     att_json_begin_object(j->writer);
-    cli_json_integer(j->writer, "kernel", kernel);
-    cli_json_number(j->writer, "error", found->error);
-    cli_json_number(j->writer, "grid_error", found->grid_error);
+    att_json_put_integer(j->writer, "kernel", kernel);
+    att_json_put_number(j->writer, "error", found->error);
+    att_json_put_number(j->writer, "grid_error", found->grid_error);
     att_json_end_object(j->writer);
 }
 
@@ -303,7 +303,7 @@ static int show_errors(job *j, att_position_heads *heads)
     if (!weight || !bias)
         return cli_failure("no memory for a convolution");
     if (j->writer) {
-        cli_json_array(j->writer, "convolutions");
+        att_json_put_array(j->writer, "convolutions");
     }
     for (int i = 0; i < count && code == CLI_OK; i++) {
         const bool written = sizes[i] == j->kernel;
@@ -395,11 +395,11 @@ static int show_all(job *j, const att_model *model, const att_weights *weights, 
 {
     if (j->writer) {
         att_json_begin_object(j->writer);
-        cli_json_text(j->writer, "formula", formula);
-        cli_json_text(j->writer, "source", formula_source);
-        cli_json_text(j->writer, "reading", reading);
-        cli_json_text(j->writer, "error_reading", error_reading);
-        cli_json_array(j->writer, "layers");
+        att_json_put_string(j->writer, "formula", formula);
+        att_json_put_string(j->writer, "source", formula_source);
+        att_json_put_string(j->writer, "reading", reading);
+        att_json_put_string(j->writer, "error_reading", error_reading);
+        att_json_put_array(j->writer, "layers");
     }
     int code = show_layers(j, model, weights);
     if (!j->writer)

@@ -84,19 +84,19 @@ void cli_conversion_write(const cli_conversion *conversion, att_json_writer *wri
 {
     const att_conversion *made = &conversion->made;
     const bool to_attention = conversion->to_attention;
-    cli_json_object(writer, to_attention ? "to_attention" : "to_convolution");
-    cli_json_integer(writer, "layers", made->layers);
-    cli_json_integer(writer, "heads", made->heads);
+    att_json_put_object(writer, to_attention ? "to_attention" : "to_convolution");
+    att_json_put_integer(writer, "layers", made->layers);
+    att_json_put_integer(writer, "heads", made->heads);
     if (to_attention) {
-        cli_json_number(writer, "alpha", made->alpha);
-        cli_json_number(writer, "leak", made->leak);
+        att_json_put_number(writer, "alpha", made->alpha);
+        att_json_put_number(writer, "leak", made->leak);
     } else {
-        cli_json_number(writer, "layer_error", made->error);
-        cli_json_text(writer, "worst_layer", made->worst);
+        att_json_put_number(writer, "layer_error", made->error);
+        att_json_put_string(writer, "worst_layer", made->worst);
     }
-    cli_json_number(writer, "error", conversion->error);
-    cli_json_integer(writer, "images", IMAGES);
-    cli_json_text(writer, "formula", to_attention ? formula : back_formula);
-    cli_json_text(writer, to_attention ? "source" : "reading", to_attention ? source : back_reading);
+    att_json_put_number(writer, "error", conversion->error);
+    att_json_put_integer(writer, "images", IMAGES);
+    att_json_put_string(writer, "formula", to_attention ? formula : back_formula);
+    att_json_put_string(writer, to_attention ? "source" : "reading", to_attention ? source : back_reading);
     att_json_end_object(writer);
 }

@@ -122,25 +122,25 @@ void experiment_print(const experiment *e)
 
 static void write_score_members(att_json_writer *writer, const att_experiment_score *score)
 {
-    cli_json_number(writer, "mean", score->mean);
-    cli_json_number(writer, "deviation", score->deviation);
-    cli_json_integer(writer, "n", score->n);
+    att_json_put_number(writer, "mean", score->mean);
+    att_json_put_number(writer, "deviation", score->deviation);
+    att_json_put_integer(writer, "n", score->n);
 }
 
 static void write_score(att_json_writer *writer, const char *key, const att_experiment_score *score)
 {
-    cli_json_object(writer, key);
+    att_json_put_object(writer, key);
     write_score_members(writer, score);
     att_json_end_object(writer);
 }
 
 static void write_sums(att_json_writer *writer, const att_experiment_result *r)
 {
-    cli_json_array(writer, "paths");
+    att_json_put_array(writer, "paths");
     for (int sum = 0; sum < ATT_EXPERIMENT_SUMS; sum++) {
         att_json_begin_object(writer);
-        cli_json_integer(writer, "summed", r->sums[sum]);
-        cli_json_array(writer, "by_length");
+        att_json_put_integer(writer, "summed", r->sums[sum]);
+        att_json_put_array(writer, "by_length");
         for (int length = 0; length < r->lengths; length++) {
             att_json_begin_object(writer);
             write_score_members(writer, &r->paths[sum][length]);
@@ -155,10 +155,10 @@ static void write_sums(att_json_writer *writer, const att_experiment_result *r)
 /* The head of a layer that the path bypasses is null. */
 static void write_sampled(att_json_writer *writer, const att_experiment_result *r)
 {
-    cli_json_array(writer, "sampled");
+    att_json_put_array(writer, "sampled");
     for (int i = 0; i < r->sampled_count; i++) {
         att_json_begin_object(writer);
-        cli_json_array(writer, "heads");
+        att_json_put_array(writer, "heads");
         for (int layer = 0; layer + 1 < r->lengths; layer++) {
             int head = r->sampled[i].heads[layer];
             if (head > 0)
@@ -167,7 +167,7 @@ static void write_sampled(att_json_writer *writer, const att_experiment_result *
                 att_json_string(writer, NULL);
         }
         att_json_end_array(writer);
-        cli_json_number(writer, "accuracy", r->sampled[i].accuracy);
+        att_json_put_number(writer, "accuracy", r->sampled[i].accuracy);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);
@@ -175,10 +175,10 @@ static void write_sampled(att_json_writer *writer, const att_experiment_result *
 
 static void write_paths(att_json_writer *writer, const att_experiment_options *o, const att_experiment_result *r)
 {
-    cli_json_integer(writer, "evaluation_samples", r->evaluation_samples);
-    cli_json_integer(writer, "repeats", o->repeats);
-    cli_json_text(writer, "deviation_over", o->seeds > 1 ? "networks" : "draws of paths");
-    cli_json_integer(writer, "tokens", r->tokens);
+    att_json_put_integer(writer, "evaluation_samples", r->evaluation_samples);
+    att_json_put_integer(writer, "repeats", o->repeats);
+    att_json_put_string(writer, "deviation_over", o->seeds > 1 ? "networks" : "draws of paths");
+    att_json_put_integer(writer, "tokens", r->tokens);
     write_score(writer, "loss", &r->loss);
     write_score(writer, "whole", &r->whole);
     write_score(writer, "baseline", &r->baseline);
@@ -198,12 +198,12 @@ static void write_variant(att_json_writer *writer, const att_circle_result *c)
 {
     static const char *const keys[] = {"first", "second"};
     att_json_begin_object(writer);
-    cli_json_text(writer, "variant", c->name);
+    att_json_put_string(writer, "variant", c->name);
     write_score(writer, "loss", &c->loss);
     write_score(writer, "radius_error", &c->radius_error);
     write_score(writer, "distance_end", &c->distance);
     for (int n = 0; n < 2; n++) {
-        cli_json_array(writer, keys[n]);
+        att_json_put_array(writer, keys[n]);
         for (int i = 0; i < ATT_CIRCLE_STEPS; i++)
             write_point(writer, c->points[i][n]);
         att_json_end_array(writer);
@@ -213,7 +213,7 @@ static void write_variant(att_json_writer *writer, const att_circle_result *c)
 
 static void write_circle(att_json_writer *writer, const att_experiment_result *r)
 {
-    cli_json_array(writer, "circle");
+    att_json_put_array(writer, "circle");
     for (int i = 0; i < r->circle_count; i++)
         write_variant(writer, &r->circle[i]);
     att_json_end_array(writer);
@@ -221,7 +221,7 @@ static void write_circle(att_json_writer *writer, const att_experiment_result *r
 
 static void write_quirks(att_json_writer *writer, const att_experiment_options *o)
 {
-    cli_json_array(writer, "quirks");
+    att_json_put_array(writer, "quirks");
     for (int i = 0; i < o->quirk_count; i++)
         att_json_string(writer, o->quirks[i]);
     att_json_end_array(writer);
@@ -233,15 +233,15 @@ void experiment_write(att_json_writer *writer, const void *from)
     const att_experiment_info *info = e->info;
     const att_experiment_options *o = &e->options;
     const att_experiment_result *r = &e->result;
-    cli_json_text(writer, "experiment", info->name);
-    cli_json_text(writer, "reading", info->reading);
+    att_json_put_string(writer, "experiment", info->name);
+    att_json_put_string(writer, "reading", info->reading);
     write_quirks(writer, o);
-    cli_json_integer(writer, "seed", (int64_t)o->seed);
-    cli_json_integer(writer, "seeds", o->seeds);
-    cli_json_integer(writer, "epochs", r->epochs);
-    cli_json_integer(writer, "updates", r->updates);
-    cli_json_number(writer, "lr", r->lr);
-    cli_json_integer(writer, "training_samples", r->training_samples);
+    att_json_put_integer(writer, "seed", (int64_t)o->seed);
+    att_json_put_integer(writer, "seeds", o->seeds);
+    att_json_put_integer(writer, "epochs", r->epochs);
+    att_json_put_integer(writer, "updates", r->updates);
+    att_json_put_number(writer, "lr", r->lr);
+    att_json_put_integer(writer, "training_samples", r->training_samples);
     if (info->paths)
         write_paths(writer, o, r);
     else

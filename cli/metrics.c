@@ -34,6 +34,6 @@ void cli_metrics_json(att_json_writer *writer, const att_task_info *task, const 
     for (int i = 0; i < task->metric_count; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s%s", prefix, task->metrics[i].name);
-        cli_json_number(writer, name, metrics[i]);
+        att_json_put_number(writer, name, metrics[i]);
     }
 }

@@ -105,11 +105,11 @@ static void write_costs(att_json_writer *writer, const char *prefix, const costs
 {
     char key[32];
     snprintf(key, sizeof key, "%sparam_count", prefix);
-    cli_json_integer(writer, key, c->parameters);
+    att_json_put_integer(writer, key, c->parameters);
     snprintf(key, sizeof key, "%sinfer_flops", prefix);
-    cli_json_number(writer, key, c->forward);
+    att_json_put_number(writer, key, c->forward);
     snprintf(key, sizeof key, "%strain_flops", prefix);
-    cli_json_number(writer, key, c->training);
+    att_json_put_number(writer, key, c->training);
 }
 
 static void write_options(att_json_writer *writer, const att_family_info *family, const att_option_values *options)
@@ -184,11 +184,11 @@ int cli_costs_list(cli_app *cli, const char *name, const att_option_values *opti
     if (!writer)
         return show_all(&t, options, comparison);
     att_json_begin_object(writer);
-    cli_json_text(writer, "model", name);
+    att_json_put_string(writer, "model", name);
     if (compares)
         write_options(writer, &t.family, options);
     write_costs(writer, "", &t.base);
-    cli_json_array(writer, "with");
+    att_json_put_array(writer, "with");
     code = show_all(&t, options, comparison);
     att_json_end_array(writer);
     att_json_end_object(writer);

@@ -13,9 +13,9 @@ void cli_json_preprocess(att_json_writer *writer, const att_preprocess *preproce
 {
     cli_json_numbers(writer, "mean", preprocess->mean, preprocess->in_chans);
     cli_json_numbers(writer, "std", preprocess->std, preprocess->in_chans);
-    cli_json_number(writer, "crop_pct", preprocess->crop_pct);
-    cli_json_text(writer, "crop_mode", preprocess->crop_mode);
-    cli_json_text(writer, "interpolation", preprocess->interpolation);
+    att_json_put_number(writer, "crop_pct", preprocess->crop_pct);
+    att_json_put_string(writer, "crop_mode", preprocess->crop_mode);
+    att_json_put_string(writer, "interpolation", preprocess->interpolation);
 }
 
 /* --- checkpoints -------------------------------------------------------------------------------------------------- */
@@ -78,15 +78,15 @@ void cli_json_option(att_json_writer *writer, const att_option *option, const at
     if (!value)
         return;
     if (option->kind == ATT_OPTION_TEXT)
-        cli_json_text(writer, option->key, value->text);
+        att_json_put_string(writer, option->key, value->text);
     else if (option->kind == ATT_OPTION_SIDES)
         cli_json_sides(writer, option->key, (int)value->numbers[0], (int)value->numbers[value->count - 1]);
     else if (option->kind == ATT_OPTION_REAL)
-        cli_json_number(writer, option->key, value->numbers[0]);
+        att_json_put_number(writer, option->key, value->numbers[0]);
     else if (option->kind == ATT_OPTION_SWITCH) {
-        cli_json_bool(writer, option->key, value->numbers[0] != 0);
+        att_json_put_bool(writer, option->key, value->numbers[0] != 0);
     } else {
-        cli_json_integer(writer, option->key, (int64_t)value->numbers[0]);
+        att_json_put_integer(writer, option->key, (int64_t)value->numbers[0]);
     }
 }
 

@@ -139,12 +139,12 @@ void ode_print(const ode_results *results)
 static void write_step(att_json_writer *json, const att_ode_step *s, const double *u, int size)
 {
     att_json_begin_object(json);
-    cli_json_number(json, "t", s->t);
-    cli_json_number(json, "h", s->h);
-    cli_json_number(json, "stiffness_index", s->stiffness_index);
-    cli_json_number(json, "sai", s->sai);
-    cli_json_number(json, "sai_simplified", s->sai_simplified);
-    cli_json_number(json, "nsi", s->nsi);
+    att_json_put_number(json, "t", s->t);
+    att_json_put_number(json, "h", s->h);
+    att_json_put_number(json, "stiffness_index", s->stiffness_index);
+    att_json_put_number(json, "sai", s->sai);
+    att_json_put_number(json, "sai_simplified", s->sai_simplified);
+    att_json_put_number(json, "nsi", s->nsi);
     cli_json_numbers(json, "state", u, size);
     att_json_end_object(json);
 }
@@ -153,20 +153,20 @@ static void write_method(att_json_writer *json, const ode_method *m, int size)
 {
     const att_ode_trajectory *t = &m->trajectory;
     att_json_begin_object(json);
-    cli_json_text(json, "method", m->info.name);
-    cli_json_text(json, "title", m->info.title);
-    cli_json_text(json, "source", m->info.source);
-    cli_json_number(json, "stability_limit", m->info.limit);
-    cli_json_text(json, "failure", m->failure[0] ? m->failure : NULL);
-    cli_json_integer(json, "count", t->count);
-    cli_json_integer(json, "rejected", t->rejected);
-    cli_json_integer(json, "rate_calls", t->rate_calls);
-    cli_json_integer(json, "above_limit", t->above_limit);
-    cli_json_bool(json, "diverged", t->diverged);
-    cli_json_number(json, "t", t->state ? t->t : NAN);
+    att_json_put_string(json, "method", m->info.name);
+    att_json_put_string(json, "title", m->info.title);
+    att_json_put_string(json, "source", m->info.source);
+    att_json_put_number(json, "stability_limit", m->info.limit);
+    att_json_put_string(json, "failure", m->failure[0] ? m->failure : NULL);
+    att_json_put_integer(json, "count", t->count);
+    att_json_put_integer(json, "rejected", t->rejected);
+    att_json_put_integer(json, "rate_calls", t->rate_calls);
+    att_json_put_integer(json, "above_limit", t->above_limit);
+    att_json_put_bool(json, "diverged", t->diverged);
+    att_json_put_number(json, "t", t->state ? t->t : NAN);
     cli_json_numbers(json, "state", t->state, t->state ? size : 0);
-    cli_json_number(json, "error", m->error);
-    cli_json_array(json, "steps");
+    att_json_put_number(json, "error", m->error);
+    att_json_put_array(json, "steps");
     for (int64_t i = 0; i < t->count; i++)
         write_step(json, &t->steps[i], t->states + i * size, size);
     att_json_end_array(json);
@@ -177,44 +177,44 @@ static void write_member(att_json_writer *json, const ode_member *m)
 {
     const att_ode_theorem *t = &m->theorem;
     att_json_begin_object(json);
-    cli_json_text(json, "system", m->name);
-    cli_json_text(json, "does_not_apply", t->fails);
-    cli_json_number(json, "asymmetry", t->asymmetry);
-    cli_json_number(json, "largest_eigenvalue", t->largest);
-    cli_json_number(json, "least_gap", t->gap);
-    cli_json_number(json, "nonlinear", t->nonlinear);
-    cli_json_number(json, "stiffness_index", t->stiffness_index);
-    cli_json_number(json, "sai", t->sai);
-    cli_json_number(json, "c", t->c);
-    cli_json_number(json, "rest", t->rest);
-    cli_json_number(json, "sai_at_step", t->sai_at_step);
+    att_json_put_string(json, "system", m->name);
+    att_json_put_string(json, "does_not_apply", t->fails);
+    att_json_put_number(json, "asymmetry", t->asymmetry);
+    att_json_put_number(json, "largest_eigenvalue", t->largest);
+    att_json_put_number(json, "least_gap", t->gap);
+    att_json_put_number(json, "nonlinear", t->nonlinear);
+    att_json_put_number(json, "stiffness_index", t->stiffness_index);
+    att_json_put_number(json, "sai", t->sai);
+    att_json_put_number(json, "c", t->c);
+    att_json_put_number(json, "rest", t->rest);
+    att_json_put_number(json, "sai_at_step", t->sai_at_step);
     att_json_end_object(json);
 }
 
 static void write_results(att_json_writer *json, const void *from)
 {
     const ode_results *r = from;
-    cli_json_text(json, "system", r->info.name);
-    cli_json_text(json, "formula", r->info.formula);
-    cli_json_text(json, "source", r->info.source);
-    cli_json_text(json, "figures", explanation);
-    cli_json_integer(json, "size", r->info.size);
-    cli_json_number(json, "start", r->info.start);
-    cli_json_number(json, "end", r->info.end);
-    cli_json_number(json, "rtol", r->options.rtol);
-    cli_json_number(json, "atol", r->options.atol);
-    cli_json_text(json, "reference", r->reference);
-    cli_json_number(json, "error_unit", r->error_unit);
-    cli_json_array(json, "components");
+    att_json_put_string(json, "system", r->info.name);
+    att_json_put_string(json, "formula", r->info.formula);
+    att_json_put_string(json, "source", r->info.source);
+    att_json_put_string(json, "figures", explanation);
+    att_json_put_integer(json, "size", r->info.size);
+    att_json_put_number(json, "start", r->info.start);
+    att_json_put_number(json, "end", r->info.end);
+    att_json_put_number(json, "rtol", r->options.rtol);
+    att_json_put_number(json, "atol", r->options.atol);
+    att_json_put_string(json, "reference", r->reference);
+    att_json_put_number(json, "error_unit", r->error_unit);
+    att_json_put_array(json, "components");
     for (int i = 0; i < r->info.size; i++)
         att_json_string(json, att_ode_component(r->ode, i));
     att_json_end_array(json);
-    cli_json_array(json, "methods");
+    att_json_put_array(json, "methods");
     for (int i = 0; i < r->method_count; i++)
         write_method(json, &r->methods[i], r->info.size);
     att_json_end_array(json);
-    cli_json_number(json, "theorem_step", r->theorem_step);
-    cli_json_array(json, "theorem");
+    att_json_put_number(json, "theorem_step", r->theorem_step);
+    att_json_put_array(json, "theorem");
     for (int i = 0; i < r->family_count; i++)
         write_member(json, &r->family[i]);
     att_json_end_array(json);

@@ -253,22 +253,22 @@ void cli_figures_print(const att_measure *measure, bool brief)
 static void write_measurement(att_json_writer *writer, const att_measurement *m)
 {
     att_json_begin_object(writer);
-    cli_json_text(writer, "instrument", m->instrument);
-    cli_json_text(writer, "node", m->node);
+    att_json_put_string(writer, "instrument", m->instrument);
+    att_json_put_string(writer, "node", m->node);
     if (m->head >= 0)
-        cli_json_integer(writer, "head", m->head);
-    cli_json_text(writer, "statistic", m->statistic);
-    cli_json_number(writer, "mean", m->mean);
-    cli_json_number(writer, "deviation", m->deviation);
-    cli_json_integer(writer, "n", m->count);
+        att_json_put_integer(writer, "head", m->head);
+    att_json_put_string(writer, "statistic", m->statistic);
+    att_json_put_number(writer, "mean", m->mean);
+    att_json_put_number(writer, "deviation", m->deviation);
+    att_json_put_integer(writer, "n", m->count);
     if (m->undefined > 0)
-        cli_json_integer(writer, "undefined", m->undefined);
+        att_json_put_integer(writer, "undefined", m->undefined);
     if (m->bound > 0)
-        cli_json_number(writer, "bound", m->bound);
+        att_json_put_number(writer, "bound", m->bound);
     if (m->uniform > 0)
-        cli_json_number(writer, "uniform", m->uniform);
+        att_json_put_number(writer, "uniform", m->uniform);
     if (m->excluded) {
-        cli_json_bool(writer, ATT_EXCLUDED_KEY, true);
+        att_json_put_bool(writer, ATT_EXCLUDED_KEY, true);
     }
     att_json_end_object(writer);
 }
@@ -276,18 +276,18 @@ static void write_measurement(att_json_writer *writer, const att_measurement *m)
 /* {"parts": "both", "length": 1}: the options of an instrument, as they were in use. */
 static void write_options(att_json_writer *writer, const att_instrument_info *info, const double *values)
 {
-    cli_json_object(writer, info->name);
+    att_json_put_object(writer, info->name);
     for (int i = 0; i < info->option_count; i++)
         if (info->options[i].choices)
-            cli_json_text(writer, info->options[i].name, info->options[i].choices[(int)values[i]]);
+            att_json_put_string(writer, info->options[i].name, info->options[i].choices[(int)values[i]]);
         else
-            cli_json_number(writer, info->options[i].name, values[i]);
+            att_json_put_number(writer, info->options[i].name, values[i]);
     att_json_end_object(writer);
 }
 
 static void write_all_options(att_json_writer *writer, const att_measure *measure)
 {
-    cli_json_object(writer, "options");
+    att_json_put_object(writer, "options");
     for (int i = 0; i < att_measure_instrument_count(measure); i++) {
         att_instrument_info info = att_measure_instrument_at(measure, i);
         if (info.option_count > 0)
@@ -298,14 +298,14 @@ static void write_all_options(att_json_writer *writer, const att_measure *measur
 
 void cli_figures_json(att_json_writer *writer, const att_measure *measure)
 {
-    cli_json_array(writer, "instruments");
+    att_json_put_array(writer, "instruments");
     for (int i = 0; i < att_measure_instrument_count(measure); i++) {
         att_instrument_info info = att_measure_instrument_at(measure, i);
         att_instrument_write_json(&info, writer);
     }
     att_json_end_array(writer);
     write_all_options(writer, measure);
-    cli_json_array(writer, "measurements");
+    att_json_put_array(writer, "measurements");
     for (int i = 0; i < att_measure_count(measure); i++) {
         att_measurement m = att_measure_at(measure, i);
         write_measurement(writer, &m);
