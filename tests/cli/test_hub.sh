@@ -15,9 +15,9 @@ run 0 train data $wide --epochs 0 --threads 1 --output out --experiment drawn
 weights=weights.safetensors
 run 0 convert out/drawn/last.safetensors $weights
 mkfifo ends
-python3 "$here/../hub/server.py" "$weights" <ends >port 2>/dev/null &
+python3 "$here/../networks/hub/server.py" "$weights" <ends >port 2>/dev/null &
 exec 4>ends # the server ends with this descriptor
-while [ ! -s port ]; do sleep 0.02; done
+while kill -0 $! && [ ! -s port ]; do sleep 0.02; done
 export HF_ENDPOINT=http://127.0.0.1:$(cat port)
 hash=$(sha256sum <"$weights" | cut -d' ' -f1)
 folder=hf/hub/models--noconfig--vit
@@ -89,9 +89,9 @@ err_has ', continued)'
 if openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key -out certificate -days 2 \
     -subj /CN=localhost -addext subjectAltName=DNS:localhost >/dev/null 2>&1; then
     mkfifo also_ends
-    CERTIFICATE=certificate KEY=key python3 "$here/../hub/server.py" "$weights" <also_ends >secure_port 2>/dev/null &
+    CERTIFICATE=certificate KEY=key python3 "$here/../networks/hub/server.py" "$weights" <also_ends >secure_port 2>/dev/null &
     exec 5>also_ends
-    while [ ! -s secure_port ]; do sleep 0.02; done
+    while kill -0 $! && [ ! -s secure_port ]; do sleep 0.02; done
     HF_ENDPOINT=https://localhost:$(cat secure_port)
     run 1 inspect hf-hub:noconfig/secure
     err_has 'config.json of noconfig/secure: localhost: '
