@@ -1,6 +1,6 @@
 /* What the targets do with the options of a configuration file that could be read. */
-#ifndef ATT_FUZZ_CLAIMS_H
-#define ATT_FUZZ_CLAIMS_H
+#ifndef ATT_FUZZ_CONFIG_H
+#define ATT_FUZZ_CONFIG_H
 
 #include "fuzz.h"
 

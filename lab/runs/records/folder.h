@@ -1,6 +1,6 @@
-/* runs/folder.h - chooses and examines the folders of runs (attscope/lab/runs.h). */
-#ifndef ATT_RUNS_FOLDER_H
-#define ATT_RUNS_FOLDER_H
+/* records/folder.h - chooses and examines the folders of runs (attscope/lab/runs.h). */
+#ifndef ATT_RECORDS_FOLDER_H
+#define ATT_RECORDS_FOLDER_H
 
 #include <attscope/lab/runs.h>
 

@@ -1,6 +1,6 @@
-/* runs/given.h - texts that are not given. */
-#ifndef ATT_RUNS_GIVEN_H
-#define ATT_RUNS_GIVEN_H
+/* records/given.h - texts that are not given. */
+#ifndef ATT_RECORDS_GIVEN_H
+#define ATT_RECORDS_GIVEN_H
 
 #include <stddef.h>
 

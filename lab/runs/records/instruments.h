@@ -1,6 +1,6 @@
-/* runs/instruments.h - lists of instruments in the syntax of att_measure_create(). */
-#ifndef ATT_RUNS_INSTRUMENTS_H
-#define ATT_RUNS_INSTRUMENTS_H
+/* records/instruments.h - lists of instruments in the syntax of att_measure_create(). */
+#ifndef ATT_RECORDS_INSTRUMENTS_H
+#define ATT_RECORDS_INSTRUMENTS_H
 
 #include <attscope/measure.h>
 

@@ -1,6 +1,6 @@
-/* runs/measuring.h - the state of a measurement. */
-#ifndef ATT_RUNS_MEASURING_H
-#define ATT_RUNS_MEASURING_H
+/* records/measuring.h - the state of a measurement. */
+#ifndef ATT_RECORDS_MEASURING_H
+#define ATT_RECORDS_MEASURING_H
 
 #include <time.h>
 

@@ -1,6 +1,6 @@
-/* runs/raw.h - values of single images, written to files while a network runs. */
-#ifndef ATT_RUNS_RAW_H
-#define ATT_RUNS_RAW_H
+/* records/raw.h - values of single images, written to files while a network runs. */
+#ifndef ATT_RECORDS_RAW_H
+#define ATT_RECORDS_RAW_H
 
 #include <attscope/lab/measuring.h>
 #include <attscope/safetensors.h>
