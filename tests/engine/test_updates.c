@@ -303,8 +303,7 @@ TEST(frozen_parameters_get_no_gradient)
     }
     assert_true(att_plan_describe(plan).steps < att_plan_describe(it.plan).steps * 2 / 3);
     assert_fails(context, att_session_accumulate(probe.session, NULL, BATCH, 1, 1, 0, 0), ATT_ERR_ARGUMENT,
-                 "every parameter must be frozen; \"head."); /* weight or bias: the order of evaluation
-depends on the compiler */
+                 "every parameter must be frozen; \"head."); /* the compiler decides whether weight or bias */
     att_session_destroy(&probe.session);
     att_gradient_destroy(&gradient);
     att_plan_destroy(&plan);

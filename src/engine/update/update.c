@@ -113,11 +113,11 @@ static char *element_at(const att_update *update, void *block, int64_t offset)
     return (char *)block + (size_t)offset * att_dtype_size(weights_of(update)->dtype);
 }
 
-/* The parameter that begins at `offset` of the block, or -1. */
-static int parameter_at(const att_weights *weights, int block, int64_t offset)
+/* The parameter that begins at `offset` of the weights, or -1. */
+static int parameter_at(const att_weights *weights, int64_t offset)
 {
     for (int i = 0; i < weights->count; i++)
-        if (weights->places[i].block == block && weights->places[i].offset == offset)
+        if (weights->places[i].offset == offset)
             return i;
     return -1;
 }
@@ -128,9 +128,8 @@ static int64_t padded_count(const att_parameter_info *parameter)
     return (count + ATT_WEIGHT_ALIGN - 1) / ATT_WEIGHT_ALIGN * ATT_WEIGHT_ALIGN;
 }
 
-/* Elements [begin, end) of a block whose parameters have equal rates. Starts with begin = end = 0. */
+/* Elements [begin, end) of the weights whose parameters have equal rates. Starts with begin = end = 0. */
 typedef struct range_walk {
-    int block;
     int64_t begin, end;
     att_parameter_rates rates;
 } range_walk;
@@ -141,8 +140,8 @@ static bool next_range(const att_update *update, const optimizer *with,
 {
     const att_weights *weights = weights_of(update);
     walk->begin = walk->end;
-    while (walk->end < weights->blocks[walk->block]->layout.trained) {
-        int parameter = parameter_at(weights, walk->block, walk->end);
+    while (walk->end < weights->own.layout.trained) {
+        int parameter = parameter_at(weights, walk->end);
         att_parameter_rates own = rates_of(update, with, parameter);
         if (walk->end == walk->begin)
             walk->rates = own;
@@ -157,12 +156,12 @@ static att_status add_range(att_update *update, const optimizer *with, const ran
 {
     enum { MOST_OPERANDS = 3 + sizeof with->op->slots / sizeof *with->op->slots };
     const att_weights *weights = weights_of(update);
-    const att_block *block = weights->blocks[walk->block];
+    const att_block *block = &weights->own;
     att_update_attrs attrs = {.lr = walk->rates.lr, .weight_decay = walk->rates.weight_decay};
     att_desc range = flat(weights->dtype, walk->end - walk->begin);
     att_desc descs[MOST_OPERANDS] = {range, flat(weights->dtype, 1), range};
-    void *operands[MOST_OPERANDS] = {element_at(update, update->gradient->blocks[walk->block], walk->begin),
-                                     update->scale, element_at(update, block->values, walk->begin)};
+    void *operands[MOST_OPERANDS] = {element_at(update, update->gradient->values, walk->begin), update->scale,
+                                     element_at(update, block->values, walk->begin)};
     for (int i = 0; i < with->slot_count; i++) {
         descs[3 + i] = range;
         operands[3 + i] = element_at(update, att_block_slot(block, with->op->slots[i]), walk->begin);
@@ -176,7 +175,7 @@ static att_status add_squares(att_update *update, const range_walk *walk, int64_
 {
     int64_t count = chunks_of(walk->end - walk->begin);
     att_desc descs[] = {flat(weights_of(update)->dtype, walk->end - walk->begin), flat(ATT_F64, count)};
-    void *operands[] = {element_at(update, update->gradient->blocks[walk->block], walk->begin),
+    void *operands[] = {element_at(update, update->gradient->values, walk->begin),
                         update->square_values + (size_t)*chunks * sizeof(double)};
     *chunks += count;
     return add_step(update, &update->squares, "sum_squares", NULL, descs, operands, 1, 1, threads_of(update));
@@ -186,19 +185,15 @@ static att_status add_squares(att_update *update, const range_walk *walk, int64_
 static att_status add_norm(att_update *update, const optimizer *with)
 {
     const att_weights *weights = weights_of(update);
-    int64_t chunks = 0, most = weights->count + 1;
-    for (int i = 0; i < weights->block_count; i++)
-        most += chunks_of(weights->blocks[i]->layout.trained);
+    int64_t chunks = 0, most = weights->count + 1 + chunks_of(weights->own.layout.trained);
     update->square_bytes = (size_t)most * sizeof(double);
     ATT_TRY(reserve(update, update->square_bytes, &update->square_values));
     ATT_TRY(reserve(update, sizeof(double), &update->norm));
     ATT_TRY(reserve(update, sizeof(double), &update->scale));
-    for (int i = 0; i < weights->block_count; i++) {
-        range_walk walk = {.block = i};
-        while (next_range(update, with, same_frozen, &walk))
-            if (!walk.rates.frozen)
-                ATT_TRY(add_squares(update, &walk, &chunks));
-    }
+    range_walk walk = {0};
+    while (next_range(update, with, same_frozen, &walk))
+        if (!walk.rates.frozen)
+            ATT_TRY(add_squares(update, &walk, &chunks));
     att_desc descs[] = {flat(ATT_F64, chunks), flat(ATT_F64, 1), flat(weights->dtype, 1)};
     void *operands[] = {update->square_values, update->norm, update->scale};
     if (chunks > 0)
@@ -206,20 +201,19 @@ static att_status add_norm(att_update *update, const optimizer *with)
     return add_step(update, &update->clips, "clip_factor", NULL, descs + 1, operands + 1, 1, 1, 1);
 }
 
-static att_status add_updates(att_update *update, const optimizer *with, int block)
+static att_status add_updates(att_update *update, const optimizer *with)
 {
-    range_walk walk = {.block = block};
+    range_walk walk = {0};
     while (next_range(update, with, same_rates, &walk))
         if (!walk.rates.frozen)
             ATT_TRY(add_range(update, with, &walk));
     return ATT_OK;
 }
 
-static att_status add_average(att_update *update, int block_index)
+static att_status add_average(att_update *update)
 {
-    const att_weights *weights = weights_of(update);
-    const att_block *block = weights->blocks[block_index];
-    att_desc all = flat(weights->dtype, block->layout.elements), descs[] = {all, all};
+    const att_block *block = &weights_of(update)->own;
+    att_desc all = flat(weights_of(update)->dtype, block->layout.elements), descs[] = {all, all};
     void *operands[] = {block->values, att_block_slot(block, "ema")};
     return block->layout.elements == 0
                ? ATT_OK
@@ -267,11 +261,7 @@ static att_status find_optimizer(att_context *context, const char *name, optimiz
 
 static size_t missing_slot_bytes(const att_weights *weights, const char *slot)
 {
-    size_t bytes = 0;
-    for (int i = 0; i < weights->block_count; i++)
-        if (!att_block_slot(weights->blocks[i], slot))
-            bytes += att_block_bytes(weights, weights->blocks[i]);
-    return bytes;
+    return att_block_slot(&weights->own, slot) ? 0 : att_block_bytes(weights, &weights->own);
 }
 
 size_t att_update_bytes(const att_weights *weights, const att_update_options *options)
@@ -312,20 +302,17 @@ static att_status prepare(att_update *update, const att_update_options *options)
     if (options->ema)
         ATT_TRY(att_weights_add_slot(weights, "ema"));
     ATT_TRY(add_norm(update, &with));
-    for (int i = 0; i < weights->block_count; i++) {
-        ATT_TRY(add_updates(update, &with, i));
-        if (options->ema)
-            ATT_TRY(add_average(update, i));
-    }
+    ATT_TRY(add_updates(update, &with));
+    if (options->ema)
+        ATT_TRY(add_average(update));
     return att_runner_init(&update->runner, &update->units);
 }
 
 att_status att_update_create(att_gradient *gradient, const att_update_options *options, att_update **out)
 {
     att_context *context = gradient->context;
-    att_update *update = att_allocate(context, sizeof *update);
-    if (!update)
-        return att_fail_memory(context, sizeof *update, "an update");
+    att_update *update;
+    ATT_TRY(att_new(context, &update, 1, "an update"));
     update->context = context;
     update->gradient = gradient;
     update->memory = gradient->weights->memory;
@@ -445,13 +432,11 @@ att_status att_update_apply(att_update *update, const att_hyper *hyper)
         return att_fail(update->context, ATT_ERR_ARGUMENT,
                         "call att_update_reduce() for this gradient before att_update_apply()");
     ATT_TRY(check_hyper(update, hyper));
-    const att_weights *weights = weights_of(update);
     update->reduced_at = 0;
     update->hyper = hyper;
     att_status status = apply(update);
     update->hyper = NULL;
-    for (int i = 0; i < weights->block_count; i++)
-        weights->blocks[i]->version++;
+    update->gradient->weights->own.version++;
     return status;
 }
 

@@ -10,7 +10,7 @@
 struct att_gradient {
     att_context *context;
     att_weights *weights;
-    char **blocks;    /* by block of the weights: the gradient of its trained elements */
+    char *values;     /* of the trained elements of weights->own; NULL if there are none */
     bool filled;      /* something was added since att_gradient_begin() */
     uint64_t changes; /* Counts changes, so that an update knows whether its norm is that of the current gradient; at
                          least 1 once filled. */
@@ -20,7 +20,6 @@ struct att_gradient {
 void att_gradient_changed(att_gradient *gradient);
 
 ATT_FOR_LAB size_t att_gradient_bytes(const att_weights *weights);
-size_t att_gradient_block_bytes(const att_weights *weights, const att_block *block);
 /* The gradient of parameter `index`, which must be trained. */
 char *att_gradient_at(const att_gradient *gradient, int index);
 

@@ -125,7 +125,6 @@ static att_status init_weights(const att_graph *graph, const att_backend *backen
     weights->memory = backend->memory;
     weights->dtype = graph->dtype;
     ATT_TRY(copy_parameters(graph, weights));
-    weights->own.arena = &weights->arena;
     weights->blocks[0] = &weights->own;
     return allocate_values(weights, &weights->own, &weights->own.values);
 }
@@ -247,8 +246,9 @@ void *att_block_slot(const att_block *block, const char *name)
     return slot < 0 ? NULL : block->slots[slot].values;
 }
 
-static att_status add_slot(const att_weights *weights, att_block *block, const char *name)
+att_status att_weights_add_slot(att_weights *weights, const char *name)
 {
+    att_block *block = &weights->own;
     if (find_slot(block, name) >= 0)
         return ATT_OK;
     if (block->slot_count == ATT_MAX_SLOTS)
@@ -256,20 +256,13 @@ static att_status add_slot(const att_weights *weights, att_block *block, const c
                         "weights have at most %d slots; there is no room for \"%s\"", ATT_MAX_SLOTS, name);
     void *values = NULL;
     ATT_TRY(allocate_values(weights, block, &values));
-    const char *copy = att_arena_string(block->arena, name);
+    const char *copy = att_arena_string(&weights->arena, name);
     if (!copy) {
         weights->memory->release(weights->context, values, att_block_bytes(weights, block));
         return att_fail_memory(weights->context, strlen(name), "the weights");
     }
     block->slots[block->slot_count].name = copy;
     block->slots[block->slot_count++].values = values;
-    return ATT_OK;
-}
-
-att_status att_weights_add_slot(att_weights *weights, const char *name)
-{
-    for (int i = 0; i < weights->block_count; i++)
-        ATT_TRY(add_slot(weights, weights->blocks[i], name));
     return ATT_OK;
 }
 

@@ -23,11 +23,10 @@ typedef struct att_block {
     att_layout layout;
     void *values;
     struct {
-        const char *name; /* in the arena of the weights that own the block */
+        const char *name; /* in the arena of the weights */
         void *values;
     } slots[ATT_MAX_SLOTS];
     int slot_count;
-    att_arena *arena;
     uint64_t version; /* counts changes of the values, so that sessions know when to run their prologue again */
 } att_block;
 
@@ -72,8 +71,8 @@ void *att_block_slot(const att_block *block, const char *name);
  * different memories), ERR_MEMORY. */
 ATT_MUST_CHECK att_status att_weights_overlay(att_weights *base, att_weights *over, att_weights **covered);
 
-/* Adds a slot of zeros called `name`; an existing slot of that name is kept with its values. Errors: ERR_ARGUMENT if
- * there are 8 slots already, ERR_MEMORY. */
+/* Adds a slot of zeros called `name` to weights that are not overlaid; an existing slot of that name is kept with its
+ * values. Errors: ERR_ARGUMENT if there are 8 slots already, ERR_MEMORY. */
 att_status att_weights_add_slot(att_weights *weights, const char *name);
 /* Number of slots; name of slot 0..count-1, which lives as long as the weights. */
 int att_weights_slot_count(const att_weights *weights);
