@@ -18,7 +18,6 @@ void att_figures_write(att_json_writer *json, const att_figures *figures)
     att_json_put_integer(json, "epoch", figures->epoch);
     att_json_put_integer(json, "step", figures->step);
     att_json_put_string(json, "split", figures->split);
-    att_json_put_string(json, "nodes", figures->nodes);
     att_json_put_number(json, "images", figures->images);
     att_json_put_array(json, "figures");
     for (int i = 0; i < figures->count; i++) {

@@ -6,7 +6,7 @@
 
 #include "study/store/measured_figures.h"
 
-/* Writes {epoch, step, split, nodes, images, figures: [[instrument, node, head, statistic, mean, deviation, n,
+/* Writes {epoch, step, split, images, figures: [[instrument, node, head, statistic, mean, deviation, n,
  * excluded, bound, uniform], ...]}; bound and uniform 0: not known. A figure with recorded samples has one more item,
  * the array of samples.
  */

@@ -135,9 +135,8 @@ static att_status fill(const att_line_event *event, bool heads, att_figures *fig
     figures->step = event->step;
     figures->images = number_or_nan(json_object_get(event->object, "images"));
     figures->split = text_or_empty(figures, event->object, "split");
-    figures->nodes = text_or_empty(figures, event->object, "nodes");
     figures->items = att_arena_allocate(&figures->arena, (count + 1) * sizeof(*figures->items));
-    if (figures->items == NULL || figures->split == NULL || figures->nodes == NULL)
+    if (figures->items == NULL || figures->split == NULL)
         return att_fail_memory(context, count * sizeof(*figures->items), event->where);
     for (size_t i = 0; i < count; i++) {
         const json_t *object = json_array_get(list, i);

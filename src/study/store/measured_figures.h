@@ -11,9 +11,9 @@
 typedef struct att_figures {
     att_arena arena; /* owns all texts and arrays below */
     int64_t epoch, step;
-    const char *split, *nodes; /* "" if the event lacks them */
-    double images;             /* NaN if the event lacks it */
-    att_measurement *items;    /* [count]; unit is NULL, because the event does not contain it */
+    const char *split;      /* "" if the event lacks it */
+    double images;          /* NaN if the event lacks it */
+    att_measurement *items; /* [count]; unit is NULL, because the event does not contain it */
     int count;
     const att_measurement **sorted; /* [count] items, sorted by instrument, node, statistic and head */
 } att_figures;
