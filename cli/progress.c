@@ -29,7 +29,8 @@ static int terminal_width(void)
     return width - 1;
 }
 
-char *cli_format_seconds(double seconds, char *text, size_t size)
+/* Writes "m:ss" or "h:mm:ss"; "--" for NaN. Returns `text`. */
+static char *format_seconds(double seconds, char *text, size_t size)
 {
     if (!(seconds >= 0) || seconds > 1e8) {
         snprintf(text, size, "--");
@@ -89,7 +90,7 @@ static void format_figures(const att_progress *p, char *text, size_t size)
     if (isfinite(p->loss))
         snprintf(loss, sizeof loss, "  loss %.4f", p->loss);
     snprintf(text, size, "%s  %.*f %s/s  ETA %s%s", loss, p->images_per_second < 10 ? 1 : 0, p->images_per_second,
-             p->unit ? p->unit : "images", cli_format_seconds(p->seconds_left, left, sizeof left), others);
+             p->unit ? p->unit : "images", format_seconds(p->seconds_left, left, sizeof left), others);
 }
 
 /* "96/1000": samples if they are counted, else batches. */

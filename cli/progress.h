@@ -37,7 +37,4 @@ void cli_bar_clear(cli_app *cli);
 /* On a terminal, draws the text at the start of the last line of stderr. */
 void cli_bar_print(cli_app *cli, const char *format, ...) ATT_PRINTF(2, 3);
 
-/* Writes "m:ss" or "h:mm:ss"; "--" for NaN. Returns `text`. */
-char *cli_format_seconds(double seconds, char *text, size_t size);
-
 #endif

@@ -189,11 +189,6 @@ static double frobenius(double mean_log, double rest_log, int count)
     return scale == -INFINITY ? scale : scale + 0.5 * log(exp(2 * (mean - scale)) + exp(2 * (rest_log - scale)));
 }
 
-double att_tokens_frobenius(const att_tokens *t)
-{
-    return frobenius(t->mean_log, t->rest_log.log, t->count);
-}
-
 double att_tokens_distance(const att_tokens *x, const att_tokens *y, double *scratch)
 {
     double mean = distance(x->mean, x->mean_log, y->mean, y->mean_log, x->width, scratch);
@@ -204,5 +199,5 @@ double att_tokens_distance(const att_tokens *x, const att_tokens *y, double *scr
 double att_tokens_difference(const att_tokens *x, const att_tokens *y, double *scratch)
 {
     double difference = att_tokens_distance(x, y, scratch);
-    return difference == -INFINITY ? 0 : exp(difference - att_tokens_frobenius(x));
+    return difference == -INFINITY ? 0 : exp(difference - frobenius(x->mean_log, x->rest_log.log, x->count));
 }

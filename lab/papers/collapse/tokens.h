@@ -41,8 +41,6 @@ att_stack_log att_tokens_median_residual(const att_tokens *tokens, double *colum
 double att_tokens_norm(const att_tokens *tokens, double *plain);
 /* Participation ratio of the singular values of the residual; gram: scratch [width, width] */
 double att_tokens_rank(const att_tokens *tokens, double *gram);
-/* ln |X|_F */
-double att_tokens_frobenius(const att_tokens *tokens);
 /* ln |X - Y|_F; scratch [count, width] */
 double att_tokens_distance(const att_tokens *x, const att_tokens *y, double *scratch);
 /* |X - Y|_F / |X|_F; scratch [count, width] */

@@ -6,8 +6,6 @@
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* The declaration of a network option by the first family that has it; NULL: no family has it. */
-const att_option *att_declared_find(const char *key);
 /* The choices of "model"; NULL past the last. */
 const char *att_choose_model(int index);
 /* Increments *count. Appends the row if `rows` has fewer than `most` rows. */

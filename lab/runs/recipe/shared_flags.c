@@ -68,7 +68,8 @@ void att_put_row(const att_flag *row, att_flag *rows, int most, int *count)
     ++*count;
 }
 
-const att_option *att_declared_find(const char *key)
+/* The declaration of a network option by the first family that has it; NULL: no family has it. */
+static const att_option *find_declared(const char *key)
 {
     for (int f = 0; f < att_model_family_count(); f++) {
         att_family_info family = att_model_family_at(f);
@@ -85,7 +86,7 @@ void att_put_option_rows(bool training, size_t offset, att_flag *rows, int most,
         att_family_info family = att_model_family_at(f);
         for (int i = 0; i < family.option_count; i++) {
             const att_option *option = &family.options[i];
-            if (option->training != training || option->internal || att_declared_find(option->key) != option)
+            if (option->training != training || option->internal || find_declared(option->key) != option)
                 continue;
             att_flag row = att_flag_of_option(option, offset);
             att_put_row(&row, rows, most, count);
@@ -145,7 +146,7 @@ static att_status move_into_modules(att_context *context, att_recipe_network *ne
                         flag, *value, option, modules);
     snprintf(completed, sizeof completed, "%.*s%c%s=%s%s", (int)module, modules, named < module ? ',' : ':', option,
              *value, modules + module);
-    if (strlen(completed) >= att_declared_find("modules")->size)
+    if (strlen(completed) >= find_declared("modules")->size)
         return att_fail(context, ATT_ERR_ARGUMENT, "--%s %s makes modules too long: %s", flag, *value, completed);
     att_options_set_text(&network->options, "modules", completed);
     *value = NULL;

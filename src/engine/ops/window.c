@@ -3,7 +3,9 @@
 #include "engine/ops/pool.h"
 #include "engine/ops/rule.h"
 
-int64_t att_window_count(int64_t size, int64_t extent, int64_t stride, int64_t padding)
+/* Number of windows of `extent` elements, `stride` apart, that fit into `size` elements with `padding` on both sides; 0
+ * if none fits. All arguments are at most INT32_MAX; stride is at least 1. */
+static int64_t window_count(int64_t size, int64_t extent, int64_t stride, int64_t padding)
 {
     int64_t left = size + 2 * padding - extent;
     return left < 0 ? 0 : left / stride + 1;
@@ -27,8 +29,7 @@ att_status att_conv_size(const att_infer *infer, const int64_t size[2], const in
                                  "map and kernel sides must be 1 to %d, not %lld x %lld (map) and %lld x %lld (kernel)",
                                  INT32_MAX, (long long)size[0], (long long)size[1], (long long)kernel[0],
                                  (long long)kernel[1]);
-        to[axis] =
-            att_window_count(size[axis], attrs->dilation * (kernel[axis] - 1) + 1, attrs->stride, attrs->padding);
+        to[axis] = window_count(size[axis], attrs->dilation * (kernel[axis] - 1) + 1, attrs->stride, attrs->padding);
         if (to[axis] < 1)
             return att_rule_fail(infer, ATT_ERR_MISMATCH,
                                  "a kernel of %lld x %lld, dilation %d, does not fit into a map of %lld x %lld with "

@@ -4,10 +4,6 @@
 
 #include "engine/graph/op.h"
 
-/* Number of windows of `extent` elements, `stride` apart, that fit into `size` elements with `padding` on both sides; 0
- * if none fits. All arguments are at most INT32_MAX; stride is at least 1. */
-int64_t att_window_count(int64_t size, int64_t extent, int64_t stride, int64_t padding);
-
 /* Writes the output size of a convolution over a map of size[0] x size[1] to `to`. Fails, in the op's name, if an
  * attribute or size is out of range or the kernel is larger than the padded map. */
 att_status att_conv_size(const att_infer *infer, const int64_t size[2], const int64_t kernel[2], int64_t to[2]);

@@ -394,11 +394,6 @@ att_value att_modules_apply(const att_modules *modules, int hook, int block, con
     return site.branch;
 }
 
-size_t att_placed_module_length(const char *text)
-{
-    return strcspn(text, "@");
-}
-
 bool att_placed_same(const char *a, const char *b)
 {
     size_t length = strcspn(a, ":@");
@@ -417,7 +412,7 @@ att_status att_placed_complete(att_context *context, const char *known, att_opti
                         own, none ? "none" : "several");
     if (!*own || none || (!any && !att_placed_same(own, known)))
         return ATT_OK;
-    size_t own_length = att_placed_module_length(own), known_length = att_placed_module_length(known);
+    size_t own_length = strcspn(own, "@"), known_length = strcspn(known, "@");
     bool has_options = memchr(own, ':', own_length) != NULL;
     const char *module = has_options ? own : known, *place = own[own_length] ? own + own_length : known + known_length;
     snprintf(text, sizeof text, "%.*s%s", (int)(has_options ? own_length : known_length), module, place);

@@ -75,8 +75,6 @@ int att_modules_replaced_heads(const att_modules *modules, int hook, int block);
 att_value att_modules_apply(const att_modules *modules, int hook, int block, const att_scope *scope,
                             const att_module_site *at);
 
-/* Returns the number of bytes before "@" in the text of one placed module. */
-size_t att_placed_module_length(const char *text);
 /* Returns whether both texts are one placed module of the same name, or both "none". */
 bool att_placed_same(const char *a, const char *b);
 /* Completes the option "modules" in `given`, if it leaves open options or placement of a module, from `known`, a text

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-bool att_timm_text_is(att_timm_text text, const char *other)
+static bool is_text(att_timm_text text, const char *other)
 {
     return strlen(other) == text.length && memcmp(text.bytes, other, text.length) == 0;
 }
@@ -48,7 +48,7 @@ bool att_timm_next_name(size_t *at, att_timm_name *name)
 bool att_timm_find_name(const char *text, att_timm_name *name)
 {
     for (size_t at = 0; att_timm_next_name(&at, name);)
-        if (att_timm_text_is(name->name, text))
+        if (is_text(name->name, text))
             return true;
     return false;
 }
@@ -58,7 +58,7 @@ bool att_timm_next_tag(const char *network, size_t *at, att_timm_tag *tag)
     while (next_line(att_timm_tags, att_timm_tags_size, at, &tag->network)) {
         tag->values = split_off(&tag->network, " ");
         tag->tag = split_off(&tag->network, ".");
-        if (att_timm_text_is(tag->network, network))
+        if (is_text(tag->network, network))
             return true;
     }
     return false;
@@ -67,7 +67,7 @@ bool att_timm_next_tag(const char *network, size_t *at, att_timm_tag *tag)
 bool att_timm_find_tag(const char *network, const char *text, att_timm_tag *tag)
 {
     for (size_t at = 0; att_timm_next_tag(network, &at, tag);)
-        if (att_timm_text_is(tag->tag, text))
+        if (is_text(tag->tag, text))
             return true;
     return false;
 }

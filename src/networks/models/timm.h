@@ -17,7 +17,6 @@ typedef struct att_timm_text {
     const char *bytes;
     size_t length;
 } att_timm_text;
-bool att_timm_text_is(att_timm_text text, const char *other);
 
 typedef struct att_timm_name {
     att_timm_text name;

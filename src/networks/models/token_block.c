@@ -24,11 +24,6 @@ const att_module_hook att_token_hook_list[ATT_TOKEN_HOOKS] = {
 };
 const att_hooks att_token_hooks = ATT_TOKEN_HOOK_SET;
 
-att_stages att_token_stages(int depth)
-{
-    return (att_stages){.count = 1, .blocks = {depth}};
-}
-
 static att_status check_heads(att_context *context, const char *text, int block, int heads, const att_modules *modules)
 {
     int replaced = att_modules_replaced_heads(modules, ATT_TOKEN_HEADS, block);
@@ -58,7 +53,7 @@ att_status att_token_modules_in(att_context *context, const char *text, const at
 
 att_status att_token_modules(att_context *context, const char *text, int depth, int heads, att_modules *modules)
 {
-    const att_stages stages = att_token_stages(depth);
+    const att_stages stages = {.count = 1, .blocks = {depth}};
     return att_token_modules_in(context, text, &stages, &heads, modules);
 }
 

@@ -28,8 +28,6 @@ extern const att_module_hook att_token_hook_list[ATT_TOKEN_HOOKS];
         att_token_hook_list, ATT_TOKEN_HOOKS \
     }
 extern const att_hooks att_token_hooks;
-/* One stage that holds all blocks. */
-att_stages att_token_stages(int depth);
 /* Parses the option "modules" of a network with these stages; heads[s]: heads of a block in stage s. Errors: those of
  * att_modules_parse(); ERR_ARGUMENT if modules leave a block's attention without a head. */
 att_status att_token_modules_in(att_context *context, const char *text, const att_stages *stages, const int *heads,

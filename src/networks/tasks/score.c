@@ -13,7 +13,8 @@ int att_score_rank(const float *logits, int classes, int label)
     return rank;
 }
 
-double att_score_loss(const float *logits, int classes, int label)
+/* -ln softmax(logits)_label. */
+static double loss_of(const float *logits, int classes, int label)
 {
     double most = logits[0], sum = 0;
     for (int c = 1; c < classes; c++)
@@ -32,7 +33,7 @@ static void add_rank(att_scores *scores, int rank, int classes)
 double att_scores_add(att_scores *scores, const float *logits, int classes, int label)
 {
     int rank = att_score_rank(logits, classes, label);
-    double loss = att_score_loss(logits, classes, label);
+    double loss = loss_of(logits, classes, label);
     scores->count++;
     scores->judged++;
     add_rank(scores, rank, classes);
@@ -43,7 +44,7 @@ double att_scores_add(att_scores *scores, const float *logits, int classes, int 
 double att_scores_add_set(att_scores *scores, const float *logits, int classes, int label, const int32_t *right,
                           int right_count)
 {
-    double loss = att_score_loss(logits, classes, label);
+    double loss = loss_of(logits, classes, label);
     int best = classes;
     for (int i = 0; i < right_count; i++) {
         int rank = att_score_rank(logits, classes, right[i]);

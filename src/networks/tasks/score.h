@@ -7,8 +7,6 @@
 /* Returns the number of classes ranked before `label`: those with a larger logit, and those with an equal logit and a
  * lower number; `classes` if a logit is NaN. */
 int att_score_rank(const float *logits, int classes, int label);
-/* -ln softmax(logits)_label. */
-double att_score_loss(const float *logits, int classes, int label);
 
 enum { ATT_SCORE_TOP = 5 };
 /* Names of the shares of samples whose class ranks first, and among the first five. */

@@ -28,7 +28,9 @@ att_status att_study_tell(const att_study_job *job, int64_t done, int64_t all)
                     job->instrument->info.name);
 }
 
-const void *att_study_input(const att_study_job *job, const char *name, int sample)
+/* The row of a sample of the last run in the input `name` of the network, in the type of the graph; rows of later
+ * samples follow. NULL if that run had no such input. */
+static const void *input_rows(const att_study_job *job, const char *name, int sample)
 {
     const att_plan *plan = job->session->plan;
     for (int i = 0; i < plan->input_count; i++)
@@ -41,7 +43,7 @@ att_status att_study_bind(const att_study_job *job, att_session *session, int sa
 {
     for (int i = 0; i < session->plan->input_count; i++) {
         const char *name = session->plan->inputs[i].name;
-        const void *rows = att_study_input(job, name, sample);
+        const void *rows = input_rows(job, name, sample);
         if (rows)
             ATT_TRY(att_session_bind(session, name, rows));
     }

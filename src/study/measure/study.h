@@ -56,10 +56,8 @@ att_status att_measure_preview(att_measure *measure, att_session *session, int c
 /* Reports that `done` of the `all` parts of this run are done. ERR_STOPPED if a stop is requested. */
 att_status att_study_tell(const att_study_job *job, int64_t done, int64_t all);
 
-/* The row of a sample of the last run in the input `name` of the network, in the type of the graph; rows of later
- * samples follow. NULL if that run had no such input. */
-const void *att_study_input(const att_study_job *job, const char *name, int sample);
-/* Binds the inputs that the session's plan and the network have in common to the rows of att_study_input(). */
+/* Binds the inputs that the session's plan and the network have in common to their rows of a sample of the last run;
+ * rows of later samples follow. */
 att_status att_study_bind(const att_study_job *job, att_session *session, int sample);
 /* Rounds `count` numbers in F64 to F32, in place. */
 void att_study_narrow(float *values, int64_t count);

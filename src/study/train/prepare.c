@@ -25,7 +25,8 @@ int64_t att_trainer_updates_per_epoch(const att_trainer *trainer)
     return trainer->batches / steps + (trainer->batches % steps != 0);
 }
 
-double att_trainer_lr(const att_trainer *trainer, int64_t update)
+/* Learning rate of the next update after `update` finished ones, in the current epoch. */
+static double rate_after(const att_trainer *trainer, int64_t update)
 {
     return att_schedule_lr(trainer->schedule, trainer->options, trainer->base_lr,
                            att_trainer_updates_per_epoch(trainer), trainer->state.epoch, update);
@@ -343,7 +344,7 @@ static att_status resume(att_trainer *trainer, const att_tensors *file)
                         trainer->state.epoch, (long long)trainer->state.batch, (long long)trainer->state.update);
     ATT_TRY(att_trainer_set_checkpoint(trainer, path));
     if (trainer->state.batch > 0)
-        trainer->lr = att_trainer_lr(trainer, trainer->state.update - 1);
+        trainer->lr = rate_after(trainer, trainer->state.update - 1);
     return ATT_OK;
 }
 

@@ -17,7 +17,5 @@ att_status att_trainer_set_checkpoint(att_trainer *trainer, const char *path);
 
 /* Number of updates per epoch. */
 int64_t att_trainer_updates_per_epoch(const att_trainer *trainer);
-/* Learning rate of the next update after `update` finished ones, in the current epoch. */
-double att_trainer_lr(const att_trainer *trainer, int64_t update);
 
 #endif

@@ -108,9 +108,7 @@ bool att_trainer_writes(const att_trainer *trainer);
 att_status att_trainer_compare(att_trainer *trainer);
 /* Logs what of the results depends on the number of processes. */
 void att_trainer_log_processes(const att_trainer *trainer);
-/* Whether each process takes statistics of batch norm over its own samples, so that results depend on their number. */
-bool att_trainer_splits_statistics(const att_trainer *trainer);
-/* If so: gives all processes the running statistics of rank 0. */
+/* Gives all processes the running statistics of rank 0, if each takes statistics of batch norm over its own samples. */
 att_status att_trainer_share_statistics(att_trainer *trainer);
 /* Replaces the name by the first that is not empty among those of all processes. */
 enum { ATT_NODE_TEXT = 256 };

@@ -100,19 +100,8 @@ att_status att_trainer_compare(att_trainer *trainer)
     return compare_settings(trainer);
 }
 
-void att_trainer_log_processes(const att_trainer *trainer)
-{
-    int processes = att_comm_size(trainer->options->comm);
-    if (att_trainer_writes(trainer) && att_trainer_splits_statistics(trainer))
-        att_log(trainer->context, ATT_LOG_INFO,
-                "each of the %d processes normalises by the statistics of its own %d images of a batch, so the results "
-                "depend on the number of processes; with --sync-bn they do not",
-                processes, trainer->options->batch_size / processes);
-}
-
-/* --- batch norm -------------------------------------------------------------------------------------------------- */
-
-bool att_trainer_splits_statistics(const att_trainer *trainer)
+/* Whether each process takes statistics of batch norm over its own samples, so that results depend on their number. */
+static bool splits_statistics(const att_trainer *trainer)
 {
     const att_graph *graph = att_model_graph(trainer->run.model);
     bool splits = false;
@@ -120,6 +109,18 @@ bool att_trainer_splits_statistics(const att_trainer *trainer)
         splits = strcmp(graph->nodes.items[i].op->name, "batch_norm") == 0;
     return splits && att_comm_size(trainer->options->comm) > 1 && !trainer->options->sync_bn;
 }
+
+void att_trainer_log_processes(const att_trainer *trainer)
+{
+    int processes = att_comm_size(trainer->options->comm);
+    if (att_trainer_writes(trainer) && splits_statistics(trainer))
+        att_log(trainer->context, ATT_LOG_INFO,
+                "each of the %d processes normalises by the statistics of its own %d images of a batch, so the results "
+                "depend on the number of processes; with --sync-bn they do not",
+                processes, trainer->options->batch_size / processes);
+}
+
+/* --- batch norm -------------------------------------------------------------------------------------------------- */
 
 static att_status broadcast(att_trainer *trainer, int slot, int index)
 {
@@ -141,7 +142,7 @@ att_status att_trainer_share_statistics(att_trainer *trainer)
 {
     const att_weights *weights = trainer->run.weights;
     int average = att_trainer_average_slot(weights);
-    if (!att_trainer_splits_statistics(trainer))
+    if (!splits_statistics(trainer))
         return ATT_OK;
     for (int i = 0; i < att_weights_count(weights); i++) {
         if (!att_weights_at(weights, i).buffer)

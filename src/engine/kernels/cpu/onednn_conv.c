@@ -21,7 +21,8 @@ struct att_conv {
     att_onednn_ref plain, reorder_scratch; /* descriptions from reorder_desc */
 };
 
-bool att_conv_is_product(const att_conv_spec *spec)
+/* Whether the convolution is computed as a matrix product. Never true of weight gradients. */
+static bool is_product(const att_conv_spec *spec)
 {
     return spec->kernel_h == 1 && spec->kernel_w == 1 && spec->stride == 1 && spec->groups == 1 && spec->above == 0 &&
            spec->left == 0 && spec->kind != ATT_CONV_WEIGHT_GRAD;
@@ -29,7 +30,7 @@ bool att_conv_is_product(const att_conv_spec *spec)
 
 bool att_conv_is_packed(const att_conv_spec *spec)
 {
-    return spec->kind == ATT_CONV_FORWARD || spec->dtype != ATT_F32 || !att_conv_is_product(spec);
+    return spec->kind == ATT_CONV_FORWARD || spec->dtype != ATT_F32 || !is_product(spec);
 }
 
 /* --- creating----------------------------------------------------------------------------------------------------- */
@@ -154,7 +155,7 @@ static dnnl_status_t create_reorder(att_conv *conv)
 
 static att_status create_all(att_conv *conv)
 {
-    if (att_conv_is_product(&conv->spec))
+    if (is_product(&conv->spec))
         return make_product(conv);
     ATT_TRY(att_onednn_begin(conv->context, "a convolution"));
     int before = att_onednn_enter();
@@ -169,9 +170,8 @@ static att_status create_all(att_conv *conv)
 
 att_status att_conv_create(att_context *context, const att_conv_spec *spec, att_conv **conv)
 {
-    att_conv *created = att_allocate(context, sizeof *created);
-    if (!created)
-        return att_fail_memory(context, sizeof *created, "a convolution");
+    att_conv *created;
+    ATT_TRY(att_new(context, &created, 1, "a convolution"));
     created->context = context;
     created->spec = *spec;
     att_status status = create_all(created);

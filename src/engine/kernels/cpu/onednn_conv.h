@@ -28,9 +28,6 @@ att_status att_conv_create(att_context *context, const att_conv_spec *spec, att_
 /* conv may be NULL. */
 void att_conv_destroy(att_context *context, att_conv *conv);
 
-/* Whether the convolution is computed as a matrix product. Never true of weight gradients. */
-bool att_conv_is_product(const att_conv_spec *spec);
-
 /* Whether the weight must be packed with att_conv_pack(). The f32 data gradient of a product reads the plain weight: a
  * packed copy would cost memory for little speed. */
 bool att_conv_is_packed(const att_conv_spec *spec);
