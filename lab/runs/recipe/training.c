@@ -329,9 +329,8 @@ att_status att_training_open(att_context *context, const att_recipe *recipe, att
 {
     ATT_TRY(att_require(context, recipe, "the recipe of a training"));
     ATT_TRY(att_require(context, training, "the result of att_training_open()"));
-    att_training *t = att_allocate(context, sizeof *t);
-    if (!t)
-        return att_fail_memory(context, sizeof *t, "a training");
+    att_training *t;
+    ATT_TRY(att_new(context, &t, 1, "a training"));
     t->context = t->network.context = context;
     t->recipe = *recipe;
     att_status status = prepare(t);

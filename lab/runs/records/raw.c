@@ -194,9 +194,8 @@ att_status att_raw_create(const att_model *observed, const char *which, const ch
 {
     att_graph *graph = att_model_graph(observed);
     att_context *context = att_graph_context(graph);
-    att_raw *raw = att_allocate(context, sizeof *raw);
-    if (!raw)
-        return att_fail_memory(context, sizeof *raw, "raw output");
+    att_raw *raw;
+    ATT_TRY(att_new(context, &raw, 1, "raw output"));
     *raw = (att_raw){.context = context,
                      .arena = {.context = context},
                      .graph = graph,

@@ -134,9 +134,7 @@ static att_status allocate(search *s, workspace *w)
     w->basis = s->options->basis < s->op->size ? s->options->basis : s->op->size;
     size_t basis = (size_t)w->basis, projected = 3 * basis * basis + 6 * basis;
     size_t count = att_size_sum(att_size_product(n, basis + 4), projected);
-    w->block = att_allocate_array(s->context, count, sizeof *w->block);
-    if (!w->block)
-        return att_fail_memory(s->context, att_size_product(count, sizeof *w->block), "the basis of a spectrum");
+    ATT_TRY(att_new(s->context, &w->block, count, "the basis of a spectrum"));
     w->start = w->block;
     w->work = w->start + n;
     w->vectors = w->work + 3 * n;

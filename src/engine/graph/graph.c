@@ -45,9 +45,8 @@ att_status att_graph_create(att_context *context, att_dtype dtype, att_graph **o
 {
     if (dtype != ATT_F32 && dtype != ATT_F64)
         return att_fail(context, ATT_ERR_ARGUMENT, "a graph computes in F32 or F64, not in %s", att_dtype_name(dtype));
-    att_graph *graph = att_allocate(context, sizeof *graph);
-    if (!graph)
-        return att_fail_memory(context, sizeof *graph, "a graph");
+    att_graph *graph;
+    ATT_TRY(att_new(context, &graph, 1, "a graph"));
     graph->context = context;
     graph->arena.context = context;
     graph->dtype = dtype;

@@ -79,9 +79,7 @@ static att_status read_scores(const source *s)
 {
     att_position_heads *heads = s->heads;
     const size_t count = (size_t)heads->count * (size_t)(2 * heads->grid[0] - 1) * (size_t)(2 * heads->grid[1] - 1);
-    heads->scores = att_allocate_array(heads->context, count, sizeof *heads->scores);
-    if (!heads->scores)
-        return att_fail_memory(heads->context, count * sizeof *heads->scores, "the scores of a layer");
+    ATT_TRY(att_new(heads->context, &heads->scores, count, "the scores of a layer"));
     ATT_TRY(add_learned(s, 0, "row_embed", "row_key.weight"));
     return add_learned(s, 1, "column_embed", "column_key.weight");
 }

@@ -434,9 +434,8 @@ att_status att_model_create(att_context *context, const char *name, const att_op
 {
     att_variant variant;
     ATT_TRY(att_variant_find(context, name, &variant));
-    att_model *model = att_allocate(context, sizeof *model);
-    if (!model)
-        return att_fail_memory(context, sizeof *model, "a model");
+    att_model *model;
+    ATT_TRY(att_new(context, &model, 1, "a model"));
     *model = (att_model){.context = context};
     att_status status = resolve_options(model, &variant, options);
     if (status == ATT_OK)

@@ -28,9 +28,8 @@ att_status att_position_parameter(const att_position_heads *heads, const att_mod
     if (att_shape_count(att_weights_at(weights, index).shape) != count)
         return att_fail(heads->context, ATT_ERR_MISMATCH, "parameter \"%s\" should have %lld elements", full,
                         (long long)count);
-    double *read = att_allocate_array(heads->context, (size_t)count, sizeof *read);
-    if (!read)
-        return att_fail_memory(heads->context, (size_t)count * sizeof *read, "the parameters of heads");
+    double *read;
+    ATT_TRY(att_new(heads->context, &read, (size_t)count, "the parameters of heads"));
     att_status status = att_model_parameter(model, weights, index, count, read);
     for (int64_t i = 0; i < count && status == ATT_OK; i++)
         if (!isfinite(read[i]))
@@ -59,9 +58,7 @@ static att_status score_forms(att_position_heads *heads)
 {
     const int rows = 2 * heads->grid[0] - 1, columns = 2 * heads->grid[1] - 1;
     const size_t count = (size_t)heads->count * (size_t)rows * (size_t)columns;
-    heads->scores = att_allocate_array(heads->context, count, sizeof *heads->scores);
-    if (!heads->scores)
-        return att_fail_memory(heads->context, count * sizeof *heads->scores, "the scores of a layer");
+    ATT_TRY(att_new(heads->context, &heads->scores, count, "the scores of a layer"));
     double *score = heads->scores;
     for (int h = 0; h < heads->count; h++)
         for (int y = 0; y < rows; y++)
@@ -79,9 +76,8 @@ att_status att_position_heads_read(const att_model *model, const att_weights *we
     if (layer < 0 || layer >= layers)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s has %d layers of attention by position, there is no layer %d",
                         att_model_name(model), layers, layer);
-    att_position_heads *heads = att_allocate(context, sizeof *heads);
-    if (!heads)
-        return att_fail_memory(context, sizeof *heads, "the heads of a layer");
+    att_position_heads *heads;
+    ATT_TRY(att_new(context, &heads, 1, "the heads of a layer"));
     heads->context = context;
     heads->count = positions->heads(att_model_settings(model), layer);
     att_status status = positions->read(att_model_settings(model), model, weights, layer, heads);
@@ -183,9 +179,8 @@ att_status att_position_heads_at(const att_position_heads *heads, int head, att_
     if (head < 0 || head >= heads->count)
         return att_fail(heads->context, ATT_ERR_ARGUMENT, "%s has %d heads, there is no head %d", heads->scope,
                         heads->count, head);
-    double *row = att_allocate_array(heads->context, tokens, sizeof *row);
-    if (!row)
-        return att_fail_memory(heads->context, tokens * sizeof *row, "the attention of a query");
+    double *row;
+    ATT_TRY(att_new(heads->context, &row, tokens, "the attention of a query"));
     *found = (att_position_head){0};
     attend(heads, head, middle_query(heads), row);
     describe_attention(heads, row, found);
@@ -205,9 +200,7 @@ static att_status multiply_maps(att_position_heads *heads)
     const size_t count = (size_t)(all * heads->outputs);
     if (heads->maps)
         return ATT_OK;
-    heads->maps = att_allocate_array(heads->context, count, sizeof *heads->maps);
-    if (!heads->maps)
-        return att_fail_memory(heads->context, count * sizeof *heads->maps, "the linear maps of heads");
+    ATT_TRY(att_new(heads->context, &heads->maps, count, "the linear maps of heads"));
     for (int h = 0; h < heads->count; h++)
         for (int64_t o = 0; o < heads->outputs; o++) {
             double *row = heads->maps + (h * heads->outputs + o) * inputs;

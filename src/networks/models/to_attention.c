@@ -49,9 +49,8 @@ static att_status check_finite(const conversion *c)
         const att_parameter_info info = att_weights_at(c->convs.weights, i);
         const int64_t count = att_shape_count(info.shape);
         int64_t bad = 0;
-        double *values = att_allocate_array(c->context, (size_t)count, sizeof *values);
-        if (!values)
-            return att_fail_memory(c->context, (size_t)count * sizeof *values, "the values of a parameter");
+        double *values;
+        ATT_TRY(att_new(c->context, &values, (size_t)count, "the values of a parameter"));
         att_status status = att_model_parameter(c->model, c->convs.weights, i, count, values);
         for (int64_t e = 0; e < count && status == ATT_OK; e++)
             bad += !isfinite(values[e]);

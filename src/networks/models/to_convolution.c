@@ -83,9 +83,7 @@ static att_status read(const layer *l, const char *parameter, int64_t count, dou
     if (index < 0 || att_shape_count(att_weights_at(l->c->convs.weights, index).shape) != count)
         return att_fail(context, ATT_ERR_MISMATCH, "the weights were not made for this model: \"%s.%s\" differs",
                         l->name, parameter);
-    *values = att_allocate_array(context, (size_t)count, sizeof **values);
-    if (!*values)
-        return att_fail_memory(context, (size_t)count * sizeof **values, "the parameters of a layer");
+    ATT_TRY(att_new(context, values, (size_t)count, "the parameters of a layer"));
     ATT_TRY(att_model_parameter(l->c->convs.model, l->c->convs.weights, index, count, *values));
     for (int64_t i = 0; i < count; i++)
         if (!isfinite((*values)[i]))
@@ -184,9 +182,7 @@ static att_status convert_layer(layer *l, double *error)
     const int64_t count = index < 0 ? 0 : att_shape_count(att_weights_at(l->c->convs.weights, index).shape);
     l->size = count / count_taps(l);
     ATT_TRY(read(l, "weight", l->size * count_taps(l), &l->heads));
-    l->projection = att_allocate_array(context, (size_t)count, sizeof *l->projection);
-    if (!l->projection)
-        return att_fail_memory(context, (size_t)count * sizeof *l->projection, "a kernel");
+    ATT_TRY(att_new(context, &l->projection, (size_t)count, "a kernel"));
     project(l);
     *error = missed_share(l);
     return att_model_set_parameter(l->c->convs.model, l->c->made.weights,

@@ -419,9 +419,7 @@ static att_status rank(att_context *context, const att_batch *answer, int most, 
     made->logits = answer->data[f];
     made->classes = (int)att_shape_count(answer->fields[f].shape);
     int wanted = most < 1 ? 1 : most < made->classes ? most : made->classes;
-    made->top = att_allocate_array(context, (size_t)wanted, sizeof *made->top);
-    if (!made->top)
-        return att_fail_memory(context, (size_t)wanted * sizeof *made->top, "the classes of an image");
+    ATT_TRY(att_new(context, &made->top, (size_t)wanted, "the classes of an image"));
     made->count = att_rank_classes(made->logits, made->classes, made->top, wanted);
     return ATT_OK;
 }

@@ -20,9 +20,8 @@ static att_status prepare(att_explorer *explorer)
 att_status att_explorer_create(att_network *network, att_explorer **out)
 {
     att_context *context = network->context;
-    att_explorer *explorer = att_allocate(context, sizeof *explorer);
-    if (!explorer)
-        return att_fail_memory(context, sizeof *explorer, "an explorer");
+    att_explorer *explorer;
+    ATT_TRY(att_new(context, &explorer, 1, "an explorer"));
     explorer->context = explorer->arena.context = context;
     explorer->network = network;
     att_status status = prepare(explorer);

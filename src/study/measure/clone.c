@@ -16,9 +16,7 @@ att_status att_clone_begin(att_graph *graph, att_clone_rule *rule, void *user, a
     size_t count = (size_t)graph->values.count + 1;
     *clone = (att_clone){
         .graph = graph, .rule = rule, .user = user, .count = graph->values.count, .was_copying = graph->copying};
-    clone->values = att_allocate_array(graph->context, count, sizeof *clone->values);
-    if (!clone->values)
-        return att_fail_memory(graph->context, count * sizeof *clone->values, "a copy of a graph");
+    ATT_TRY(att_new(graph->context, &clone->values, count, "a copy of a graph"));
     graph->copying = true;
     return ATT_OK;
 }

@@ -112,9 +112,8 @@ att_status att_measure_create(att_graph *graph, const char *with, const char *no
 {
     att_context *context = graph->context;
     ATT_TRY(graph->status);
-    att_measure *measure = att_allocate(context, sizeof *measure);
-    if (!measure)
-        return att_fail_memory(context, sizeof *measure, "a measure");
+    att_measure *measure;
+    ATT_TRY(att_new(context, &measure, 1, "a measure"));
     measure->context = measure->arena.context = context;
     measure->wide = graph->dtype == ATT_F64;
     att_status status = prepare(measure, graph, with, nodes ? nodes : "*");

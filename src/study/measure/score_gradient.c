@@ -119,9 +119,7 @@ static void name_of(const char *what, int index, char name[32])
 static att_status find_layers(const att_study_job *job, study *s)
 {
     const att_graph *graph = job->graph;
-    s->layers = att_allocate_array(job->context, (size_t)job->row_count, sizeof *s->layers);
-    if (!s->layers)
-        return att_fail_memory(job->context, (size_t)job->row_count * sizeof *s->layers, "an instrument");
+    ATT_TRY(att_new(job->context, &s->layers, (size_t)job->row_count, "an instrument"));
     for (int i = -1; s->count < job->row_count && (i = next_layer(graph, job->nodes, i)) >= 0; s->count++) {
         const att_node *node = &graph->nodes.items[i];
         att_shape rows = att_value_shape(graph, node->out[1]);

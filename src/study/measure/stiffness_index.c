@@ -232,9 +232,7 @@ static att_status prepare(const att_study_job *job, study *s)
         return att_fail_memory(job->context, sizeof *s->graph, "the graph of an instrument");
     ATT_TRY(find_maps(s->graph, job->options[STAGES] == 0, (att_dt)job->options[DT], &s->maps));
     keep_selected(&s->maps, is_selected, job);
-    s->plans = att_allocate_array(job->context, (size_t)s->maps.count, sizeof *s->plans);
-    if (!s->plans)
-        return att_fail_memory(job->context, (size_t)s->maps.count * sizeof *s->plans, "an instrument");
+    ATT_TRY(att_new(job->context, &s->plans, (size_t)s->maps.count, "an instrument"));
     ATT_TRY(compile_capture(job, s));
     for (int i = 0; i < s->maps.count; i++)
         ATT_TRY(att_vjp_compile(job, s->graph, &s->maps.items[i].part, &s->plans[i]));

@@ -33,9 +33,7 @@ static att_status draw_images(comparison *c, const att_model *models[2], uint64_
     size_t pixels = (size_t)of[0].height * (size_t)of[0].width * (size_t)of[0].in_chans * (size_t)c->count;
     if (of[0].height != of[1].height || of[0].width != of[1].width || of[0].in_chans != of[1].in_chans)
         return att_fail(c->context, ATT_ERR_MISMATCH, "the networks to be compared have images of other sizes");
-    c->images = att_allocate_array(c->context, pixels, sizeof *c->images);
-    if (!c->images)
-        return att_fail_memory(c->context, pixels * sizeof *c->images, "images");
+    ATT_TRY(att_new(c->context, &c->images, pixels, "images"));
     att_random random = att_random_from(att_random_key(seed, 0, 0));
     for (size_t i = 0; i < pixels; i++)
         c->images[i] = (float)att_random_normal(&random);

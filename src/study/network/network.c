@@ -118,9 +118,8 @@ static att_status open_network(att_network *network, const char *what, const att
 
 static att_status create(att_context *context, const att_network_options *options, att_network **out)
 {
-    att_network *network = att_allocate(context, sizeof *network);
-    if (!network)
-        return att_fail_memory(context, sizeof *network, "a network");
+    att_network *network;
+    ATT_TRY(att_new(context, &network, 1, "a network"));
     network->context = context;
     network->class_arena.context = context;
     network->precision = options->precision;

@@ -63,9 +63,7 @@ const char *att_alerts_instruments(void)
 
 att_status att_alerts_create(att_context *context, att_alerts **alerts)
 {
-    *alerts = att_allocate(context, sizeof **alerts);
-    if (!*alerts)
-        return att_fail_memory(context, sizeof **alerts, "alerts");
+    ATT_TRY(att_new(context, alerts, 1, "alerts"));
     (*alerts)->context = context;
     return ATT_OK;
 }

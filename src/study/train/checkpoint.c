@@ -293,9 +293,7 @@ static att_status name_tensors(content *c, const att_model *model)
 static att_status write_content(content *c, const att_model *model, const char *path)
 {
     size_t count = (size_t)(c->slots + 1) * (size_t)c->count;
-    c->tensors = att_allocate_array(c->context, count, sizeof *c->tensors);
-    if (!c->tensors)
-        return att_fail_memory(c->context, count * sizeof *c->tensors, "the list of tensors");
+    ATT_TRY(att_new(c->context, &c->tensors, count, "the list of tensors"));
     att_status status = name_tensors(c, model);
     if (status == ATT_OK) {
         att_safetensors_content file = {.tensors = c->tensors,

@@ -18,9 +18,8 @@ static void clear(att_history *history)
 
 att_status att_history_create(att_context *context, int capacity, bool smaller_is_better, att_history *history)
 {
-    att_kept *kept = att_allocate_array(context, (size_t)capacity, sizeof *kept);
-    if (!kept)
-        return att_fail_memory(context, (size_t)capacity * sizeof *kept, "the list of checkpoints");
+    att_kept *kept;
+    ATT_TRY(att_new(context, &kept, (size_t)capacity, "the list of checkpoints"));
     *history =
         (att_history){.context = context, .smaller_is_better = smaller_is_better, .capacity = capacity, .kept = kept};
     clear(history);

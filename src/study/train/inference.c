@@ -66,9 +66,8 @@ static att_status compile(const att_graph *graph, const att_inference_options *o
                                  .pixels = att_shape_count(att_value_shape(graph, graph->inputs.items[0].value))};
     ATT_TRY(describe_outputs(graph, options->outputs, inference));
     size_t count = (size_t)graph->outputs.count + 1;
-    const char **names = att_allocate_array(inference->context, count, sizeof *names);
-    if (!names)
-        return att_fail_memory(inference->context, count * sizeof *names, "a network's outputs");
+    const char **names;
+    ATT_TRY(att_new(inference->context, &names, count, "a network's outputs"));
     choose_outputs(graph, options, names);
     att_plan_options plan = att_plan_options_defaults();
     plan.backend = options->backend;

@@ -41,9 +41,8 @@ att_status att_layer_decay_apply(att_context *context, const att_model *model, c
     *applied = (att_layer_decay){.layers = 0};
     if (options->layer_decay == 0 || count == 0)
         return ATT_OK;
-    int *layers = att_allocate_array(context, (size_t)count, sizeof *layers);
-    if (!layers)
-        return att_fail_memory(context, (size_t)count * sizeof *layers, "the parameters' layers");
+    int *layers;
+    ATT_TRY(att_new(context, &layers, (size_t)count, "the parameters' layers"));
     for (int i = 0; i < count; i++)
         layers[i] = att_model_layer(model, att_weights_at(weights, i).name);
     applied->layers = keep_distinct(layers, count);

@@ -21,9 +21,7 @@ att_status att_processes_open(att_context *context, att_comm *comm, att_processe
 {
     size_t count = (size_t)att_comm_size(comm);
     *processes = (att_processes){.context = context, .comm = comm};
-    processes->pulses = att_allocate_array(context, count, sizeof *processes->pulses);
-    if (!processes->pulses)
-        return att_fail_memory(context, count * sizeof *processes->pulses, "the list of processes");
+    ATT_TRY(att_new(context, &processes->pulses, count, "the list of processes"));
     att_processes_begin(processes);
     return ATT_OK;
 }
@@ -88,9 +86,8 @@ att_status att_processes_least(att_processes *processes, int value, int *least)
     *least = value;
     if (is_alone(processes))
         return ATT_OK;
-    int *values = att_allocate_array(processes->context, count, sizeof *values);
-    if (!values)
-        return att_fail_memory(processes->context, count * sizeof *values, "the list of processes");
+    int *values;
+    ATT_TRY(att_new(processes->context, &values, count, "the list of processes"));
     values[att_comm_rank(processes->comm)] = value;
     att_status status = att_comm_collect(processes->comm, ATT_COMM_MAIN, values, sizeof *values);
     for (size_t i = 0; i < count && status == ATT_OK; i++)
@@ -137,9 +134,8 @@ att_status att_processes_compare(att_processes *processes, const att_shared_line
     if (is_alone(processes))
         return ATT_OK;
     size_t all = (size_t)att_comm_size(processes->comm) * (size_t)count;
-    uint64_t *digests = att_allocate_array(processes->context, all, sizeof *digests);
-    if (!digests)
-        return att_fail_memory(processes->context, all * sizeof *digests, "the settings of all processes");
+    uint64_t *digests;
+    ATT_TRY(att_new(processes->context, &digests, all, "the settings of all processes"));
     att_status status = compare(processes, lines, count, digests);
     att_free(processes->context, digests);
     return status;

@@ -85,9 +85,8 @@ static void describe(const att_problem *problem, columns *c)
 
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
 {
-    columns *c = att_allocate(problem->context, sizeof *c);
-    if (!c)
-        return att_fail_memory(problem->context, sizeof *c, "a weight's gradient");
+    columns *c;
+    ATT_TRY(att_new(problem->context, &c, 1, "a weight's gradient"));
     describe(problem, c);
     att_status status = prepare_product(problem, c, c->chunk, &c->whole);
     if (status == ATT_OK && c->places % c->chunk)

@@ -46,9 +46,8 @@ static bool accepts_bf16(const att_problem *problem)
 
 static att_status prepare_as(const att_problem *problem, att_dtype dtype, att_prepared *prepared)
 {
-    weight_grad *w = att_allocate(problem->context, sizeof *w);
-    if (!w)
-        return att_fail_memory(problem->context, sizeof *w, "a weight's gradient");
+    weight_grad *w;
+    ATT_TRY(att_new(problem->context, &w, 1, "a weight's gradient"));
     att_conv_spec spec = spec_of(problem, dtype);
     att_status status = att_conv_create(problem->context, &spec, &w->conv);
     if (status != ATT_OK) {

@@ -105,9 +105,8 @@ static size_t lay_out_scratch(linear *l)
 
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
 {
-    linear *l = att_allocate(problem->context, sizeof *l);
-    if (!l)
-        return att_fail_memory(problem->context, sizeof *l, "a linear layer");
+    linear *l;
+    ATT_TRY(att_new(problem->context, &l, 1, "a linear layer"));
     describe(problem, l);
     split_rows(problem, l);
     att_status status = make_products(problem, l);

@@ -32,9 +32,8 @@ static void describe(const att_problem *problem, widened *w)
 
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
 {
-    widened *w = att_allocate(problem->context, sizeof *w);
-    if (!w)
-        return att_fail_memory(problem->context, sizeof *w, "a weight's gradient");
+    widened *w;
+    ATT_TRY(att_new(problem->context, &w, 1, "a weight's gradient"));
     describe(problem, w);
     att_prepared inner = {0};
     att_status status = w->kernel->prepare ? w->kernel->prepare(&w->problem, &inner) : ATT_OK;

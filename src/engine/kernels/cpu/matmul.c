@@ -74,9 +74,8 @@ static void release(att_context *context, void *state)
 
 static att_status prepare(const att_problem *problem, att_prepared *prepared)
 {
-    matmul *m = att_allocate(problem->context, sizeof *m);
-    if (!m)
-        return att_fail_memory(problem->context, sizeof *m, "a matrix product");
+    matmul *m;
+    ATT_TRY(att_new(problem->context, &m, 1, "a matrix product"));
     describe(problem, m);
     att_status status = make_product(problem, m);
     if (status != ATT_OK) {

@@ -399,9 +399,8 @@ static dnnl_status_t create_all(att_product *product)
 att_status att_product_create(att_context *context, const att_product_spec *spec, att_product **product)
 {
     ATT_TRY(att_onednn_begin(context, "a matrix product"));
-    att_product *created = att_allocate(context, sizeof *created);
-    if (!created)
-        return att_fail_memory(context, sizeof *created, "a matrix product");
+    att_product *created;
+    ATT_TRY(att_new(context, &created, 1, "a matrix product"));
     created->context = context;
     created->spec = *spec;
     int before = att_onednn_enter();
