@@ -74,13 +74,8 @@ static void write_measurements(att_json_writer *json, const att_event *event)
     att_json_end_array(json);
 }
 
-static void write_event(att_json_writer *json, const att_event *event)
+void att_log_json_fields(att_json_writer *json, const att_event *event)
 {
-    att_json_begin_object(json);
-    att_json_put_string(json, "event", kinds[event->kind]);
-    att_json_put_integer(json, "epoch", event->epoch);
-    att_json_put_integer(json, "step", event->step);
-    att_json_put_number(json, "seconds", event->seconds);
     for (int i = 0; i < event->field_count; i++) {
         att_json_key(json, event->fields[i].name);
         if (event->fields[i].text != NULL)
@@ -88,6 +83,16 @@ static void write_event(att_json_writer *json, const att_event *event)
         else
             att_json_number(json, event->fields[i].number);
     }
+}
+
+static void write_event(att_json_writer *json, const att_event *event)
+{
+    att_json_begin_object(json);
+    att_json_put_string(json, "event", kinds[event->kind]);
+    att_json_put_integer(json, "epoch", event->epoch);
+    att_json_put_integer(json, "step", event->step);
+    att_json_put_number(json, "seconds", event->seconds);
+    att_log_json_fields(json, event);
     if (event->kind == ATT_EVENT_MEASURE)
         write_measurements(json, event);
     att_json_end_object(json);

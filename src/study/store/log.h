@@ -29,6 +29,8 @@ extern const att_log_format att_log_jsonl, att_log_csv, att_log_tensorboard, att
 /* Logs of measuring a checkpoint. They replace an existing log. */
 extern const att_log_format att_log_measured, att_log_measured_runs;
 
+/* Writes the event's fields as members of an object. */
+void att_log_json_fields(att_json_writer *json, const att_event *event);
 /* Sets line->data to the event as a line of metrics.jsonl. Errors: ERR_ARGUMENT (two members have the same name),
  * ERR_MEMORY. */
 att_status att_log_json_line(att_json_writer *json, const att_event *event, att_text *line);

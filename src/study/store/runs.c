@@ -53,13 +53,7 @@ static att_status settings_of(runs *r, const att_event *event, const char **text
 {
     size_t length;
     att_json_begin_object(r->json);
-    for (int i = 0; i < event->field_count; i++) {
-        att_json_key(r->json, event->fields[i].name);
-        if (event->fields[i].text)
-            att_json_string(r->json, event->fields[i].text);
-        else
-            att_json_number(r->json, event->fields[i].number);
-    }
+    att_log_json_fields(r->json, event);
     att_json_end_object(r->json);
     return att_json_writer_finish(r->json, text, &length);
 }
