@@ -1,4 +1,4 @@
-/* Gradients as objects, parameter groups, and weights joined from parts. */
+/* Gradients as objects, parameter groups, and overlaid weights. */
 #include "engine/fixture.h"
 #include "engine/network.h"
 #include "engine/update/update.h"
@@ -18,12 +18,6 @@ static data draw(void)
     return d;
 }
 
-static void ok(att_status status)
-{
-    if (status != ATT_OK)
-        fail_msg("%s", att_context_message(context));
-}
-
 static att_graph *network_graph(int size)
 {
     att_graph *graph = make_graph();
@@ -33,9 +27,9 @@ static att_graph *network_graph(int size)
 
 static void accumulate(const runner *it, att_gradient *gradient, const data *d, int first, int count)
 {
-    ok(att_session_bind(it->session, "image", d->images + first * SIZE * SIZE));
-    ok(att_session_bind(it->session, "target", d->targets + first));
-    ok(att_session_accumulate(it->session, gradient, count, 1.0 / BATCH, 3, 0, first));
+    must(att_session_bind(it->session, "image", d->images + first * SIZE * SIZE));
+    must(att_session_bind(it->session, "target", d->targets + first));
+    must(att_session_accumulate(it->session, gradient, count, 1.0 / BATCH, 3, 0, first));
 }
 
 /* Adds to the gradient of a parameter, as a session does. */
@@ -57,8 +51,8 @@ static double difference(const att_weights *weights, const att_gradient *a, cons
         assert_true(count <= MOST);
         if (att_weights_at(weights, i).buffer)
             continue;
-        ok(att_gradient_get(a, i, x, count));
-        ok(att_gradient_get(b, i, y, count));
+        must(att_gradient_get(a, i, x, count));
+        must(att_gradient_get(b, i, y, count));
         for (int64_t e = 0; e < count; e++)
             most = isfinite(x[e] - y[e]) ? fmax(most, fabs((double)x[e] - y[e])) : INFINITY;
     }
@@ -75,12 +69,12 @@ TEST(sessions_add_to_one_gradient)
     att_plan_options other = training;
     other.group = 2;
     att_plan *plan;
-    ok(att_plan_compile(graph, &other, &plan));
+    must(att_plan_compile(graph, &other, &plan));
     runner it = make_runner(graph, training, BATCH);
     att_session *second;
     att_gradient *whole;
-    ok(att_session_create(plan, it.weights, BATCH, &second));
-    ok(att_gradient_create(it.weights, &whole));
+    must(att_session_create(plan, it.weights, BATCH, &second));
+    must(att_gradient_create(it.weights, &whole));
     accumulate(&it, whole, &d, 0, BATCH);
     accumulate(&it, it.gradient, &d, 0, BATCH); /* an old gradient, which must be cleared */
     att_gradient_begin(it.gradient);
@@ -107,11 +101,11 @@ TEST(a_gradient_is_reduced_before_it_is_applied)
                  "the gradient is empty; call att_session_accumulate() first");
     add_to_gradient(it.gradient, index, given, NETWORK_CLASSES);
     add_to_gradient(it.gradient, index, given, NETWORK_CLASSES);
-    ok(att_update_reduce(it.update, &norm));
+    must(att_update_reduce(it.update, &norm));
     assert_true(fabs(norm - 2 * sqrt(1 + 4 + 9 + 0.25 + 16)) < 1e-12);
-    ok(att_weights_get(it.weights, -1, index, before, NETWORK_CLASSES));
-    ok(att_update_apply(it.update, &(att_hyper){.lr = 0.5, .update = 1}));
-    ok(att_weights_get(it.weights, -1, index, after, NETWORK_CLASSES));
+    must(att_weights_get(it.weights, -1, index, before, NETWORK_CLASSES));
+    must(att_update_apply(it.update, &(att_hyper){.lr = 0.5, .update = 1}));
+    must(att_weights_get(it.weights, -1, index, after, NETWORK_CLASSES));
     for (int i = 0; i < NETWORK_CLASSES; i++)
         assert_true(after[i] == before[i] - 0.5f * (2 * given[i]));
     assert_int_equal(att_update_apply(it.update, &(att_hyper){.lr = 0.5, .update = 2}), ATT_ERR_ARGUMENT);
@@ -120,7 +114,7 @@ TEST(a_gradient_is_reduced_before_it_is_applied)
     att_gradient_begin(it.gradient);
     assert_int_equal(att_update_reduce(it.update, NULL), ATT_ERR_ARGUMENT);
     add_to_gradient(it.gradient, index, given, NETWORK_CLASSES);
-    ok(att_update_reduce(it.update, NULL));
+    must(att_update_reduce(it.update, NULL));
     add_to_gradient(it.gradient, index, given, NETWORK_CLASSES);
     assert_fails(context, att_update_apply(it.update, &(att_hyper){.lr = 0.5, .update = 2}), ATT_ERR_ARGUMENT,
                  "call att_update_reduce() for this gradient");
@@ -160,9 +154,9 @@ TEST(derived_values_run_on_the_processor)
         att_plan *plan;
         runner other = it;
         options.backend = "cpu", options.lanes = lanes;
-        ok(att_plan_compile(graph, &options, &plan));
-        ok(att_session_create(plan, it.weights, BATCH, &other.session));
-        ok(att_gradient_create(it.weights, &other.gradient));
+        must(att_plan_compile(graph, &options, &plan));
+        must(att_session_create(plan, it.weights, BATCH, &other.session));
+        must(att_gradient_create(it.weights, &other.gradient));
         accumulate(&other, other.gradient, &d, 0, BATCH);
         double off = difference(it.weights, it.gradient, other.gradient);
         printf("%d lanes: off by %.2g\n", lanes, off);
@@ -187,16 +181,16 @@ TEST(changed_statistics_are_seen)
     att_session *session;
     float before[CLASSES], after[CLASSES];
     uint64_t version = att_weights_version(it.weights);
-    ok(att_plan_compile(graph, &infer, &plan));
-    ok(att_session_create(plan, it.weights, 1, &session));
-    ok(att_session_bind(session, "image", d.images));
-    ok(att_session_bind(session, "target", d.targets));
-    ok(att_session_run(session, 1));
-    ok(att_session_output(session, "logits", 0, 1, before));
+    must(att_plan_compile(graph, &infer, &plan));
+    must(att_session_create(plan, it.weights, 1, &session));
+    must(att_session_bind(session, "image", d.images));
+    must(att_session_bind(session, "target", d.targets));
+    must(att_session_run(session, 1));
+    must(att_session_output(session, "logits", 0, 1, before));
     accumulate(&it, it.gradient, &d, 0, BATCH);
     assert_true(att_weights_version(it.weights) > version);
-    ok(att_session_run(session, 1));
-    ok(att_session_output(session, "logits", 0, 1, after));
+    must(att_session_run(session, 1));
+    must(att_session_output(session, "logits", 0, 1, after));
     assert_memory_not_equal(before, after, sizeof before);
     att_session_destroy(&session);
     att_plan_destroy(&plan);
@@ -214,26 +208,26 @@ static void step_with(const att_parameter_rates *rates, att_weights *weights, do
     float ones[MOST], twos[MOST];
     for (int i = 0; i < MOST; i++)
         ones[i] = 1, twos[i] = 2;
-    ok(att_gradient_create(weights, &gradient));
-    ok(att_update_create(gradient, &options, &update));
+    must(att_gradient_create(weights, &gradient));
+    must(att_update_create(gradient, &options, &update));
     for (int i = 0; i < att_weights_count(weights); i++) {
         int64_t count = att_shape_count(att_weights_at(weights, i).shape);
-        ok(att_weights_set(weights, -1, i, twos, count));
+        must(att_weights_set(weights, -1, i, twos, count));
         add_to_gradient(gradient, i, ones, count);
     }
     double norm, expected = 0;
     for (int i = 0; i < att_weights_count(weights); i++)
         if (!rates || !rates[i].frozen)
             expected += (double)att_shape_count(att_weights_at(weights, i).shape);
-    ok(att_update_reduce(update, &norm));
+    must(att_update_reduce(update, &norm));
     assert_true(fabs(norm - sqrt(expected)) < 1e-12); /* without frozen parameters */
     assert_fails(context, att_update_apply(update, &(att_hyper){.lr = 0.5}), ATT_ERR_ARGUMENT,
                  "updates are counted from 1, not 0");
-    ok(att_update_apply(update, &(att_hyper){.lr = 0.5, .weight_decay = 0.25, .update = 1}));
+    must(att_update_apply(update, &(att_hyper){.lr = 0.5, .weight_decay = 0.25, .update = 1}));
     for (int i = 0; i < att_weights_count(weights); i++) {
         float now[MOST];
         int64_t count = att_shape_count(att_weights_at(weights, i).shape);
-        ok(att_weights_get(weights, -1, i, now, count));
+        must(att_weights_get(weights, -1, i, now, count));
         for (int64_t e = 1; e < count; e++)
             assert_true(now[e] == now[0]);
         changes[i] = 2 - (double)now[0];
@@ -263,7 +257,7 @@ TEST(every_parameter_can_have_rates_of_its_own)
     att_gradient *gradient;
     att_update *update = NULL;
     att_update_options options = {.backend = "cpu", .optimizer = "sgd", .rates = rates};
-    ok(att_gradient_create(it.weights, &gradient));
+    must(att_gradient_create(it.weights, &gradient));
     assert_fails(context, att_update_create(gradient, &options, &update), ATT_ERR_ARGUMENT,
                  "must be finite and not negative");
     options.rates = NULL, options.optimizer = "adamv";
@@ -286,18 +280,18 @@ TEST(frozen_parameters_get_no_gradient)
     att_plan_options options = training;
     options.frozen = frozen;
     att_plan *plan;
-    ok(att_plan_compile(graph, &options, &plan));
+    must(att_plan_compile(graph, &options, &plan));
     runner it = make_runner(graph, training, BATCH), probe = it;
     att_gradient *gradient;
-    ok(att_gradient_create(it.weights, &gradient));
-    ok(att_session_create(plan, it.weights, BATCH, &probe.session));
+    must(att_gradient_create(it.weights, &gradient));
+    must(att_session_create(plan, it.weights, BATCH, &probe.session));
     accumulate(&it, it.gradient, &d, 0, BATCH);
     accumulate(&probe, gradient, &d, 0, BATCH);
     for (int i = 0; i < att_weights_count(it.weights); i++) {
         float with[MOST], without[MOST];
         int64_t count = att_shape_count(att_weights_at(it.weights, i).shape);
-        ok(att_gradient_get(it.gradient, i, with, count));
-        ok(att_gradient_get(gradient, i, without, count));
+        must(att_gradient_get(it.gradient, i, with, count));
+        must(att_gradient_get(gradient, i, without, count));
         for (int64_t e = 0; e < count; e++)
             assert_true(without[e] == (frozen[i] ? 0 : with[e]));
     }
@@ -323,9 +317,9 @@ TEST(numbers_of_an_update_are_checked)
         if (parameter.buffer)
             rates[i].lr = rates[i].weight_decay = NAN; /* ignored */
     }
-    ok(att_update_create(it.gradient, &options, &it.update));
+    must(att_update_create(it.gradient, &options, &it.update));
     accumulate(&it, it.gradient, &d, 0, BATCH);
-    ok(att_update_reduce(it.update, NULL));
+    must(att_update_reduce(it.update, NULL));
     const att_hyper right = {.lr = 0.1, .update = 1};
     for (int i = 0; i < 6; i++) {
         att_hyper hyper = right;
@@ -340,13 +334,13 @@ TEST(numbers_of_an_update_are_checked)
                      : i < 4 ? "clip_norm is"
                              : "ema_decay is");
     }
-    ok(att_update_apply(it.update, &right));
+    must(att_update_apply(it.update, &right));
     float mean[SIZE], average[SIZE];
     int slot = 0, index = att_weights_find(it.weights, "mean");
     while (strcmp(att_weights_slot_name(it.weights, slot), "ema") != 0)
         slot++;
-    ok(att_weights_get(it.weights, -1, index, mean, SIZE));
-    ok(att_weights_get(it.weights, slot, index, average, SIZE));
+    must(att_weights_get(it.weights, -1, index, mean, SIZE));
+    must(att_weights_get(it.weights, slot, index, average, SIZE));
     assert_true(mean[0] != 0);
     assert_memory_equal(average, mean, sizeof mean); /* buffers are averaged too */
     free_runner(&it);
@@ -371,14 +365,14 @@ TEST(derived_values_follow_assigned_buffers)
     float kept[SIZE], second[BATCH * NETWORK_CLASSES], expected[BATCH * NETWORK_CLASSES];
     int index = att_weights_find(it.weights, "mean");
     accumulate(&it, it.gradient, &d, 0, BATCH);
-    ok(att_weights_get(it.weights, -1, index, kept, SIZE));
+    must(att_weights_get(it.weights, -1, index, kept, SIZE));
     assert_true(kept[0] != 0);
     accumulate(&it, it.gradient, &d, 0, BATCH);
-    ok(att_session_output(it.session, "logits", 0, BATCH, second));
-    ok(att_weights_set(it.weights, -1, index, kept, SIZE));
-    ok(att_session_create(it.plan, it.weights, BATCH, &fresh.session));
+    must(att_session_output(it.session, "logits", 0, BATCH, second));
+    must(att_weights_set(it.weights, -1, index, kept, SIZE));
+    must(att_session_create(it.plan, it.weights, BATCH, &fresh.session));
     accumulate(&fresh, it.gradient, &d, 0, BATCH);
-    ok(att_session_output(fresh.session, "logits", 0, BATCH, expected));
+    must(att_session_output(fresh.session, "logits", 0, BATCH, expected));
     assert_memory_equal(second, expected, sizeof second);
     att_session_destroy(&fresh.session);
     free_runner(&it);
@@ -398,8 +392,8 @@ TEST(a_buffer_is_no_parameter)
         att_plan *plan;
         att_weights *weights;
         att_session *session = NULL;
-        ok(att_plan_compile(graphs[i], &infer, &plan));
-        ok(att_weights_create(graphs[1 - i], "cpu", &weights));
+        must(att_plan_compile(graphs[i], &infer, &plan));
+        must(att_weights_create(graphs[1 - i], "cpu", &weights));
         assert_fails(context, att_session_create(plan, weights, 1, &session), ATT_ERR_MISMATCH,
                      "buffer in one of them only");
         assert_null(session);
@@ -432,28 +426,28 @@ TEST(overlaid_weights_are_for_inference_only)
     att_weights *backbone, *whole, *other, *covered = NULL;
     two_layers(graphs[0], true, false);
     two_layers(graphs[1], true, true);
-    ok(att_weights_create(graphs[0], "cpu", &backbone));
-    ok(att_weights_create(graphs[1], "cpu", &whole));
-    ok(att_graph_create(context, ATT_F64, &wide));
+    must(att_weights_create(graphs[0], "cpu", &backbone));
+    must(att_weights_create(graphs[1], "cpu", &whole));
+    must(att_graph_create(context, ATT_F64, &wide));
     network_parameter(wide, "wide", att_shape_of(SIZE), 1);
-    ok(att_weights_create(wide, "ref", &other));
+    must(att_weights_create(wide, "ref", &other));
     assert_int_equal(att_weights_overlay(backbone, other, &covered), ATT_ERR_MISMATCH);
     assert_null(covered);
-    ok(att_weights_overlay(whole, backbone, &covered));
+    must(att_weights_overlay(whole, backbone, &covered));
     assert_int_equal(att_weights_count(covered), att_weights_count(whole));
     att_gradient *none = NULL;
     assert_fails(context, att_gradient_create(covered, &none), ATT_ERR_ARGUMENT,
                  "overlaid weights cannot have a gradient");
     uint64_t version = att_weights_version(covered);
-    ok(att_weights_initialise(covered, 5)); /* both parts */
+    must(att_weights_initialise(covered, 5)); /* both parts */
     assert_true(att_weights_version(covered) > version);
     att_plan *head;
     att_session *session = NULL;
     att_plan_options infer = att_plan_options_defaults();
     att_graph *last = make_graph();
     two_layers(last, false, true);
-    ok(att_plan_compile(last, &infer, &head));
-    ok(att_session_create(head, covered, 1, &session)); /* weights may hold more than a plan needs, but not less */
+    must(att_plan_compile(last, &infer, &head));
+    must(att_session_create(head, covered, 1, &session)); /* weights may hold more than a plan needs, but not less */
     att_session_destroy(&session);
     assert_fails(context, att_session_create(head, backbone, 1, &session), ATT_ERR_MISMATCH,
                  "the weights lack \"head.");

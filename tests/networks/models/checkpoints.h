@@ -221,4 +221,17 @@ static inline void has_shape(const att_model *model, const char *name, att_shape
     assert_true(att_shape_equal(parameter_of(model, name).shape, shape));
 }
 
+/* The written file must load into the model, which is destroyed. */
+static inline void load_and_destroy(const place *p, att_model *model)
+{
+    att_weights *weights;
+    att_tensors *file;
+    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
+    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
+    CHECK(p->context, att_model_load(model, file, weights));
+    att_weights_destroy(&weights);
+    att_tensors_close(&file);
+    att_model_destroy(&model);
+}
+
 #endif

@@ -145,19 +145,6 @@ static void is_same(const att_option_values *found, const att_option_values *exp
     }
 }
 
-/* The written file must load into the model, which is destroyed. */
-static void load_and_destroy(const place *p, att_model *model)
-{
-    att_weights *weights;
-    att_tensors *file;
-    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
-    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
-    CHECK(p->context, att_model_load(model, file, weights));
-    att_weights_destroy(&weights);
-    att_tensors_close(&file);
-    att_model_destroy(&model);
-}
-
 /* Files as timm writes them, of small networks: tensors and the name together give every option. */
 PLACE_TEST(files_are_identified)
 {

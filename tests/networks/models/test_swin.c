@@ -430,19 +430,6 @@ PLACE_TEST(timms_arguments_are_read)
     has_text(&found, "window_size", "1/4");
 }
 
-/* The written file must load into the model, which is destroyed. */
-static void load_and_destroy(const place *p, att_model *model)
-{
-    att_weights *weights;
-    att_tensors *file;
-    CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
-    CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
-    CHECK(p->context, att_model_load(model, file, weights));
-    att_weights_destroy(&weights);
-    att_tensors_close(&file);
-    att_model_destroy(&model);
-}
-
 static void ignores(const place *p, const char *name, const char *buffers[2])
 {
     att_option_values options = square();
