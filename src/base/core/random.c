@@ -44,7 +44,7 @@ att_random att_random_from(uint64_t key)
     return (att_random){.key = key, .used = 4};
 }
 
-uint32_t att_random_u32(att_random *random)
+static uint32_t next_word(att_random *random)
 {
     if (random->used == 4) {
         random->block = att_philox_block(random->key, 0, random->counter++);
@@ -55,8 +55,8 @@ uint32_t att_random_u32(att_random *random)
 
 static uint64_t random_u64(att_random *random)
 {
-    uint64_t low = att_random_u32(random);
-    return (uint64_t)att_random_u32(random) << 32 | low;
+    uint64_t low = next_word(random);
+    return (uint64_t)next_word(random) << 32 | low;
 }
 
 double att_random_uniform(att_random *random)

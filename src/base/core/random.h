@@ -38,7 +38,6 @@ typedef struct att_random {
     int used; /* words of `block` already returned; 4 at the start */
 } att_random;
 ATT_FOR_LAB att_random att_random_from(uint64_t key);
-uint32_t att_random_u32(att_random *random);
 ATT_FOR_LAB double att_random_uniform(att_random *random);               /* [0, 1), 53 bits */
 ATT_FOR_LAB double att_random_normal(att_random *random);                /* N(0, 1), Box-Muller */
 ATT_FOR_LAB int64_t att_random_below(att_random *random, int64_t bound); /* 0..bound-1, unbiased; bound >= 1 */

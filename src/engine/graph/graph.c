@@ -253,7 +253,9 @@ att_value att_graph_add_total(att_graph *graph, att_desc desc)
     return value;
 }
 
-att_stage att_graph_stage_of(const att_graph *graph, att_value value)
+/* The stage that computes `value`. Of values that no node computes: ATT_EPILOGUE for totals, which are complete after
+ * the body; ATT_PROLOGUE for all others. */
+static att_stage stage_of(const att_graph *graph, att_value value)
 {
     const att_node *producer = att_graph_producer(graph, value);
     if (producer)
@@ -482,7 +484,7 @@ static att_stage find_stage(const att_graph *graph, const att_value *in, int in_
         if (graph->values.items[in[i]].desc.kind != ATT_SHARED)
             return ATT_BODY;
         if (stage != ATT_EPILOGUE)
-            stage = att_graph_stage_of(graph, in[i]);
+            stage = stage_of(graph, in[i]);
     }
     return stage;
 }

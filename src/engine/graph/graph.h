@@ -61,9 +61,6 @@ bool att_list_reserve(att_graph *graph, void *items, int count, int *capacity, s
 att_value att_graph_add_value(att_graph *graph, att_desc desc, int node);
 /* Absent for ATT_NONE. */
 att_desc att_graph_desc(const att_graph *graph, att_value value);
-/* The stage that computes `value`. Of values that no node computes: ATT_EPILOGUE for totals, which are complete after
- * the body; ATT_PROLOGUE for all others. */
-att_stage att_graph_stage_of(const att_graph *graph, att_value value);
 /* The separator between a scope and the rest of a message: ": ", or "" if the scope is empty. */
 const char *att_scope_separator(const char *scope);
 /* Adds a shared value for the gradient of a derived value, summed over the samples. The value is complete when the body
