@@ -232,7 +232,6 @@ static att_status write_node(att_json_writer *json, const selection *selected, c
         return att_fail_memory(context, strlen(node->name), "the name of a node");
     write_layout(json, &node->layout);
     att_json_put_integer(json, "heads", node->heads);
-    att_json_put_integer(json, "central_query", central_query(&node->layout));
     ATT_TRY(write_centre(json, selected->maps, node));
     ATT_TRY(write_slices(json, selected, "levels", node->patches, &node->layout));
     ATT_TRY(write_slices(json, selected, "figures", node->figures, &node->layout));
