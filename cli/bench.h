@@ -53,6 +53,7 @@ typedef struct bench_what {
     X(threads)             \
     X(instruments)         \
     X(modules)             \
+    X(patterns)            \
     X(start)               \
     X(kernels)             \
     X(processes)           \

@@ -129,6 +129,8 @@ const cli_command cli_command_bench = {
         "  instruments  the cost of instruments that observe every run of a network\n"
         "  modules  the cost of each attention module in the blocks of a residual network\n"
         "           (ResNet-164, or --model; one module with --modules)\n"
+        "  patterns  what each algebraic rewriting of training plans gains, in f32 and\n"
+        "           bf16, for residual networks or --model\n"
         "  start CHECKPOINT IMAGE   from the start of a process to the first logits\n"
         "  kernels  every kernel on the shapes of ViT-Ti and ViT-S, one thread (--filter\n"
         "           'attention*')\n"

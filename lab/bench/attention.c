@@ -66,7 +66,7 @@ static att_status prepare(bench *b)
     plan.backend = options->backend;
     plan.precision = options->precision;
     plan.group = 1; /* as in networks with about 200 tokens or more */
-    return att_timed_create(b->graph, &plan, NULL, b->images, options->heads * options->width, &b->timed);
+    return att_timed_create(b->graph, &plan, NULL, NULL, b->images, options->heads * options->width, &b->timed);
 }
 
 static att_status check(att_context *context, const att_bench_attention_options *options)

@@ -59,11 +59,17 @@ static att_status make_network(att_bench *b)
         plan.comm = options->comm;
         plan.sync_statistics = options->sync_statistics;
     }
-    return att_timed_create(att_model_graph(b->model), &plan, options->training ? "adamw" : NULL, options->batch_size,
-                            classes, &b->timed);
+    return att_timed_create(att_model_graph(b->model), &plan, options->training ? "adamw" : NULL, b->without,
+                            options->batch_size, classes, &b->timed);
 }
 
 att_status att_bench_create(att_context *context, const att_bench_options *options, att_bench **bench)
+{
+    return att_bench_create_without(context, options, NULL, bench);
+}
+
+att_status att_bench_create_without(att_context *context, const att_bench_options *options, const char *pattern,
+                                    att_bench **bench)
 {
     if (options->batch_size < 1 || options->batch_size > ATT_BENCH_BATCH)
         return att_fail(context, ATT_ERR_ARGUMENT, "bench: batch_size must be in 1..%d, not %d", ATT_BENCH_BATCH,
@@ -72,6 +78,7 @@ att_status att_bench_create(att_context *context, const att_bench_options *optio
     ATT_TRY(att_new(context, &b, 1, "a benchmark"));
     b->context = context;
     b->options = *options;
+    b->without = pattern;
     att_status status = make_network(b);
     if (status == ATT_OK)
         *bench = b;

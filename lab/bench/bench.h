@@ -13,6 +13,7 @@
 struct att_bench {
     att_context *context;
     att_bench_options options;
+    const char *without; /* the rewriting that the plan leaves out; NULL: none */
     att_model *model;
     att_measure *measure; /* NULL if no instruments are requested */
     att_timed timed;
@@ -20,5 +21,9 @@ struct att_bench {
     att_triad *triad;
     double network_seconds[ATT_BENCH_REPEATS], gemm_seconds[ATT_BENCH_REPEATS], triad_seconds[ATT_BENCH_REPEATS];
 };
+
+/* As att_bench_create(), for a plan without the algebraic rewriting `pattern`; NULL: with all. */
+att_status att_bench_create_without(att_context *context, const att_bench_options *options, const char *pattern,
+                                    att_bench **bench);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/core/memory.h"
 #include "base/core/random.h"
 #include "engine/graph/graph.h"
+#include "engine/plan/plan.h"
 
 static void fill(att_random *random, att_dtype dtype, int classes, void *input, size_t count)
 {
@@ -48,12 +49,12 @@ static att_status make_update(att_timed *timed, const char *backend, const char 
     return optimizer ? att_update_create(timed->gradient, &options, &timed->update) : ATT_OK;
 }
 
-att_status att_timed_create(const att_graph *graph, const att_plan_options *options, const char *optimizer, int batch,
-                            int classes, att_timed *timed)
+att_status att_timed_create(const att_graph *graph, const att_plan_options *options, const char *optimizer,
+                            const char *without, int batch, int classes, att_timed *timed)
 {
     *timed = (att_timed){.context = att_graph_context(graph), .training = options->purpose == ATT_TRAIN};
     ATT_TRY(att_weights_create(graph, options->backend, &timed->weights));
-    ATT_TRY(att_plan_compile(graph, options, &timed->plan));
+    ATT_TRY(att_plan_compile_without(graph, options, without, &timed->plan));
     ATT_TRY(att_session_create(timed->plan, timed->weights, batch, &timed->session));
     ATT_TRY(make_update(timed, options->backend, optimizer));
     ATT_TRY(att_weights_initialise(timed->weights, 1)); /* last, so that graphs that are too large fail early */

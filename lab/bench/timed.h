@@ -19,10 +19,10 @@ typedef struct att_timed {
 
 /* Compiles the graph, with initial weights and inputs for this process's share of `batch` samples: reals uniform in
  * [-1, 1), integers in [0, classes). The graph may be freed afterwards. optimizer: for training plans; NULL computes
- * gradients only. The caller calls att_timed_destroy(), also after a failure. Errors: ERR_MEMORY, those of creating
- * weights, plan and session. */
-att_status att_timed_create(const att_graph *graph, const att_plan_options *options, const char *optimizer, int batch,
-                            int classes, att_timed *timed);
+ * gradients only. without: the algebraic rewriting that the plan leaves out; NULL: none. The caller calls
+ * att_timed_destroy(), also after a failure. Errors: ERR_MEMORY, those of creating weights, plan and session. */
+att_status att_timed_create(const att_graph *graph, const att_plan_options *options, const char *optimizer,
+                            const char *without, int batch, int classes, att_timed *timed);
 void att_timed_destroy(att_timed *timed);
 
 /* Runs `batch` samples. In training: forward, backward and, with an optimiser, its update. */

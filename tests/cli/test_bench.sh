@@ -83,6 +83,18 @@ run 0 bench modules --model resnet20 -b 2 --img-size 8 --repeats 1 --warmup 1 --
 run 0 bench modules --model resnet20 -b 2 --img-size 8 --repeats 1 --warmup 1 --threads 2 --filter 'none/infer'
 [ "$(count '^none/infer +[0-9.]+ +[+-][0-9.]+ % .* [+]0 +[0-9]+ MiB$' stdout)" -eq 1 ] || fail "modules: $(cat stdout)"
 
+# Every rewriting that changes the plan, in both precisions.
+# shellcheck disable=SC2086
+tiny=${tiny/repeats 2/repeats 1}
+run 0 bench patterns ${tiny/se/step} --img-size 8 --json sweep.json
+row='2 +[0-9.]+ +[+-][0-9.]+ % +[+-][0-9.]+ to +[+-][0-9.]+ +[0-9]+ +[+-][0-9.]+ %$'
+for rewriting in none affine_norm mean_of_affine split_gradient pooled_gradient; do
+    [ "$(count "^$rewriting/resnet29[+]step/(f32|bf16) +$row" stdout)" -eq 2 ] || fail "patterns: $(cat stdout)"
+done
+has_keys sweep.json case pattern model attn precision batch_size turns seconds gain gain_least gain_most kept_gain
+# shellcheck disable=SC2086
+usage '--filter nothing matches no case; the first is affine_norm/resnet29/f32' bench patterns $tiny --filter nothing
+
 # The stages of a start take no more time than the first logits. The network is trained briefly on noise.
 idx data
 # shellcheck disable=SC2086

@@ -100,6 +100,32 @@ typedef struct att_bench_size {
 } att_bench_size;
 ATT_API att_bench_size att_bench_size_of(const att_bench *bench);
 
+/* --- algebraic rewritings ----------------------------------------------------------------------------------------- */
+
+/* A network, in training, that uses some of the algebraic rewritings of plans (docs/architecture.md). */
+typedef struct att_bench_pattern_case {
+    const char *model, *modules; /* modules: the network's option "modules" */
+    int batch_size;
+} att_bench_pattern_case;
+ATT_API int att_bench_pattern_case_count(void);
+ATT_API att_bench_pattern_case att_bench_pattern_case_at(int index);
+
+typedef struct att_bench_pattern_row {
+    const char *pattern;
+    int turns;                /* options->repeats, or more for half a second each on average */
+    double seconds;           /* of a batch with all rewritings, median over the turns */
+    double gain, least, most; /* time without the rewriting / time with it - 1: median and range over the turns */
+    double kept_gain;         /* the same of the bytes kept between segments; 0 if none are kept with it */
+} att_bench_pattern_row;
+
+/* Trains a network with all rewritings and with all but one, in turns, for each rewriting that changes its plan and
+ * that wants() accepts (NULL: all), and calls row(). Before them, "none" compares two equal plans: its gain is noise.
+ * With one thread on "cpu" times are processor times, which other programs hardly change. options->training, profile
+ * and instruments are ignored. Errors: those of att_bench_run(). */
+ATT_API att_status att_bench_patterns(att_context *context, const att_bench_options *options,
+                                      bool (*wants)(void *user, const char *pattern),
+                                      void (*row)(void *user, const att_bench_pattern_row *row), void *user);
+
 /* --- several processes -------------------------------------------------------------------------------------------- */
 
 /* What one process did in a step, the mean over the timed steps. See att_comm_figures. */

@@ -8,8 +8,6 @@
 #define ATT_PATTERN_LIST(X) \
     X(affine_norm)          \
     X(mean_of_affine)       \
-    X(mean_of_norm)         \
-    X(dot_of_norm)          \
     X(split_gradient)       \
     X(pooled_gradient)
 

@@ -92,6 +92,7 @@ static att_status grow_owner(const att_graph *graph, int before, int **owner)
 /* The backend, and arrays that describe the rewritten graph. */
 typedef struct work {
     const att_backend *backend;
+    const char *without; /* name of the pattern to leave out; NULL: none */
     int *owner, *readers;
     bool *observers;
 } work;
@@ -122,6 +123,12 @@ static bool is_named(const char *const *names, const char *name)
     return *names != NULL;
 }
 
+static bool is_wanted(const work *w, const char *pattern)
+{
+    const char *const *unwanted = w->backend->unwanted_patterns;
+    return !(unwanted && is_named(unwanted, pattern)) && !(w->without && strcmp(w->without, pattern) == 0);
+}
+
 static att_status apply_patterns(att_graph *graph, const att_plan_options *options, att_pattern_stage stage, work *w)
 {
     const att_pattern *wanted[ATT_PATTERN_COUNT + 1];
@@ -129,7 +136,7 @@ static att_status apply_patterns(att_graph *graph, const att_plan_options *optio
     if (options->plain)
         return ATT_OK;
     for (const att_pattern *const *pattern = att_patterns; *pattern; pattern++)
-        if (!w->backend->unwanted_patterns || !is_named(w->backend->unwanted_patterns, (*pattern)->name))
+        if (is_wanted(w, (*pattern)->name))
             wanted[count++] = *pattern;
     wanted[count] = NULL;
     ATT_TRY(att_graph_apply_patterns(graph, wanted, stage));
@@ -473,6 +480,12 @@ static att_status check_options(att_context *context, const att_plan_options *op
 
 att_status att_plan_compile(const att_graph *graph, const att_plan_options *options, att_plan **out)
 {
+    return att_plan_compile_without(graph, options, NULL, out);
+}
+
+att_status att_plan_compile_without(const att_graph *graph, const att_plan_options *options, const char *pattern,
+                                    att_plan **out)
+{
     att_context *context = graph->context;
     ATT_TRY(graph->status);
     ATT_TRY(check_options(context, options));
@@ -490,7 +503,7 @@ att_status att_plan_compile(const att_graph *graph, const att_plan_options *opti
     plan->comm = options->comm;
     plan->sync_statistics = options->sync_statistics;
     plan->dtype = graph->dtype;
-    work w = {0};
+    work w = {.without = pattern};
     att_status status = compile(plan, copy, options, &w);
     free_work(context, &w);
     att_graph_destroy(&copy);

@@ -7,6 +7,7 @@
 #ifndef ATT_PLAN_PLAN_H
 #define ATT_PLAN_PLAN_H
 
+#include "base/core/export.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/units.h"
 
@@ -225,6 +226,10 @@ att_status att_place_node(att_plan *plan, const att_node *node, const att_ref *r
 /* The arena_bytes of the segment without its observers, for groups of `group`. */
 att_status att_measure_arena(const att_plan *plan, const att_rewritten *from, const att_segment *segment,
                              const att_ref *refs, int group, size_t *arena_bytes);
+
+/* As att_plan_compile(), but leaves out the algebraic rewriting `pattern` (patterns/list.h); NULL: none. */
+ATT_FOR_LAB att_status att_plan_compile_without(const att_graph *graph, const att_plan_options *options,
+                                                const char *pattern, att_plan **plan);
 
 /* As att_plan_input_at(), for the outputs that sessions return, probes included. */
 att_field att_plan_output_at(const att_plan *plan, int index);

@@ -287,19 +287,25 @@ TEST(wrong_options_are_refused)
     att_context_destroy(&context);
 }
 
+static void assert_known(att_context *context, const char *model, const char *modules)
+{
+    bool known = false;
+    for (int m = 0; m < att_model_count(); m++)
+        known = known || strcmp(att_model_at(m).name, model) == 0;
+    assert_true(known);
+    att_module_choice choice;
+    assert_int_equal(att_module_parse(context, modules[0] ? modules : "none", &choice), ATT_OK);
+}
+
 TEST(cases_name_known_networks_and_modules)
 {
     att_context *context = make_context(1);
-    for (int i = 0; i < att_bench_case_count(); i++) {
-        att_bench_case c = att_bench_case_at(i);
-        bool known = false;
-        for (int m = 0; m < att_model_count(); m++)
-            known = known || strcmp(att_model_at(m).name, c.model) == 0;
-        assert_true(known);
-        att_module_choice choice;
-        assert_int_equal(att_module_parse(context, c.modules[0] ? c.modules : "none", &choice), ATT_OK);
-    }
+    for (int i = 0; i < att_bench_case_count(); i++)
+        assert_known(context, att_bench_case_at(i).model, att_bench_case_at(i).modules);
+    for (int i = 0; i < att_bench_pattern_case_count(); i++)
+        assert_known(context, att_bench_pattern_case_at(i).model, att_bench_pattern_case_at(i).modules);
     assert_string_equal(att_bench_case_at(att_bench_case_count()).name, "");
+    assert_string_equal(att_bench_pattern_case_at(att_bench_pattern_case_count()).model, "");
     att_context_destroy(&context);
 }
 
@@ -346,6 +352,29 @@ static att_status run_kernels(att_context *context)
     return att_bench_kernels(context, &options);
 }
 
+static bool is_affine_norm(void *user, const char *pattern)
+{
+    (void)user;
+    return strcmp(pattern, "affine_norm") == 0;
+}
+
+static void no_row(void *user, const att_bench_pattern_row *row)
+{
+    (void)user;
+    fail_msg("%s changes the plan of a ViT", row->pattern);
+}
+
+static att_status run_patterns(att_context *context)
+{
+    att_option_values network = small_network();
+    att_options_set(&network, "depth", 1);
+    att_bench_options options = att_bench_options_defaults();
+    options.model = "vit_tiny_patch16_224";
+    options.network = &network;
+    options.batch_size = 1;
+    return att_bench_patterns(context, &options, is_affine_norm, no_row, NULL);
+}
+
 static void fail_each_allocation(att_status (*run)(att_context *), int least)
 {
     failing memory = {0};
@@ -364,6 +393,7 @@ TEST(lack_of_memory_is_reported_without_leaks)
     fail_each_allocation(run_network, 20);
     fail_each_allocation(run_attention, 20);
     fail_each_allocation(run_kernels, 5);
+    fail_each_allocation(run_patterns, 20);
 }
 
 /* --- several processes -------------------------------------------------------------------------------------------- */
