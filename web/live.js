@@ -2,6 +2,7 @@
 /* The live page of `attscope serve`: the charts of one run, which grow as records arrive from /api/events. */
 
 const REDRAW = 500; /* milliseconds between two drawings */
+const RETRY = 3000; /* milliseconds until a refused request is repeated, as after a lost connection */
 const MOST_STEPS = 2000, MOST_MEASURES = 200; /* a chart has no more pixels */
 const live = runs[0];
 const seen = { speed: null, left: null, updates: null, epochs: null, ended: null, problem: null, step: null };
@@ -145,10 +146,13 @@ function follow() {
     seen.problem = error;
     stream.close();
   });
+  stream.addEventListener("open", drawSoon); /* replaces the sentence about an error */
   stream.addEventListener("error", () => {
-    document.getElementById("subtitle").textContent = stream.readyState === EventSource.CLOSED
-      ? "The server refuses this page: open the address that attscope serve printed last."
+    const refused = stream.readyState === EventSource.CLOSED;
+    document.getElementById("subtitle").textContent = refused
+      ? "The server refuses this page; trying again. If this stays so, open the address that attscope serve printed last."
       : "The server does not answer; trying again.";
+    if (refused) setTimeout(follow, RETRY); /* the browser repeats other requests itself */
   });
 }
 

@@ -151,6 +151,20 @@ def check_live(browser):
     quiet(page, "the live page")
 
 
+def check_refused_first(browser):
+    """A live page whose events are refused at first draws them later."""
+    page = browser.open(origin + "/live?run=1")
+    page.call("Page.addScriptToEvaluateOnNewDocument", source="""window.opened = 0;
+        window.EventSource = class extends EventSource {
+            constructor(address) { super(opened++ ? address : "/api/none"); }
+        };""")
+    page.call("Page.reload")
+    told = "(document.getElementById('subtitle')?.textContent ?? '')"
+    wait_until(page, f"{told}.startsWith('The server refuses this page')", "a live page says that it is refused")
+    wait_for_points(page, "Training loss", [1, 0], "a live page that was refused is drawn later")
+    check(page.evaluate(f"opened === 2 && {told}.startsWith('update 1 of ')"), f"progress: {page.evaluate(told)}")
+
+
 def check_short(browser):
     """A training that logs no steps has its values after epochs; one without throughput has no chart of it."""
     write("later", begin() + record("epoch", 10, train_loss=1, lr=0.1, images_per_second=50), "w")
@@ -237,6 +251,7 @@ try:
     with Browser() as browser:
         start = check_start(browser)
         check_live(browser)
+        check_refused_first(browser)
         check_report(browser)
         check_short(browser)
         check_many_steps(browser)
