@@ -6,14 +6,14 @@
 #include "data/classes.h"
 #include "data/dataset.h"
 #include "study/network/network.h"
+#include "study/train/metadata.h"
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
-/* Whether attscope's own training wrote the file. */
+/* Whether attscope's own training wrote the file, or the one that `attscope convert` made it of: both name the task. */
 static bool is_own_training(const att_network *network)
 {
-    att_checkpoint_info info;
-    return network->file && att_checkpoint_describe(network->context, network->file, &info) == ATT_OK && info.training;
+    return network->file && att_metadata_text(network->file, "task.name");
 }
 
 /* attscope's trainings record no names if each class is named by its number. */
