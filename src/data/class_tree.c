@@ -12,6 +12,7 @@
 #include "data/devkit.h"
 
 #define EXTENSIONS ".jpg, .jpeg, .png or .webp"
+#define HIDDEN "files and folders whose names begin with a dot are not read"
 static const int64_t max_files = (int64_t)1 << 26;
 
 bool att_class_tree_is_image(const char *path)
@@ -503,7 +504,8 @@ static att_status resolve_unlabelled(att_class_tree *tree, att_dataset *dataset)
     sort_list(&tree->others);
     warn_skipped_files(tree, dataset->path);
     if (tree->images.count == 0)
-        return att_fail(tree->context, ATT_ERR_FORMAT, "%s: it contains no " EXTENSIONS " file", dataset->path);
+        return att_fail(tree->context, ATT_ERR_FORMAT, "%s: it contains no " EXTENSIONS " file; " HIDDEN,
+                        dataset->path);
     ATT_TRY(att_new(dataset->context, &dataset->labels, (size_t)tree->images.count, "the list of images"));
     ATT_TRY(sort_images(tree, dataset));
     for (int64_t i = 0; i < tree->images.count; i++)
@@ -583,7 +585,8 @@ static att_status fail_empty(att_class_tree *tree, const att_dataset *dataset, i
                         dataset->path, tar);
     warn_skipped(tree, dataset);
     return att_fail(tree->context, ATT_ERR_FORMAT,
-                    "%s has no class folders: it contains no " EXTENSIONS " file in a folder named after a class",
+                    "%s has no class folders: it contains no " EXTENSIONS
+                    " file in a folder named after a class; " HIDDEN,
                     dataset->path);
 }
 

@@ -24,6 +24,10 @@ static const layout layouts[] = {
     {{"d/train/cat/1.png", "d/train/dog/2.png", "d/train/.ipynb_checkpoints/3.png", ".x/val/cat/4.png"},
      .split = "train",
      .images = "cat/1.png dog/2.png"},
+    {{".d/cat/1.png", ".d/dog/2.png"},
+     .status = ATT_ERR_FORMAT,
+     .message = "has no class folders: it contains no .jpg, .jpeg, .png or .webp file in a folder named after a class; "
+                "files and folders whose names begin with a dot are not read"},
     /* Names of splits. */
     {{"Training/cat/1.png", "Training/dog/2.png", "Testing/cat/3.png"},
      .split = "training",
