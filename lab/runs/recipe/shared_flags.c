@@ -215,8 +215,10 @@ static att_status take_channels(att_context *context, const char *name, const at
     if (reals->count == 0)
         return ATT_OK;
     if (reals->count != 1 && reals->count != channels)
-        return att_fail(context, ATT_ERR_ARGUMENT, "--%s: %d numbers for %d channels; give one, or one a channel", name,
-                        reals->count, channels);
+        return att_fail(
+            context, ATT_ERR_ARGUMENT,
+            "--%s has %d numbers, but the network's images have %d channel%s; give one number, or one a channel", name,
+            reals->count, channels, channels == 1 ? "" : "s");
     for (int i = 0; i < 3; i++)
         values[i] = reals->values[i < reals->count ? i : 0];
     return ATT_OK;

@@ -405,6 +405,32 @@ static att_status attention_cnn_recognise(att_context *context, const att_tensor
     return ATT_OK;
 }
 
+static double side(const att_option_value *sides, int axis)
+{
+    return sides->numbers[axis < sides->count ? axis : 0];
+}
+
+/* The learned encodings of shifts fit one grid of patches. found: its sides in pixels, whole patches. */
+static att_status attention_cnn_check_undetermined(att_context *context, const att_tensors *file,
+                                                   const att_option_sources *u)
+{
+    (void)file;
+    const att_option_value *size = att_options_find(u->given, "img_size");
+    const att_option_value *found = att_options_find(u->found, "img_size"),
+                           *patch = att_options_find(u->found, "patch_size");
+    bool fits = true;
+    for (int axis = 0; size && found && axis < 2; axis++) {
+        double beyond = side(size, axis) - side(found, axis);
+        fits &= beyond >= 0 && beyond < side(patch, axis);
+    }
+    return fits ? ATT_OK
+                : att_fail(
+                      context, ATT_ERR_UNSUPPORTED,
+                      "%s: the learned encodings of positions fit images of %.0f x %.0f pixels, not of %.0f x %.0f; "
+                      "leave img_size out, or train a network for that size",
+                      u->path, side(found, 0), side(found, 1), side(size, 0), side(size, 1));
+}
+
 extern const att_family att_family_attention_cnn;
 
 const att_family att_family_attention_cnn = {
@@ -417,6 +443,7 @@ const att_family att_family_attention_cnn = {
     .build = attention_cnn_build,
     .foreign = attention_cnn_foreign,
     .recognise = attention_cnn_recognise,
+    .check_undetermined = attention_cnn_check_undetermined,
     .layer = att_token_layer,
     .positions = &att_attention_cnn_positions,
 };

@@ -139,7 +139,7 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
          .value = "N",                                                                                            \
          .help = "channels of an image: 1 or 3",                                                                  \
          .low = 1,                                                                                                \
-         .high = 3,                                                                                               \
+         .high = 65536,                                                                                           \
          .not_compared = true,                                                                                    \
          ATT_OPTION_AT(type, in_chans)},                                                                          \
         {.key = "num_classes",                                                                                    \

@@ -174,6 +174,27 @@ PLACE_TEST(the_images_of_a_file_may_have_another_size)
 }
 
 /* The classifier of the distillation token shows a distilled network, even if the token is missing. */
+/* A table of learned encodings has a row for each shift of one grid. Sides that make the same grid are allowed. */
+PLACE_TEST(learned_encodings_of_shifts_fit_one_grid)
+{
+    static const int sides[][2] = {{32, 32}, {35, 28}, {28, 32}, {34, 31}};
+    const char *const name = "attention_cnn_learned";
+    att_option_values options = att_options_none(), flags = att_options_none();
+    att_identity found;
+    att_options_set(&options, "img_size", 28), att_options_set_sides(&options, "patch_size", 7, 4);
+    att_options_set(&options, "embed_dim", 32), att_options_set(&options, "depth", 1);
+    att_options_set(&options, "num_heads", 3);
+    for (int i = 0; i < 4 * 2; i++) {
+        write_model(p, name, &options, i % 2);
+        att_options_set_sides(&flags, "img_size", sides[i / 2][0], sides[i / 2][1]);
+        if (i / 2 == 3)
+            CHECK(p->context, identify(p, name, &flags, &found));
+        else
+            assert_fails(p->context, identify(p, name, &flags, &found), ATT_ERR_UNSUPPORTED,
+                         "the learned encodings of positions fit images of 28 x 28 pixels, not of ");
+    }
+}
+
 PLACE_TEST(a_distilled_network_without_its_token_is_no_other_network)
 {
     att_model *model = make(p, "deit_tiny_distilled_patch16_224", NULL);

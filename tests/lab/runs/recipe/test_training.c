@@ -478,8 +478,8 @@ FIXTURE_TEST(recipes_that_cannot_be_trained_are_refused)
         "is a path",
         "--cutmix-minmax 0.5 0.25: the first number, the lower limit, is above the second",
         "--cutmix-minmax 0.5 0.5: the second number must be above the first",
-        "--mean: 2 numbers for 1 channels; give one, or one a channel",
-        "--std: 3 numbers for 1 channels; give one, or one a channel",
+        "--mean has 2 numbers, but the network's images have 1 channel; give one number, or one a channel",
+        "--std has 3 numbers, but the network's images have 1 channel; give one number, or one a channel",
         "--adaptor dct makes modules too long: step:adaptor=dct@attn:000"};
     for (int i = 0; i < COUNT; i++) {
         att_training *training = NULL;
