@@ -13,12 +13,6 @@ function switchLook(reading) {
     text: `${SWITCH_NAMES[name] ?? name}${bare ? ", without norms" : ""}` };
 }
 
-/* The title of a statistic of whole networks: "Rate, attention + MLP" of "rate mlp"; undefined for others. */
-function switchLabel(statistic) {
-  const { name, reading } = splitStatistic("collapse", statistic);
-  return name === "rate" && reading ? `Rate, ${switchLook(reading).text}` : undefined;
-}
-
 function switchLines(run, spec, name, axis) {
   const unit = infoOf(spec.instrument).unit;
   return infoOf(spec.instrument).readings
@@ -50,13 +44,12 @@ function captionOf(run, spec) {
 
 /* One chart for each run and norm of the residual. */
 function switchCharts(spec, among, log) {
-  const names = statisticNames(spec.instrument).filter((name) => spec.labels[name]);
-  return among.flatMap((run) => names.map((name) => {
+  return among.flatMap((run) => statisticNames(spec.instrument).map((name) => {
     const nodes = infoOf(spec.instrument).readings.flatMap((reading) =>
-      meansOf(run, spec.instrument, statisticIn(name, reading)).map((f) => f.node));
-    const axis = axisOf([...new Set(nodes)]), series = switchLines(run, spec, name, axis);
-    return chart({
-      title: runs.length > 1 ? `${run.name}: ${spec.labels[name]}` : spec.labels[name],
+      meansOf(run, spec.instrument, statisticIn(name, reading)).map((f) => f.node)).filter(Boolean);
+    const axis = axisOf([...new Set(nodes)]), series = switchLines(run, spec, name, axis), title = labelOf(spec, name);
+    return nodes.length === 0 ? null : chart({
+      title: runs.length > 1 ? `${run.name}: ${title}` : title,
       xLabel: "block", xTicks: ticksOf(axis), pad: 0.5, log, caption: captionOf(run, spec), key: keyOfLines(series),
       series,
     });

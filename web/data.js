@@ -247,8 +247,9 @@ function millions(value) {
   if (!(size > 0)) return "–";
   return size < 1e6 ? count(size) : `${d3.format(".3~r")(size / 1e6)} M`;
 }
+/* Symbols, such as s_1 and ζ, are no words. */
 function capital(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return /^[a-z][a-z -]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
 function plural(size, noun) {
   return `${count(size)} ${noun}${size === 1 ? "" : "s"}`;

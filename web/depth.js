@@ -2,36 +2,25 @@
 /* Charts of measurements by depth: one chart per statistic, with all runs on an axis of blocks. */
 
 /* Appearance of the charts of some instruments. OTHERS applies to all others. heads: also draw values of single heads.
-   labels: titles of statistics. readingOf: a reading's name in titles. max: largest possible value. charts: function that
-   draws all charts of an instrument, in place of one for each statistic. */
+   readingOf: a reading's name in titles. max: largest possible value. charts: function that draws all charts of an
+   instrument, in place of one for each statistic. */
 
+const ALIKE = "Smaller values: tokens are more alike.";
+const textOfSwitches = (reading) => switchLook(reading).text;
 const DEPTHS = [
-  { instrument: "entropy", heads: true,
-    labels: { mean: "Entropy by layer" } },
-  { instrument: "distance", heads: true,
-    labels: { mean: "Mean distance", renormalised: "Renormalised over other grid tokens" } },
-  { instrument: "jacobian", heads: true,
-    labels: { nuclear: "Nuclear norm", frobenius: "Frobenius norm" } },
-  { instrument: "nsi",
-    labels: { attention: "NSI, reading attention", gated: "NSI, reading gated", unit: "NSI, reading unit",
-      block: "NSI of whole blocks" } },
-  { instrument: "gate", max: 1, labels: { mean: "Mean gate", deviation: "Deviation over channels",
-    minimum: "Minimum", maximum: "Maximum", median: "Median", "quantile 0.1": "Quantile 0.1",
-    "quantile 0.9": "Quantile 0.9", "share < 0.5": "Share < 0.5", "share < 1": "Share < 1",
-    "rank correlation with zeta": "rank correlation with ζ" } },
-  { instrument: "skip_weight", heads: true, labels: { mean: "Skip weight" } },
-  { instrument: "residual", log: true,
-    labels: { composite: "Composite norm", frobenius: "Frobenius norm",
-      "composite median": "Composite norm, from the median", "frobenius median": "Frobenius norm, from the median" },
-    caption: "Smaller values: tokens are more alike." },
-  { instrument: "collapse", log: true, charts: switchCharts, labelOf: switchLabel,
-    labels: { composite: "Residual, composite norm", frobenius: "Residual, Frobenius norm" },
-    caption: "Smaller values: tokens are more alike." },
-  { instrument: "similarity", max: 1, labels: {}, readingOf: (reading) => switchLook(reading).text },
-  { instrument: "rank", labels: {}, readingOf: (reading) => switchLook(reading).text },
+  { instrument: "entropy", heads: true },
+  { instrument: "distance", heads: true },
+  { instrument: "jacobian", heads: true },
+  { instrument: "nsi" },
+  { instrument: "gate", max: 1 },
+  { instrument: "skip_weight", heads: true },
+  { instrument: "residual", log: true, caption: ALIKE },
+  { instrument: "collapse", log: true, charts: switchCharts, readingOf: textOfSwitches, caption: ALIKE },
+  { instrument: "similarity", max: 1, readingOf: textOfSwitches },
+  { instrument: "rank", readingOf: textOfSwitches },
 ];
 
-const OTHERS = { heads: true, labels: {} };
+const OTHERS = { heads: true };
 
 /* Whether an instrument has a section of its own, without charts by depth. */
 function hasOwnSection(instrument) {
@@ -145,12 +134,15 @@ function unitOf(instrument, statistic) {
   return statisticInfo(instrument, splitStatistic(instrument, statistic).name).unit;
 }
 
+/* The title of a statistic: the instrument's, if it has only a mean. */
 function labelOf(spec, statistic) {
-  const { name, reading } = splitStatistic(spec.instrument, statistic);
-  const { title } = statisticInfo(spec.instrument, name);
-  return spec.labelOf?.(statistic) ?? spec.labels[statistic] ??
-    (name ? [title, reading && (spec.readingOf?.(reading) ?? reading)].filter(Boolean).join(", ") : statistic);
+  const { instrument } = spec, { name, reading } = splitStatistic(instrument, statistic);
+  const words = reading && (spec.readingOf?.(reading) ?? reading);
+  if (!name) return `${titleOf(instrument)}, reading ${words}`;
+  if (name === "mean" && statisticsOf(instrument).length === 1) return titleOf(instrument);
+  return capital([statisticInfo(instrument, name).title, words].filter(Boolean).join(", "));
 }
+
 /* The charts to draw, [statistic, title] each. Readings that agree on all runs share a chart. */
 function drawnOf(spec, statistics, among) {
   const readings = infoOf(spec.instrument).readings ?? [];

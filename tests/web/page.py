@@ -146,6 +146,9 @@ DEPTHS = {
 }
 
 
+TITLE = "Neural stiffness index, reading %s"
+
+
 def on_axis(chart, y):
     """Returns the value that the labels of the axis give to a height, with an error limited by their four digits."""
     measure = math.log if chart["section"] == "residual" else float
@@ -179,7 +182,7 @@ def read_charts(page):
                 least = min(x for _, x, *_ in chart["marks"])
                 check(all(hollow == (x == least) for _, x, _, _, hollow in chart["marks"]), "not exactly t = 0 is hollow")
                 check(least == -0.25 and chart["blocks"] == ["0", "1", "2"], f"places of a ViT's steps: {chart}")
-                check(chart["title"] == f"NSI, reading {statistic}", f"a reading is called {chart['title']}")
+                check(chart["title"] == TITLE % statistic, f"a reading is called {chart['title']}")
             if instrument in ("entropy", "distance", "jacobian"):
                 check(chart["heads"] == len(NAMES) * 3 * 2, f"{instrument}: {chart['heads']} heads")
             if instrument == "entropy":
@@ -504,7 +507,7 @@ def read_switches(browser):
         values: [...figure.querySelectorAll(".series")].map(series => [...series.querySelectorAll(".mark")].map(mark =>
             [Number(mark.dataset.value), mark.transform.baseVal.consolidate().matrix.f])),
     }))""")
-    check([c["title"] for c in charts] == ["Residual, composite norm", "Residual, Frobenius norm"], f"charts {charts}")
+    check([c["title"] for c in charts] == ["Composite norm", "Frobenius norm"], f"charts {charts}")
     for chart, kind in zip(charts, ("composite", "frobenius")):
         check(chart["key"] == ["attention only", "attention + skip", "attention + skip + MLP",
                                "attention + MLP, without norms"], f"key {chart['key']}")
@@ -1524,12 +1527,12 @@ def read_placed(browser):
             file.write(json.dumps({"event": "measure", "measurements": found}) + "\n")
     page = browser.open(report(list(PLACED), "placed.html"))
     drawn = page.evaluate(READ_PLACED)
-    check(set(drawn) == {"Mean gate", "NSI, reading attention"}, f"charts of gates and NSI: {set(drawn)}")
+    check(set(drawn) == {"Mean", TITLE % "attention"}, f"charts of gates and NSI: {set(drawn)}")
     for title, chart in drawn.items():
         check([text for text, _ in chart["ticks"]] == ["1.0", "1.1", "2.0", "2.1"], f"{title}: {chart['ticks']}")
         check(chart["label"] == "block", f"{title}: an axis called {chart['label']}")
-    at = dict(drawn["Mean gate"]["ticks"])
-    for run, value, x in drawn["Mean gate"]["marks"]:
+    at = dict(drawn["Mean"]["ticks"])
+    for run, value, x in drawn["Mean"]["marks"]:
         check(abs(x - at[values.pop((run, value))]) < 8, f"gate {value} of run {run} stands at {x}, blocks at {at}")
     check(not values, f"gates that are not drawn: {values}")
     row = page.evaluate(
@@ -1538,8 +1541,8 @@ def read_placed(browser):
     )
     check(len(row) == 2 and row[1][:2] == ["every-block", "0.75"], f"a network's one number: {row}")
     page.evaluate("document.querySelectorAll('#legend .chip')[0].click()")
-    ticks = page.evaluate(READ_PLACED)["Mean gate"]["ticks"]
-    check(ticks == drawn["Mean gate"]["ticks"], f"the blocks stay where they are when a run is hidden: {ticks}")
+    ticks = page.evaluate(READ_PLACED)["Mean"]["ticks"]
+    check(ticks == drawn["Mean"]["ticks"], f"the blocks stay where they are when a run is hidden: {ticks}")
     check(not page.complaints(), f"console, placed: {page.complaints()}")
 
 

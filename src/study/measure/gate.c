@@ -106,6 +106,10 @@ static void observe(const att_observed *observed, double *values)
         values[STATISTICS * gates] = rank_correlation(observed, values + MEAN * gates, gates);
 }
 
+static const att_statistic_info titles[] = {{"deviation", "deviation over channels", NULL},
+                                            {"rank correlation with zeta", "rank correlation with ζ", NULL},
+                                            {NULL, NULL, NULL}};
+
 static const att_statistic_scale scales[] = {
     {"mean",
      "1: the branch is not scaled (dt = 1); 0: it is skipped; 0.5: a sigmoid of 0, from which gates with a sigmoid and "
@@ -130,6 +134,7 @@ const att_instrument att_instrument_gate = {
                         "two channels quantiles are interpolated linearly; the correlation is Spearman's within a "
                         "sample, of gates over channels with zeta in nsi's reading attention, over the steps of tns: "
                         "it is confounded with depth, see gate_stiffness; not defined if all gates have the same mean",
+             .statistics = titles,
              .scales = scales,
              .by_block = true,
              .brief = "mean"},

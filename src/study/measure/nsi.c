@@ -31,6 +31,8 @@ static void observe(const att_observed *observed, double *values)
     }
 }
 
+static const att_statistic_info statistics[] = {{"block", "whole blocks", NULL}, {NULL, NULL, NULL}};
+
 static const att_statistic_scale scales[] = {
     {"attention", "0.20 to 1.06 by step in DeiT-Tiny", ATT_OF_PHOTOGRAPHS},
     {"attention", "0.18 to 0.76 by block in ResNet-56, 0.60 to 2.04 in ResNet-20, without first blocks of stages",
@@ -44,6 +46,7 @@ const att_instrument att_instrument_nsi = {
              .unit = "1",
              .formula = "zeta(x_t) = |(x_{t+1} - x_t) / dt|_2 / |x_t|_2, t over the network's residual additions",
              .source = "Huang et al., ICCV 2023",
+             .statistics = statistics,
              .scales = scales,
              .reading = "attention: dt is the gate of an attention module on the branch, so the quotient is the branch "
                         "before its gate, |f| / |x_t|; LayerScale and drop path belong to f, and to dt with "

@@ -81,6 +81,12 @@ static void observe(const att_observed *observed, double *values)
     }
 }
 
+static const att_statistic_info statistics[] = {{"composite", "composite norm", NULL},
+                                                {"composite median", "composite norm, from the median", NULL},
+                                                {"frobenius", "Frobenius norm", NULL},
+                                                {"frobenius median", "Frobenius norm, from the median", NULL},
+                                                {NULL, NULL, NULL}};
+
 static const att_statistic_scale scales[] = {
     {NULL, "0 if all tokens are equal, as after one layer of uniform attention without a skip; 1 if they sum to zero",
      "the formula"},
@@ -96,6 +102,7 @@ const att_instrument att_instrument_residual = {
              .formula = "|res(X)| / |X|, res(X) = X - 1 m', |X| = sqrt(|X|_1 |X|_inf) (composite) or Frobenius; of the "
                         "tokens X before the first residual addition (input) and after each",
              .source = "Dong et al., ICML 2021",
+             .statistics = statistics,
              .scales = scales,
              .reading =
                  "m is the mean token: it minimises the Frobenius norm, and the composite norm to within a factor of "
