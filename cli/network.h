@@ -59,10 +59,11 @@ typedef struct cli_load_options {
 int cli_load(cli_app *cli, const char *path, const cli_load_options *options, cli_loaded *loaded);
 void cli_unload(cli_loaded *loaded);
 
-#define CLI_LABELS_HELP                                                                                            \
-    "names of the network's classes: a data set (imagenet-1k, imagenet-21k, imagenet-22k, imagenet-12k, "          \
-    "imagenet-21k-p, imagenet-21k-p-w21, coco, coco-91, ade20k, cifar10, cifar100, fashion-mnist) or a file with " \
-    "one name per line, from class 0; without it, the training's names, or ImageNet's if the weights are for it"
+#define CLI_LABELS_HELP                                                                                       \
+    "names of the network's classes: a data set (imagenet-1k, imagenet-21k, imagenet-22k, imagenet-12k, "     \
+    "imagenet-21k-p, imagenet-21k-p-w21, coco, coco-91, ade20k, camvid, cityscapes, voc, cifar10, cifar100, " \
+    "fashion-mnist) or a file with one name per line, from class 0; without it, the training's names, or "    \
+    "ImageNet's if the weights are for it"
 /* Sets the names of the network's classes by --labels (NULL: not given). Without --labels, built-in names may apply; a
  * note then names their data set. Returns CLI_OK or an exit code. */
 int cli_classes_name(cli_app *cli, att_network *network, const char *labels);

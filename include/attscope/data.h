@@ -19,6 +19,12 @@ extern "C" {
 
 typedef struct att_dataset att_dataset;
 
+/* What a sample has besides its image; several are joined by "|". */
+enum { ATT_ANNOTATION_CLASS = 1, ATT_ANNOTATION_MASK = 2 };
+
+/* The value of options about masks that stands for what the data set's layout says. */
+enum { ATT_BY_LAYOUT = -1 };
+
 typedef struct att_dataset_options {
     /* "train", "training", "val", "validation", "valid", "test" or "testing"; NULL: the first that exists. Or a text
      * that ends in ".tar": a tar, or a pattern of tars, in the folder that is opened. */
@@ -35,6 +41,14 @@ typedef struct att_dataset_options {
      * is its number (ImageNet-V2), unless the options above number the folders. Without a folder "0", the numbers could
      * as well begin at 1: ERR_FORMAT. 0: unknown. */
     int classes;
+    /* The annotation that the caller needs, ATT_ANNOTATION_CLASS or ATT_ANNOTATION_MASK; 0: a class. A data set without
+     * it is refused (ERR_MISMATCH). */
+    unsigned annotations;
+    /* Masks: 1: the stored label 0 means "no class", and the label n stands for class n - 1; 0: the label is the class.
+     * ATT_BY_LAYOUT: see att_dataset_open(). */
+    int reduce_zero_label;
+    int ignore_label;   /* masks: this stored label means "no class", beside those of the layout; ATT_BY_LAYOUT: only
+                           those */
     bool unlabelled;    /* ignore classes: take every image below the path, in any folder and split, with label -1. Data
                            sets whose images are not files of their own (idx, CIFAR, STL-10) are opened as usual */
     bool coarse;        /* CIFAR-100: the 20 superclasses instead of the 100 classes. ERR_ARGUMENT for other data */
@@ -42,7 +56,7 @@ typedef struct att_dataset_options {
     att_image_limits limits; /* limits for each image file */
 } att_dataset_options;
 
-/* No split, no class map, labelled, 4 GiB, default limits. */
+/* No split, no class map, labelled by classes, masks as their layout says, 4 GiB, default limits. */
 ATT_API att_dataset_options att_dataset_options_defaults(void);
 
 /* Opens the data set at `path`. These formats are recognised:
@@ -164,6 +178,8 @@ ATT_API char *att_dataset_name(const att_dataset *dataset, int64_t index, char *
  * would have the same short name, all short names begin with as many of the last parts of their paths as distinguish
  * the paths: "a/0.png" and "b/0.png". */
 ATT_API char *att_dataset_short_name(const att_dataset *dataset, int64_t index, char *text, size_t size);
+/* The annotations that the samples have: 0 if none. */
+ATT_API unsigned att_dataset_annotations(const att_dataset *dataset);
 /* Bytes of a hash of a data set: of its list of images, or of its pixels. */
 enum { ATT_DATASET_LISTING = 17, ATT_DATASET_CONTENTS = 17 };
 /* Whether the first 8 images are grey (possibly stored as colour). Unknown if none of them can be decoded. */
@@ -178,6 +194,25 @@ ATT_API char *att_dataset_describe(const att_dataset *dataset, char *text, size_
  * att_image_read(), ERR_ARGUMENT (index, channels). */
 ATT_API ATT_MUST_CHECK att_status att_dataset_read(const att_dataset *dataset, att_context *context, int64_t index,
                                                    int channels, att_image *image);
+
+/* The class of each pixel of an image: classes[height][width], in rows from the top. A zeroed struct is an empty mask.
+ */
+enum { ATT_MASK_NONE = 0xffff }; /* this pixel has no class; it counts neither in a loss nor in a metric */
+typedef struct att_mask {
+    int width, height;
+    uint16_t *classes; /* 0..class_count-1, or ATT_MASK_NONE */
+} att_mask;
+
+/* Reads the mask of image `index`, which has the size of the image, and maps stored labels to classes. Thread-safe in
+ * the same way as att_dataset_read(). The caller owns *mask and frees it with att_mask_free(context, mask); on failure
+ * *mask is unchanged. Errors: ERR_MISMATCH (the data set has no masks), ERR_FORMAT (no PNG; colours in place of labels;
+ * another size than the photograph; a label that is no class; a photograph that EXIF says to turn, if the sizes do not
+ * tell whether its mask is turned), ERR_UNSUPPORTED (beyond the limits), ERR_ARGUMENT (index), ERR_NOT_FOUND, ERR_IO,
+ * ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_dataset_read_mask(const att_dataset *dataset, att_context *context, int64_t index,
+                                                        att_mask *mask);
+/* Frees the classes and makes the mask empty; an empty mask is allowed. context: the one that read the mask. */
+ATT_API void att_mask_free(att_context *context, att_mask *mask);
 
 /* --- transforms -------------------------------------------------------------------------------------------------- */
 
@@ -288,6 +323,11 @@ typedef struct att_geometry {
 } att_geometry;
 /* Maps the point (*x, *y) of the image to the result. */
 ATT_API void att_geometry_move(const att_geometry *geometry, double *x, double *y);
+
+/* Moves a mask as its image was moved. classes: [geometry->height][geometry->width]. A pixel of the result has the class
+ * of the mask's pixel into which its centre falls, and -1 if that pixel has no class or the centre falls outside of the
+ * image. The mask must have the size geometry->from_width x geometry->from_height. */
+ATT_API void att_mask_move(const att_mask *mask, const att_geometry *geometry, int32_t *classes);
 
 /* How a sample was mixed with another one. Mixup: every pixel is lambda own + (1 - lambda) other. CutMix: the pixels of
  * a box are the other sample's; lambda is the share of the area outside the box. */

@@ -48,4 +48,8 @@ att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, co
 att_status att_class_tree_number(att_class_tree *tree, att_dataset *dataset, const att_dataset_options *options);
 void att_class_tree_free(att_class_tree *tree);
 
+/* Adds all files and folders below the folder `root` to the tree, which needs no more than its `context`. names: owns
+ * the paths, which begin below `root`. Errors: ERR_IO, ERR_UNSUPPORTED, ERR_STOPPED, ERR_MEMORY. */
+att_status att_folder_walk(const char *root, att_class_tree *tree, att_arena *names);
+
 #endif

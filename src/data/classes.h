@@ -17,6 +17,7 @@ typedef struct att_class_list {
     const char **names;
     att_class_entry *by_name;
     int count;
+    uint8_t (*colours)[3]; /* red, green and blue of each class; NULL: none */
     att_numbering numbering;
     bool map_names; /* ATT_NUMBERED_BY_MAP: the numbers are the data's own labels, which the class map only names */
 } att_class_list;

@@ -9,29 +9,50 @@
 #include "base/core/random.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
+#include "data/masks.h"
 #include "data/splits.h"
 #include "data/tar_set.h"
 
-static const att_data_format *const formats[] = {&att_data_idx,    &att_data_cifar10,       &att_data_cifar100,
-                                                 &att_data_stl10,  &att_data_split_archive, &att_data_tars,
-                                                 &att_data_folder, &att_data_image,         &att_data_archive};
+static const att_data_format *const formats[] = {
+    &att_data_idx,  &att_data_cifar10, &att_data_cifar100, &att_data_stl10, &att_data_split_archive,
+    &att_data_tars, &att_data_masks,   &att_data_folder,   &att_data_image, &att_data_archive};
 
 att_dataset_options att_dataset_options_defaults(void)
 {
-    return (att_dataset_options){.cache_bytes = (size_t)4 << 30, .limits = att_image_limits_defaults()};
+    return (att_dataset_options){.reduce_zero_label = ATT_BY_LAYOUT,
+                                 .ignore_label = ATT_BY_LAYOUT,
+                                 .cache_bytes = (size_t)4 << 30,
+                                 .limits = att_image_limits_defaults()};
+}
+
+/* Refuses a data set with other annotations than those that the caller needs. */
+static att_status fail_annotations(const att_dataset *dataset, bool has_masks)
+{
+    return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s are needed; %s has %s", has_masks ? "classes" : "masks",
+                    dataset->path, has_masks ? "masks (--task segment trains on masks)" : "classes");
 }
 
 static att_status open_format(att_dataset *dataset, const att_dataset_options *options)
 {
-    if (!att_split_names(options->split))
+    const bool wants_masks = !options->unlabelled && options->annotations & ATT_ANNOTATION_MASK;
+    if (!wants_masks && !att_split_names(options->split)) /* with masks, the split can be any list of photographs */
         return att_split_unknown(dataset->context, options->split);
     if (!att_file_exists(dataset->path) && !att_tar_set_is_pattern(dataset->path))
         return att_fail(dataset->context, ATT_ERR_NOT_FOUND, "%s does not exist", dataset->path);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         bool accepted = formats[i]->accepts(dataset);
         ATT_TRY(att_check_stop(dataset->context, dataset->path));
+        if (accepted && formats[i]->read_mask && !wants_masks) {
+            accepted = false;
+            if (!options->unlabelled)
+                ATT_TRY(att_masks_found(dataset, &accepted));
+            if (accepted)
+                return fail_annotations(dataset, true);
+        }
         if (!accepted)
             continue;
+        if (wants_masks && !formats[i]->read_mask)
+            return fail_annotations(dataset, false);
         dataset->format = formats[i];
         if (options->coarse && formats[i] != &att_data_cifar100)
             return att_fail(dataset->context, ATT_ERR_ARGUMENT, "%s has no coarse labels: only CIFAR-100 has them",
@@ -95,7 +116,8 @@ bool att_data_is_shards(const att_dataset *dataset)
 /* Whether the format can have any of the splits. The other formats have only train and test. */
 static bool has_split_folders(const att_dataset *dataset)
 {
-    return strcmp(dataset->kind, "folder") == 0 || strcmp(dataset->kind, "zip") == 0 || att_data_is_shards(dataset) ||
+    return strcmp(dataset->kind, "folder") == 0 || strcmp(dataset->kind, "zip") == 0 ||
+           strcmp(dataset->kind, "masks") == 0 || att_data_is_shards(dataset) ||
            strncmp(dataset->kind, "tar", strlen("tar")) == 0;
 }
 
@@ -207,6 +229,12 @@ static const att_dataset *owner(const att_dataset *dataset, int64_t *index)
     return dataset->format->inner ? dataset->format->inner(dataset, index) : dataset;
 }
 
+unsigned att_dataset_annotations(const att_dataset *dataset)
+{
+    const bool classes = dataset->count > 0 && dataset->labels[0] >= 0;
+    return (classes ? ATT_ANNOTATION_CLASS : 0) | (dataset->format->read_mask ? ATT_ANNOTATION_MASK : 0);
+}
+
 int32_t att_dataset_label(const att_dataset *dataset, int64_t index)
 {
     return has_image(dataset, index) ? dataset->labels[index] : -1;
@@ -271,6 +299,16 @@ att_status att_dataset_read_needed(const att_dataset *dataset, att_context *cont
                         channels);
     dataset = owner(dataset, &index);
     return dataset->format->read(dataset, context, index, channels, need, image);
+}
+
+att_status att_dataset_read_mask(const att_dataset *dataset, att_context *context, int64_t index, att_mask *mask)
+{
+    if (!dataset->format->read_mask)
+        return att_fail(context, ATT_ERR_MISMATCH, "%s has no masks", dataset->path);
+    if (!has_image(dataset, index))
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s: mask %lld of %lld", dataset->path, (long long)index,
+                        (long long)dataset->count);
+    return dataset->format->read_mask(dataset, context, index, mask);
 }
 
 void att_dataset_expect(const att_dataset *dataset, int64_t index)

@@ -22,6 +22,8 @@ typedef struct att_data_format {
     void (*name)(const att_dataset *dataset, int64_t index, char *text, size_t size);
     att_status (*read)(const att_dataset *dataset, att_context *context, int64_t index, int channels,
                        const att_image_need *need, att_image *image);
+    /* As att_dataset_read_mask(); index has been checked. NULL: the samples have classes, and no masks. */
+    att_status (*read_mask)(const att_dataset *dataset, att_context *context, int64_t index, att_mask *mask);
     /* Optional, for a data set that consists of other data sets; it has no `name` and `read` of its own. Returns the
      * data set that the image belongs to, and sets *index to the image's index there. */
     const att_dataset *(*inner)(const att_dataset *dataset, int64_t *index);
@@ -35,8 +37,8 @@ enum { ATT_DATA_MAX_NAME = 8192 };
 struct att_dataset {
     att_context *context;
     const att_data_format *format;
-    const char *kind; /* "idx", "cifar10", "cifar100", "stl10", "image", "folder", "tar", "tar.gz", "zip", "shards";
-                         several paths: "images" */
+    const char *kind; /* "idx", "cifar10", "cifar100", "stl10", "image", "folder", "tar", "tar.gz", "zip", "shards",
+                         "masks"; several paths: "images" */
     char *path;
     size_t prefix_length; /* length of the prefix of image names that short names omit; at most that of the requested
                              path */
@@ -50,7 +52,7 @@ struct att_dataset {
 };
 
 extern const att_data_format att_data_idx, att_data_cifar10, att_data_cifar100, att_data_stl10, att_data_split_archive,
-    att_data_tars, att_data_image, att_data_folder, att_data_archive;
+    att_data_tars, att_data_image, att_data_folder, att_data_archive, att_data_masks;
 
 /* Opens all paths as one data set. Fills it as att_data_format.open does. */
 att_status att_data_images_open(att_dataset *dataset, const char *const *paths, int count,

@@ -19,8 +19,9 @@ typedef struct folder_source {
 } folder_source;
 
 typedef struct folder_walk {
-    att_dataset *dataset;
-    folder_source *source;
+    const char *root;
+    att_class_tree *tree;
+    att_arena *names;
     const char *only;    /* the only top-level folder to enter: the folder of the split; NULL: enter all folders */
     int64_t loops, deep; /* skipped folders: links to a parent folder; nested deeper than MAX_DEPTH */
 } folder_walk;
@@ -96,20 +97,19 @@ static att_status find_split(att_dataset *dataset, att_class_tree *tree, const c
 
 static att_status add(const folder_walk *walk, const char *path)
 {
-    const char *kept = att_arena_string(&walk->source->names, path);
-    return kept ? att_class_tree_add(&walk->source->tree, kept, 0)
-                : att_fail_memory(walk->dataset->context, strlen(path), path);
+    const char *kept = att_arena_string(walk->names, path);
+    return kept ? att_class_tree_add(walk->tree, kept, 0) : att_fail_memory(walk->tree->context, strlen(path), path);
 }
 
 static att_status walk_folder(folder_walk *walk, const char *inner, const walked_folder *parent);
 
 static att_status visit(folder_walk *walk, const char *inner, const struct dirent *entry, const walked_folder *folder)
 {
-    att_context *context = walk->dataset->context;
+    att_context *context = walk->tree->context;
     char path[ATT_DATA_MAX_NAME], full[ATT_DATA_MAX_NAME];
-    ATT_TRY(att_check_stop(context, walk->dataset->path));
-    if (!join(path, sizeof path, inner, entry->d_name) || !join(full, sizeof full, walk->dataset->path, path))
-        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s/%s: paths in it are too long", walk->dataset->path, inner);
+    ATT_TRY(att_check_stop(context, walk->root));
+    if (!join(path, sizeof path, inner, entry->d_name) || !join(full, sizeof full, walk->root, path))
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s/%s: paths in it are too long", walk->root, inner);
     if (entry->d_type == DT_REG || (entry->d_type != DT_DIR && is_file(full)))
         return add(walk, path);
     if (att_annotations_named(path))
@@ -151,11 +151,11 @@ static att_status walk_entries(folder_walk *walk, DIR *entries, const char *inne
 /* parent: NULL at the top level. */
 static att_status walk_folder(folder_walk *walk, const char *inner, const walked_folder *parent)
 {
-    att_context *context = walk->dataset->context;
+    att_context *context = walk->tree->context;
     char path[ATT_DATA_MAX_NAME];
     struct stat info;
-    if (!join(path, sizeof path, walk->dataset->path, inner))
-        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: its name is too long", walk->dataset->path);
+    if (!join(path, sizeof path, walk->root, inner))
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: its name is too long", walk->root);
     DIR *entries = opendir(path);
     if (!entries || fstat(dirfd(entries), &info) != 0) {
         att_status status = errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO;
@@ -171,14 +171,22 @@ static att_status walk_folder(folder_walk *walk, const char *inner, const walked
 
 static void warn_skipped(const folder_walk *walk)
 {
-    const att_dataset *dataset = walk->dataset;
+    att_context *context = walk->tree->context;
     if (walk->loops > 0)
-        att_log(dataset->context, ATT_LOG_WARNING,
-                "%s: did not follow links to a parent folder, so that no image is read twice: %lld", dataset->path,
+        att_log(context, ATT_LOG_WARNING,
+                "%s: did not follow links to a parent folder, so that no image is read twice: %lld", walk->root,
                 (long long)walk->loops);
     if (walk->deep > 0)
-        att_log(dataset->context, ATT_LOG_WARNING, "%s: skipped folders that are nested more than %d deep: %lld",
-                dataset->path, MAX_DEPTH, (long long)walk->deep);
+        att_log(context, ATT_LOG_WARNING, "%s: skipped folders that are nested more than %d deep: %lld", walk->root,
+                MAX_DEPTH, (long long)walk->deep);
+}
+
+att_status att_folder_walk(const char *root, att_class_tree *tree, att_arena *names)
+{
+    folder_walk walk = {root, tree, names, NULL, 0, 0};
+    ATT_TRY(walk_folder(&walk, "", NULL));
+    warn_skipped(&walk);
+    return ATT_OK;
 }
 
 static att_status read_text(const att_dataset *dataset, const att_tree_file *file, size_t most, char **text,
@@ -202,7 +210,7 @@ static att_status open_folder(att_dataset *dataset, const att_dataset_options *o
     if (!options->unlabelled)
         ATT_TRY(find_split(dataset, &source->tree, options->split));
     const att_split *split = &source->tree.split;
-    folder_walk walk = {dataset, source, split->split ? split->name : NULL, 0, 0};
+    folder_walk walk = {dataset->path, &source->tree, &source->names, split->split ? split->name : NULL, 0, 0};
     ATT_TRY(walk_folder(&walk, "", NULL));
     ATT_TRY(att_class_tree_resolve(&source->tree, dataset, options));
     warn_skipped(&walk);

@@ -18,6 +18,9 @@
  *   coco                 80 categories of objects
  *   coco-91              91: class c is the category with number c; class 0 is the background
  *   ade20k               150 classes of the scene parsing benchmark
+ *   camvid               11 classes of SegNet's copy
+ *   cityscapes           19 classes that are evaluated ("train IDs")
+ *   voc                  21: the background and 20 kinds of objects
  *   cifar10, cifar100, fashion-mnist
  */
 typedef struct att_known_classes {

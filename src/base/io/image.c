@@ -140,7 +140,7 @@ void att_image_free(att_context *context, att_image *image)
     *image = (att_image){0};
 }
 
-att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t height, att_image *image)
+att_status att_image_check_size(const att_image_job *job, uint64_t width, uint64_t height)
 {
     const att_image_limits *limits = job->limits;
     uint64_t side = limits->side > 0 ? (uint64_t)limits->side : 0;
@@ -156,6 +156,12 @@ att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t hei
             "%s: %llu x %llu pixels are %llu; an image may have at most %lld: scale the image down or crop it",
             job->name, (unsigned long long)width, (unsigned long long)height, (unsigned long long)(width * height),
             (long long)limits->pixels);
+    return ATT_OK;
+}
+
+att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t height, att_image *image)
+{
+    ATT_TRY(att_image_check_size(job, width, height));
     size_t bytes = (size_t)width * height * (size_t)job->channels;
     uint8_t *pixels = att_reallocate(job->context, NULL, bytes);
     if (!pixels)

@@ -41,6 +41,8 @@ ATT_FOR_LAB att_status att_image_decode_named(att_context *context, const char *
 att_status att_image_read_needed(att_context *context, const char *path, int channels, const att_image_limits *limits,
                                  const att_image_need *need, att_image *image);
 
+/* Returns ERR_FORMAT or ERR_UNSUPPORTED if an image cannot have this width and height, by the job's limits. */
+att_status att_image_check_size(const att_image_job *job, uint64_t width, uint64_t height);
 /* Checks width and height against the limits and allocates an image with undefined pixels. */
 att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t height, att_image *image);
 
@@ -61,5 +63,11 @@ void att_image_put_row(att_image *image, int y, att_row_kind kind, const uint8_t
 att_status att_image_decode_jpeg(const att_image_job *job, att_image *image);
 att_status att_image_decode_png(const att_image_job *job, att_image *image);
 att_status att_image_decode_webp(const att_image_job *job, att_image *image);
+
+/* Decodes a PNG of one channel to its stored values: palette indices, or grey values of 1 to 16 bits that are not
+ * scaled. *values: [height][width]; the caller owns it and frees it with att_free(). Pixels and limits are those of
+ * job->limits; job->channels and job->need are not used. Errors: ERR_FORMAT (not a PNG; a colour PNG; corrupt),
+ * ERR_UNSUPPORTED, ERR_MEMORY. */
+att_status att_png_decode_values(const att_image_job *job, int *width, int *height, uint16_t **values);
 
 #endif

@@ -102,16 +102,19 @@ static att_status unpack_picture(const att_image_job *job, const png_picture *pn
     return ATT_OK;
 }
 
-static att_status read_picture(const att_image_job *job, spng_ctx *decoder, png_picture *png, att_image *image)
+static att_status read_header(const att_image_job *job, spng_ctx *decoder, png_picture *png)
 {
     size_t memory = job->limits->memory;
     SPNG_TRY(job, spng_set_chunk_limits(decoder, memory < MAX_CHUNK ? memory : MAX_CHUNK, memory));
     SPNG_TRY(job, spng_set_png_buffer(decoder, job->bytes, job->size));
     SPNG_TRY(job, spng_get_ihdr(decoder, &png->header));
-    png->kind = kind_of(png->header.color_type);
-    ATT_TRY(att_image_make(job, png->header.width, png->header.height, image));
-    if (png->header.color_type == SPNG_COLOR_TYPE_INDEXED)
-        SPNG_TRY(job, spng_get_plte(decoder, &png->palette));
+    return ATT_OK;
+}
+
+/* Reads all rows in the file's format, and allocates space for one unpacked row. */
+static att_status read_rows(const att_image_job *job, spng_ctx *decoder, png_picture *png)
+{
+    size_t memory = job->limits->memory;
     SPNG_TRY(job, spng_decoded_image_size(decoder, SPNG_FMT_RAW, &png->packed_size));
     if (png->packed_size > memory)
         return att_fail(job->context, ATT_ERR_UNSUPPORTED, "%s: needs %zu bytes, more than the limit of %zu", job->name,
@@ -122,18 +125,97 @@ static att_status read_picture(const att_image_job *job, spng_ctx *decoder, png_
     if (!png->packed || !png->row)
         return att_fail_memory(job->context, png->packed_size + row_bytes, job->name);
     SPNG_TRY(job, spng_decode_image(decoder, png->packed, png->packed_size, SPNG_FMT_RAW, 0));
+    return ATT_OK;
+}
+
+static att_status read_picture(const att_image_job *job, spng_ctx *decoder, png_picture *png, void *out)
+{
+    att_image *image = out;
+    ATT_TRY(read_header(job, decoder, png));
+    png->kind = kind_of(png->header.color_type);
+    ATT_TRY(att_image_make(job, png->header.width, png->header.height, image));
+    if (png->header.color_type == SPNG_COLOR_TYPE_INDEXED)
+        SPNG_TRY(job, spng_get_plte(decoder, &png->palette));
+    ATT_TRY(read_rows(job, decoder, png));
     return unpack_picture(job, png, image);
 }
 
-att_status att_image_decode_png(const att_image_job *job, att_image *image)
+/* Calls `read` with a decoder for the job's file. */
+static att_status
+with_decoder(const att_image_job *job,
+             att_status (*read)(const att_image_job *job, spng_ctx *decoder, png_picture *png, void *out), void *out)
 {
     png_picture png = {.packed = NULL};
     spng_ctx *decoder = spng_ctx_new(0);
     if (!decoder)
         return att_fail(job->context, ATT_ERR_MEMORY, "%s: out of memory for a PNG decoder", job->name);
-    att_status status = read_picture(job, decoder, &png, image);
+    att_status status = read(job, decoder, &png, out);
     spng_ctx_free(decoder);
     att_free(job->context, png.packed);
     att_free(job->context, png.row);
     return status;
+}
+
+att_status att_image_decode_png(const att_image_job *job, att_image *image)
+{
+    return with_decoder(job, read_picture, image);
+}
+
+/* --- stored values ------------------------------------------------------------------------------------------------ */
+
+typedef struct png_values {
+    int width, height;
+    uint16_t *values;
+} png_values;
+
+static void unpack_values(const png_picture *png, const uint8_t *packed, uint16_t *out)
+{
+    int width = (int)png->header.width, depth = png->header.bit_depth;
+    if (depth < 8)
+        unpack_bits(packed, depth, 1, width, png->row);
+    const uint8_t *bytes = depth < 8 ? png->row : packed;
+    for (int x = 0; x < width; x++)
+        out[x] = depth == 16 ? (uint16_t)(packed[2 * x] << 8 | packed[2 * x + 1]) : bytes[x];
+}
+
+static att_status read_values(const att_image_job *job, spng_ctx *decoder, png_picture *png, void *out)
+{
+    png_values *read = out;
+    ATT_TRY(read_header(job, decoder, png));
+    const uint8_t type = png->header.color_type;
+    if (type != SPNG_COLOR_TYPE_GRAYSCALE && type != SPNG_COLOR_TYPE_INDEXED)
+        return att_fail(job->context, ATT_ERR_FORMAT,
+                        "%s: a PNG of colours (%s); expected the number of a class in each pixel, as a grey PNG or one "
+                        "with a palette",
+                        job->name,
+                        type == SPNG_COLOR_TYPE_TRUECOLOR         ? "RGB"
+                        : type == SPNG_COLOR_TYPE_TRUECOLOR_ALPHA ? "RGB with alpha"
+                                                                  : "grey with alpha");
+    ATT_TRY(att_image_check_size(job, png->header.width, png->header.height));
+    read->width = (int)png->header.width;
+    read->height = (int)png->header.height;
+    size_t count = (size_t)read->width * (size_t)read->height;
+    read->values = att_reallocate(job->context, NULL, count * sizeof *read->values);
+    if (!read->values)
+        return att_fail_memory(job->context, count * sizeof *read->values, job->name);
+    png->kind = ATT_ROW_GREY;
+    ATT_TRY(read_rows(job, decoder, png));
+    size_t stride = png->packed_size / png->header.height;
+    for (int y = 0; y < read->height; y++)
+        unpack_values(png, png->packed + (size_t)y * stride, read->values + (size_t)y * (size_t)read->width);
+    return ATT_OK;
+}
+
+att_status att_png_decode_values(const att_image_job *job, int *width, int *height, uint16_t **values)
+{
+    png_values read = {.values = NULL};
+    att_status status = with_decoder(job, read_values, &read);
+    if (status != ATT_OK) {
+        att_free(job->context, read.values);
+        return status;
+    }
+    *width = read.width;
+    *height = read.height;
+    *values = read.values;
+    return ATT_OK;
 }

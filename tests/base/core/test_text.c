@@ -207,8 +207,10 @@ TEST(classes_of_data_sets_have_names)
         int count;
         const char *first, *last;
     } expected[] = {{"ade20k", 150, "wall", "flag"},
+                    {"camvid", 11, "sky", "bicyclist"},
                     {"cifar10", 10, "airplane", "truck"},
                     {"cifar100", 100, "apple", "worm"},
+                    {"cityscapes", 19, "road", "bicycle"},
                     {"coco-91", 91, "background", "toothbrush"},
                     {"coco", 80, "person", "toothbrush"},
                     {"fashion-mnist", 10, "T-shirt/top", "Ankle boot"},
@@ -217,7 +219,8 @@ TEST(classes_of_data_sets_have_names)
                     {"imagenet-22k", 21841, "organism", "knothole"},
                     {"imagenet-12k", 11821, "benthos", "knothole"},
                     {"imagenet-21k-p", 11221, "benthos", "knothole"},
-                    {"imagenet-21k-p-w21", 10450, "benthos", "knothole"}};
+                    {"imagenet-21k-p-w21", 10450, "benthos", "knothole"},
+                    {"voc", 21, "background", "tvmonitor"}};
     const int count = sizeof expected / sizeof *expected;
     assert_int_equal(att_known_classes_count(), count);
     for (int i = 0; i < count; i++) {

@@ -26,7 +26,7 @@ FIXTURE_TEST(classes_are_called_as_a_list_says)
     static const struct {
         const char *from, *part;
         att_status status;
-    } refused[] = {{"nosuch", "\"nosuch\" is neither a file nor a data set whose classes are built in (ade20k, cifar10",
+    } refused[] = {{"nosuch", "\"nosuch\" is neither a file nor a data set whose classes are built in (ade20k, camvid",
                     ATT_ERR_ARGUMENT},
                    {"cifar10", "cifar10 names 10 classes, but the network has 4", ATT_ERR_MISMATCH},
                    {"./missing", "./missing could not be opened", ATT_ERR_NOT_FOUND}};

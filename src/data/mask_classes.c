@@ -1,0 +1,145 @@
+#include "data/mask_classes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "base/core/text.h"
+
+enum { CHANNELS = 3 };
+
+/* Cuts the last word off the line if it is a whole number, and returns whether it is. */
+static bool take_number(char *line, int64_t *number)
+{
+    size_t end = strlen(line);
+    while (end > 0 && strchr(" \t", line[end - 1]))
+        end--;
+    size_t begin = end;
+    while (begin > 0 && !strchr(" \t", line[begin - 1]))
+        begin--;
+    if (begin == 0 || end - begin >= 8)
+        return false;
+    char word[8];
+    snprintf(word, sizeof word, "%.*s", (int)(end - begin), line + begin);
+    if (word[strspn(word, "0123456789")] != '\0' || !att_text_to_i64(word, number))
+        return false;
+    while (begin > 0 && strchr(" \t", line[begin - 1]))
+        begin--;
+    line[begin] = '\0';
+    return begin > 0;
+}
+
+/* Cuts the colour off a line. Returns how many numbers the line ends in, at most 3; fewer leave the line unchanged. */
+static int take_colour(char *line, int64_t colour[CHANNELS])
+{
+    const size_t length = strlen(line);
+    char saved[256];
+    int numbers = 0;
+    if (length >= sizeof saved)
+        return 0;
+    memcpy(saved, line, length + 1);
+    for (int c = CHANNELS - 1; c >= 0 && take_number(line, &colour[c]); c--)
+        numbers++;
+    if (numbers < CHANNELS)
+        memcpy(line, saved, length + 1);
+    return numbers;
+}
+
+static att_status bad_colour(att_context *context, const char *path, int line, const char *what)
+{
+    return att_fail(context, ATT_ERR_FORMAT,
+                    "%s: line %d %s; expected \"name\" on every line, or \"name R G B\" with numbers from 0 to 255 on "
+                    "every line",
+                    path, line, what);
+}
+
+/* Cuts the colours off the lines. *colours: NULL if there are none. */
+static att_status take_colours(att_arena *arena, const char *path, char *const *lines, int count,
+                               uint8_t (**colours)[CHANNELS])
+{
+    int coloured = 0;
+    uint8_t(*taken)[CHANNELS] = att_arena_allocate(arena, (size_t)count * sizeof *taken);
+    if (!taken)
+        return att_fail_memory(arena->context, (size_t)count * sizeof *taken, "the colours of classes");
+    for (int i = 0; i < count; i++) {
+        int64_t colour[CHANNELS];
+        bool has = take_colour(lines[i], colour) == CHANNELS;
+        if (i > 0 && has != (coloured > 0))
+            return bad_colour(arena->context, path, i + 1,
+                              has ? "has a colour, but the lines before have none" : "has no colour");
+        for (int c = 0; has && c < CHANNELS; c++) {
+            if (colour[c] > UINT8_MAX)
+                return bad_colour(arena->context, path, i + 1, "has a colour beyond 255");
+            taken[i][c] = (uint8_t)colour[c];
+        }
+        coloured += has;
+    }
+    *colours = coloured > 0 ? taken : NULL;
+    return ATT_OK;
+}
+
+static att_status make_list(att_arena *arena, const char *path, char *const *lines, int count, att_class_list *list)
+{
+    att_context *context = arena->context;
+    uint8_t(*colours)[CHANNELS] = NULL;
+    if (count == 0)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: it names no class; expected one on each line", path);
+    ATT_TRY(take_colours(arena, path, lines, count, &colours));
+    for (int i = 0; i < count; i++)
+        if (lines[i][strspn(lines[i], " \t")] == '\0')
+            return att_fail(context, ATT_ERR_FORMAT, "%s: line %d names no class", path, i + 1);
+    ATT_TRY(att_class_list_make(context, path, (const char *const *)lines, count, list));
+    if (!colours)
+        return ATT_OK;
+    const size_t bytes = (size_t)count * sizeof *colours;
+    list->colours = att_arena_allocate(&list->arena, bytes);
+    if (!list->colours)
+        return att_fail_memory(context, bytes, "the colours of classes");
+    memcpy(list->colours, colours, bytes);
+    return ATT_OK;
+}
+
+att_status att_mask_classes_parse(att_context *context, const char *path, char *text, size_t size, att_class_list *list)
+{
+    att_arena arena = {.context = context};
+    const char **lines;
+    int count;
+    att_status status = att_text_lines(&arena, path, text, size, &lines, &count);
+    if (status == ATT_OK)
+        status = make_list(&arena, path, (char *const *)lines, count, list);
+    att_arena_free(&arena);
+    return status;
+}
+
+static att_status parse_table(att_arena *arena, const char *path, char *text, size_t size, att_class_list *list)
+{
+    const char **lines;
+    int count;
+    ATT_TRY(att_text_lines(arena, path, text, size, &lines, &count));
+    for (int i = 1; i < count; i++) {
+        char *line = text + (lines[i] - text), *tab = strrchr(line, '\t');
+        if (!tab || strtol(line, NULL, 10) != i)
+            return att_fail(arena->context, ATT_ERR_FORMAT,
+                            "%s: line %d: expected the number %d of a class, and further columns after tabs, of which "
+                            "the last is its name",
+                            path, i + 1, i);
+        line = tab + 1;
+        line[strcspn(line, ",;")] = '\0';
+        lines[i - 1] = line;
+    }
+    if (count < 2)
+        return att_fail(arena->context, ATT_ERR_FORMAT,
+                        "%s: it names no class; expected a heading and one on each line", path);
+    ATT_TRY(att_class_list_make(arena->context, path, lines, count - 1, list));
+    return ATT_OK;
+}
+
+att_status att_mask_classes_parse_table(att_context *context, const char *path, char *text, size_t size,
+                                        att_class_list *list)
+{
+    att_arena arena = {.context = context};
+    att_status status = parse_table(&arena, path, text, size, list);
+    att_arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,265 @@
+#include "data/mask_layouts.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+#include "data/splits.h"
+
+/* --- the table ---------------------------------------------------------------------------------------------------- */
+
+/* The first layout whose folders exist, and whose photographs have masks, is taken. So layouts with rules of their own
+ * come before those that only pair folders. Sources: the data sets' own pages, mmsegmentation's "Prepare datasets" and
+ * "Customize datasets", Ultralytics' and NVIDIA's formats for semantic segmentation, fastai's CamVid, Kaggle. */
+static const att_mask_layout layouts[] = {
+    {.name = "ADE20K",
+     .photographs = "images/*",
+     .masks = "annotations/*",
+     .begin = "ADE_",
+     .mask_end = "",
+     .classes = "ade20k",
+     .reduce_zero = true},
+    {.name = "Cityscapes",
+     .photographs = "leftImg8bit/*",
+     .masks = "gtFine/*",
+     .photograph_end = "_leftImg8bit",
+     .mask_end = "_gtFine_labelTrainIds",
+     .classes = "cityscapes",
+     .other_end = "_gtFine_labelIds",
+     .other_advice = "which number 34 classes; the 19 that are trained are in *_gtFine_labelTrainIds.png, which "
+                     "createTrainIdLabelImgs.py of cityscapesScripts makes"},
+    {.name = "Cityscapes",
+     .photographs = "leftImg8bit/*",
+     .masks = "gtCoarse/*",
+     .photograph_end = "_leftImg8bit",
+     .mask_end = "_gtCoarse_labelTrainIds",
+     .classes = "cityscapes",
+     .other_end = "_gtCoarse_labelIds",
+     .other_advice = "which number 34 classes; the 19 that are trained are in *_gtCoarse_labelTrainIds.png, which "
+                     "createTrainIdLabelImgs.py of cityscapesScripts makes"},
+    {.name = "Pascal VOC",
+     .photographs = "JPEGImages",
+     .masks = "SegmentationClass",
+     .list = "ImageSets/Segmentation/*.txt",
+     .mask_end = "",
+     .classes = "voc"},
+    {.name = "Pascal Context",
+     .photographs = "JPEGImages",
+     .masks = "SegmentationClassContext",
+     .list = "ImageSets/SegmentationContext/*.txt",
+     .mask_end = ""},
+    {.name = "CamVid", .photographs = "*", .masks = "*annot", .mask_end = "", .classes = "camvid", .void_last = true},
+    {.name = "pairs", .photographs = "@/*", .masks = "@/*"}, /* images/train, masks/train */
+    {.name = "pairs", .photographs = "*/@", .masks = "*/@"}, /* train/images, train/masks */
+    {.name = "pairs", .photographs = "*", .masks = "*_@"},   /* train, train_masks */
+    {.name = "pairs", .photographs = "*_@", .masks = "*_@"}, /* train_images, train_masks */
+    {.name = "pairs", .photographs = "@_*", .masks = "@_*"}, /* images_train, masks_train */
+    {.name = "pairs", .photographs = "@", .masks = "@"},     /* images, masks */
+};
+
+static const char *const photograph_words[] = {"images", "image", "imgs", "img", "img_dir", "Images", "JPEGImages"};
+static const char *const mask_words[] = {
+    "masks",  "mask", "labels", "label", "annotations", "ann_dir",     "annotation",
+    "annots", "gt",   "seg",    "Masks", "Labels",      "Annotations", "SegmentationClass"};
+static const char *const mask_ends[] = {"",    "_mask", "_masks",        "_label", "_labels", "_labelTrainIds",
+                                        "_gt", "_seg",  "_segmentation", "_L",     "_P"};
+
+enum {
+    LAYOUTS = sizeof layouts / sizeof *layouts,
+    PHOTOGRAPH_WORDS = sizeof photograph_words / sizeof *photograph_words,
+    MASK_WORDS = sizeof mask_words / sizeof *mask_words,
+    MASK_ENDS = sizeof mask_ends / sizeof *mask_ends
+};
+
+const char *att_mask_layouts_end(int index)
+{
+    return index < MASK_ENDS ? mask_ends[index] : NULL;
+}
+
+/* --- paths -------------------------------------------------------------------------------------------------------- */
+
+enum { PATTERN = 128 };
+
+/* Replaces the first `mark` of the pattern. Returns false if the result does not fit. */
+static bool replace(const char *pattern, char mark, const char *with, char *text, size_t size)
+{
+    const char *at = strchr(pattern, mark);
+    int length = at ? snprintf(text, size, "%.*s%s%s", (int)(at - pattern), pattern, with, at + 1)
+                    : snprintf(text, size, "%s", pattern);
+    return length >= 0 && (size_t)length < size;
+}
+
+/* Writes "<root>/<pattern with the split's name>" and returns whether there is such a file or folder. */
+static bool exists(const char *root, const char *pattern, const char *split, bool folder, char path[ATT_DATA_MAX_NAME])
+{
+    char inside[PATTERN + ATT_SPLIT_NAME];
+    if (!replace(pattern, '*', split, inside, sizeof inside))
+        return false;
+    int length = snprintf(path, ATT_DATA_MAX_NAME, "%s/%s", root, inside);
+    if (length < 0 || length >= ATT_DATA_MAX_NAME)
+        return false;
+    return folder ? att_is_folder(path) : att_file_exists(path);
+}
+
+/* A layout whose words for photographs and masks are chosen. */
+typedef struct candidate {
+    const att_mask_layout *layout;
+    char photographs[PATTERN], masks[PATTERN];
+} candidate;
+
+/* Whether the files of a split exist. */
+static bool has_split(const candidate *it, const char *root, const char *split)
+{
+    char path[ATT_DATA_MAX_NAME];
+    return exists(root, it->photographs, split, true, path) && exists(root, it->masks, split, true, path) &&
+           (!it->layout->list || exists(root, it->layout->list, split, false, path));
+}
+
+/* Adds the splits that exist. *wanted_exists: whether one of them is named exactly as `wanted`. */
+static void list_splits(const candidate *it, const char *root, const char *wanted, att_splits *splits,
+                        bool *wanted_exists)
+{
+    const char *pattern = it->layout->list ? it->layout->list : it->photographs, *star = strchr(pattern, '*');
+    char folder[ATT_DATA_MAX_NAME];
+    size_t above = (size_t)(star - pattern), part = above, tail = strcspn(star + 1, "/");
+    while (part > 0 && pattern[part - 1] != '/')
+        part--;
+    int length = snprintf(folder, sizeof folder, "%s/%.*s", root, (int)part, pattern);
+    DIR *entries = length > 0 && (size_t)length < sizeof folder ? opendir(folder) : NULL;
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        const char *name = entry->d_name;
+        char split[ATT_SPLIT_NAME];
+        size_t size = strlen(name), around = above - part + tail;
+        if (*name == '.' || size <= around || size - around >= sizeof split ||
+            strncmp(name, pattern + part, above - part) != 0 || strncmp(name + size - tail, star + 1, tail) != 0)
+            continue;
+        snprintf(split, sizeof split, "%.*s", (int)(size - around), name + above - part);
+        if (!has_split(it, root, split))
+            continue;
+        att_splits_add(splits, split, strlen(split));
+        *wanted_exists = *wanted_exists || (wanted && strcmp(split, wanted) == 0);
+    }
+    if (entries)
+        closedir(entries);
+}
+
+static att_status keep(att_arena *arena, const char *path, char **kept)
+{
+    *kept = att_arena_string(arena, path);
+    return *kept ? ATT_OK : att_fail_memory(arena->context, strlen(path) + 1, path);
+}
+
+static att_status make_place(att_arena *arena, const candidate *it, const char *root, const char *split,
+                             att_mask_place *place)
+{
+    char path[ATT_DATA_MAX_NAME];
+    place->layout = it->layout;
+    ATT_TRY(keep(arena, root, &place->root));
+    exists(root, it->photographs, split, true, path);
+    ATT_TRY(keep(arena, path, &place->photographs));
+    exists(root, it->masks, split, true, path);
+    ATT_TRY(keep(arena, path, &place->masks));
+    if (it->layout->list) {
+        exists(root, it->layout->list, split, false, path);
+        ATT_TRY(keep(arena, path, &place->list));
+    }
+    return ATT_OK;
+}
+
+/* --- trying ------------------------------------------------------------------------------------------------------- */
+
+typedef struct search {
+    att_arena *arena;
+    const char *wanted;
+    att_status (*take)(void *user, const att_mask_place *place, bool *taken);
+    void *user;
+    char other[ATT_SPLIT_NAME]; /* a split that exists in place of the wanted one; "": none. Folders are then not read
+                                   as if they had no splits */
+} search;
+
+static att_status try_candidate(search *it, const candidate *of, const char *root, bool *taken)
+{
+    att_splits splits = {.flat = {""}};
+    const att_split *found = NULL;
+    att_mask_place place = {.split = ""};
+    bool wanted_exists = false;
+    if (!strchr(of->photographs, '*') && !of->layout->list) {
+        if (*it->other || !has_split(of, root, ""))
+            return ATT_OK;
+        ATT_TRY(make_place(it->arena, of, root, "", &place));
+        return it->take(it->user, &place, taken);
+    }
+    list_splits(of, root, it->wanted, &splits, &wanted_exists);
+    if (!wanted_exists && (!it->wanted || att_split_names(it->wanted)))
+        ATT_TRY(att_splits_choose(&splits, it->arena->context, root, it->wanted, &found));
+    if (!wanted_exists && !found) {
+        const att_split *any = att_splits_find(&splits, att_split_names(NULL));
+        if (any && !*it->other)
+            memcpy(it->other, any->name, sizeof it->other);
+        return ATT_OK;
+    }
+    const char *name = wanted_exists ? it->wanted : found->name;
+    char *split;
+    ATT_TRY(keep(it->arena, found ? found->split : name, &split));
+    ATT_TRY(make_place(it->arena, of, root, name, &place));
+    place.split = split;
+    return it->take(it->user, &place, taken);
+}
+
+/* Tries a layout with every choice of words. */
+static att_status try_layout(search *it, const att_mask_layout *layout, const char *root, bool *taken)
+{
+    const bool any = strchr(layout->photographs, '@'), any_mask = strchr(layout->masks, '@');
+    for (int p = 0; !*taken && p < (any ? PHOTOGRAPH_WORDS : 1); p++)
+        for (int m = 0; !*taken && m < (any_mask ? MASK_WORDS : 1); m++) {
+            candidate of = {.layout = layout};
+            replace(layout->photographs, '@', photograph_words[p], of.photographs, sizeof of.photographs);
+            replace(layout->masks, '@', mask_words[m], of.masks, sizeof of.masks);
+            ATT_TRY(try_candidate(it, &of, root, taken));
+        }
+    return ATT_OK;
+}
+
+/* Finds the only visible folder in `root`, and appends its name. Returns false if there is none, or several. */
+static bool enter_only_folder(char root[ATT_DATA_MAX_NAME])
+{
+    char only[ATT_DATA_MAX_NAME], path[ATT_DATA_MAX_NAME];
+    int folders = 0;
+    DIR *entries = opendir(root);
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        int length = snprintf(path, sizeof path, "%s/%s", root, entry->d_name);
+        if (*entry->d_name == '.' || strcmp(entry->d_name, "__MACOSX") == 0 || length < 0 ||
+            (size_t)length >= sizeof path || !att_is_folder(path))
+            continue;
+        folders++;
+        memcpy(only, path, sizeof only);
+    }
+    if (entries)
+        closedir(entries);
+    if (folders == 1)
+        memcpy(root, only, sizeof only);
+    return folders == 1;
+}
+
+att_status att_mask_layouts_try(att_arena *arena, const char *path, const char *wanted,
+                                att_status (*take)(void *user, const att_mask_place *place, bool *taken), void *user,
+                                bool *taken)
+{
+    enum { MAX_OUTER = 3 };
+    search it = {.arena = arena, .wanted = wanted, .take = take, .user = user};
+    char root[ATT_DATA_MAX_NAME];
+    *taken = false;
+    if ((size_t)snprintf(root, sizeof root, "%s", path) >= sizeof root)
+        return att_fail(arena->context, ATT_ERR_UNSUPPORTED, "%s: its name is too long", path);
+    for (int outer = 0; !*taken && outer <= MAX_OUTER && (outer == 0 || enter_only_folder(root)); outer++)
+        for (int i = 0; !*taken && i < LAYOUTS; i++)
+            ATT_TRY(try_layout(&it, &layouts[i], root, taken));
+    if (!*taken && *it.other)
+        return att_fail(arena->context, ATT_ERR_NOT_FOUND, "%s has no split \"%s\" with masks, only \"%s\"", path,
+                        wanted, it.other);
+    return ATT_OK;
+}
