@@ -129,6 +129,8 @@ static void take_data_options(settings *s)
     options->split = d->split;
     options->class_map = d->class_map;
     options->coarse_labels = d->coarse_labels;
+    options->reduce_zero_label = d->reduce_zero_label;
+    options->ignore_label = d->ignore_label;
     options->cache_bytes = d->cache_bytes > 0 ? (size_t)d->cache_bytes : att_measuring_options_defaults().cache_bytes;
     options->batch_size = d->batch_size;
     options->workers = d->workers;

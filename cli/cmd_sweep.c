@@ -164,11 +164,13 @@ static att_status measure(void *user, const att_planned_run *run, const att_reci
                           char reason[ATT_SWEEP_REASON])
 {
     const job *j = user;
-    char last[CLI_PATH], threads[16], workers[16], cache[24];
+    char last[CLI_PATH], threads[16], workers[16], cache[24], reduce[16], ignore[16];
     cli_join(run->folder, "last.safetensors", last, sizeof last);
     snprintf(threads, sizeof threads, "%d", recipe->engine.threads);
     snprintf(workers, sizeof workers, "%d", recipe->train.workers);
     snprintf(cache, sizeof cache, "%" PRId64, recipe->data.cache_bytes);
+    snprintf(reduce, sizeof reduce, "%d", recipe->data.reduce_zero_label);
+    snprintf(ignore, sizeof ignore, "%d", recipe->data.ignore_label);
     const char *arguments[32] = {"attscope", "measure", last, recipe->data.data_dir};
     const char *const flags[][2] = {{"--split", "test"},
                                     {"--with", run->measure},
@@ -176,6 +178,8 @@ static att_status measure(void *user, const att_planned_run *run, const att_reci
                                     {"--threads", threads},
                                     {"--workers", workers},
                                     {"--cache-bytes", cache},
+                                    {"--reduce-zero-label", reduce},
+                                    {"--ignore-label", ignore},
                                     {"--backend", recipe->engine.backend},
                                     {"--mpi", "none"}};
     int count = 4;

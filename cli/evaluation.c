@@ -12,6 +12,13 @@ static const att_flag data_options[] = {
      ATT_FLAG_AT(cli_evaluation_data, class_map)},
     {"coarse-labels", .kind = ATT_FLAG_SWITCH, .help = "CIFAR-100: use the 20 superclasses instead of the 100 classes",
      ATT_FLAG_AT(cli_evaluation_data, coarse_labels)},
+    {"reduce-zero-label", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "masks: 1: label 0 is no class, and label n is class n - 1; 0: label n is class n; -1: as DATA is usually "
+             "read",
+     ATT_FLAG_AT(cli_evaluation_data, reduce_zero_label), .low = -1, .high = 1},
+    {"ignore-label", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "masks: a label that is no class, besides the usual ones; -1: none",
+     ATT_FLAG_AT(cli_evaluation_data, ignore_label), .low = -1, .high = 65535},
     {"cache-bytes", .kind = ATT_FLAG_LONG, .value = "N", .help = "maximum memory for the files of a .tar.gz",
      ATT_FLAG_AT(cli_evaluation_data, cache_bytes), .low = 0, .high = 1e15},
     {"checkpoint", .kind = ATT_FLAG_TEXT, .value = "FILE",
@@ -34,7 +41,10 @@ static void data_defaults(att_context *context, void *values)
     att_evaluate_options options = att_evaluate_options_defaults();
     d->batch_size = options.batch_size;
     d->workers = options.workers;
-    d->cache_bytes = (int64_t)att_dataset_options_defaults().cache_bytes;
+    const att_dataset_options data = att_dataset_options_defaults();
+    d->cache_bytes = (int64_t)data.cache_bytes;
+    d->reduce_zero_label = data.reduce_zero_label;
+    d->ignore_label = data.ignore_label;
 }
 
 const att_flag_group cli_group_evaluation_data = {
@@ -89,6 +99,8 @@ int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_l
     dataset_options.split = d->split;
     dataset_options.class_map = d->class_map;
     dataset_options.coarse = d->coarse_labels;
+    dataset_options.reduce_zero_label = d->reduce_zero_label;
+    dataset_options.ignore_label = d->ignore_label;
     if (d->cache_bytes > 0)
         dataset_options.cache_bytes = (size_t)d->cache_bytes;
     int code = cli_file_check("--class-map", d->class_map);

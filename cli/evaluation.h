@@ -7,6 +7,7 @@
 typedef struct cli_evaluation_data {
     const char *data_dir, *split, *class_map;
     bool coarse_labels;
+    int reduce_zero_label, ignore_label;
     int64_t cache_bytes;
     const char *checkpoint;
     bool use_ema;

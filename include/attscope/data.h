@@ -168,6 +168,9 @@ ATT_API att_numbering att_dataset_numbering(const att_dataset *dataset);
 ATT_API const char *const *att_dataset_class_names(const att_dataset *dataset);
 /* Name of a class, 0..class_count-1; "" outside. */
 ATT_API const char *att_dataset_class_name(const att_dataset *dataset, int class_index);
+/* The colours of the classes in pictures, by number: red, green and blue of each; NULL if the data set does not say.
+ * They live as long as the data set. */
+ATT_API const uint8_t (*att_dataset_class_colours(const att_dataset *dataset))[3];
 /* Class of image `index`; -1 without a class, and outside 0..count-1. Thread-safe. */
 ATT_API int32_t att_dataset_label(const att_dataset *dataset, int64_t index);
 /* Writes the name of an image ("train.tar/cat/7.png", "train-images-idx3-ubyte.gz[7]"), truncated to `size` bytes, and
@@ -316,17 +319,28 @@ ATT_API ATT_MUST_CHECK att_status att_transform_image(att_context *context, cons
  * the first pixel is (0.5, 0.5). The point (x, y) of the image moves to (map[0][0] x + map[0][1] y + map[0][2],
  * map[1][0] x + map[1][1] y + map[1][2]) in the result. If the point was cropped away, these coordinates lie outside
  * the result. Random erasing does not change the map. */
+enum { ATT_GEOMETRY_STAGES = 8 };
+/* A result in the middle of a transform, to which `map` moves a point of the image. */
+typedef struct att_geometry_stage {
+    double map[2][3];
+    int width, height;
+} att_geometry_stage;
 typedef struct att_geometry {
     double map[2][3];
     int from_width, from_height; /* sides of the image in the data set */
     int width, height;           /* sides of the result */
+    /* The stages that cut off a part of the image which later steps could move back into the result, as two rotations
+     * do. Only points that lie inside of every stage are in the result; the rest of it is filled. If there are more
+     * than ATT_GEOMETRY_STAGES, the first ones. */
+    int stage_count;
+    att_geometry_stage stages[ATT_GEOMETRY_STAGES];
 } att_geometry;
 /* Maps the point (*x, *y) of the image to the result. */
 ATT_API void att_geometry_move(const att_geometry *geometry, double *x, double *y);
 
-/* Moves a mask as its image was moved. classes: [geometry->height][geometry->width]. A pixel of the result has the class
- * of the mask's pixel into which its centre falls, and -1 if that pixel has no class or the centre falls outside of the
- * image. The mask must have the size geometry->from_width x geometry->from_height. */
+/* Moves a mask as its image was moved. classes: [geometry->height][geometry->width]. A pixel of the result has the
+ * class of the mask's pixel into which its centre falls, and -1 if that pixel has no class or the centre falls outside
+ * of the image. The mask must have the size geometry->from_width x geometry->from_height. */
 ATT_API void att_mask_move(const att_mask *mask, const att_geometry *geometry, int32_t *classes);
 
 /* How a sample was mixed with another one. Mixup: every pixel is lambda own + (1 - lambda) other. CutMix: the pixels of
@@ -337,6 +351,10 @@ typedef struct att_mixing {
     int top, bottom, left, right; /* CutMix: the box, rows top..bottom - 1 and columns left..right - 1 of the result */
     bool with_itself; /* the partner is the sample itself (the middle of an odd batch): its pixels are unchanged */
 } att_mixing;
+
+/* For att_target_rules.mix of masks, as att_mask_move() writes them, of `width` columns: copies the box of CutMix from
+ * `other` to `own`. */
+ATT_API void att_mask_cut(const att_mixing *mixing, int width, const int32_t *other, int32_t *own);
 
 enum { ATT_MAX_TARGETS = 16 };
 
@@ -355,6 +373,8 @@ typedef struct att_target_rules {
      * for every sample of a mixed batch whose lambda is not 1, on the thread that calls att_loader_next(). NULL: these
      * targets cannot be mixed; att_loader_create() refuses options that mix (ERR_UNSUPPORTED). */
     void (*mix)(const void *user, void *const *own, const void *const *other, const att_mixing *mixing);
+    bool cuts_only;   /* the targets can be mixed by CutMix, but not by Mixup, which att_loader_create() refuses
+                         (ERR_UNSUPPORTED): a pixel of a mask has one class */
     const void *user; /* must outlive the loader */
 } att_target_rules;
 

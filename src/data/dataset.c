@@ -212,6 +212,11 @@ const char *const *att_dataset_class_names(const att_dataset *dataset)
     return dataset->classes.names;
 }
 
+const uint8_t (*att_dataset_class_colours(const att_dataset *dataset))[3]
+{
+    return (const uint8_t(*)[3])dataset->classes.colours;
+}
+
 const char *att_dataset_class_name(const att_dataset *dataset, int class_index)
 {
     return class_index >= 0 && class_index < dataset->classes.count ? dataset->classes.names[class_index] : "";

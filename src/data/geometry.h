@@ -12,5 +12,7 @@ void att_geometry_step(att_geometry *geometry, const att_affine *step, int width
 /* Appends a step whose result at (x, y) is the input at from(x, y). The size does not change. `from` must be
  * invertible. */
 void att_geometry_step_from(att_geometry *geometry, const att_affine *from);
+/* Whether no stage cut off this point of the image. */
+bool att_geometry_keeps(const att_geometry *geometry, double x, double y);
 
 #endif

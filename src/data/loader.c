@@ -309,6 +309,11 @@ static att_status check_targets(att_context *context, const att_loader_options *
         return att_fail(context, ATT_ERR_UNSUPPORTED,
                         "Mixup and CutMix would mix images, but their targets (\"%s\") cannot be mixed",
                         targets->fields[0].name);
+    if (options->mix.mixup > 0 && targets->count > 0 && targets->cuts_only)
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "Mixup (--mixup, mix.mixup) blends two images, but a pixel of the target \"%s\" has one class; "
+                        "leave Mixup out, or use CutMix (--cutmix, mix.cutmix), which moves a box with its classes",
+                        targets->fields[0].name);
     return ATT_OK;
 }
 

@@ -534,6 +534,8 @@ static att_status open_masks(att_dataset *dataset, const att_dataset_options *op
     source->arena.context = dataset->context;
     ATT_TRY(find_place(dataset, options->split));
     dataset->split = source->place.split;
+    if (!*dataset->split && !att_split_names(options->split))
+        return att_split_unknown(dataset->context, options->split);
     source->reduce_zero = options->reduce_zero_label == ATT_BY_LAYOUT ? source->place.layout->reduce_zero
                                                                       : options->reduce_zero_label != 0;
     source->ignore_label = options->ignore_label;
@@ -573,28 +575,75 @@ static att_status fail_label(const att_dataset *dataset, att_context *context, i
 {
     const masks_source *source = dataset->source;
     const int count = dataset->classes.count, low = source->reduce_zero;
+    const char *advice = source->place.layout->other_advice;
     char path[ATT_DATA_MAX_NAME];
     write_path(source->place.masks, source->pairs[index].mask, path);
-    return att_fail(context, ATT_ERR_FORMAT,
-                    "%s: label %d in row %d, column %d is no class: there are %d classes, with the labels %d to %d; "
-                    "correct the mask or the list of classes, or ignore the label by --ignore-label (ignore_label)",
-                    path, label, (int)(at / (size_t)mask->width), (int)(at % (size_t)mask->width), count, low,
-                    low + count - 1);
+    return att_fail(
+        context, ATT_ERR_FORMAT,
+        "%s: label %d in row %d, column %d is no class: there are %d classes, with the labels %d to %d; %s%s", path,
+        label, (int)(at / (size_t)mask->width), (int)(at % (size_t)mask->width), count, low, low + count - 1,
+        advice ? "is it a copy of labels " : "",
+        advice ? advice
+               : "correct the mask or the list of classes, or ignore the label by --ignore-label "
+                 "(ignore_label)");
+}
+
+/* Fails unless the mask has the size of the photograph as it is stored, which is as att_dataset_read() returns it. If
+ * EXIF data turn the photograph for display and its size stays the same, nothing tells whether the mask is turned. */
+static att_status compare_sizes(const att_dataset *dataset, att_context *context, int64_t index, const att_mask *mask)
+{
+    const masks_source *source = dataset->source;
+    char photograph[ATT_DATA_MAX_NAME], path[ATT_DATA_MAX_NAME], *bytes;
+    size_t size;
+    att_image_look look;
+    name(dataset, index, photograph, sizeof photograph);
+    write_path(source->place.masks, source->pairs[index].mask, path);
+    ATT_TRY(att_file_read(context, photograph, dataset->limits.file_bytes, &bytes, &size));
+    const bool known = att_image_look_at(bytes, size, &look);
+    att_free(context, bytes);
+    if (!known) /* the message for a damaged photograph is that of att_dataset_read() */
+        return ATT_OK;
+    const bool turns = look.orientation > 1, swaps = look.orientation > 4 && look.width != look.height;
+    const bool fits = look.width == mask->width && look.height == mask->height;
+    if (fits && (!turns || swaps))
+        return ATT_OK;
+    if (fits)
+        return att_fail(context, ATT_ERR_FORMAT,
+                        "%s: EXIF says to turn or mirror it (orientation %d), and nothing tells whether the mask %s is "
+                        "turned; photographs are read as they are stored: turn the pixels (exiftran -a, or mogrify "
+                        "-auto-orient), or remove the EXIF orientation",
+                        photograph, look.orientation, path);
+    if (swaps && look.width == mask->height && look.height == mask->width)
+        return att_fail(
+            context, ATT_ERR_FORMAT,
+            "%s: the mask has %d x %d pixels, but the photograph %s, which EXIF says to turn (orientation "
+            "%d), is stored with %d x %d; photographs are read as they are stored: turn its pixels (exiftran "
+            "-a, or mogrify -auto-orient)",
+            path, mask->width, mask->height, photograph, look.orientation, look.width, look.height);
+    return att_fail(context, ATT_ERR_FORMAT, "%s: the mask has %d x %d pixels, but the photograph %s has %d x %d", path,
+                    mask->width, mask->height, photograph, look.width, look.height);
+}
+
+static att_status map_mask(const att_dataset *dataset, att_context *context, int64_t index, att_mask *mask)
+{
+    const masks_source *source = dataset->source;
+    const size_t count = (size_t)mask->width * (size_t)mask->height;
+    for (size_t i = 0; i < count; i++) {
+        const uint16_t label = mask->classes[i];
+        mask->classes[i] = source->classes[label];
+        if (mask->classes[i] == NOT_A_CLASS)
+            return fail_label(dataset, context, index, mask, i, label);
+    }
+    return ATT_OK;
 }
 
 static att_status read_mask(const att_dataset *dataset, att_context *context, int64_t index, att_mask *mask)
 {
-    const masks_source *source = dataset->source;
     att_mask read;
     ATT_TRY(read_labels(dataset, context, index, &read));
-    att_status status = ATT_OK;
-    const size_t count = (size_t)read.width * (size_t)read.height;
-    for (size_t i = 0; status == ATT_OK && i < count; i++) {
-        const uint16_t label = read.classes[i];
-        read.classes[i] = source->classes[label];
-        if (read.classes[i] == NOT_A_CLASS)
-            status = fail_label(dataset, context, index, &read, i, label);
-    }
+    att_status status = compare_sizes(dataset, context, index, &read);
+    if (status == ATT_OK)
+        status = map_mask(dataset, context, index, &read);
     if (status == ATT_OK)
         *mask = read;
     else

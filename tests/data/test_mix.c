@@ -240,7 +240,8 @@ static void run_epoch(scratch *self, const att_dataset *dataset, int workers, in
     options.mix = both();
     static const int classes = 7;
     static const att_field field = {.name = "weights", .dtype = ATT_F32, .shape = {1, {7}}};
-    options.targets = (att_target_rules){&field, 1, fill_weights, mix_weights, &classes};
+    options.targets =
+        (att_target_rules){.fields = &field, .count = 1, .fill = fill_weights, .mix = mix_weights, .user = &classes};
     options.repeats = repeats;
     options.batch_size = BATCH;
     options.workers = workers;

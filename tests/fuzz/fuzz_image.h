@@ -4,12 +4,17 @@
 
 #include "fuzz.h"
 
+#include "base/io/image_codec.h"
+
 static inline void fuzz_decode(const uint8_t *bytes, size_t size, int channels, const att_image_limits *limits)
 {
     att_image image = {0};
     att_status status = att_image_decode(fuzz_context(), bytes, size, channels, limits, &image);
     fuzz_require((status == ATT_OK) == (image.pixels != NULL), "a decoded image has pixels");
     if (status == ATT_OK) {
+        att_image_look look;
+        fuzz_require(att_image_look_at(bytes, size, &look) && look.width == image.width && look.height == image.height,
+                     "the headers of an image give its size");
         fuzz_require(image.width <= limits->side && image.height <= limits->side &&
                          (int64_t)image.width * image.height <= limits->pixels && image.channels == channels,
                      "an image is within the limits");

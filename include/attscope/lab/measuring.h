@@ -58,10 +58,11 @@ typedef struct att_measuring_options {
                       keeps them; 0: measure its own weights. The records need a folder of their own, by default
                       `output`/NAME-init-SEED; without `output` nothing is recorded */
 
-    const char *split;     /* as in att_dataset_options; NULL: "validation" */
-    const char *class_map; /* as in att_dataset_options */
-    bool coarse_labels;    /* as att_dataset_options.coarse */
-    size_t cache_bytes;    /* as in att_dataset_options */
+    const char *split;                   /* as in att_dataset_options; NULL: "validation" */
+    const char *class_map;               /* as in att_dataset_options */
+    bool coarse_labels;                  /* as att_dataset_options.coarse */
+    int reduce_zero_label, ignore_label; /* as in att_dataset_options */
+    size_t cache_bytes;                  /* as in att_dataset_options */
 
     int batch_size, workers; /* as in att_evaluate_options */
     bool skip_corrupt;       /* as in att_evaluate_options; maps skip such images, too */

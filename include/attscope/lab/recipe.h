@@ -34,6 +34,8 @@ typedef struct att_recipe_data {
     const char *val_split;   /* the split to evaluate on; NULL: "validation"; "": no evaluation */
     const char *class_map;   /* file with one class per line, numbered from 0 (IDX: names of the labels); NULL: none */
     bool coarse_labels;      /* CIFAR-100: train on its 20 superclasses */
+    int reduce_zero_label;   /* as in att_dataset_options */
+    int ignore_label;        /* as in att_dataset_options */
     int64_t cache_bytes;     /* most memory for the files of a .tar.gz; 0: att_dataset_options_defaults() */
 } att_recipe_data;
 

@@ -22,8 +22,9 @@ void att_put_option_rows(bool training, size_t offset, att_flag *rows, int most,
 att_status att_recipe_resolve(att_context *context, att_recipe *recipe);
 /* Refuses keys that no task declares. */
 att_status att_recipe_check_keys(att_context *context, const att_option_values *task);
-/* The options that open one split. split NULL: the only split of the data set. */
-att_dataset_options att_recipe_dataset_options(const att_recipe_data *data, const char *split);
+/* The options that open one split, with the annotations that the network's task reads. split NULL: the only split of
+ * the data set. */
+att_dataset_options att_recipe_dataset_options(const att_context *context, const att_recipe *recipe, const char *split);
 /* Adds the augmentation to *transform, which holds the transform of evaluation. */
 att_status att_recipe_transform(att_context *context, const att_recipe_images *images,
                                 att_transform_options *transform);

@@ -39,7 +39,7 @@ static att_status open_split(const att_training *t, const char *split, const att
                              att_dataset **dataset)
 {
     char text[ATT_RUN_PATH];
-    att_dataset_options options = att_recipe_dataset_options(&t->recipe.data, split);
+    att_dataset_options options = att_recipe_dataset_options(t->context, &t->recipe, split);
     if (trained) {
         options.trained = att_dataset_class_names(trained);
         options.trained_count = att_dataset_class_count(trained);

@@ -28,6 +28,13 @@ static const att_flag data_options[] = {
      .help = "one class per line; class numbers are line numbers from 0", ATT_FLAG_AT(att_recipe_data, class_map)},
     {"coarse-labels", .kind = ATT_FLAG_SWITCH, .help = "CIFAR-100: its 20 superclasses instead of its 100 classes",
      ATT_FLAG_AT(att_recipe_data, coarse_labels)},
+    {"reduce-zero-label", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "masks: 1: label 0 is no class, and label n is class n - 1; 0: label n is class n; -1: as DATA is usually "
+             "read",
+     ATT_FLAG_AT(att_recipe_data, reduce_zero_label), .low = -1, .high = 1},
+    {"ignore-label", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "masks: a label that is no class, besides the usual ones; -1: none",
+     ATT_FLAG_AT(att_recipe_data, ignore_label), .low = -1, .high = 65535},
     {"cache-bytes", .kind = ATT_FLAG_LONG, .value = "N", .help = "most memory for the files of a .tar.gz",
      ATT_FLAG_AT(att_recipe_data, cache_bytes), .low = 0, .high = 1e15},
 };
@@ -35,14 +42,22 @@ static const att_flag data_options[] = {
 static void data_defaults(att_context *context, void *values)
 {
     (void)context;
-    ((att_recipe_data *)values)->cache_bytes = (int64_t)att_dataset_options_defaults().cache_bytes;
+    const att_dataset_options options = att_dataset_options_defaults();
+    att_recipe_data *data = values;
+    data->cache_bytes = (int64_t)options.cache_bytes;
+    data->reduce_zero_label = options.reduce_zero_label;
+    data->ignore_label = options.ignore_label;
 }
 
 GROUP(data_group, "Data", data, data_options, data_defaults);
 
-att_dataset_options att_recipe_dataset_options(const att_recipe_data *data, const char *split)
+att_dataset_options att_recipe_dataset_options(const att_context *context, const att_recipe *recipe, const char *split)
 {
+    const att_recipe_data *data = &recipe->data;
     att_dataset_options options = att_dataset_options_defaults();
+    options.annotations = att_task_annotations(context, att_options_text(&recipe->network.options, "task"));
+    options.reduce_zero_label = data->reduce_zero_label;
+    options.ignore_label = data->ignore_label;
     options.split = split;
     options.class_map = data->class_map;
     options.coarse = data->coarse_labels;

@@ -20,10 +20,13 @@ static const double LOGGED_SHARE = 0.01;
 att_measuring_options att_measuring_options_defaults(void)
 {
     const att_evaluate_options evaluate = att_evaluate_options_defaults();
+    const att_dataset_options data = att_dataset_options_defaults();
     return (att_measuring_options){.with = "all",
                                    .nodes = "*",
                                    .split = "validation",
-                                   .cache_bytes = att_dataset_options_defaults().cache_bytes,
+                                   .reduce_zero_label = data.reduce_zero_label,
+                                   .ignore_label = data.ignore_label,
+                                   .cache_bytes = data.cache_bytes,
                                    .batch_size = evaluate.batch_size,
                                    .workers = evaluate.workers};
 }
@@ -207,6 +210,8 @@ static att_status open_data(att_measuring *m)
     options.split = o->split;
     options.class_map = o->class_map;
     options.coarse = o->coarse_labels;
+    options.reduce_zero_label = o->reduce_zero_label;
+    options.ignore_label = o->ignore_label;
     options.cache_bytes = o->cache_bytes;
     options.unlabelled = m->unlabelled = !att_instruments_needing_labels(m->context, o->with);
     ATT_TRY(explain_classes(m, att_network_open_dataset(m->network, m->data, m->data_count, &options, &m->dataset)));

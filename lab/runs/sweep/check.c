@@ -24,29 +24,30 @@ typedef struct opened_data {
 } opened_data;
 
 /* Opens a split. trained: the data set whose class numbers are used; NULL: the split numbers its own classes. */
-static att_status open_split(att_context *context, const att_recipe_data *data, const char *split,
+static att_status open_split(att_context *context, const att_recipe *recipe, const char *split,
                              const att_dataset *trained, att_dataset **dataset)
 {
-    att_dataset_options options = att_recipe_dataset_options(data, split);
+    att_dataset_options options = att_recipe_dataset_options(context, recipe, split);
     options.trained = trained ? att_dataset_class_names(trained) : NULL;
     options.trained_count = trained ? att_dataset_class_count(trained) : 0;
-    return att_dataset_open(context, data->data_dir, &options, dataset);
+    return att_dataset_open(context, recipe->data.data_dir, &options, dataset);
 }
 
 /* Opens the data sets of the training and the split to measure. Only the split to measure stays open, in *opened. */
-static att_status open_data(att_context *context, const att_recipe_data *data, opened_data *opened)
+static att_status open_data(att_context *context, const att_recipe *recipe, opened_data *opened)
 {
+    const att_recipe_data *data = &recipe->data;
     att_dataset *trained = NULL, *evaluated = NULL;
     att_dataset_close(&opened->measured);
     opened->data = *data;
-    att_status status = open_split(context, data, data->train_split, NULL, &trained);
+    att_status status = open_split(context, recipe, data->train_split, NULL, &trained);
     opened->classes = status == ATT_OK ? att_dataset_class_count(trained) : 0;
     if (status == ATT_OK)
         att_dataset_listing(trained, opened->listing);
     if (status == ATT_OK && *att_dataset_split(trained) && *data->val_split)
-        status = open_split(context, data, data->val_split, trained, &evaluated);
+        status = open_split(context, recipe, data->val_split, trained, &evaluated);
     if (status == ATT_OK)
-        status = open_split(context, data, "test", trained, &opened->measured);
+        status = open_split(context, recipe, "test", trained, &opened->measured);
     att_dataset_close(&evaluated);
     att_dataset_close(&trained);
     return status;
@@ -61,7 +62,8 @@ static bool is_same_data(const att_recipe_data *a, const att_recipe_data *b)
 {
     return is_same_text(a->data_dir, b->data_dir) && is_same_text(a->train_split, b->train_split) &&
            is_same_text(a->val_split, b->val_split) && is_same_text(a->class_map, b->class_map) &&
-           a->coarse_labels == b->coarse_labels;
+           a->coarse_labels == b->coarse_labels && a->reduce_zero_label == b->reduce_zero_label &&
+           a->ignore_label == b->ignore_label;
 }
 
 typedef struct data_digests {
@@ -70,14 +72,15 @@ typedef struct data_digests {
     char contents[ATT_DATASET_CONTENTS]; /* of the images to measure */
 } data_digests;
 
-static att_status read_digests(att_context *context, const att_recipe_data *data, data_digests *digests)
+static att_status read_digests(att_context *context, const att_recipe *recipe, data_digests *digests)
 {
+    const att_recipe_data *data = &recipe->data;
     att_dataset *trained = NULL, *measured = NULL;
     if (is_same_data(data, &digests->data))
         return ATT_OK;
-    att_status status = open_split(context, data, data->train_split, NULL, &trained);
+    att_status status = open_split(context, recipe, data->train_split, NULL, &trained);
     if (status == ATT_OK)
-        status = open_split(context, data, "test", NULL, &measured);
+        status = open_split(context, recipe, "test", NULL, &measured);
     if (status == ATT_OK) {
         att_dataset_listing(trained, digests->listing);
         status = att_dataset_contents(measured, context, digests->contents);
@@ -103,7 +106,7 @@ static att_status compare_data(const att_sweep_plan *plan, int first, data_diges
         const att_plan_run *run = &plan->runs[i];
         const att_run_state *found = &run->found;
         if (*found->listing || *found->contents)
-            ATT_TRY(read_digests(plan->context, &plan->recipe.data, here));
+            ATT_TRY(read_digests(plan->context, &plan->recipe, here));
         if (*found->listing && strcmp(found->listing, here->listing) != 0)
             return refuse_data(plan, run, "begun with");
         if (*found->contents && strcmp(found->contents, here->contents) != 0)
@@ -353,7 +356,7 @@ static att_status check_setting(att_sweep_plan *plan, int first, opened_data *op
 {
     att_status status = resolve_setting(plan, first);
     if (status == ATT_OK && !is_same_data(&opened->data, &plan->recipe.data))
-        status = open_data(plan->context, &plan->recipe.data, opened);
+        status = open_data(plan->context, &plan->recipe, opened);
     if (status != ATT_OK)
         return is_data_varied(plan) ? refuse_setting(plan, first, status) : status;
     if (first == 0)

@@ -82,6 +82,8 @@ static att_status measure_network(att_context *context, att_network *network, co
     options.split = "test";
     options.class_map = recipe->data.class_map;
     options.coarse_labels = recipe->data.coarse_labels;
+    options.reduce_zero_label = recipe->data.reduce_zero_label;
+    options.ignore_label = recipe->data.ignore_label;
     if (recipe->data.cache_bytes > 0)
         options.cache_bytes = (size_t)recipe->data.cache_bytes;
     options.workers = recipe->train.workers;

@@ -32,6 +32,14 @@ typedef struct att_image_job {
  */
 bool att_image_begins(const void *bytes, size_t size);
 
+/* What the headers of an image say: its size as stored, and how EXIF data turn it for display: 1: not at all; 2 to 4:
+ * mirrored, or by 180 degrees; 5 to 8: width and height change places. */
+typedef struct att_image_look {
+    int width, height, orientation;
+} att_image_look;
+/* Returns false if the bytes are no image, or end before they give its size. */
+bool att_image_look_at(const void *bytes, size_t size, att_image_look *look);
+
 /* Like att_image_decode(), with the file's name for messages. Pixels outside the needed box may be undefined. `need`
  * changes neither the other pixels nor which files fail. */
 ATT_FOR_LAB att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size,

@@ -142,6 +142,12 @@ att_status att_tasks_check_options(att_context *context, const att_option_values
     return ATT_OK;
 }
 
+unsigned att_task_annotations(const att_context *context, const char *name)
+{
+    const att_task *task = att_catalog_find(&catalog, context, name);
+    return task ? task->annotations : 0;
+}
+
 int att_task_metric(const att_task_info *info, const char *name)
 {
     int index = info->metric_count - 1;
@@ -170,6 +176,11 @@ const char *att_task_class_output(const att_graph *graph)
 att_status att_task_check_data(att_context *context, const att_task *task, const att_task_settings *settings,
                                const att_dataset *dataset)
 {
+    if (task->annotations & ~att_dataset_annotations(dataset)) {
+        char text[256];
+        return att_fail(context, ATT_ERR_MISMATCH, "the task \"%s\" needs masks, which this data set lacks: %s",
+                        task->info.name, att_dataset_describe(dataset, text, sizeof text));
+    }
     return task->check ? task->check(context, settings, dataset) : ATT_OK;
 }
 
@@ -215,8 +226,12 @@ att_status att_task_targets(att_context *context, const att_task *task, const at
 {
     const int count = task->fields(settings, fields);
     ATT_TRY(check_fields(context, task, fields, count));
-    *rules =
-        (att_target_rules){.fields = fields, .count = count, .fill = task->fill, .mix = task->mix, .user = settings};
+    *rules = (att_target_rules){.fields = fields,
+                                .count = count,
+                                .fill = task->fill,
+                                .mix = task->mix,
+                                .cuts_only = task->annotations & ATT_ANNOTATION_MASK,
+                                .user = settings};
     return ATT_OK;
 }
 

@@ -34,7 +34,10 @@ const int32_t *att_task_classes(const att_task *task, const att_batch *batch);
 /* Returns the name of the output with a score for each class: `class_output` of the first task whose output the graph
  * has; if it has none, that of the first task. */
 const char *att_task_class_output(const att_graph *graph);
-/* Calls the task's `check`, if it has one. */
+/* Returns what the task `name` reads of samples besides their class (att_task.annotations); 0 if there is no such task.
+ */
+ATT_FOR_LAB unsigned att_task_annotations(const att_context *context, const char *name);
+/* Refuses a data set without the annotations that the task reads, then calls the task's `check`, if it has one. */
 att_status att_task_check_data(att_context *context, const att_task *task, const att_task_settings *settings,
                                const att_dataset *dataset);
 

@@ -5,6 +5,7 @@
 #include "base/core/text.h"
 #include "data/classes.h"
 #include "data/dataset.h"
+#include "networks/tasks/task.h"
 #include "study/network/network.h"
 #include "study/train/metadata.h"
 
@@ -100,7 +101,7 @@ static att_status open_path(att_context *context, const char *path, att_dataset_
     const bool any = options->unlabelled && !options->class_map;
     options->unlabelled = false;
     att_status status = att_dataset_open(context, path, options, dataset);
-    if (status != ATT_ERR_FORMAT || !any)
+    if ((status != ATT_ERR_FORMAT && status != ATT_ERR_MISMATCH) || !any)
         return status;
     options->unlabelled = true;
     return att_dataset_open(context, path, options, dataset);
@@ -124,6 +125,8 @@ att_status att_network_open_dataset(att_network *network, const char *const *pat
         return att_fail(network->context, ATT_ERR_ARGUMENT, "a data set of %d paths, expected at least 1", count);
     ATT_TRY(att_require_texts(network->context, paths, count, "the path of a data set"));
     att_dataset_options taken = options ? *options : att_dataset_options_defaults();
+    if (taken.annotations == 0)
+        taken.annotations = att_task_annotations(network->context, att_model_task(network->model).name);
     att_arena arena = {.context = network->context};
     att_status status = choose_numbering(network, &arena, &taken);
     if (status == ATT_OK)
