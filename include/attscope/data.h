@@ -114,6 +114,33 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  *
  * "image": a single image file, only with `unlabelled`.
  *
+ * "masks", if the options ask for masks: a folder of photographs with a PNG mask beside each of them, whose pixels hold
+ * labels as grey values of 1 to 16 bits or as palette indices. A mask has the path of its photograph below another
+ * folder, but for the end of its name. The first of these layouts is taken, below the path or below the only folder in
+ * it (at most three deep); S stands for the name of a split, as above, also as a word ("train2017"):
+ *
+ *   ADE20K          images/S/ADE_*  annotations/S              150 classes; label 0 is none, label n class n - 1
+ *   Cityscapes      leftImg8bit/S   gtFine/S, gtCoarse/S       19 classes; only masks ending in _labelTrainIds
+ *   Pascal VOC      JPEGImages      SegmentationClass          21 classes; ImageSets/Segmentation/S.txt lists the
+ *                                                              photographs, and `split` may name any such list
+ *   Pascal Context  JPEGImages      SegmentationClassContext   as Pascal VOC, with ImageSets/SegmentationContext/S.txt
+ *   CamVid          S               Sannot                     11 classes; the label after the last class is none
+ *   pairs           images/S        masks/S
+ *                   S/images        S/masks
+ *                   S               S_masks
+ *                   S_images        S_masks
+ *                   images_S        masks_S
+ *                   images          masks                      no splits
+ *
+ * Of pairs, "images" and "masks" may be other usual words ("imgs", "labels"; docs/train.md), and names of masks may end
+ * in one of "_mask", "_label", "_gt" and the like. Every photograph needs a mask, and every mask a photograph.
+ *
+ * Classes are those of the class map; else of classes.txt beside the folders or in the path, with a name on each line,
+ * or a name and a colour (three numbers) on each line; else of ADE20K's objectInfo150.txt; else those of the layout;
+ * else `trained`; else `classes` numbers; else the numbers up to the largest label of all masks, which are then read.
+ * If `trained` has all names of the data set, its numbers are used. A label without a class is an error of
+ * att_dataset_read_mask(), except 255, 65535 and those of the layout and of ignore_label, which mean "no class".
+ *
  * Class folders: images are files ending in .jpg, .jpeg, .png or .webp, also in subfolders, in timm's order (lower
  * case, runs of digits compared as numbers). Hidden files and folders (".ipynb_checkpoints") do not count. Other files
  * are skipped; the log counts them by ending and names class folders without images. Images beside the class folders
@@ -133,8 +160,9 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * ERR_ARGUMENT (`path` is NULL; `split` is not one of the names above; `coarse` for data other than CIFAR-100),
  * ERR_FORMAT (no images; corrupt; two folders for one split; images in folders that are all named as splits; a class
  * name with a line break; numbers of classes that can be read in two ways, or are none of the training's names),
- * ERR_MISMATCH (images and labels differ in number; the class map lacks a class: the message names the nearest),
- * ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY, ERR_STOPPED (att_settings.stop).
+ * ERR_MISMATCH (other annotations than those that the options ask for; a photograph without a mask, or a mask without a
+ * photograph; a list that names a photograph which does not exist; images and labels differ in number; the class map
+ * lacks a class: the message names the nearest), ERR_UNSUPPORTED, ERR_IO, ERR_MEMORY, ERR_STOPPED (att_settings.stop).
  */
 ATT_API ATT_MUST_CHECK att_status att_dataset_open(att_context *context, const char *path,
                                                    const att_dataset_options *options, att_dataset **dataset);

@@ -9,7 +9,7 @@
 #include "base/core/random.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
-#include "data/masks.h"
+#include "data/mask_pairs.h"
 #include "data/splits.h"
 #include "data/tar_set.h"
 
@@ -45,7 +45,7 @@ static att_status open_format(att_dataset *dataset, const att_dataset_options *o
         if (accepted && formats[i]->read_mask && !wants_masks) {
             accepted = false;
             if (!options->unlabelled)
-                ATT_TRY(att_masks_found(dataset, &accepted));
+                ATT_TRY(att_mask_pairs_exist(dataset->context, dataset->path, &accepted));
             if (accepted)
                 return fail_annotations(dataset, true);
         }

@@ -119,32 +119,77 @@ static bool has_split(const candidate *it, const char *root, const char *split)
            (!it->layout->list || exists(root, it->layout->list, split, false, path));
 }
 
-/* Adds the splits that exist. *wanted_exists: whether one of them is named exactly as `wanted`. */
-static void list_splits(const candidate *it, const char *root, const char *wanted, att_splits *splits,
-                        bool *wanted_exists)
+/* Names of files and folders. */
+typedef struct name_list {
+    const char **names;
+    int count;
+} name_list;
+
+/* Lists what can belong to a split in a folder: names with the word of a split, or with `wanted`. A folder may hold
+ * many thousands of class folders. */
+static att_status list_names(att_arena *arena, const char *folder, const char *wanted, name_list *list)
 {
-    const char *pattern = it->layout->list ? it->layout->list : it->photographs, *star = strchr(pattern, '*');
-    char folder[ATT_DATA_MAX_NAME];
-    size_t above = (size_t)(star - pattern), part = above, tail = strcspn(star + 1, "/");
-    while (part > 0 && pattern[part - 1] != '/')
-        part--;
-    int length = snprintf(folder, sizeof folder, "%s/%.*s", root, (int)part, pattern);
-    DIR *entries = length > 0 && (size_t)length < sizeof folder ? opendir(folder) : NULL;
-    for (struct dirent *entry; entries && (entry = readdir(entries));) {
-        const char *name = entry->d_name;
-        char split[ATT_SPLIT_NAME];
-        size_t size = strlen(name), around = above - part + tail;
-        if (*name == '.' || size <= around || size - around >= sizeof split ||
-            strncmp(name, pattern + part, above - part) != 0 || strncmp(name + size - tail, star + 1, tail) != 0)
+    enum { MOST = 256 };
+    *list = (name_list){.names = att_arena_allocate(arena, MOST * sizeof *list->names)};
+    if (!list->names)
+        return att_fail_memory(arena->context, MOST * sizeof *list->names, folder);
+    DIR *entries = opendir(folder);
+    bool enough = true;
+    for (struct dirent *entry; entries && enough && list->count < MOST && (entry = readdir(entries));) {
+        bool word = wanted && strstr(entry->d_name, wanted);
+        for (const char *const *split = att_split_names(NULL); !word && *split; split++)
+            word = att_split_is_word(entry->d_name, *split) || strncasecmp(entry->d_name, *split, strlen(*split)) == 0;
+        if (!word || *entry->d_name == '.')
             continue;
-        snprintf(split, sizeof split, "%.*s", (int)(size - around), name + above - part);
+        list->names[list->count] = att_arena_string(arena, entry->d_name);
+        enough = list->names[list->count++] != NULL;
+    }
+    if (entries)
+        closedir(entries);
+    return enough ? ATT_OK : att_fail_memory(arena->context, ATT_SPLIT_NAME, folder);
+}
+
+/* Adds the splits whose names, between what stands before and after the star of a pattern, are in the list, and whose
+ * files exist. *wanted_exists: whether one of them is named exactly as `wanted`. */
+static void add_splits(const candidate *it, const char *root, const char *wanted, const name_list *list,
+                       const char *before, size_t begin, att_splits *splits, bool *wanted_exists)
+{
+    const char *after = before + begin + 1;
+    const size_t tail = strcspn(after, "/"), around = begin + tail;
+    for (int i = 0; i < list->count; i++) {
+        const char *name = list->names[i];
+        const size_t size = strlen(name);
+        char split[ATT_SPLIT_NAME];
+        if (size <= around || size - around >= sizeof split || strncmp(name, before, begin) != 0 ||
+            strncmp(name + size - tail, after, tail) != 0)
+            continue;
+        snprintf(split, sizeof split, "%.*s", (int)(size - around), name + begin);
         if (!has_split(it, root, split))
             continue;
         att_splits_add(splits, split, strlen(split));
         *wanted_exists = *wanted_exists || (wanted && strcmp(split, wanted) == 0);
     }
-    if (entries)
-        closedir(entries);
+}
+
+/* Adds the splits of a layout, of which root_names lists those in `root`. */
+static att_status list_splits(att_arena *arena, const candidate *it, const char *root, const name_list *root_names,
+                              const char *wanted, att_splits *splits, bool *wanted_exists)
+{
+    const char *pattern = it->layout->list ? it->layout->list : it->photographs;
+    const size_t star = strcspn(pattern, "*");
+    size_t part = star;
+    while (part > 0 && pattern[part - 1] != '/')
+        part--;
+    name_list names = *root_names;
+    char folder[ATT_DATA_MAX_NAME];
+    if (part > 0) {
+        int length = snprintf(folder, sizeof folder, "%s/%.*s", root, (int)part, pattern);
+        if (length < 0 || (size_t)length >= sizeof folder)
+            return ATT_OK;
+        ATT_TRY(list_names(arena, folder, wanted, &names));
+    }
+    add_splits(it, root, wanted, &names, pattern + part, star - part, splits, wanted_exists);
+    return ATT_OK;
 }
 
 static att_status keep(att_arena *arena, const char *path, char **kept)
@@ -177,6 +222,7 @@ typedef struct search {
     const char *wanted;
     att_status (*take)(void *user, const att_mask_place *place, bool *taken);
     void *user;
+    name_list root_names;
     char other[ATT_SPLIT_NAME]; /* a split that exists in place of the wanted one; "": none. Folders are then not read
                                    as if they had no splits */
 } search;
@@ -193,7 +239,10 @@ static att_status try_candidate(search *it, const candidate *of, const char *roo
         ATT_TRY(make_place(it->arena, of, root, "", &place));
         return it->take(it->user, &place, taken);
     }
-    list_splits(of, root, it->wanted, &splits, &wanted_exists);
+    att_arena arena = {.context = it->arena->context};
+    att_status status = list_splits(&arena, of, root, &it->root_names, it->wanted, &splits, &wanted_exists);
+    att_arena_free(&arena);
+    ATT_TRY(status);
     if (!wanted_exists && (!it->wanted || att_split_names(it->wanted)))
         ATT_TRY(att_splits_choose(&splits, it->arena->context, root, it->wanted, &found));
     if (!wanted_exists && !found) {
@@ -210,17 +259,26 @@ static att_status try_candidate(search *it, const candidate *of, const char *roo
     return it->take(it->user, &place, taken);
 }
 
+/* Whether the first folder of a pattern exists; true if it depends on the split. */
+static bool may_exist(const char *root, const char *pattern)
+{
+    char first[PATTERN], path[ATT_DATA_MAX_NAME];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(pattern, "/"), pattern);
+    return strchr(first, '*') || exists(root, first, "", true, path);
+}
+
 /* Tries a layout with every choice of words. */
 static att_status try_layout(search *it, const att_mask_layout *layout, const char *root, bool *taken)
 {
     const bool any = strchr(layout->photographs, '@'), any_mask = strchr(layout->masks, '@');
-    for (int p = 0; !*taken && p < (any ? PHOTOGRAPH_WORDS : 1); p++)
-        for (int m = 0; !*taken && m < (any_mask ? MASK_WORDS : 1); m++) {
-            candidate of = {.layout = layout};
-            replace(layout->photographs, '@', photograph_words[p], of.photographs, sizeof of.photographs);
+    for (int p = 0; !*taken && p < (any ? PHOTOGRAPH_WORDS : 1); p++) {
+        candidate of = {.layout = layout};
+        replace(layout->photographs, '@', photograph_words[p], of.photographs, sizeof of.photographs);
+        for (int m = 0; !*taken && may_exist(root, of.photographs) && m < (any_mask ? MASK_WORDS : 1); m++) {
             replace(layout->masks, '@', mask_words[m], of.masks, sizeof of.masks);
             ATT_TRY(try_candidate(it, &of, root, taken));
         }
+    }
     return ATT_OK;
 }
 
@@ -230,7 +288,7 @@ static bool enter_only_folder(char root[ATT_DATA_MAX_NAME])
     char only[ATT_DATA_MAX_NAME], path[ATT_DATA_MAX_NAME];
     int folders = 0;
     DIR *entries = opendir(root);
-    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+    for (struct dirent *entry; entries && folders < 2 && (entry = readdir(entries));) {
         int length = snprintf(path, sizeof path, "%s/%s", root, entry->d_name);
         if (*entry->d_name == '.' || strcmp(entry->d_name, "__MACOSX") == 0 || length < 0 ||
             (size_t)length >= sizeof path || !att_is_folder(path))
@@ -255,9 +313,17 @@ att_status att_mask_layouts_try(att_arena *arena, const char *path, const char *
     *taken = false;
     if ((size_t)snprintf(root, sizeof root, "%s", path) >= sizeof root)
         return att_fail(arena->context, ATT_ERR_UNSUPPORTED, "%s: its name is too long", path);
-    for (int outer = 0; !*taken && outer <= MAX_OUTER && (outer == 0 || enter_only_folder(root)); outer++)
-        for (int i = 0; !*taken && i < LAYOUTS; i++)
-            ATT_TRY(try_layout(&it, &layouts[i], root, taken));
+    att_arena names = {.context = arena->context};
+    att_status status = ATT_OK;
+    for (int outer = 0; status == ATT_OK && !*taken && outer <= MAX_OUTER; outer++) {
+        if (outer > 0 && !enter_only_folder(root))
+            break;
+        status = list_names(&names, root, wanted, &it.root_names);
+        for (int i = 0; status == ATT_OK && !*taken && i < LAYOUTS; i++)
+            status = try_layout(&it, &layouts[i], root, taken);
+    }
+    att_arena_free(&names);
+    ATT_TRY(status);
     if (!*taken && *it.other)
         return att_fail(arena->context, ATT_ERR_NOT_FOUND, "%s has no split \"%s\" with masks, only \"%s\"", path,
                         wanted, it.other);

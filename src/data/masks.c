@@ -1,297 +1,20 @@
 /* Photographs with index masks beside them, in the layouts of mask_layouts.c. */
-#include "data/masks.h"
-
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/error.h"
 #include "base/core/names.h"
-#include "base/core/text.h"
 #include "base/io/file.h"
 #include "data/class_tree.h"
 #include "data/mask_classes.h"
-#include "data/mask_layouts.h"
-
-enum { MAX_LIST_BYTES = 64 << 20 };
-
-/* Paths begin below the folders of the place. */
-typedef struct pair {
-    const char *photograph, *mask;
-} pair;
+#include "data/mask_pairs.h"
 
 typedef struct masks_source {
-    att_arena arena;
-    att_mask_place place;
-    pair *pairs;
-    int64_t count;
+    att_mask_pairs files;
     bool reduce_zero;
     int ignore_label;  /* -1: none beside those of the layout */
     uint16_t *classes; /* [LABELS]: of each stored label */
 } masks_source;
-
-/* --- lists of files ----------------------------------------------------------------------------------------------- */
-
-/* A file, and the part of its path that its partner has, too. */
-typedef struct named_file {
-    const char *path, *stem;
-} named_file;
-
-typedef struct named_files {
-    named_file *files;
-    int64_t count;
-} named_files;
-
-static int compare_stems(const void *a, const void *b)
-{
-    return strcmp(((const named_file *)a)->stem, ((const named_file *)b)->stem);
-}
-
-static int compare_paths(const void *a, const void *b)
-{
-    return att_natural_compare(((const named_file *)a)->path, ((const named_file *)b)->path);
-}
-
-static void sort_files(const named_files *list, int (*compare)(const void *, const void *))
-{
-    if (list->count > 0)
-        qsort(list->files, (size_t)list->count, sizeof *list->files, compare);
-}
-
-/* list: sorted by stem. */
-static const named_file *find_stem(const named_files *list, const char *stem)
-{
-    const named_file key = {.stem = stem};
-    return list->count > 0 ? bsearch(&key, list->files, (size_t)list->count, sizeof *list->files, compare_stems) : NULL;
-}
-
-static att_status allocate_list(att_arena *arena, int64_t count, named_files *list)
-{
-    const size_t bytes = ((size_t)count + 1) * sizeof *list->files;
-    *list = (named_files){.files = att_arena_allocate(arena, bytes)};
-    return list->files ? ATT_OK : att_fail_memory(arena->context, bytes, "the list of images");
-}
-
-/* Lists the images below a folder. */
-static att_status list_images(att_arena *arena, const char *folder, named_files *list)
-{
-    att_class_tree tree = {.context = arena->context};
-    att_status status = att_folder_walk(folder, &tree, arena);
-    if (status == ATT_OK)
-        status = allocate_list(arena, tree.images.count, list);
-    for (int64_t i = 0; status == ATT_OK && i < tree.images.count; i++)
-        list->files[list->count++] = (named_file){.path = tree.images.files[i].path};
-    att_class_tree_free(&tree);
-    return status;
-}
-
-/* Lists those of `all` whose names end in `end` before the extension, sorted by stem: the path without this end. */
-static att_status list_stems(att_arena *arena, const named_files *all, const char *end, named_files *list)
-{
-    const size_t ending = strlen(end);
-    ATT_TRY(allocate_list(arena, all->count, list));
-    for (int64_t i = 0; i < all->count; i++) {
-        const char *path = all->files[i].path;
-        size_t length = (size_t)(strrchr(path, '.') - path);
-        if (length < ending || strncmp(path + length - ending, end, ending) != 0)
-            continue;
-        char *stem = att_arena_string(arena, path);
-        if (!stem)
-            return att_fail_memory(arena->context, length, "the list of images");
-        stem[length - ending] = '\0';
-        list->files[list->count++] = (named_file){path, stem};
-    }
-    sort_files(list, compare_stems);
-    return ATT_OK;
-}
-
-/* --- pairing ------------------------------------------------------------------------------------------------------ */
-
-/* An attempt to open a place. */
-typedef struct attempt {
-    att_arena *arena; /* for this attempt */
-    const att_mask_place *place;
-    named_files photographs, masks; /* sorted by stem */
-    named_files all_masks;
-    const char *mask_end;
-} attempt;
-
-static int64_t count_pairs(const attempt *it)
-{
-    int64_t count = 0;
-    for (int64_t i = 0; i < it->photographs.count; i++)
-        count += find_stem(&it->masks, it->photographs.files[i].stem) != NULL;
-    return count;
-}
-
-/* Lists photographs and masks. If the layout leaves open how names of masks end, takes the first usual end with which a
- * photograph has a mask. */
-static att_status list_files(attempt *it)
-{
-    const att_mask_layout *layout = it->place->layout;
-    named_files all;
-    ATT_TRY(list_images(it->arena, it->place->photographs, &all));
-    ATT_TRY(list_images(it->arena, it->place->masks, &it->all_masks));
-    ATT_TRY(list_stems(it->arena, &all, layout->photograph_end ? layout->photograph_end : "", &it->photographs));
-    for (int end = 0;; end++) {
-        it->mask_end = layout->mask_end ? layout->mask_end : att_mask_layouts_end(end);
-        if (!it->mask_end)
-            return ATT_OK;
-        ATT_TRY(list_stems(it->arena, &it->all_masks, it->mask_end, &it->masks));
-        if (layout->mask_end || count_pairs(it) > 0)
-            return ATT_OK;
-    }
-}
-
-/* Whether the files are in the layout: a layout that only pairs folders needs a pair. */
-static bool is_layout(const attempt *it)
-{
-    const att_mask_layout *layout = it->place->layout;
-    if (it->photographs.count == 0 || !it->mask_end)
-        return false;
-    const char *name = att_path_last(it->photographs.files[0].path);
-    return !layout->begin || strncmp(name, layout->begin, strlen(layout->begin)) == 0;
-}
-
-static att_status fail_without_mask(attempt *it, const named_file *photograph)
-{
-    const att_mask_place *place = it->place;
-    const att_mask_layout *layout = place->layout;
-    att_context *context = it->arena->context;
-    named_files others;
-    if (layout->other_end) {
-        ATT_TRY(list_stems(it->arena, &it->all_masks, layout->other_end, &others));
-        if (find_stem(&others, photograph->stem))
-            return att_fail(context, ATT_ERR_FORMAT, "%s/%s has no mask %s%s.png, but %s/%s%s.png, %s",
-                            place->photographs, photograph->path, att_path_last(photograph->stem), it->mask_end,
-                            place->masks, photograph->stem, layout->other_end, layout->other_advice);
-    }
-    return att_fail(context, ATT_ERR_MISMATCH,
-                    "%s/%s has no mask: expected %s/%s%s.png; %lld of %lld photographs have one, and each needs one",
-                    place->photographs, photograph->path, place->masks, photograph->stem, it->mask_end,
-                    (long long)count_pairs(it), (long long)it->photographs.count);
-}
-
-static att_status add_pair(attempt *it, masks_source *source, const named_file *photograph)
-{
-    const named_file *mask = find_stem(&it->masks, photograph->stem);
-    if (!mask)
-        return fail_without_mask(it, photograph);
-    pair *added = &source->pairs[source->count++];
-    added->photograph = att_arena_string(&source->arena, photograph->path);
-    added->mask = att_arena_string(&source->arena, mask->path);
-    return added->photograph && added->mask
-               ? ATT_OK
-               : att_fail_memory(it->arena->context, strlen(mask->path), "the list of images");
-}
-
-static att_status allocate_pairs(masks_source *source, int64_t count)
-{
-    const size_t bytes = (size_t)count * sizeof *source->pairs;
-    source->pairs = att_arena_allocate(&source->arena, bytes);
-    return source->pairs ? ATT_OK : att_fail_memory(source->arena.context, bytes, "the list of images");
-}
-
-/* Fails if a mask has no photograph, or two photographs share a mask. */
-static att_status check_complete(const attempt *it)
-{
-    const att_mask_place *place = it->place;
-    att_context *context = it->arena->context;
-    for (int64_t i = 0; i < it->masks.count; i++)
-        if (!find_stem(&it->photographs, it->masks.files[i].stem))
-            return att_fail(context, ATT_ERR_MISMATCH,
-                            "%s/%s is a mask without a photograph: %s has no image %s%s; remove the mask, or add the "
-                            "photograph",
-                            place->masks, it->masks.files[i].path, place->photographs, it->masks.files[i].stem,
-                            place->layout->photograph_end ? place->layout->photograph_end : "");
-    for (int64_t i = 1; i < it->photographs.count; i++)
-        if (compare_stems(&it->photographs.files[i], &it->photographs.files[i - 1]) == 0)
-            return att_fail(context, ATT_ERR_MISMATCH, "%s: %s and %s would have the same mask; remove one of them",
-                            place->photographs, it->photographs.files[i - 1].path, it->photographs.files[i].path);
-    return ATT_OK;
-}
-
-static att_status pair_all(attempt *it, masks_source *source)
-{
-    named_files sorted;
-    ATT_TRY(allocate_list(it->arena, it->photographs.count, &sorted));
-    sorted.count = it->photographs.count;
-    memcpy(sorted.files, it->photographs.files, (size_t)sorted.count * sizeof *sorted.files);
-    sort_files(&sorted, compare_paths);
-    ATT_TRY(allocate_pairs(source, sorted.count));
-    for (int64_t i = 0; i < sorted.count; i++)
-        ATT_TRY(add_pair(it, source, &sorted.files[i]));
-    return check_complete(it);
-}
-
-/* Pairs the photographs that the lines of a list name. */
-static att_status pair_lines(attempt *it, masks_source *source, char *text, size_t size)
-{
-    const char *path = it->place->list, **lines;
-    int count;
-    ATT_TRY(att_text_lines(it->arena, path, text, size, &lines, &count));
-    if (count == 0)
-        return att_fail(it->arena->context, ATT_ERR_FORMAT,
-                        "%s is empty; expected the name of a photograph on each line, without its extension", path);
-    ATT_TRY(allocate_pairs(source, count));
-    for (int i = 0; i < count; i++) {
-        char *name = text + (lines[i] - text) + strspn(lines[i], " \t");
-        name[strcspn(name, " \t")] = '\0';
-        const named_file *photograph = find_stem(&it->photographs, name);
-        if (!photograph)
-            return att_fail(it->arena->context, ATT_ERR_MISMATCH, "%s: line %d names \"%s\", but %s has no such image",
-                            path, i + 1, name, it->place->photographs);
-        ATT_TRY(add_pair(it, source, photograph));
-    }
-    return ATT_OK;
-}
-
-static att_status pair_listed(attempt *it, masks_source *source)
-{
-    char *text;
-    size_t size;
-    ATT_TRY(att_file_read(it->arena->context, it->place->list, MAX_LIST_BYTES, &text, &size));
-    att_status status = pair_lines(it, source, text, size);
-    att_free(it->arena->context, text);
-    return status;
-}
-
-/* --- places ------------------------------------------------------------------------------------------------------- */
-
-/* Takes the first place that is in its layout. user: the masks_source. */
-static att_status take_place(void *user, const att_mask_place *place, bool *taken)
-{
-    masks_source *source = user;
-    att_arena arena = {.context = source->arena.context};
-    attempt it = {.arena = &arena, .place = place};
-    att_status status = list_files(&it);
-    *taken = status == ATT_OK && is_layout(&it);
-    if (*taken) {
-        source->place = *place;
-        status = place->list ? pair_listed(&it, source) : pair_all(&it, source);
-    }
-    att_arena_free(&arena);
-    return status;
-}
-
-/* Takes the first place that has a pair. user: the arena's context. */
-static att_status find_pair(void *user, const att_mask_place *place, bool *taken)
-{
-    att_arena arena = {.context = user};
-    attempt it = {.arena = &arena, .place = place};
-    att_status status = list_files(&it);
-    *taken = status == ATT_OK && is_layout(&it) && count_pairs(&it) > 0;
-    att_arena_free(&arena);
-    return status;
-}
-
-att_status att_masks_found(const att_dataset *dataset, bool *found)
-{
-    att_arena arena = {.context = dataset->context};
-    att_status status = att_mask_layouts_try(&arena, dataset->path, NULL, find_pair, dataset->context, found);
-    att_arena_free(&arena);
-    return status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED ? status : ATT_OK;
-}
 
 /* --- classes ------------------------------------------------------------------------------------------------------ */
 
@@ -322,7 +45,7 @@ static att_status read_own_classes(att_dataset *dataset, masks_source *source, i
         bool reduce_zero;
     } files[] = {{"classes.txt", att_mask_classes_parse, false},
                  {"objectInfo150.txt", att_mask_classes_parse_table, true}};
-    const char *const folders[] = {source->place.root, dataset->path};
+    const char *const folders[] = {source->files.place.root, dataset->path};
     for (int i = 0; i < 4; i++) {
         char path[ATT_DATA_MAX_NAME];
         if (!att_file_exists_in(folders[i % 2], files[i / 2].name))
@@ -370,7 +93,7 @@ static att_status read_labels(const att_dataset *dataset, att_context *context, 
     const masks_source *source = dataset->source;
     char path[ATT_DATA_MAX_NAME], *bytes;
     size_t size;
-    write_path(source->place.masks, source->pairs[index].mask, path);
+    write_path(source->files.place.masks, source->files.pairs[index].mask, path);
     ATT_TRY(att_file_read(context, path, dataset->limits.file_bytes, &bytes, &size));
     att_image_job job = {context, path, (const uint8_t *)bytes, size, 1, &dataset->limits, NULL};
     att_status status =
@@ -415,14 +138,14 @@ static att_status count_classes(att_dataset *dataset)
     att_log(dataset->context, ATT_LOG_INFO,
             "%s has no classes.txt, so all %lld masks are read for the largest label; classes.txt has the name of a "
             "class on each line",
-            source->place.root, (long long)source->count);
-    for (int64_t i = 0; i < source->count; i++)
+            source->files.place.root, (long long)source->files.count);
+    for (int64_t i = 0; i < source->files.count; i++)
         ATT_TRY(find_largest(dataset, i, &most));
     if (most < 1)
         return att_fail(dataset->context, ATT_ERR_FORMAT,
                         "%s: its masks have fewer than two classes, as the labels 255 and 65535 mean \"no class\"; "
                         "expected the numbers 0, 1, 2, ... of classes",
-                        source->place.masks);
+                        source->files.place.masks);
     return use_numbers(dataset, most + 1);
 }
 
@@ -430,7 +153,7 @@ static att_status count_classes(att_dataset *dataset)
 static att_status name_classes(att_dataset *dataset, const att_dataset_options *options)
 {
     masks_source *source = dataset->source;
-    const att_mask_layout *layout = source->place.layout;
+    const att_mask_layout *layout = source->files.place.layout;
     dataset->classes.numbering = ATT_NUMBERED_BY_LABELS;
     if (options->class_map) {
         ATT_TRY(read_classes(dataset, options->class_map, att_mask_classes_parse));
@@ -457,11 +180,11 @@ static att_status map_labels(att_dataset *dataset)
 {
     masks_source *source = dataset->source;
     const int count = dataset->classes.count;
-    const bool void_last = source->place.layout->void_last;
+    const bool void_last = source->files.place.layout->void_last;
     if (count > MAX_CLASSES)
         return att_fail(dataset->context, ATT_ERR_UNSUPPORTED, "%s: %d classes; masks can have at most %d",
                         dataset->path, count, MAX_CLASSES);
-    source->classes = att_arena_allocate(&source->arena, LABELS * sizeof *source->classes);
+    source->classes = att_arena_allocate(&source->files.arena, LABELS * sizeof *source->classes);
     if (!source->classes)
         return att_fail_memory(dataset->context, LABELS * sizeof *source->classes, "the labels of masks");
     for (int label = 0; label < LABELS; label++) {
@@ -515,9 +238,9 @@ static bool accepts(const att_dataset *dataset)
 static att_status find_place(att_dataset *dataset, const char *wanted)
 {
     masks_source *source = dataset->source;
-    bool taken;
-    ATT_TRY(att_mask_layouts_try(&source->arena, dataset->path, wanted, take_place, source, &taken));
-    if (taken)
+    bool found;
+    ATT_TRY(att_mask_pairs_find(&source->files, dataset->path, wanted, &found));
+    if (found)
         return ATT_OK;
     return att_fail(dataset->context, ATT_ERR_MISMATCH,
                     "%s has no masks: expected photographs and PNG masks of the same names, such as images/train and "
@@ -531,35 +254,35 @@ static att_status open_masks(att_dataset *dataset, const att_dataset_options *op
     ATT_TRY(att_new(dataset->context, &source, 1, dataset->path));
     dataset->source = source;
     dataset->kind = "masks";
-    source->arena.context = dataset->context;
+    source->files.arena.context = dataset->context;
     ATT_TRY(find_place(dataset, options->split));
-    dataset->split = source->place.split;
+    dataset->split = source->files.place.split;
     if (!*dataset->split && !att_split_names(options->split))
         return att_split_unknown(dataset->context, options->split);
-    source->reduce_zero = options->reduce_zero_label == ATT_BY_LAYOUT ? source->place.layout->reduce_zero
+    source->reduce_zero = options->reduce_zero_label == ATT_BY_LAYOUT ? source->files.place.layout->reduce_zero
                                                                       : options->reduce_zero_label != 0;
     source->ignore_label = options->ignore_label;
     ATT_TRY(name_classes(dataset, options));
     ATT_TRY(map_labels(dataset));
     ATT_TRY(use_training_numbers(dataset, options));
-    ATT_TRY(att_new(dataset->context, &dataset->labels, (size_t)source->count, "the list of images"));
-    for (int64_t i = 0; i < source->count; i++)
+    ATT_TRY(att_new(dataset->context, &dataset->labels, (size_t)source->files.count, "the list of images"));
+    for (int64_t i = 0; i < source->files.count; i++)
         dataset->labels[i] = -1;
-    dataset->count = source->count;
+    dataset->count = source->files.count;
     return ATT_OK;
 }
 
 static void close_masks(att_dataset *dataset)
 {
     masks_source *source = dataset->source;
-    att_arena_free(&source->arena);
+    att_arena_free(&source->files.arena);
     att_free(dataset->context, source);
 }
 
 static void name(const att_dataset *dataset, int64_t index, char *text, size_t size)
 {
     const masks_source *source = dataset->source;
-    snprintf(text, size, "%s/%s", source->place.photographs, source->pairs[index].photograph);
+    snprintf(text, size, "%s/%s", source->files.place.photographs, source->files.pairs[index].photograph);
 }
 
 static att_status read_image(const att_dataset *dataset, att_context *context, int64_t index, int channels,
@@ -575,9 +298,9 @@ static att_status fail_label(const att_dataset *dataset, att_context *context, i
 {
     const masks_source *source = dataset->source;
     const int count = dataset->classes.count, low = source->reduce_zero;
-    const char *advice = source->place.layout->other_advice;
+    const char *advice = source->files.place.layout->other_advice;
     char path[ATT_DATA_MAX_NAME];
-    write_path(source->place.masks, source->pairs[index].mask, path);
+    write_path(source->files.place.masks, source->files.pairs[index].mask, path);
     return att_fail(
         context, ATT_ERR_FORMAT,
         "%s: label %d in row %d, column %d is no class: there are %d classes, with the labels %d to %d; %s%s", path,
@@ -597,7 +320,7 @@ static att_status compare_sizes(const att_dataset *dataset, att_context *context
     size_t size;
     att_image_look look;
     name(dataset, index, photograph, sizeof photograph);
-    write_path(source->place.masks, source->pairs[index].mask, path);
+    write_path(source->files.place.masks, source->files.pairs[index].mask, path);
     ATT_TRY(att_file_read(context, photograph, dataset->limits.file_bytes, &bytes, &size));
     const bool known = att_image_look_at(bytes, size, &look);
     att_free(context, bytes);
