@@ -52,9 +52,8 @@ static void keep_stage(att_geometry *geometry, const att_affine *step, int width
     stage->height = geometry->height;
 }
 
-void att_geometry_step(att_geometry *geometry, const att_affine *step, int width, int height)
+static void compose(att_geometry *geometry, const att_affine *step)
 {
-    keep_stage(geometry, step, width, height);
     for (int i = 0; i < 3; i++) {
         double x = geometry->map[0][i], y = geometry->map[1][i];
         geometry->map[0][i] = step->a * x + step->b * y;
@@ -62,6 +61,12 @@ void att_geometry_step(att_geometry *geometry, const att_affine *step, int width
     }
     geometry->map[0][2] += step->c;
     geometry->map[1][2] += step->f;
+}
+
+void att_geometry_step(att_geometry *geometry, const att_affine *step, int width, int height)
+{
+    keep_stage(geometry, step, width, height);
+    compose(geometry, step);
     geometry->width = width;
     geometry->height = height;
 }
@@ -69,7 +74,8 @@ void att_geometry_step(att_geometry *geometry, const att_affine *step, int width
 void att_geometry_step_from(att_geometry *geometry, const att_affine *from)
 {
     const att_affine step = inverse(from);
-    att_geometry_step(geometry, &step, geometry->width, geometry->height);
+    keep_stage(geometry, &step, geometry->width, geometry->height);
+    compose(geometry, &step);
 }
 
 void att_geometry_move(const att_geometry *geometry, double *x, double *y)

@@ -28,7 +28,8 @@ static inline void mask_text(const scratch *self, const char *name, const char *
     assert_int_equal(fclose(file), 0);
 }
 
-/* Writes a PNG. rows: as libspng takes them; samples of 16 bits in the order of the machine. palette: NULL: none, or of 256 colours. */
+/* Writes a PNG. rows: as libspng takes them, with samples of 16 bits in the machine's byte order. palette: NULL: none.
+ */
 static inline void mask_png(const scratch *self, const char *name, int width, int height, int depth, int type,
                             const struct spng_plte *palette, const void *rows, size_t bytes)
 {

@@ -246,6 +246,15 @@ SCRATCH_TEST(without_a_list_the_largest_label_counts_the_classes)
     CHECK(self->context, open_masks(self, self->folder, NULL, &dataset));
     assert_string_not_equal(att_dataset_listing(dataset, other), listing);
     att_dataset_close(&dataset);
+    att_dataset_options options = att_dataset_options_defaults();
+    options.annotations = ATT_ANNOTATION_MASK;
+    options.reduce_zero_label = 1;
+    CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
+    assert_int_equal(att_dataset_class_count(dataset), 6);
+    att_dataset_close(&dataset);
+    options.ignore_label = 6;
+    assert_fails(self->context, att_dataset_open(self->context, self->folder, &options, &dataset), ATT_ERR_FORMAT,
+                 "fewer than two classes");
     mask_fill(self, "masks/a.png", 0);
     mask_fill(self, "masks/c.png", 0);
     expect_not_opened(self, NULL, ATT_ERR_FORMAT, "fewer than two classes");

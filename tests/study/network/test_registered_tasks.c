@@ -1,5 +1,6 @@
 /* Tasks registered by a program: wrong ones are refused, and the others work like built-in ones in
  * their context and in no other. */
+#include "study/network/fixture.h"
 #include "study/network/registered.h"
 
 #include "networks/tasks/list.h"
@@ -311,6 +312,42 @@ FIXTURE_TEST(a_registered_task_is_trained_and_resumed)
     assert_fails(other, att_model_create(other, "vit_tiny_patch16_224", &asked, ATT_F32, &model), ATT_ERR_ARGUMENT,
                  "task must be \"classification\", not \"numbering\"");
     att_context_destroy(&other);
+}
+
+/* A task says what it reads of samples: data sets are opened with it, and refused without it. */
+FIXTURE_TEST(a_task_that_reads_masks_needs_them)
+{
+    static att_task masked; /* outlives the context */
+    char path[160], images[160], masks[160];
+    const char *const data = path_in(f, "photographs", images);
+    att_dataset_options options = att_dataset_options_defaults();
+    const att_train_options training = small_training();
+    att_dataset *dataset = NULL;
+    masked = numbering;
+    masked.annotations = ATT_ANNOTATION_MASK;
+    add_task(f, &masked);
+    numbering_model(f);
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &training, NULL), ATT_ERR_MISMATCH,
+                 "the task \"numbering\" needs masks, which this data set lacks: ");
+    CHECK(f->context, att_checkpoint_export(f->model, f->weights, path_in(f, "masked.safetensors", path)));
+    att_network *network = open_network(f, path);
+    mkdir(images, 0777);
+    mkdir(path_in(f, "photographs/images", masks), 0777);
+    write_picture(path_in(f, "photographs/images/a.png", masks));
+    options.split = NULL;
+    assert_fails(f->context, att_network_open_dataset(network, &data, 1, &options, &dataset), ATT_ERR_MISMATCH,
+                 "has no masks: expected");
+    options.unlabelled = true;
+    CHECK(f->context, att_network_open_dataset(network, &data, 1, &options, &dataset));
+    assert_int_equal(att_dataset_annotations(dataset), 0);
+    att_dataset_close(&dataset);
+    options.unlabelled = false;
+    mkdir(path_in(f, "photographs/masks", masks), 0777);
+    write_picture(path_in(f, "photographs/masks/a.png", masks));
+    CHECK(f->context, att_network_open_dataset(network, &data, 1, &options, &dataset));
+    assert_int_equal(att_dataset_annotations(dataset), ATT_ANNOTATION_MASK);
+    att_dataset_close(&dataset);
+    att_network_close(&network);
 }
 
 /* Without a caption, the lines below the images are empty. */
