@@ -134,7 +134,8 @@ ATT_API att_status att_network_set_preprocess(att_network *network, const att_pr
  *   "features" [C], the input of the classifier;
  *   "tokens" [N, C], the output of the last block. If a network applies the final norm only to the pooled token,
  *     these are the tokens before that norm;
- *   "stage1" .. "stage4" [h, w, C], the outputs of a convolutional network's stages;
+ *   "stage1" .. "stage4" [h, w, C], the outputs of the stages of ResNet and Swin; of other networks those of the last
+ *     four blocks, or of the blocks that the task chooses, without class token and registers, before any last norm;
  *   for each attention node ('*' and '?' allowed): "blocks.3.attn.map" [H, N, N], the attention weights of all queries;
  *     "blocks.3.attn.stats" [H, N, ATT_ATTENTION_STATS]; "blocks.3.attn.summary" [H, ATT_ATTENTION_SUMMARY] (ops.h).
  * Errors: ERR_NOT_FOUND if the network lacks one of the names: nothing changes, and the message lists the names that

@@ -113,8 +113,16 @@ typedef struct att_features {
     att_value pooled; /* [C]: the input of a classifier */
     /* [C]: the inputs of both classifiers of a distilled network, whose mean is `pooled`. */
     att_value classified[2];
+    int prefix;  /* tokens before those of the grid: class, distillation, registers */
+    int grid[2]; /* height, width: the other tokens in rows from top left to bottom right; 0, 0: they form no grid */
+    /* [N, C], with the prefix: result of each block of a family without stages (ViT, EVA, MLP-Mixer, attention_cnn), or
+     * block_count 0. The list lives as long as the graph. */
+    int block_count;
+    const att_value *blocks;
+    /* [h, w, C]: result of each stage (ResNet, Swin). Of a family without stages: the blocks that att_task.taps
+     * chooses, without the prefix and before any norm after the last block. */
     int stage_count;
-    att_value stages[ATT_FEATURE_STAGES]; /* [h, w, C]: result of each stage */
+    att_value stages[ATT_FEATURE_STAGES];
 } att_features;
 
 /* The linear layer of a family's classifier, as in its checkpoint files. */
@@ -174,6 +182,10 @@ typedef struct att_task {
     att_status (*check_options)(att_context *context, const att_task_settings *settings);
 
     /* --- head --- */
+    /* Chooses the blocks whose results become features.stages in a family that has blocks and no stages; 1 <=
+     * block_count. Writes their numbers, from 0, and returns how many there are, 1..ATT_FEATURE_STAGES. A head that
+     * reads stages needs it; att_taps_last() chooses the last four. NULL: such a family has no stages. */
+    int (*taps)(int block_count, int blocks[ATT_FEATURE_STAGES]);
     /* Adds the head and its outputs to the network. Parameters of the task's own head have the scope info.head_scope,
      * which no family and no other task uses; the scopes of the family are compared when a network is made. At least
      * one output is needed, and the name "loss" is not one. Reports failures with att_graph_fail(). */
@@ -255,6 +267,9 @@ typedef struct att_task {
  * ERR_ARGUMENT (a name that is taken, also by an earlier registration, or invalid; a member that is missing or invalid;
  * an option without a default), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_task_register(att_context *context, const att_task *task);
+
+/* A `taps` function: the last ATT_FEATURE_STAGES blocks, or all if there are fewer. */
+ATT_API int att_taps_last(int block_count, int blocks[ATT_FEATURE_STAGES]);
 
 /* A `check` function for targets that are the data set's classes: every class must be one of the network's. */
 ATT_API att_status att_task_check_classes(att_context *context, const att_task_settings *settings,

@@ -285,10 +285,13 @@ static void attention_cnn_build(att_graph *graph, const void *options, att_featu
     const attention_cnn_options *o = options;
     att_scope root = att_scope_root(graph), stem = att_scope_in(&root, "patch_embed.proj");
     att_scope pool = att_scope_in(&root, "pool");
+    att_value *blocks = att_features_of_tokens(graph, 0, grid_side(o, 0), grid_side(o, 1), o->depth, features);
+    if (!blocks)
+        return;
     att_value x = build_stem(&stem, o);
     for (int i = 0; i < o->depth; i++) {
         att_scope block = att_scope_in(&root, "blocks.%d", i);
-        x = build_block(&block, o, att_attention_cnn_heads(o, i), x);
+        blocks[i] = x = build_block(&block, o, att_attention_cnn_heads(o, i), x);
     }
     features->tokens = x;
     att_scope_enter(&pool);

@@ -142,9 +142,13 @@ void att_eva_build(att_graph *graph, const void *options, att_features *features
                        .frequencies = ATT_NONE};
     if (att_token_modules(att_graph_context(graph), o->modules, o->depth, o->num_heads, &build.modules) != ATT_OK)
         return; /* cannot happen: complete() has checked the option */
+    const att_token_form *form = &build.form;
+    att_value *blocks = att_features_of_tokens(graph, form->prefix, form->grid[0], form->grid[1], o->depth, features);
+    if (!blocks)
+        return;
     att_value x = build_embedding(&build);
     build_rotary(&build);
     for (int i = 0; i < o->depth; i++)
-        x = build_block(&build, i, x);
+        blocks[i] = x = build_block(&build, i, x);
     build_pool(&build, x, features);
 }

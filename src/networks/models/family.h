@@ -193,6 +193,11 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
         ATT_OPTION_AT(type, attn_drop_rate)                                                             \
     }
 
+/* Sets what features say about tokens, and returns the list of `count` blocks for their results. NULL: the graph has
+ * failed. */
+att_value *att_features_of_tokens(att_graph *graph, int prefix, int height, int width, int count,
+                                  att_features *features);
+
 /* Defines the function att_option.choice of these names. */
 #define ATT_CHOICES(function, ...)                                                \
     static const char *function(int index)                                        \

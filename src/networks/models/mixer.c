@@ -222,10 +222,14 @@ static void mixer_build(att_graph *graph, const void *options, att_features *fea
     if (parse_modules(att_graph_context(graph), o, &modules) != ATT_OK)
         return; /* cannot happen: complete() has checked the option */
     att_scope root = att_scope_root(graph), stem = att_scope_in(&root, "stem.proj");
+    att_value *blocks = att_features_of_tokens(graph, 0, o->img_size[0] / o->patch_size[0],
+                                               o->img_size[1] / o->patch_size[1], o->depth, features);
+    if (!blocks)
+        return;
     att_value x = build_stem(&stem, o);
     for (int i = 0; i < o->depth; i++) {
         att_scope block = att_scope_in(&root, "blocks.%d", i);
-        x = build_block(&block, o, &modules, i, x);
+        blocks[i] = x = build_block(&block, o, &modules, i, x);
     }
     att_scope norm = att_scope_in(&root, "norm"), pool = att_scope_in(&root, "pool");
     features->tokens = att_nn_layer_norm(&norm, x, NORM_EPS);

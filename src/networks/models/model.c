@@ -340,9 +340,23 @@ att_status att_model_count_cost(att_context *context, att_model_info *info)
 
 /* --- one model --------------------------------------------------------------------------------------------------- */
 
+att_value *att_features_of_tokens(att_graph *graph, int prefix, int height, int width, int count,
+                                  att_features *features)
+{
+    att_value *blocks = att_graph_values(graph, count);
+    features->prefix = prefix;
+    features->grid[0] = height;
+    features->grid[1] = width;
+    features->block_count = blocks ? count : 0;
+    features->blocks = blocks;
+    return blocks;
+}
+
 /* Without classes the output is the input of a classifier. */
 static void add_head(att_model *model)
 {
+    if (model->task->taps)
+        att_task_tap_blocks(model->task, model->graph, &model->features);
     const att_backbone backbone = {.features = model->features,
                                    .classifier = model->family->classifier(&model->settings),
                                    .classes = att_model_classes(model),

@@ -115,6 +115,8 @@ void att_swin_build(att_graph *graph, const void *options, att_features *feature
         x = build_stage(&build, &scope, s, first, x);
         att_scope_enter(&scope);
         features->stages[features->stage_count++] = to_map(graph, &build.net.stages[s], x);
+        for (int i = 0; i < 2; i++)
+            features->grid[i] = build.net.stages[s].grid[i];
     }
     att_scope norm = att_scope_in(&build.root, "norm"), pool = att_scope_in(&build.root, "head.global_pool");
     features->tokens = build.net.version->last_norm ? att_nn_layer_norm(&norm, x, NORM_EPS) : x;

@@ -154,12 +154,16 @@ void att_vit_build(att_graph *graph, const void *options, att_features *features
     vit_build build = {.graph = graph, .options = o, .form = form_of(o), .root = att_scope_root(graph)};
     if (att_token_modules(att_graph_context(graph), o->modules, o->depth, o->num_heads, &build.modules) != ATT_OK)
         return; /* cannot happen: complete() has checked the option */
+    const att_token_form *form = &build.form;
+    att_value *blocks = att_features_of_tokens(graph, form->prefix, form->grid[0], form->grid[1], o->depth, features);
+    if (!blocks)
+        return;
     att_value x = build_embedding(&build);
     if (o->shared_rel_pos)
         build_shared(&build);
-    for (int i = 0; i < build.options->depth; i++)
-        x = build_block(&build, i, x);
-    if (has_extra_layer(build.options))
-        x = build_extra_layer(&build, x);
+    for (int i = 0; i < o->depth; i++)
+        blocks[i] = x = build_block(&build, i, x);
+    if (has_extra_layer(o))
+        blocks[o->depth - 1] = x = build_extra_layer(&build, x);
     build_pool(&build, x, features);
 }

@@ -1,5 +1,6 @@
 #include <attscope/ops.h>
-#include <attscope/task.h>
+
+#include "networks/tasks/task.h"
 
 static att_value classify(att_graph *graph, const att_backbone *backbone, const char *name, att_value features)
 {
@@ -18,4 +19,52 @@ att_value att_backbone_classify(att_graph *graph, const att_backbone *backbone)
     att_value first = classify(graph, backbone, classifier->scope, features->classified[0]);
     att_value second = classify(graph, backbone, classifier->second, features->classified[1]);
     return att_combine(graph, 0.5, first, 0.5, second);
+}
+
+/* --- stages from blocks ------------------------------------------------------------------------------------------- */
+
+int att_taps_last(int block_count, int blocks[ATT_FEATURE_STAGES])
+{
+    const int count = block_count < ATT_FEATURE_STAGES ? block_count : ATT_FEATURE_STAGES;
+    for (int i = 0; i < count; i++)
+        blocks[i] = block_count - count + i;
+    return count;
+}
+
+static bool are_valid(const int *blocks, int count, int block_count)
+{
+    for (int i = 0; i < count && i < ATT_FEATURE_STAGES; i++)
+        if (blocks[i] < 0 || blocks[i] >= block_count)
+            return false;
+    return count >= 1 && count <= ATT_FEATURE_STAGES;
+}
+
+/* A block's result without the prefix, as a map: [N, C] -> [h, w, C]. */
+static att_value as_map(att_graph *graph, const att_features *features, att_value tokens)
+{
+    const int64_t height = features->grid[0], width = features->grid[1];
+    const int64_t channels = att_value_shape(graph, tokens).dims[1];
+    if (features->prefix > 0)
+        tokens = att_slice_tokens(graph, tokens, features->prefix, (int)(height * width));
+    return att_reshape(graph, tokens, att_shape_of(height, width, channels));
+}
+
+void att_task_tap_blocks(const att_task *task, att_graph *graph, att_features *features)
+{
+    int blocks[ATT_FEATURE_STAGES];
+    if (features->stage_count > 0 || features->block_count == 0)
+        return;
+    const int count = (task->taps ? task->taps : att_taps_last)(features->block_count, blocks);
+    if (!are_valid(blocks, count, features->block_count)) {
+        att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_ARGUMENT,
+                                       "task \"%s\": its function `taps` must return 1 to %d and choose blocks 0 to %d",
+                                       task->info.name, ATT_FEATURE_STAGES, features->block_count - 1));
+        return;
+    }
+    const att_scope root = att_scope_root(graph);
+    for (int i = 0; i < count; i++) {
+        const att_scope stage = att_scope_in(&root, "stage%d", i + 1);
+        att_scope_enter(&stage);
+        features->stages[features->stage_count++] = as_map(graph, features, features->blocks[blocks[i]]);
+    }
 }

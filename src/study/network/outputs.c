@@ -38,15 +38,17 @@ static void add_output(output_request *w, const char *name, att_value value)
         att_graph_output(w->graph, name, value);
 }
 
-/* Adds outputs for the features that heads read, so that these can be requested. */
+/* Adds outputs for the features that heads read, so that these can be requested. A family without stages gets those
+ * that the task would choose. */
 static att_status add_features(output_request *w)
 {
     static const char *const stages[ATT_FEATURE_STAGES] = {"stage1", "stage2", "stage3", "stage4"};
-    const att_features *features = att_model_features(w->model);
-    add_output(w, "features", features->pooled);
-    add_output(w, "tokens", features->tokens);
-    for (int i = 0; i < features->stage_count; i++)
-        add_output(w, stages[i], features->stages[i]);
+    att_features features = *att_model_features(w->model);
+    att_task_tap_blocks(att_model_task_of(w->model), w->graph, &features);
+    add_output(w, "features", features.pooled);
+    add_output(w, "tokens", features.tokens);
+    for (int i = 0; i < features.stage_count; i++)
+        add_output(w, stages[i], features.stages[i]);
     return w->graph->status;
 }
 

@@ -36,6 +36,8 @@ PLACE_TEST(sides_may_differ)
     const att_graph *graph = att_model_graph(model);
     assert_true(att_shape_equal(att_value_shape(graph, features->tokens), att_shape_of(40, 24)));
     assert_true(att_shape_equal(att_value_shape(graph, features->pooled), att_shape_of(24)));
+    assert_true(features->prefix == 0 && features->grid[0] == 4 && features->grid[1] == 10);
+    assert_int_equal(features->block_count, 2);
     att_model_destroy(&model);
 }
 

@@ -74,6 +74,8 @@ PLACE_TEST(windows_are_timms)
     assert_int_equal(att_model_tokens(model), 14);
     const att_features *features = att_model_features(model);
     assert_int_equal(features->stage_count, 2);
+    assert_int_equal(features->block_count, 0);
+    assert_true(features->grid[0] == 7 && features->grid[1] == 14);
     assert_true(att_shape_equal(att_value_shape(att_model_graph(model), features->stages[1]), att_shape_of(7, 14, 24)));
     att_model_destroy(&model);
 }

@@ -227,15 +227,47 @@ FIXTURE_TEST(features_and_maps_are_answered)
     assert_int_equal(att_network_select_outputs(network, "logits,logit?,blocks.0.attn.map,blocks.*.attn.map"), ATT_OK);
     assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 3); /* named twice, returned once */
-    assert_fails(f->context, att_network_select_outputs(network, "logits,stage1"), ATT_ERR_NOT_FOUND,
-                 "the network has no output \"stage1\"; it has logits, features, tokens; for attention nodes such as "
-                 "blocks.0.attn: .map, .stats, .summary");
+    assert_fails(f->context, att_network_select_outputs(network, "logits,stage3"), ATT_ERR_NOT_FOUND,
+                 "the network has no output \"stage3\"; it has logits, features, tokens, stage1, stage2; for attention "
+                 "nodes such as blocks.0.attn: .map, .stats, .summary");
     assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 3);
     assert_int_equal(att_network_select_outputs(network, NULL), ATT_OK);
     assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 1);
     assert_non_null(att_batch_field(&answers, "logits"));
+    att_network_close(&network);
+}
+
+static att_shape shape_of(const att_batch *answers, const char *name)
+{
+    int i = 0;
+    while (strcmp(answers->fields[i].name, name) != 0)
+        i++;
+    return answers->fields[i].shape;
+}
+
+/* The network has two blocks, whose results are its stages. Asking for them changes no bit of the logits. */
+FIXTURE_TEST(blocks_are_stages)
+{
+    enum { GRID = 2, WIDTH = 16, MAP = GRID * GRID * WIDTH, TOKENS = MAP + WIDTH };
+    char path[160];
+    float pixels[2 * SIDE * SIDE], logits[2 * CLASSES];
+    att_batch answers;
+    att_network *network = open_network(f, export(f, path));
+    fill_pixels(pixels, 2 * SIDE * SIDE, 3);
+    CHECK(f->context, att_network_run(network, pixels, 2, SIDE, SIDE, &answers));
+    memcpy(logits, att_batch_field(&answers, "logits"), sizeof logits);
+    CHECK(f->context, att_network_select_outputs(network, "logits,tokens,stage1,stage2"));
+    CHECK(f->context, att_network_run(network, pixels, 2, SIDE, SIDE, &answers));
+    assert_true(att_shape_equal(shape_of(&answers, "stage1"), att_shape_of(GRID, GRID, WIDTH)));
+    assert_memory_equal(att_batch_field(&answers, "logits"), logits, sizeof logits);
+    const float *tokens = att_batch_field(&answers, "tokens"), *first = att_batch_field(&answers, "stage1"),
+                *last = att_batch_field(&answers, "stage2");
+    for (int i = 0; i < 2; i++) {
+        assert_memory_equal(last + i * MAP, tokens + i * TOKENS + WIDTH, MAP * sizeof *last);
+        assert_memory_not_equal(first + i * MAP, last + i * MAP, MAP * sizeof *last);
+    }
     att_network_close(&network);
 }
 

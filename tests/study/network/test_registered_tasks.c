@@ -3,6 +3,7 @@
 #include "study/network/fixture.h"
 #include "study/network/registered.h"
 
+#include "engine/graph/graph.h"
 #include "networks/tasks/list.h"
 #include "study/train/maps.h"
 
@@ -252,6 +253,75 @@ static void numbering_model(fixture *f)
     CHECK(f->context, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model));
     CHECK(f->context, att_weights_create(att_model_graph(f->model), "cpu", &f->weights));
     CHECK(f->context, att_weights_initialise(f->weights, 1));
+}
+
+/* Chooses the first block, a block that does not exist, or none. */
+static int first_tap(int block_count, int blocks[ATT_FEATURE_STAGES])
+{
+    assert_int_equal(block_count, 2);
+    blocks[0] = 0;
+    return 1;
+}
+
+static int far_tap(int block_count, int blocks[ATT_FEATURE_STAGES])
+{
+    blocks[0] = block_count;
+    return 1;
+}
+
+static int no_tap(int block_count, int blocks[ATT_FEATURE_STAGES])
+{
+    (void)block_count, (void)blocks;
+    return 0;
+}
+
+static att_backbone seen;
+
+static void watching_head(att_graph *graph, const att_backbone *backbone)
+{
+    seen = *backbone;
+    numbering_head(graph, backbone);
+}
+
+FIXTURE_TEST(a_task_chooses_blocks_as_stages)
+{
+    static att_task task; /* outlives the context */
+    att_option_values options = tiny_options();
+    att_model *model = NULL;
+    const char *name = "vit_tiny_patch16_224";
+    task = numbering;
+    task.head = watching_head;
+    task.taps = first_tap;
+    add_task(f, &task);
+    att_options_set_text(&options, "task", "numbering");
+    CHECK(f->context, att_model_create(f->context, name, &options, ATT_F32, &model));
+    const att_features *features = &seen.features;
+    const att_graph *graph = att_model_graph(model);
+    assert_int_equal(features->prefix, 1);
+    assert_int_equal(features->block_count, 2);
+    assert_true(att_shape_equal(att_value_shape(graph, features->blocks[1]), att_shape_of(5, 16)));
+    assert_int_equal(features->blocks[1], features->tokens);
+    assert_int_equal(features->stage_count, 1);
+    assert_true(att_shape_equal(att_value_shape(graph, features->stages[0]), att_shape_of(2, 2, 16)));
+    const att_node *map = att_graph_producer(graph, features->stages[0]);
+    assert_string_equal(map->scope, "stage1");
+    assert_int_equal(att_graph_producer(graph, map->in[0])->in[0], features->blocks[0]);
+    att_model_destroy(&model);
+
+    task.taps = att_taps_last;
+    CHECK(f->context, att_model_create(f->context, name, &options, ATT_F32, &model));
+    assert_int_equal(seen.features.stage_count, 2);
+    att_model_destroy(&model);
+    task.taps = NULL;
+    CHECK(f->context, att_model_create(f->context, name, &options, ATT_F32, &model));
+    assert_int_equal(seen.features.stage_count, 0);
+    att_model_destroy(&model);
+    task.taps = far_tap;
+    assert_fails(f->context, att_model_create(f->context, name, &options, ATT_F32, &model), ATT_ERR_ARGUMENT,
+                 "task \"numbering\": its function `taps` must return 1 to 4 and choose blocks 0 to 1");
+    task.taps = no_tap;
+    assert_fails(f->context, att_model_create(f->context, name, &options, ATT_F32, &model), ATT_ERR_ARGUMENT,
+                 "its function `taps` must return 1 to 4");
 }
 
 static void keep_line(void *user, const char *text)
