@@ -98,17 +98,18 @@ static void print_resume(const job *j, const att_event *begin)
                  (long long)begin->step);
 }
 
-/* Prints the learning rates of the layers, if they differ. */
-static void print_layer_rates(const job *j, const att_event *begin)
+/* Prints the learning rates of the layers, if they differ, and how many parameters are frozen, if any. */
+static void print_rates(const job *j, const att_event *begin)
 {
     double layers = field(begin, "lr_layers"), frozen = field(begin, "frozen_parameters");
-    if (!(layers > 0))
-        return;
-    cli_note(j->cli, "--layer-decay %g: learning rates of %.0f layers, from %.4g to 1 (head) of --lr",
-             j->recipe->train.layer_decay, layers, field(begin, "lr_scale_min"));
+    if (layers > 0)
+        cli_note(j->cli, "--layer-decay %g: learning rates of %.0f layers, from %.4g to 1 (head) of --lr",
+                 j->recipe->train.layer_decay, layers, field(begin, "lr_scale_min"));
     if (frozen > 0)
-        cli_note(j->cli, "--layer-decay-no-opt-scale %g: %.0f parameter tensors are frozen",
-                 j->recipe->train.layer_decay_no_opt_scale, frozen);
+        cli_note(j->cli, "%.0f parameter tensors are frozen (%s)", frozen,
+                 !(j->recipe->train.layer_decay_no_opt_scale > 0) ? "--freeze"
+                 : j->recipe->train.freeze                        ? "--freeze, --layer-decay-no-opt-scale"
+                                                                  : "--layer-decay-no-opt-scale");
 }
 
 static att_status on_event(void *user, const att_event *event)
@@ -117,7 +118,7 @@ static att_status on_event(void *user, const att_event *event)
     if (event->kind == ATT_EVENT_RUN_BEGIN) {
         j->has_begun = true;
         print_resume(j, event);
-        print_layer_rates(j, event);
+        print_rates(j, event);
     }
     if (event->kind == ATT_EVENT_EPOCH)
         print_epoch(j, event);

@@ -58,8 +58,9 @@ typedef struct att_plan_options {
     /* Names of the outputs and probes to compute, NULL after the last. All other outputs are dropped, with the nodes
      * and inputs that only they need. NULL: all. */
     const char *const *outputs;
-    const bool *frozen; /* with gradients: one flag for each parameter of the graph; a frozen parameter gets no
-                           gradient. NULL: none is frozen */
+    /* With gradients: one flag for each parameter of the graph; a frozen parameter gets no gradient. With ATT_TRAIN,
+     * frozen parts run as in inference, see below. NULL: none is frozen */
+    const bool *frozen;
     /* With gradients: names of inputs and outputs (not probes), NULL after the last. For each the plan gets an output
      * "NAME.grad": the gradient of the loss with respect to it, scaled as the loss is. NULL: none. */
     const char *const *gradients;
@@ -86,6 +87,12 @@ typedef struct att_plan_options {
  * whichever process computes them; so gradients do not depend on the number of processes, and every process receives
  * the sum. The same holds for batch norm with sync_statistics. Outputs have the rows of all processes:
  * att_session_output() fetches those of the others. If another process fails, calls return ERR_IO. */
+
+/* frozen: a node is in a frozen part if all trained parameters of the innermost scope around it that has any are
+ * frozen: of "blocks.3.attn" for a node of the scope "blocks.3.attn.drop". If only the whole network has parameters
+ * around a node, as around a pooling, it is in a frozen part if no trained parameter lies before it. Dropout and drop
+ * path do nothing in frozen parts, and batch norm uses its running statistics and does not change them. The backward
+ * pass ends where no trained parameter lies before a value. */
 
 /* plain: by default a training plan rewrites convolutions, batch norms, means and gates by identities that give the
  * same results with fewer operations or smaller values (docs/architecture/engine.md, "Algebraic rewritings"). Its

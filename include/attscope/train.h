@@ -56,9 +56,12 @@ typedef struct att_train_options {
      * modules in it), and the head. A last norm belongs to the last block; ViT's fc_norm belongs to the head. */
     double layer_decay;              /* 0: the same rate for all parameters */
     double layer_decay_min_scale;    /* 0..1 */
-    double layer_decay_no_opt_scale; /* parameters with a smaller factor are frozen; 0: none */
-    double clip_grad;                /* largest Euclidean norm of the whole gradient; 0: no clipping */
-    double lr; /* 0: lr_base r, or for adamw lr_base sqrt r, with r = batch_size grad_accum_steps / 256 */
+    double layer_decay_no_opt_scale; /* parameters with a smaller factor are frozen, as by `freeze`; 0: none */
+    /* Patterns of parameters' names that stay as they are, separated by commas ("blocks.*,patch_embed.*"; '*' stands
+     * for any characters, '?' for one); NULL: none. See att_train(), "Frozen parts". */
+    const char *freeze;
+    double clip_grad; /* largest Euclidean norm of the whole gradient; 0: no clipping */
+    double lr;        /* 0: lr_base r, or for adamw lr_base sqrt r, with r = batch_size grad_accum_steps / 256 */
     double lr_base;
     const char *schedule;  /* "cosine", "step", "multistep", "constant", "none" */
     bool sched_on_updates; /* change the rate at every update instead of every epoch */
@@ -175,6 +178,14 @@ typedef struct att_train_data {
  * the mean and std of the training's transform to those of the teacher. The teacher runs as in an evaluation, with the
  * training's precision and threads, and each process runs it for its own images. Its weights do not change. The task's
  * loss reads its answer (att_task_add_loss()), and its options say how.
+ *
+ * Frozen parts: with `freeze`, parameters whose names match are not trained. Parts of the network without other
+ * parameters run as in inference, without dropout and drop path, and batch norm uses its running statistics and does not
+ * change them (att_plan_options.frozen says which parts these are). Frozen parameters need no memory for gradients and
+ * the optimiser, and no backward pass is computed before the first trained parameter. If images come again with the same
+ * pixels - no random crop, augmentation or mixing, but flips are possible - what the frozen part before the first
+ * trained parameter computes is kept in memory for each image (and flip) and computed once, if it fits into `memory` and
+ * the context's limit; the log says whether it does. That changes no bit. Updates that instruments observe compute it.
  *
  * A resumed training gives the same bits as one that was not interrupted: weights, optimiser, moving average, logged
  * losses. The checkpoint records the settings that must agree; ERR_MISMATCH names the first that differs. The teacher

@@ -9,6 +9,9 @@
 /* Returns ERR_ARGUMENT if an option is out of range. */
 att_status att_transform_check(att_context *context, const att_transform_options *options);
 
+/* How many different results the transform of one image can have: 1, 2 or 4 if only flips are drawn; 0: any number. */
+int att_transform_variants(const att_transform_options *options);
+
 /* Identifies the random stream of a sample's transform. */
 typedef struct att_transform_key {
     uint64_t seed;

@@ -497,7 +497,7 @@ ATTSCOPE_CPU=avx2 run 0 predict out/forced/last.safetensors "$picture" --amp --a
 # Layer-wise learning rates and binary cross entropy. The layers are the stem, a block and the head.
 train 0 layers --epochs 1 --layer-decay 0.5 --layer-decay-no-opt-scale 0.3 --bce-loss --bce-target-thresh 0.2
 err_has '--layer-decay 0.5: learning rates of 3 layers, from 0.5 to 1 (head) of --lr'
-err_has '--layer-decay-no-opt-scale 0.3: 4 parameter tensors are frozen'
+err_has '4 parameter tensors are frozen (--layer-decay-no-opt-scale)'
 run 0 train --resume out/layers
 # Settings without effect, classes that the data lacks, and the extra layer are mentioned.
 train 0 unaugmented --epochs 0 --three-augment --reprob 0.25 --num-classes 9 --extra-layer attn

@@ -11,6 +11,7 @@
 #include "engine/kernels/cpu/list.h"
 #include "engine/network.h"
 #include "engine/ops/list.h"
+#include "engine/session/session.h"
 #include "engine/weights/weights.h"
 #include "failing.h"
 
@@ -293,4 +294,38 @@ TEST(every_allocation_may_fail)
     }
     assert_true(of.allowed > 50);
     att_context_destroy(&it.context);
+}
+
+TEST(lack_of_memory_leaves_a_session_that_remembers_nothing)
+{
+    failing memory;
+    att_settings settings = failing_settings(&memory);
+    att_context *own;
+    att_graph *graph;
+    att_plan *plan;
+    att_weights *weights;
+    att_session *session;
+    bool frozen[64];
+    att_plan_options options = att_plan_options_defaults();
+    options.purpose = ATT_TRAIN;
+    assert_int_equal(att_context_create(&settings, &own), ATT_OK);
+    CHECK(own, att_graph_create(own, ATT_F32, &graph));
+    network_build(graph, SIZE);
+    for (int i = 0; i < att_graph_parameter_count(graph); i++)
+        frozen[i] = strncmp(att_graph_parameter_at(graph, i).name, "head", 4) != 0;
+    options.frozen = frozen;
+    CHECK(own, att_plan_compile(graph, &options, &plan));
+    CHECK(own, att_weights_create(graph, "cpu", &weights));
+    CHECK(own, att_session_create(plan, weights, BATCH, &session));
+    lack of = lack_of_memory(own, &memory);
+    while (lack_again(&of)) {
+        of.status = att_session_remember(session, 3);
+        assert_true((of.status == ATT_OK) == (session->remembered != NULL));
+        att_remembered_destroy(session);
+    }
+    att_session_destroy(&session);
+    att_weights_destroy(&weights);
+    att_plan_destroy(&plan);
+    att_graph_destroy(&graph);
+    att_context_destroy(&own);
 }

@@ -267,8 +267,9 @@ TEST(every_parameter_can_have_rates_of_its_own)
     free_runner(&it);
 }
 
-/* Frozen parameters get no gradient, the others the same bits as before; nothing before the first trained parameter is
- * computed in the backward pass. */
+/* Frozen parameters get no gradient, the others the same bits as in a network of which nothing is frozen and that draws
+ * nothing, because what is drawn here lies in frozen parts; nothing before the first trained parameter is computed in
+ * the backward pass. */
 TEST(frozen_parameters_get_no_gradient)
 {
     enum { ROOM = 64 };
@@ -281,8 +282,11 @@ TEST(frozen_parameters_get_no_gradient)
     options.frozen = frozen;
     att_plan *plan;
     must(att_plan_compile(graph, &options, &plan));
-    runner it = make_runner(graph, training, BATCH), probe = it;
+    options.frozen = NULL;
+    options.purpose = ATT_GRADIENT;
+    runner it = make_runner(graph, options, BATCH), probe = it;
     att_gradient *gradient;
+    must(att_gradient_create(it.weights, &it.gradient));
     must(att_gradient_create(it.weights, &gradient));
     must(att_session_create(plan, it.weights, BATCH, &probe.session));
     accumulate(&it, it.gradient, &d, 0, BATCH);

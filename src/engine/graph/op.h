@@ -122,7 +122,8 @@ typedef struct att_node {
     att_stage stage;
     int segment; /* for nodes of the body, see passes/segment.h */
     const char *scope;
-    bool copy; /* added for probes, such as a copy of a part of the graph (measure/clone.h): instruments ignore it */
+    bool frozen; /* runs in training as in inference, see att_graph_freeze() (passes/passes.h) */
+    bool copy;   /* added for probes, such as a copy of a part of the graph (measure/clone.h): instruments ignore it */
 } att_node;
 
 /* The case's attributes: zeros if the case gives none, NULL if the op has none. */

@@ -23,6 +23,7 @@ typedef struct need {
 typedef struct choice {
     const att_graph *graph;
     double most_bytes; /* memory budget per sample; 0: the default rule */
+    bool keep_first;   /* what crosses from segment 0 is kept */
     int segments, words;
     double *seconds; /* time of each node */
     /* By value. needed: one bit for each later segment that reads the value, in `words` words. last: the last segment
@@ -278,6 +279,7 @@ static void read_node(choice *c, const att_node *node)
         }
         if (from->segment < node->segment) {
             c->retention[value] = ATT_RETAIN_KEPT;
+            c->fixed[value] = c->fixed[value] || (c->keep_first && from->segment == 0);
             set_needed(c, value, node->segment, true);
         }
     }
@@ -301,7 +303,7 @@ static void init_choice(choice *c, const bool *observers)
     }
 }
 
-att_status att_graph_choose_kept(const att_graph *graph, const bool *observers, size_t most_bytes,
+att_status att_graph_choose_kept(const att_graph *graph, const bool *observers, size_t most_bytes, bool keep_first,
                                  att_retention *retention)
 {
     att_arena work = {.context = graph->context};
@@ -309,6 +311,7 @@ att_status att_graph_choose_kept(const att_graph *graph, const bool *observers, 
     int segments = att_graph_segments(graph), words = (segments + WORD - 1) / WORD;
     choice c = {.graph = graph,
                 .most_bytes = (double)most_bytes,
+                .keep_first = keep_first,
                 .segments = segments,
                 .words = words,
                 .retention = retention,

@@ -22,8 +22,8 @@ typedef enum att_retention {
 
 /* Writes the retention of each sample value to retention[value]. Values of other kinds are available in every segment;
  * their retention is SEGMENT. most_bytes: as att_plan_options.keep_bytes. observers[node]: the node is an observer,
- * whose reads do not count. */
-att_status att_graph_choose_kept(const att_graph *graph, const bool *observers, size_t most_bytes,
+ * whose reads do not count. keep_first: as for att_graph_rematerialize(). */
+att_status att_graph_choose_kept(const att_graph *graph, const bool *observers, size_t most_bytes, bool keep_first,
                                  att_retention *retention);
 
 #endif

@@ -20,11 +20,21 @@ typedef struct att_gradient_request {
  * count + index of one of the graph's totals; -1 for all other values. */
 att_status att_graph_differentiate(att_graph *graph, att_value loss, const att_gradient_request *request, int **owner);
 
-/* passes/replace.c: replaces operations by their training form (att_op.in_training). */
+/* passes/freeze.c: marks the nodes of frozen parts, which run in training as in inference: without dropout and drop
+ * path, and batch norm with its running statistics, which it does not change. frozen: by parameter of the graph. A node
+ * is in a frozen part if all trained parameters of the innermost scope around it that has any are frozen: of
+ * "blocks.3.attn" for a node of the scope "blocks.3.attn.drop". If only the whole network has parameters around a node,
+ * as around a pooling, it is in a frozen part if no parameter that is not frozen lies before it. */
+att_status att_graph_freeze(att_graph *graph, const bool *frozen);
+/* Whether a node of this scope is in a frozen part. if_none: the answer if only the whole network has parameters around
+ * the scope. */
+bool att_scope_is_frozen(const att_graph *graph, const bool *frozen, const char *scope, bool if_none);
+/* passes/replace.c: replaces operations outside of frozen parts by their training form (att_op.in_training). */
 att_status att_graph_decompose(att_graph *graph);
 
-/* passes/prune.c: removes train-only nodes (ATT_OP_TRAIN_ONLY), unused nodes and duplicates. */
-void att_graph_drop_train_only(att_graph *graph);
+/* passes/prune.c: removes train-only nodes (ATT_OP_TRAIN_ONLY), unused nodes and duplicates. frozen: only nodes of
+ * frozen parts. */
+void att_graph_drop_train_only(att_graph *graph, bool frozen);
 void att_graph_drop_dead(att_graph *graph, const int *owner);
 /* Merges equal nodes of a segment that compute sample values from the same inputs; the first stays. In this way
  * recomputations, which att_graph_differentiate() emitted, become one with their originals, and

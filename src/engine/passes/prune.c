@@ -42,12 +42,12 @@ static bool stays_as_copy(const att_graph *graph, const att_node *node)
            (!att_graph_producer(graph, node->in[0]) || graph->values.items[node->out[0]].requested);
 }
 
-void att_graph_drop_train_only(att_graph *graph)
+void att_graph_drop_train_only(att_graph *graph, bool frozen)
 {
     const att_op *copy = att_registry_op(graph->context, "cast");
     for (int i = 0; i < graph->nodes.count; i++) {
         att_node *node = &graph->nodes.items[i];
-        if (!(node->op->flags & ATT_OP_TRAIN_ONLY))
+        if (!(node->op->flags & ATT_OP_TRAIN_ONLY) || (frozen && !node->frozen))
             continue;
         if (copy && stays_as_copy(graph, node)) {
             node->op = copy;

@@ -69,10 +69,10 @@ static void append_stage(rewriting *r, att_stage stage)
             att_order_append(&r->order, r->graph->nodes.items[i]);
 }
 
-static att_status rewrite(rewriting *r, size_t most_bytes)
+static att_status rewrite(rewriting *r, size_t most_bytes, bool keep_first)
 {
     att_graph *graph = r->graph;
-    ATT_TRY(att_graph_choose_kept(graph, r->observers, most_bytes, r->retention));
+    ATT_TRY(att_graph_choose_kept(graph, r->observers, most_bytes, keep_first, r->retention));
     int segments = att_graph_segments(graph);
     r->order.graph = graph;
     append_stage(r, ATT_PROLOGUE);
@@ -85,7 +85,7 @@ static att_status rewrite(rewriting *r, size_t most_bytes)
     return att_order_finish(&r->order);
 }
 
-att_status att_graph_rematerialize(att_graph *graph, const bool *observers, size_t most_bytes)
+att_status att_graph_rematerialize(att_graph *graph, const bool *observers, size_t most_bytes, bool keep_first)
 {
     if (att_graph_segments(graph) == 1)
         return ATT_OK;
@@ -96,7 +96,7 @@ att_status att_graph_rematerialize(att_graph *graph, const bool *observers, size
     r.copy = att_arena_allocate(&work, values * sizeof *r.copy);
     r.copy_of = att_arena_allocate(&work, values * sizeof *r.copy_of);
     att_status status = r.retention && r.copy && r.copy_of
-                            ? rewrite(&r, most_bytes)
+                            ? rewrite(&r, most_bytes, keep_first)
                             : att_fail_memory(graph->context, values * sizeof *r.copy, "a plan");
     att_arena_free(&work);
     return status;

@@ -62,7 +62,8 @@ static att_status replace_nodes(att_graph *graph, const replacing *how)
 static bool in_training(const replacing *how, att_graph *graph, const att_node *node, att_value *replacements)
 {
     (void)how;
-    replacements[0] = node->op->in_training ? node->op->in_training(graph, node) : ATT_NONE;
+    const bool stays = node->frozen || !node->op->in_training;
+    replacements[0] = stays ? ATT_NONE : node->op->in_training(graph, node);
     if (replacements[0] == ATT_NONE)
         return false;
     const att_node *emitted = att_graph_producer(graph, replacements[0]);

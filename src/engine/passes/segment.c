@@ -28,12 +28,12 @@ static int first_readable(const att_graph *graph, att_value value, bool reduces)
 }
 
 /* Derived values are available in every segment. */
-void att_graph_split_segments(att_graph *graph)
+void att_graph_split_segments(att_graph *graph, const bool *late)
 {
     for (int i = 0; i < graph->nodes.count; i++) {
         att_node *node = &graph->nodes.items[i];
         bool reduces = att_node_reduces(graph, node);
-        node->segment = 0;
+        node->segment = late && late[i] && node->stage == ATT_BODY;
         for (int j = 0; j < node->in_count && node->stage == ATT_BODY; j++) {
             int segment = first_readable(graph, node->in[j], reduces);
             node->segment = segment > node->segment ? segment : node->segment;

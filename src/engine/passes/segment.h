@@ -17,15 +17,16 @@
 /* Whether the node is a reduction over the batch. */
 bool att_node_reduces(const att_graph *graph, const att_node *node);
 
-/* Assigns each node to the first segment in which it can run. */
-void att_graph_split_segments(att_graph *graph);
+/* Assigns each node to the first segment in which it can run. late[node]: this is not the segment 0; NULL: it can be.
+ */
+void att_graph_split_segments(att_graph *graph, const bool *late);
 int att_graph_segments(const att_graph *graph);
 
 /* passes/rematerialize.c: chooses which values are kept (passes/keep.h), and inserts copies of the producers of all
  * others into the later segments that read them. most_bytes: as att_plan_options.keep_bytes. observers[node]: the node
  * is an observer. Values that only observers read in later segments are kept, so that observers do not change the
- * choice. */
-att_status att_graph_rematerialize(att_graph *graph, const bool *observers, size_t most_bytes);
+ * choice. keep_first: values of segment 0 that later segments read are kept in any case. */
+att_status att_graph_rematerialize(att_graph *graph, const bool *observers, size_t most_bytes, bool keep_first);
 
 /* Orders the nodes: the prologue, then the body by segment, each with its reductions last, then the epilogue. Reorders
  * the marks in observers[] accordingly. */

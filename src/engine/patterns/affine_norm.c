@@ -34,7 +34,7 @@ static bool is_worthwhile(att_shape x, att_shape y)
 
 static bool apply(att_graph *graph, const att_node *node, att_value *replacements)
 {
-    if (node->op != &att_op_batch_norm || ATT_ATTRS(node, batch_norm)->frozen)
+    if (node->op != &att_op_batch_norm || node->frozen || ATT_ATTRS(node, batch_norm)->frozen)
         return false;
     const att_node *conv = att_match(graph, node->in[NORM_X], &att_op_conv2d);
     if (!conv || !is_pointwise(graph, conv) ||

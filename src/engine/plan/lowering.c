@@ -181,8 +181,7 @@ const att_program *att_segment_program(const att_segment *segment, int group, in
     return NULL;
 }
 
-/* Whether the node's results depend on the seed and the update. */
-static bool draws(const att_node *node)
+bool att_node_draws(const att_node *node)
 {
     bool is_attention = strcmp(node->op->name, "attention") == 0 || strcmp(node->op->name, "attention_grad") == 0;
     return strcmp(node->op->name, "dropout") == 0 || strcmp(node->op->name, "drop_path") == 0 ||
@@ -192,7 +191,7 @@ static bool draws(const att_node *node)
 static bool any_draws(const att_graph *graph)
 {
     for (int i = 0; i < graph->nodes.count; i++)
-        if (draws(&graph->nodes.items[i]))
+        if (att_node_draws(&graph->nodes.items[i]))
             return true;
     return false;
 }
@@ -202,6 +201,8 @@ att_status att_plan_lower(att_plan *plan, const att_rewritten *from)
     att_ref *refs;
     ATT_TRY(att_place_shared(plan, from, &refs));
     att_status status = att_place_lanes(plan, from, refs);
+    if (status == ATT_OK && from->first_is_frozen)
+        status = att_list_frozen(plan, from, refs);
     for (int i = 0; i < plan->segment_count && status == ATT_OK; i++) {
         status = add_programs(plan, from, &plan->segments[i], refs);
         if (status == ATT_OK)

@@ -95,6 +95,7 @@ typedef struct work {
     const char *without; /* name of the pattern to leave out; NULL: none */
     int *owner, *readers;
     bool *observers;
+    bool first_is_frozen; /* see att_rewritten */
 } work;
 
 static att_status place_observers(att_graph *graph, work *w)
@@ -184,6 +185,33 @@ static att_status choose_outputs(att_graph *graph, const char *const *names)
     return drop_unread_inputs(graph);
 }
 
+/* Values of the frozen part that the rest reads are computed in a segment of their own, whether or not a session
+ * remembers them, so that this does not change the bits. */
+static att_status split(att_graph *graph, const att_plan_options *options, work *w)
+{
+    bool *late = NULL;
+    if (options->purpose == ATT_TRAIN && options->frozen) {
+        ATT_TRY(att_new(graph->context, &late, (size_t)graph->nodes.count + 1, "a plan"));
+        att_status status = att_find_late(graph, options->frozen, late, &w->first_is_frozen);
+        if (status != ATT_OK) {
+            att_free(graph->context, late);
+            return status;
+        }
+    }
+    att_graph_split_segments(graph, w->first_is_frozen ? late : NULL);
+    att_free(graph->context, late);
+    return ATT_OK;
+}
+
+static att_status freeze(att_graph *graph, const bool *frozen)
+{
+    if (!frozen)
+        return ATT_OK;
+    ATT_TRY(att_graph_freeze(graph, frozen));
+    att_graph_drop_train_only(graph, true);
+    return graph->status;
+}
+
 static att_status rewrite(att_graph *graph, const att_plan_options *options, work *w)
 {
     ATT_TRY(choose_outputs(graph, options->outputs));
@@ -191,11 +219,12 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
     if (options->purpose != ATT_INFER)
         mark_requested(graph, options->gradients);
     if (options->purpose == ATT_TRAIN) {
+        ATT_TRY(freeze(graph, options->frozen));
         ATT_TRY(apply_patterns(graph, options, ATT_BEFORE_GRADIENTS, w));
         ATT_TRY(att_graph_decompose(graph));
         ATT_TRY(att_graph_fuse(graph, NULL, ATT_OP_ABSORBS_FIRST));
     } else
-        att_graph_drop_train_only(graph);
+        att_graph_drop_train_only(graph, false);
     if (options->purpose != ATT_INFER) {
         ATT_TRY(differentiate(graph, options, &w->owner));
         ATT_TRY(apply_patterns(graph, options, ATT_AFTER_GRADIENTS, w));
@@ -203,7 +232,7 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
     att_graph_drop_dead(graph, w->owner);
     ATT_TRY(graph->status);
     ATT_TRY(fuse(graph, w));
-    att_graph_split_segments(graph);
+    ATT_TRY(split(graph, options, w));
     if (att_graph_segments(graph) > 1)
         ATT_TRY(att_graph_merge_copies(graph, w->owner));
     return place_observers(graph, w);
@@ -225,7 +254,7 @@ static att_status count_readers(const att_graph *graph, work *w)
 static att_status order_nodes(att_graph *graph, work *w, size_t keep_bytes)
 {
     int before = graph->values.count;
-    ATT_TRY(att_graph_rematerialize(graph, w->observers, keep_bytes));
+    ATT_TRY(att_graph_rematerialize(graph, w->observers, keep_bytes, w->first_is_frozen));
     ATT_TRY(grow_owner(graph, before, &w->owner));
     att_graph_drop_dead(graph, w->owner);
     ATT_TRY(graph->status);
@@ -363,7 +392,11 @@ static att_status split_segments(att_plan *plan, const att_graph *graph)
 
 static att_rewritten as_rewritten(const att_graph *graph, const work *w)
 {
-    return (att_rewritten){.graph = graph, .owner = w->owner, .observers = w->observers, .readers = w->readers};
+    return (att_rewritten){.graph = graph,
+                           .owner = w->owner,
+                           .observers = w->observers,
+                           .readers = w->readers,
+                           .first_is_frozen = w->first_is_frozen};
 }
 
 static void free_work(att_context *context, work *w)
@@ -401,7 +434,7 @@ static att_status choose_sizes(att_plan *plan, const att_graph *graph, const wor
     att_graph *copy = att_graph_copy(graph);
     if (!copy)
         return att_fail_memory(plan->context, sizeof *copy, "a plan");
-    work own = {0};
+    work own = {.first_is_frozen = w->first_is_frozen};
     att_status status = copy_owner(graph, w, &own);
     if (status == ATT_OK)
         status = choose_sizes_on(plan, copy, &own, options);

@@ -162,6 +162,13 @@ struct att_plan {
     int input_count, output_count;
     size_t gathered_bytes; /* per sample of the largest batch, for the segment that needs most */
     size_t spare_bytes;    /* spare lanes of the segment that needs most */
+    /* The first segment holds what is the same for a sample in every update, so that its values can be remembered: it
+     * reads no trained parameter and draws nothing. frozen: the values that later segments read, frozen_bytes per
+     * sample; frozen_reads: by input. frozen_count 0: there is no such segment. */
+    att_ref *frozen;
+    int frozen_count;
+    size_t frozen_bytes;
+    bool *frozen_reads;
     uint64_t graph_hash;
     att_scope_copy last_scope;
     char *fingerprint;
@@ -193,7 +200,16 @@ typedef struct att_rewritten {
     const int *owner;      /* by value: index of the sum it adds to, or -1; NULL: no gradients */
     const bool *observers; /* by node */
     const int *readers;    /* by value, counted for kernels (count_readers() in plan.c) */
+    bool first_is_frozen;  /* see att_plan.frozen */
 } att_rewritten;
+
+/* plan/frozen.c: finds the nodes that cannot be in a first segment that is the same in every update. frozen: by
+ * parameter; late: by node; *found: the segment would have a node that reads a parameter. */
+att_status att_find_late(const att_graph *graph, const bool *frozen, bool *late, bool *found);
+/* Sets plan->frozen and what belongs to it. */
+att_status att_list_frozen(att_plan *plan, const att_rewritten *from, const att_ref *refs);
+/* plan/lowering.c: whether the node's results depend on the seed and the update. */
+bool att_node_draws(const att_node *node);
 
 /* plan/sizes.c: chooses lanes, teams and parts, and the group of each segment. */
 att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att_plan_options *options);

@@ -181,9 +181,15 @@ static void run_lane(att_session *session, const att_segment *segment, int lane,
         clear_lane(session, segment, lane);
     if (plan->parts > 1 && segment->sum_count > 0)
         att_barrier_wait(&session->teams[team].barrier);
-    for (int i = 0; (size = att_session_group((int)(end - begin), segment->group, i, &row)) > 0; i++)
-        run_group(session, segment, size, plan->parts, team, part, begin + row - session->batch.first_row, lane,
-                  is_last && begin + row + size == end);
+    for (int i = 0; (size = att_session_group((int)(end - begin), segment->group, i, &row)) > 0; i++) {
+        const int64_t first = begin + row - session->batch.first_row;
+        const bool is_first = segment == plan->segments;
+        if (is_first && att_remembered_give(session, first, size, part == 0))
+            continue;
+        run_group(session, segment, size, plan->parts, team, part, first, lane, is_last && begin + row + size == end);
+        if (is_first && part == 0)
+            att_remembered_take(session, first, size);
+    }
 }
 
 /* How many of the segment's gradients are complete when its lanes are: not those that reductions add to. */

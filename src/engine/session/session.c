@@ -282,6 +282,7 @@ void att_session_destroy(att_session **out)
     const att_plan *plan = session->plan;
     att_exchange_destroy(&session->exchange);
     att_recorded_release(session);
+    att_remembered_destroy(session);
     for (int i = 0; session->teams && i < plan->teams; i++)
         release(session, session->teams[i].arena, session->arena_bytes);
     att_free(session->context, session->teams);
@@ -442,7 +443,9 @@ att_status att_session_accumulate(att_session *session, att_gradient *gradient, 
     forget_outputs(session);
     if (gradient)
         att_gradient_changed(gradient);
+    att_remembered_begin(session);
     att_status status = att_session_body(session);
+    att_remembered_end(session, status);
     mark_assigned_changed(session);
     return status;
 }

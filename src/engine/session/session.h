@@ -22,6 +22,7 @@ typedef struct att_team {
 } att_team;
 
 typedef struct att_exchange att_exchange;
+typedef struct att_remembered att_remembered;
 
 /* Everything that the calls of a body depend on besides the session itself. */
 typedef struct att_body_key {
@@ -77,6 +78,7 @@ struct att_session {
     bool *fetched;                   /* by output: it has the rows of all processes */
     bool alone;                      /* replay on this process: nothing is exchanged with others */
     att_exchange *exchange;          /* of gradients; NULL: there are no other processes */
+    att_remembered *remembered;      /* NULL: the values of the frozen part are computed in every run */
     bool observing;                  /* runs write probes */
     bool stops;                      /* a run ends with ERR_STOPPED when the context is asked to stop */
     att_body_batch batch;
@@ -102,6 +104,24 @@ att_status att_session_fit(const att_graph *graph, const att_plan_options *optio
 /* Checks all memory before the first of many allocations. ERR_MEMORY if a session and the parts in `extra` together
  * exceed the memory that is left; the message lists the parts that take at least 1/64 of the sum. */
 att_status att_session_check_memory(const att_plan *plan, int max_batch, const att_memory_part *extra, int extra_count);
+
+/* session/remember.c: lets later runs of a training plan compute the values of its frozen part (att_plan.frozen) once
+ * for each of the first `samples` different samples that they get; the bits of the results stay the same. Samples are
+ * equal if the inputs that the frozen part reads have equal bits (by a hash of 128 bits). Runs that observe probes
+ * compute all values. Does nothing without a frozen part, and for memory that only kernels can read. Error: ERR_MEMORY.
+ */
+att_status att_session_remember(att_session *session, int64_t samples);
+/* The most memory that this takes; 0: the plan has no frozen part. */
+size_t att_session_remembered_bytes(const att_plan *plan, int64_t samples);
+void att_remembered_destroy(att_session *session);
+/* Called before and after a run, by one thread. */
+void att_remembered_begin(att_session *session);
+void att_remembered_end(att_session *session, att_status status);
+/* Called for rows [first, first + count) of the first segment by the threads that share them. att_remembered_give()
+ * returns whether the values of all these rows are known, and copies them into the session if `copies` is set, for one
+ * of the threads. att_remembered_take() copies values that were computed, on one thread. */
+bool att_remembered_give(att_session *session, int64_t first, int count, bool copies);
+void att_remembered_take(att_session *session, int64_t first, int count);
 
 /* Runs one step for the group whose first sample is row `row` of the batch. A failure is stored in the runner. */
 void att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,

@@ -54,8 +54,6 @@ att_status att_layer_decay_apply(att_context *context, const att_model *model, c
         rates[i].frozen = rates[i].lr < options->layer_decay_no_opt_scale;
         if (!rates[i].frozen)
             applied->smallest = fmin(applied->smallest, rates[i].lr);
-        else if (!parameter.buffer)
-            applied->frozen++;
     }
     att_free(context, layers);
     return ATT_OK;

@@ -10,7 +10,6 @@
 typedef struct att_layer_decay {
     int layers;      /* stem, blocks and head */
     double smallest; /* factor of a learning rate that is not frozen; the head's is the largest, 1 */
-    int frozen;      /* parameters */
 } att_layer_decay;
 
 /* Sets the factors `lr` and the flags `frozen` of the parameters. rates: one for each parameter, in the order of

@@ -91,6 +91,10 @@ static const att_flag recipe_options[] = {
      AT(layer_decay_min_scale), .low = 0, .high = 1},
     {"layer-decay-no-opt-scale", .kind = ATT_FLAG_REAL, .value = "X",
      .help = "layers with a smaller factor are frozen; 0: none", AT(layer_decay_no_opt_scale), .low = 0, .high = 1},
+    {"freeze", .kind = ATT_FLAG_TEXT, .value = "PATTERNS",
+     .help = "names of parameters that stay as they are, as blocks.*,patch_embed.*; parts without other parameters run "
+             "as in inference",
+     AT(freeze)},
     {"clip-grad", .kind = ATT_FLAG_REAL, .value = "X", .help = "largest norm of the gradient", AT(clip_grad), .low = 0,
      .high = 1e9, .open = true},
     {"lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "learning rate; default: --lr-base scaled by the batch", AT(lr),
@@ -303,6 +307,16 @@ static att_status check_milestones(att_context *context, const att_train_options
     return ATT_OK;
 }
 
+/* Checkpoints record the patterns. */
+static att_status check_freeze(att_context *context, const char *patterns)
+{
+    if (!patterns || strlen(patterns) < ATT_TRAIN_OPTION_TEXT)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "--freeze (train.freeze) has %zu characters; at most %d are possible; use patterns with *",
+                    strlen(patterns), ATT_TRAIN_OPTION_TEXT - 1);
+}
+
 att_status att_train_options_check(att_context *context, const att_train_options *options)
 {
     if (!options->backend || !options->optimizer || !options->schedule || !options->weight_decay_on ||
@@ -312,6 +326,7 @@ att_status att_train_options_check(att_context *context, const att_train_options
                         "given");
     ATT_TRY(check_rows(context, options));
     ATT_TRY(check_milestones(context, options));
+    ATT_TRY(check_freeze(context, options->freeze));
     if (options->lr == 0 && options->lr_base == 0)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "--lr-base (train.lr_base) is 0, and there is no --lr (train.lr); one of them must be above 0");

@@ -8,13 +8,17 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/random.h"
+#include "base/core/text.h"
 #include "base/io/file.h"
 #include "data/dataset.h"
+#include "data/transform.h"
 #include "engine/graph/graph.h"
+#include "engine/passes/passes.h"
 #include "engine/session/session.h"
 #include "engine/update/update.h"
 #include "engine/weights/weights.h"
 #include "networks/models/family.h"
+#include "study/train/freeze.h"
 #include "study/train/inference.h"
 #include "study/train/metadata.h"
 #include "study/train/options.h"
@@ -44,8 +48,8 @@ static att_status check_data(const att_trainer *trainer)
     return att_task_check_data(run->context, trainer->task, &trainer->settings, data->eval);
 }
 
-/* Batch norm needs at least two values per channel in a batch, or in the share of a process that is on its own in
- * this. */
+/* Batch norm outside of frozen parts needs at least two values per channel in a batch, or in the share of a process
+ * that is on its own in this. */
 static att_status check_batch_norms(const att_trainer *trainer)
 {
     const att_graph *graph = att_model_graph(trainer->run.model);
@@ -54,7 +58,8 @@ static att_status check_batch_norms(const att_trainer *trainer)
     for (int i = 0; i < graph->nodes.count && least == 1; i++) {
         const att_node *node = &graph->nodes.items[i];
         att_shape shape = att_value_shape(graph, node->out[0]);
-        if (strcmp(node->op->name, "batch_norm") == 0 && att_shape_count(shape) == shape.dims[shape.rank - 1])
+        if (strcmp(node->op->name, "batch_norm") == 0 && att_shape_count(shape) == shape.dims[shape.rank - 1] &&
+            !att_scope_is_frozen(graph, trainer->frozen, node->scope, false))
             return att_fail(trainer->context, ATT_ERR_ARGUMENT,
                             "--batch-size (batch_size) %d%s: batch norm %s has one value per channel of an image, but "
                             "needs at least two per batch",
@@ -143,7 +148,6 @@ static att_status check(att_trainer *trainer)
     ATT_TRY(att_task_configure(trainer->context, trainer->task, &setup, &trainer->settings));
     ATT_TRY(att_teaching_prepare(options, trainer->run.model, trainer->task, &trainer->settings,
                                  trainer->run.data->train_transform, &trainer->teaching));
-    ATT_TRY(check_batch_norms(trainer));
     trainer->base_lr = att_optimizer_lr(trainer->optimizer, options);
     ATT_TRY(check_data(trainer));
     return add_loss(trainer);
@@ -184,9 +188,13 @@ static att_status choose_rates(att_trainer *trainer)
     }
     ATT_TRY(att_layer_decay_apply(trainer->context, trainer->run.model, trainer->options, weights, trainer->rates,
                                   &trainer->layer_decay));
+    ATT_TRY(att_freeze_apply(trainer->context, trainer->run.model, trainer->options->freeze, trainer->rates));
     for (size_t i = 0; i < count; i++)
         trainer->frozen[i] = trainer->rates[i].frozen;
-    return ATT_OK;
+    trainer->frozen_parameters = att_freeze_buffers(trainer->run.model, trainer->frozen);
+    for (size_t i = 0; i < count; i++)
+        trainer->rates[i].frozen = trainer->frozen[i];
+    return check_batch_norms(trainer);
 }
 
 /* Computes the memory that evaluations need. Evaluations run while the training's session exists, on a copy of the
@@ -233,6 +241,7 @@ static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t me
     const att_train_options *options = trainer->options;
     if (trainer->teaching.field.name)
         bytes = att_size_sum(bytes, att_weights_bytes(options->teacher->weights));
+    trainer->other_bytes = bytes;
     att_plan_options plan = att_plan_options_defaults();
     plan.comm = options->comm;
     plan.sync_statistics = options->sync_bn;
@@ -241,7 +250,7 @@ static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t me
     plan.precision = options->precision;
     plan.lanes = lanes;
     plan.parts = parts;
-    plan.frozen = trainer->frozen;
+    plan.frozen = trainer->frozen_parameters > 0 ? trainer->frozen : NULL;
     ATT_TRY(att_session_fit(trainer->graph, &plan, trainer->run.weights, options->batch_size, (size_t)memory, bytes,
                             &trainer->plan));
     trainer->run.fingerprint = att_plan_fingerprint(trainer->plan);
@@ -290,6 +299,43 @@ static att_status open_loader(att_trainer *trainer)
     size_t bytes = (size_t)options->batch_size * sizeof *trainer->losses;
     trainer->losses = att_allocate(trainer->context, bytes);
     return trainer->losses ? ATT_OK : att_fail_memory(trainer->context, bytes, "the losses of a batch");
+}
+
+/* Memory that is left below --memory and below the context's limit, without what evaluations need. */
+static att_status find_room(const att_trainer *trainer, size_t *room)
+{
+    const att_weights *weights = trainer->run.weights;
+    size_t evaluation, used = att_size_sum(att_session_bytes(trainer->plan, trainer->options->batch_size),
+                                           att_size_sum(trainer->other_bytes, att_weights_bytes(weights)));
+    ATT_TRY(evaluation_bytes(trainer, &evaluation));
+    const size_t left = weights->memory->left(trainer->context), most = (size_t)trainer->run.memory;
+    *room = left > evaluation ? left - evaluation : 0;
+    if (most > 0 && *room > (most > used ? most - used : 0))
+        *room = most > used ? most - used : 0;
+    return ATT_OK;
+}
+
+/* Lets the session compute the values of the frozen part once for each image, if the images come again with the same
+ * pixels and the values fit into the memory. */
+static att_status remember_frozen(const att_trainer *trainer)
+{
+    const att_train_data *data = trainer->run.data;
+    const int variants = att_train_mixes(trainer->options) ? 0 : att_transform_variants(data->train_transform);
+    const int64_t images = att_dataset_count(data->train), samples = variants * images;
+    const size_t bytes = att_session_remembered_bytes(trainer->plan, samples);
+    char needed[24], unused[24];
+    size_t room;
+    if (bytes == 0 || samples == 0 || !trainer->run.weights->memory->host)
+        return ATT_OK;
+    ATT_TRY(find_room(trainer, &room));
+    if (att_trainer_writes(trainer))
+        att_log(trainer->context, ATT_LOG_INFO,
+                bytes <= room ? "the frozen part is computed once for each of %lld images%s; its values take at most %s"
+                              : "the frozen part is computed again in every epoch: its values for %lld images%s would "
+                                "take %s, and %s are left",
+                (long long)images, variants > 1 ? " and their flips" : "",
+                att_size_format(bytes, needed, sizeof needed), att_size_format(room, unused, sizeof unused));
+    return bytes <= room ? att_session_remember(trainer->session, samples) : ATT_OK;
 }
 
 /* Clears the slots, which may hold values of an earlier training. */
@@ -452,6 +498,7 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
     ATT_TRY(compile_as(trainer, file));
     ATT_TRY(create_sessions(trainer));
     ATT_TRY(open_loader(trainer));
+    ATT_TRY(remember_frozen(trainer));
     ATT_TRY(describe_data(trainer));
     ATT_TRY(describe_teacher(trainer));
     trainer->state.metric = NAN;

@@ -38,11 +38,13 @@ typedef struct att_trainer {
 
     att_graph *graph; /* copy of the model's graph, with the loss */
     att_plan *plan;
+    size_t other_bytes; /* memory besides the weights and the session */
     att_session *session;
     att_gradient *gradient;
     att_update *update;
     att_parameter_rates *rates; /* per parameter */
     bool *frozen;               /* per parameter: its rate says so */
+    int frozen_parameters;      /* number of them, without buffers */
     att_layer_decay layer_decay;
     att_loader *loader;
     float *losses;          /* [batch_size] */

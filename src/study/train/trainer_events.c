@@ -144,8 +144,9 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
     if (trainer->layer_decay.layers > 0) {
         fields[count++] = (att_event_field){.name = "lr_layers", .number = trainer->layer_decay.layers};
         fields[count++] = (att_event_field){.name = "lr_scale_min", .number = trainer->layer_decay.smallest};
-        fields[count++] = (att_event_field){.name = "frozen_parameters", .number = trainer->layer_decay.frozen};
     }
+    if (trainer->layer_decay.layers > 0 || trainer->frozen_parameters > 0)
+        fields[count++] = (att_event_field){.name = "frozen_parameters", .number = trainer->frozen_parameters};
     int64_t tokens = att_model_tokens(run->model);
     if (tokens > 0)
         fields[count++] = (att_event_field){.name = "tokens", .number = (double)tokens};

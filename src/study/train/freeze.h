@@ -1,0 +1,17 @@
+/* train/freeze.h - parameters that a training leaves as they are, chosen by patterns of their names. */
+#ifndef ATT_TRAIN_FREEZE_H
+#define ATT_TRAIN_FREEZE_H
+
+#include <attscope/models.h>
+#include <attscope/update.h>
+
+/* Sets the flag `frozen` of the parameters that match one of the patterns, which commas separate. rates: one for each
+ * parameter of the model, in the order of att_weights_at(). Errors: ERR_ARGUMENT if a pattern matches no trained
+ * parameter, with the nearest name; if every parameter is frozen then; ERR_MEMORY. */
+att_status att_freeze_apply(att_context *context, const att_model *model, const char *patterns,
+                            att_parameter_rates *rates);
+/* Sets the flag of every buffer of a frozen part (att_graph_freeze()), whose batch norm does not change it. Returns how
+ * many parameters are frozen, without buffers. */
+int att_freeze_buffers(const att_model *model, bool *frozen);
+
+#endif
