@@ -38,6 +38,9 @@ enum { SIDE = 32 };
 static att_status run(att_context *context, const char *name_or_file, const char *modules, const char *written)
 {
     static const float pixels[3 * SIDE * SIDE];
+    const att_field image = {.name = "image", .dtype = ATT_F32, .shape = att_shape_of(SIDE, SIDE, 3)};
+    const void *const data[] = {pixels};
+    const att_batch inputs = {.count = 1, .field_count = 1, .fields = &image, .data = data};
     att_network *network = NULL;
     att_batch answers;
     att_option_values values = att_options_none();
@@ -49,7 +52,7 @@ static att_status run(att_context *context, const char *name_or_file, const char
     }
     att_status status = att_network_open(context, name_or_file, &options, &network);
     if (status == ATT_OK)
-        status = att_network_run(network, pixels, 1, SIDE, SIDE, &answers);
+        status = att_network_run(network, &inputs, &answers);
     if (status == ATT_OK)
         printf("%s, %s: first logit %.4f\n", att_network_identity(network)->name,
                att_options_text(att_model_options(att_network_model(network)), "modules"),

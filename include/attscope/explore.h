@@ -80,11 +80,11 @@ ATT_API void att_explorer_reset(att_explorer *explorer);
 
 /* --- running ----------------------------------------------------------------------------------------------------- */
 
-/* Runs the network on one image [height, width, in_chans], normalised (att_network_transform(), att_transform_image()).
+/* Runs the network on one sample of its own shapes, as att_network_run() takes it; further samples are ignored.
  * *answers: the outputs of the network's task, for att_network_write(); the explorer owns the data, which is valid
  * until its next run. Errors: ERR_NONFINITE, with *answers set, if they contain NaN or infinity; ERR_STOPPED
  * (att_settings.stop, between two operations), after which rows are still those of the run before. */
-ATT_API ATT_MUST_CHECK att_status att_explorer_run(att_explorer *explorer, const float *pixels, att_batch *answers);
+ATT_API ATT_MUST_CHECK att_status att_explorer_run(att_explorer *explorer, const att_batch *inputs, att_batch *answers);
 
 /* Which terms of the scores count. The scores of query i and key j are s_ij = scale q_i . k_j + t_ij: content and
  * positions. */

@@ -1,7 +1,8 @@
 /* attscope/models.h - networks by timm's names, and loading of checkpoints.
  *
- * A model is a graph with its name, its options and its preprocessing. The graph's input is "image" [h, w, channels] of
- * the graph's type; the options img_size and in_chans give its shape. Its outputs are those of its task (option "task",
+ * A model is a graph with its name, its options and its preprocessing. Its family declares the inputs
+ * (att_model_input_at()). That of networks for images is "image" [height, width, channels] of the graph's type; the
+ * options img_size and in_chans give its shape. The outputs are those of the model's task (option "task",
  * attscope/task.h); a classifier has "logits" [num_classes]. att_task_add_loss() adds what training needs. A network
  * without a head, as self-supervised training produces, has num_classes 0. Its only output is "features" [width], the
  * input of a classifier, as in timm with num_classes=0. Functions that need classes refuse it.
@@ -12,6 +13,7 @@
 #ifndef ATTSCOPE_MODELS_H
 #define ATTSCOPE_MODELS_H
 
+#include <attscope/field.h>
 #include <attscope/nn.h>
 #include <attscope/options.h>
 #include <attscope/task.h>
@@ -24,7 +26,7 @@ extern "C" {
 
 typedef struct att_model att_model;
 
-/* How images are prepared for the network. */
+/* How images are prepared for an input that is an image. All zero for a network without one. */
 typedef struct att_preprocess {
     int height, width, in_chans;
     /* For pixels in 0..1; the first in_chans elements are used. Where a source gives three for a network of one
@@ -106,6 +108,18 @@ ATT_API const att_option_values *att_model_options(const att_model *model);
 /* Returns the number of classes of the head; 0: no head. */
 ATT_API int att_model_classes(const att_model *model);
 ATT_API att_task_info att_model_task(const att_model *model);
+
+/* An input of a network. */
+enum { ATT_MAX_INPUTS = 4 };
+typedef struct att_model_input {
+    att_field field; /* of one sample, as runs take it: ATT_F32 for numbers, even if the graph computes in F64 */
+    const att_preprocess *image; /* the input is an image [height, width, channels], prepared in this way; NULL: it is
+                                    another tensor */
+} att_model_input;
+/* Returns input `index`, from 0, in the order in which the family declares them; all zero past the last. The pointers
+ * live as long as the model. */
+ATT_API att_model_input att_model_input_at(const att_model *model, int index);
+/* Returns the preprocessing of the input that is an image. */
 ATT_API att_preprocess att_model_preprocess(const att_model *model);
 
 /* The description of a network from which it can be built again, with its preprocessing. */

@@ -7,8 +7,8 @@
  *         ... att_batch_field(&answer, "logits") ...
  *     att_network_close(&network);
  *
- * A network combines objects of the other headers: the identity, the model, the weights, and plans for the image sizes
- * used so far, all over the same weights. A network belongs to one thread at a time.
+ * A network combines objects of the other headers: the identity, the model, the weights, and plans for the shapes of
+ * its inputs used last, all over the same weights. A network belongs to one thread at a time.
  */
 #ifndef ATTSCOPE_NETWORK_H
 #define ATTSCOPE_NETWORK_H
@@ -142,14 +142,23 @@ ATT_API att_status att_network_set_preprocess(att_network *network, const att_pr
  * exist. */
 ATT_API ATT_MUST_CHECK att_status att_network_select_outputs(att_network *network, const char *names);
 
-/* Runs the network on `count` images [count, height, width, in_chans], already normalised with mean and std. Networks
- * without parameters of fixed size accept other sides than their own; position embeddings are resampled as by
- * att_model_load(). Plans of the last few sizes are kept. *answers: one tensor for each selected name
- * (att_batch_field()); the network owns the data, which is valid until its next run or change. The answer to an image
- * does not depend on the other images. Errors: ERR_UNSUPPORTED or ERR_ARGUMENT for sides that the network cannot take;
- * ERR_ARGUMENT (count); ERR_NONFINITE, with *answers set, if the tensors contain NaN or infinity. */
-ATT_API att_status att_network_run(att_network *network, const float *pixels, int count, int height, int width,
-                                   att_batch *answers);
+/* Runs the network on inputs->count samples. `inputs` has each input of the network (att_model_input_at()) by name,
+ * with its type, the shape of one sample and the data [count, shape]; its other members are not read. An image [height,
+ * width, in_chans] is already normalised with mean and std:
+ *
+ *     const att_field image = {"image", ATT_F32, att_shape_of(height, width, 3)};
+ *     const void *const data[] = {pixels};
+ *     const att_batch inputs = {.count = 1, .field_count = 1, .fields = &image, .data = data};
+ *
+ * Networks without parameters of fixed size accept images of other sides than their own; position embeddings are
+ * resampled as by att_model_load(). Plans for the shapes that were used last are kept, in at most a quarter of the
+ * memory that was left when the network was opened. *answers: one tensor for each selected name (att_batch_field());
+ * the network owns the data, which is valid until its next run or change. The answer to a sample does not depend on the
+ * other samples. Errors: ERR_ARGUMENT for an input that is unknown, missing or of another type, and for a count below
+ * 1; ERR_MISMATCH, ERR_UNSUPPORTED or ERR_ARGUMENT for shapes that the network cannot take; ERR_NONFINITE, with
+ * *answers set, if the tensors contain NaN or infinity. */
+ATT_API att_status att_network_run(att_network *network, const att_batch *inputs, att_batch *answers);
+/* The following are for networks whose only input is an image; others return ERR_UNSUPPORTED or ERR_ARGUMENT. */
 /* As att_network_run(), for images whose channels are planes, as in PyTorch's tensors: images[i] is [in_chans, height,
  * width]. The context's threads copy them to the layout above. */
 ATT_API att_status att_network_run_planes(att_network *network, const float *const *images, int count, int height,
@@ -160,9 +169,9 @@ ATT_API att_status att_network_run_images(att_network *network, const att_image 
 ATT_API att_status att_network_run_files(att_network *network, const char *const *paths, int count, att_batch *answers);
 ATT_API att_status att_network_run_file(att_network *network, const char *path, att_batch *answers);
 
-/* Measures where the time goes: runs the network on one image of its own size (zeros) once to warm up and `runs` times
- * (at least 1), and calls row() for each operation of the compiled network in the order in which they run. scope, op,
- * kernel: of the node, which may have absorbed others (a linear layer the GELU after it); they live as long as the
+/* Measures where the time goes: runs the network on one sample of its own shapes (zeros) once to warm up and `runs`
+ * times (at least 1), and calls row() for each operation of the compiled network in the order in which they run. scope,
+ * op, kernel: of the node, which may have absorbed others (a linear layer the GELU after it); they live as long as the
  * call. seconds: of the slowest thread, the mean over the runs. Errors: those of att_network_run(), ERR_ARGUMENT
  * (runs), ERR_STOPPED (att_settings.stop, between two runs). */
 ATT_API att_status att_network_time(att_network *network, int runs,
@@ -189,13 +198,13 @@ ATT_API att_status att_network_describe(const att_network *network, const att_ba
  * earlier measures, but their figures can still be read. att_network_run() does not use instruments. */
 ATT_API ATT_MUST_CHECK att_status att_network_observe(att_network *network, const char *with, const char *nodes,
                                                       att_measure **measure);
-/* Runs the network on images of its own size, as att_network_run() takes them, and adds them to the figures of
+/* Runs the network on samples of its own shapes, as att_network_run() takes them, and adds them to the figures of
  * `measure`, which must be the measure of the last att_network_observe() (else ERR_ARGUMENT). labels: their classes,
  * 0..att_model_classes()-1 (else ERR_ARGUMENT, and no image is added). NULL: none; instruments that need them then skip
  * the images, and ERR_ARGUMENT if the list names such an instrument, without '?'. A plan is compiled at each call;
  * att_network_evaluate() suits many images. Errors: those of att_network_run() and of att_measure_observe();
  * ERR_STOPPED (att_settings.stop, between two operations). */
-ATT_API att_status att_network_measure(att_network *network, att_measure *measure, const float *pixels, int count,
+ATT_API att_status att_network_measure(att_network *network, att_measure *measure, const att_batch *inputs,
                                        const int32_t *labels);
 /* The model whose graph has the probes of the last att_network_observe(), and which att_network_evaluate() runs with
  * that measure; NULL before. A program may add probes of its own to its graph. It belongs to the network, until the

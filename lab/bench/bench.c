@@ -198,8 +198,9 @@ static void summarise(att_bench *b, att_bench_result *result)
 {
     const att_graph *graph = att_model_graph(b->model);
     int repeats = b->options.repeats, batch = b->options.batch_size;
-    result->height = att_model_preprocess(b->model).height;
-    result->width = att_model_preprocess(b->model).width;
+    const att_preprocess *image = att_model_input_at(b->model, 0).image;
+    result->height = image ? image->height : 0;
+    result->width = image ? image->width : 0;
     result->parameters = att_graph_parameter_elements(graph);
     result->gmacs = 1e-9 * att_graph_cost(graph).macs;
     for (int i = 0; i < repeats; i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lab/serve/engine_parts.h"
+#include "networks/models/inputs.h"
 #include <attscope/lab/json.h>
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
@@ -130,11 +131,19 @@ att_status att_engine_prepare_seat(const att_engine *engine, const att_opened *o
 {
     const att_transform_options transform = att_network_transform(o->network);
     const size_t count = (size_t)transform.height * (size_t)transform.width * (size_t)transform.channels;
+    ATT_TRY(att_model_need_image(att_network_model(o->network)));
     if (!s->explorer)
         ATT_TRY(att_explorer_create(o->network, &s->explorer));
     if (!s->pixels)
         s->pixels = att_allocate_array(engine->context, count, sizeof *s->pixels);
     return s->pixels ? ATT_OK : att_fail_memory(engine->context, count * sizeof *s->pixels, "an image");
+}
+
+att_batch att_engine_inputs(const att_opened *o, const att_seat *s, att_field *field, const void *data[1])
+{
+    *field = att_model_image(att_network_model(o->network)).field;
+    data[0] = s->pixels;
+    return (att_batch){.count = 1, .field_count = 1, .fields = field, .data = data};
 }
 
 /* Opens the checkpoint as the network that it names, else as engine->network. */

@@ -230,8 +230,11 @@ att_status att_engine_write_instruments(const att_engine *engine, const att_open
 static att_status measure_image(const att_opened *o, const att_seat *seat, const char *with, att_json_writer *writer)
 {
     att_measure *measure = NULL;
+    att_field field;
+    const void *data[1];
+    const att_batch inputs = att_engine_inputs(o, seat, &field, data);
     ATT_TRY(att_network_observe(o->network, with, "*", &measure));
-    att_status status = att_network_measure(o->network, measure, seat->pixels, 1, NULL);
+    att_status status = att_network_measure(o->network, measure, &inputs, NULL);
     if (status == ATT_OK)
         write_measured(measure, writer);
     att_measure_destroy(&measure);

@@ -80,6 +80,8 @@ att_status att_engine_leave(att_engine *engine, att_status status);
 att_status att_engine_find(att_engine *engine, const char *path, att_opened **found);
 /* Gives the seat an explorer and memory for an image, unless it has them. */
 att_status att_engine_prepare_seat(const att_engine *engine, const att_opened *opened, att_seat *seat);
+/* The seat's image as the network takes it. field, data: room for the batch. */
+att_batch att_engine_inputs(const att_opened *opened, const att_seat *seat, att_field *field, const void *data[1]);
 /* Decodes an image; the caller frees it. */
 att_status att_engine_read_image(const att_engine *engine, const char *id, int channels, att_image *image);
 

@@ -94,7 +94,10 @@ static att_status run_seat(const att_engine *engine, const att_opened *o, const 
     s->has_run = false;
     ATT_TRY(change(engine, s->explorer, view->changes));
     const double start = att_seconds_now();
-    ATT_TRY(att_explorer_run(s->explorer, s->pixels, &s->answers));
+    att_field field;
+    const void *data[1];
+    const att_batch inputs = att_engine_inputs(o, s, &field, data);
+    ATT_TRY(att_explorer_run(s->explorer, &inputs, &s->answers));
     s->milliseconds = 1000 * (att_seconds_now() - start);
     snprintf(s->changes, sizeof s->changes, "%s", view->changes);
     s->has_run = true;

@@ -14,7 +14,7 @@ from typing import Any
 INTERFACE = "0.2"
 """Version of the headers that this module describes; the libraries must have the same."""
 
-F32, F64 = 0, 1  # att_dtype
+F32, F64, I32 = 0, 1, 3  # att_dtype
 FULL, MIXED = 0, 1  # att_precision
 LOG_WARNING = 1  # att_log_level
 EVENT_EPOCH = 3  # att_event_kind
@@ -102,6 +102,7 @@ att_family_info = _struct(
     "att_family_info", "text name; att_option* options; int option_count; address hooks; int hook_count"
 )
 att_option_values = _struct("att_option_values", "int count; bool overflowed; att_option_value items[64]")
+att_model_input = _struct("att_model_input", "att_field field; att_preprocess* image")
 att_identity = _struct(
     "att_identity",
     """
@@ -234,13 +235,15 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_network_transform": (att_transform_options, [c_void_p]),
     "att_network_set_preprocess": (c_int, [c_void_p, POINTER(att_preprocess)]),
     "att_network_select_outputs": (c_int, [c_void_p, c_char_p]),
+    "att_network_run": (c_int, [c_void_p, POINTER(att_batch), POINTER(att_batch)]),
     "att_network_run_planes": (c_int, [c_void_p, POINTER(c_void_p), c_int, c_int, c_int, POINTER(att_batch)]),
     "att_network_run_images": (c_int, [c_void_p, POINTER(att_image), c_int, POINTER(att_batch)]),
     "att_network_run_files": (c_int, [c_void_p, _texts, c_int, POINTER(att_batch)]),
     "att_network_write": (c_int, [c_void_p, POINTER(att_batch), POINTER(att_answer_options), c_void_p]),
     "att_network_observe": (c_int, [c_void_p, c_char_p, c_char_p, _object]),
-    "att_network_measure": (c_int, [c_void_p, c_void_p, c_void_p, c_int, POINTER(c_int32)]),
+    "att_network_measure": (c_int, [c_void_p, c_void_p, POINTER(att_batch), POINTER(c_int32)]),
     "att_model_classes": (c_int, [c_void_p]),
+    "att_model_input_at": (att_model_input, [c_void_p, c_int]),
     "att_measure_keep_samples": (c_int, [c_void_p, c_int]),
     "att_measure_observed": (POINTER(att_measurement), [c_void_p, POINTER(c_int)]),
     "att_measure_destroy": (None, [_object]),
@@ -248,7 +251,7 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_explorer_destroy": (None, [_object]),
     "att_explorer_layer_count": (c_int, [c_void_p]),
     "att_explorer_layer_at": (att_explorer_layer, [c_void_p, c_int]),
-    "att_explorer_run": (c_int, [c_void_p, c_void_p, POINTER(att_batch)]),
+    "att_explorer_run": (c_int, [c_void_p, POINTER(att_batch), POINTER(att_batch)]),
     "att_explorer_row": (c_int, [c_void_p, c_int, c_int, c_void_p, c_void_p]),
     # Public functions of lab/json.h, which libattscope contains.
     "att_json_writer_create": (c_int, [c_void_p, c_bool, _object]),

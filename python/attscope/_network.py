@@ -6,7 +6,7 @@ import ctypes
 import json
 import os
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from ctypes import byref
 from typing import Any
@@ -36,6 +36,8 @@ BATCH = 32
 """Images in one call of the library."""
 
 _NO_IMAGE = "no image is given; expected at least one"
+
+_DTYPES = {lib.F32: "float32", lib.I32: "int32"}
 
 _PRECISIONS = {"f32": (lib.F32, lib.FULL), "bf16": (lib.F32, lib.MIXED), "f64": (lib.F64, lib.FULL)}
 
@@ -213,6 +215,13 @@ class Network:
             return p.in_chans, p.height, p.width
 
     @property
+    def inputs(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """The network's inputs by name: the type of numpy and the shape of one sample, such as
+        `{"image": ("float32", (224, 224, 3))}`."""
+        with self._use() as network:
+            return {name: (_DTYPES[field.dtype], _shape(field)) for name, field in self._fields(network).items()}
+
+    @property
     def classes(self) -> int:
         """The number of classes; 0: the network has no head."""
         with self._use() as network:
@@ -274,12 +283,27 @@ class Network:
             self._context.check(core.att_network_select_outputs(inner, encode("names", _joined("names", names))))
             return _join([_outputs(batch) for batch in self._run(inner, singles, batch_size)])
 
+    def run(self, arrays: Mapping[str, Any], names: str | Sequence[str] | None = None) -> dict[str, np.ndarray]:
+        """Runs the network on named arrays, and returns named outputs.
+
+        arrays: for each of the network's `inputs` an array or tensor with one row for each sample. An image is [height,
+        width, channels], already normalised with mean and std. Networks that can take other shapes than their own do.
+        names: as in `outputs()`; None: the outputs of the network's task.
+        """
+        with self._use() as network:
+            inner = self._inner(network)
+            wanted = None if names is None else _joined("names", names)
+            self._context.check(core.att_network_select_outputs(inner, encode("names", wanted)))
+            given, answers = self._batch(network, arrays), lib.att_batch()
+            self._context.check(core.att_network_run(inner, byref(given), byref(answers)))
+            return _outputs(answers)
+
     def attention(
-        self, image: Image, layer: int | str, head: int | None = None, query: int | None = None
+        self, image: Image | Mapping[str, Any], layer: int | str, head: int | None = None, query: int | None = None
     ) -> np.ndarray:
         """The attention weights of one image in one layer: [heads, queries, keys].
 
-        image: one image (see `attscope.Image`).
+        image: one image (see `attscope.Image`), or one sample as in `run()`.
         layer: its number (from 0; negative numbers count from the end) or name, see `layers`. If `head` or `query` is
         given, the result lacks this dimension, so that both give one row [keys]. Token 0 is the class token, if there
         is one, and the tokens of the patches follow row by row. A key that a query does not see (of another window of a
@@ -291,9 +315,8 @@ class Network:
             facts = self._layer(explorer, number)
             heads = [_index("head", head, facts.heads)] if head is not None else list(range(facts.heads))
             queries = [_index("query", query, facts.queries)] if query is not None else list(range(facts.queries))
-            pixels = self._pixels(network, _single(image))
-            batch = lib.att_batch()
-            self._context.check(core.att_explorer_run(explorer, pixels.ctypes.data, byref(batch)))
+            given, batch = self._sample(network, image), lib.att_batch()
+            self._context.check(core.att_explorer_run(explorer, byref(given), byref(batch)))
             rows = np.empty((facts.heads, facts.tokens), np.float32)
             found = np.empty((len(heads), len(queries), facts.tokens), np.float32)
             for place, q in enumerate(queries):
@@ -323,8 +346,8 @@ class Network:
     ) -> Any:
         """Runs the network on images and measures it with instruments.
 
-        data: the path of a data set, a list of paths of images, or images in memory (see `attscope.Image`), with their
-        classes in `labels` for instruments that need them, such as "accuracy".
+        data: the path of a data set, a list of paths of images, or images in memory (see `attscope.Image`), or named
+        arrays as in `run()`; with their classes in `labels` for instruments that need them, such as "accuracy".
         instruments: their names and options, such as `["entropy", "nsi:per=block"]`; None: all that apply, without
         `labels` those that need none.
         nodes: a pattern for the nodes to measure, such as "blocks.1*"; None: all.
@@ -401,6 +424,7 @@ class Network:
         """Runs the network on the single images of _inputs.split(); each batch is valid until the next."""
         size = whole("batch_size", size, 1)
         batch = lib.att_batch()
+        self._image_name(network)
         transform = core.att_network_transform(network)
         for group in _inputs.batches(singles, size):
             if _inputs.is_path(group[0]):
@@ -417,6 +441,49 @@ class Network:
                 )
             self._context.check(status)
             yield batch
+
+    def _fields(self, network: ctypes.c_void_p) -> dict[str, Any]:
+        """The network's inputs by name."""
+        model, found = core.att_network_model(network), {}
+        while (field := core.att_model_input_at(model, len(found)).field).name is not None:
+            found[field.name.decode()] = field
+        return found
+
+    def _image_name(self, network: ctypes.c_void_p) -> str:
+        model = core.att_network_model(network)
+        for index, name in enumerate(self._fields(network)):
+            if core.att_model_input_at(model, index).image:
+                return name
+        raise Error(f"{self.name} has no input that is an image; run() takes its inputs by name", "ERR_UNSUPPORTED")
+
+    def _batch(self, network: ctypes.c_void_p, arrays: Mapping[str, Any]) -> Any:
+        """The arrays as a batch of the library, which keeps them alive."""
+        if not isinstance(arrays, Mapping) or not arrays:
+            raise Error(f"the inputs are {brief(arrays)}; expected a dictionary of arrays by the names of the inputs")
+        fields = self._fields(network)
+        made = {name: _as_input(name, array, fields.get(name)) for name, array in arrays.items()}
+        counts = {len(array) for array in made.values()}
+        if len(counts) != 1:
+            raise Error(f"the inputs have {', '.join(map(str, sorted(counts)))} rows; expected as many of each")
+        batch = lib.att_batch(count=counts.pop(), field_count=len(made))
+        batch.fields = (lib.att_field * len(made))(
+            *[
+                lib.att_field(encode("an input", name), _dtype(array), _as_shape(array.shape[1:]))
+                for name, array in made.items()
+            ]
+        )
+        batch.data = (ctypes.c_void_p * len(made))(*[array.ctypes.data for array in made.values()])
+        batch.kept = made
+        return batch
+
+    def _images(self, network: ctypes.c_void_p, singles: list[Any]) -> Any:
+        """Single images of _inputs.split() as a batch of the library."""
+        name = self._image_name(network)
+        return self._batch(network, {name: np.stack([self._pixels(network, image) for image in singles])})
+
+    def _sample(self, network: ctypes.c_void_p, image: Any) -> Any:
+        """One image, or one sample by the names of the inputs, as a batch of the library."""
+        return self._batch(network, image) if isinstance(image, Mapping) else self._images(network, [_single(image)])
 
     def _pixels(self, network: ctypes.c_void_p, image: Any) -> np.ndarray:
         """One image as the network takes it, [height, width, channels]."""
@@ -499,27 +566,33 @@ class Network:
         progress: ProgressCallback | None,
     ) -> _figures.Figures:
         batch_size = options.batch_size
-        singles = _inputs.split(images)
-        if not singles:
+        named = isinstance(images, Mapping)
+        singles = images if named else _inputs.split(images)
+        count = max(map(len, images.values()), default=0) if named else len(singles)
+        if not count:
             raise Error(_NO_IMAGE)
         measure = ctypes.c_void_p()
         with self._use() as network:
             check = self._context.check
-            numbers = None if labels is None else _class_numbers(labels, len(singles))
+            numbers = None if labels is None else _class_numbers(labels, count)
             check(core.att_network_observe(network, options.with_, options.nodes, byref(measure)))
             try:
                 check(core.att_measure_keep_samples(measure, options.samples))
-                for start in range(0, len(singles), batch_size):
-                    pixels = np.stack([self._pixels(network, image) for image in singles[start : start + batch_size]])
+                for start in range(0, count, batch_size):
+                    rows = slice(start, start + batch_size)
+                    if named:
+                        given = self._batch(network, {name: array[rows] for name, array in images.items()})
+                    else:
+                        given = self._images(network, singles[rows])
                     place = None if numbers is None else numbers[start:].ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
-                    check(core.att_network_measure(network, measure, pixels.ctypes.data, len(pixels), place))
-                    done = Progress("measure", batch=start // batch_size + 1, batches=-(-len(singles) // batch_size))
+                    check(core.att_network_measure(network, measure, byref(given), place))
+                    done = Progress("measure", batch=start // batch_size + 1, batches=-(-count // batch_size))
                     if progress is not None and is_stop(progress(done)):
                         raise Error("stopped before every image was measured; there is no result", "ERR_STOPPED")
                 figures = _figures.read(measure, options.samples)
             finally:
                 core.att_measure_destroy(byref(measure))
-        figures.images, figures.split, figures.folder = len(singles), "", ""
+        figures.images, figures.split, figures.folder = count, "", ""
         return figures
 
 
@@ -616,6 +689,32 @@ def _decoded(images: list[np.ndarray], channels: int) -> tuple[Any, list[np.ndar
         image.height, image.width, image.channels = array.shape
         image.pixels = array.ctypes.data
     return made, kept
+
+
+def _as_input(name: str, array: Any, field: Any) -> np.ndarray:
+    """The array in the type of the input, if it holds the same numbers; the library refuses others, and their names."""
+    if _inputs.is_tensor(array):
+        array = array.detach().cpu()
+        array = (array if "int" in str(array.dtype) else array.float()).numpy()
+    found = np.asarray(array)
+    if found.ndim < 1 or found.ndim > lib.MAX_RANK + 1:
+        raise Error(f"the input {name} has the shape {list(found.shape)}; expected one row for each sample")
+    kinds = {lib.F32: "f", lib.I32: "iu"}
+    if field is None or found.dtype.kind not in kinds.get(field.dtype, ""):
+        expected = f"expected {_DTYPES[field.dtype]}" if field else "the network has no such input"
+        raise Error(f"the input {name} is an array of {found.dtype}; {expected}")
+    fitting = np.ascontiguousarray(found, _DTYPES[field.dtype])
+    if field.dtype == lib.I32 and not np.array_equal(fitting, found):
+        raise Error(f"the input {name} has numbers from {found.min()} to {found.max()}, too large for int32")
+    return fitting
+
+
+def _dtype(array: np.ndarray) -> int:
+    return next(dtype for dtype, name in _DTYPES.items() if name == array.dtype.name)
+
+
+def _as_shape(dims: Sequence[int]) -> Any:
+    return lib.att_shape(len(dims), (ctypes.c_int64 * lib.MAX_RANK)(*dims))
 
 
 def _shape(field: Any) -> tuple[int, ...]:

@@ -49,7 +49,7 @@ train 1 wrong --teacher out/teacher --num-classes 5
 err_has 'attscope: the teacher out/teacher has 4 classes, but the network has 5'
 ! grep -q 'are meaningful' stderr || fail 'advice about the classes of a teacher that is refused'
 train 1 wrong --teacher out/teacher --in-chans 3
-err_has 'attscope: the teacher out/teacher takes images of 8 x 8 with 1 channel, but the network 8 x 8 with 3'
+err_has 'attscope: the teacher out/teacher takes "image" (8 x 8 pixels, 1 channel), but the network "image" (8 x 8 pixels, 3 channels)'
 for flags in '--distillation-type soft' '--distillation-alpha 0.1' '--distillation-tau 2'; do
     # shellcheck disable=SC2086
     train 2 wrong $flags

@@ -266,6 +266,42 @@ class Answers(Case):
             np.testing.assert_array_equal(one["features"], features)
             self.fails('no output "stage9"', network.outputs, images, ["stage9"], status="ERR_NOT_FOUND")
 
+    def test_named_arrays_give_the_same_answers(self):
+        images = [normalised(image) for image in pictures(3)]
+        with tiny() as network:
+            side = images[0].shape[1]
+            self.assertEqual(network.inputs, {"image": ("float32", (side, side, 3))})
+            rows = np.stack([np.moveaxis(image, 0, -1) for image in images])
+            expected = network.predict(images).logits
+            np.testing.assert_array_equal(network.run({"image": rows})["logits"], expected)
+            np.testing.assert_array_equal(network.run({"image": Tensor(rows.astype(np.float64))})["logits"], expected)
+            found = network.run({"image": rows}, ["features", "logits"])
+            self.assertEqual(set(found), {"features", "logits"})
+            np.testing.assert_array_equal(found["features"], network.features(images))
+            larger = np.zeros((1, 2 * side, side, 3), np.float32)
+            self.assertEqual(network.run({"image": larger}, "logits")["logits"].shape, (1, len(CLASSES)))
+            np.testing.assert_array_equal(network.attention({"image": rows[:1]}, 0), network.attention(images[0], 0))
+            named = network.measure({"image": rows}, "entropy", batch_size=2, frame=False)
+            plain = network.measure(images, "entropy", batch_size=2, frame=False)
+            np.testing.assert_array_equal(named["mean"], plain["mean"])
+            self.assertEqual(named.images, 3)
+
+    def test_named_arrays_that_are_refused(self):
+        with tiny() as network:
+            side = network.image_size[1]
+            image = np.zeros((2, side, side, 3), np.float32)
+            for arrays, message in (
+                ({}, "expected a dictionary of arrays by the names of the inputs"),
+                (image, "expected a dictionary of arrays by the names of the inputs"),
+                ({"tokens": image}, "the network has no such input"),
+                ({"image": image.astype(np.uint8)}, "the input image is an array of uint8; expected float32"),
+                ({"image": np.float32(1)}, "expected one row for each sample"),
+                ({"image": np.zeros((1,) * 7, np.float32)}, "expected one row for each sample"),
+            ):
+                self.fails(message, network.run, arrays)
+            self.fails("has the shape", network.run, {"image": image[..., :1]}, status="ERR_MISMATCH")
+            self.fails("at least 1", network.run, {"image": image[:0]})
+
     def test_attention_is_the_map(self):
         with tiny() as network:
             image = pictures(1)[0]

@@ -55,6 +55,7 @@ ATT_CHOICES(pool_name, "avg")
 enum { MOST_HEADS = 65536 };
 #define MEMBER(member) ATT_OPTION_AT(attention_cnn_options, member)
 static const att_option option_rows[] = {
+    ATT_IMAGE_OPTIONS(attention_cnn_options),
     ATT_SHARED_OPTIONS(attention_cnn_options),
     {"patch_size", .kind = ATT_OPTION_SIDES, .value = "H [W]",
      .help = "pixels of a patch, height and width; one number is both", .low = 1, .high = 65536, MEMBER(patch_size)},
@@ -439,6 +440,7 @@ extern const att_family att_family_attention_cnn;
 const att_family att_family_attention_cnn = {
     .name = "attention_cnn",
     .signatures = {SIGNATURE},
+    .inputs = {ATT_IMAGE_INPUT},
     .options = &table,
     .classifier = attention_cnn_classifier,
     .variants = &variants,

@@ -12,6 +12,7 @@
 
 /* The family's options, explained by their help (attention_cnn.c). */
 typedef struct att_attention_cnn_options {
+    ATT_IMAGE_MEMBERS;
     ATT_SHARED_MEMBERS;
     int patch_size[2], embed_dim, depth, num_heads;
     double mlp_ratio, proj_drop_rate, attn_drop_rate;

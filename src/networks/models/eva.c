@@ -20,6 +20,7 @@ ATT_CHOICES(indexing_names, "ij", "xy")
 
 #define EVA(member) ATT_OPTION_AT(att_eva_options, member)
 static const att_option eva_options[] = {
+    ATT_IMAGE_OPTIONS(att_eva_options),
     ATT_SHARED_OPTIONS(att_eva_options),
     ATT_ATTENTION_DROP_OPTION(att_eva_options),
     {"patch_size", .kind = ATT_OPTION_SIDES, .value = "H [W]", .help = "pixels of a patch", .low = 1, .high = 65536,
@@ -213,6 +214,7 @@ extern const att_family att_family_eva;
 const att_family att_family_eva = {
     .name = "eva",
     .signatures = {"patch_embed.proj.weight"},
+    .inputs = {ATT_IMAGE_INPUT},
     .claims = att_eva_claims,
     .options = &eva_table,
     .hooks = ATT_TOKEN_HOOK_SET,

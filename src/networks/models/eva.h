@@ -7,6 +7,7 @@
 
 /* The family's options; options without a comment are explained by their help (eva.c). */
 typedef struct att_eva_options {
+    ATT_IMAGE_MEMBERS;
     ATT_SHARED_MEMBERS;
     int patch_size[2], embed_dim, depth, num_heads;
     double mlp_ratio, init_values, norm_eps, attn_drop_rate;

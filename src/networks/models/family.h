@@ -10,6 +10,7 @@
 #include "base/core/options.h"
 #include "networks/models/config.h"
 #include "networks/models/foreign_tensors.h"
+#include "networks/models/inputs.h"
 #include "networks/models/module_options.h"
 #include "networks/models/placement.h"
 #include "networks/models/position_heads.h"
@@ -61,6 +62,19 @@ typedef struct att_known {
     const att_option_values *given, *from_file, *own;
 } att_known;
 
+/* An input of a family's networks. */
+typedef struct att_family_input {
+    const char *name;
+    att_dtype dtype; /* of what callers give; ATT_F32 stands for the type of the graph */
+    bool image;      /* [height, width, channels], made from an image as att_preprocess says */
+    /* Keys of the options whose numbers are the dimensions, in order: height and width of "img_size", then "in_chans".
+     */
+    const char *dims[ATT_MAX_RANK];
+    /* The one of them that may differ from run to run, with parameters resampled where they depend on it; NULL: none.
+     */
+    const char *varies;
+} att_family_input;
+
 /* A family. Functions may be NULL if there is nothing to do. `options` is the family's struct of options->size bytes.
  */
 typedef struct att_family {
@@ -70,14 +84,15 @@ typedef struct att_family {
     /* Returns whether a file with such a tensor is of this family, rather than of one before it in the list with the
      * same signature. NULL: it is. */
     bool (*claims)(const att_tensors *file);
-    const att_option_table *options;                 /* include ATT_SHARED_OPTIONS */
-    att_hooks hooks;                                 /* places for modules; the option "modules" chooses among them */
-    const att_accepted_argument *accepted_arguments; /* the last has a NULL key */
+    att_family_input inputs[ATT_MAX_INPUTS]; /* build() adds them to the graph in this order; the last has no name */
+    const att_option_table *options;         /* include ATT_SHARED_OPTIONS */
+    att_hooks hooks;                         /* places for modules; the option "modules" chooses among them */
+    const att_accepted_argument *accepted_arguments;        /* the last has a NULL key */
     att_classifier_form (*classifier)(const void *options); /* used if the task's head is a classifier */
     const att_variants *variants;
     /* Sets the options that follow from others, and checks that all options are compatible. */
     att_status (*complete)(att_context *context, void *options);
-    /* Adds the input ATT_IMAGE and the network without the head, and returns the features that heads read. */
+    /* Adds the inputs and the network without the head, and returns the features that heads read. */
     void (*build)(att_graph *graph, const void *options, att_features *features);
     /* Returns the tensors that no network of the family has. */
     att_foreign (*foreign)(const att_context *context, const att_tensors *file);
@@ -116,40 +131,45 @@ typedef struct att_family {
 } att_family;
 enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
 
-/* Names of the input that every family has, and of the output of a network without a head. */
+/* The input of networks for images. */
 #define ATT_IMAGE "image"
+#define ATT_IMAGE_INPUT                                                                                            \
+    {                                                                                                              \
+        .name = ATT_IMAGE, .dtype = ATT_F32, .image = true, .dims = {"img_size", "in_chans"}, .varies = "img_size" \
+    }
+/* The output of a network without a head. */
 #define ATT_FEATURES "features"
 
+/* Options of every family with the input ATT_IMAGE_INPUT, and their members in a struct `type`. */
+#define ATT_IMAGE_MEMBERS int img_size[2], in_chans
+#define ATT_IMAGE_OPTIONS(type)                                                                                      \
+    {.key = "img_size",                                                                                              \
+     .kind = ATT_OPTION_SIDES,                                                                                       \
+     .value = "H [W]",                                                                                               \
+     .help = "pixels of an image, height and width; one number is both",                                             \
+     .low = 1,                                                                                                       \
+     .high = 65536,                                                                                                  \
+     ATT_OPTION_AT(type, img_size)},                                                                                 \
+    {                                                                                                                \
+        .key = "in_chans", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "channels of an image: 1 or 3", .low = 1, \
+        .high = 65536, .not_compared = true, ATT_OPTION_AT(type, in_chans)                                           \
+    }
+
 /* Options that every family declares, and their members in a struct `type`. */
-#define ATT_SHARED_MEMBERS                  \
-    int img_size[2], in_chans, num_classes; \
-    char task[ATT_OPTION_KEY];              \
-    char modules[ATT_OPTION_TEXT_BYTES];    \
+#define ATT_SHARED_MEMBERS               \
+    int num_classes;                     \
+    char task[ATT_OPTION_KEY];           \
+    char modules[ATT_OPTION_TEXT_BYTES]; \
     double drop_rate, drop_path_rate
 #define ATT_SHARED_OPTIONS(type)                                                                                  \
-    {.key = "img_size",                                                                                           \
-     .kind = ATT_OPTION_SIDES,                                                                                    \
-     .value = "H [W]",                                                                                            \
-     .help = "pixels of an image, height and width; one number is both",                                          \
-     .low = 1,                                                                                                    \
-     .high = 65536,                                                                                               \
-     ATT_OPTION_AT(type, img_size)},                                                                              \
-        {.key = "in_chans",                                                                                       \
-         .kind = ATT_OPTION_WHOLE,                                                                                \
-         .value = "N",                                                                                            \
-         .help = "channels of an image: 1 or 3",                                                                  \
-         .low = 1,                                                                                                \
-         .high = 65536,                                                                                           \
-         .not_compared = true,                                                                                    \
-         ATT_OPTION_AT(type, in_chans)},                                                                          \
-        {.key = "num_classes",                                                                                    \
-         .kind = ATT_OPTION_WHOLE,                                                                                \
-         .value = "N",                                                                                            \
-         .help = "classes, the outputs of the classifier; 0: no classifier",                                      \
-         .low = 0,                                                                                                \
-         .high = 10000000,                                                                                        \
-         .not_compared = true,                                                                                    \
-         ATT_OPTION_AT(type, num_classes)},                                                                       \
+    {.key = "num_classes",                                                                                        \
+     .kind = ATT_OPTION_WHOLE,                                                                                    \
+     .value = "N",                                                                                                \
+     .help = "classes, the outputs of the classifier; 0: no classifier",                                          \
+     .low = 0,                                                                                                    \
+     .high = 10000000,                                                                                            \
+     .not_compared = true,                                                                                        \
+     ATT_OPTION_AT(type, num_classes)},                                                                           \
         {.key = "task",                                                                                           \
          .kind = ATT_OPTION_TEXT,                                                                                 \
          .value = "NAME",                                                                                         \
@@ -213,6 +233,14 @@ const char *att_task_choice_name(int index);
 const char *att_module_choice_in(const att_context *context, int index);
 const char *att_task_choice_in(const att_context *context, int index);
 
+/* A named variant. */
+typedef struct att_variant {
+    const att_family *family;
+    int index; /* index within the family */
+    /* The settings of the pretrained tag in the name that differ from the variant's; nothing without a tag. */
+    att_config tag;
+} att_variant;
+
 const att_family *att_model_family(const att_model *model);
 /* The complete options, in the family's struct. */
 const void *att_model_settings(const att_model *model);
@@ -229,6 +257,12 @@ const att_task *att_model_task_of(const att_model *model);
 bool att_model_is_head(const att_model *model, const char *name);
 /* Returns the layer of a parameter, see att_family.layer. */
 int att_model_layer(const att_model *model, const char *name);
+
+/* Builds a network of any family, in the list or not; otherwise as att_model_create(). */
+att_status att_model_build(att_context *context, const att_variant *variant, const att_option_values *options,
+                           att_dtype dtype, att_model **model);
+/* Builds the network again with other options (NULL: its own), in the type of its graph and with its preprocessing. */
+att_status att_model_rebuild(const att_model *model, const att_option_values *options, att_model **out);
 
 /* Makes the parameters of `model` that differ in shape or grid of patches from those of `from_model`, the same network
  * for images of another size. They are resampled from `from` as att_model_load() does. On success the caller owns
@@ -257,13 +291,6 @@ void att_family_note_ignored(att_context *context, const att_family *family, con
 /* Sets the options that follow from others, in place. */
 att_status att_family_complete(att_context *context, const att_family *family, att_option_values *options);
 
-/* A named variant. */
-typedef struct att_variant {
-    const att_family *family;
-    int index; /* index within the family */
-    /* The settings of the pretrained tag in the name that differ from the variant's; nothing without a tag. */
-    att_config tag;
-} att_variant;
 int att_variant_count(void);
 att_variant att_variant_at(int index);
 /* Finds the variant of a name. `text` and errors: as for att_model_resolve(). */

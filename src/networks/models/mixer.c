@@ -35,6 +35,7 @@ static const att_variants variants = {.rows = variant_rows,
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
 typedef struct mixer_options {
+    ATT_IMAGE_MEMBERS;
     ATT_SHARED_MEMBERS;
     int patch_size[2], embed_dim, depth;
     double mlp_ratio, token_mlp_ratio;
@@ -45,6 +46,7 @@ ATT_CHOICES(pool_names, "avg")
 
 #define MIXER(member) ATT_OPTION_AT(mixer_options, member)
 static const att_option rows[] = {
+    ATT_IMAGE_OPTIONS(mixer_options),
     ATT_SHARED_OPTIONS(mixer_options),
     {"patch_size", .kind = ATT_OPTION_SIDES, .value = "H [W]",
      .help = "pixels of a patch, height and width; one number is both", .low = 1, .high = 65536, MIXER(patch_size)},
@@ -365,6 +367,7 @@ extern const att_family att_family_mixer;
 const att_family att_family_mixer = {
     .name = "mixer",
     .signatures = {SIGNATURE},
+    .inputs = {ATT_IMAGE_INPUT},
     .options = &table,
     .hooks = {hooks, sizeof hooks / sizeof *hooks},
     .accepted_arguments = accepted_arguments,

@@ -23,6 +23,7 @@ struct att_model {
     att_graph *graph;
     const char *name;
     const att_family *family;
+    int variant; /* index within the family */
     const att_task *task;
     att_option_values options;
     att_settings_buffer settings; /* the options, in the family's struct */
@@ -279,16 +280,19 @@ static void read_settings(const att_family *family, const char *settings, att_co
 /* The settings of a variant without those of its tag. */
 static att_config config_of(const att_variant *variant)
 {
-    static const char every_family[] =
-        "in_chans=3 modules=none drop_rate=0 drop_path_rate=0 crop_mode=center interpolation=bicubic";
+    static const char every_family[] = "modules=none drop_rate=0 drop_path_rate=0";
+    static const char every_image[] = "in_chans=3 crop_mode=center interpolation=bicubic";
     const att_variant_row *row = row_of(variant);
     att_config config = att_config_none();
     config.crop_pct = row->crop_pct;
-    att_options_set_sides(&config.options, "img_size", row->img_size, row->img_size);
+    if (row->img_size > 0)
+        att_options_set_sides(&config.options, "img_size", row->img_size, row->img_size);
     att_options_set(&config.options, "num_classes", row->num_classes);
     read_settings(variant->family, row->settings, &config);
     read_settings(variant->family, variant->family->variants->shared, &config);
     read_settings(variant->family, every_family, &config);
+    if (row->img_size > 0)
+        read_settings(variant->family, every_image, &config);
     return config;
 }
 
@@ -429,6 +433,7 @@ static att_status resolve_options(att_model *model, const att_variant *variant, 
     model->options = options ? *options : att_options_none();
     model->name = row_of(variant)->name;
     model->family = variant->family;
+    model->variant = variant->index;
     att_options_use_keys(model->family->options, &model->options);
     ATT_TRY(att_family_check(model->context, model->family, &model->options));
     if (*att_options_text(&model->options, "modules") == '@')
@@ -444,15 +449,13 @@ static att_status resolve_options(att_model *model, const att_variant *variant, 
     return ATT_OK;
 }
 
-att_status att_model_create(att_context *context, const char *name, const att_option_values *options, att_dtype dtype,
-                            att_model **out)
+att_status att_model_build(att_context *context, const att_variant *variant, const att_option_values *options,
+                           att_dtype dtype, att_model **out)
 {
-    att_variant variant;
-    ATT_TRY(att_variant_find(context, name, &variant));
     att_model *model;
     ATT_TRY(att_new(context, &model, 1, "a model"));
     *model = (att_model){.context = context};
-    att_status status = resolve_options(model, &variant, options);
+    att_status status = resolve_options(model, variant, options);
     if (status == ATT_OK)
         status = build_graph(model, dtype);
     if (status != ATT_OK)
@@ -460,6 +463,23 @@ att_status att_model_create(att_context *context, const char *name, const att_op
     else
         *out = model;
     return status;
+}
+
+att_status att_model_create(att_context *context, const char *name, const att_option_values *options, att_dtype dtype,
+                            att_model **model)
+{
+    att_variant variant;
+    ATT_TRY(att_variant_find(context, name, &variant));
+    return att_model_build(context, &variant, options, dtype, model);
+}
+
+att_status att_model_rebuild(const att_model *model, const att_option_values *options, att_model **out)
+{
+    const att_variant variant = {.family = model->family, .index = model->variant, .tag = att_config_none()};
+    ATT_TRY(att_model_build(model->context, &variant, options ? options : &model->options,
+                            att_graph_dtype(model->graph), out));
+    att_model_set_preprocess(*out, &model->preprocess);
+    return ATT_OK;
 }
 
 void att_model_destroy(att_model **model)
@@ -574,6 +594,17 @@ int64_t att_model_tokens(const att_model *model)
         most = keys > most ? keys : most;
     }
     return most;
+}
+
+att_model_input att_model_input_at(const att_model *model, int index)
+{
+    if (index < 0 || index >= att_family_input_count(model->family))
+        return (att_model_input){0};
+    const att_family_input *input = &model->family->inputs[index];
+    return (att_model_input){.field = {.name = input->name,
+                                       .dtype = input->dtype,
+                                       .shape = att_family_input_shape(model->family, index, &model->options)},
+                             .image = input->image ? &model->preprocess : NULL};
 }
 
 att_preprocess att_model_preprocess(const att_model *model)

@@ -14,11 +14,9 @@ typedef struct resizing {
 
 static att_status fail_shape(const resizing *r, const att_parameter_info *parameter)
 {
-    const att_option_value *sides = att_options_find(att_model_options(r->from_model), "img_size");
-    return att_fail(r->context, ATT_ERR_UNSUPPORTED,
-                    "%s: \"%s\" is made for images of %d x %d pixels; this network takes no others",
-                    att_model_name(r->model), parameter->name, (int)sides->numbers[0],
-                    (int)sides->numbers[sides->count - 1]);
+    char text[ATT_INPUTS_TEXT];
+    return att_fail(r->context, ATT_ERR_UNSUPPORTED, "%s: \"%s\" is made for %s; this network takes no other shapes",
+                    att_model_name(r->model), parameter->name, att_model_inputs_describe(r->from_model, text));
 }
 
 static bool find_grid(const resizing *r, const att_parameter_info *parameter, att_shape from, att_regrid *grid)

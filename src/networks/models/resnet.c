@@ -151,6 +151,7 @@ extern const att_family att_family_resnet;
 const att_family att_family_resnet = {
     .name = "resnet",
     .signatures = {"layer1.0.conv1.weight"},
+    .inputs = {ATT_IMAGE_INPUT},
     .options = &att_resnet_table,
     .hooks = {hooks, sizeof hooks / sizeof *hooks},
     .accepted_arguments = resnet_arguments,

@@ -14,6 +14,7 @@ typedef enum att_resnet_shortcut { ATT_CONV, ATT_AVG_CONV, ATT_PAD } att_resnet_
 
 /* The family's options, explained by their help (resnet_options.c). */
 typedef struct att_resnet_options {
+    ATT_IMAGE_MEMBERS;
     ATT_SHARED_MEMBERS;
     int depth, width, cardinality, base_width;
     int zero_init_last;

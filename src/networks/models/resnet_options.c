@@ -16,6 +16,7 @@ ATT_CHOICES(pool_names, "avg")
 
 #define RESNET(member) ATT_OPTION_AT(att_resnet_options, member)
 static const att_option resnet_options[] = {
+    ATT_IMAGE_OPTIONS(att_resnet_options),
     ATT_SHARED_OPTIONS(att_resnet_options),
     {"depth", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "layers with weights, without shortcuts",
      .implied_by = "layers", .low = 1, .high = 1024, RESNET(depth)},

@@ -23,6 +23,7 @@ static const char *version_names(int index)
 
 #define SWIN_AT(member) ATT_OPTION_AT(att_swin_options, member)
 static const att_option rows[] = {
+    ATT_IMAGE_OPTIONS(att_swin_options),
     ATT_SHARED_OPTIONS(att_swin_options),
     ATT_ATTENTION_DROP_OPTION(att_swin_options),
     {"patch_size", .kind = ATT_OPTION_SIDES, .value = "H [W]",
@@ -308,6 +309,7 @@ extern const att_family att_family_swin;
 const att_family att_family_swin = {
     .name = "swin",
     .signatures = {"layers.0.blocks.0.norm1.weight", "stages.0.blocks.0.norm1.weight"},
+    .inputs = {ATT_IMAGE_INPUT},
     .options = &att_swin_table,
     .hooks = ATT_TOKEN_HOOK_SET,
     .accepted_arguments = accepted_arguments,

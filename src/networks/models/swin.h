@@ -7,6 +7,7 @@
 
 /* The family's options, explained by their help (swin.c). */
 typedef struct att_swin_options {
+    ATT_IMAGE_MEMBERS;
     ATT_SHARED_MEMBERS;
     int patch_size[2], embed_dim;
     char swin_version[8], depths[24], stage_heads[24], window_size[48], pretrained_window_sizes[24], global_pool[8];

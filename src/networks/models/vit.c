@@ -28,6 +28,7 @@ ATT_CHOICES(block_names, ATT_VIT_BLOCK, ATT_VIT_POST_NORM, ATT_VIT_BEIT, ATT_VIT
 
 #define VIT(member) ATT_OPTION_AT(att_vit_options, member)
 static const att_option vit_options[] = {
+    ATT_IMAGE_OPTIONS(att_vit_options),
     ATT_SHARED_OPTIONS(att_vit_options),
     ATT_ATTENTION_DROP_OPTION(att_vit_options),
     {"patch_size", .kind = ATT_OPTION_SIDES, .value = "H [W]",
@@ -302,6 +303,7 @@ extern const att_family att_family_vit;
 const att_family att_family_vit = {
     .name = "vit",
     .signatures = {"patch_embed.proj.weight"},
+    .inputs = {ATT_IMAGE_INPUT},
     .options = &vit_table,
     .hooks = ATT_TOKEN_HOOK_SET,
     .accepted_arguments = vit_arguments,

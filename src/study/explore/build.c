@@ -317,8 +317,8 @@ static void copy_outputs(builder *b, att_graph *graph)
     graph->outputs.count = 0;
     if (att_clone_begin(graph, change, b, &clone) == ATT_OK) {
         clone.inference = true;
-        att_value image = graph->inputs.items[0].value;
-        att_clone_replace(&clone, image, image);
+        for (int i = 0; i < graph->inputs.count; i++)
+            att_clone_replace(&clone, graph->inputs.items[i].value, graph->inputs.items[i].value);
         for (int i = 0; i < count; i++)
             if (!outputs[i].probe)
                 att_graph_output(graph, outputs[i].name, att_clone_value(&clone, outputs[i].value));

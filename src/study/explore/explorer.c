@@ -95,15 +95,15 @@ static void take_kept(att_explorer *explorer, const att_batch *answers)
         }
 }
 
-att_status att_explorer_run(att_explorer *explorer, const float *pixels, att_batch *answers)
+att_status att_explorer_run(att_explorer *explorer, const att_batch *inputs, att_batch *answers)
 {
-    ATT_TRY(att_require(explorer->context, pixels, "the pixels of an image"));
-    ATT_TRY(att_inference_run(&explorer->inference, pixels, 1, answers));
+    ATT_TRY(att_network_take_own_inputs(explorer->network, inputs));
+    ATT_TRY(att_inference_run(&explorer->inference, inputs, 1, answers));
     take_kept(explorer, answers);
     att_explorer_note(explorer);
     explorer->has_run = true;
     if (!att_inference_is_finite(answers, 0))
         return att_fail(explorer->context, ATT_ERR_NONFINITE,
-                        "the network's outputs for this image contain NaN or infinity");
+                        "the network's outputs for this sample contain NaN or infinity");
     return ATT_OK;
 }

@@ -6,14 +6,16 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/random.h"
+#include "networks/models/inputs.h"
 #include "study/train/inference.h"
 
-/* Two networks that answer the same images. */
+/* Two networks that answer the same inputs. */
 typedef struct comparison {
     att_context *context;
     att_inference inference[2];
-    float *images;
-    int count;
+    void *inputs[ATT_MAX_INPUTS];
+    att_field fields[ATT_MAX_INPUTS];
+    int input_count, count;
 } comparison;
 
 static att_status check_outputs(const comparison *c)
@@ -27,16 +29,31 @@ static att_status check_outputs(const comparison *c)
                 : att_fail(c->context, ATT_ERR_MISMATCH, "the networks to be compared have other outputs or shapes");
 }
 
-static att_status draw_images(comparison *c, const att_model *models[2], uint64_t seed)
+/* Numbers are normal, integers 0 or 1. */
+static att_status draw_input(comparison *c, att_random *random, int index)
 {
-    const att_preprocess of[2] = {att_model_preprocess(models[0]), att_model_preprocess(models[1])};
-    size_t pixels = (size_t)of[0].height * (size_t)of[0].width * (size_t)of[0].in_chans * (size_t)c->count;
-    if (of[0].height != of[1].height || of[0].width != of[1].width || of[0].in_chans != of[1].in_chans)
-        return att_fail(c->context, ATT_ERR_MISMATCH, "the networks to be compared have images of other sizes");
-    ATT_TRY(att_new(c->context, &c->images, pixels, "images"));
+    const att_field *field = &c->fields[index];
+    const size_t count = (size_t)att_shape_count(field->shape) * (size_t)c->count;
+    ATT_TRY(att_new_array(c->context, &c->inputs[index], count, att_dtype_size(field->dtype), "inputs"));
+    for (size_t i = 0; i < count; i++)
+        if (field->dtype == ATT_F32)
+            ((float *)c->inputs[index])[i] = (float)att_random_normal(random);
+        else
+            ((int32_t *)c->inputs[index])[i] = att_random_uniform(random) < 0.5;
+    return ATT_OK;
+}
+
+static att_status draw_inputs(comparison *c, const att_model *models[2], uint64_t seed)
+{
+    char first[ATT_INPUTS_TEXT], second[ATT_INPUTS_TEXT];
+    if (!att_model_same_inputs(models[0], models[1]))
+        return att_fail(c->context, ATT_ERR_MISMATCH, "the networks to be compared have other inputs: %s, and %s",
+                        att_model_inputs_describe(models[0], first), att_model_inputs_describe(models[1], second));
     att_random random = att_random_from(att_random_key(seed, 0, 0));
-    for (size_t i = 0; i < pixels; i++)
-        c->images[i] = (float)att_random_normal(&random);
+    for (; att_model_input_at(models[0], c->input_count).field.name; c->input_count++) {
+        c->fields[c->input_count] = att_model_input_at(models[0], c->input_count).field;
+        ATT_TRY(draw_input(c, &random, c->input_count));
+    }
     return ATT_OK;
 }
 
@@ -44,8 +61,10 @@ static att_status compare(comparison *c, double *error)
 {
     double largest = 0, difference = 0;
     att_batch answers[2];
+    const att_batch inputs = {
+        .count = c->count, .field_count = c->input_count, .fields = c->fields, .data = (const void *const *)c->inputs};
     for (int n = 0; n < 2; n++)
-        ATT_TRY(att_inference_run(&c->inference[n], c->images, c->count, &answers[n]));
+        ATT_TRY(att_inference_run(&c->inference[n], &inputs, c->count, &answers[n]));
     for (int i = 0; i < answers[0].field_count; i++) {
         const float *first = answers[0].data[i], *second = answers[1].data[i];
         int64_t count = att_shape_count(answers[0].fields[i].shape) * c->count;
@@ -58,7 +77,7 @@ static att_status compare(comparison *c, double *error)
     }
     if (largest == 0 && difference == 0)
         return att_fail(c->context, ATT_ERR_UNSUPPORTED,
-                        "all outputs of the networks are 0 on %d random images, so that nothing was compared",
+                        "all outputs of the networks are 0 on %d random inputs, so that nothing was compared",
                         c->count);
     *error = difference / largest;
     return ATT_OK;
@@ -70,7 +89,7 @@ static att_status run(comparison *c, const att_model *models[2], att_weights *we
     for (int n = 0; n < 2; n++)
         ATT_TRY(att_inference_create(att_model_graph(models[n]), weights[n], &options, &c->inference[n]));
     ATT_TRY(check_outputs(c));
-    ATT_TRY(draw_images(c, models, seed));
+    ATT_TRY(draw_inputs(c, models, seed));
     return compare(c, error);
 }
 
@@ -81,10 +100,11 @@ att_status att_models_compare(const att_model *first, att_weights *first_weights
     att_weights *weights[] = {first_weights, second_weights};
     comparison c = {.context = att_graph_context(att_model_graph(first)), .count = count};
     if (count < 1)
-        return att_fail(c.context, ATT_ERR_ARGUMENT, "%d images to compare networks, expected at least 1", count);
+        return att_fail(c.context, ATT_ERR_ARGUMENT, "%d inputs to compare networks, expected at least 1", count);
     att_status status = run(&c, models, weights, seed, error);
     for (int n = 0; n < 2; n++)
         att_inference_free(&c.inference[n]);
-    att_free(c.context, c.images);
+    for (int i = 0; i < ATT_MAX_INPUTS; i++)
+        att_free(c.context, c.inputs[i]);
     return status;
 }

@@ -85,7 +85,7 @@ static void log_opened(const att_network *network, const att_dataset *dataset, i
 
 static void log_colours(const att_network *network, const att_dataset *dataset)
 {
-    const int channels = network->identity.preprocess.in_chans;
+    const int channels = network->identity.preprocess.in_chans; /* 0: no images */
     const att_colours colours = att_dataset_colours(dataset, network->context);
     if (channels == 1 && colours == ATT_COLOURS_ANY)
         att_log(network->context, ATT_LOG_INFO,

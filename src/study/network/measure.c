@@ -15,25 +15,26 @@ static att_status check_labels(const att_network *network, int count, const int3
     return ATT_OK;
 }
 
-att_status att_network_measure(att_network *network, att_measure *measure, const float *pixels, int count,
+att_status att_network_measure(att_network *network, att_measure *measure, const att_batch *inputs,
                                const int32_t *labels)
 {
     att_inference inference;
     att_batch answers;
-    const att_inference_options options = {
-        .backend = network->backend, .precision = network->precision, .max_batch = count, .probes = "*", .stops = true};
-    ATT_TRY(att_require(network->context, pixels, "the pixels of a measurement"));
+    const att_inference_options options = {.backend = network->backend,
+                                           .precision = network->precision,
+                                           .max_batch = inputs ? inputs->count : 0,
+                                           .probes = "*",
+                                           .stops = true};
+    ATT_TRY(att_network_take_own_inputs(network, inputs));
     if (!measure || measure != network->measure)
         return att_fail(network->context, ATT_ERR_ARGUMENT,
                         "the instruments are not those that the last call of att_network_observe() made for this "
                         "network");
-    if (count < 1)
-        return att_fail(network->context, ATT_ERR_ARGUMENT, "a measurement of %d images, expected at least 1", count);
-    ATT_TRY(labels ? check_labels(network, count, labels) : att_measure_check_unlabelled(measure));
+    ATT_TRY(labels ? check_labels(network, inputs->count, labels) : att_measure_check_unlabelled(measure));
     ATT_TRY(att_inference_create(att_model_graph(network->observed), network->weights, &options, &inference));
-    att_status status = att_inference_run(&inference, pixels, count, &answers);
+    att_status status = att_inference_run(&inference, inputs, inputs->count, &answers);
     if (status == ATT_OK)
-        status = att_measure_observe(measure, inference.session, count, labels);
+        status = att_measure_observe(measure, inference.session, inputs->count, labels);
     att_inference_free(&inference);
     return status;
 }

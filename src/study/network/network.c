@@ -122,6 +122,7 @@ static att_status create(att_context *context, const att_network_options *option
     ATT_TRY(att_new(context, &network, 1, "a network"));
     network->context = context;
     network->class_arena.context = context;
+    att_network_begin_views(network);
     network->precision = options->precision;
     network->dtype = options->dtype;
     const char *backend = options->backend ? options->backend : att_network_options_defaults().backend;
@@ -201,7 +202,7 @@ void att_network_close(att_network **out)
         return;
     att_network *network = *out;
     att_context *context = network->context;
-    att_network_free_views(network);
+    att_shape_cache_clear(&network->views);
     att_model_destroy(&network->observed);
     att_weights_destroy(&network->own_weights);
     att_model_destroy(&network->own_model);
@@ -316,26 +317,9 @@ att_status att_network_select_outputs(att_network *network, const char *outputs)
     char *copy = outputs ? att_copy_string(network->context, outputs) : NULL;
     if (outputs && !copy)
         return att_fail_memory(network->context, strlen(outputs), "the names of a network's outputs");
-    att_network_free_views(network);
+    att_shape_cache_clear(&network->views);
     att_free(network->context, network->outputs);
     network->outputs = copy;
-    return ATT_OK;
-}
-
-static const char nonfinite[] = "the network's outputs contain NaN or infinity";
-
-att_status att_network_run(att_network *network, const float *pixels, int count, int height, int width,
-                           att_batch *answers)
-{
-    att_network_view *view;
-    if (count < 1)
-        return att_fail(network->context, ATT_ERR_ARGUMENT, "a run of %d images, expected at least 1", count);
-    ATT_TRY(att_require(network->context, pixels, "the pixels of a run"));
-    ATT_TRY(att_network_get_view(network, height, width, count, &view));
-    ATT_TRY(att_inference_run(&view->inference, pixels, count, answers));
-    for (int i = 0; i < count; i++)
-        if (!att_inference_is_finite(answers, i))
-            return att_weights_fail_nonfinite(network->weights, nonfinite);
     return ATT_OK;
 }
 
@@ -382,8 +366,7 @@ att_status att_network_describe(const att_network *network, const att_batch *ans
 att_status att_network_observe(att_network *network, const char *with, const char *nodes, att_measure **measure)
 {
     att_model *observed = NULL;
-    att_status status = att_model_create(network->context, att_model_name(network->model),
-                                         att_model_options(network->model), network->dtype, &observed);
+    att_status status = att_model_rebuild(network->model, NULL, &observed);
     if (status == ATT_OK)
         status = att_measure_create(att_model_graph(observed), with, nodes, measure);
     if (status != ATT_OK) {
@@ -404,8 +387,9 @@ const att_model *att_network_observed(const att_network *network)
 /* The network's file or name stands first, because programs evaluate several networks. */
 static att_status fail_nonfinite(const att_network *network)
 {
-    char what[ATT_NETWORK_PATH + sizeof nonfinite + 2];
-    snprintf(what, sizeof what, "%s: %s", *network->path ? network->path : network->identity.name, nonfinite);
+    char what[ATT_NETWORK_PATH + sizeof ATT_NONFINITE_OUTPUTS + 2];
+    snprintf(what, sizeof what, "%s: %s", *network->path ? network->path : network->identity.name,
+             ATT_NONFINITE_OUTPUTS);
     return att_weights_fail_nonfinite(network->weights, what);
 }
 

@@ -7,23 +7,20 @@
 
 #include "base/core/memory.h"
 #include "base/core/names.h"
+#include "networks/models/inputs.h"
 #include "study/train/inference.h"
 
 enum { ATT_NETWORK_PATH = 4096 };
 
-/* The network compiled for images of one size. */
+/* The network compiled for inputs of some shapes. */
 typedef struct att_network_view {
-    int height, width; /* 0: unused */
-    int max_batch;
-    uint64_t used;                  /* number of the run that used it last */
+    int max_batch;                  /* 0: nothing is compiled */
     att_model *model;               /* NULL: the network's own */
     att_weights *resized, *covered; /* NULL: the network's own weights */
     uint64_t version;               /* version of the network's weights when the view was made */
     att_graph *graph;               /* with the requested outputs */
     att_inference inference;
 } att_network_view;
-
-enum { ATT_NETWORK_VIEWS = 4 };
 
 struct att_network {
     att_context *context;
@@ -47,9 +44,8 @@ struct att_network {
     int class_count;
     const char *known_classes; /* the built-in data set whose names these are; NULL: none, or chosen by the caller */
     char *config_names;        /* class names in the config.json beside the file, one per line; NULL: none */
-    att_network_view views[ATT_NETWORK_VIEWS];
-    uint64_t runs;
-    float *pixels; /* transformed images */
+    att_shape_cache views;     /* of att_network_view */
+    float *pixels;             /* transformed images */
     size_t pixel_room;
 };
 
@@ -69,9 +65,18 @@ att_status att_network_read_config_names(att_network *network, const att_known_c
 att_status att_network_build_outputs(const att_model *model, const char *outputs, att_graph **graph,
                                      const char ***names);
 
-/* views.c: returns the view for images of this size and batches of at least `count`; the network owns it. */
-att_status att_network_get_view(att_network *network, int height, int width, int count, att_network_view **view);
-/* Frees all views. */
-void att_network_free_views(att_network *network);
+/* views.c: prepares the cache of views, which keeps to a quarter of the memory that is left now. */
+void att_network_begin_views(att_network *network);
+/* Returns the view for inputs of these shapes and batches of at least `count`; the network owns it until it is asked
+ * for another one. */
+att_status att_network_get_view(att_network *network, const att_shapes *shapes, int count, att_network_view **view);
+
+#define ATT_NONFINITE_OUTPUTS "the network's outputs contain NaN or infinity"
+
+/* run.c: checks that `inputs` has at least one sample and every input of the network by name, with its type, and
+ * nothing else. Sets *shapes, which may differ from those of the network. Errors: ERR_ARGUMENT. */
+att_status att_network_take_inputs(const att_network *network, const att_batch *inputs, att_shapes *shapes);
+/* The same, and ERR_MISMATCH if a shape differs from the network's own. */
+att_status att_network_take_own_inputs(const att_network *network, const att_batch *inputs);
 
 #endif

@@ -7,6 +7,7 @@
 /* Reserves network->pixels for `count` images of *each floats. */
 static att_status reserve(att_network *network, int height, int width, int count, size_t *each)
 {
+    ATT_TRY(att_model_need_image(network->model));
     *each = (size_t)height * (size_t)width * (size_t)network->identity.preprocess.in_chans;
     size_t outputs = att_size_product(count > 0 ? (size_t)count : 1, *each);
     if (outputs <= network->pixel_room)
@@ -18,10 +19,15 @@ static att_status reserve(att_network *network, int height, int width, int count
                            : att_fail_memory(network->context, att_size_product(outputs, sizeof(float)), "images");
 }
 
-static att_status run_prepared(att_network *network, int count, att_batch *answers)
+/* Runs network->pixels. */
+static att_status run_prepared(att_network *network, int count, int height, int width, att_batch *answers)
 {
-    const att_preprocess *own = &network->identity.preprocess;
-    return att_network_run(network, network->pixels, count, own->height, own->width, answers);
+    att_field field = att_model_image(network->model).field;
+    const void *const data[] = {network->pixels};
+    field.shape.dims[0] = height;
+    field.shape.dims[1] = width;
+    return att_network_run(network, &(att_batch){.count = count, .field_count = 1, .fields = &field, .data = data},
+                           answers);
 }
 
 att_status att_network_run_images(att_network *network, const att_image *images, int count, att_batch *answers)
@@ -33,7 +39,7 @@ att_status att_network_run_images(att_network *network, const att_image *images,
     for (int i = 0; i < count; i++)
         ATT_TRY(
             att_transform_image(network->context, &transform, &images[i], 0, 0, i, network->pixels + (size_t)i * each));
-    return run_prepared(network, count, answers);
+    return run_prepared(network, count, transform.height, transform.width, answers);
 }
 
 att_status att_network_run_files(att_network *network, const char *const *paths, int count, att_batch *answers)
@@ -50,7 +56,7 @@ att_status att_network_run_files(att_network *network, const char *const *paths,
         att_image_free(network->context, &image);
         ATT_TRY(status);
     }
-    return run_prepared(network, count, answers);
+    return run_prepared(network, count, transform.height, transform.width, answers);
 }
 
 att_status att_network_run_file(att_network *network, const char *path, att_batch *answers)
@@ -100,5 +106,5 @@ att_status att_network_run_planes(att_network *network, const float *const *imag
                         .channels = channels,
                         .points = each / (size_t)channels};
     att_threads_run(context, all.threads, interleave, &all);
-    return att_network_run(network, network->pixels, count, height, width, answers);
+    return run_prepared(network, count, height, width, answers);
 }

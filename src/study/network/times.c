@@ -20,6 +20,8 @@ typedef struct part {
 
 typedef struct timing {
     att_context *context;
+    void *inputs[ATT_MAX_INPUTS]; /* zeros */
+    att_field fields[ATT_MAX_INPUTS];
     part *parts; /* [threads] */
     int threads;
     double *sums; /* by operation: seconds of all runs */
@@ -45,16 +47,18 @@ static att_status check_memory(const timing *t)
     return ATT_OK;
 }
 
-static att_status run_once(att_network *network, const float *pixels, timing *t)
+static att_status run_once(att_network *network, timing *t)
 {
-    const att_preprocess *own = &network->identity.preprocess;
+    const att_shapes own = att_model_shapes(network->model);
+    const att_batch inputs = {
+        .count = 1, .field_count = own.count, .fields = t->fields, .data = (const void *const *)t->inputs};
     att_network_view *view;
     att_batch answers;
-    ATT_TRY(att_network_get_view(network, own->height, own->width, 1, &view));
+    ATT_TRY(att_network_get_view(network, &own, 1, &view));
     for (int i = 0; i < t->threads; i++)
         t->parts[i].next = 0;
     att_session_trace(view->inference.session, add, t);
-    att_status status = att_inference_run(&view->inference, pixels, 1, &answers);
+    att_status status = att_inference_run(&view->inference, &inputs, 1, &answers);
     att_session_trace(view->inference.session, NULL, NULL);
     return status == ATT_OK ? check_memory(t) : status;
 }
@@ -72,9 +76,9 @@ static void add_run(const timing *t)
 }
 
 /* Runs once to warm up, then `runs` times. */
-static att_status run_all(att_network *network, int runs, const float *pixels, timing *t)
+static att_status run_all(att_network *network, int runs, timing *t)
 {
-    ATT_TRY(run_once(network, pixels, t));
+    ATT_TRY(run_once(network, t));
     const size_t count = (size_t)t->parts[0].count;
     t->sums = att_allocate_array(t->context, count + 1, sizeof *t->sums);
     if (!t->sums)
@@ -82,7 +86,7 @@ static att_status run_all(att_network *network, int runs, const float *pixels, t
     for (int i = 0; i < runs; i++) {
         if (att_stop_asked(t->context))
             return att_fail(t->context, ATT_ERR_STOPPED, "stopped on request while times were measured");
-        ATT_TRY(run_once(network, pixels, t));
+        ATT_TRY(run_once(network, t));
         add_run(t);
     }
     return ATT_OK;
@@ -94,6 +98,17 @@ static void release(const timing *t)
         att_free(t->context, t->parts[i].rows);
     att_free(t->context, t->parts);
     att_free(t->context, t->sums);
+    for (int i = 0; i < ATT_MAX_INPUTS; i++)
+        att_free(t->context, t->inputs[i]);
+}
+
+static att_status prepare(const att_network *network, timing *t)
+{
+    for (int i = 0; att_model_input_at(network->model, i).field.name; i++) {
+        t->fields[i] = att_model_input_at(network->model, i).field;
+        ATT_TRY(att_new_array(t->context, &t->inputs[i], 1, att_field_bytes(&t->fields[i]), "an input of a network"));
+    }
+    return att_new(t->context, &t->parts, (size_t)t->threads, "the times of operations");
 }
 
 att_status att_network_time(att_network *network, int runs,
@@ -101,21 +116,16 @@ att_status att_network_time(att_network *network, int runs,
                                         double seconds),
                             void *user)
 {
-    const att_preprocess *own = &network->identity.preprocess;
-    const size_t count = (size_t)own->height * (size_t)own->width * (size_t)own->in_chans;
     timing t = {.context = network->context, .threads = att_context_threads(network->context)};
     if (runs < 1)
         return att_fail(network->context, ATT_ERR_ARGUMENT, "%d runs, expected at least 1", runs);
-    float *pixels = att_allocate_array(network->context, count, sizeof *pixels);
-    t.parts = att_allocate_array(network->context, (size_t)t.threads, sizeof *t.parts);
-    att_status status = pixels && t.parts
-                            ? run_all(network, runs, pixels, &t)
-                            : att_fail_memory(network->context, count * sizeof *pixels, "the times of operations");
+    att_status status = prepare(network, &t);
+    if (status == ATT_OK)
+        status = run_all(network, runs, &t);
     for (int i = 0; status == ATT_OK && i < t.parts[0].count; i++) {
         const timed *of = &t.parts[0].rows[i];
         row(user, of->scope, of->op, of->kernel, t.sums[i] / runs);
     }
     release(&t);
-    att_free(network->context, pixels);
     return status;
 }

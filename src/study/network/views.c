@@ -4,8 +4,9 @@
 #include "networks/models/family.h"
 #include "study/network/network.h"
 
-static void free_view(att_network_view *view)
+static void free_view(void *entry)
 {
+    att_network_view *view = entry;
     att_inference_free(&view->inference);
     att_graph_destroy(&view->graph);
     att_weights_destroy(&view->covered);
@@ -14,75 +15,65 @@ static void free_view(att_network_view *view)
     *view = (att_network_view){0};
 }
 
-void att_network_free_views(att_network *network)
+void att_network_begin_views(att_network *network)
 {
-    for (int i = 0; i < ATT_NETWORK_VIEWS; i++)
-        free_view(&network->views[i]);
+    network->views = (att_shape_cache){.context = network->context,
+                                       .entry_size = sizeof(att_network_view),
+                                       .free_entry = free_view,
+                                       .most_bytes = att_memory_left(network->context) / 4};
 }
 
-/* Creates the model and weights of a view whose images have another size than the network's. */
-static att_status make_model(att_network *network, int height, int width, att_network_view *view)
+/* Creates the model and weights of a view whose inputs have other shapes than the network's. */
+static att_status make_model(att_network *network, const att_shapes *shapes, att_network_view *view)
 {
-    const att_preprocess own = att_model_preprocess(network->model);
-    if (height == own.height && width == own.width)
+    const att_shapes own = att_model_shapes(network->model);
+    if (att_shapes_equal(shapes, &own))
         return ATT_OK;
-    att_option_values options = *att_model_options(network->model);
-    att_options_set_sides(&options, "img_size", height, width);
-    ATT_TRY(att_model_create(network->context, att_model_name(network->model), &options, network->dtype, &view->model));
+    ATT_TRY(att_model_reshape(network->model, shapes, &view->model));
     ATT_TRY(att_model_resize_weights(view->model, network->model, network->weights, network->backend, &view->resized));
     return view->resized ? att_weights_overlay(network->weights, view->resized, &view->covered) : ATT_OK;
 }
 
-static att_status fill_view(att_network *network, int height, int width, int count, att_network_view *view)
+static att_status fill_view(att_network *network, const att_shapes *shapes, int count, att_network_view *view)
 {
     const char **names = NULL;
-    ATT_TRY(make_model(network, height, width, view));
+    ATT_TRY(make_model(network, shapes, view));
     ATT_TRY(
         att_network_build_outputs(view->model ? view->model : network->model, network->outputs, &view->graph, &names));
-    const att_inference_options options = {
-        .backend = network->backend, .precision = network->precision, .max_batch = count, .outputs = names};
+    const att_inference_options options = {.backend = network->backend,
+                                           .precision = network->precision,
+                                           .max_batch = count,
+                                           .outputs = names,
+                                           .cache = &network->views,
+                                           .entry = view};
     att_weights *weights = view->covered ? view->covered : network->weights;
     att_status status = att_inference_create(view->graph, weights, &options, &view->inference);
     att_free(network->context, names);
-    view->height = height;
-    view->width = width;
     view->max_batch = count;
     view->version = att_weights_version(network->weights);
     return status;
 }
 
-/* Returns the slot of the view of this size; if there is none, the slot that was unused longest. */
-static att_network_view *place_of(att_network *network, int height, int width)
-{
-    att_network_view *oldest = &network->views[0];
-    for (int i = 0; i < ATT_NETWORK_VIEWS; i++) {
-        att_network_view *view = &network->views[i];
-        if (view->height == height && view->width == width)
-            return view;
-        if (view->used < oldest->used)
-            oldest = view;
-    }
-    return oldest;
-}
-
 /* Whether the view can answer. Resampled weights are copies, which changes of the network's weights do not reach. */
-static bool is_ready(const att_network *network, const att_network_view *view, int height, int width, int count)
+static bool is_ready(const att_network *network, const att_network_view *view, int count)
 {
-    return view->height == height && view->width == width && view->max_batch >= count &&
-           (!view->resized || view->version == att_weights_version(network->weights));
+    return view->max_batch >= count && (!view->resized || view->version == att_weights_version(network->weights));
 }
 
-att_status att_network_get_view(att_network *network, int height, int width, int count, att_network_view **out)
+att_status att_network_get_view(att_network *network, const att_shapes *shapes, int count, att_network_view **out)
 {
-    att_network_view *view = place_of(network, height, width);
+    void *entry = att_shape_cache_find(&network->views, shapes);
+    if (!entry)
+        ATT_TRY(att_shape_cache_add(&network->views, shapes, &entry));
+    att_network_view *view = entry;
     att_status status = ATT_OK;
-    if (!is_ready(network, view, height, width, count)) {
+    if (!is_ready(network, view, count)) {
         free_view(view);
-        status = fill_view(network, height, width, count, view);
+        status = fill_view(network, shapes, count, view);
     }
-    if (status != ATT_OK)
-        free_view(view);
-    view->used = ++network->runs;
-    *out = view;
+    if (status == ATT_OK)
+        *out = view;
+    else
+        att_shape_cache_drop(&network->views, view);
     return status;
 }

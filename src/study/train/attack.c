@@ -62,7 +62,7 @@ static att_status prepare(att_attack *attack, const att_model *model, att_weight
                           const att_evaluate_options *options, const bool *competing, int max_rows)
 {
     ATT_TRY(build_loss(attack, model, task, options->task_options, competing));
-    attack->image = att_inference_image(attack->graph);
+    attack->image = att_model_image(model).field.name;
     snprintf(attack->gradient, sizeof attack->gradient, "%s.grad", attack->image);
     ATT_TRY(compile(attack, options));
     ATT_TRY(att_session_create(attack->plan, weights, max_rows, &attack->session));

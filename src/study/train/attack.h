@@ -13,7 +13,7 @@ typedef struct att_attack {
     att_graph *graph; /* copy of the model's, with the loss */
     att_plan *plan;
     att_session *session;
-    const char *image;                      /* name of the image input, owned by the graph */
+    const char *image;                      /* name of the input that is an image */
     char gradient[64];                      /* name of its gradient */
     bool wide;                              /* the graph is in F64, and so is the gradient */
     int64_t pixels;                         /* values of an image, channels last */

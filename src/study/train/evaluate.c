@@ -46,6 +46,7 @@ typedef struct evaluator {
     bool *competing; /* [classes]; NULL: all */
     att_label_sets real;
     att_inference inference;
+    const char *image; /* name of the input that is an image */
     att_transform_options transform;
     att_attack attack;
     att_processes processes;
@@ -114,29 +115,32 @@ static att_status report_progress(evaluator *e, const att_batch *batch)
                     (long long)e->count);
 }
 
-/* The images that the network sees. */
-static att_status choose_images(evaluator *e, const att_batch *batch, const void **images)
+/* Runs the network on the batch, or on its adversarial images. */
+static att_status answer(evaluator *e, const att_batch *batch, att_batch *answers)
 {
-    *images = batch->data[0];
-    return e->options->fgsm > 0 ? att_attack_run(&e->attack, batch, images) : ATT_OK;
+    att_replaced_batch attacked;
+    const void *images;
+    if (e->options->fgsm > 0) {
+        ATT_TRY(att_attack_run(&e->attack, batch, &images));
+        batch = att_batch_replace(batch, e->image, images, &attacked);
+    }
+    return att_inference_run(&e->inference, batch, batch->rows, answers);
 }
 
 static att_status run(evaluator *e, const att_dataset *dataset)
 {
     att_batch batch, answers;
-    const void *images;
     e->started = att_seconds_now();
     att_processes_begin(&e->processes);
     if (e->options->measure)
         att_measure_tell(e->options->measure, e->options->progress, e->options->progress_user);
-    ATT_TRY(att_preview(&e->inference, dataset, &e->transform, e->options));
+    ATT_TRY(att_preview(&e->inference, e->image, dataset, &e->transform, e->options));
     ATT_TRY(att_loader_start(e->loader, 0, 0));
     for (;;) {
         ATT_TRY(att_loader_next(e->loader, &batch));
         if (batch.count == 0)
             return ATT_OK;
-        ATT_TRY(choose_images(e, &batch, &images));
-        ATT_TRY(att_inference_run(&e->inference, images, batch.rows, &answers));
+        ATT_TRY(answer(e, &batch, &answers));
         if (e->options->measure)
             ATT_TRY(att_measure_observe(e->options->measure, e->inference.session, batch.count,
                                         att_task_classes(e->task, &batch)));
@@ -152,7 +156,7 @@ static att_status open_loader(evaluator *e, const att_dataset *dataset)
     const att_transform_options *transform = &e->transform;
     att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
     loader.transform = *transform;
-    loader.image = e->inference.image;
+    loader.image = e->image;
     if (!e->options->unlabelled)
         ATT_TRY(att_task_targets(e->context, e->task, &e->settings, e->fields, &loader.targets));
     loader.batch_size = e->options->batch_size;
@@ -223,6 +227,7 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
     ATT_TRY(att_task_configure(e->context, e->task, &setup, &e->settings));
     ATT_TRY(check_robustness(e));
     ATT_TRY(att_inference_check_images(model, &e->transform));
+    e->image = att_model_image(model).field.name;
     e->transform.occlude = e->options->occlude;
     att_inference_options inference = {.backend = e->options->backend ? e->options->backend : "cpu",
                                        .precision = e->options->precision,

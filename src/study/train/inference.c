@@ -9,11 +9,6 @@
 #include "engine/graph/graph.h"
 #include "engine/session/session.h"
 
-const char *att_inference_image(const att_graph *graph)
-{
-    return graph->inputs.items[0].name;
-}
-
 /* Whether the output is returned by default. Probes are not, and neither is the loss, which needs targets. */
 static bool is_answer(const att_named_value *output)
 {
@@ -58,12 +53,21 @@ static void choose_outputs(const att_graph *graph, const att_inference_options *
     names[count] = NULL;
 }
 
+static att_status describe_inputs(att_inference *inference)
+{
+    while (att_plan_input_at(inference->plan, inference->input_count).name)
+        inference->input_count++;
+    ATT_TRY(att_new(inference->context, &inference->inputs, (size_t)inference->input_count + 1, "a network's inputs"));
+    for (int i = 0; i < inference->input_count; i++) {
+        const att_field field = att_plan_input_at(inference->plan, i);
+        inference->inputs[i] = (att_inference_input){.name = field.name, .elements = att_shape_count(field.shape)};
+    }
+    return ATT_OK;
+}
+
 static att_status compile(const att_graph *graph, const att_inference_options *options, att_inference *inference)
 {
-    *inference = (att_inference){.context = att_graph_context(graph),
-                                 .image = att_inference_image(graph),
-                                 .wide = att_graph_dtype(graph) == ATT_F64,
-                                 .pixels = att_shape_count(att_value_shape(graph, graph->inputs.items[0].value))};
+    *inference = (att_inference){.context = att_graph_context(graph), .wide = att_graph_dtype(graph) == ATT_F64};
     ATT_TRY(describe_outputs(graph, options->outputs, inference));
     size_t count = (size_t)graph->outputs.count + 1;
     const char **names;
@@ -77,13 +81,15 @@ static att_status compile(const att_graph *graph, const att_inference_options *o
     plan.outputs = names;
     att_status status = att_plan_compile(graph, &plan, &inference->plan);
     att_free(inference->context, names);
-    return status;
+    return status == ATT_OK ? describe_inputs(inference) : status;
 }
 
-/* Bytes of a batch of images in F64. */
-static size_t image_bytes(const att_inference *inference, int max_batch)
+/* Bytes of the rows of an input in F64; 0 if it is bound as it is given. */
+static size_t input_bytes(const att_inference *inference, int index, int max_batch)
 {
-    return inference->wide ? att_size_product((size_t)max_batch, (size_t)inference->pixels * sizeof(double)) : 0;
+    const bool converts = att_plan_input_at(inference->plan, index).dtype == ATT_F64;
+    const size_t elements = (size_t)inference->inputs[index].elements;
+    return converts ? att_size_product((size_t)max_batch, elements * sizeof(double)) : 0;
 }
 
 /* Bytes of a batch of the largest output in F64. */
@@ -97,6 +103,20 @@ static size_t row_bytes(const att_inference *inference, int max_batch)
     return inference->wide ? att_size_product((size_t)max_batch, (size_t)most * sizeof(double)) : 0;
 }
 
+static att_status allocate_converted(att_inference *inference, int max_batch)
+{
+    for (int i = 0; i < inference->input_count; i++) {
+        const size_t bytes = input_bytes(inference, i, max_batch);
+        inference->inputs[i].converted = bytes > 0 ? att_allocate(inference->context, bytes) : NULL;
+        if (bytes > 0 && !inference->inputs[i].converted)
+            return att_fail_memory(inference->context, bytes, "inputs in double precision");
+    }
+    const size_t rows = row_bytes(inference, max_batch);
+    inference->rows = rows > 0 ? att_allocate(inference->context, rows) : NULL;
+    return rows == 0 || inference->rows ? ATT_OK
+                                        : att_fail_memory(inference->context, rows, "outputs in double precision");
+}
+
 static att_status allocate_answers(att_inference *inference, int max_batch)
 {
     for (int i = 0; i < inference->output_count; i++) {
@@ -105,18 +125,26 @@ static att_status allocate_answers(att_inference *inference, int max_batch)
         if (!inference->answers[i])
             return att_fail_memory(inference->context, bytes, "the outputs");
     }
-    size_t images = image_bytes(inference, max_batch), rows = row_bytes(inference, max_batch);
-    inference->converted = images > 0 ? att_allocate(inference->context, images) : NULL;
-    inference->rows = rows > 0 ? att_allocate(inference->context, rows) : NULL;
-    return (images == 0 || inference->converted) && (rows == 0 || inference->rows)
-               ? ATT_OK
-               : att_fail_memory(inference->context, images + rows, "images and outputs in double precision");
+    return allocate_converted(inference, max_batch);
+}
+
+/* Bytes of the session, the answers and what is converted. */
+static size_t bytes_of(const att_inference *inference, int max_batch)
+{
+    size_t bytes = att_size_sum(att_session_bytes(inference->plan, max_batch), row_bytes(inference, max_batch));
+    for (int i = 0; i < inference->output_count; i++)
+        bytes = att_size_sum(bytes, att_size_product((size_t)max_batch, att_field_bytes(&inference->outputs[i])));
+    for (int i = 0; i < inference->input_count; i++)
+        bytes = att_size_sum(bytes, input_bytes(inference, i, max_batch));
+    return bytes;
 }
 
 att_status att_inference_create(const att_graph *graph, att_weights *weights, const att_inference_options *options,
                                 att_inference *inference)
 {
     att_status status = compile(graph, options, inference);
+    if (status == ATT_OK && options->cache)
+        att_shape_cache_make_room(options->cache, options->entry, bytes_of(inference, options->max_batch));
     if (status == ATT_OK)
         status = att_session_create(inference->plan, weights, options->max_batch, &inference->session);
     if (status == ATT_OK)
@@ -133,13 +161,7 @@ att_status att_inference_bytes(const att_graph *graph, const att_inference_optio
     att_inference inference;
     att_status status = compile(graph, options, &inference);
     if (status == ATT_OK)
-        *bytes = att_session_bytes(inference.plan, options->max_batch);
-    for (int i = 0; i < inference.output_count && status == ATT_OK; i++)
-        *bytes =
-            att_size_sum(*bytes, att_size_product((size_t)options->max_batch, att_field_bytes(&inference.outputs[i])));
-    if (status == ATT_OK)
-        *bytes = att_size_sum(*bytes, att_size_sum(image_bytes(&inference, options->max_batch),
-                                                   row_bytes(&inference, options->max_batch)));
+        *bytes = bytes_of(&inference, options->max_batch);
     att_inference_free(&inference);
     return status;
 }
@@ -152,7 +174,9 @@ void att_inference_free(att_inference *inference)
     att_plan_destroy(&inference->plan);
     for (int i = 0; i < inference->output_count; i++)
         att_free(inference->context, inference->answers[i]);
-    att_free(inference->context, inference->converted);
+    for (int i = 0; inference->inputs && i < inference->input_count; i++)
+        att_free(inference->context, inference->inputs[i].converted);
+    att_free(inference->context, inference->inputs);
     att_free(inference->context, inference->rows);
     att_free(inference->context, inference->answers);
     att_free(inference->context, inference->outputs);
@@ -171,12 +195,24 @@ static att_status read_output(const att_inference *inference, int output, int ba
     return ATT_OK;
 }
 
-att_status att_inference_run(att_inference *inference, const void *images, int rows, att_batch *answers)
+static att_status bind(const att_inference *inference, const att_batch *inputs, int rows)
 {
-    const float *narrow = images;
-    for (int64_t i = 0; inference->wide && i < rows * inference->pixels; i++)
-        inference->converted[i] = narrow[i];
-    ATT_TRY(att_session_bind(inference->session, inference->image, inference->wide ? inference->converted : images));
+    for (int i = 0; i < inference->input_count; i++) {
+        const att_inference_input *input = &inference->inputs[i];
+        const void *given = att_batch_rows(inputs, input->name);
+        const float *narrow = given;
+        if (!given)
+            continue;
+        for (int64_t e = 0; input->converted && e < rows * input->elements; e++)
+            input->converted[e] = narrow[e];
+        ATT_TRY(att_session_bind(inference->session, input->name, input->converted ? input->converted : given));
+    }
+    return ATT_OK;
+}
+
+att_status att_inference_run(att_inference *inference, const att_batch *inputs, int rows, att_batch *answers)
+{
+    ATT_TRY(bind(inference, inputs, rows));
     att_status status = att_session_run(inference->session, rows);
     if (status == ATT_ERR_STOPPED)
         return att_fail(inference->context, status, "stopped on request while the network ran");
@@ -189,6 +225,16 @@ att_status att_inference_run(att_inference *inference, const void *images, int r
                            .fields = inference->outputs,
                            .data = (const void *const *)inference->answers};
     return ATT_OK;
+}
+
+const att_batch *att_batch_replace(const att_batch *batch, const char *name, const void *rows,
+                                   att_replaced_batch *replaced)
+{
+    for (int f = 0; f < batch->field_count; f++)
+        replaced->data[f] = strcmp(batch->fields[f].name, name) == 0 ? rows : batch->data[f];
+    replaced->batch = *batch;
+    replaced->batch.data = replaced->data;
+    return &replaced->batch;
 }
 
 static bool all_finite(const float *values, int64_t count)
@@ -211,12 +257,13 @@ bool att_inference_is_finite(const att_batch *answers, int sample)
 
 att_status att_inference_check_images(const att_model *model, const att_transform_options *transform)
 {
-    att_preprocess requested = att_model_preprocess(model);
-    if (transform->height == requested.height && transform->width == requested.width &&
-        transform->channels == requested.in_chans)
+    ATT_TRY(att_model_need_image(model));
+    const att_shape made = att_shape_of(transform->height, transform->width, transform->channels);
+    const att_shape own = att_model_image(model).field.shape;
+    if (att_shape_equal(made, own))
         return ATT_OK;
     return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_MISMATCH,
-                    "the transform makes images of %d x %d with %d channels, but %s takes %d x %d with %d",
-                    transform->height, transform->width, transform->channels, att_model_name(model), requested.height,
-                    requested.width, requested.in_chans);
+                    "the transform makes images of %d x %d with %d channels, but %s takes %lld x %lld with %lld",
+                    transform->height, transform->width, transform->channels, att_model_name(model),
+                    (long long)own.dims[0], (long long)own.dims[1], (long long)own.dims[2]);
 }

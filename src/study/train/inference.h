@@ -8,6 +8,16 @@
 #include <attscope/plan.h>
 
 #include "base/core/export.h"
+#include "study/train/shape_cache.h"
+
+/* An input of the plan. */
+typedef struct att_inference_input {
+    const char *name; /* owned by the plan */
+    int64_t elements; /* of a sample */
+    /* The rows of a run in F64, which stay bound after it for instruments that run the network again
+     * (measure/study.h). NULL: the caller's rows are bound. */
+    double *converted;
+} att_inference_input;
 
 typedef struct att_inference {
     att_context *context;
@@ -16,12 +26,10 @@ typedef struct att_inference {
     int output_count;
     att_field *outputs; /* F32 fields that a run returns */
     void **answers;     /* [output_count], each [max_batch] rows */
-    const char *image;  /* name of the image input, owned by the graph */
-    bool wide;          /* the graph is in F64: images and outputs are converted */
-    int64_t pixels;     /* elements of an image */
-    /* If `wide`: images, which stay bound after a run for instruments that run the network again (measure/study.h), and
-     * the rows of an output. */
-    double *converted, *rows;
+    int input_count;
+    att_inference_input *inputs;
+    bool wide;    /* the graph is in F64: inputs and outputs are converted */
+    double *rows; /* if `wide`: the rows of an output */
 } att_inference;
 
 typedef struct att_inference_options {
@@ -35,6 +43,9 @@ typedef struct att_inference_options {
      * that only the loss needs are then not computed. */
     const char *const *outputs;
     bool stops; /* a run ends with ERR_STOPPED when the context is asked to stop (att_settings.stop) */
+    /* Before it allocates, the inference makes room in this cache, whose entry `entry` holds it. NULL: no cache. */
+    att_shape_cache *cache;
+    const void *entry;
 } att_inference_options;
 
 /* Compiles the graph, in F32 or F64, and creates the session. The graph must outlive the inference. On failure
@@ -46,17 +57,25 @@ void att_inference_free(att_inference *inference);
 /* Bytes of memory for the session and the outputs of such an inference. */
 att_status att_inference_bytes(const att_graph *graph, const att_inference_options *options, size_t *bytes);
 
-/* Runs a batch. images: [rows] in F32, those of this process. *answers: the outputs by name, with the rows of all
+/* Runs `rows` samples, those of this process. inputs: the plan's inputs by name, numbers in F32; its other fields are
+ * ignored, and inputs that it lacks must be bound already. *answers: the outputs by name, with the rows of all
  * processes; the data is valid until the next run. */
-att_status att_inference_run(att_inference *inference, const void *images, int rows, att_batch *answers);
+att_status att_inference_run(att_inference *inference, const att_batch *inputs, int rows, att_batch *answers);
+
+/* A batch in which one field has other rows. */
+typedef struct att_replaced_batch {
+    att_batch batch;
+    const void *data[1 + ATT_MAX_TARGETS];
+} att_replaced_batch;
+/* rows: those of this process, of the field `name`, which is the first. Returns &replaced->batch. */
+const att_batch *att_batch_replace(const att_batch *batch, const char *name, const void *rows,
+                                   att_replaced_batch *replaced);
 
 /* Whether all outputs of a sample are finite. */
 bool att_inference_is_finite(const att_batch *answers, int sample);
 
-/* Name of the graph's input that takes the images. */
-const char *att_inference_image(const att_graph *graph);
-
-/* Returns ERR_MISMATCH if the transform's images do not have the shape of the model's input. */
+/* Returns ERR_MISMATCH if the transform's images do not have the shape of the model's input that is an image,
+ * ERR_UNSUPPORTED if there is no such input. */
 att_status att_inference_check_images(const att_model *model, const att_transform_options *transform);
 
 /* Returns the transform for evaluation with this preprocessing: resize and central crop as crop_mode and crop_pct say,

@@ -370,7 +370,10 @@ static att_status read_image(att_mapper *m, int64_t index)
 static att_status add_image(att_mapper *m, int64_t index)
 {
     att_batch answer;
-    ATT_TRY(att_inference_run(&m->inference, m->pixels, 1, &answer));
+    const att_field field = att_model_image(m->model).field;
+    const void *const data[] = {m->pixels};
+    const att_batch image = {.count = 1, .field_count = 1, .fields = &field, .data = data};
+    ATT_TRY(att_inference_run(&m->inference, &image, 1, &answer));
     for (int i = 0; i < m->node_count; i++) {
         const att_mapped_node *node = &m->nodes[i];
         char probe[ATT_MAP_NAME];

@@ -90,7 +90,7 @@ static att_status check_inputs(const att_trainer *trainer, const att_target_rule
     for (int i = 0; i < graph->inputs.count; i++) {
         const att_named_value *input = &graph->inputs.items[i];
         const att_field *field = find_source(trainer, targets, input->name);
-        if (strcmp(input->name, att_inference_image(graph)) == 0)
+        if (strcmp(input->name, att_model_image(trainer->run.model).field.name) == 0)
             continue;
         if (!field)
             return att_fail(trainer->context, ATT_ERR_ARGUMENT,
@@ -276,7 +276,7 @@ static att_status open_loader(att_trainer *trainer)
     att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
     loader.transform = *transform;
     loader.mix = att_train_mix(options);
-    loader.image = att_inference_image(trainer->graph);
+    loader.image = att_model_image(trainer->run.model).field.name;
     ATT_TRY(att_task_targets(trainer->context, trainer->task, &trainer->settings, trainer->fields, &loader.targets));
     ATT_TRY(check_inputs(trainer, &loader.targets));
     loader.repeats = options->aug_repeats > 1 ? options->aug_repeats : 1;

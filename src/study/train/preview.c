@@ -10,6 +10,7 @@ typedef struct preview {
     const att_dataset *dataset;
     const att_transform_options *transform;
     const att_evaluate_options *options;
+    att_field field; /* the image */
     float *images;
     int32_t *labels;
     int count, most; /* images that wait, and room for them */
@@ -23,7 +24,7 @@ static att_status read_image(preview *p, int64_t index)
     if (p->options->skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
         return ATT_OK; /* the evaluation reports this image */
     ATT_TRY(status);
-    float *to = p->images + p->count * p->inference->pixels;
+    float *to = p->images + p->count * att_shape_count(p->field.shape);
     status = att_transform_image(p->context, p->transform, &image, 0, 0, index, to);
     att_image_free(p->context, &image);
     p->labels[p->count++] = p->options->unlabelled ? -1 : (int32_t)att_dataset_label(p->dataset, index);
@@ -35,7 +36,9 @@ static att_status show(preview *p)
     att_batch answers;
     if (p->count == 0)
         return ATT_OK;
-    ATT_TRY(att_inference_run(p->inference, p->images, p->count, &answers));
+    const void *const data[] = {p->images};
+    const att_batch images = {.count = p->count, .field_count = 1, .fields = &p->field, .data = data};
+    ATT_TRY(att_inference_run(p->inference, &images, p->count, &answers));
     ATT_TRY(att_measure_preview(p->options->measure, p->inference->session, p->count, p->labels));
     p->count = 0;
     return ATT_OK;
@@ -52,8 +55,8 @@ static att_status show_images(preview *p, int64_t wanted)
     return show(p);
 }
 
-att_status att_preview(att_inference *inference, const att_dataset *dataset, const att_transform_options *transform,
-                       const att_evaluate_options *options)
+att_status att_preview(att_inference *inference, const char *image, const att_dataset *dataset,
+                       const att_transform_options *transform, const att_evaluate_options *options)
 {
     const int64_t wanted = options->measure ? att_measure_previews(options->measure) : 0;
     const size_t room = (size_t)options->batch_size;
@@ -64,12 +67,13 @@ att_status att_preview(att_inference *inference, const att_dataset *dataset, con
                  .dataset = dataset,
                  .transform = transform,
                  .options = options,
+                 .field = {image, ATT_F32, att_shape_of(transform->height, transform->width, transform->channels)},
                  .most = options->batch_size};
-    p.images = att_allocate_array(p.context, room, (size_t)inference->pixels * sizeof *p.images);
+    const size_t bytes = att_field_bytes(&p.field);
+    p.images = att_allocate_array(p.context, room, bytes);
     p.labels = att_allocate_array(p.context, room, sizeof *p.labels);
-    att_status status = p.images && p.labels
-                            ? show_images(&p, wanted)
-                            : att_fail_memory(p.context, room * (size_t)inference->pixels, "the images of a preview");
+    att_status status = p.images && p.labels ? show_images(&p, wanted)
+                                             : att_fail_memory(p.context, room * bytes, "the images of a preview");
     att_free(p.context, p.images);
     att_free(p.context, p.labels);
     return status;

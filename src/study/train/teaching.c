@@ -32,20 +32,21 @@ att_status att_teacher_digest(const att_teacher *teacher, char text[ATT_WEIGHTS_
     return ATT_OK;
 }
 
-static att_status refuse_images(const att_teaching *t, const char *teacher, const att_preprocess *own,
-                                const att_preprocess *student)
+/* Returns ERR_MISMATCH unless the teacher takes the student's inputs. */
+static att_status check_inputs(const att_teaching *t, const att_model *teacher, const att_model *student)
 {
-    return att_fail(t->context, ATT_ERR_MISMATCH,
-                    "the teacher %s takes images of %d x %d with %d channel%s, but the network %d x %d with %d",
-                    teacher, own->height, own->width, own->in_chans, own->in_chans == 1 ? "" : "s", student->height,
-                    student->width, student->in_chans);
+    char own[ATT_INPUTS_TEXT], other[ATT_INPUTS_TEXT];
+    if (att_model_same_inputs(teacher, student))
+        return ATT_OK;
+    return att_fail(t->context, ATT_ERR_MISMATCH, "the teacher %s takes %s, but the network %s",
+                    att_teacher_name(t->options->teacher), att_model_inputs_describe(teacher, own),
+                    att_model_inputs_describe(student, other));
 }
 
 static att_status check_teacher(const att_teaching *t, const att_model *student)
 {
     const att_model *teacher = t->options->teacher->model;
     const char *name = att_teacher_name(t->options->teacher);
-    const att_preprocess own = att_model_preprocess(teacher), other = att_model_preprocess(student);
     const int classes = att_model_classes(teacher), expected = att_model_classes(student);
     if (att_model_task_of(teacher) != t->task)
         return att_fail(t->context, ATT_ERR_MISMATCH, "the teacher %s is for the task \"%s\", the network for \"%s\"",
@@ -55,21 +56,20 @@ static att_status check_teacher(const att_teaching *t, const att_model *student)
     if (classes != expected)
         return att_fail(t->context, ATT_ERR_MISMATCH, "the teacher %s has %d class%s, but the network has %d", name,
                         classes, classes == 1 ? "" : "es", expected);
-    if (own.height != other.height || own.width != other.width || own.in_chans != other.in_chans)
-        return refuse_images(t, name, &own, &other);
-    return ATT_OK;
+    return check_inputs(t, teacher, student);
 }
 
 /* --- preparing ---------------------------------------------------------------------------------------------------- */
 
 /* The images of the training are (pixel - mean) / std, with another mean and std than the teacher's. */
-static void choose_channels(att_teaching *t, const att_transform_options *from, const att_preprocess *to)
+static void choose_channels(att_teaching *t, const att_transform_options *from, const att_model_input *to)
 {
-    t->channels = to->in_chans;
-    t->pixels_each = (int64_t)to->height * to->width;
+    t->image = to->field.name;
+    t->channels = to->image->in_chans;
+    t->pixels_each = att_shape_count(to->field.shape) / t->channels;
     for (int c = 0; c < t->channels; c++) {
-        t->factor[c] = (float)(from->std[c] / to->std[c]);
-        t->shift[c] = (float)((from->mean[c] - to->mean[c]) / to->std[c]);
+        t->factor[c] = (float)(from->std[c] / to->image->std[c]);
+        t->shift[c] = (float)((from->mean[c] - to->image->mean[c]) / to->image->std[c]);
         t->rescales = t->rescales || t->factor[c] != 1 || t->shift[c] != 0;
     }
 }
@@ -91,8 +91,9 @@ att_status att_teaching_prepare(const att_train_options *options, const att_mode
     const int processes = att_comm_size(options->comm);
     t->rows = (options->batch_size + processes - 1) / processes;
     ATT_TRY(check_teacher(t, student));
-    const att_preprocess preprocess = att_model_preprocess(options->teacher->model);
-    choose_channels(t, transform, &preprocess);
+    const att_model_input image = att_model_image(options->teacher->model);
+    if (image.image)
+        choose_channels(t, transform, &image);
     return ATT_OK;
 }
 
@@ -193,11 +194,14 @@ static att_status read_answers(att_teaching *t, const att_batch *answers)
     return ATT_OK;
 }
 
-att_status att_teaching_run(att_teaching *t, const float *images, int rows, const void **field)
+att_status att_teaching_run(att_teaching *t, const att_batch *batch, const void **field)
 {
     const double started = att_seconds_now();
+    att_replaced_batch rescaled;
     att_batch answers;
-    ATT_TRY(att_inference_run(&t->inference, t->rescales ? rescale(t, images, rows) : images, rows, &answers));
+    if (t->rescales)
+        batch = att_batch_replace(batch, t->image, rescale(t, att_batch_rows(batch, t->image), batch->rows), &rescaled);
+    ATT_TRY(att_inference_run(&t->inference, batch, batch->rows, &answers));
     ATT_TRY(read_answers(t, &answers));
     t->seconds += att_seconds_now() - started;
     *field = t->read;

@@ -18,6 +18,7 @@ typedef struct att_teaching {
     int rows;        /* most images of a batch in this process */
     int channels;
     int64_t pixels_each;       /* pixels of an image */
+    const char *image;         /* name of the input that is an image */
     float factor[3], shift[3]; /* by channel: the teacher's value = factor value of the training + shift */
     bool rescales;             /* any of them is not 1 or 0 */
     att_inference inference;
@@ -44,8 +45,8 @@ att_status att_teaching_bytes(const att_teaching *teaching, size_t *bytes);
 att_status att_teaching_open(att_teaching *teaching);
 void att_teaching_close(att_teaching *teaching);
 
-/* Runs the teacher on the first `rows` of `images`. *field: what the loss reads, [rows] of teaching->field, valid until
- * the next call. ERR_NONFINITE if an answer contains NaN or infinity. */
-att_status att_teaching_run(att_teaching *teaching, const float *images, int rows, const void **field);
+/* Runs the teacher on this process's rows of the batch. *field: what the loss reads, [rows] of teaching->field, valid
+ * until the next call. ERR_NONFINITE if an answer contains NaN or infinity. */
+att_status att_teaching_run(att_teaching *teaching, const att_batch *batch, const void **field);
 
 #endif

@@ -63,8 +63,7 @@ static att_status bind_teacher(att_trainer *trainer, const att_batch *batch)
     const void *answers;
     if (!teaching->field.name)
         return ATT_OK;
-    ATT_TRY(
-        att_teaching_run(teaching, att_batch_rows(batch, att_inference_image(trainer->graph)), batch->rows, &answers));
+    ATT_TRY(att_teaching_run(teaching, batch, &answers));
     return att_session_bind(trainer->session, teaching->field.name, answers);
 }
 

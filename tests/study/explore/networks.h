@@ -114,6 +114,14 @@ static inline const float *image(void)
     return pixels;
 }
 
+static inline att_batch image_input(void)
+{
+    static const att_field field = {.name = "image", .dtype = ATT_F32, .shape = {3, {SIDE, SIDE, 3}}};
+    static const void *data[1];
+    data[0] = image();
+    return (att_batch){.count = 1, .field_count = 1, .fields = &field, .data = data};
+}
+
 static inline void close_both(att_explorer **explorer, att_network **network)
 {
     att_explorer_destroy(explorer);
@@ -123,14 +131,16 @@ static inline void close_both(att_explorer **explorer, att_network **network)
 static inline void run_explorer(att_explorer *explorer, float logits[CLASSES])
 {
     att_batch answers;
-    must(att_explorer_run(explorer, image(), &answers));
+    const att_batch inputs = image_input();
+    must(att_explorer_run(explorer, &inputs, &answers));
     memcpy(logits, att_batch_field(&answers, "logits"), CLASSES * sizeof *logits);
 }
 
 static inline void run_network(att_network *network, float logits[CLASSES])
 {
     att_batch answers;
-    must(att_network_run(network, image(), 1, SIDE, SIDE, &answers));
+    const att_batch inputs = image_input();
+    must(att_network_run(network, &inputs, &answers));
     memcpy(logits, att_batch_field(&answers, "logits"), CLASSES * sizeof *logits);
 }
 

@@ -92,13 +92,14 @@ TEST(what_does_not_exist_is_refused)
 
 TEST(outputs_that_are_not_finite_are_reported)
 {
+    const att_batch inputs = image_input();
     att_network *network = open_network(VIT);
     att_explorer *explorer = explore(network);
     att_batch answers;
     att_weights *weights = att_network_weights(network);
     float bias[CLASSES] = {NAN};
     must(att_weights_set(weights, -1, att_weights_find(weights, "head.bias"), bias, CLASSES));
-    assert_fails(context, att_explorer_run(explorer, image(), &answers), ATT_ERR_NONFINITE, "NaN or infinity");
+    assert_fails(context, att_explorer_run(explorer, &inputs, &answers), ATT_ERR_NONFINITE, "NaN or infinity");
     assert_true(isnan(((const float *)att_batch_field(&answers, "logits"))[0]));
     close_both(&explorer, &network);
 }

@@ -31,18 +31,19 @@ static double row_error(const att_explorer_layer *layer, int query, const float 
 
 TEST(rows_are_those_of_the_maps)
 {
+    const att_batch inputs = image_input();
     static float rows[64 * SIDE * SIDE];
     for (int n = 0; n < NETWORKS; n++) {
         att_network *network = open_network(n);
         att_explorer *explorer = explore(network);
         att_batch answers, maps;
         double most = 0, largest = 1;
-        must(att_explorer_run(explorer, image(), &answers));
+        must(att_explorer_run(explorer, &inputs, &answers));
         int layers = att_explorer_layer_count(explorer);
         assert_int_equal(layers, n == RESNET ? 0 : n == SWIN || n == SWIN_V2 ? 4 : 2);
         if (layers > 0) {
             must(att_network_select_outputs(network, "*.map"));
-            must(att_network_run(network, image(), 1, SIDE, SIDE, &maps));
+            must(att_network_run(network, &inputs, &maps));
         }
         for (int l = 0; l < layers; l++) {
             att_explorer_layer layer = att_explorer_layer_at(explorer, l);
@@ -71,6 +72,7 @@ TEST(rows_are_those_of_the_maps)
 /* softmax(scores) is the row, and the scores are the sums of their terms. */
 TEST(scores_are_sums_of_terms)
 {
+    const att_batch inputs = image_input();
     enum { ROOM = 64 * SIDE };
     static float rows[ROOM], scores[ROOM], content[ROOM], positions[ROOM];
     for (int n = VIT; n < RESNET; n++) {
@@ -78,7 +80,7 @@ TEST(scores_are_sums_of_terms)
         att_explorer *explorer = explore(network);
         att_batch answers;
         double most = 0;
-        must(att_explorer_run(explorer, image(), &answers));
+        must(att_explorer_run(explorer, &inputs, &answers));
         att_explorer_layer layer = att_explorer_layer_at(explorer, 1);
         assert_true(layer.heads * layer.tokens <= ROOM);
         assert_int_equal(layer.content, n != ISOTROPIC && n != QUADRATIC);
@@ -111,6 +113,7 @@ TEST(scores_are_sums_of_terms)
 
 TEST(sums_and_rollout_follow_from_rows)
 {
+    const att_batch inputs = image_input();
     enum { ROOM = 4 * 256 };
     static float rows[ROOM];
     static double sums[ROOM], means[2][ROOM][ROOM];
@@ -118,7 +121,7 @@ TEST(sums_and_rollout_follow_from_rows)
     att_explorer *explorer = explore(network);
     att_batch answers;
     double weights[ROOM], way[ROOM], expected[ROOM] = {0}, most = 0;
-    must(att_explorer_run(explorer, image(), &answers));
+    must(att_explorer_run(explorer, &inputs, &answers));
     att_explorer_layer layer = att_explorer_layer_at(explorer, 0);
     const int tokens = layer.tokens;
     for (int l = 0; l < 2; l++) {
@@ -153,7 +156,7 @@ TEST(sums_and_rollout_follow_from_rows)
     close_both(&explorer, &network);
     network = open_network(SWIN);
     explorer = explore(network);
-    must(att_explorer_run(explorer, image(), &answers));
+    must(att_explorer_run(explorer, &inputs, &answers));
     assert_fails(context, att_explorer_rollout(explorer, 1, 0, way), ATT_ERR_UNSUPPORTED, "has windows");
     close_both(&explorer, &network);
 }

@@ -3,6 +3,7 @@
 #define ATT_TESTS_NETWORK_FIXTURE_H
 
 #include "data/picture.h"
+#include "study/network/pixels.h"
 #include "study/train/fixture.h"
 
 static inline char *path_to(const fixture *f, const char *name, char path[160])

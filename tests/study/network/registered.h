@@ -2,6 +2,7 @@
 #ifndef TESTS_NETWORK_REGISTERED_H
 #define TESTS_NETWORK_REGISTERED_H
 
+#include "study/network/pixels.h"
 #include "study/train/fixture.h"
 
 /* Creates a second context, without registrations. */

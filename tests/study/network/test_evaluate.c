@@ -1,5 +1,6 @@
 /* Evaluation of a data set, and prediction for one image. */
 #include "networks/tasks/score.h"
+#include "study/network/pixels.h"
 #include "study/train/fixture.h"
 #include "study/train/inference.h"
 
@@ -22,7 +23,7 @@ static att_evaluation by_hand(fixture *f)
         assert_int_equal(att_dataset_read(f->eval, f->context, i, 1, &image), ATT_OK);
         float pixels[SIDE * SIDE];
         assert_int_equal(att_transform_image(f->context, &f->eval_transform, &image, 0, 0, 0, pixels), ATT_OK);
-        assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answer), ATT_OK);
+        assert_int_equal(run_pixels(network, pixels, 1, SIDE, SIDE, &answer), ATT_OK);
         att_rank_classes(answer.data[0], CLASSES, top, CLASSES);
         for (int c = 0; c < CLASSES; c++)
             if (top[c].class_number == att_dataset_label(f->eval, i))
@@ -70,7 +71,7 @@ static int values_of_image(const att_transform_options *t)
 static double loss_of(att_network *network, const att_transform_options *t, const float *pixels, int classes, int label)
 {
     att_batch answer;
-    assert_int_equal(att_network_run(network, pixels, 1, t->height, t->width, &answer), ATT_OK);
+    assert_int_equal(run_pixels(network, pixels, 1, t->height, t->width, &answer), ATT_OK);
     const float *logits = answer.data[0];
     double sum = 0;
     for (int c = 0; c < classes; c++)

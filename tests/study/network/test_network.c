@@ -117,8 +117,8 @@ FIXTURE_TEST(images_of_every_size_are_answered)
         size_t each = (size_t)height * (size_t)width;
         att_batch answers;
         fill_pixels(pixels, COUNT * each, 7);
-        assert_int_equal(att_network_run(network, pixels, 1, height, width, &answers), ATT_OK);
-        CHECK(f->context, att_network_run(network, pixels, COUNT, height, width, &answers));
+        assert_int_equal(run_pixels(network, pixels, 1, height, width, &answers), ATT_OK);
+        CHECK(f->context, run_pixels(network, pixels, COUNT, height, width, &answers));
         const float *logits = att_batch_field(&answers, "logits");
         for (int image = 0; image < COUNT; image++) {
             expect_logits(f, path, height, width, pixels + (size_t)image * each, expected);
@@ -128,8 +128,8 @@ FIXTURE_TEST(images_of_every_size_are_answered)
     }
     att_batch answers;
     float pixel = 0;
-    assert_fails(f->context, att_network_run(network, &pixel, 1, 3, 8, &answers), ATT_ERR_ARGUMENT, "3");
-    assert_int_equal(att_network_run(network, &pixel, 0, 8, 8, &answers), ATT_ERR_ARGUMENT);
+    assert_fails(f->context, run_pixels(network, &pixel, 1, 3, 8, &answers), ATT_ERR_ARGUMENT, "3");
+    assert_int_equal(run_pixels(network, &pixel, 0, 8, 8, &answers), ATT_ERR_ARGUMENT);
     att_network_close(&network);
 }
 
@@ -143,7 +143,7 @@ FIXTURE_TEST(plans_of_the_last_sizes_are_kept)
     att_batch answers;
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 3; i++)
-            assert_int_equal(att_network_run(network, pixels, 1, SIDE, widths[i], &answers), ATT_OK);
+            assert_int_equal(run_pixels(network, pixels, 1, SIDE, widths[i], &answers), ATT_OK);
         f->memory.left = 0;
     }
     f->memory.left = -1;
@@ -159,7 +159,7 @@ FIXTURE_TEST(an_open_backend_is_the_default)
     att_network *network, *wrapped;
     att_batch answers;
     assert_int_equal(att_network_open(f->context, export(f, path), &how, &network), ATT_OK);
-    assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(run_pixels(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(att_network_wrap(f->model, f->weights, &how, &wrapped), ATT_OK);
     att_network_close(&wrapped);
     att_network_close(&network);
@@ -178,14 +178,14 @@ FIXTURE_TEST(a_network_for_one_image_size_refuses_others)
     att_batch answers;
     float *pixels = calloc(3 * 32 * 32, sizeof *pixels);
     assert_int_equal(att_network_open(f->context, "mixer_s16_224", &how, &network), ATT_OK);
-    assert_int_equal(att_network_run(network, pixels, 1, 16, 16, &answers), ATT_OK);
-    assert_fails(f->context, att_network_run(network, pixels, 1, 32, 32, &answers), ATT_ERR_UNSUPPORTED,
-                 "is made for images of 16 x 16 pixels; this network takes no others");
+    assert_int_equal(run_pixels(network, pixels, 1, 16, 16, &answers), ATT_OK);
+    assert_fails(f->context, run_pixels(network, pixels, 1, 32, 32, &answers), ATT_ERR_UNSUPPORTED,
+                 "is made for \"image\" (16 x 16 pixels, 3 channels); this network takes no other shapes");
     att_network_close(&network);
     att_options_set_sides(&options, "img_size", 16, 24);
     assert_int_equal(att_network_open(f->context, "mixer_s16_224", &how, &network), ATT_OK);
-    assert_fails(f->context, att_network_run(network, pixels, 1, 32, 32, &answers), ATT_ERR_UNSUPPORTED,
-                 "is made for images of 16 x 24 pixels; this network takes no others");
+    assert_fails(f->context, run_pixels(network, pixels, 1, 32, 32, &answers), ATT_ERR_UNSUPPORTED,
+                 "is made for \"image\" (16 x 24 pixels, 3 channels); this network takes no other shapes");
     att_network_close(&network);
     free(pixels);
 }
@@ -200,7 +200,7 @@ FIXTURE_TEST(features_and_maps_are_answered)
     fill_pixels(pixels, 2 * SIDE * SIDE, 3);
     assert_int_equal(att_network_select_outputs(network, "features, tokens ,blocks.*.attn.map,\n blocks.1.attn.stats"),
                      ATT_OK);
-    assert_int_equal(att_network_run(network, pixels, 2, SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(run_pixels(network, pixels, 2, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 5);
     assert_null(att_batch_field(&answers, "logits"));
     assert_fails(f->context, att_network_describe(network, &answers, NULL, count_line, NULL), ATT_ERR_MISMATCH,
@@ -225,15 +225,15 @@ FIXTURE_TEST(features_and_maps_are_answered)
         assert_true(fabs(sum - 1) < 1e-5); /* measured: 1e-7 */
     }
     assert_int_equal(att_network_select_outputs(network, "logits,logit?,blocks.0.attn.map,blocks.*.attn.map"), ATT_OK);
-    assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(run_pixels(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 3); /* named twice, returned once */
     assert_fails(f->context, att_network_select_outputs(network, "logits,stage3"), ATT_ERR_NOT_FOUND,
                  "the network has no output \"stage3\"; it has logits, features, tokens, stage1, stage2; for attention "
                  "nodes such as blocks.0.attn: .map, .stats, .summary");
-    assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(run_pixels(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 3);
     assert_int_equal(att_network_select_outputs(network, NULL), ATT_OK);
-    assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(run_pixels(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(answers.field_count, 1);
     assert_non_null(att_batch_field(&answers, "logits"));
     att_network_close(&network);
@@ -287,7 +287,7 @@ FIXTURE_TEST(decoded_images_are_made_ready)
     for (int i = 0; i < 2; i++) {
         float pixels[SIDE * SIDE];
         assert_int_equal(att_transform_image(f->context, &transform, &images[i], 0, 0, 0, pixels), ATT_OK);
-        assert_int_equal(att_network_run(wrapped, pixels, 1, SIDE, SIDE, &answer), ATT_OK);
+        assert_int_equal(run_pixels(wrapped, pixels, 1, SIDE, SIDE, &answer), ATT_OK);
         const float *expected = att_batch_field(&answer, "logits");
         for (int c = 0; c < CLASSES; c++)
             assert_float_equal(logits[i * CLASSES + c], expected[c], 1e-6); /* measured: 0 */
@@ -324,7 +324,7 @@ FIXTURE_TEST(planes_are_interleaved)
             for (int c = 0; c < CHANNELS; c++)
                 planes[i][c][p] = pixels[i][p][c];
     }
-    assert_int_equal(att_network_run(network, &pixels[0][0][0], COUNT, HEIGHT, WIDTH, &answers), ATT_OK);
+    assert_int_equal(run_pixels(network, &pixels[0][0][0], COUNT, HEIGHT, WIDTH, &answers), ATT_OK);
     memcpy(wanted, att_batch_field(&answers, "logits"), sizeof wanted);
     assert_int_equal(att_network_run_planes(network, images, COUNT, HEIGHT, WIDTH, &answers), ATT_OK);
     assert_memory_equal(att_batch_field(&answers, "logits"), wanted, sizeof wanted);
@@ -379,7 +379,7 @@ FIXTURE_TEST(changed_weights_are_resampled)
     att_batch answers;
     fill_pixels(pixels, LARGE * LARGE, 5);
     assert_int_equal(att_network_wrap(f->model, f->weights, NULL, &network), ATT_OK);
-    assert_int_equal(att_network_run(network, pixels, 1, LARGE, LARGE, &answers), ATT_OK);
+    assert_int_equal(run_pixels(network, pixels, 1, LARGE, LARGE, &answers), ATT_OK);
     memcpy(before, att_batch_field(&answers, "logits"), sizeof before);
     assert_int_equal(att_weights_get(f->weights, -1, head, bias, CLASSES), ATT_OK);
     assert_int_equal(att_weights_get(f->weights, -1, position, embedding, 5 * 16), ATT_OK);
@@ -388,7 +388,7 @@ FIXTURE_TEST(changed_weights_are_resampled)
         embedding[i] = (float)(i % 7) - 3;
     assert_int_equal(att_weights_set(f->weights, -1, head, bias, CLASSES), ATT_OK);
     assert_int_equal(att_weights_set(f->weights, -1, position, embedding, 5 * 16), ATT_OK);
-    assert_int_equal(att_network_run(network, pixels, 1, LARGE, LARGE, &answers), ATT_OK);
+    assert_int_equal(run_pixels(network, pixels, 1, LARGE, LARGE, &answers), ATT_OK);
     const float *logits = att_batch_field(&answers, "logits");
     assert_true(fabsf(logits[1] - before[1]) > 1e-3F);
     expect_logits(f, export(f, path), LARGE, LARGE, pixels, expected);
@@ -481,9 +481,9 @@ FIXTURE_TEST(failures_leave_nothing_behind)
         if (of.status == ATT_OK)
             of.status = att_network_select_outputs(network, "logits,blocks.0.attn.map");
         if (of.status == ATT_OK) {
-            of.status = att_network_run(network, pixels, 1, 2 * SIDE, SIDE, &answers);
+            of.status = run_pixels(network, pixels, 1, 2 * SIDE, SIDE, &answers);
             f->memory.left = -1; /* a failure leaves no unusable plan */
-            assert_int_equal(att_network_run(network, pixels, 1, 2 * SIDE, SIDE, &answers), ATT_OK);
+            assert_int_equal(run_pixels(network, pixels, 1, 2 * SIDE, SIDE, &answers), ATT_OK);
         }
         att_network_close(&network);
     }
@@ -498,16 +498,18 @@ FIXTURE_TEST(a_label_without_a_class_is_refused)
     const att_preprocess *p = &att_network_identity(network)->preprocess;
     float *pixels = calloc((size_t)2 * p->in_chans * p->height * p->width, sizeof *pixels);
     assert_non_null(pixels);
+    one_input input;
+    const att_batch *inputs = images_of(network, pixels, 2, p->height, p->width, &input);
     assert_int_equal(att_network_observe(network, "accuracy", NULL, &measure), ATT_OK);
     const int32_t classes = att_model_classes(f->model), wrong[] = {-1, classes, INT32_MAX};
     for (int i = 0; i < 3; i++) {
         const int32_t labels[] = {0, wrong[i]};
-        assert_fails(f->context, att_network_measure(network, measure, pixels, 2, labels), ATT_ERR_ARGUMENT,
+        assert_fails(f->context, att_network_measure(network, measure, inputs, labels), ATT_ERR_ARGUMENT,
                      "the label of image 1 is ");
         assert_int_equal(att_measure_at(measure, 0).count, 0);
     }
     const int32_t labels[] = {0, classes - 1};
-    assert_int_equal(att_network_measure(network, measure, pixels, 2, labels), ATT_OK);
+    assert_int_equal(att_network_measure(network, measure, inputs, labels), ATT_OK);
     assert_int_equal(att_measure_at(measure, 0).count, 2);
     free(pixels);
     att_measure_destroy(&measure);
@@ -531,11 +533,13 @@ FIXTURE_TEST(a_named_instrument_does_not_go_without_labels)
     const att_preprocess *p = &att_network_identity(network)->preprocess;
     float *pixels = calloc((size_t)p->in_chans * p->height * p->width, sizeof *pixels);
     assert_non_null(pixels);
+    one_input input;
+    const att_batch *inputs = images_of(network, pixels, 1, p->height, p->width, &input);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         att_measure *measure = NULL;
         int count;
         assert_int_equal(att_network_observe(network, cases[i].with, NULL, &measure), ATT_OK);
-        assert_int_equal(att_network_measure(network, measure, pixels, 1, NULL),
+        assert_int_equal(att_network_measure(network, measure, inputs, NULL),
                          cases[i].message ? ATT_ERR_ARGUMENT : ATT_OK);
         if (cases[i].message)
             assert_message_has(f, cases[i].message);
@@ -601,7 +605,7 @@ FIXTURE_TEST(null_is_refused_or_has_a_meaning)
     assert_int_equal(att_network_open_dataset(network, NULL, 1, NULL, &dataset), ATT_ERR_ARGUMENT);
     assert_int_equal(att_network_open_dataset(network, none, 0, NULL, &dataset), ATT_ERR_ARGUMENT);
     assert_int_equal(att_network_compare_classes(network, NULL, true), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_network_run(network, NULL, 1, SIDE, SIDE, &answers), ATT_ERR_ARGUMENT);
+    assert_int_equal(run_pixels(network, NULL, 1, SIDE, SIDE, &answers), ATT_ERR_ARGUMENT);
     assert_int_equal(att_network_run_images(network, NULL, 1, &answers), ATT_ERR_ARGUMENT);
     assert_int_equal(att_network_run_file(network, NULL, &answers), ATT_ERR_ARGUMENT);
     assert_fails(f->context, att_network_run_files(network, none, 2, &answers), ATT_ERR_ARGUMENT,
@@ -610,7 +614,7 @@ FIXTURE_TEST(null_is_refused_or_has_a_meaning)
     const att_identity *identity = att_network_identity(network);
     att_identity_describe(f->context, identity, &identity->preprocess, own);
     assert_string_equal(att_identity_describe(f->context, identity, NULL, same), own);
-    assert_int_equal(att_network_run(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(run_pixels(network, pixels, 1, SIDE, SIDE, &answers), ATT_OK);
     assert_int_equal(att_network_describe(network, &answers, NULL, count_line, &lines), ATT_OK);
     assert_int_equal(lines, CLASSES);
     assert_int_equal(att_network_describe(network, NULL, NULL, count_line, &lines), ATT_ERR_ARGUMENT);

@@ -208,14 +208,14 @@ FIXTURE_TEST(non_finite_weights_are_reported)
     const att_preprocess look = att_model_preprocess(f->model);
     float *pixels = calloc((size_t)look.height * (size_t)look.width * (size_t)look.in_chans, sizeof *pixels);
     att_batch answers;
-    assert_fails(f->context, att_network_run(network, pixels, 1, look.height, look.width, &answers), ATT_ERR_NONFINITE,
+    assert_fails(f->context, run_pixels(network, pixels, 1, look.height, look.width, &answers), ATT_ERR_NONFINITE,
                  "the weights are damaged: tensor head.bias has 1 of 4 values that are not finite; other such "
                  "tensors: 0");
     const float finite[CLASSES] = {0};
     assert_int_equal(att_weights_set(f->weights, -1, index, finite, CLASSES), ATT_OK);
     for (int64_t i = 0; i < (int64_t)look.height * look.width * look.in_chans; i++)
         pixels[i] = INFINITY;
-    assert_fails(f->context, att_network_run(network, pixels, 1, look.height, look.width, &answers), ATT_ERR_NONFINITE,
+    assert_fails(f->context, run_pixels(network, pixels, 1, look.height, look.width, &answers), ATT_ERR_NONFINITE,
                  "the network's outputs contain NaN or infinity, although all weights are finite");
     free(pixels);
     att_network_close(&network);

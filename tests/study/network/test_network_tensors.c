@@ -66,11 +66,11 @@ static void expect_answers_of_the_file(const fixture *f, att_network *network)
     for (int i = 0; i < 2 * SIDE * SIDE; i++)
         pixels[i] = (float)(i * 37 % 101) / 101 - 0.5F;
     att_network *file = open_network(f, export(f, path));
-    assert_int_equal(att_network_run(file, pixels, 2, SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(run_pixels(file, pixels, 2, SIDE, SIDE, &answers), ATT_OK);
     memcpy(wanted, att_batch_field(&answers, "logits"), sizeof wanted);
-    assert_int_equal(att_network_run(network, pixels, 2, SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(run_pixels(network, pixels, 2, SIDE, SIDE, &answers), ATT_OK);
     assert_memory_equal(att_batch_field(&answers, "logits"), wanted, sizeof wanted);
-    assert_int_equal(att_network_run(network, pixels, 1, 2 * SIDE, SIDE, &answers), ATT_OK);
+    assert_int_equal(run_pixels(network, pixels, 1, 2 * SIDE, SIDE, &answers), ATT_OK);
     att_network_close(&file);
 }
 

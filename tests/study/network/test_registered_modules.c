@@ -184,7 +184,7 @@ static void answer_of(fixture *f, att_network *network, float logits[CLASSES])
     att_batch answers;
     for (int i = 0; i < SIDE * SIDE; i++)
         pixels[i] = (float)(i * 7 % 13) / 13;
-    CHECK(f->context, att_network_run(network, pixels, 1, SIDE, SIDE, &answers));
+    CHECK(f->context, run_pixels(network, pixels, 1, SIDE, SIDE, &answers));
     memcpy(logits, att_batch_field(&answers, "logits"), CLASSES * sizeof *logits);
 }
 

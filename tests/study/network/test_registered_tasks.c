@@ -369,7 +369,7 @@ FIXTURE_TEST(a_registered_task_is_trained_and_resumed)
     float pixels[SIDE * SIDE] = {0};
     att_batch answers;
     const att_answer_options shown = {.topk = 1};
-    CHECK(f->context, att_network_run(network, pixels, 1, SIDE, SIDE, &answers));
+    CHECK(f->context, run_pixels(network, pixels, 1, SIDE, SIDE, &answers));
     CHECK(f->context, att_network_describe(network, &answers, &shown, keep_line, line));
     assert_memory_equal(line, "number ", 7);
     assert_fails(f->context, att_network_write(network, &answers, &shown, NULL), ATT_ERR_UNSUPPORTED, "numbering");

@@ -307,12 +307,16 @@ FIXTURE_TEST(teachers_that_do_not_fit_are_refused)
     att_option_values wide = tiny_options(), tall = tiny_options();
     att_options_set_sides(&wide, "img_size", SIDE, WIDE);
     att_options_set_sides(&tall, "img_size", WIDE, SIDE);
-    expect_options_refused(f, &wide, "takes images of 8 x 16 with 1 channel, but the network 8 x 8 with 1");
-    expect_options_refused(f, &tall, "takes images of 16 x 8 with 1 channel, but the network 8 x 8 with 1");
+    expect_options_refused(
+        f, &wide, "takes \"image\" (8 x 16 pixels, 1 channel), but the network \"image\" (8 x 8 pixels, 1 channel)");
+    expect_options_refused(
+        f, &tall, "takes \"image\" (16 x 8 pixels, 1 channel), but the network \"image\" (8 x 8 pixels, 1 channel)");
     expect_refused(f, "num_classes", 5, "the teacher teacher.safetensors has 5 classes, but the network has 4");
     expect_refused(f, "num_classes", 0, "the teacher teacher.safetensors has no head");
-    expect_refused(f, "in_chans", 3, "takes images of 8 x 8 with 3 channels, but the network 8 x 8 with 1");
-    expect_refused(f, "img_size", 16, "takes images of 16 x 16 with 1 channel, but the network 8 x 8 with 1");
+    expect_refused(f, "in_chans", 3,
+                   "takes \"image\" (8 x 8 pixels, 3 channels), but the network \"image\" (8 x 8 pixels, 1 channel)");
+    expect_refused(f, "img_size", 16,
+                   "takes \"image\" (16 x 16 pixels, 1 channel), but the network \"image\" (8 x 8 pixels, 1 channel)");
 }
 
 FIXTURE_TEST(a_teacher_without_model_or_weights_is_refused)

@@ -1,0 +1,147 @@
+#include "networks/models/inputs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "base/core/options.h"
+#include "networks/models/family.h"
+
+bool att_shapes_equal(const att_shapes *a, const att_shapes *b)
+{
+    bool same = a->count == b->count;
+    for (int i = 0; i < a->count && same; i++)
+        same = att_shape_equal(a->of[i], b->of[i]);
+    return same;
+}
+
+int att_family_input_count(const att_family *family)
+{
+    int count = 0;
+    while (count < ATT_MAX_INPUTS && family->inputs[count].name)
+        count++;
+    return count;
+}
+
+/* Dimensions that an option gives: two for height and width. */
+static int dims_of(const att_family *family, const char *key)
+{
+    return att_option_find(family->options, key)->kind == ATT_OPTION_SIDES ? 2 : 1;
+}
+
+att_shape att_family_input_shape(const att_family *family, int index, const att_option_values *options)
+{
+    const att_family_input *input = &family->inputs[index];
+    att_shape shape = {0};
+    for (int k = 0; k < ATT_MAX_RANK && input->dims[k]; k++) {
+        const att_option_value *value = att_options_find(options, input->dims[k]);
+        for (int i = 0; i < dims_of(family, input->dims[k]); i++)
+            shape.dims[shape.rank++] = (int64_t)value->numbers[i < value->count ? i : 0];
+    }
+    return shape;
+}
+
+att_shapes att_model_shapes(const att_model *model)
+{
+    const att_family *family = att_model_family(model);
+    att_shapes shapes = {.count = att_family_input_count(family)};
+    for (int i = 0; i < shapes.count; i++)
+        shapes.of[i] = att_family_input_shape(family, i, att_model_options(model));
+    return shapes;
+}
+
+att_model_input att_model_image(const att_model *model)
+{
+    for (int i = 0; i < att_family_input_count(att_model_family(model)); i++)
+        if (att_model_input_at(model, i).image)
+            return att_model_input_at(model, i);
+    return (att_model_input){0};
+}
+
+static char *describe_form(const att_model_input *input, char *text, size_t size)
+{
+    const att_shape shape = input->field.shape;
+    char dims[64];
+    if (input->image)
+        snprintf(text, size, "%lld x %lld pixels, %lld channel%s", (long long)shape.dims[0], (long long)shape.dims[1],
+                 (long long)shape.dims[2], shape.dims[2] == 1 ? "" : "s");
+    else
+        snprintf(text, size, "%s, %s", att_shape_format(shape, dims, sizeof dims), att_dtype_name(input->field.dtype));
+    return text;
+}
+
+char *att_model_inputs_describe(const att_model *model, char text[ATT_INPUTS_TEXT])
+{
+    size_t length = 0;
+    *text = '\0';
+    for (int i = 0; i < att_family_input_count(att_model_family(model)) && length < ATT_INPUTS_TEXT; i++) {
+        const att_model_input input = att_model_input_at(model, i);
+        char form[96];
+        length += (size_t)snprintf(text + length, ATT_INPUTS_TEXT - length, "%s\"%s\" (%s)", i > 0 ? ", " : "",
+                                   input.field.name, describe_form(&input, form, sizeof form));
+    }
+    return text;
+}
+
+bool att_model_same_inputs(const att_model *a, const att_model *b)
+{
+    const att_shapes shapes = att_model_shapes(a), others = att_model_shapes(b);
+    bool same = att_shapes_equal(&shapes, &others);
+    for (int i = 0; i < shapes.count && same; i++) {
+        const att_field field = att_model_input_at(a, i).field, other = att_model_input_at(b, i).field;
+        same = strcmp(field.name, other.name) == 0 && field.dtype == other.dtype;
+    }
+    return same;
+}
+
+att_status att_model_need_image(const att_model *model)
+{
+    char text[ATT_INPUTS_TEXT];
+    if (att_model_image(model).image)
+        return ATT_OK;
+    return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_UNSUPPORTED,
+                    "%s has no input that is an image; its inputs are: %s", att_model_name(model),
+                    att_model_inputs_describe(model, text));
+}
+
+/* Sets the option of the input that may vary to its dimensions in `shape`. */
+static void take_shape(const att_family *family, const att_family_input *input, att_shape shape,
+                       att_option_values *options)
+{
+    int at = 0;
+    for (int k = 0; k < ATT_MAX_RANK && input->dims[k]; k++) {
+        int count = dims_of(family, input->dims[k]);
+        bool varies = input->varies && strcmp(input->dims[k], input->varies) == 0;
+        int sides[2] = {0};
+        for (int i = 0; i < count; i++, at++)
+            sides[i] = at < shape.rank && shape.dims[at] <= INT_MAX ? (int)shape.dims[at] : INT_MAX;
+        if (varies && count == 2)
+            att_options_set_sides(options, input->varies, sides[0], sides[1]);
+        else if (varies)
+            att_options_set(options, input->varies, sides[0]);
+    }
+}
+
+static att_status check_shape(const att_model *model, int index, att_shape given, const att_option_values *options)
+{
+    const att_family *family = att_model_family(model);
+    const att_shape expected = att_family_input_shape(family, index, options);
+    char own[64], other[64];
+    if (att_shape_equal(given, expected))
+        return ATT_OK;
+    return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_MISMATCH,
+                    "the input \"%s\" of %s has the shape %s, expected %s", family->inputs[index].name,
+                    att_model_name(model), att_shape_format(given, other, sizeof other),
+                    att_shape_format(expected, own, sizeof own));
+}
+
+att_status att_model_reshape(const att_model *model, const att_shapes *shapes, att_model **out)
+{
+    const att_family *family = att_model_family(model);
+    att_option_values options = *att_model_options(model);
+    for (int i = 0; i < shapes->count; i++) {
+        take_shape(family, &family->inputs[i], shapes->of[i], &options);
+        ATT_TRY(check_shape(model, i, shapes->of[i], &options));
+    }
+    return att_model_rebuild(model, &options, out);
+}

@@ -1,0 +1,38 @@
+/* models/inputs.h - the inputs that families declare, and the shapes that a run gives them. */
+#ifndef ATT_MODELS_INPUTS_H
+#define ATT_MODELS_INPUTS_H
+
+#include <attscope/models.h>
+
+#include "base/core/export.h"
+
+typedef struct att_family att_family;
+
+/* Shapes of a network's inputs, in the order in which its family declares them. */
+typedef struct att_shapes {
+    int count;
+    att_shape of[ATT_MAX_INPUTS];
+} att_shapes;
+bool att_shapes_equal(const att_shapes *a, const att_shapes *b);
+
+int att_family_input_count(const att_family *family);
+/* Shape of a declared input with these complete options. */
+att_shape att_family_input_shape(const att_family *family, int index, const att_option_values *options);
+
+att_shapes att_model_shapes(const att_model *model);
+/* The first input that is an image; all zero if there is none. */
+ATT_FOR_LAB att_model_input att_model_image(const att_model *model);
+/* Returns ERR_UNSUPPORTED, with the inputs that the network has, if none of them is an image. */
+ATT_FOR_LAB att_status att_model_need_image(const att_model *model);
+
+/* Whether both take the same inputs: names, types and shapes. */
+bool att_model_same_inputs(const att_model *a, const att_model *b);
+/* Lists the inputs, for messages: "image" (224 x 224 pixels, 3 channels), "tokens" ([77], I32). Returns `text`. */
+enum { ATT_INPUTS_TEXT = 256 };
+ATT_FOR_LAB char *att_model_inputs_describe(const att_model *model, char text[ATT_INPUTS_TEXT]);
+
+/* Builds the same network for inputs of these shapes; only dimensions that the family lets vary may differ from the
+ * model's. On success the caller owns *out. Errors: ERR_MISMATCH for other shapes, those of att_model_create(). */
+att_status att_model_reshape(const att_model *model, const att_shapes *shapes, att_model **out);
+
+#endif

@@ -1,0 +1,88 @@
+/* Runs of a network on named inputs. */
+#include <string.h>
+
+#include "base/core/error.h"
+#include "engine/weights/weights.h"
+#include "study/network/network.h"
+
+static const att_field *find_field(const att_batch *batch, const char *name)
+{
+    for (int i = 0; i < batch->field_count; i++)
+        if (batch->fields[i].name && strcmp(batch->fields[i].name, name) == 0)
+            return &batch->fields[i];
+    return NULL;
+}
+
+static att_status check_names(const att_network *network, const att_batch *inputs)
+{
+    char text[ATT_INPUTS_TEXT];
+    for (int i = 0; i < inputs->field_count; i++) {
+        const char *name = inputs->fields[i].name;
+        bool known = false;
+        for (int n = 0; name && !known && att_model_input_at(network->model, n).field.name; n++)
+            known = strcmp(name, att_model_input_at(network->model, n).field.name) == 0;
+        if (!known || find_field(inputs, name) != &inputs->fields[i])
+            return att_fail(network->context, ATT_ERR_ARGUMENT, "%s %s \"%s\"; its inputs are: %s",
+                            att_model_name(network->model), known ? "takes one input" : "has no input",
+                            name ? name : "", att_model_inputs_describe(network->model, text));
+    }
+    return ATT_OK;
+}
+
+static att_status take_input(const att_network *network, const att_batch *inputs, const att_field *own,
+                             att_shape *shape)
+{
+    char text[ATT_INPUTS_TEXT];
+    const att_field *given = find_field(inputs, own->name);
+    if (!given || !inputs->data[given - inputs->fields])
+        return att_fail(network->context, ATT_ERR_ARGUMENT, "the input \"%s\" is not given; the inputs of %s are: %s",
+                        own->name, att_model_name(network->model), att_model_inputs_describe(network->model, text));
+    if (given->dtype != own->dtype)
+        return att_fail(network->context, ATT_ERR_ARGUMENT, "the input \"%s\" is %s, expected %s", own->name,
+                        att_dtype_name(given->dtype), att_dtype_name(own->dtype));
+    *shape = given->shape;
+    return ATT_OK;
+}
+
+att_status att_network_take_inputs(const att_network *network, const att_batch *inputs, att_shapes *shapes)
+{
+    att_field own;
+    ATT_TRY(att_require(network->context, inputs, "the inputs of a run"));
+    ATT_TRY(att_require(network->context, inputs->fields, "the fields of the inputs of a run"));
+    ATT_TRY(att_require(network->context, inputs->data, "the data of the inputs of a run"));
+    if (inputs->count < 1)
+        return att_fail(network->context, ATT_ERR_ARGUMENT, "a run of %d samples, expected at least 1", inputs->count);
+    *shapes = (att_shapes){0};
+    ATT_TRY(check_names(network, inputs));
+    while ((own = att_model_input_at(network->model, shapes->count).field).name)
+        ATT_TRY(take_input(network, inputs, &own, &shapes->of[shapes->count++]));
+    return ATT_OK;
+}
+
+att_status att_network_take_own_inputs(const att_network *network, const att_batch *inputs)
+{
+    att_shapes shapes;
+    ATT_TRY(att_network_take_inputs(network, inputs, &shapes));
+    for (int i = 0; i < shapes.count; i++) {
+        const att_field own = att_model_input_at(network->model, i).field;
+        char expected[64], given[64];
+        if (!att_shape_equal(shapes.of[i], own.shape))
+            return att_fail(network->context, ATT_ERR_MISMATCH, "the input \"%s\" has the shape %s, expected %s",
+                            own.name, att_shape_format(shapes.of[i], given, sizeof given),
+                            att_shape_format(own.shape, expected, sizeof expected));
+    }
+    return ATT_OK;
+}
+
+att_status att_network_run(att_network *network, const att_batch *inputs, att_batch *answers)
+{
+    att_network_view *view;
+    att_shapes shapes;
+    ATT_TRY(att_network_take_inputs(network, inputs, &shapes));
+    ATT_TRY(att_network_get_view(network, &shapes, inputs->count, &view));
+    ATT_TRY(att_inference_run(&view->inference, inputs, inputs->count, answers));
+    for (int i = 0; i < inputs->count; i++)
+        if (!att_inference_is_finite(answers, i))
+            return att_weights_fail_nonfinite(network->weights, ATT_NONFINITE_OUTPUTS);
+    return ATT_OK;
+}
