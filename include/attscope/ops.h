@@ -540,6 +540,24 @@ ATT_API att_value att_embed(att_graph *graph, att_value table, att_value indices
  * without antialiasing when y is smaller. */
 ATT_API att_value att_upsample_bilinear(att_graph *graph, att_value x, int height, int width);
 
+/* The loss of a class for each pixel, a scalar per sample. logits [h, w, C] are of a smaller map than mask [H, W], I32,
+ * the class of each pixel. loss = -(1 / n) sum_ij ln softmax(y_ij)_mask_ij with y = att_upsample_bilinear(logits, H,
+ * W), which is interpolated pixel by pixel and never stored. A pixel of class `ignored` (ATT_NO_CLASS: a mask without
+ * such pixels) adds nothing to the sum and has gradient 0, also if `ignored` is in [0, C). Any other class outside [0,
+ * C) makes the loss NaN. n depends on the mask only:
+ * - ATT_MEAN_OF_LABELED: n is the number of the sample's pixels that are not ignored. As
+ *   torch.nn.functional.cross_entropy(y, mask, ignore_index=ignored) for one sample, but if all pixels are ignored, the
+ *   loss and its gradient are 0, not NaN.
+ * - ATT_MEAN_OF_ALL: n = H W. As the cross entropy of mmsegmentation, whose default is avg_non_ignore=False. */
+typedef enum att_pixel_mean { ATT_MEAN_OF_LABELED, ATT_MEAN_OF_ALL } att_pixel_mean;
+ATT_API att_value att_upsampled_cross_entropy(att_graph *graph, att_value logits, att_value mask, int ignored,
+                                              att_pixel_mean mean);
+
+/* The class map of logits [h, w, C]: y [height, width], I32, holds the class with the largest of the C numbers of each
+ * pixel of att_upsample_bilinear(logits, height, width), which is never stored. Of equal numbers, that of the lowest
+ * class counts; NaN never counts, and a pixel of nothing else gets class 0. y has no gradient. */
+ATT_API att_value att_upsampled_argmax(att_graph *graph, att_value logits, int height, int width);
+
 #ifdef __cplusplus
 }
 #endif

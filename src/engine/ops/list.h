@@ -148,6 +148,9 @@
     X(embed_grad)                   \
     X(upsample_bilinear)            \
     X(upsample_bilinear_grad)       \
+    X(upsampled_cross_entropy)      \
+    X(upsampled_cross_entropy_grad) \
+    X(upsampled_argmax)             \
     X(combine)                      \
     X(cast)                         \
     X(loss_seed)                    \

@@ -109,6 +109,9 @@
     X(matmul)                       \
     X(upsample_bilinear)            \
     X(upsample_bilinear_grad)       \
+    X(upsampled_cross_entropy)      \
+    X(upsampled_cross_entropy_grad) \
+    X(upsampled_argmax)             \
     X(attention_summary)            \
     X(score_terms)                  \
     X(step_norms)                   \

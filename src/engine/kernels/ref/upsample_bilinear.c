@@ -1,26 +1,6 @@
-#include "engine/ops/upsample_bilinear.h"
 #include "engine/kernels/ref/call.h"
+#include "engine/kernels/ref/corners.h"
 #include "engine/kernels/ref/list.h"
-
-/* number of elements of x that an element of y is interpolated from */
-enum { CORNERS = 4 };
-
-typedef struct corner {
-    int64_t element; /* index in x, within one sample */
-    double share;
-} corner;
-
-/* The corners of element `e` of y, within one sample. */
-static void corners_of(const int64_t *x, const int64_t *y, int64_t e, corner corners[CORNERS])
-{
-    att_upsample_place row = att_upsample_place_of(e / (y[1] * y[2]), x[0], y[0]);
-    att_upsample_place column = att_upsample_place_of(e / y[2] % y[1], x[1], y[1]);
-    for (int i = 0; i < CORNERS; i++) {
-        int64_t r = i / 2 ? row.high : row.low, c = i % 2 ? column.high : column.low;
-        corners[i].element = (r * x[1] + c) * x[2] + e % y[2];
-        corners[i].share = (i / 2 ? row.share : 1 - row.share) * (i % 2 ? column.share : 1 - column.share);
-    }
-}
 
 static att_status run_upsample(const att_call *call)
 {
@@ -28,11 +8,11 @@ static att_status run_upsample(const att_call *call)
     int64_t from = x[0] * x[1] * x[2], to = y[0] * y[1] * y[2];
     ref_range share = ref_share(call, call->problem->group * to);
     for (int64_t e = share.begin; e < share.end; e++) {
-        corner corners[CORNERS];
+        ref_corner corners[REF_CORNERS];
         double sum = 0;
-        corners_of(x, y, e % to, corners);
-        for (int i = 0; i < CORNERS; i++)
-            sum += corners[i].share * ref_in(call, 0, e / to * from + corners[i].element);
+        ref_corners_of(x, y, e % to / y[2], corners);
+        for (int i = 0; i < REF_CORNERS; i++)
+            sum += corners[i].share * ref_in(call, 0, e / to * from + corners[i].pixel * x[2] + e % x[2]);
         ref_out(call, 0, e, sum);
     }
     return ATT_OK;
@@ -52,10 +32,10 @@ static att_status run_grad(const att_call *call)
         for (int64_t i = 0; i < x[0] * x[1]; i++)
             sums[i] = 0;
         for (int64_t e = channel; e < to; e += channels) {
-            corner corners[CORNERS];
-            corners_of(x, y, e, corners);
-            for (int i = 0; i < CORNERS; i++)
-                sums[corners[i].element / channels] += corners[i].share * ref_in(call, 0, sample * to + e);
+            ref_corner corners[REF_CORNERS];
+            ref_corners_of(x, y, e / channels, corners);
+            for (int i = 0; i < REF_CORNERS; i++)
+                sums[corners[i].pixel] += corners[i].share * ref_in(call, 0, sample * to + e);
         }
         for (int64_t i = 0; i < x[0] * x[1]; i++)
             ref_out(call, 0, sample * from + i * channels + channel, sums[i]);
