@@ -180,16 +180,25 @@ TEST(norms_of_huge_rows_do_not_overflow)
 /* One index is below 0, one is after the last row. */
 static void visit_outside(const att_op *op, const att_op_case *definition, unsigned autocast_in, unsigned autocast_out)
 {
-    bool forward = strcmp(op->name, "embed") == 0;
-    if (!forward && strcmp(op->name, "embed_grad"))
-        return;
-    case_drawn drawn = draw(op, definition, autocast_in, autocast_out);
-    int32_t *indices = drawn.block[1];
-    assert_true(case_count(&drawn.setup, &drawn.in[1]) > 1);
-    indices[0] = -1;
-    indices[1] = definition->in[1].limit;
-    compare(&drawn, "outside", forward ? agree_on_nan : agree);
-    case_free(&drawn);
+    static const struct user {
+        const char *op;
+        int input; /* the indices */
+        bool has_nan;
+    } users[] = {{"embed", 1, true},
+                 {"embed_grad", 1, false},
+                 {"upsampled_cross_entropy", 1, true},
+                 {"upsampled_cross_entropy_grad", 2, true}};
+    for (size_t i = 0; i < sizeof users / sizeof *users; i++) {
+        if (strcmp(op->name, users[i].op))
+            continue;
+        case_drawn drawn = draw(op, definition, autocast_in, autocast_out);
+        int32_t *indices = drawn.block[users[i].input];
+        assert_true(case_count(&drawn.setup, &drawn.in[users[i].input]) > 1);
+        indices[0] = -2;
+        indices[1] = definition->in[users[i].input].limit;
+        compare(&drawn, "outside", users[i].has_nan ? agree_on_nan : agree);
+        case_free(&drawn);
+    }
 }
 
 TEST(indices_outside_are_as_in_the_reference)

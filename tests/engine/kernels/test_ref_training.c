@@ -10,6 +10,8 @@
 #include "engine/ops/cross_entropy.h"
 #include "engine/ops/drop.h"
 #include "engine/ops/update.h"
+#include "engine/ops/upsample_bilinear.h"
+#include "engine/ops/upsampled_cross_entropy.h"
 #include "golden_path.h"
 
 TEST_GROUP(direct_setup, close_context)
@@ -126,6 +128,115 @@ TEST(binary_cross_entropy_is_timms)
     assert_true(feof(file));
     fclose(file);
     assert_int_equal(count, 64);
+}
+
+/* A line of tests/goldens/upsampled.txt. */
+enum { DENSE_MOST = 128 };
+typedef struct dense_line {
+    int h, w, classes, height, width;
+    att_upsampled_cross_entropy_attrs attrs;
+    double logits[DENSE_MOST], loss, gradient[DENSE_MOST];
+    int32_t mask[DENSE_MOST], top[DENSE_MOST];
+} dense_line;
+
+static void read_doubles(FILE *file, double *numbers, int count)
+{
+    assert_true(count <= DENSE_MOST);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(fscanf(file, "%lf", &numbers[i]), 1);
+}
+
+static void read_integers(FILE *file, int32_t *numbers, int count)
+{
+    assert_true(count <= DENSE_MOST);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(fscanf(file, "%" SCNd32, &numbers[i]), 1);
+}
+
+static bool read_dense(FILE *file, dense_line *line)
+{
+    int over_all;
+    if (fscanf(file, "%d %d %d %d %d %" SCNd32 " %d", &line->h, &line->w, &line->classes, &line->height, &line->width,
+               &line->attrs.ignored, &over_all) != 7)
+        return false;
+    line->attrs.mean = over_all ? ATT_MEAN_OF_ALL : ATT_MEAN_OF_LABELED;
+    read_doubles(file, line->logits, line->h * line->w * line->classes);
+    read_integers(file, line->mask, line->height * line->width);
+    read_doubles(file, &line->loss, 1);
+    read_doubles(file, line->gradient, line->h * line->w * line->classes);
+    read_integers(file, line->top, line->height * line->width);
+    return true;
+}
+
+/* The loss of one sample, whose rows are returned by the op, and the gradient of the logits. */
+static double run_dense(const dense_line *line, double *gradient)
+{
+    const direct_input mask = {{ATT_I32, ATT_SAMPLE, DIRECT_SHAPE(line->height, line->width)}, line->mask};
+    double rows[DENSE_MOST], drows[DENSE_MOST], loss = 0;
+    DIRECT("upsampled_cross_entropy", &line->attrs, 1, OUTPUTS(rows),
+           SAMPLE(line->logits, line->h, line->w, line->classes), mask);
+    for (int i = 0; i < line->height; i++) {
+        loss += rows[i] / line->height;
+        drows[i] = 1.0 / line->height;
+    }
+    DIRECT("upsampled_cross_entropy_grad", &line->attrs, 1, OUTPUTS(gradient), SAMPLE(drows, line->height, 1),
+           SAMPLE(line->logits, line->h, line->w, line->classes), mask);
+    return loss;
+}
+
+TEST(upsampled_losses_and_classes_are_pytorchs)
+{
+    char path[4096];
+    dense_line line;
+    int count = 0;
+    golden_path("upsampled.txt", path, sizeof path);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (; read_dense(file, &line); count++) {
+        const att_upsample_attrs size = {line.height, line.width};
+        double gradient[DENSE_MOST], loss = run_dense(&line, gradient);
+        int32_t top[DENSE_MOST];
+        direct_close(&loss, &line.loss, 1, 1e-14);
+        direct_close(gradient, line.gradient, line.h * line.w * line.classes, 1e-14);
+        DIRECT("upsampled_argmax", &size, 1, OUTPUTS(top), SAMPLE(line.logits, line.h, line.w, line.classes));
+        assert_memory_equal(top, line.top, (size_t)(line.height * line.width) * sizeof *top);
+    }
+    assert_true(feof(file));
+    fclose(file);
+    assert_int_equal(count, 16);
+}
+
+/* PyTorch's mean over no pixels is NaN. */
+TEST(a_mask_of_ignored_pixels_has_loss_0)
+{
+    dense_line line = {.h = 1, .w = 1, .classes = 2, .height = 2, .width = 2, .attrs.ignored = 7};
+    double gradient[2];
+    for (int i = 0; i < 4; i++)
+        line.mask[i] = 7;
+    for (int mean = ATT_MEAN_OF_LABELED; mean <= ATT_MEAN_OF_ALL; mean++) {
+        line.attrs.mean = mean;
+        assert_true(run_dense(&line, gradient) == 0 && gradient[0] == 0 && gradient[1] == 0);
+    }
+}
+
+TEST(a_pixel_of_a_class_that_does_not_exist_makes_the_loss_nan)
+{
+    dense_line line = {.h = 1, .w = 2, .classes = 2, .height = 1, .width = 4, .attrs.ignored = 255};
+    double gradient[4];
+    for (int wrong = -1; wrong <= 2; wrong += 3) {
+        line.mask[3] = wrong;
+        assert_true(isnan(run_dense(&line, gradient)));
+        assert_true(isnan(gradient[2]) && isnan(gradient[3]));
+    }
+}
+
+TEST(classes_that_are_not_numbers_are_never_the_largest)
+{
+    const double x[] = {NAN, 1, NAN, 2, NAN, NAN, NAN, NAN};
+    const att_upsample_attrs size = {1, 1};
+    int32_t top[2];
+    DIRECT("upsampled_argmax", &size, 2, OUTPUTS(top), SAMPLE(x, 1, 1, 4));
+    assert_true(top[0] == 3 && top[1] == 0);
 }
 
 /* 2 ln 2 for two classes with logits 0: the weight of positive targets has no influence. */

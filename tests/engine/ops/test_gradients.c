@@ -109,6 +109,22 @@ TEST(binary_cross_entropy_of_soft_targets)
     }
 }
 
+/* The op gives a number for each row of the mask; the function gives their mean. */
+TEST(upsampled_cross_entropy_has_the_right_gradient)
+{
+    for (att_pixel_mean mean = ATT_MEAN_OF_LABELED; mean <= ATT_MEAN_OF_ALL; mean++) {
+        fd_model model = fd_create();
+        att_graph *g = model.graph;
+        att_shape shape = att_shape_of(3, 2, 4);
+        att_value p = att_graph_parameter(g, "p", shape, (att_init){ATT_INIT_NORMAL, 1}, false);
+        att_value logits = att_add(g, fd_input(&model, ATT_F64, shape, 1, 0, 0), p);
+        att_value mask = fd_input(&model, ATT_I32, att_shape_of(5, 4), 0, 0, 5);
+        att_graph_output(g, "loss", att_upsampled_cross_entropy(g, logits, mask, 4, mean));
+        fd_check(&model, "upsampled cross entropy", 1, tolerance);
+        fd_destroy(&model);
+    }
+}
+
 /* One group, several groups, one group for each channel; a map and a single row; with and without gamma and beta.
  * Measured: 1.4e-9. */
 TEST(group_norm_has_the_right_gradients)

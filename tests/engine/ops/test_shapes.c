@@ -102,6 +102,11 @@ TEST(builders_on_maps_yield_the_stated_shapes)
     assert_shape(g, att_channel_linear(g, sample(g, att_shape_of(6, 2)), shared(g, att_shape_of(6, 2))),
                  att_shape_of(6));
     assert_shape(g, att_dct_pool(g, x, &frequencies), att_shape_of(6));
+    att_value mask = att_graph_input(g, "mask", ATT_I32, att_shape_of(16, 20));
+    assert_shape(g, att_upsampled_cross_entropy(g, x, mask, 255, ATT_MEAN_OF_LABELED), (att_shape){.rank = 0});
+    att_value top = att_upsampled_argmax(g, x, 16, 20);
+    assert_true(att_shape_equal(att_value_shape(g, top), att_shape_of(16, 20)));
+    assert_int_equal(att_value_dtype(g, top), ATT_I32);
     att_graph_destroy(&g);
 }
 
@@ -446,6 +451,27 @@ TEST(training_ops_refuse_what_does_not_fit)
           att_cross_entropy(g, sample(g, att_shape_of(7)), sample(g, att_shape_of(7)), 1));
 }
 
+static att_value upsampled(att_graph *g, att_value logits, att_dtype type, att_shape mask, int mean)
+{
+    return att_upsampled_cross_entropy(g, logits, att_graph_input(g, "mask", type, mask), 255, (att_pixel_mean)mean);
+}
+
+TEST(ops_on_upsampled_logits_refuse_what_does_not_fit)
+{
+    const att_shape map = att_shape_of(2, 3, 5);
+    MISFIT("upsampled_cross_entropy: logits [5, 6] must have 3 axes",
+           upsampled(g, x, ATT_I32, att_shape_of(4, 6), ATT_MEAN_OF_ALL));
+    MISFIT("upsampled_cross_entropy: mask [4, 6, 1] of type I32 must be a class of type I32 for each pixel",
+           upsampled(g, sample(g, map), ATT_I32, att_shape_of(4, 6, 1), ATT_MEAN_OF_ALL));
+    MISFIT("upsampled_cross_entropy: mask [4, 6] of type F32 must be a class of type I32 for each pixel",
+           upsampled(g, sample(g, map), ATT_F32, att_shape_of(4, 6), ATT_MEAN_OF_ALL));
+    WRONG("upsampled_cross_entropy: there is no mean 2 over pixels",
+          upsampled(g, sample(g, map), ATT_I32, att_shape_of(4, 6), 2));
+    MISFIT("upsampled_argmax: logits [5, 6] must have 3 axes", att_upsampled_argmax(g, x, 4, 6));
+    WRONG("upsampled_argmax: the result is 0 x 6, must be at least 1 x 1",
+          att_upsampled_argmax(g, sample(g, map), 0, 6));
+}
+
 /* Binary cross entropy of seven logits. */
 static att_value binary(att_graph *g, att_value target, att_binary_cross_entropy_options options)
 {
@@ -584,15 +610,18 @@ static void widen(const att_op *op, const att_op_case *definition, int input, in
 
 /* The output of a sum over an axis does not depend on the axis's length, but only for an op's first input. A stride
  * rounds the size of a map, so a convolution may have the same outputs for a map or window that is one pixel larger.
- * The weights of score_norm may have rows of other layers before and after those of its heads. */
+ * The weights of score_norm may have rows of other layers before and after those of its heads. A mask has any size, and
+ * upsampled_cross_entropy sums over its columns. */
 TEST(every_rule_checks_each_axis_of_later_inputs)
 {
     for (const att_op *const *op = att_ops; *op; op++)
         for (int c = 0; c < (*op)->case_count; c++)
             for (int i = 1; i < (*op)->cases[c].in_count; i++) {
+                const att_desc *in = &(*op)->cases[c].in[i].desc;
                 bool strided = i == 1 && !strncmp((*op)->name, "conv2d", 6);
+                bool summed = in->dtype == ATT_I32 && !strncmp((*op)->name, "upsampled_cross_entropy", 23);
                 int first = strcmp((*op)->name, "score_norm") ? 0 : 1;
-                for (int axis = first; !strided && axis < (*op)->cases[c].in[i].desc.shape.rank; axis++)
+                for (int axis = first; !strided && axis < in->shape.rank - summed; axis++)
                     widen(*op, &(*op)->cases[c], i, axis);
             }
 }

@@ -107,7 +107,7 @@ static void add_gradient(const dense *d, int64_t sample, int64_t pixel, double f
         return;
     ref_corners_of(d->from, d->to, pixel, corners);
     interpolate(d, sample, corners, x);
-    double lse = log_sum_exp(x, d->classes), others = class < 0 || class >= d->classes ? NAN : 0;
+    double lse = log_sum_exp(x, d->classes), others = class < 0 || class >= d->classes || isnan(lse) ? NAN : 0;
     for (int64_t c = 0; c < d->classes; c++) {
         x[c] = exp(x[c] - lse);
         others += c == class ? 0 : x[c];
