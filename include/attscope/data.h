@@ -404,6 +404,7 @@ typedef struct att_target_rules {
     bool cuts_only;   /* the targets can be mixed by CutMix, but not by Mixup, which att_loader_create() refuses
                          (ERR_UNSUPPORTED): a pixel of a mask has one class */
     const void *user; /* must outlive the loader */
+    bool local;       /* several processes: no process gets the targets of the others, which may be large */
 } att_target_rules;
 
 /* --- loader ------------------------------------------------------------------------------------------------------ */
@@ -486,7 +487,7 @@ ATT_API int64_t att_loader_batches(const att_loader *loader);
 /* Several processes (att_loader_options.comm) create loaders with the same options, and make the same calls in the same
  * order. The batches are those of one process. Process r of P prepares rows [size r / P, size (r + 1) / P) of a batch
  * of `size` samples: first_row and `rows` are what is left of them, and the images have these rows only. Indices and
- * targets have the rows of all processes. With Mixup or CutMix a process also decodes the partners of its images. If
+ * targets have the rows of all processes; with att_target_rules.local, targets have only those of this one. With Mixup or CutMix a process also decodes the partners of its images. If
  * one process fails, att_loader_next() fails in all of them. */
 typedef struct att_batch {
     int64_t epoch, number;  /* position: batch `number` of the epoch */
@@ -496,6 +497,7 @@ typedef struct att_batch {
     int field_count;
     const att_field *fields; /* the images, F32 [height, width, channels], then the targets */
     const void *const *data; /* by field: tensors [count, shape of the field], of the images [rows, shape] */
+    bool local;              /* targets are [rows, shape], too */
 } att_batch;
 /* Returns the data of the field `name`; NULL if there is none. */
 ATT_API const void *att_batch_field(const att_batch *batch, const char *name);

@@ -152,11 +152,11 @@ ATT_API ATT_MUST_CHECK att_status att_network_select_outputs(att_network *networ
  *
  * Networks without parameters of fixed size accept images of other sides than their own; position embeddings are
  * resampled as by att_model_load(). Plans for the shapes that were used last are kept, in at most a quarter of the
- * memory that was left when the network was opened. *answers: one tensor for each selected name (att_batch_field());
- * the network owns the data, which is valid until its next run or change. The answer to a sample does not depend on the
- * other samples. Errors: ERR_ARGUMENT for an input that is unknown, missing or of another type, and for a count below
- * 1; ERR_MISMATCH, ERR_UNSUPPORTED or ERR_ARGUMENT for shapes that the network cannot take; ERR_NONFINITE, with
- * *answers set, if the tensors contain NaN or infinity. */
+ * memory that was left when the network was opened. *answers: one tensor for each selected name (att_batch_field()),
+ * F32, or I32 if it holds integers; the network owns the data, which is valid until its next run or change. The answer
+ * to a sample does not depend on the other samples. Errors: ERR_ARGUMENT for an input that is unknown, missing or of
+ * another type, and for a count below 1; ERR_MISMATCH, ERR_UNSUPPORTED or ERR_ARGUMENT for shapes that the network
+ * cannot take; ERR_NONFINITE, with *answers set, if the tensors contain NaN or infinity. */
 ATT_API att_status att_network_run(att_network *network, const att_batch *inputs, att_batch *answers);
 /* The following are for networks whose only input is an image; others return ERR_UNSUPPORTED or ERR_ARGUMENT. */
 /* As att_network_run(), for images whose channels are planes, as in PyTorch's tensors: images[i] is [in_chans, height,

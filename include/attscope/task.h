@@ -237,7 +237,8 @@ typedef struct att_task {
     /* Size of the state that accumulates the metrics, at least 1. The initial state is all zeros. The task owns memory
      * that a state points to, and end() frees it. */
     size_t state_size;
-    /* Adds a batch to the state. answers: the network's outputs for these samples, F32, by name (att_batch_field()). */
+    /* Adds a batch to the state. answers: the network's outputs for these samples, F32, or I32 for
+     * integers, by name (att_batch_field()). */
     att_status (*observe)(att_context *context, void *state, const att_task_settings *settings, const att_batch *batch,
                           const att_batch *answers);
     /* Adds the samples of `other` to `state`. The order of merging changes the result by rounding at most. */

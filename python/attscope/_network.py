@@ -726,11 +726,11 @@ def _bytes(field: Any) -> int:
 
 
 def _outputs(batch: Any) -> dict[str, np.ndarray]:
-    """Copies of the tensors of a batch, by name. The outputs of a network are F32."""
+    """Copies of the tensors of a batch, by name: float32, or int32 if they hold integers."""
     found = {}
     for i in range(batch.field_count):
         field = batch.fields[i]
-        array = np.empty((batch.count, *_shape(field)), np.float32)
+        array = np.empty((batch.count, *_shape(field)), np.int32 if field.dtype == lib.I32 else np.float32)
         ctypes.memmove(array.ctypes.data, batch.data[i], array.nbytes)
         found[field.name.decode()] = array
     return found

@@ -25,6 +25,7 @@ struct att_agreement {
     att_context *context;
     att_comm *comm;
     int batch_size, target_count;
+    bool local; /* targets are not gathered */
     const size_t *target_bytes;
     share_message *shares;     /* [processes] */
     int64_t *first;            /* [processes + 1] */
@@ -46,7 +47,7 @@ static att_status reserve(att_agreement *it)
     it->indices = att_allocate_array(it->context, batch, sizeof *it->indices);
     it->data = att_allocate_array(it->context, (size_t)it->target_count + 1, sizeof *it->data);
     bool complete = it->shares && it->first && it->messages && it->failures && it->indices && it->data;
-    for (int i = 0; complete && i < it->target_count; i++) {
+    for (int i = 0; complete && i < it->target_count && !it->local; i++) {
         it->data[1 + i] = att_allocate_array(it->context, batch, it->target_bytes[i]);
         complete = it->data[1 + i];
     }
@@ -63,6 +64,7 @@ att_status att_agreement_create(att_context *context, const att_loader_options *
                           .comm = options->comm,
                           .batch_size = options->batch_size,
                           .target_count = options->targets.count,
+                          .local = options->targets.local,
                           .target_bytes = target_bytes};
     att_status status = reserve(it);
     if (status == ATT_OK)
@@ -77,7 +79,7 @@ void att_agreement_destroy(att_agreement **out)
     att_agreement *it = *out;
     if (!it)
         return;
-    for (int i = 0; it->data && i < it->target_count; i++)
+    for (int i = 0; it->data && i < it->target_count && !it->local; i++)
         att_free(it->context, it->data[1 + i]);
     att_free(it->context, it->data);
     att_free(it->context, it->indices);
@@ -175,7 +177,9 @@ att_status att_agreement_gather(att_agreement *it, const att_slot *slot, att_bat
     batch->count = (int)it->first[processes];
     batch->first_row = (int)it->first[rank];
     ATT_TRY(gather_rows(it, slot->indices, it->indices, sizeof *it->indices, batch));
-    for (int i = 0; i < it->target_count; i++)
+    for (int i = 0; i < it->target_count && it->local; i++)
+        it->data[1 + i] = slot->fields[1 + i];
+    for (int i = 0; i < it->target_count && !it->local; i++)
         ATT_TRY(gather_rows(it, slot->fields[1 + i], it->data[1 + i], it->target_bytes[i], batch));
     it->data[0] = slot->fields[0];
     batch->indices = it->indices;

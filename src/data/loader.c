@@ -638,7 +638,8 @@ static att_status hand_out(att_loader *loader, att_batch *batch)
                          .indices = slot->indices,
                          .field_count = loader->field_count,
                          .fields = loader->fields,
-                         .data = (const void *const *)slot->fields};
+                         .data = (const void *const *)slot->fields,
+                         .local = loader->options.targets.local};
     if (att_mix_is_on(&loader->options.mix))
         att_mix_batch(&loader->options, batch, &share, slot->fields, loader->row_bytes, loader->target_scratch);
     ATT_TRY(complete_batch(loader, slot, batch));
@@ -659,7 +660,7 @@ const void *att_batch_rows(const att_batch *batch, const char *name)
 {
     for (int f = 0; f < batch->field_count; f++)
         if (strcmp(batch->fields[f].name, name) == 0)
-            return f == 0
+            return f == 0 || batch->local
                        ? batch->data[f]
                        : (const char *)batch->data[f] + (size_t)batch->first_row * att_field_bytes(&batch->fields[f]);
     return NULL;

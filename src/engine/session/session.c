@@ -339,12 +339,25 @@ att_status att_session_bind(att_session *session, const char *input, const void 
     return ATT_OK;
 }
 
+static att_status find_output(const att_session *session, const char *output, int *port)
+{
+    const att_plan *plan = session->plan;
+    *port = find_port(plan->outputs, plan->output_count, output);
+    return *port < 0 ? fail_no_port(session, "output", plan->outputs, plan->output_count, output) : ATT_OK;
+}
+
+static void copy_rows(const att_session *session, int port, int first, int count, void *rows)
+{
+    const att_port *from = &session->plan->outputs[port];
+    size_t row = (size_t)from->row_bytes;
+    session->memory->copy_out(rows, session->outputs[from->holder] + (size_t)first * row, (size_t)count * row);
+}
+
 att_status att_session_output(att_session *session, const char *output, int first, int count, void *rows)
 {
     const att_plan *plan = session->plan;
-    int port = find_port(plan->outputs, plan->output_count, output);
-    if (port < 0)
-        return fail_no_port(session, "output", plan->outputs, plan->output_count, output);
+    int port;
+    ATT_TRY(find_output(session, output, &port));
     if (first < 0 || count < 0 || first > session->batch.count - count)
         return att_fail(session->context, ATT_ERR_ARGUMENT,
                         "%d rows of \"%s\" from row %d on were requested, but the last run had %d rows", count, output,
@@ -353,9 +366,15 @@ att_status att_session_output(att_session *session, const char *output, int firs
         return att_fail(session->context, ATT_ERR_ARGUMENT,
                         "\"%s\" is a probe, and probes were off in the last run (att_session_observe())", output);
     ATT_TRY(att_session_fetch(session, plan->outputs[port].holder));
-    size_t row = (size_t)plan->outputs[port].row_bytes;
-    const char *block = session->outputs[plan->outputs[port].holder];
-    session->memory->copy_out(rows, block + (size_t)first * row, (size_t)count * row);
+    copy_rows(session, port, first, count, rows);
+    return ATT_OK;
+}
+
+att_status att_session_own_output(const att_session *session, const char *output, void *rows)
+{
+    int port;
+    ATT_TRY(find_output(session, output, &port));
+    copy_rows(session, port, session->batch.first_row, session->batch.rows, rows);
     return ATT_OK;
 }
 

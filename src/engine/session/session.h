@@ -158,6 +158,8 @@ att_status att_session_join_batch(att_session *session, int rows);
 att_status att_session_fetch(att_session *session, int output);
 /* Samples of the last run, of all processes. */
 int att_session_samples(const att_session *session);
+/* Copies this process's rows of an output of the last run to `rows`: of these it needs no other process. */
+att_status att_session_own_output(const att_session *session, const char *output, void *rows);
 /* This process's rows of a sample value. */
 const char *att_session_rows(const att_session *session, const att_ref *ref);
 /* Gathers what the segment's reductions read: the rows of all processes, or in a replay those of this one. */

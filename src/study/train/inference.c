@@ -33,9 +33,11 @@ static att_status describe_outputs(const att_graph *graph, const char *const *re
         return att_fail_memory(inference->context, count * sizeof *inference->outputs, "a network's outputs");
     for (int i = 0; i < graph->outputs.count; i++) {
         const att_named_value *output = &graph->outputs.items[i];
+        bool whole = att_value_dtype(graph, output->value) == ATT_I32;
         if (is_requested(output, requested))
-            inference->outputs[inference->output_count++] =
-                (att_field){.name = output->name, .dtype = ATT_F32, .shape = att_value_shape(graph, output->value)};
+            inference->outputs[inference->output_count++] = (att_field){.name = output->name,
+                                                                        .dtype = whole ? ATT_I32 : ATT_F32,
+                                                                        .shape = att_value_shape(graph, output->value)};
     }
     return ATT_OK;
 }
@@ -67,7 +69,8 @@ static att_status describe_inputs(att_inference *inference)
 
 static att_status compile(const att_graph *graph, const att_inference_options *options, att_inference *inference)
 {
-    *inference = (att_inference){.context = att_graph_context(graph), .wide = att_graph_dtype(graph) == ATT_F64};
+    *inference = (att_inference){
+        .context = att_graph_context(graph), .wide = att_graph_dtype(graph) == ATT_F64, .own = options->own};
     ATT_TRY(describe_outputs(graph, options->outputs, inference));
     size_t count = (size_t)graph->outputs.count + 1;
     const char **names;
@@ -183,14 +186,18 @@ void att_inference_free(att_inference *inference)
     *inference = (att_inference){0};
 }
 
-/* Reads the rows of an output, in F32. */
+/* Reads the rows of an output, numbers in F32. */
 static att_status read_output(const att_inference *inference, int output, int batch)
 {
     const att_field *field = &inference->outputs[output];
     float *answers = inference->answers[output];
-    void *rows = inference->wide ? (void *)inference->rows : answers;
-    ATT_TRY(att_session_output(inference->session, field->name, 0, batch, rows));
-    for (int64_t i = 0; inference->wide && i < batch * att_shape_count(field->shape); i++)
+    bool narrows = inference->wide && field->dtype == ATT_F32;
+    void *rows = narrows ? (void *)inference->rows : answers;
+    if (inference->own)
+        ATT_TRY(att_session_own_output(inference->session, field->name, rows));
+    else
+        ATT_TRY(att_session_output(inference->session, field->name, 0, batch, rows));
+    for (int64_t i = 0; narrows && i < batch * att_shape_count(field->shape); i++)
         answers[i] = (float)inference->rows[i];
     return ATT_OK;
 }
@@ -217,7 +224,7 @@ att_status att_inference_run(att_inference *inference, const att_batch *inputs, 
     if (status == ATT_ERR_STOPPED)
         return att_fail(inference->context, status, "stopped on request while the network ran");
     ATT_TRY(status);
-    int batch = att_session_samples(inference->session);
+    int batch = inference->own ? rows : att_session_samples(inference->session);
     for (int i = 0; i < inference->output_count; i++)
         ATT_TRY(read_output(inference, i, batch));
     *answers = (att_batch){.count = batch,
@@ -249,7 +256,7 @@ bool att_inference_is_finite(const att_batch *answers, int sample)
 {
     for (int f = 0; f < answers->field_count; f++) {
         int64_t width = att_shape_count(answers->fields[f].shape);
-        if (!all_finite((const float *)answers->data[f] + sample * width, width))
+        if (answers->fields[f].dtype == ATT_F32 && !all_finite((const float *)answers->data[f] + sample * width, width))
             return false;
     }
     return true;

@@ -24,11 +24,12 @@ typedef struct att_inference {
     att_plan *plan;
     att_session *session;
     int output_count;
-    att_field *outputs; /* F32 fields that a run returns */
+    att_field *outputs; /* fields that a run returns: F32, or I32 for integers */
     void **answers;     /* [output_count], each [max_batch] rows */
     int input_count;
     att_inference_input *inputs;
     bool wide;    /* the graph is in F64: inputs and outputs are converted */
+    bool own;     /* att_inference_options.own */
     double *rows; /* if `wide`: the rows of an output */
 } att_inference;
 
@@ -42,6 +43,7 @@ typedef struct att_inference_options {
     /* Names of the outputs and probes that a run returns, NULL-terminated. NULL: all outputs except the loss. Nodes
      * that only the loss needs are then not computed. */
     const char *const *outputs;
+    bool own;   /* a run returns the rows of this process only */
     bool stops; /* a run ends with ERR_STOPPED when the context is asked to stop (att_settings.stop) */
     /* Before it allocates, the inference makes room in this cache, whose entry `entry` holds it. NULL: no cache. */
     att_shape_cache *cache;
@@ -59,7 +61,7 @@ att_status att_inference_bytes(const att_graph *graph, const att_inference_optio
 
 /* Runs `rows` samples, those of this process. inputs: the plan's inputs by name, numbers in F32; its other fields are
  * ignored, and inputs that it lacks must be bound already. *answers: the outputs by name, with the rows of all
- * processes; the data is valid until the next run. */
+ * processes, or with `own` those of this one; the data is valid until the next run. */
 att_status att_inference_run(att_inference *inference, const att_batch *inputs, int rows, att_batch *answers);
 
 /* A batch in which one field has other rows. */
@@ -71,7 +73,7 @@ typedef struct att_replaced_batch {
 const att_batch *att_batch_replace(const att_batch *batch, const char *name, const void *rows,
                                    att_replaced_batch *replaced);
 
-/* Whether all outputs of a sample are finite. */
+/* Whether all outputs of a sample are finite. Integers are. */
 bool att_inference_is_finite(const att_batch *answers, int sample);
 
 /* Returns ERR_MISMATCH if the transform's images do not have the shape of the model's input that is an image,
