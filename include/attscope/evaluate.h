@@ -30,6 +30,10 @@ typedef struct att_evaluate_options {
      * it for the same batches. */
     att_status (*observed)(void *user, att_session *session, const att_batch *batch);
     void *observed_user;
+    /* Called at the end with the task's figures beside its metrics, such as the IoU of each class; they live as long as
+     * the call. Not called if there are none. An error becomes that of the evaluation. NULL: nobody wants them. */
+    att_status (*detailed)(void *user, const att_measurement *figures, int count);
+    void *detailed_user;
     bool unlabelled;   /* do not read or check targets, and compute no metrics */
     bool skip_corrupt; /* leave images that cannot be decoded out of all figures, instead of failing */
     /* As in att_loader_options. NULL: the log gets a warning for each such image. */

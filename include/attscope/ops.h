@@ -542,8 +542,8 @@ ATT_API att_value att_upsample_bilinear(att_graph *graph, att_value x, int heigh
 
 /* The loss of a class for each pixel, a scalar per sample. logits [h, w, C] are of a smaller map than mask [H, W], I32,
  * the class of each pixel. loss = -(1 / n) sum_ij ln softmax(y_ij)_mask_ij with y = att_upsample_bilinear(logits, H,
- * W), which is interpolated pixel by pixel and never stored. A pixel of class `ignored` (ATT_NO_CLASS: a mask without
- * such pixels) adds nothing to the sum and has gradient 0, also if `ignored` is in [0, C). Any other class outside [0,
+ * W), which is interpolated pixel by pixel and never stored. A pixel of class `ignored`, such as ATT_NO_CLASS, adds
+ * nothing to the sum and has gradient 0, also if `ignored` is in [0, C). Any other class outside [0,
  * C) makes the loss NaN. n depends on the mask only:
  * - ATT_MEAN_OF_LABELED: n is the number of the sample's pixels that are not ignored. As
  *   torch.nn.functional.cross_entropy(y, mask, ignore_index=ignored) for one sample, but if all pixels are ignored, the

@@ -9,6 +9,7 @@
 #define ATTSCOPE_TASK_H
 
 #include <attscope/data.h>
+#include <attscope/event.h>
 #include <attscope/graph.h>
 #include <attscope/nn.h>
 #include <attscope/options.h>
@@ -51,6 +52,7 @@ ATT_API att_task_info att_task_at(const att_context *context, int index);
 typedef struct att_task_setup {
     int classes;                      /* classes of the network's head */
     bool mixed;                       /* training mixes images with each other (att_mix_options) */
+    bool blended;                     /* some of them by Mixup */
     bool taught;                      /* a teacher sees the images, too (att_train_options.teacher) */
     const att_option_values *options; /* options of the task; missing ones, or all if NULL, have their defaults */
 } att_task_setup;
@@ -135,6 +137,7 @@ typedef struct att_classifier_form {
 
 /* A network without its head. */
 typedef struct att_backbone {
+    att_value image; /* the input with the image [h, w, c]; ATT_NONE: no input is an image */
     att_features features;
     att_classifier_form classifier;
     int classes;      /* the option "num_classes", at least 1 */
@@ -148,8 +151,11 @@ typedef struct att_label_sets att_label_sets;
 /* A checked att_task_setup. */
 typedef struct att_task_settings {
     int classes;
-    bool mixed;
+    bool mixed, blended;
     bool taught;
+    int height, width; /* of the images that the network gets */
+    /* In an evaluation: the data set that is evaluated; att_batch.indices are those of its samples. NULL: training. */
+    const att_dataset *evaluated;
     /* Set by evaluations that ask for it (att_evaluate_options); a task without classes ignores both. */
     const bool *competing;      /* [classes]: loss and metrics only compare these classes; NULL: all */
     const att_label_sets *real; /* right classes of each image, instead of its label; NULL: the label */
@@ -234,6 +240,9 @@ typedef struct att_task {
     void (*plain)(att_option_values *options);
 
     /* --- metrics --- */
+    /* Names of the outputs that observe() reads, NULL after the last: neither evaluations nor trainings compute other
+     * ones, except the loss and probes. NULL: all. */
+    const char *const *observed;
     /* Size of the state that accumulates the metrics, at least 1. The initial state is all zeros. The task owns memory
      * that a state points to, and end() frees it. */
     size_t state_size;
@@ -241,10 +250,20 @@ typedef struct att_task {
      * integers, by name (att_batch_field()). */
     att_status (*observe)(att_context *context, void *state, const att_task_settings *settings, const att_batch *batch,
                           const att_batch *answers);
+    /* For states that are counts, of many pixels for example: sets *values to the counts in the state, and *count to
+     * their number, which follows from the settings alone. Several processes then each observe() their own samples
+     * only, and add up the counts at the end, so that neither targets nor answers are exchanged. NULL: each process
+     * gets the samples of all. */
+    att_status (*counts)(att_context *context, void *state, const att_task_settings *settings, int64_t **values,
+                         int64_t *count);
     /* Adds the samples of `other` to `state`. The order of merging changes the result by rounding at most. */
     att_status (*merge)(att_context *context, void *state, const void *other);
     /* Writes the metrics of all samples so far: values[i] is info.metrics[i], NaN without samples. */
     void (*report)(const void *state, double *values);
+    /* Sets *figures to figures beside the metrics, such as one for each class. They belong to the state, names
+     * included. Called once at the end of an evaluation, by all processes. NULL: there are none. */
+    att_status (*details)(att_context *context, void *state, const att_task_settings *settings,
+                          const att_measurement **figures, int *count);
     /* Frees the memory that the state points to, but not the state. NULL: there is none. */
     void (*end)(att_context *context, void *state);
 

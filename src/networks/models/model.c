@@ -356,12 +356,21 @@ att_value *att_features_of_tokens(att_graph *graph, int prefix, int height, int 
     return blocks;
 }
 
+static att_value find_image(const att_graph *graph)
+{
+    for (int i = 0; i < graph->inputs.count; i++)
+        if (strcmp(graph->inputs.items[i].name, ATT_IMAGE) == 0)
+            return graph->inputs.items[i].value;
+    return ATT_NONE;
+}
+
 /* Without classes the output is the input of a classifier. */
 static void add_head(att_model *model)
 {
     if (model->task->taps)
         att_task_tap_blocks(model->task, model->graph, &model->features);
-    const att_backbone backbone = {.features = model->features,
+    const att_backbone backbone = {.image = find_image(model->graph),
+                                   .features = model->features,
                                    .classifier = model->family->classifier(&model->settings),
                                    .classes = att_model_classes(model),
                                    .drop_rate = att_options_number(&model->options, "drop_rate", 0)};

@@ -116,7 +116,8 @@ att_status att_task_configure(att_context *context, const att_task *task, const 
 {
     const att_option_table table = table_of(task);
     att_option_values options;
-    *settings = (att_task_settings){.classes = setup->classes, .mixed = setup->mixed, .taught = setup->taught};
+    *settings = (att_task_settings){
+        .classes = setup->classes, .mixed = setup->mixed, .blended = setup->blended, .taught = setup->taught};
     if (setup->taught && !task->teacher_field)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "networks for the task \"%s\" cannot learn from a teacher",
                         task->info.name);
@@ -231,7 +232,8 @@ att_status att_task_targets(att_context *context, const att_task *task, const at
                                 .fill = task->fill,
                                 .mix = task->mix,
                                 .cuts_only = task->annotations & ATT_ANNOTATION_MASK,
-                                .user = settings};
+                                .user = settings,
+                                .local = task->counts};
     return ATT_OK;
 }
 

@@ -63,14 +63,48 @@ static bool is_judged(const evaluator *e, int64_t image)
     return !e->options->unlabelled && (!real || real->first[image + 1] > real->first[image]);
 }
 
+/* The samples of this process alone. */
+static att_batch own_samples(const att_batch *batch)
+{
+    att_batch own = *batch;
+    own.count = batch->rows;
+    own.first_row = 0;
+    own.indices = batch->indices + batch->first_row;
+    return own;
+}
+
 static att_status observe_batch(evaluator *e, const att_batch *batch, const att_batch *answers)
 {
-    for (int i = 0; i < batch->count; i++) {
+    const att_batch observed = e->inference.own ? own_samples(batch) : *batch;
+    for (int i = 0; i < answers->count; i++)
         e->not_finite += !att_inference_is_finite(answers, i);
+    for (int i = 0; i < batch->count; i++)
         e->judged += is_judged(e, batch->indices[i]);
-    }
     e->count += batch->count;
-    return e->options->unlabelled ? ATT_OK : e->task->observe(e->context, e->state, &e->settings, batch, answers);
+    return e->options->unlabelled ? ATT_OK : e->task->observe(e->context, e->state, &e->settings, &observed, answers);
+}
+
+/* Adds up what the processes counted in their own samples. */
+static att_status add_counts(evaluator *e)
+{
+    int64_t *values, count;
+    if (!e->inference.own)
+        return ATT_OK;
+    ATT_TRY(att_processes_sum(&e->processes, &e->not_finite, 1));
+    if (e->options->unlabelled)
+        return ATT_OK;
+    ATT_TRY(e->task->counts(e->context, e->state, &e->settings, &values, &count));
+    return att_processes_sum(&e->processes, values, count);
+}
+
+static att_status tell_details(evaluator *e)
+{
+    const att_measurement *figures;
+    int count;
+    if (!e->task->details || !e->options->detailed || e->options->unlabelled)
+        return ATT_OK;
+    ATT_TRY(e->task->details(e->context, e->state, &e->settings, &figures, &count));
+    return count > 0 ? e->options->detailed(e->options->detailed_user, figures, count) : ATT_OK;
 }
 
 /* The mean loss so far; NaN if the task has no metric "loss". */
@@ -228,11 +262,16 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
     ATT_TRY(check_robustness(e));
     ATT_TRY(att_inference_check_images(model, &e->transform));
     e->image = att_model_image(model).field.name;
+    e->settings.evaluated = dataset;
+    e->settings.height = e->transform.height;
+    e->settings.width = e->transform.width;
     e->transform.occlude = e->options->occlude;
     att_inference_options inference = {.backend = e->options->backend ? e->options->backend : "cpu",
                                        .precision = e->options->precision,
                                        .max_batch = e->options->batch_size,
                                        .comm = e->options->comm,
+                                       .outputs = e->task->observed,
+                                       .own = e->task->counts,
                                        .probes = e->options->measure || e->options->observed ? "*" : NULL};
     ATT_TRY(att_inference_create(att_model_graph(model), weights, &inference, &e->inference));
     if (!e->options->unlabelled)
@@ -277,9 +316,13 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
     att_status status = prepare(&e, model, weights, dataset);
     if (status == ATT_OK)
         status = run(&e, dataset);
+    if (status == ATT_OK)
+        status = add_counts(&e);
     if (status == ATT_OK && e.count == 0)
         status = att_fail(e.context, ATT_ERR_FORMAT, "none of the %lld images can be decoded",
                           (long long)att_dataset_count(dataset));
+    if (status == ATT_OK)
+        status = tell_details(&e);
     if (status == ATT_OK && result)
         *result = make_result(&e);
     att_loader_destroy(&e.loader);

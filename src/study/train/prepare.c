@@ -105,6 +105,24 @@ static att_status check_inputs(const att_trainer *trainer, const att_target_rule
     return ATT_OK;
 }
 
+static bool is_observed(const att_task *task, const att_named_value *output)
+{
+    int i = 0;
+    while (task->observed[i] && strcmp(task->observed[i], output->name) != 0)
+        i++;
+    return output->probe || task->observed[i] || strcmp(output->name, "loss") == 0;
+}
+
+/* Drops the outputs that only predictions need. */
+static void drop_outputs(att_graph *graph, const att_task *task)
+{
+    int kept = 0;
+    for (int i = 0; i < graph->outputs.count; i++)
+        if (is_observed(task, &graph->outputs.items[i]))
+            graph->outputs.items[kept++] = graph->outputs.items[i];
+    graph->outputs.count = kept;
+}
+
 /* Copies the model's graph, including probes, and adds the task's loss. */
 static att_status add_loss(att_trainer *trainer)
 {
@@ -113,7 +131,10 @@ static att_status add_loss(att_trainer *trainer)
     trainer->graph = att_graph_copy(graph);
     if (!trainer->graph)
         return att_fail_memory(trainer->context, sizeof(void *), "the graph of a training");
-    return att_task_build_loss(trainer->task, trainer->graph, &trainer->settings);
+    ATT_TRY(att_task_build_loss(trainer->task, trainer->graph, &trainer->settings));
+    if (trainer->task->observed)
+        drop_outputs(trainer->graph, trainer->task);
+    return ATT_OK;
 }
 
 static att_status check_processes(att_trainer *trainer)
@@ -143,9 +164,12 @@ static att_status check(att_trainer *trainer)
                         att_dtype_name(att_graph_dtype(graph)));
     const att_task_setup setup = {.classes = att_model_classes(trainer->run.model),
                                   .mixed = att_train_mixes(options),
+                                  .blended = options->mixup > 0,
                                   .taught = options->teacher,
                                   .options = options->task_options};
     ATT_TRY(att_task_configure(trainer->context, trainer->task, &setup, &trainer->settings));
+    trainer->settings.height = trainer->run.data->train_transform->height;
+    trainer->settings.width = trainer->run.data->train_transform->width;
     ATT_TRY(att_teaching_prepare(options, trainer->run.model, trainer->task, &trainer->settings,
                                  trainer->run.data->train_transform, &trainer->teaching));
     trainer->base_lr = att_optimizer_lr(trainer->optimizer, options);
@@ -209,7 +233,8 @@ static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
     att_inference_options inference = {.backend = options->backend,
                                        .precision = options->precision,
                                        .max_batch = options->batch_size,
-                                       .comm = options->comm};
+                                       .comm = options->comm,
+                                       .outputs = trainer->task->observed};
     ATT_TRY(att_inference_bytes(att_model_graph(trainer->run.model), &inference, bytes));
     if (options->model_ema)
         *bytes = att_size_sum(*bytes, att_weights_bytes(weights));

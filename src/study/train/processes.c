@@ -96,6 +96,22 @@ att_status att_processes_least(att_processes *processes, int value, int *least)
     return status;
 }
 
+att_status att_processes_sum(att_processes *processes, int64_t *values, int64_t count)
+{
+    size_t size = (size_t)att_comm_size(processes->comm), own = (size_t)count;
+    int64_t *all;
+    if (is_alone(processes))
+        return ATT_OK;
+    ATT_TRY(att_new(processes->context, &all, att_size_product(size, own), "the counts of all processes"));
+    memcpy(all + (size_t)att_comm_rank(processes->comm) * own, values, own * sizeof *values);
+    att_status status = att_comm_collect(processes->comm, ATT_COMM_MAIN, all, own * sizeof *all);
+    memset(values, 0, own * sizeof *values);
+    for (size_t i = 0; i < size * own && status == ATT_OK; i++)
+        values[i % own] += all[i];
+    att_free(processes->context, all);
+    return status;
+}
+
 /* The values of one line, of all processes. */
 static att_status refuse(att_processes *processes, const att_shared_line *line, int rank)
 {

@@ -35,6 +35,9 @@ void att_processes_describe(const att_processes *processes, att_progress *progre
 /* The least of the values that the processes have. */
 att_status att_processes_least(att_processes *processes, int value, int *least);
 
+/* values[i] becomes the sum of the values[i] of all processes. */
+att_status att_processes_sum(att_processes *processes, int64_t *values, int64_t count);
+
 /* A setting that all processes must have the same. */
 typedef struct att_shared_line {
     const char *what, *value;

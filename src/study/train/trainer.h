@@ -89,6 +89,8 @@ att_status att_trainer_emit_step(att_trainer *trainer);
 att_status att_trainer_emit_epoch(att_trainer *trainer);
 /* Sends what the instruments observed in the last update. */
 att_status att_trainer_emit_measure(att_trainer *trainer);
+/* As att_evaluate_options.detailed; user: the trainer. */
+att_status att_trainer_emit_details(void *user, const att_measurement *figures, int count);
 /* As att_loader_options.corrupt_found; user: the trainer. */
 att_status att_trainer_train_corrupt(void *user, int64_t index, const char *reason);
 att_status att_trainer_eval_corrupt(void *user, int64_t index, const char *reason);

@@ -21,9 +21,11 @@ static bool forward_progress(void *user, const att_progress *stage)
     return trainer->options->progress(trainer->options->progress_user, &progress);
 }
 
+/* The records get the figures of the weights whose metrics are called "eval_...". */
 static att_status evaluate(att_trainer *trainer, att_weights *weights, const char *stage, att_evaluation *evaluation)
 {
     const att_train_data *data = trainer->run.data;
+    const bool recorded = weights != trainer->run.weights || !trainer->options->model_ema;
     att_evaluate_options options = {.task_options = trainer->options->task_options,
                                     .backend = trainer->options->backend,
                                     .precision = trainer->options->precision,
@@ -33,6 +35,8 @@ static att_status evaluate(att_trainer *trainer, att_weights *weights, const cha
                                     .corrupt_found = att_trainer_eval_corrupt,
                                     .corrupt_user = trainer,
                                     .comm = trainer->options->comm,
+                                    .detailed = recorded ? att_trainer_emit_details : NULL,
+                                    .detailed_user = trainer,
                                     .stage = stage,
                                     .progress = forward_progress,
                                     .progress_user = trainer};

@@ -124,6 +124,19 @@ att_status att_trainer_emit_measure(att_trainer *trainer)
                                  : ATT_OK;
 }
 
+att_status att_trainer_emit_details(void *user, const att_measurement *figures, int count)
+{
+    const att_trainer *trainer = user;
+    const att_event_field fields[] = {
+        {.name = "split", .text = "validation"},
+        {.name = "images", .number = (double)att_dataset_count(trainer->run.data->eval)},
+    };
+    att_event event = event_of(trainer, ATT_EVENT_MEASURE, fields, sizeof fields / sizeof *fields);
+    event.measurements = figures;
+    event.measurement_count = count;
+    return send(trainer, &event);
+}
+
 att_status att_trainer_emit_begin(att_trainer *trainer)
 {
     const att_train_run *run = &trainer->run;

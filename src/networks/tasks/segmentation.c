@@ -1,0 +1,509 @@
+/* The task "segment": a class for each pixel. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <attscope/ops.h>
+
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/core/threads.h"
+#include "base/io/json.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/upsample_bilinear.h"
+#include "networks/heads/heads.h"
+#include "networks/tasks/caption.h"
+#include "networks/tasks/confusion.h"
+#include "networks/tasks/list.h"
+
+static const char head_scope[] = "segmenter", logits_name[] = "pixel_logits", map_name[] = "class_map",
+                  mask_name[] = "mask", geometry_name[] = "geometry";
+
+/* --- options ----------------------------------------------------------------------------------------------------- */
+
+typedef struct segmentation_options {
+    char pixel_mean[16];
+} segmentation_options;
+ATT_ASSERT_SETTINGS_FIT(segmentation_options);
+
+static const char labeled[] = "labeled", all[] = "all";
+
+static const char *choose_mean(int index)
+{
+    static const char *const names[] = {labeled, all};
+    return index < 2 ? names[index] : NULL;
+}
+
+static const att_option declared[] = {
+    {.key = "pixel_mean",
+     .kind = ATT_OPTION_TEXT,
+     .value = "NAME",
+     .help =
+         "the loss of an image is the mean over its pixels that have a class (labeled), or over all pixels, of which "
+         "those without a class count as 0 (all)",
+     .choice = choose_mean,
+     .training = true,
+     ATT_OPTION_AT(segmentation_options, pixel_mean)},
+};
+
+static void defaults(att_option_values *options)
+{
+    att_options_set_text(options, "pixel_mean", labeled);
+}
+
+static att_pixel_mean mean_of(const att_task_settings *settings)
+{
+    const segmentation_options *options = (const void *)&settings->options;
+    return strcmp(options->pixel_mean, all) == 0 ? ATT_MEAN_OF_ALL : ATT_MEAN_OF_LABELED;
+}
+
+/* --- head -------------------------------------------------------------------------------------------------------- */
+
+static void head(att_graph *graph, const att_backbone *backbone)
+{
+    if (backbone->classes > ATT_MASK_NONE || backbone->image == ATT_NONE) {
+        att_graph_fail(
+            graph,
+            backbone->image == ATT_NONE
+                ? att_fail(graph->context, ATT_ERR_UNSUPPORTED, "segmentation needs a network whose input is an image")
+                : att_fail(graph->context, ATT_ERR_ARGUMENT, "%d classes are more than a mask can hold (%d)",
+                           backbone->classes, ATT_MASK_NONE));
+        return;
+    }
+    const att_scope root = att_scope_root(graph), scope = att_scope_in(&root, "%s", head_scope);
+    const att_shape image = att_value_shape(graph, backbone->image);
+    att_value logits = att_head_linear(&scope, backbone, backbone->classes);
+    att_graph_output(graph, logits_name, logits);
+    att_graph_output(graph, map_name, att_upsampled_argmax(graph, logits, (int)image.dims[0], (int)image.dims[1]));
+}
+
+/* --- targets ----------------------------------------------------------------------------------------------------- */
+
+/* In an evaluation observe() reads the photograph's own mask, and needs to know where the photograph went. */
+static int fields(const att_task_settings *settings, att_field out[ATT_MAX_TARGETS])
+{
+    out[0] = (att_field){.name = mask_name, .dtype = ATT_I32, .shape = att_shape_of(settings->height, settings->width)};
+    out[1] = (att_field){.name = geometry_name, .dtype = ATT_U8, .shape = att_shape_of(sizeof(att_geometry))};
+    return settings->evaluated ? 2 : 1;
+}
+
+static att_status fill(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
+                       const att_geometry *geometry, void *const *out)
+{
+    const att_task_settings *settings = user;
+    att_mask mask;
+    ATT_TRY(att_dataset_read_mask(dataset, context, index, &mask));
+    att_mask_move(&mask, geometry, out[0]);
+    att_mask_free(context, &mask);
+    if (settings->evaluated)
+        memcpy(out[1], geometry, sizeof *geometry);
+    return ATT_OK;
+}
+
+/* CutMix. Mixup is refused by check(). */
+static void mix(const void *user, void *const *own, const void *const *other, const att_mixing *mixing)
+{
+    const att_task_settings *settings = user;
+    int32_t *to = own[0];
+    const int32_t *from = other[0];
+    const size_t bytes = (size_t)(mixing->right - mixing->left) * sizeof *to;
+    for (int i = mixing->top; i < mixing->bottom && mixing->cuts; i++) {
+        const int64_t at = (int64_t)i * settings->width + mixing->left;
+        memcpy(to + at, from + at, bytes);
+    }
+}
+
+static att_status check(att_context *context, const att_task_settings *settings, const att_dataset *dataset)
+{
+    const int classes = att_dataset_class_count(dataset);
+    if (settings->blended)
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "--mixup (mixup) blends two images, but a pixel has one class; leave it out, or use --cutmix "
+                        "(cutmix), which moves a box with its mask");
+    if (settings->classes == 0)
+        return att_fail(context, ATT_ERR_MISMATCH, "the model has no head and so no classes to compare with masks");
+    if (classes != settings->classes)
+        return att_fail(
+            context, ATT_ERR_MISMATCH,
+            "the masks have %d classes, but the model has %d; --num-classes (num_classes) sets those of the "
+            "model",
+            classes, settings->classes);
+    return ATT_OK;
+}
+
+/* --- loss -------------------------------------------------------------------------------------------------------- */
+
+static att_value loss(att_graph *graph, const att_task_settings *settings)
+{
+    att_value logits = att_graph_find_output(graph, logits_name), map = att_graph_find_output(graph, map_name);
+    if (logits == ATT_NONE || map == ATT_NONE)
+        return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_NOT_FOUND,
+                                              "segmentation needs a network with a head: there is no output \"%s\"",
+                                              logits_name));
+    att_value mask = att_graph_input(graph, mask_name, ATT_I32, att_value_shape(graph, map));
+    return att_upsampled_cross_entropy(graph, logits, mask, ATT_NO_CLASS, mean_of(settings));
+}
+
+/* --- metrics ----------------------------------------------------------------------------------------------------- */
+
+static const att_metric metrics[] = {
+    {.name = "miou", .label = "mIoU", .unit = "%", .larger_is_better = true},
+    {.name = "macc", .label = "mAcc", .unit = "%", .larger_is_better = true},
+    {.name = "aacc", .label = "aAcc", .unit = "%", .larger_is_better = true},
+};
+enum { METRICS = sizeof metrics / sizeof *metrics, FIGURES_OF_CLASS = 2, CLASS_NAME = 24 };
+
+/* figures and names are made by details(). */
+typedef struct segmentation_state {
+    att_confusion confusion;
+    att_measurement *figures;  /* [FIGURES_OF_CLASS * classes] */
+    char (*names)[CLASS_NAME]; /* [classes], of those that the data set gives no name */
+} segmentation_state;
+
+/* One photograph, whose pixels are predicted in rows. */
+typedef struct photograph {
+    const float *logits; /* [h, w, classes] */
+    int64_t h, w, classes;
+    const att_geometry *geometry;
+    uint16_t *predicted; /* [from_height][from_width] */
+    float *sums;         /* [threads][classes] */
+    int threads;
+} photograph;
+
+/* Where a pixel of the photograph lies between the places of the logits. */
+static att_upsample_place place_of(double at, int side, int64_t places)
+{
+    const double last = (double)places - 1, x = fmin(fmax(at * (double)places / side - 0.5, 0), last);
+    const int64_t low = (int64_t)x;
+    return (att_upsample_place){low, low + 1 < places ? low + 1 : low, x - (double)low};
+}
+
+/* The class with the largest logit at (x, y) of the network's image; sums: space for the logits. */
+static uint16_t predict_pixel(const photograph *of, double x, double y, float *sums)
+{
+    const att_upsample_place row = place_of(y, of->geometry->height, of->h),
+                             column = place_of(x, of->geometry->width, of->w);
+    const float *upper = of->logits + row.low * of->w * of->classes,
+                *lower = of->logits + row.high * of->w * of->classes;
+    const float *a = upper + column.low * of->classes, *b = upper + column.high * of->classes;
+    const float *c = lower + column.low * of->classes, *d = lower + column.high * of->classes;
+    const float right = (float)column.share, left = 1 - right, low = (float)row.share, high = 1 - low;
+    const float of_a = high * left, of_b = high * right, of_c = low * left, of_d = low * right;
+#pragma omp simd
+    for (int64_t i = 0; i < of->classes; i++)
+        sums[i] = of_a * a[i] + of_b * b[i] + of_c * c[i] + of_d * d[i];
+    int64_t top = 0;
+    float largest = -INFINITY;
+    for (int64_t i = 0; i < of->classes; i++)
+        if (sums[i] > largest) {
+            largest = sums[i];
+            top = i;
+        }
+    return (uint16_t)top;
+}
+
+/* As att_work_fn. */
+static void predict_rows(void *user, int thread)
+{
+    const photograph *of = user;
+    const att_geometry *g = of->geometry;
+    for (int i = thread; i < g->from_height; i += of->threads)
+        for (int j = 0; j < g->from_width; j++) {
+            double x = j + 0.5, y = i + 0.5;
+            att_geometry_move(g, &x, &y);
+            of->predicted[(int64_t)i * g->from_width + j] =
+                predict_pixel(of, x, y, of->sums + (int64_t)thread * of->classes);
+        }
+}
+
+/* Compares the classes of a photograph's own pixels. */
+static att_status compare(att_context *context, att_confusion *confusion, const att_mask *mask, photograph *of)
+{
+    const att_geometry *g = of->geometry;
+    const size_t pixels = (size_t)mask->width * (size_t)mask->height;
+    if (mask->width != g->from_width || mask->height != g->from_height)
+        return att_fail(context, ATT_ERR_MISMATCH, "a mask of %d x %d pixels does not fit a photograph of %d x %d",
+                        mask->width, mask->height, g->from_width, g->from_height);
+    of->threads = att_context_threads(context);
+    of->predicted = att_allocate_array(context, pixels, sizeof *of->predicted);
+    of->sums = att_allocate_array(context, (size_t)(of->threads * of->classes), sizeof *of->sums);
+    att_status status = of->predicted && of->sums
+                            ? ATT_OK
+                            : att_fail_memory(context, pixels * sizeof *of->predicted, "the classes of a photograph");
+    if (status == ATT_OK) {
+        att_threads_run(context, of->threads, predict_rows, of);
+        status = att_confusion_add(context, confusion, mask->classes, of->predicted, (int64_t)pixels);
+    }
+    att_free(context, of->predicted);
+    att_free(context, of->sums);
+    return status;
+}
+
+/* Returns the field `name` and its data. */
+static const att_field *find_field(const att_batch *batch, const char *name, const void **data)
+{
+    for (int f = 0; f < batch->field_count; f++)
+        if (strcmp(batch->fields[f].name, name) == 0) {
+            *data = batch->data[f];
+            return &batch->fields[f];
+        }
+    return NULL;
+}
+
+static att_status observe(att_context *context, void *state, const att_task_settings *settings, const att_batch *batch,
+                          const att_batch *answers)
+{
+    att_confusion *confusion = &((segmentation_state *)state)->confusion;
+    const void *logits = NULL, *geometries = att_batch_field(batch, geometry_name);
+    const att_field *field = find_field(answers, logits_name, &logits);
+    const int64_t *size = field->shape.dims;
+    ATT_TRY(att_confusion_begin(context, confusion, settings->classes));
+    for (int i = 0; i < batch->count; i++) {
+        att_geometry geometry;
+        att_mask mask;
+        memcpy(&geometry, (const char *)geometries + (size_t)i * sizeof geometry, sizeof geometry);
+        photograph of = {.logits = (const float *)logits + i * size[0] * size[1] * size[2],
+                         .h = size[0],
+                         .w = size[1],
+                         .classes = size[2],
+                         .geometry = &geometry};
+        ATT_TRY(att_dataset_read_mask(settings->evaluated, context, batch->indices[i], &mask));
+        att_status status = compare(context, confusion, &mask, &of);
+        att_mask_free(context, &mask);
+        ATT_TRY(status);
+    }
+    return ATT_OK;
+}
+
+static att_status counts(att_context *context, void *state, const att_task_settings *settings, int64_t **values,
+                         int64_t *count)
+{
+    att_confusion *confusion = &((segmentation_state *)state)->confusion;
+    ATT_TRY(att_confusion_begin(context, confusion, settings->classes));
+    *values = confusion->counts;
+    *count = (int64_t)confusion->classes * confusion->classes;
+    return ATT_OK;
+}
+
+static att_status merge(att_context *context, void *state, const void *other)
+{
+    att_confusion *to = &((segmentation_state *)state)->confusion;
+    const att_confusion *from = &((const segmentation_state *)other)->confusion;
+    if (!from->counts)
+        return ATT_OK;
+    ATT_TRY(att_confusion_begin(context, to, from->classes));
+    for (int64_t i = 0; i < (int64_t)to->classes * to->classes; i++)
+        to->counts[i] += from->counts[i];
+    return ATT_OK;
+}
+
+static void report(const void *state, double *values)
+{
+    const att_segmentation_scores scores = att_confusion_scores(&((const segmentation_state *)state)->confusion);
+    values[0] = 100 * scores.miou;
+    values[1] = 100 * scores.macc;
+    values[2] = 100 * scores.aacc;
+}
+
+static const char *class_name(segmentation_state *s, const att_task_settings *settings, int class_number)
+{
+    const char *name = att_dataset_class_name(settings->evaluated, class_number);
+    if (*name)
+        return name;
+    snprintf(s->names[class_number], CLASS_NAME, "class %d", class_number);
+    return s->names[class_number];
+}
+
+static att_status details(att_context *context, void *state, const att_task_settings *settings,
+                          const att_measurement **figures, int *count)
+{
+    segmentation_state *s = state;
+    const size_t classes = (size_t)settings->classes;
+    *count = 0;
+    ATT_TRY(att_confusion_begin(context, &s->confusion, settings->classes));
+    if (!s->figures)
+        ATT_TRY(att_new(context, &s->figures, FIGURES_OF_CLASS * classes, "the scores of the classes"));
+    if (!s->names)
+        ATT_TRY(att_new(context, &s->names, classes, "the names of the classes"));
+    for (int c = 0; c < settings->classes; c++) {
+        const att_class_score score = att_confusion_class(&s->confusion, c);
+        const double values[FIGURES_OF_CLASS] = {score.iou, score.accuracy};
+        static const char *const names[FIGURES_OF_CLASS] = {"iou", "accuracy"};
+        for (int i = 0; i < FIGURES_OF_CLASS; i++)
+            if (!isnan(values[i]))
+                s->figures[(*count)++] = (att_measurement){.instrument = "segmentation",
+                                                           .node = class_name(s, settings, c),
+                                                           .statistic = names[i],
+                                                           .unit = "%",
+                                                           .head = -1,
+                                                           .mean = 100 * values[i],
+                                                           .deviation = (double)NAN,
+                                                           .count = score.pixels,
+                                                           .bound = 100};
+    }
+    *figures = s->figures;
+    return ATT_OK;
+}
+
+static void end(att_context *context, void *state)
+{
+    segmentation_state *s = state;
+    att_confusion_free(context, &s->confusion);
+    att_free(context, s->figures);
+    att_free(context, s->names);
+}
+
+/* --- predictions ------------------------------------------------------------------------------------------------- */
+
+/* A class that occurs in a class map. */
+typedef struct area {
+    int class_number;
+    int64_t pixels;
+} area;
+
+typedef struct areas {
+    int count;
+    int64_t pixels; /* of the whole map */
+    area *items;    /* [count], the largest first; of equal ones the lowest class. Freed by att_free() */
+} areas;
+
+static int by_size(const void *a, const void *b)
+{
+    const area *x = a, *y = b;
+    if (x->pixels != y->pixels)
+        return x->pixels < y->pixels ? 1 : -1;
+    return (x->class_number > y->class_number) - (x->class_number < y->class_number);
+}
+
+static att_status find_areas(att_context *context, const att_batch *answer, areas *found)
+{
+    const void *data = NULL;
+    const att_field *field = find_field(answer, map_name, &data);
+    if (!field)
+        return att_fail(context, ATT_ERR_MISMATCH, "the network has no head, so it predicts no class for a pixel");
+    const int32_t *map = data;
+    int32_t last = 0;
+    *found = (areas){.pixels = att_shape_count(field->shape)};
+    for (int64_t i = 0; i < found->pixels; i++)
+        last = map[i] > last ? map[i] : last;
+    ATT_TRY(att_new(context, &found->items, (size_t)last + 1, "the classes of an image"));
+    for (int32_t c = 0; c <= last; c++)
+        found->items[c].class_number = c;
+    for (int64_t i = 0; i < found->pixels; i++)
+        found->items[map[i]].pixels++;
+    qsort(found->items, (size_t)last + 1, sizeof *found->items, by_size);
+    while (found->count <= last && found->items[found->count].pixels > 0)
+        found->count++;
+    return ATT_OK;
+}
+
+static double share_of(const areas *found, int index)
+{
+    return (double)found->items[index].pixels / (double)found->pixels;
+}
+
+/* Returns the name of a class; NULL if it has none. */
+static const char *label_of(const att_answer_options *options, int class_number)
+{
+    const char *label = class_number < options->label_count ? options->labels[class_number] : NULL;
+    return label && *label ? label : NULL;
+}
+
+static att_status write(att_context *context, const att_batch *answer, const att_answer_options *options,
+                        att_json_writer *writer)
+{
+    areas found;
+    ATT_TRY(find_areas(context, answer, &found));
+    att_json_put_array(writer, "classes");
+    for (int i = 0; i < found.count; i++) {
+        const char *label = label_of(options, found.items[i].class_number);
+        att_json_begin_object(writer);
+        att_json_put_integer(writer, "class", found.items[i].class_number);
+        if (label)
+            att_json_put_string(writer, "label", label);
+        att_json_put_number(writer, "share", share_of(&found, i));
+        att_json_end_object(writer);
+    }
+    att_json_end_array(writer);
+    att_free(context, found.items);
+    return ATT_OK;
+}
+
+static att_status describe(att_context *context, const att_batch *answer, const att_answer_options *options,
+                           void (*line)(void *user, const char *text), void *user)
+{
+    areas found;
+    att_text text = {.context = context};
+    ATT_TRY(find_areas(context, answer, &found));
+    for (int i = 0; i < found.count && i < options->topk && !text.failed; i++) {
+        const char *label = label_of(options, found.items[i].class_number);
+        text.length = 0;
+        att_text_append(&text, "%6.2f %% of the pixels  %6d%s%s", 100 * share_of(&found, i),
+                        found.items[i].class_number, label ? "  " : "", label ? label : "");
+        if (!text.failed)
+            line(user, text.data);
+    }
+    att_free(context, found.items);
+    att_status status = text.failed ? att_fail_memory(context, text.length, "the classes of an image") : ATT_OK;
+    att_text_free(&text);
+    return status;
+}
+
+enum { CAPTION_CLASSES = 5 };
+
+static att_status caption(att_context *context, const att_batch *answer, const att_answer_options *options,
+                          const att_task_image *image, att_text *text)
+{
+    areas found;
+    (void)image;
+    if (!att_batch_field(answer, map_name))
+        return ATT_OK;
+    ATT_TRY(find_areas(context, answer, &found));
+    for (int i = 0; i < found.count && i < CAPTION_CLASSES; i++) {
+        const char *label = label_of(options, found.items[i].class_number);
+        att_text_append(text, "%s", i == 0 ? "predicted: " : ", ");
+        if (label)
+            att_text_append(text, "%.*s", (int)ATT_CAPTION_BYTES, label);
+        else
+            att_text_append(text, "class %d", found.items[i].class_number);
+        att_text_append(text, " %.1f %%", 100 * share_of(&found, i));
+    }
+    att_text_append(text, ".");
+    att_free(context, found.items);
+    return ATT_OK;
+}
+
+static const char *const observed[] = {logits_name, NULL};
+
+const att_task att_task_segmentation = {
+    .info = {.name = "segment",
+             .help = "a class for each pixel; cross-entropy of the upsampled logits",
+             .head_scope = head_scope,
+             .metrics = metrics,
+             .metric_count = METRICS,
+             .best = 0,
+             .options = declared,
+             .option_count = sizeof declared / sizeof *declared},
+    .options_size = sizeof(segmentation_options),
+    .defaults = defaults,
+    .taps = att_taps_last,
+    .head = head,
+    .annotations = ATT_ANNOTATION_MASK,
+    .fields = fields,
+    .fill = fill,
+    .mix = mix,
+    .check = check,
+    .loss = loss,
+    .observed = observed,
+    .state_size = sizeof(segmentation_state),
+    .observe = observe,
+    .counts = counts,
+    .merge = merge,
+    .report = report,
+    .details = details,
+    .end = end,
+    .write = write,
+    .describe = describe,
+    .caption = caption,
+};
