@@ -5,6 +5,7 @@
 #include "evaluation.h"
 #include "metrics.h"
 #include "processes.h"
+#include "show_figures.h"
 
 typedef struct settings {
     cli_evaluation on;
@@ -52,6 +53,7 @@ typedef struct job {
     cli_loaded loaded;
     att_dataset *dataset;
     att_evaluation found;
+    cli_details details;
 } job;
 
 /* Parameters in millions. */
@@ -141,6 +143,7 @@ static void write_result(att_json_writer *writer, const void *from)
     att_json_put_integer(writer, "corrupt", e->corrupt);
     att_json_put_number(writer, "images_per_second", e->images_per_second);
     att_json_put_number(writer, "wait_share", e->wait_share);
+    cli_details_json(writer, &j->details);
 }
 
 /* How the images were changed, and the end of the line. */
@@ -162,7 +165,10 @@ static int validate(job *j)
 {
     const settings *s = j->settings;
     const att_evaluation *e = &j->found;
-    int code = cli_evaluate(j->cli, &s->on, &j->loaded, j->dataset, &j->found);
+    cli_evaluation on = s->on;
+    on.evaluate.detailed = cli_details_keep;
+    on.evaluate.detailed_user = &j->details;
+    int code = cli_evaluate(j->cli, &on, &j->loaded, j->dataset, &j->found);
     if (code != CLI_OK)
         return code;
     if (cli_prints(s->output.json) && cli_prints(s->results_file)) {
@@ -170,6 +176,7 @@ static int validate(job *j)
         cli_metrics_print(&task, e->metrics);
         cli_print("   %lld image%s", (long long)e->count, cli_plural(e->count));
         print_robustness(&s->on.evaluate, e);
+        cli_details_print(&j->details);
     }
     if (s->results_file)
         code = write_csv(j);
@@ -207,6 +214,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = cli_check(cli, att_network_compare_classes(j.loaded.network, j.dataset, true));
     if (code == CLI_OK)
         code = validate(&j);
+    cli_details_free(&j.details);
     att_dataset_close(&j.dataset);
     cli_unload(&j.loaded);
     return code;

@@ -1,6 +1,7 @@
 #include "show_figures.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "help.h"
@@ -310,5 +311,58 @@ void cli_figures_json(att_json_writer *writer, const att_measure *measure)
         att_measurement m = att_measure_at(measure, i);
         write_measurement(writer, &m);
     }
+    att_json_end_array(writer);
+}
+
+/* --- details of an evaluation ------------------------------------------------------------------------------------- */
+
+att_status cli_details_keep(void *user, const att_measurement *figures, int count)
+{
+    cli_details *kept = user;
+    kept->items = calloc((size_t)count, sizeof *kept->items);
+    for (int i = 0; i < count && kept->items; i++) {
+        char *node = malloc(strlen(figures[i].node) + 1);
+        if (!node)
+            return ATT_ERR_MEMORY;
+        kept->items[i] = figures[i];
+        kept->items[i].node = strcpy(node, figures[i].node);
+        kept->count++;
+    }
+    return kept->items ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+void cli_details_free(cli_details *details)
+{
+    for (int i = 0; i < details->count; i++)
+        free((char *)details->items[i].node);
+    free(details->items);
+    *details = (cli_details){0};
+}
+
+void cli_details_print(const cli_details *details)
+{
+    int width = 0;
+    for (int i = 0; i < details->count; i++) {
+        const int length = (int)strlen(details->items[i].node);
+        width = length > width ? length : width;
+    }
+    for (int i = 0; i < details->count; i++) {
+        const att_measurement *m = &details->items[i];
+        const bool new_node = i == 0 || strcmp(m->node, m[-1].node) != 0;
+        if (new_node)
+            cli_print("%s  %-*s", i == 0 ? "" : "\n", width, m->node);
+        cli_print("   %s %6.2f %s", m->statistic, m->mean, m->unit);
+    }
+    if (details->count > 0)
+        cli_print("\n");
+}
+
+void cli_details_json(att_json_writer *writer, const cli_details *details)
+{
+    if (details->count == 0)
+        return;
+    att_json_put_array(writer, "measurements");
+    for (int i = 0; i < details->count; i++)
+        write_measurement(writer, &details->items[i]);
     att_json_end_array(writer);
 }

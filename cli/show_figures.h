@@ -22,6 +22,19 @@ void cli_scales_print(const att_instrument_info *info);
 #define CLI_EXCLUDED_MARK " *"
 void cli_excluded_print(const att_instrument_info *info);
 
+/* The figures of an evaluation beside its metrics, kept beyond it. Zero-initialise. */
+typedef struct cli_details {
+    att_measurement *items;
+    int count;
+} cli_details;
+/* As att_evaluate_options.detailed; user: a cli_details. */
+att_status cli_details_keep(void *user, const att_measurement *figures, int count);
+void cli_details_free(cli_details *details);
+/* Prints a line for each node. */
+void cli_details_print(const cli_details *details);
+/* Writes the member "measurements" of the current JSON object, if there are any. */
+void cli_details_json(att_json_writer *writer, const cli_details *details);
+
 /* Writes the members "instruments" and "measurements" of the current JSON object. */
 void cli_figures_json(att_json_writer *writer, const att_measure *measure);
 

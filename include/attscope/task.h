@@ -52,7 +52,6 @@ ATT_API att_task_info att_task_at(const att_context *context, int index);
 typedef struct att_task_setup {
     int classes;                      /* classes of the network's head */
     bool mixed;                       /* training mixes images with each other (att_mix_options) */
-    bool blended;                     /* some of them by Mixup */
     bool taught;                      /* a teacher sees the images, too (att_train_options.teacher) */
     const att_option_values *options; /* options of the task; missing ones, or all if NULL, have their defaults */
 } att_task_setup;
@@ -151,7 +150,7 @@ typedef struct att_label_sets att_label_sets;
 /* A checked att_task_setup. */
 typedef struct att_task_settings {
     int classes;
-    bool mixed, blended;
+    bool mixed;
     bool taught;
     int height, width; /* of the images that the network gets */
     /* In an evaluation: the data set that is evaluated; att_batch.indices are those of its samples. NULL: training. */

@@ -133,6 +133,22 @@ static att_status emit_begin(const att_measuring *m)
     return emit(m, ATT_EVENT_RUN_BEGIN, fields, count + make_network_fields(m, fields + count, texts));
 }
 
+/* The task's figures, at the same step as those of the instruments. */
+static att_status emit_details(const att_measuring *m)
+{
+    const att_event_field fields[] = {{.name = "split", .text = m->found->split},
+                                      {.name = "images", .number = (double)m->found->evaluation.count}};
+    const att_event event = {.kind = ATT_EVENT_MEASURE,
+                             .epoch = m->stood.epoch,
+                             .step = m->stood.update,
+                             .seconds = seconds_since(&m->begun),
+                             .fields = fields,
+                             .field_count = sizeof fields / sizeof *fields,
+                             .measurements = m->details,
+                             .measurement_count = m->detail_count};
+    return m->detail_count > 0 ? m->records.emit(m->records.user, &event) : ATT_OK;
+}
+
 static att_status emit_figures(const att_measuring *m)
 {
     const att_measuring_options *o = m->options;
@@ -157,6 +173,7 @@ att_status att_measuring_write_records(const att_measuring *m)
         return ATT_OK;
     }
     ATT_TRY(emit_begin(m));
+    ATT_TRY(emit_details(m));
     ATT_TRY(emit_figures(m));
     return emit(m, ATT_EVENT_RUN_END, end, 1);
 }

@@ -250,6 +250,23 @@ static att_status prepare(att_measuring *m)
     return open_raw(m);
 }
 
+/* As att_evaluate_options.detailed. */
+static att_status keep_details(void *user, const att_measurement *figures, int count)
+{
+    att_measuring *m = user;
+    ATT_TRY(att_new(m->context, &m->details, (size_t)count, "the figures of a task"));
+    for (int i = 0; i < count; i++) {
+        const size_t size = strlen(figures[i].node) + 1;
+        char *node = att_arena_allocate(&m->names, size);
+        if (!node)
+            return att_fail_memory(m->context, size, "the figures of a task");
+        m->details[i] = figures[i];
+        m->details[i].node = memcpy(node, figures[i].node, size);
+        m->detail_count++;
+    }
+    return ATT_OK;
+}
+
 /* Runs the network on every image. */
 static att_status observe_images(att_measuring *m)
 {
@@ -261,6 +278,8 @@ static att_status observe_images(att_measuring *m)
     options.comm = o->comm;
     options.unlabelled = m->unlabelled;
     options.measure = m->measure;
+    options.detailed = keep_details;
+    options.detailed_user = m;
     options.stage = "measure";
     options.observed = m->raw ? att_raw_observe : NULL;
     options.observed_user = m->raw;
@@ -303,6 +322,7 @@ att_status att_measure_checkpoint(att_network *network, const char *const *data,
                        .data_count = data_count,
                        .options = &completed,
                        .with = {.context = context},
+                       .names = {.context = context},
                        .found = measured};
     ATT_TRY(att_require(context, measured, "the result of a measurement"));
     clock_gettime(CLOCK_MONOTONIC, &m.begun);
@@ -314,5 +334,7 @@ att_status att_measure_checkpoint(att_network *network, const char *const *data,
     att_measure_destroy(&m.measure);
     att_dataset_close(&m.dataset);
     att_text_free(&m.with);
+    att_free(context, m.details);
+    att_arena_free(&m.names);
     return status;
 }

@@ -28,6 +28,9 @@ typedef struct att_measuring {
     int chosen_count;
     att_checkpoint_info stood; /* the position of the checkpoint in its training */
     bool folder_is_new;
+    att_measurement *details; /* figures of the task beside its metrics */
+    int detail_count;
+    att_arena names;                     /* of the details */
     att_sink records;                    /* sink of the records; open if there is a folder */
     char weights[ATT_WEIGHTS_DIGEST];    /* digest of the weights */
     char contents[ATT_DATASET_CONTENTS]; /* digest of the images */

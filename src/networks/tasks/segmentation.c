@@ -101,14 +101,14 @@ static att_status fill(const void *user, att_context *context, const att_dataset
     return ATT_OK;
 }
 
-/* CutMix. Mixup is refused by check(). */
+/* CutMix: the loader refuses Mixup. */
 static void mix(const void *user, void *const *own, const void *const *other, const att_mixing *mixing)
 {
     const att_task_settings *settings = user;
     int32_t *to = own[0];
     const int32_t *from = other[0];
     const size_t bytes = (size_t)(mixing->right - mixing->left) * sizeof *to;
-    for (int i = mixing->top; i < mixing->bottom && mixing->cuts; i++) {
+    for (int i = mixing->top; i < mixing->bottom; i++) {
         const int64_t at = (int64_t)i * settings->width + mixing->left;
         memcpy(to + at, from + at, bytes);
     }
@@ -117,10 +117,6 @@ static void mix(const void *user, void *const *own, const void *const *other, co
 static att_status check(att_context *context, const att_task_settings *settings, const att_dataset *dataset)
 {
     const int classes = att_dataset_class_count(dataset);
-    if (settings->blended)
-        return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "--mixup (mixup) blends two images, but a pixel has one class; leave it out, or use --cutmix "
-                        "(cutmix), which moves a box with its mask");
     if (settings->classes == 0)
         return att_fail(context, ATT_ERR_MISMATCH, "the model has no head and so no classes to compare with masks");
     if (classes != settings->classes)

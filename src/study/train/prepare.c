@@ -164,7 +164,6 @@ static att_status check(att_trainer *trainer)
                         att_dtype_name(att_graph_dtype(graph)));
     const att_task_setup setup = {.classes = att_model_classes(trainer->run.model),
                                   .mixed = att_train_mixes(options),
-                                  .blended = options->mixup > 0,
                                   .taught = options->teacher,
                                   .options = options->task_options};
     ATT_TRY(att_task_configure(trainer->context, trainer->task, &setup, &trainer->settings));

@@ -333,10 +333,6 @@ SCRATCH_TEST(data_that_does_not_fit_is_refused)
     att_dataset *dataset = open_photographs(self);
     att_task_settings settings = settings_of(dataset);
     CHECK(self->context, task->check(self->context, &settings, dataset));
-    settings.blended = true;
-    assert_fails(self->context, task->check(self->context, &settings, dataset), ATT_ERR_UNSUPPORTED,
-                 "--mixup (mixup) blends two images, but a pixel has one class");
-    settings.blended = false;
     settings.classes = 12;
     assert_fails(self->context, task->check(self->context, &settings, dataset), ATT_ERR_MISMATCH,
                  "the masks have 11 classes, but the model has 12");
