@@ -119,6 +119,14 @@ static void leave_out_labels(att_measuring *m)
         att_instruments_leave_out_labels(&m->with);
 }
 
+/* Whether the network's task can be evaluated with annotations of the images other than a class. */
+static bool has_annotations(const att_measuring *m)
+{
+    const unsigned wanted = att_task_annotations(m->context, att_model_task(att_network_model(m->network)).name);
+    return wanted && (att_dataset_annotations(m->dataset) & wanted) == wanted &&
+           att_dataset_class_count(m->dataset) == classes_of(m);
+}
+
 /* Decides whether labels are used, and by which instruments. */
 static att_status choose_labels(att_measuring *m)
 {
@@ -132,6 +140,8 @@ static att_status choose_labels(att_measuring *m)
     snprintf(consequence, sizeof consequence, "%s cannot be told", wanting ? wanting : "");
     if (!all && wanting)
         ATT_TRY(att_network_need_head(m->network, consequence));
+    if (has_annotations(m))
+        m->unlabelled = false;
     return m->unlabelled ? ATT_OK : att_network_compare_classes(m->network, m->dataset, !all);
 }
 
