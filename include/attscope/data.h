@@ -487,8 +487,9 @@ ATT_API int64_t att_loader_batches(const att_loader *loader);
 /* Several processes (att_loader_options.comm) create loaders with the same options, and make the same calls in the same
  * order. The batches are those of one process. Process r of P prepares rows [size r / P, size (r + 1) / P) of a batch
  * of `size` samples: first_row and `rows` are what is left of them, and the images have these rows only. Indices and
- * targets have the rows of all processes; with att_target_rules.local, targets have only those of this one. With Mixup or CutMix a process also decodes the partners of its images. If
- * one process fails, att_loader_next() fails in all of them. */
+ * targets have the rows of all processes; with att_target_rules.local, targets have only those of this one. With Mixup
+ * or CutMix a process also decodes the partners of its images. If one process fails, att_loader_next() fails in all of
+ * them. */
 typedef struct att_batch {
     int64_t epoch, number;  /* position: batch `number` of the epoch */
     int count;              /* number of samples; 0: the epoch has ended, and all other members are unset */
