@@ -260,8 +260,11 @@ typedef enum att_crop {
                         border is black */
     ATT_CROP_SQUASH, /* evaluation: resize both sides without keeping the aspect ratio, take the central crop */
     ATT_CROP_BORDER, /* evaluation: resize so that the image fits, take the central crop, pad with the mean */
-    ATT_CROP_SIMPLE  /* training: DeiT III's simple random crop. The image covers the target size exactly, gets `pad`
+    ATT_CROP_SIMPLE, /* training: DeiT III's simple random crop. The image covers the target size exactly, gets `pad`
                         reflected pixels at each side, and is cropped at a random position */
+    ATT_CROP_KEEP,   /* evaluation: resize the whole image, keep its aspect ratio */
+    ATT_CROP_SCALED  /* training: mmsegmentation's; resize by a random factor, keep the aspect ratio, crop at a random
+                        position */
 } att_crop;
 
 /* timm's RandAugment (Cubuk et al. 2019; timm/data/auto_augment.py). `layers` times, one of AutoContrast, Equalize,
@@ -304,11 +307,32 @@ typedef enum att_erase_mode { ATT_ERASE_CONST, ATT_ERASE_RAND, ATT_ERASE_PIXEL }
  * ATT_CROP_RANDOM_RESIZED is timm's: area U(scale), aspect ratio log-uniform in `ratio`, ten tries, then the largest
  * central box whose aspect ratio lies in `ratio`.
  *
+ * ATT_CROP_KEEP multiplies both sides by r = min(longer / longer side of the image, shorter / its shorter side) and
+ * rounds them to the nearest number, as mmcv's imrescale() does for mmsegmentation's Resize(keep_ratio=True).
+ * torchvision's detection transform rounds down, so that a side can be one pixel shorter. The image is the upper left
+ * part of the result; rows below it and columns to its right are filled up with 0 after normalisation. The sides of the
+ * result depend on the image if height and width are 0: they are then the smallest multiples of `divisor` that hold the
+ * image. Only a loader takes such options; a batch holds images of one size.
+ *
+ * ATT_CROP_SCALED is that of mmsegmentation's training (RandomResize, RandomCrop): `longer` and `shorter` are
+ * multiplied by one U(factor) and truncated; the image is resized to them as by ATT_CROP_KEEP; then a box of at most
+ * height x width is cropped at a random position. If cat_max_ratio is below 1, att_target_rules.choose_crop chooses one
+ * of ATT_CROP_CHOICES positions. A smaller image is filled up with 0 to the right and below, as by ATT_CROP_KEEP.
+ * mmsegmentation interpolates without antialiasing; here resizing is the same as for other crops.
+ *
  * Then follow, if requested and in this order: flips; RandAugment; 3-Augment (Touvron et al. 2022, DeiT III: one of
  * three changes, with equal probability: grey values, solarisation from 128 on, Gaussian blur of radius U(0.1, 2) with
  * Pillow's pixels); colour jitter (torchvision's: brightness, contrast and saturation in random order, each by a factor
- * U(max(0, 1 - j), 1 + j)); normalisation; random erasing (timm's: 1 to erase_count boxes, together U(.02, 1/3) of the
- * area, aspect ratios log-uniform in 0.3..1/0.3).
+ * U(max(0, 1 - j), 1 + j)); photometric distortion (below); normalisation; random erasing (timm's: 1 to erase_count
+ * boxes, together U(.02, 1/3) of the area, aspect ratios log-uniform in 0.3..1/0.3). They change the image only, not
+ * the 0 to its right and below.
+ *
+ * Photometric distortion is mmsegmentation's: each of four changes with probability 1/2. Brightness adds U(-32, 32);
+ * contrast multiplies by U(0.5, 1.5), with equal probability before or after the next two; saturation multiplies the
+ * image's S in HSV by U(0.5, 1.5); hue adds a whole number of -18..17 to H in 0..179. Each change clips to 0..255 and
+ * truncates. The conversions from and to HSV are OpenCV's of 8-bit images. Pixels equal OpenCV's, except for the
+ * last columns of an image whose width is no multiple of its vectors' length: there OpenCV rounds to nearest, and
+ * values can be larger by 1. An image with one channel keeps its saturation and hue.
  */
 typedef struct att_transform_options {
     int height, width, channels; /* of the result; channels 1 or 3 */
@@ -317,11 +341,16 @@ typedef struct att_transform_options {
     double crop_pct;           /* 0.01..1; not used by ATT_CROP_RANDOM_RESIZED */
     double scale[2], ratio[2]; /* ATT_CROP_RANDOM_RESIZED: ranges of area and of aspect ratio */
     int pad;                   /* ATT_CROP_PAD, ATT_CROP_SIMPLE (less than height and width): pixels */
+    int longer, shorter;       /* ATT_CROP_KEEP, ATT_CROP_SCALED: largest sides to resize to; longer >= shorter */
+    int divisor;               /* ATT_CROP_KEEP: sides of the result are multiples of it, if height and width are 0 */
+    double factor[2];          /* ATT_CROP_SCALED: range of the random factor */
+    double cat_max_ratio;      /* ATT_CROP_SCALED: largest share of one class in a crop's mask; 1: any */
     double flip;               /* probability of a left-right flip */
     double vertical_flip;      /* probability of an upside-down flip */
     att_rand_augment rand_augment;
     bool three_augment;
     double color_jitter[3]; /* brightness, contrast, saturation: j in 0..10; 0: none */
+    bool photometric;       /* mmsegmentation's photometric distortion */
     double erase;           /* probability of random erasing */
     att_erase_mode erase_mode;
     int erase_count;        /* 1..100; largest number of boxes */
@@ -330,12 +359,14 @@ typedef struct att_transform_options {
 } att_transform_options;
 
 /* Centre crop with crop_pct 1, bicubic, nothing random, mean 0.5, std 0.5. Settings that take effect only with other
- * crops: scale .08-1, ratio 3/4-4/3, pad 4. */
+ * crops: scale .08-1, ratio 3/4-4/3, pad 4; longer and shorter are the sides; divisor 1, factor .5-2, cat_max_ratio 1.
+ */
 ATT_API att_transform_options att_transform_options_defaults(int height, int width, int channels);
 
 /* Transforms one image, which has the options' number of channels, to `out`: height * width * channels floats. Random
  * choices depend on (seed, epoch, index). Errors: ERR_ARGUMENT (an option outside its range, another number of
- * channels), ERR_UNSUPPORTED (a side would have 0 or more than 2^31 - 1 pixels after resizing), ERR_MEMORY. */
+ * channels, height and width 0), ERR_UNSUPPORTED (a side would have 0 or more than 2^31 - 1 pixels after resizing;
+ * ATT_CROP_KEEP: the resized image is larger than height x width), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_transform_image(att_context *context, const att_transform_options *options,
                                                       const att_image *image, uint64_t seed, int64_t epoch,
                                                       int64_t index, float *out);
@@ -365,6 +396,11 @@ typedef struct att_geometry {
 } att_geometry;
 /* Maps the point (*x, *y) of the image to the result. */
 ATT_API void att_geometry_move(const att_geometry *geometry, double *x, double *y);
+/* Returns in *geometry where a transform without random choices puts an image of width x height pixels, which need not
+ * be decoded. Random choices of other transforms are those of (seed, epoch, index) 0, without RandAugment. Errors:
+ * ERR_ARGUMENT (an option outside its range; a side less than 1), ERR_UNSUPPORTED as for att_transform_image(). */
+ATT_API ATT_MUST_CHECK att_status att_transform_geometry(att_context *context, const att_transform_options *options,
+                                                         int width, int height, att_geometry *geometry);
 
 /* Moves a mask as its image was moved. classes: [geometry->height][geometry->width]. A pixel of the result has the
  * class of the mask's pixel into which its centre falls, and -1 if that pixel has no class or the centre falls outside
@@ -384,7 +420,7 @@ typedef struct att_mixing {
  * `other` to `own`. */
 ATT_API void att_mask_cut(const att_mixing *mixing, int width, const int32_t *other, int32_t *own);
 
-enum { ATT_MAX_TARGETS = 16 };
+enum { ATT_MAX_TARGETS = 16, ATT_CROP_CHOICES = 11 };
 
 /* Rules by which a loader makes the targets of samples. The loader knows nothing else about targets. `fill` and `mix`
  * must not write to `user`: several threads call `fill` at the same time. */
@@ -397,6 +433,13 @@ typedef struct att_target_rules {
      * errors end the epoch. */
     att_status (*fill)(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
                        const att_geometry *geometry, void *const *fields);
+    /* Chooses one of ATT_CROP_CHOICES random crops of a sample, before its image is decoded, so that no class has more
+     * than the share `most` of the pixels: sets *chosen to the crop's number. mmsegmentation takes the first of ten
+     * that shows at least two classes, none of them with this share or more, and otherwise the eleventh. Threads and
+     * errors as for fill(). NULL: samples have nothing to choose by; att_loader_create() refuses a
+     * cat_max_ratio below 1 (ERR_UNSUPPORTED). */
+    att_status (*choose_crop)(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
+                              const att_geometry crops[ATT_CROP_CHOICES], double most, int *chosen);
     /* Turns `own` into the targets of the mixed sample. own, other: targets of both samples as fill() made them. Called
      * for every sample of a mixed batch whose lambda is not 1, on the thread that calls att_loader_next(). NULL: these
      * targets cannot be mixed; att_loader_create() refuses options that mix (ERR_UNSUPPORTED). */

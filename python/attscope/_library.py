@@ -74,8 +74,9 @@ att_transform_options = _struct(
     "att_transform_options",
     """
     int height, width, channels, crop, interpolation; double crop_pct, scale[2], ratio[2]; int pad;
-    double flip, vertical_flip; att_rand_augment rand_augment; bool three_augment; double color_jitter[3], erase;
-    int erase_mode, erase_count, occlude; double mean[3], std[3]
+    int longer, shorter, divisor; double factor[2], cat_max_ratio;
+    double flip, vertical_flip; att_rand_augment rand_augment; bool three_augment; double color_jitter[3];
+    bool photometric; double erase; int erase_mode, erase_count, occlude; double mean[3], std[3]
     """,
 )
 att_preprocess = _struct(

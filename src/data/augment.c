@@ -291,6 +291,44 @@ static void color_jitter(const double jitter[3], const att_image *image, att_ran
             changes[draw.order[i]](image, draw.factors[draw.order[i]]);
 }
 
+/* Whether one of mmsegmentation's changes is made. */
+static bool draw_half(att_random *random)
+{
+    return att_random_uniform(random) < 0.5;
+}
+
+att_photometric_draw att_photometric_draw_from(att_random *random)
+{
+    const double brightness = 32, least = 0.5, most = 1.5;
+    const int hue = 18;
+    att_photometric_draw draw = {.contrast = 1, .saturation = 1};
+    if (draw_half(random))
+        draw.brightness = draw_between(random, -brightness, brightness);
+    draw.contrast_first = draw_half(random);
+    if (draw_half(random))
+        draw.contrast = draw_between(random, least, most);
+    draw.saturated = draw_half(random);
+    if (draw.saturated)
+        draw.saturation = draw_between(random, least, most);
+    draw.hued = draw_half(random);
+    if (draw.hued)
+        draw.hue = (int)att_random_below(random, 2 * hue) - hue;
+    return draw;
+}
+
+void att_photometric_apply(const att_photometric_draw *draw, const att_image *image)
+{
+    att_pixels_linear(image, 1, draw->brightness);
+    if (draw->contrast_first)
+        att_pixels_linear(image, draw->contrast, 0);
+    if (draw->saturated)
+        att_pixels_hsv(image, draw->saturation, 0);
+    if (draw->hued)
+        att_pixels_hsv(image, 1, draw->hue);
+    if (!draw->contrast_first)
+        att_pixels_linear(image, draw->contrast, 0);
+}
+
 void att_augment(const att_transform_options *options, const att_image *image, att_random *random, uint8_t *scratch,
                  att_geometry *geometry)
 {
@@ -302,6 +340,10 @@ void att_augment(const att_transform_options *options, const att_image *image, a
     }
     if (options->color_jitter[0] > 0 || options->color_jitter[1] > 0 || options->color_jitter[2] > 0)
         color_jitter(options->color_jitter, image, random);
+    if (options->photometric) {
+        att_photometric_draw draw = att_photometric_draw_from(random);
+        att_photometric_apply(&draw, image);
+    }
 }
 
 /* --- options ----------------------------------------------------------------------------------------------------- */

@@ -44,6 +44,16 @@ att_three_draw att_three_augment_draw(att_random *random);
 /* scratch: as many bytes as the image. */
 void att_three_augment_apply(const att_three_draw *draw, const att_image *image, uint8_t *scratch);
 
+/* mmsegmentation's PhotoMetricDistortion. A change that was not drawn has the value that changes nothing. */
+typedef struct att_photometric_draw {
+    double brightness, contrast, saturation; /* added; factors */
+    int hue;                                 /* added, of 180 */
+    bool saturated, hued;                    /* drawn; the conversion to HSV and back rounds */
+    bool contrast_first;                     /* before saturation and hue */
+} att_photometric_draw;
+att_photometric_draw att_photometric_draw_from(att_random *random);
+void att_photometric_apply(const att_photometric_draw *draw, const att_image *image);
+
 /* Applies the augmentations that the options enable, with random numbers from `random`. Updates `geometry` with the
  * movement of pixels. */
 void att_augment(const att_transform_options *options, const att_image *image, att_random *random, uint8_t *scratch,

@@ -9,7 +9,7 @@ att_geometry att_geometry_of(int width, int height);
 /* Appends a step that moves the point (x, y) to (a x + b y + c, d x + e y + f), in an image of width x height
  * pixels. */
 void att_geometry_step(att_geometry *geometry, const att_affine *step, int width, int height);
-/* Appends a step whose result at (x, y) is the input at from(x, y). The size does not change. `from` must be
+/* Appends a step whose result at (x, y) is the input at from(x, y). The sides do not change. `from` must be
  * invertible. */
 void att_geometry_step_from(att_geometry *geometry, const att_affine *from);
 /* Whether no stage cut off this point of the image. */

@@ -257,6 +257,85 @@ void att_pixels_color(const att_image *image, double factor)
     }
 }
 
+void att_pixels_linear(const att_image *image, double factor, double add)
+{
+    uint8_t table[256];
+    for (int v = 0; v < 256; v++) {
+        float value = (float)v * (float)factor + (float)add;
+        table[v] = (uint8_t)(value <= 0 ? 0 : value >= 255 ? 255 : value);
+    }
+    map_all(image, table);
+}
+
+/* --- HSV, as in OpenCV's color_hsv.simd.hpp for 8-bit pixels ------------------------------------------------------ */
+
+enum { HUES = 180, HSV_BITS = 12 };
+
+/* round(2^12 * 255 / value) and round(2^12 * 30 / value), half to even; 0 for 0. */
+typedef struct hsv_tables {
+    int saturation[256], hue[256];
+} hsv_tables;
+
+static void fill_tables(hsv_tables *tables)
+{
+    *tables = (hsv_tables){{0}, {0}};
+    for (int value = 1; value < 256; value++) {
+        tables->saturation[value] = (int)rint(255.0 * (1 << HSV_BITS) / value);
+        tables->hue[value] = (int)rint(HUES / 6.0 * (1 << HSV_BITS) / value);
+    }
+}
+
+static int fixed_product(int value, int factor)
+{
+    return (value * factor + (1 << (HSV_BITS - 1))) >> HSV_BITS;
+}
+
+static void to_hsv(const hsv_tables *tables, const uint8_t rgb[3], int hsv[3])
+{
+    int r = rgb[0], g = rgb[1], b = rgb[2];
+    int most = r > g ? r : g, least = r > g ? g : r;
+    most = b > most ? b : most;
+    least = b < least ? b : least;
+    int range = most - least;
+    int sixth = most == r ? g - b : most == g ? b - r + 2 * range : r - g + 4 * range;
+    int hue = fixed_product(sixth, tables->hue[range]);
+    hsv[0] = hue < 0 ? hue + HUES : hue;
+    hsv[1] = fixed_product(range, tables->saturation[most]);
+    hsv[2] = most;
+}
+
+/* OpenCV's vector code, which truncates, and rounds 1 - a b once. The product of two floats is exact in double. */
+static float one_minus(float a, float b)
+{
+    return (float)(1 - (double)a * (double)b);
+}
+
+static void from_hsv(const int hsv[3], uint8_t rgb[3])
+{
+    static const uint8_t sectors[6][3] = {{0, 3, 1}, {2, 0, 1}, {1, 0, 3}, {1, 2, 0}, {3, 1, 0}, {0, 1, 2}};
+    float h = (float)hsv[0] * (6.0f / HUES), s = (float)hsv[1] * (1.0f / 255), v = (float)hsv[2] * (1.0f / 255);
+    int sector = (int)h;
+    h -= (float)sector;
+    float values[4] = {v, v * (1 - s), v * one_minus(s, h), v * one_minus(s, 1 - h)};
+    for (int c = 0; c < 3; c++)
+        rgb[c] = (uint8_t)(values[sectors[sector][c]] * 255);
+}
+
+void att_pixels_hsv(const att_image *image, double factor, int turn)
+{
+    size_t count = byte_count(image);
+    hsv_tables tables;
+    fill_tables(&tables);
+    for (size_t i = 0; i < count && image->channels == 3; i += 3) {
+        int hsv[3];
+        to_hsv(&tables, image->pixels + i, hsv);
+        float saturation = (float)hsv[1] * (float)factor;
+        hsv[0] = (hsv[0] + turn + HUES) % HUES;
+        hsv[1] = saturation >= 255 ? 255 : (int)saturation;
+        from_hsv(hsv, image->pixels + i);
+    }
+}
+
 /* The weighted 3 x 3 sum divided by 13, rounded to nearest; ties cannot occur. */
 static int smooth_at(const uint8_t *at, size_t stride, size_t channels)
 {

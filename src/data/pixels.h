@@ -1,5 +1,5 @@
 /* data/pixels.h - in-place operations on 8-bit images, byte-identical to Pillow's (ImageOps, ImageEnhance,
- * Image.transform).
+ * Image.transform), where no other source is named.
  *
  * An image has 1 or 3 channels. Its grey value is Pillow's "L", (19595 R + 38470 G + 7471 B + 2^15) >> 16. `scratch` is
  * a buffer of as many bytes as the image; its contents need not be set. */
@@ -26,6 +26,12 @@ void att_pixels_brightness(const att_image *image, double factor);
 void att_pixels_contrast(const att_image *image, double factor);
 void att_pixels_color(const att_image *image, double factor);
 void att_pixels_sharpness(const att_image *image, double factor, uint8_t *scratch);
+
+/* factor value + add in single precision, clipped to 0..255 and truncated. */
+void att_pixels_linear(const att_image *image, double factor, double add);
+/* Converts to 8-bit HSV (H: 0..179), changes S to factor S, clipped and truncated, and H to H + turn modulo 180, and
+ * converts back. The conversions are OpenCV's. Images with one channel do not change. turn: -180..180. */
+void att_pixels_hsv(const att_image *image, double factor, int turn);
 
 /* Pillow's Gaussian blur: three box blurs along the rows, then three along the columns, whose widths together have the
  * variance radius^2 (Gwosdek et al. 2011). Pixels outside the image are those of its border. radius: at least 0. */

@@ -30,6 +30,11 @@ att_transform_options att_transform_options_defaults(int height, int width, int 
                                    .scale = {0.08, 1.0},
                                    .ratio = {3.0 / 4.0, 4.0 / 3.0},
                                    .pad = 4,
+                                   .longer = height > width ? height : width,
+                                   .shorter = height < width ? height : width,
+                                   .divisor = 1,
+                                   .factor = {0.5, 2.0},
+                                   .cat_max_ratio = 1.0,
                                    .erase_count = 1,
                                    .mean = {0.5, 0.5, 0.5},
                                    .std = {0.5, 0.5, 0.5}};
@@ -41,14 +46,42 @@ static bool is_range(const double range[2], double highest)
     return range[0] > 0 && range[0] <= range[1] && range[1] <= highest;
 }
 
+bool att_transform_varies(const att_transform_options *options)
+{
+    return options->crop == ATT_CROP_KEEP && options->height == 0 && options->width == 0;
+}
+
+/* Whether the image can be smaller than the result, which is then filled up with 0. */
+static bool is_filled_up(const att_transform_options *options)
+{
+    return options->crop == ATT_CROP_KEEP || options->crop == ATT_CROP_SCALED;
+}
+
+static const char *filling_error(const att_transform_options *options)
+{
+    const char *wrong = NULL;
+    if (options->shorter < 1 || options->shorter > options->longer || options->longer > MAX_SIDE)
+        wrong = "shorter must lie in 1..longer, and longer in 1..16384";
+    else if (options->divisor < 1 || options->divisor > MAX_SIDE)
+        wrong = "divisor must lie in 1..16384";
+    else if (!is_range(options->factor, 100.0))
+        wrong = "factor must be a range in (0, 100]";
+    else if (!(options->cat_max_ratio > 0 && options->cat_max_ratio <= 1))
+        wrong = "cat_max_ratio must lie in (0, 1]";
+    else if (options->occlude > 0)
+        wrong = "an image that is filled up has no centre to occlude";
+    return wrong;
+}
+
 att_status att_transform_check(att_context *context, const att_transform_options *options)
 {
     const char *wrong = NULL;
-    if (options->height < 1 || options->height > MAX_SIDE || options->width < 1 || options->width > MAX_SIDE)
+    if (!att_transform_varies(options) &&
+        (options->height < 1 || options->height > MAX_SIDE || options->width < 1 || options->width > MAX_SIDE))
         wrong = "height and width must lie in 1..16384";
     else if (options->channels != 1 && options->channels != 3)
         wrong = "channels must be 1 or 3";
-    else if (options->crop < ATT_CROP_CENTER || options->crop > ATT_CROP_SIMPLE)
+    else if (options->crop < ATT_CROP_CENTER || options->crop > ATT_CROP_SCALED)
         wrong = "unknown crop";
     else if (options->interpolation < ATT_BILINEAR || options->interpolation > ATT_RANDOM_INTERPOLATION)
         wrong = "unknown interpolation";
@@ -76,6 +109,8 @@ att_status att_transform_check(att_context *context, const att_transform_options
         wrong = "the occluded square must lie within the image";
     else
         wrong = att_augment_error(options);
+    if (!wrong && is_filled_up(options))
+        wrong = filling_error(options);
     for (int c = 0; !wrong && c < options->channels; c++)
         if (!isfinite((float)options->mean[c]) || !((float)options->std[c] > 0) || !isfinite((float)options->std[c]))
             wrong = "mean must be finite and std positive";
@@ -151,6 +186,23 @@ static crop_plan evaluation_crop(const att_transform_options *options, int width
     return plan;
 }
 
+/* Resizes the whole image so that its sides are at most `longer` and `shorter`. */
+static crop_plan kept_ratio(int longer, int shorter, int width, int height)
+{
+    int most = width > height ? width : height, least = width > height ? height : width;
+    double ratio = fmin((double)longer / most, (double)shorter / least);
+    return (crop_plan){.from = {0, 0, width, height},
+                       .width = (int64_t)(width * ratio + 0.5),
+                       .height = (int64_t)(height * ratio + 0.5)};
+}
+
+static crop_plan whole_image(const att_transform_options *options, int width, int height)
+{
+    crop_plan plan = kept_ratio(options->longer, options->shorter, width, height);
+    plan.window = (att_box){0, 0, (int)plan.width, (int)plan.height};
+    return plan;
+}
+
 static double uniform_between(att_random *random, double low, double high)
 {
     return low + (high - low) * att_random_uniform(random);
@@ -194,6 +246,20 @@ static crop_plan random_resized_crop(const att_transform_options *options, int w
                        .width = options->width,
                        .height = options->height,
                        .window = {0, 0, options->width, options->height}};
+}
+
+/* Draws the crops up to number `crop`; rows are drawn first, as by mmcv. */
+static crop_plan scaled_crop(const att_transform_options *options, int width, int height, int crop, att_random *random)
+{
+    double factor = uniform_between(random, options->factor[0], options->factor[1]);
+    crop_plan plan = kept_ratio((int)(options->longer * factor), (int)(options->shorter * factor), width, height);
+    plan.window.width = at_most(plan.width, options->width);
+    plan.window.height = at_most(plan.height, options->height);
+    for (int i = 0; i <= crop; i++) {
+        plan.window.y = (int)att_random_below(random, plan.height - plan.window.height + 1);
+        plan.window.x = (int)att_random_below(random, plan.width - plan.window.width + 1);
+    }
+    return plan;
 }
 
 /* Along one axis of `size` pixels and `pad` reflected ones at each side: draws where the crop of `length` pixels
@@ -305,9 +371,11 @@ static transform_layout plan_layout(const att_transform_options *options, int wi
                                     const att_transform_key *key)
 {
     att_random random = att_random_from(image_key(key));
-    transform_layout layout = {.plan = options->crop == ATT_CROP_RANDOM_RESIZED
-                                           ? random_resized_crop(options, width, height, &random)
-                                           : evaluation_crop(options, width, height)};
+    transform_layout layout = {
+        .plan = options->crop == ATT_CROP_RANDOM_RESIZED ? random_resized_crop(options, width, height, &random)
+                : options->crop == ATT_CROP_KEEP         ? whole_image(options, width, height)
+                : options->crop == ATT_CROP_SCALED       ? scaled_crop(options, width, height, key->crop, &random)
+                                                         : evaluation_crop(options, width, height)};
     if (options->crop == ATT_CROP_SIMPLE && can_be_resized(&layout.plan))
         place_simple_crop(options, &random, &layout);
     layout.place.width = layout.plan.window.width;
@@ -451,24 +519,107 @@ static void finish(const att_transform_options *options, const placement *place,
         att_erase(options, &draws, out);
 }
 
+/* --- filling up --------------------------------------------------------------------------------------------------- */
+
+static int multiple(int side, int divisor)
+{
+    return (side + divisor - 1) / divisor * divisor;
+}
+
+/* The options of the image alone, without what fills it up. */
+static att_transform_options without_filling(const att_transform_options *options, const transform_layout *layout)
+{
+    att_transform_options inner = *options;
+    if (is_filled_up(options)) {
+        inner.width = layout->place.width;
+        inner.height = layout->place.height;
+    }
+    return inner;
+}
+
+/* Moves the rows of the image, of the sides of `inner`, from the beginning of `out` to their places in the result, and
+ * writes the rest. */
+static void fill_up(const att_transform_options *inner, const att_geometry *geometry, float *out)
+{
+    const size_t channels = (size_t)inner->channels, rows = (size_t)inner->height, all = (size_t)geometry->height;
+    const size_t row = (size_t)inner->width * channels, stride = (size_t)geometry->width * channels;
+    for (size_t y = rows; y-- > 0 && stride > row;) {
+        memmove(out + y * stride, out + y * row, row * sizeof *out);
+        memset(out + y * stride + row, 0, (stride - row) * sizeof *out);
+    }
+    memset(out + rows * stride, 0, (all - rows) * stride * sizeof *out);
+}
+
+/* Returns the geometry of the result: the image at its upper left corner, and what fills it up. */
+static att_geometry filled_up(const att_transform_options *options, const att_transform_options *inner,
+                              const att_geometry *image)
+{
+    static const att_affine stays = {.a = 1, .e = 1};
+    const bool varies = att_transform_varies(options);
+    att_geometry geometry = *image;
+    att_geometry_step(&geometry, &stays, varies ? multiple(inner->width, options->divisor) : options->width,
+                      varies ? multiple(inner->height, options->divisor) : options->height);
+    return geometry;
+}
+
+/* *inner: the options of the image without what fills it up. *geometry: that of this image. */
+static att_status lay_out(att_context *context, const att_transform_options *options, int width, int height,
+                          const att_transform_key *key, transform_layout *layout, att_transform_options *inner,
+                          att_geometry *geometry)
+{
+    *layout = plan_layout(options, width, height, key);
+    if (!can_be_resized(&layout->plan))
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "an image of %d x %d pixels is too narrow to be resized", width,
+                        height);
+    *inner = without_filling(options, layout);
+    *geometry = geometry_of(inner, layout, width, height);
+    if (att_transform_varies(options) || (inner->width <= options->width && inner->height <= options->height))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_UNSUPPORTED,
+                    "an image of %d x %d pixels, resized to %d x %d, is larger than the %d x %d of the result", width,
+                    height, inner->width, inner->height, options->width, options->height);
+}
+
+att_status att_transform_place(att_context *context, const att_transform_options *options, int width, int height,
+                               const att_transform_key *key, att_geometry *geometry)
+{
+    transform_layout layout;
+    att_transform_options inner;
+    ATT_TRY(lay_out(context, options, width, height, key, &layout, &inner, geometry));
+    *geometry = filled_up(options, &inner, geometry);
+    return ATT_OK;
+}
+
+att_status att_transform_geometry(att_context *context, const att_transform_options *options, int width, int height,
+                                  att_geometry *geometry)
+{
+    const att_transform_key key = {0};
+    ATT_TRY(att_transform_check(context, options));
+    if (width < 1 || height < 1)
+        return att_fail(context, ATT_ERR_ARGUMENT, "transform: an image of %d x %d pixels", width, height);
+    return att_transform_place(context, options, width, height, &key, geometry);
+}
+
 static att_status make_floats(att_context *context, const att_transform_options *options, const att_image *image,
                               const att_transform_key *key, float *out, att_geometry *geometry)
 {
-    transform_layout layout = plan_layout(options, image->width, image->height, key);
+    transform_layout layout;
+    att_transform_options inner;
     const crop_plan *plan = &layout.plan;
-    if (!can_be_resized(plan))
-        return att_fail(context, ATT_ERR_UNSUPPORTED, "an image of %d x %d pixels is too narrow to be resized",
-                        image->width, image->height);
-    size_t bytes = (size_t)options->height * (size_t)options->width * (size_t)options->channels;
+    ATT_TRY(lay_out(context, options, image->width, image->height, key, &layout, &inner, geometry));
+    size_t bytes = (size_t)inner.height * (size_t)inner.width * (size_t)inner.channels;
     uint8_t *pixels = att_reallocate(context, NULL, 2 * bytes);
     if (!pixels)
         return att_fail_memory(context, 2 * bytes, "a transformed image");
-    att_status status = att_resize(context, image, plan->from, options->interpolation, (int)plan->width,
-                                   (int)plan->height, plan->window, pixels);
-    *geometry = geometry_of(options, &layout, image->width, image->height);
+    att_status status = att_resize(context, image, plan->from, inner.interpolation, (int)plan->width, (int)plan->height,
+                                   plan->window, pixels);
     if (status == ATT_OK)
-        finish(options, &layout.place, key, pixels, pixels + bytes, out, geometry);
+        finish(&inner, &layout.place, key, pixels, pixels + bytes, out, geometry);
     att_free(context, pixels);
+    if (status == ATT_OK && is_filled_up(options)) {
+        *geometry = filled_up(options, &inner, geometry);
+        fill_up(&inner, geometry, out);
+    }
     return status;
 }
 
@@ -476,6 +627,10 @@ att_status att_transform_keyed(att_context *context, const att_transform_options
                                const att_transform_key *key, float *out, att_geometry *geometry)
 {
     ATT_TRY(att_transform_check(context, options));
+    if (att_transform_varies(options))
+        return att_fail(
+            context, ATT_ERR_ARGUMENT,
+            "transform: height and width are 0, so that they depend on the image; only a loader knows them");
     if (image->channels != options->channels || image->width < 1 || image->height < 1)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "transform: an image of %d x %d x %d where %d channels were expected", image->height,

@@ -17,10 +17,16 @@ typedef struct att_transform_key {
     uint64_t seed;
     int64_t epoch, index;
     int repeat; /* number of the repetition of the image in the epoch, from 0 */
+    int crop;   /* ATT_CROP_SCALED: which of the random crops is taken, 0..ATT_CROP_CHOICES - 1 */
 } att_transform_key;
 /* As att_transform_image(), with a key. *geometry: the map from pixels of the image to pixels of the result. */
 att_status att_transform_keyed(att_context *context, const att_transform_options *options, const att_image *image,
                                const att_transform_key *key, float *out, att_geometry *geometry);
+/* As att_transform_geometry(), with a key, without RandAugment and for checked options. */
+att_status att_transform_place(att_context *context, const att_transform_options *options, int width, int height,
+                               const att_transform_key *key, att_geometry *geometry);
+/* Whether the sides of the result depend on the image. */
+bool att_transform_varies(const att_transform_options *options);
 /* The part of an image of width x height pixels that the transform with this key reads. */
 att_box att_transform_needs(const att_transform_options *options, int width, int height, const att_transform_key *key);
 

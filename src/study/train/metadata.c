@@ -126,6 +126,27 @@ static char *augment_text(const att_transform_options *options, char text[VALUE_
     return text;
 }
 
+/* Describes the crops that keep the aspect ratio, and photometric distortion; "" if there are none. */
+static char *sizes_text(const att_transform_options *options, char text[VALUE_SIZE])
+{
+    const bool keeps = options->crop == ATT_CROP_KEEP, scales = options->crop == ATT_CROP_SCALED;
+    const double reals[] = {options->factor[0], options->factor[1], options->cat_max_ratio};
+    char numbers[3][ATT_NUMBER_TEXT];
+    int length = 0;
+    *text = '\0';
+    for (int i = 0; i < 3; i++)
+        att_format_number(reals[i], numbers[i]);
+    if (keeps || scales)
+        length = snprintf(text, VALUE_SIZE, "longer=%d shorter=%d divisor=%d ", options->longer, options->shorter,
+                          options->divisor);
+    if (scales)
+        length += snprintf(text + length, (size_t)(VALUE_SIZE - length), "numbers=%s,%s,%s ", numbers[0], numbers[1],
+                           numbers[2]);
+    if (options->photometric)
+        snprintf(text + length, (size_t)(VALUE_SIZE - length), "photometric");
+    return text;
+}
+
 static char *option_text(const att_option *option, const att_option_values *options, char text[VALUE_SIZE])
 {
     char texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
@@ -184,6 +205,7 @@ void att_metadata_each(const att_train_run *run, att_metadata_line line, void *u
     line(user, "eval.eval_metric", run->metric, run->metric);
     line(user, "data.transform", transform_text(run->data->train_transform, value), NULL);
     line(user, "data.augment", augment_text(run->data->train_transform, value), "");
+    line(user, "data.sizes", sizes_text(run->data->train_transform, value), "");
     line(user, teacher_line, run->teacher_digest, "");
     line(user, "model.name", att_model_name(run->model), NULL);
     each_training_option(run->model, line, user);
