@@ -420,13 +420,15 @@ typedef struct att_mixing {
  * `other` to `own`. */
 ATT_API void att_mask_cut(const att_mixing *mixing, int width, const int32_t *other, int32_t *own);
 
-enum { ATT_MAX_TARGETS = 16, ATT_CROP_CHOICES = 11 };
+enum { ATT_MAX_TARGETS = 16, ATT_CROP_CHOICES = 11, ATT_IMAGE_HEIGHT = -1, ATT_IMAGE_WIDTH = -2 };
 
 /* Rules by which a loader makes the targets of samples. The loader knows nothing else about targets. `fill` and `mix`
  * must not write to `user`: several threads call `fill` at the same time. */
 typedef struct att_target_rules {
-    const att_field *fields; /* targets of a sample; the names must live as long as the loader */
-    int count;               /* 0..ATT_MAX_TARGETS */
+    /* Targets of a sample; the names must live as long as the loader. In their shapes, ATT_IMAGE_HEIGHT and
+     * ATT_IMAGE_WIDTH stand for the sides of the transformed image. */
+    const att_field *fields;
+    int count; /* 0..ATT_MAX_TARGETS */
     /* Writes the targets of sample `index` of the data set to fields[0..count - 1]: one tensor each, uninitialised.
      * geometry: how the image was transformed. Memory and messages come from `context`, which belongs to the calling
      * thread. ERR_FORMAT and ERR_UNSUPPORTED are handled like an image that cannot be decoded (att_corrupt); other
@@ -513,7 +515,11 @@ typedef struct att_loader_options {
  * transform's defaults at the given size. */
 ATT_API att_loader_options att_loader_options_defaults(int height, int width, int channels);
 
-/* Creates a loader and its threads, positioned at epoch 0, batch 0. The data set must outlive it; options are copied.
+/* Creates a loader and its threads, positioned at epoch 0, batch 0. If the sides of transformed images depend on the
+ * image (ATT_CROP_KEEP), it reads the headers of all image files. Each batch then holds images of one size: the images
+ * of an epoch, in their order, are put into one bucket for each size, and a full bucket is the next batch. What is left
+ * at the end of the epoch are short batches, the largest images first, or, with drop_last, is dropped. Repeated
+ * augmentation is refused for such images (ERR_ARGUMENT). The data set must outlive it; options are copied.
  * On success the caller owns *loader. Errors: ERR_ARGUMENT (an option outside its range, two fields of one name),
  * ERR_UNSUPPORTED (mixing targets that cannot be mixed), ERR_MEMORY, ERR_INTERNAL (threads could not be started). */
 ATT_API ATT_MUST_CHECK att_status att_loader_create(att_context *context, const att_dataset *dataset,
@@ -526,6 +532,15 @@ ATT_API void att_loader_destroy(att_loader **loader);
 ATT_API ATT_MUST_CHECK att_status att_loader_start(att_loader *loader, int64_t epoch, int64_t batch);
 /* Number of batches per epoch. */
 ATT_API int64_t att_loader_batches(const att_loader *loader);
+/* A size of images. */
+typedef struct att_loader_shape {
+    int height, width;
+    int64_t images, batches; /* images of this size in the data set; batches of them per epoch */
+} att_loader_shape;
+/* Sizes of the images of batches, the largest area first: one, unless sizes depend on the image. index:
+ * 0..att_loader_shape_count() - 1; all zero for another index. */
+ATT_API int att_loader_shape_count(const att_loader *loader);
+ATT_API att_loader_shape att_loader_shape_at(const att_loader *loader, int index);
 
 /* Several processes (att_loader_options.comm) create loaders with the same options, and make the same calls in the same
  * order. The batches are those of one process. Process r of P prepares rows [size r / P, size (r + 1) / P) of a batch
@@ -539,7 +554,8 @@ typedef struct att_batch {
     int first_row, rows;    /* the rows [first_row, first_row + rows) are this process's; one process: all */
     const int64_t *indices; /* [count]: indices in the data set */
     int field_count;
-    const att_field *fields; /* the images, F32 [height, width, channels], then the targets */
+    const att_field *fields; /* the images, F32 [height, width, channels], then the targets; the shapes are those of
+                                this batch */
     const void *const *data; /* by field: tensors [count, shape of the field], of the images [rows, shape] */
     bool local;              /* targets are [rows, shape], too */
 } att_batch;
@@ -549,7 +565,7 @@ ATT_API const void *att_batch_field(const att_batch *batch, const char *name);
 ATT_API const void *att_batch_rows(const att_batch *batch, const char *name);
 
 /* Returns the next batch of the epoch, which is valid until the next call for the loader. A batch is full unless it is
- * the epoch's last one or images were left out; a batch without any image left is skipped. Errors: those of
+ * the last one of its size or images were left out; a batch without any image left is skipped. Errors: those of
  * att_dataset_read() for the first bad image in the epoch's order, those of `fill` and `corrupt_found`. The loader then
  * stays at that batch; att_loader_start() can move it. */
 ATT_API ATT_MUST_CHECK att_status att_loader_next(att_loader *loader, att_batch *batch);

@@ -180,7 +180,7 @@ att_status att_agreement_gather(att_agreement *it, const att_slot *slot, att_bat
     for (int i = 0; i < it->target_count && it->local; i++)
         it->data[1 + i] = slot->fields[1 + i];
     for (int i = 0; i < it->target_count && !it->local; i++)
-        ATT_TRY(gather_rows(it, slot->fields[1 + i], it->data[1 + i], it->target_bytes[i], batch));
+        ATT_TRY(gather_rows(it, slot->fields[1 + i], it->data[1 + i], slot->row_bytes[1 + i], batch));
     it->data[0] = slot->fields[0];
     batch->indices = it->indices;
     batch->data = (const void *const *)it->data;

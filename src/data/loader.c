@@ -11,6 +11,7 @@
 #include "base/core/random.h"
 #include "base/core/threads.h"
 #include "data/agreement.h"
+#include "data/buckets.h"
 #include "data/dataset.h"
 #include "data/make.h"
 #include "data/mix.h"
@@ -39,10 +40,14 @@ struct att_loader {
     att_context *context;
     const att_dataset *dataset;
     att_loader_options options;
-    int64_t *order;        /* the epoch's permutation of image indices; NULL if images are not shuffled */
-    int64_t epoch_images;  /* images per epoch, without those of a dropped last batch */
-    att_field *fields;     /* the image field, then the target fields */
-    size_t *row_bytes;     /* bytes of a sample, per field */
+    int64_t *order;        /* the epoch's image indices in their order; NULL: that of the data set */
+    int64_t *shuffled;     /* with buckets: the permutation that fills them; NULL if images are not shuffled */
+    att_buckets *buckets;  /* NULL: all images have one size */
+    int64_t epoch_images;  /* images per epoch, without those of dropped batches */
+    att_field *declared;   /* the image field, then the target fields, with ATT_IMAGE_HEIGHT and ATT_IMAGE_WIDTH */
+    att_field *fields;     /* the same for the images of the batch that the caller has */
+    int shape_count;       /* sizes of images */
+    size_t *row_bytes;     /* [shape_count + 1][fields], bytes of a sample; the last row: the most */
     void **target_scratch; /* [targets], scratch for one sample's targets; NULL if mixing is off */
     int field_count;
     att_slot *slots;
@@ -78,13 +83,32 @@ att_loader_options att_loader_options_defaults(int height, int width, int channe
 
 static int64_t batch_begin(const att_loader *loader, int64_t batch)
 {
-    return batch * loader->options.batch_size;
+    return loader->buckets ? loader->buckets->begins[batch] : batch * loader->options.batch_size;
 }
 
 static int batch_size(const att_loader *loader, int64_t batch)
 {
+    if (loader->buckets)
+        return (int)(loader->buckets->begins[batch + 1] - loader->buckets->begins[batch]);
     int64_t left = loader->epoch_images - batch_begin(loader, batch);
     return left < loader->options.batch_size ? (int)left : loader->options.batch_size;
+}
+
+static int shape_of_batch(const att_loader *loader, int64_t batch)
+{
+    return loader->buckets ? loader->buckets->batch_shape[batch] : 0;
+}
+
+/* The sides of the images of a shape. */
+static att_sides sides_of(const att_loader *loader, int shape)
+{
+    const att_transform_options *transform = &loader->options.transform;
+    return loader->buckets ? loader->buckets->shapes[shape] : (att_sides){transform->width, transform->height};
+}
+
+static const size_t *row_bytes_of(const att_loader *loader, int shape)
+{
+    return loader->row_bytes + (size_t)shape * (size_t)loader->field_count;
 }
 
 static att_slot *slot_of(const att_loader *loader, int64_t batch)
@@ -115,7 +139,8 @@ static bool is_corrupt(att_status status)
 /* Index of the image at position `place` of the epoch; wraps around at the end. */
 static int64_t index_at(const att_loader *loader, int64_t place)
 {
-    int64_t wrapped = place / loader->options.repeats % att_dataset_count(loader->dataset);
+    int64_t count = loader->buckets ? loader->epoch_images : att_dataset_count(loader->dataset);
+    int64_t wrapped = place / loader->options.repeats % count;
     return loader->order ? loader->order[wrapped] : wrapped;
 }
 
@@ -124,6 +149,7 @@ typedef struct sample {
     const att_loader *loader;
     att_context *context;
     const att_transform_key *key;
+    att_sides sides; /* of the result */
     void *fields[1 + ATT_MAX_TARGETS];
 } sample;
 
@@ -132,19 +158,34 @@ static att_status make_sample(const sample *it, int64_t index)
     const att_loader_options *options = &it->loader->options;
     const att_dataset *dataset = it->loader->dataset;
     att_geometry geometry;
-    ATT_TRY(att_make_image(dataset, &options->transform, it->context, index, it->key, it->fields[0], &geometry));
+    att_transform_options transform = options->transform;
+    transform.width = it->sides.width;
+    transform.height = it->sides.height;
+    ATT_TRY(
+        att_make_image(dataset, &transform, &options->targets, it->context, index, it->key, it->fields[0], &geometry));
     if (options->targets.count == 0)
         return ATT_OK;
     return options->targets.fill(options->targets.user, it->context, dataset, index, &geometry, it->fields + 1);
 }
 
-/* Prepares the first sample from position `place` on that is not corrupt. */
-static att_status find_replacement(const sample *it, int64_t place, int64_t *index)
+static bool has_shape(const att_loader *loader, int64_t index, int shape)
+{
+    return !loader->buckets || loader->buckets->shape_of[index] == shape;
+}
+
+/* Prepares the first sample of this shape from position `place` on that is not corrupt. */
+static att_status find_replacement(const sample *it, int64_t place, int shape, int64_t *index)
 {
     att_status status = ATT_ERR_FORMAT;
-    for (int i = 0; i < MAX_REPLACED && is_corrupt(status); i++) {
-        *index = index_at(it->loader, place + i);
-        status = make_sample(it, *index);
+    int64_t most = it->loader->buckets ? it->loader->epoch_images : MAX_REPLACED;
+    int tries = 0;
+    for (int64_t i = 0; i < most && tries < MAX_REPLACED && is_corrupt(status); i++) {
+        int64_t next = index_at(it->loader, place + i);
+        if (!has_shape(it->loader, next, shape))
+            continue;
+        *index = next;
+        status = make_sample(it, next);
+        tries++;
     }
     return status;
 }
@@ -176,7 +217,8 @@ static void prepare_sample(const att_loader *loader, att_context *context, int64
                              .epoch = loader->epoch,
                              .index = index,
                              .repeat = (int)(place % loader->options.repeats)};
-    sample it = {.loader = loader, .context = context, .key = &key};
+    int shape = shape_of_batch(loader, batch);
+    sample it = {.loader = loader, .context = context, .key = &key, .sides = sides_of(loader, shape)};
     for (int f = 0; f < loader->field_count; f++)
         it.fields[f] = att_slot_row(slot, f, at);
     expect_next(loader, batch, at);
@@ -184,7 +226,7 @@ static void prepare_sample(const att_loader *loader, att_context *context, int64
     if (status != ATT_OK) {
         att_slot_failure failed = {.status = status, .reason = copy_message(loader, context), .index = index};
         if (is_corrupt(status) && loader->options.corrupt == ATT_CORRUPT_REPLACED) {
-            status = find_replacement(&it, place + 1, &index);
+            status = find_replacement(&it, place + 1, shape, &index);
             failed.replaced = status == ATT_OK;
         }
         if (!failed.replaced && !is_corrupt(status)) {
@@ -239,9 +281,12 @@ static void *work(void *user)
 static void prepare_slot(att_loader *loader, int64_t batch)
 {
     att_share share = {0};
-    if (batch < att_loader_batches(loader))
+    att_slot *slot = slot_of(loader, batch);
+    if (batch < att_loader_batches(loader)) {
         share = share_of(loader, batch);
-    att_slot_reset(slot_of(loader, batch), att_share_count(&share));
+        slot->row_bytes = row_bytes_of(loader, shape_of_batch(loader, batch));
+    }
+    att_slot_reset(slot, att_share_count(&share));
 }
 
 /* --- creation and destruction ------------------------------------------------------------------------------------ */
@@ -288,6 +333,18 @@ static att_status start_threads(att_loader *loader)
     return status;
 }
 
+/* Replaces the sides of the image in the shape of a field. */
+static att_field resolve_field(const att_field *field, att_sides sides)
+{
+    att_field resolved = *field;
+    for (int i = 0; i < resolved.shape.rank; i++)
+        if (resolved.shape.dims[i] == ATT_IMAGE_HEIGHT)
+            resolved.shape.dims[i] = sides.height;
+        else if (resolved.shape.dims[i] == ATT_IMAGE_WIDTH)
+            resolved.shape.dims[i] = sides.width;
+    return resolved;
+}
+
 static att_status check_targets(att_context *context, const att_loader_options *options)
 {
     const att_target_rules *targets = &options->targets;
@@ -301,7 +358,8 @@ static att_status check_targets(att_context *context, const att_loader_options *
             duplicate = duplicate || strcmp(field->name, targets->fields[j].name) == 0;
         if (duplicate)
             return att_fail(context, ATT_ERR_ARGUMENT, "loader: two fields are called \"%s\"", field->name);
-        if (att_field_bytes(field) == 0)
+        const att_field resolved = resolve_field(field, (att_sides){1, 1});
+        if (att_field_bytes(&resolved) == 0)
             return att_fail(context, ATT_ERR_ARGUMENT, "loader: the field \"%s\" has no element, or too many",
                             field->name);
     }
@@ -333,10 +391,16 @@ static att_status check_options(att_context *context, const att_loader_options *
         wrong = "several processes cannot mix batches that corrupt images are left out of";
     else if (options->repeats < 1 || options->repeats > MAX_REPEATS)
         wrong = "repeats must lie in 1..100";
+    else if (options->repeats > 1 && att_transform_varies(&options->transform))
+        wrong = "repeated augmentation needs images of one size";
     if (wrong)
         return att_fail(context, ATT_ERR_ARGUMENT, "loader: %s", wrong);
     ATT_TRY(att_mix_check(context, &options->mix));
     ATT_TRY(check_targets(context, options));
+    if (att_transform_chooses(&options->transform) && !options->targets.choose_crop)
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "a crop cannot be chosen by its classes (cat_max_ratio %g): the targets are no masks",
+                        options->transform.cat_max_ratio);
     return att_transform_check(context, &options->transform);
 }
 
@@ -348,26 +412,51 @@ static int64_t count_epoch_images(const att_loader_options *options, int64_t cou
     return options->drop_last ? count - count % options->batch_size : count;
 }
 
+static void resolve_fields(att_loader *loader, int shape)
+{
+    for (int f = 0; f < loader->field_count; f++)
+        loader->fields[f] = resolve_field(&loader->declared[f], sides_of(loader, shape));
+}
+
+/* Fills row_bytes. */
+static void size_rows(att_loader *loader)
+{
+    size_t *most = loader->row_bytes + (size_t)loader->shape_count * (size_t)loader->field_count;
+    for (int s = 0; s < loader->shape_count; s++) {
+        size_t *bytes = loader->row_bytes + (size_t)s * (size_t)loader->field_count;
+        resolve_fields(loader, s);
+        for (int f = 0; f < loader->field_count; f++) {
+            bytes[f] = att_field_bytes(&loader->fields[f]);
+            most[f] = bytes[f] > most[f] ? bytes[f] : most[f];
+        }
+    }
+}
+
 static att_status describe_fields(att_loader *loader)
 {
     att_context *context = loader->context;
     att_target_rules *targets = &loader->options.targets;
-    const att_transform_options *transform = &loader->options.transform;
-    size_t count = (size_t)targets->count + 1;
+    size_t count = (size_t)targets->count + 1, rows = (size_t)loader->shape_count + 1;
     loader->field_count = targets->count + 1;
+    loader->declared = att_allocate_array(context, count, sizeof *loader->declared);
     loader->fields = att_allocate_array(context, count, sizeof *loader->fields);
-    loader->row_bytes = att_allocate_array(context, count, sizeof *loader->row_bytes);
-    if (!loader->fields || !loader->row_bytes)
-        return att_fail_memory(context, count * sizeof *loader->fields, "a loader");
-    loader->fields[0] = (att_field){.name = loader->options.image,
-                                    .dtype = ATT_F32,
-                                    .shape = att_shape_of(transform->height, transform->width, transform->channels)};
+    loader->row_bytes = att_allocate_array(context, att_size_product(count, rows), sizeof *loader->row_bytes);
+    if (!loader->declared || !loader->fields || !loader->row_bytes)
+        return att_fail_memory(context, count * rows * sizeof *loader->fields, "a loader");
+    loader->declared[0] =
+        (att_field){.name = loader->options.image,
+                    .dtype = ATT_F32,
+                    .shape = att_shape_of(ATT_IMAGE_HEIGHT, ATT_IMAGE_WIDTH, loader->options.transform.channels)};
     for (int i = 0; i < targets->count; i++)
-        loader->fields[1 + i] = targets->fields[i];
-    for (int f = 0; f < loader->field_count; f++)
-        loader->row_bytes[f] = att_field_bytes(&loader->fields[f]);
+        loader->declared[1 + i] = targets->fields[i];
+    size_rows(loader);
     targets->fields = loader->fields + 1;
     return ATT_OK;
+}
+
+static const size_t *most_bytes(const att_loader *loader)
+{
+    return row_bytes_of(loader, loader->shape_count);
 }
 
 /* Allocates the scratch for one sample's targets, if targets are mixed. */
@@ -378,9 +467,9 @@ static att_status make_target_scratch(att_loader *loader)
         return ATT_OK;
     ATT_TRY(att_new(loader->context, &loader->target_scratch, (size_t)count, "a loader"));
     for (int i = 0; i < count; i++) {
-        loader->target_scratch[i] = att_allocate(loader->context, loader->row_bytes[1 + i]);
+        loader->target_scratch[i] = att_allocate(loader->context, most_bytes(loader)[1 + i]);
         if (!loader->target_scratch[i])
-            return att_fail_memory(loader->context, loader->row_bytes[1 + i], "a loader");
+            return att_fail_memory(loader->context, most_bytes(loader)[1 + i], "a loader");
     }
     return ATT_OK;
 }
@@ -392,27 +481,55 @@ static void free_target_scratch(att_loader *loader)
     att_free(loader->context, loader->target_scratch);
 }
 
+static att_status fill_buckets(att_loader *loader)
+{
+    ATT_TRY(att_buckets_create(loader->context, loader->dataset, &loader->options, &loader->buckets));
+    loader->shape_count = loader->buckets->shape_count;
+    loader->epoch_images = 0;
+    for (int s = 0; s < loader->shape_count; s++) {
+        int64_t images = loader->buckets->counts[s];
+        loader->epoch_images += loader->options.drop_last ? images - images % loader->options.batch_size : images;
+    }
+    return ATT_OK;
+}
+
+/* The order of the data set needs no memory, unless buckets change it. */
+static att_status allocate_order(att_loader *loader)
+{
+    size_t count = (size_t)att_dataset_count(loader->dataset);
+    bool shuffle = loader->options.shuffle, sorts = loader->buckets;
+    if (shuffle || sorts)
+        loader->order = att_allocate_array(loader->context, count, sizeof *loader->order);
+    if (shuffle && sorts)
+        loader->shuffled = att_allocate_array(loader->context, count, sizeof *loader->shuffled);
+    return (loader->order || !(shuffle || sorts)) && (loader->shuffled || !(shuffle && sorts))
+               ? ATT_OK
+               : att_fail_memory(loader->context, count * sizeof *loader->order, "a loader");
+}
+
 static att_status fill_loader(att_loader *loader)
 {
     att_context *context = loader->context;
     const att_loader_options *options = &loader->options;
     int64_t count = att_dataset_count(loader->dataset);
     loader->epoch_images = count_epoch_images(options, count);
+    loader->shape_count = 1;
+    if (att_transform_varies(&options->transform))
+        ATT_TRY(fill_buckets(loader));
     ATT_TRY(describe_fields(loader));
     ATT_TRY(make_target_scratch(loader));
     if (att_comm_size(options->comm) > 1)
-        ATT_TRY(att_agreement_create(context, options, loader->row_bytes + 1, &loader->agreement));
+        ATT_TRY(att_agreement_create(context, options, most_bytes(loader) + 1, &loader->agreement));
     loader->ring = options->workers > 0 ? options->prefetch : 1;
     loader->worker_count = options->workers > 0 ? options->workers : 1;
     loader->slots = att_allocate_array(context, (size_t)loader->ring, sizeof *loader->slots);
     loader->workers = att_allocate_array(context, (size_t)loader->worker_count, sizeof *loader->workers);
-    if (options->shuffle)
-        loader->order = att_allocate_array(context, (size_t)count, sizeof *loader->order);
-    if (!loader->slots || !loader->workers || (options->shuffle && !loader->order))
-        return att_fail_memory(context, (size_t)count * sizeof *loader->order, "a loader");
+    if (!loader->slots || !loader->workers)
+        return att_fail_memory(context, (size_t)loader->ring * sizeof *loader->slots, "a loader");
+    ATT_TRY(allocate_order(loader));
     for (int i = 0; i < loader->ring; i++)
-        ATT_TRY(
-            att_slot_make(context, share_capacity(options), loader->row_bytes, loader->field_count, &loader->slots[i]));
+        ATT_TRY(att_slot_make(context, share_capacity(options), most_bytes(loader), loader->field_count,
+                              &loader->slots[i]));
     for (int i = 0; i < loader->worker_count; i++)
         ATT_TRY(make_worker(loader, &loader->workers[i]));
     ATT_TRY(att_loader_start(loader, 0, 0));
@@ -466,9 +583,12 @@ void att_loader_destroy(att_loader **loader)
     att_free(it->context, it->slots);
     att_free(it->context, it->workers);
     att_free(it->context, it->order);
+    att_free(it->context, it->shuffled);
+    att_buckets_destroy(&it->buckets);
     att_agreement_destroy(&it->agreement);
     att_free(it->context, it->reported);
     free_target_scratch(it);
+    att_free(it->context, it->declared);
     att_free(it->context, it->fields);
     att_free(it->context, it->row_bytes);
     att_free(it->context, it);
@@ -479,7 +599,26 @@ void att_loader_destroy(att_loader **loader)
 
 int64_t att_loader_batches(const att_loader *loader)
 {
+    if (loader->buckets)
+        return loader->buckets->batches;
     return (loader->epoch_images + loader->options.batch_size - 1) / loader->options.batch_size;
+}
+
+int att_loader_shape_count(const att_loader *loader)
+{
+    return loader->shape_count;
+}
+
+att_loader_shape att_loader_shape_at(const att_loader *loader, int index)
+{
+    if (index < 0 || index >= loader->shape_count)
+        return (att_loader_shape){0};
+    const att_sides sides = sides_of(loader, index);
+    return (att_loader_shape){
+        .height = sides.height,
+        .width = sides.width,
+        .images = loader->buckets ? loader->buckets->counts[index] : att_dataset_count(loader->dataset),
+        .batches = loader->buckets ? att_buckets_batches(loader->buckets, index) : att_loader_batches(loader)};
 }
 
 att_loader_stats att_loader_describe(const att_loader *loader)
@@ -495,11 +634,19 @@ static void quiesce(att_loader *loader)
         pthread_cond_wait(&loader->done, &loader->lock);
 }
 
-static void shuffle(att_loader *loader, int64_t epoch)
+static void shuffle(const att_loader *loader, int64_t epoch, int64_t *order)
 {
     att_random random =
         att_random_from(att_random_key(loader->options.seed, (uint64_t)epoch, att_random_hash("order")));
-    att_random_permutation(&random, loader->order, att_dataset_count(loader->dataset));
+    att_random_permutation(&random, order, att_dataset_count(loader->dataset));
+}
+
+static void order_images(att_loader *loader, int64_t epoch)
+{
+    if (loader->options.shuffle)
+        shuffle(loader, epoch, loader->buckets ? loader->shuffled : loader->order);
+    if (loader->buckets)
+        att_buckets_fill(loader->buckets, loader->shuffled, loader->order);
 }
 
 att_status att_loader_start(att_loader *loader, int64_t epoch, int64_t batch)
@@ -510,8 +657,7 @@ att_status att_loader_start(att_loader *loader, int64_t epoch, int64_t batch)
                         (long long)batch, (long long)epoch, (long long)batches);
     pthread_mutex_lock(&loader->lock);
     quiesce(loader);
-    if (loader->order)
-        shuffle(loader, epoch);
+    order_images(loader, epoch);
     loader->epoch = epoch;
     loader->released = batch;
     loader->claimed_batch = batch;
@@ -631,6 +777,7 @@ static att_status hand_out(att_loader *loader, att_batch *batch)
     rows = att_slot_compact(slot, rows);
     if (!loader->agreement)
         share = (att_share){.size = rows, .end = rows};
+    resolve_fields(loader, shape_of_batch(loader, loader->released));
     *batch = (att_batch){.epoch = loader->epoch,
                          .number = loader->released,
                          .count = rows,
@@ -641,7 +788,7 @@ static att_status hand_out(att_loader *loader, att_batch *batch)
                          .data = (const void *const *)slot->fields,
                          .local = loader->options.targets.local};
     if (att_mix_is_on(&loader->options.mix))
-        att_mix_batch(&loader->options, batch, &share, slot->fields, loader->row_bytes, loader->target_scratch);
+        att_mix_batch(&loader->options, batch, &share, slot->fields, slot->row_bytes, loader->target_scratch);
     ATT_TRY(complete_batch(loader, slot, batch));
     loader->handed_out = true;
     loader->stats.images += batch->count;

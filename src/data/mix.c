@@ -192,7 +192,7 @@ static void mix_targets(const mixed_batch *it, int sample, const void *const *ot
 {
     const att_target_rules *rules = &it->options->targets;
     void *own[ATT_MAX_TARGETS];
-    if (mixing->lambda == 1)
+    if (mixing->lambda == 1 || rules->count == 0)
         return;
     for (int f = 0; f < rules->count; f++)
         own[f] = row_of(it, 1 + f, sample);
@@ -218,7 +218,8 @@ void att_mix_batch(const att_loader_options *options, const att_batch *batch, co
                    const size_t *row_bytes, void *const *scratch)
 {
     const att_mix_options *mix = &options->mix;
-    const att_transform_options *shape = &options->transform;
+    const int64_t *sides = batch->fields[0].shape.dims;
+    const int height = (int)sides[0], width = (int)sides[1], channels = (int)sides[2];
     const mixed_batch it = {options, data, row_bytes, scratch, share};
     uint64_t key = att_random_key(options->seed, (uint64_t)batch->epoch, (uint64_t)batch->number);
     att_random random = att_random_from(att_random_key(key, 0, att_random_hash("mix")));
@@ -227,15 +228,14 @@ void att_mix_batch(const att_loader_options *options, const att_batch *batch, co
     for (int i = 0; i < (share->size + 1) / 2; i++) {
         int j = share->size - 1 - i;
         if (!off && (i == 0 || mix->mode != ATT_MIX_BATCH)) {
-            of_i = att_mix_draw(mix, shape->height, shape->width, &random);
-            of_j = mix->mode == ATT_MIX_ELEM ? att_mix_draw(mix, shape->height, shape->width, &random) : of_i;
+            of_i = att_mix_draw(mix, height, width, &random);
+            of_j = mix->mode == ATT_MIX_ELEM ? att_mix_draw(mix, height, width, &random) : of_i;
         }
         of_j.with_itself = i == j;
         if (att_share_find(share, i) < 0 || att_share_find(share, j) < 0)
             continue;
         if (i < j)
-            att_mix_images(&of_i, &of_j, shape->height, shape->width, shape->channels, row_of(&it, 0, i),
-                           row_of(&it, 0, j));
+            att_mix_images(&of_i, &of_j, height, width, channels, row_of(&it, 0, i), row_of(&it, 0, j));
         mix_pair(&it, i, j, &of_i, &of_j);
     }
 }

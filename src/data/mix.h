@@ -26,7 +26,8 @@ void att_mix_images(const att_mixing *of_a, const att_mixing *of_b, int height, 
 
 /* Mixes sample i of the batch with sample share->size - 1 - i, if the options enable mixing in this epoch. data[0]
  * holds the images, the others the targets, of the samples that this process makes; row_bytes[f] is the size of a
- * sample in data[f]. scratch[f]: scratch for target f of one sample. */
+ * sample in data[f]. scratch[f]: scratch for target f of one sample. The sides of the images are those of
+ * batch->fields. */
 void att_mix_batch(const att_loader_options *options, const att_batch *batch, const att_share *share, void *const *data,
                    const size_t *row_bytes, void *const *scratch);
 

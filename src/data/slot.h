@@ -15,14 +15,14 @@ typedef struct att_slot_failure {
 typedef struct att_slot {
     att_context *context;
     int batch_size, field_count;
-    const size_t *row_bytes; /* bytes of a sample, per field */
+    const size_t *row_bytes; /* bytes of a sample, per field; at most those that the slot was made for */
     void **fields;           /* [field_count], each [batch_size] rows */
     int64_t *indices;
     att_slot_failure *failures;
     int missing; /* images that are not prepared yet */
 } att_slot;
 
-/* row_bytes: bytes of a sample per field; must outlive the slot. The caller frees the slot, also after a failure.
+/* row_bytes: most bytes of a sample per field; must outlive the slot. The caller frees the slot, also after a failure.
  * Errors: ERR_MEMORY. */
 att_status att_slot_make(att_context *context, int batch_size, const size_t *row_bytes, int field_count,
                          att_slot *slot);

@@ -51,6 +51,11 @@ bool att_transform_varies(const att_transform_options *options)
     return options->crop == ATT_CROP_KEEP && options->height == 0 && options->width == 0;
 }
 
+bool att_transform_chooses(const att_transform_options *options)
+{
+    return options->crop == ATT_CROP_SCALED && options->cat_max_ratio < 1;
+}
+
 /* Whether the image can be smaller than the result, which is then filled up with 0. */
 static bool is_filled_up(const att_transform_options *options)
 {

@@ -27,6 +27,8 @@ att_status att_transform_place(att_context *context, const att_transform_options
                                const att_transform_key *key, att_geometry *geometry);
 /* Whether the sides of the result depend on the image. */
 bool att_transform_varies(const att_transform_options *options);
+/* Whether one of several random crops is chosen, by att_target_rules.choose_crop. */
+bool att_transform_chooses(const att_transform_options *options);
 /* The part of an image of width x height pixels that the transform with this key reads. */
 att_box att_transform_needs(const att_transform_options *options, int width, int height, const att_transform_key *key);
 

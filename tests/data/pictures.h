@@ -6,7 +6,7 @@
 #include "data/picture.h"
 
 /* Writes an image to <folder>/<name>, and creates missing folders. */
-static inline void picture_write(const scratch *self, const char *name, int value)
+static inline void picture_write_sized(const scratch *self, const char *name, int value, int width, int height)
 {
     char path[512];
     void *bytes;
@@ -17,12 +17,17 @@ static inline void picture_write(const scratch *self, const char *name, int valu
         mkdir(path, 0777);
         *slash = '/';
     }
-    picture_make(value, &bytes, &size);
+    picture_make_sized(value, width, height, &bytes, &size);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, size, file), size);
     fclose(file);
     free(bytes);
+}
+
+static inline void picture_write(const scratch *self, const char *name, int value)
+{
+    picture_write_sized(self, name, value, PICTURE_SIDE, PICTURE_SIDE);
 }
 
 static inline void pack_picture(pack *to, const char *name, int value)

@@ -134,7 +134,8 @@ static void run_batch(const att_mix_options *mix, int64_t epoch, int64_t number,
     options.mix = *mix;
     options.seed = 5;
     options.targets = (att_target_rules){.count = 1, .mix = mix_weights, .user = &count};
-    att_batch batch = {.epoch = epoch, .number = number, .count = COUNT};
+    const att_field fields[] = {{"", ATT_F32, {3, {HEIGHT, WIDTH, 3}}}};
+    att_batch batch = {.epoch = epoch, .number = number, .count = COUNT, .fields = fields};
     for (int k = 0; k < COUNT * FLOATS; k++)
         images[k] = (float)(k / FLOATS + 1);
     for (int k = 0; k < COUNT * COUNT; k++)

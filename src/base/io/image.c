@@ -1,5 +1,6 @@
 #include <attscope/image.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/core/error.h"
@@ -93,6 +94,8 @@ att_status att_image_decode_named(att_context *context, const char *name, const 
                         strchr("AEIOaeio", *format->name) ? "an" : "a", format->name);
     att_image decoded = {0};
     att_status status = format->decode(&job, &decoded);
+    if (need && need->sides && need->sides[0] > 0)
+        status = ATT_OK;
     if (status != ATT_OK)
         att_image_free(context, &decoded);
     else
@@ -106,9 +109,29 @@ att_status att_image_decode(att_context *context, const void *bytes, size_t size
     return att_image_decode_named(context, "image in memory", bytes, size, channels, limits, NULL, image);
 }
 
+/* Looks for the sides in the beginning of a file. Returns false if they are not there, or the file cannot be read. */
+static bool find_sides(att_context *context, const char *path, const att_image_limits *limits,
+                       const att_image_need *need)
+{
+    enum { BEGINNING = 1 << 16 };
+    uint8_t *bytes = att_allocate(context, BEGINNING);
+    att_image none = {0};
+    FILE *file = bytes ? fopen(path, "rb") : NULL;
+    size_t size = file ? fread(bytes, 1, BEGINNING, file) : 0;
+    bool found = size > 0 && att_image_decode_named(context, path, bytes, size, 3, limits, need, &none) == ATT_OK;
+    if (file)
+        fclose(file);
+    att_free(context, bytes);
+    return found;
+}
+
 att_status att_image_read_needed(att_context *context, const char *path, int channels, const att_image_limits *limits,
                                  const att_image_need *need, att_image *image)
 {
+    if (need && need->sides && find_sides(context, path, limits, need)) {
+        *image = (att_image){0};
+        return ATT_OK;
+    }
     att_image_limits defaults = att_image_limits_defaults();
     char *bytes;
     size_t size;
@@ -162,6 +185,11 @@ att_status att_image_check_size(const att_image_job *job, uint64_t width, uint64
 att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t height, att_image *image)
 {
     ATT_TRY(att_image_check_size(job, width, height));
+    if (job->need && job->need->sides) {
+        job->need->sides[0] = (int)width;
+        job->need->sides[1] = (int)height;
+        return att_fail(job->context, ATT_ERR_INTERNAL, "%s: decoding ends after the header", job->name);
+    }
     size_t bytes = (size_t)width * height * (size_t)job->channels;
     uint8_t *pixels = att_reallocate(job->context, NULL, bytes);
     if (!pixels)

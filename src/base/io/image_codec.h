@@ -15,6 +15,10 @@ typedef struct att_box {
 typedef struct att_image_need {
     att_box (*box)(void *user, int width, int height);
     void *user;
+    /* Not NULL: no pixels are needed. Decoding ends after the file's header, with an empty image and sides[0] and
+     * sides[1], width and height. A format that has the pixels without decoding can give them all the same. `box` is
+     * not called. */
+    int *sides;
 } att_image_need;
 
 /* The arguments of a decoder. name: the file's name for messages. */
