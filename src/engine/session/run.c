@@ -1,5 +1,6 @@
 #include "base/core/clock.h"
 #include "base/core/error.h"
+#include "engine/session/block.h"
 #include "engine/session/session.h"
 
 /* --- one call ---------------------------------------------------------------------------------------------------- */
@@ -401,6 +402,16 @@ static void epilogue_thread(void *user, int thread)
     run_once(session, &session->plan->epilogue, thread);
 }
 
+/* If another session ran in the same memory, nothing of an earlier run is left. */
+static void take_block(att_session *session)
+{
+    if (!session->block || session->block->last == session)
+        return;
+    session->block->last = session;
+    session->packed_version = 0;
+    att_session_upload(session);
+}
+
 static void run_prologue(att_session *session)
 {
     const att_plan *plan = session->plan;
@@ -451,6 +462,7 @@ att_status att_session_body(att_session *session)
     const att_plan *plan = session->plan;
     atomic_store(&session->runner.status, ATT_OK);
     atomic_store(&session->next_group, 0);
+    take_block(session);
     stage_inputs(session);
     run_prologue(session);
     att_barrier_init(&session->all_threads, plan->teams * plan->parts);

@@ -5,6 +5,7 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
+#include "engine/session/block.h"
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */
 
@@ -12,7 +13,9 @@ static void *reserve(att_session *session, size_t bytes, att_status *status)
 {
     if (bytes == 0 || *status != ATT_OK)
         return NULL;
-    void *block = session->memory->allocate(session->context, bytes);
+    void *block = att_session_block_take(session->block, bytes, &session->block_used);
+    if (!block)
+        block = session->memory->allocate(session->context, bytes);
     if (!block)
         *status = att_fail_memory(session->context, bytes, "a session");
     return block;
@@ -211,6 +214,14 @@ att_status att_session_check_memory(const att_plan *plan, int max_batch, const a
                     att_size_format(left, unused, sizeof unused), att_size_format(sum, needed, sizeof needed), what);
 }
 
+void att_session_upload(att_session *session)
+{
+    const att_plan *plan = session->plan;
+    for (int i = 0; i < plan->upload_count; i++)
+        session->memory->copy_in(session->derived + plan->uploads[i].offset, plan->uploads[i].data,
+                                 plan->uploads[i].bytes);
+}
+
 /* --- creating ---------------------------------------------------------------------------------------------------- */
 
 static att_status reserve_all(att_session *session)
@@ -228,9 +239,8 @@ static att_status reserve_all(att_session *session)
     session->packed = reserve(session, plan->packed_bytes, &status);
     session->derived = reserve(session, plan->derived_bytes, &status);
     session->totals = reserve(session, plan->total_bytes, &status);
-    for (int i = 0; i < plan->upload_count && status == ATT_OK; i++)
-        session->memory->copy_in(session->derived + plan->uploads[i].offset, plan->uploads[i].data,
-                                 plan->uploads[i].bytes);
+    if (status == ATT_OK)
+        att_session_upload(session);
     for (int i = plan->parameter_count; i < plan->sum_count && status == ATT_OK; i++)
         session->sums[i] = session->totals + plan->sums[i].offset;
     return status == ATT_OK && plan->purpose != ATT_INFER && att_comm_size(plan->comm) > 1
@@ -238,18 +248,26 @@ static att_status reserve_all(att_session *session)
                : status;
 }
 
-att_status att_session_create(const att_plan *plan, att_weights *weights, int max_batch, att_session **out)
+att_status att_session_create(const att_plan *plan, att_weights *weights, int max_batch, att_session **session)
+{
+    return att_session_create_in(plan, weights, max_batch, NULL, session);
+}
+
+att_status att_session_create_in(const att_plan *plan, att_weights *weights, int max_batch, att_session_block *block,
+                                 att_session **out)
 {
     if (max_batch < 1)
         return att_fail(plan->context, ATT_ERR_ARGUMENT, "a session takes a batch of at least 1, not %d", max_batch);
     ATT_TRY(check_weights(plan, weights));
-    ATT_TRY(att_session_check_memory(plan, max_batch, NULL, 0));
+    if (!block || att_session_block_bytes(plan, max_batch) > block->bytes)
+        ATT_TRY(att_session_check_memory(plan, max_batch, NULL, 0));
     att_session *session;
     ATT_TRY(att_new(plan->context, &session, 1, "a session"));
     session->context = plan->context;
     session->plan = plan;
     session->memory = plan->units.backend->memory;
     session->weights = weights;
+    session->block = block;
     session->max_batch = max_batch;
     session->max_rows = most_rows(plan, max_batch);
     session->observing = true;
@@ -263,7 +281,7 @@ att_status att_session_create(const att_plan *plan, att_weights *weights, int ma
 
 static void release(att_session *session, void *block, size_t bytes)
 {
-    if (block)
+    if (block && !att_session_block_holds(session->block, block))
         session->memory->release(session->context, block, bytes);
 }
 
@@ -280,6 +298,8 @@ void att_session_destroy(att_session **out)
         return;
     att_session *session = *out;
     const att_plan *plan = session->plan;
+    if (session->block && session->block->last == session)
+        session->block->last = NULL;
     att_exchange_destroy(&session->exchange);
     att_recorded_release(session);
     att_remembered_destroy(session);

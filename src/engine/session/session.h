@@ -56,7 +56,9 @@ struct att_session {
     const att_plan *plan;
     const att_memory *memory;
     att_weights *weights;
-    int max_batch, max_rows; /* samples of all processes; of this one */
+    struct att_session_block *block; /* memory shared with other sessions; NULL: none */
+    size_t block_used;               /* bytes of it */
+    int max_batch, max_rows;         /* samples of all processes; of this one */
     att_team *teams;
     size_t arena_bytes;
     char *packed;
@@ -122,6 +124,9 @@ void att_remembered_end(att_session *session, att_status status);
  * of the threads. att_remembered_take() copies values that were computed, on one thread. */
 bool att_remembered_give(att_session *session, int64_t first, int count, bool copies);
 void att_remembered_take(att_session *session, int64_t first, int count);
+
+/* Writes the plan's constants to the session's derived values. */
+void att_session_upload(att_session *session);
 
 /* Runs one step for the group whose first sample is row `row` of the batch. A failure is stored in the runner. */
 void att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
