@@ -144,7 +144,7 @@ static att_box random_box(uint32_t *noise, int width, int height)
 static att_status decode_part(scratch *self, const uint8_t *bytes, size_t size, int channels, att_box *box,
                               att_image *image)
 {
-    att_image_need need = {give_box, box};
+    att_image_need need = {.box = give_box, .user = box};
     return att_image_decode_named(self->context, "part", bytes, size, channels, NULL, box ? &need : NULL, image);
 }
 

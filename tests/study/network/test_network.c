@@ -256,10 +256,10 @@ FIXTURE_TEST(blocks_are_stages)
     att_batch answers;
     att_network *network = open_network(f, export(f, path));
     fill_pixels(pixels, 2 * SIDE * SIDE, 3);
-    CHECK(f->context, att_network_run(network, pixels, 2, SIDE, SIDE, &answers));
+    CHECK(f->context, run_pixels(network, pixels, 2, SIDE, SIDE, &answers));
     memcpy(logits, att_batch_field(&answers, "logits"), sizeof logits);
     CHECK(f->context, att_network_select_outputs(network, "logits,tokens,stage1,stage2"));
-    CHECK(f->context, att_network_run(network, pixels, 2, SIDE, SIDE, &answers));
+    CHECK(f->context, run_pixels(network, pixels, 2, SIDE, SIDE, &answers));
     assert_true(att_shape_equal(shape_of(&answers, "stage1"), att_shape_of(GRID, GRID, WIDTH)));
     assert_memory_equal(att_batch_field(&answers, "logits"), logits, sizeof logits);
     const float *tokens = att_batch_field(&answers, "tokens"), *first = att_batch_field(&answers, "stage1"),
