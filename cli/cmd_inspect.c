@@ -127,6 +127,8 @@ static void print_network(const facts *f)
     cli_print("network      %s\n", f->identity.name);
     cli_print("known from   %s\n", printable(f->identity.origin, shown));
     print_options(f);
+    if (p->in_chans == 0)
+        return;
     cli_print("images       %d x %d x %d, mean", p->height, p->width, p->in_chans);
     for (int i = 0; i < p->in_chans && i < 3; i++)
         cli_print(" %g", p->mean[i]);

@@ -76,7 +76,7 @@ ATT_API att_dtype att_graph_dtype(const att_graph *graph);
 ATT_API att_context *att_graph_context(const att_graph *graph);
 
 /* Adds an input: a sample value of this type and shape that the caller binds before each run (att_session_bind()).
- * Names are unique among inputs and outputs. */
+ * Names are unique among inputs. */
 ATT_API att_value att_graph_input(att_graph *graph, const char *name, att_dtype dtype, att_shape shape);
 
 /* Adds a parameter: a trained shared value of the graph's type. Its name is unique among parameters and buffers
@@ -93,7 +93,7 @@ ATT_API att_value att_graph_buffer(att_graph *graph, const char *name, att_shape
 ATT_API att_value att_graph_constant(att_graph *graph, att_dtype dtype, att_shape shape, const void *data);
 
 /* Makes a value an output called `name`; each run returns one row per sample. The value must be a sample value made by
- * an operation, not an input. It may be an output under several names. */
+ * an operation, not an input. It may be an output under several names. Names are unique among outputs and probes. */
 ATT_API void att_graph_output(att_graph *graph, const char *name, att_value value);
 
 /* Adds a probe: an output that only observes. A probe, and the nodes that only probes need, change no bit of any other

@@ -58,7 +58,7 @@ typedef struct att_model_info {
     const char *summary; /* one line */
     int64_t parameters;
     double gmacs;      /* per image, forward */
-    int height, width; /* sides of its images */
+    int height, width; /* sides of its images; 0: it takes none */
 } att_model_info;
 /* The variants, in the list's order; index: 0..count-1, all zero for another index. parameters and gmacs are 0, because
  * computing them means building the graph, which is slow for big networks. att_model_count_cost() builds the network

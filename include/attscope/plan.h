@@ -61,7 +61,7 @@ typedef struct att_plan_options {
     /* With gradients: one flag for each parameter of the graph; a frozen parameter gets no gradient. With ATT_TRAIN,
      * frozen parts run as in inference, see below. NULL: none is frozen */
     const bool *frozen;
-    /* With gradients: names of inputs and outputs (not probes), NULL after the last. For each the plan gets an output
+    /* With gradients: names of inputs, else of outputs (not probes), NULL after the last. For each there is an output
      * "NAME.grad": the gradient of the loss with respect to it, scaled as the loss is. NULL: none. */
     const char *const *gradients;
     bool plain; /* training: compile without algebraic rewritings, see below */

@@ -209,7 +209,7 @@ class Network:
 
     @property
     def image_size(self) -> tuple[int, int, int]:
-        """Channels, height and width of the network's images."""
+        """Channels, height and width of the network's images; zeros if no input is an image."""
         with self._use() as network:
             p = self._identity(network).preprocess
             return p.in_chans, p.height, p.width
@@ -399,7 +399,8 @@ class Network:
             how.precision = core.att_network_precision(network)
             model, weights = core.att_network_model(network), core.att_network_weights(network)
             self._context.check(core.att_network_wrap(model, weights, byref(how), byref(inner)))
-        self._context.check(core.att_network_set_preprocess(inner, byref(self._identity(network).preprocess)))
+        if self._identity(network).preprocess.in_chans:
+            self._context.check(core.att_network_set_preprocess(inner, byref(self._identity(network).preprocess)))
         return inner
 
     def _explorer(self) -> ctypes.c_void_p:

@@ -44,7 +44,7 @@ err_has 'cannot be resumed exactly: it has no teacher, here it is out/teacher'
 train 1 wrong --teacher vit_tiny_patch16_224
 err_has 'attscope: --teacher: there is no file or folder "vit_tiny_patch16_224"'
 train 1 wrong --teacher out/teacher/args.yaml
-err_has 'attscope: --teacher out/teacher/args.yaml, for images of 8 x 8 pixels: '
+err_has 'attscope: --teacher out/teacher/args.yaml, for "image" (8 x 8 pixels, 1 channel): '
 train 1 wrong --teacher out/teacher --num-classes 5
 err_has 'attscope: the teacher out/teacher has 4 classes, but the network has 5'
 ! grep -q 'are meaningful' stderr || fail 'advice about the classes of a teacher that is refused'

@@ -265,6 +265,8 @@ static void compare_images(const att_trained_network *n, const att_dataset *data
     const att_preprocess *network = &n->preprocess;
     att_image image;
     att_colours colours = att_dataset_colours(data, n->context);
+    if (network->in_chans == 0)
+        return;
     if (network->in_chans == 3 && colours == ATT_COLOURS_GREY)
         att_log(n->context, ATT_LOG_INFO, "the images are grey: --in-chans 1 builds a network for grey images");
     if (network->in_chans == 1 && colours == ATT_COLOURS_ANY)
@@ -281,10 +283,15 @@ static void compare_images(const att_trained_network *n, const att_dataset *data
 static void log_network(const att_trained_network *n)
 {
     const att_option_values *options = att_model_options(n->model);
-    char head[ATT_HEAD_TEXT], additions[ATT_ADDITIONS_TEXT];
+    char inputs[ATT_INPUTS_TEXT], head[ATT_HEAD_TEXT], additions[ATT_ADDITIONS_TEXT];
     att_additions_describe(options, additions);
-    att_log(n->context, ATT_LOG_INFO, "trains %s, %d x %d x %d, %s, %lld parameters, %s", n->name, n->preprocess.height,
-            n->preprocess.width, n->preprocess.in_chans, att_head_describe(n->context, options, head),
+    if (n->preprocess.in_chans > 0)
+        snprintf(inputs, sizeof inputs, "%d x %d x %d", n->preprocess.height, n->preprocess.width,
+                 n->preprocess.in_chans);
+    else
+        att_model_inputs_describe(n->model, inputs);
+    att_log(n->context, ATT_LOG_INFO, "trains %s, %s, %s, %lld parameters, %s", n->name, inputs,
+            att_head_describe(n->context, options, head),
             (long long)att_graph_parameter_elements(att_model_graph(n->model)), *additions ? additions : "no modules");
 }
 
@@ -325,13 +332,13 @@ att_status att_trained_network_make(att_recipe *recipe, const att_dataset *data,
 
 /* --- the teacher ------------------------------------------------------------------------------------------------- */
 
-/* The teacher takes images of the network's size. */
+/* The teacher takes inputs of the network's shapes. */
 static att_network_options teacher_options(const att_recipe *recipe, const att_trained_network *n,
                                            att_option_values *options)
 {
     att_network_options made = att_network_options_defaults();
     *options = att_options_none();
-    att_options_set_sides(options, "img_size", n->preprocess.height, n->preprocess.width);
+    att_model_copy_varying(n->model, options);
     made.options = options;
     made.model = recipe->files.teacher_model;
     made.backend = recipe->engine.backend;
@@ -341,10 +348,10 @@ static att_network_options teacher_options(const att_recipe *recipe, const att_t
 
 static att_status fail_teacher(att_trained_network *n, const char *teacher, att_status status)
 {
-    char why[1024];
+    char why[1024], inputs[ATT_INPUTS_TEXT];
     snprintf(why, sizeof why, "%s", att_context_message(n->context));
-    return att_fail(n->context, status, "--teacher %s, for images of %d x %d pixels: %s", teacher, n->preprocess.height,
-                    n->preprocess.width, why);
+    return att_fail(n->context, status, "--teacher %s, for %s: %s", teacher,
+                    att_model_inputs_describe(n->model, inputs), why);
 }
 
 static void log_teacher(const att_recipe *recipe, const att_trained_network *n)

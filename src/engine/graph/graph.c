@@ -121,13 +121,21 @@ static bool name_taken(const att_named_value *list, int count, const char *name)
     return false;
 }
 
-static bool name_is_free(att_graph *graph, const char *name)
+static bool input_is_free(att_graph *graph, const char *name)
 {
-    if (!name_taken(graph->inputs.items, graph->inputs.count, name) &&
-        !name_taken(graph->outputs.items, graph->outputs.count, name))
+    if (!name_taken(graph->inputs.items, graph->inputs.count, name))
         return true;
-    att_graph_fail(graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
-                                   "the graph has an input or output named \"%s\" already", name));
+    att_graph_fail(graph,
+                   att_fail(graph->context, ATT_ERR_ARGUMENT, "the graph has an input named \"%s\" already", name));
+    return false;
+}
+
+static bool output_is_free(att_graph *graph, const char *name)
+{
+    if (!name_taken(graph->outputs.items, graph->outputs.count, name))
+        return true;
+    att_graph_fail(graph,
+                   att_fail(graph->context, ATT_ERR_ARGUMENT, "the graph has an output named \"%s\" already", name));
     return false;
 }
 
@@ -154,7 +162,7 @@ static bool dtype_is_valid(att_graph *graph, const char *name, att_dtype dtype)
 
 att_value att_graph_input(att_graph *graph, const char *name, att_dtype dtype, att_shape shape)
 {
-    if (graph->status != ATT_OK || !name_is_free(graph, name) || !shape_is_valid(graph, name, shape) ||
+    if (graph->status != ATT_OK || !input_is_free(graph, name) || !shape_is_valid(graph, name, shape) ||
         !dtype_is_valid(graph, name, dtype) || !RESERVE(graph, inputs))
         return ATT_NONE;
     att_value value = att_graph_add_value(graph, (att_desc){.dtype = dtype, .kind = ATT_SAMPLE, .shape = shape}, -1);
@@ -268,7 +276,7 @@ static att_stage stage_of(const att_graph *graph, att_value value)
 
 static void add_output(att_graph *graph, const char *name, att_value value, bool probe)
 {
-    if (graph->status != ATT_OK || !name_is_free(graph, name) || !RESERVE(graph, outputs))
+    if (graph->status != ATT_OK || !output_is_free(graph, name) || !RESERVE(graph, outputs))
         return;
     if (!value_exists(graph, value) || graph->values.items[value].node < 0 ||
         graph->values.items[value].desc.kind != ATT_SAMPLE) {

@@ -71,10 +71,12 @@ char *att_identity_describe(const att_context *context, const att_identity *iden
 {
     const att_preprocess *own = &identity->preprocess;
     taken = taken ? taken : own;
-    char changes[128], head[ATT_HEAD_TEXT], additions[ATT_ADDITIONS_TEXT];
+    char sides[48] = "", changes[128], head[ATT_HEAD_TEXT], additions[ATT_ADDITIONS_TEXT];
     att_additions_describe(&identity->options, additions);
-    snprintf(text, ATT_IDENTITY_DESCRIPTION, "%s, %d x %d x %d, %s%s%s; network: %s%s", identity->name, own->height,
-             own->width, own->in_chans, att_head_describe(context, &identity->options, head), *additions ? ", " : "",
-             additions, identity->brief, name_changes(own, taken, changes, sizeof changes));
+    if (own->in_chans > 0)
+        snprintf(sides, sizeof sides, "%d x %d x %d, ", own->height, own->width, own->in_chans);
+    snprintf(text, ATT_IDENTITY_DESCRIPTION, "%s, %s%s%s%s; network: %s%s", identity->name, sides,
+             att_head_describe(context, &identity->options, head), *additions ? ", " : "", additions, identity->brief,
+             name_changes(own, taken, changes, sizeof changes));
     return text;
 }

@@ -13,6 +13,15 @@ static void write_channels(att_json_writer *writer, const char *key, const doubl
     att_json_end_array(writer);
 }
 
+static void write_preprocess(att_json_writer *writer, const att_preprocess *preprocess)
+{
+    write_channels(writer, "mean", preprocess->mean, preprocess->in_chans);
+    write_channels(writer, "std", preprocess->std, preprocess->in_chans);
+    att_json_put_number(writer, "crop_pct", preprocess->crop_pct);
+    att_json_put_string(writer, "crop_mode", preprocess->crop_mode);
+    att_json_put_string(writer, "interpolation", preprocess->interpolation);
+}
+
 att_status att_model_identity_text(att_context *context, const att_identity *identity, char *text, size_t size)
 {
     att_json_writer *writer;
@@ -22,11 +31,8 @@ att_status att_model_identity_text(att_context *context, const att_identity *ide
     att_json_begin_object(writer);
     att_json_put_string(writer, "model", identity->name);
     att_options_write_json(writer, variant.family->options, &identity->options);
-    write_channels(writer, "mean", identity->preprocess.mean, identity->preprocess.in_chans);
-    write_channels(writer, "std", identity->preprocess.std, identity->preprocess.in_chans);
-    att_json_put_number(writer, "crop_pct", identity->preprocess.crop_pct);
-    att_json_put_string(writer, "crop_mode", identity->preprocess.crop_mode);
-    att_json_put_string(writer, "interpolation", identity->preprocess.interpolation);
+    if (identity->preprocess.in_chans > 0)
+        write_preprocess(writer, &identity->preprocess);
     att_json_end_object(writer);
     const char *made;
     size_t length;

@@ -104,6 +104,14 @@ att_status att_model_need_image(const att_model *model)
                     att_model_inputs_describe(model, text));
 }
 
+void att_model_copy_varying(const att_model *model, att_option_values *options)
+{
+    const att_family *family = att_model_family(model);
+    for (int i = 0; i < att_family_input_count(family); i++)
+        if (family->inputs[i].varies)
+            att_option_copy(family->inputs[i].varies, att_model_options(model), options);
+}
+
 /* Sets the option of the input that may vary to its dimensions in `shape`. */
 static void take_shape(const att_family *family, const att_family_input *input, att_shape shape,
                        att_option_values *options)

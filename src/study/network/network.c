@@ -294,6 +294,7 @@ att_status att_network_set_preprocess(att_network *network, const att_preprocess
 {
     const att_preprocess *own = &network->identity.preprocess;
     ATT_TRY(att_require(network->context, preprocess, "the preprocessing of a network"));
+    ATT_TRY(att_model_need_image(network->model));
     if (preprocess->height != own->height || preprocess->width != own->width || preprocess->in_chans != own->in_chans)
         return att_fail(network->context, ATT_ERR_MISMATCH,
                         "the network takes images of %d x %d pixels with %d channels, not %d x %d with %d", own->height,
