@@ -413,12 +413,12 @@ typedef struct att_mixing {
     double lambda;                /* 0..1: weight of the sample's own target */
     bool cuts;                    /* CutMix */
     int top, bottom, left, right; /* CutMix: the box, rows top..bottom - 1 and columns left..right - 1 of the result */
+    int width;                    /* CutMix: columns of the result */
     bool with_itself; /* the partner is the sample itself (the middle of an odd batch): its pixels are unchanged */
 } att_mixing;
 
-/* For att_target_rules.mix of masks, as att_mask_move() writes them, of `width` columns: copies the box of CutMix from
- * `other` to `own`. */
-ATT_API void att_mask_cut(const att_mixing *mixing, int width, const int32_t *other, int32_t *own);
+/* For att_target_rules.mix of masks as att_mask_move() writes them: copies the box of CutMix from `other` to `own`. */
+ATT_API void att_mask_cut(const att_mixing *mixing, const int32_t *other, int32_t *own);
 
 enum { ATT_MAX_TARGETS = 16, ATT_CROP_CHOICES = 11, ATT_IMAGE_HEIGHT = -1, ATT_IMAGE_WIDTH = -2 };
 
@@ -518,7 +518,8 @@ ATT_API att_loader_options att_loader_options_defaults(int height, int width, in
 /* Creates a loader and its threads, positioned at epoch 0, batch 0. If the sides of transformed images depend on the
  * image (ATT_CROP_KEEP), it reads the headers of all image files. Each batch then holds images of one size: the images
  * of an epoch, in their order, are put into one bucket for each size, and a full bucket is the next batch. What is left
- * at the end of the epoch are short batches, the largest images first, or, with drop_last, is dropped. Repeated
+ * at the end of the epoch are short batches, the largest images first, or, with drop_last, is dropped. Images that are
+ * not shuffled come size after size, the largest first, and those of one size in the order of the data set. Repeated
  * augmentation is refused for such images (ERR_ARGUMENT). The data set must outlive it; options are copied.
  * On success the caller owns *loader. Errors: ERR_ARGUMENT (an option outside its range, two fields of one name),
  * ERR_UNSUPPORTED (mixing targets that cannot be mixed), ERR_MEMORY, ERR_INTERNAL (threads could not be started). */

@@ -152,7 +152,6 @@ typedef struct att_task_settings {
     int classes;
     bool mixed;
     bool taught;
-    int height, width; /* of the images that the network gets */
     /* In an evaluation: the data set that is evaluated; att_batch.indices are those of its samples. NULL: training. */
     const att_dataset *evaluated;
     /* Set by evaluations that ask for it (att_evaluate_options); a task without classes ignores both. */

@@ -188,7 +188,7 @@ static void order_batches(att_buckets *it, const int64_t *order)
     int64_t number = 0, size = it->batch_size;
     memset(it->seen, 0, (size_t)it->shape_count * sizeof *it->seen);
     for (int64_t i = 0; i < it->images; i++) {
-        int shape = it->shape_of[order ? order[i] : i];
+        int shape = it->shape_of[order[i]];
         if (++it->seen[shape] % size == 0)
             append_batch(it, shape, it->seen[shape] / size - 1, size, &number);
     }
@@ -197,9 +197,23 @@ static void order_batches(att_buckets *it, const int64_t *order)
             append_batch(it, s, it->seen[s] / size, it->seen[s] % size, &number);
 }
 
+/* Shape after shape. */
+static void list_batches(att_buckets *it)
+{
+    int64_t number = 0, size = it->batch_size;
+    for (int s = 0; s < it->shape_count; s++)
+        for (int64_t k = 0, count = att_buckets_batches(it, s); k < count; k++) {
+            int64_t left = it->counts[s] - k * size;
+            append_batch(it, s, k, left < size ? left : size, &number);
+        }
+}
+
 void att_buckets_fill(att_buckets *it, const int64_t *order, int64_t *filled)
 {
-    order_batches(it, order);
+    if (order)
+        order_batches(it, order);
+    else
+        list_batches(it);
     memset(it->seen, 0, (size_t)it->shape_count * sizeof *it->seen);
     for (int64_t i = 0; i < it->images; i++) {
         int64_t image = order ? order[i] : i, size = it->batch_size;

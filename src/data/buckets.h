@@ -3,11 +3,7 @@
 #ifndef ATT_DATA_BUCKETS_H
 #define ATT_DATA_BUCKETS_H
 
-#include <attscope/data.h>
-
-typedef struct att_sides {
-    int width, height;
-} att_sides;
+#include "data/sides.h"
 
 typedef struct att_buckets {
     att_context *context;
@@ -38,7 +34,8 @@ int64_t att_buckets_batches(const att_buckets *buckets, int shape);
 
 /* Fills the batches of an epoch. Samples go into the bucket of their shape, in the order given; a full bucket is the
  * next batch. What is left at the end are short batches, in the order of the shapes, unless these are dropped. order:
- * [images]; NULL: 0, 1, 2. filled: [images], of which the first begins[batches] are set. */
+ * [images]; NULL: that of the data set, with all batches of the first shape first, then those of the second, so that an
+ * evaluation needs the memory of one shape at a time. filled: [images], of which the first begins[batches] are set. */
 void att_buckets_fill(att_buckets *buckets, const int64_t *order, int64_t *filled);
 
 #endif

@@ -333,18 +333,6 @@ static att_status start_threads(att_loader *loader)
     return status;
 }
 
-/* Replaces the sides of the image in the shape of a field. */
-static att_field resolve_field(const att_field *field, att_sides sides)
-{
-    att_field resolved = *field;
-    for (int i = 0; i < resolved.shape.rank; i++)
-        if (resolved.shape.dims[i] == ATT_IMAGE_HEIGHT)
-            resolved.shape.dims[i] = sides.height;
-        else if (resolved.shape.dims[i] == ATT_IMAGE_WIDTH)
-            resolved.shape.dims[i] = sides.width;
-    return resolved;
-}
-
 static att_status check_targets(att_context *context, const att_loader_options *options)
 {
     const att_target_rules *targets = &options->targets;
@@ -358,7 +346,7 @@ static att_status check_targets(att_context *context, const att_loader_options *
             duplicate = duplicate || strcmp(field->name, targets->fields[j].name) == 0;
         if (duplicate)
             return att_fail(context, ATT_ERR_ARGUMENT, "loader: two fields are called \"%s\"", field->name);
-        const att_field resolved = resolve_field(field, (att_sides){1, 1});
+        const att_field resolved = att_field_of_sides(field, 1, 1);
         if (att_field_bytes(&resolved) == 0)
             return att_fail(context, ATT_ERR_ARGUMENT, "loader: the field \"%s\" has no element, or too many",
                             field->name);
@@ -414,8 +402,9 @@ static int64_t count_epoch_images(const att_loader_options *options, int64_t cou
 
 static void resolve_fields(att_loader *loader, int shape)
 {
+    const att_sides sides = sides_of(loader, shape);
     for (int f = 0; f < loader->field_count; f++)
-        loader->fields[f] = resolve_field(&loader->declared[f], sides_of(loader, shape));
+        loader->fields[f] = att_field_of_sides(&loader->declared[f], sides.height, sides.width);
 }
 
 /* Fills row_bytes. */

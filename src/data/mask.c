@@ -34,10 +34,10 @@ void att_mask_move(const att_mask *mask, const att_geometry *geometry, int32_t *
         }
 }
 
-void att_mask_cut(const att_mixing *mixing, int width, const int32_t *other, int32_t *own)
+void att_mask_cut(const att_mixing *mixing, const int32_t *other, int32_t *own)
 {
     for (int y = mixing->top; mixing->cuts && y < mixing->bottom; y++) {
-        const size_t at = (size_t)y * (size_t)width + (size_t)mixing->left;
+        const size_t at = (size_t)y * (size_t)mixing->width + (size_t)mixing->left;
         memcpy(own + at, other + at, (size_t)(mixing->right - mixing->left) * sizeof *own);
     }
 }

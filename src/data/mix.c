@@ -91,7 +91,8 @@ static att_mixing box_mixing(int height, int width, int top, int bottom, int lef
                         .top = top,
                         .bottom = bottom,
                         .left = left,
-                        .right = right};
+                        .right = right,
+                        .width = width};
 }
 
 att_mixing att_mix_box(int height, int width, double lambda, int center_y, int center_x)

@@ -176,8 +176,8 @@ TEST(cutmix_moves_a_box_of_the_mask)
         own[i] = i;
         other[i] = 100 + i;
     }
-    att_mask_cut(&(att_mixing){.lambda = 0.5, .cuts = true, .top = 1, .bottom = 3, .left = 2, .right = 4}, 4, other,
-                 own);
+    att_mask_cut(&(att_mixing){.lambda = 0.5, .cuts = true, .top = 1, .bottom = 3, .left = 2, .right = 4, .width = 4},
+                 other, own);
     const int32_t expected[] = {0, 1, 2, 3, 4, 5, 106, 107, 8, 9, 110, 111};
     assert_memory_equal(own, expected, sizeof expected);
 }
@@ -193,7 +193,7 @@ static att_status fill_nothing(const void *user, att_context *context, const att
 static void mix(const void *user, void *const *own, const void *const *other, const att_mixing *mixing)
 {
     (void)user;
-    att_mask_cut(mixing, 1, other[0], own[0]);
+    att_mask_cut(mixing, other[0], own[0]);
 }
 
 SCRATCH_TEST(mixup_of_masks_is_refused)

@@ -83,7 +83,7 @@ static void head(att_graph *graph, const att_backbone *backbone)
 /* In an evaluation observe() reads the photograph's own mask, and needs to know where the photograph went. */
 static int fields(const att_task_settings *settings, att_field out[ATT_MAX_TARGETS])
 {
-    out[0] = (att_field){.name = mask_name, .dtype = ATT_I32, .shape = att_shape_of(settings->height, settings->width)};
+    out[0] = (att_field){.name = mask_name, .dtype = ATT_I32, .shape = att_shape_of(ATT_IMAGE_HEIGHT, ATT_IMAGE_WIDTH)};
     out[1] = (att_field){.name = geometry_name, .dtype = ATT_U8, .shape = att_shape_of(sizeof(att_geometry))};
     return settings->evaluated ? 2 : 1;
 }
@@ -104,14 +104,8 @@ static att_status fill(const void *user, att_context *context, const att_dataset
 /* CutMix: the loader refuses Mixup. */
 static void mix(const void *user, void *const *own, const void *const *other, const att_mixing *mixing)
 {
-    const att_task_settings *settings = user;
-    int32_t *to = own[0];
-    const int32_t *from = other[0];
-    const size_t bytes = (size_t)(mixing->right - mixing->left) * sizeof *to;
-    for (int i = mixing->top; i < mixing->bottom; i++) {
-        const int64_t at = (int64_t)i * settings->width + mixing->left;
-        memcpy(to + at, from + at, bytes);
-    }
+    (void)user;
+    att_mask_cut(mixing, other[0], own[0]);
 }
 
 static att_status check(att_context *context, const att_task_settings *settings, const att_dataset *dataset)

@@ -6,6 +6,7 @@
 #include <attscope/train.h>
 
 #include "base/core/names.h"
+#include "base/core/text.h"
 #include "engine/weights/weights.h"
 #include "study/train/alerts.h"
 #include "study/train/history.h"
@@ -32,7 +33,8 @@ typedef struct att_train_run {
     const att_train_data *data;
     const att_train_options *options;
     const char *metric;      /* name of the metric that selects the best epoch */
-    const char *fingerprint; /* the plan's fingerprint */
+    const char *fingerprint; /* the plan's fingerprint; with images of several sizes: of the largest */
+    att_text shapes;         /* a line "HEIGHTxWIDTH FINGERPRINT" for each other size that was trained on */
     int lanes, parts;
     int64_t memory; /* as in att_train_options */
     /* Digests of image names and classes, and of some images' pixels; eval_*: "" without evaluation. */

@@ -6,6 +6,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "data/label_sets.h"
+#include "data/transform.h"
 #include "networks/models/family.h"
 #include "study/measure/study.h"
 #include "study/train/attack.h"
@@ -45,6 +46,9 @@ typedef struct evaluator {
     void *state;     /* state of the task's metrics */
     bool *competing; /* [classes]; NULL: all */
     att_label_sets real;
+    const att_model *model;
+    att_weights *weights;
+    att_model *sized; /* the network for the size of the images; NULL: the model itself */
     att_inference inference;
     const char *image; /* name of the input that is an image */
     att_transform_options transform;
@@ -161,6 +165,39 @@ static att_status answer(evaluator *e, const att_batch *batch, att_batch *answer
     return att_inference_run(&e->inference, batch, batch->rows, answers);
 }
 
+static att_status open_inference(evaluator *e, const att_model *model)
+{
+    att_inference_options inference = {.backend = e->options->backend ? e->options->backend : "cpu",
+                                       .precision = e->options->precision,
+                                       .max_batch = e->options->batch_size,
+                                       .comm = e->options->comm,
+                                       .outputs = e->task->observed,
+                                       .own = e->task->counts,
+                                       .probes = e->options->measure || e->options->observed ? "*" : NULL};
+    return att_inference_create(att_model_graph(model), e->weights, &inference, &e->inference);
+}
+
+static void close_inference(evaluator *e)
+{
+    att_inference_free(&e->inference);
+    att_model_destroy(&e->sized);
+}
+
+/* Compiles the network for the batch's size of images. They come size after size, so that earlier ones are not needed
+ * again. */
+static att_status take_size(evaluator *e, const att_batch *batch)
+{
+    const int64_t *sides = batch->fields[0].shape.dims;
+    if (e->sized) {
+        const att_shape own = att_model_image(e->sized).field.shape;
+        if (own.dims[0] == sides[0] && own.dims[1] == sides[1])
+            return ATT_OK;
+    }
+    close_inference(e);
+    ATT_TRY(att_inference_resize(e->model, e->weights, (int)sides[0], (int)sides[1], &e->sized));
+    return open_inference(e, e->sized);
+}
+
 static att_status run(evaluator *e, const att_dataset *dataset)
 {
     att_batch batch, answers;
@@ -174,6 +211,8 @@ static att_status run(evaluator *e, const att_dataset *dataset)
         ATT_TRY(att_loader_next(e->loader, &batch));
         if (batch.count == 0)
             return ATT_OK;
+        if (att_transform_varies(&e->transform))
+            ATT_TRY(take_size(e, &batch));
         ATT_TRY(answer(e, &batch, &answers));
         if (e->options->measure)
             ATT_TRY(att_measure_observe(e->options->measure, e->inference.session, batch.count,
@@ -202,10 +241,26 @@ static att_status open_loader(evaluator *e, const att_dataset *dataset)
     return att_loader_create(e->context, dataset, &loader, &e->loader);
 }
 
+/* What works on images of one size only. */
+static att_status check_sizes(const evaluator *e)
+{
+    const att_evaluate_options *options = e->options;
+    const char *what = options->measure || options->observed ? "instruments"
+                       : options->fgsm > 0                   ? "adversarial images"
+                       : options->occlude > 0                ? "an occluded square"
+                                                             : NULL;
+    if (!what || !att_transform_varies(&e->transform))
+        return ATT_OK;
+    return att_fail(e->context, ATT_ERR_UNSUPPORTED,
+                    "%s and images of several sizes (crop mode \"keep\") cannot be combined: use another crop mode",
+                    what);
+}
+
 static att_status check_robustness(const evaluator *e)
 {
     const att_evaluate_options *options = e->options;
     const att_transform_options *transform = &e->transform;
+    ATT_TRY(check_sizes(e));
     if (options->occlude < 0 || options->occlude > transform->height || options->occlude > transform->width)
         return att_fail(e->context, ATT_ERR_ARGUMENT, "an occluded square of %d pixels does not fit into %d x %d",
                         options->occlude, transform->height, transform->width);
@@ -263,17 +318,11 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
     ATT_TRY(att_inference_check_images(model, &e->transform));
     e->image = att_model_image(model).field.name;
     e->settings.evaluated = dataset;
-    e->settings.height = e->transform.height;
-    e->settings.width = e->transform.width;
     e->transform.occlude = e->options->occlude;
-    att_inference_options inference = {.backend = e->options->backend ? e->options->backend : "cpu",
-                                       .precision = e->options->precision,
-                                       .max_batch = e->options->batch_size,
-                                       .comm = e->options->comm,
-                                       .outputs = e->task->observed,
-                                       .own = e->task->counts,
-                                       .probes = e->options->measure || e->options->observed ? "*" : NULL};
-    ATT_TRY(att_inference_create(att_model_graph(model), weights, &inference, &e->inference));
+    e->model = model;
+    e->weights = weights;
+    if (!att_transform_varies(&e->transform))
+        ATT_TRY(open_inference(e, model));
     if (!e->options->unlabelled)
         ATT_TRY(att_task_check_data(e->context, e->task, &e->settings, dataset));
     ATT_TRY(choose_right_answers(e, dataset));
@@ -332,7 +381,7 @@ att_status att_evaluate(const att_model *model, att_weights *weights, const att_
     att_label_sets_free(&e.real);
     att_free(e.context, e.competing);
     att_attack_free(&e.attack);
-    att_inference_free(&e.inference);
+    close_inference(&e);
     att_processes_close(&e.processes);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/text.h"
+#include "data/transform.h"
 #include "engine/graph/graph.h"
 #include "engine/session/session.h"
 
@@ -262,13 +263,54 @@ bool att_inference_is_finite(const att_batch *answers, int sample)
     return true;
 }
 
+/* Weights of one size must be those of the other. */
+static att_status check_parameters(const att_model *model, const att_weights *weights, int height, int width)
+{
+    const att_graph *graph = att_model_graph(model);
+    ATT_TRY(att_graph_status(graph));
+    for (int i = 0; i < att_weights_count(weights); i++) {
+        const att_parameter_info own = att_weights_at(weights, i);
+        const att_parameter_info *sized = i < graph->parameters.count ? &graph->parameters.items[i] : NULL;
+        if (!sized || strcmp(own.name, sized->name) != 0 || !att_shape_equal(own.shape, sized->shape))
+            return att_fail(att_graph_context(graph), ATT_ERR_UNSUPPORTED,
+                            "%s cannot take images of %d x %d pixels beside others: its \"%s\" depends on their size; "
+                            "use a network without such parameters, or a crop mode that makes images of one size",
+                            att_model_name(model), height, width, own.name);
+    }
+    return ATT_OK;
+}
+
+att_status att_inference_resize(const att_model *model, const att_weights *weights, int height, int width,
+                                att_model **out)
+{
+    att_shapes shapes = att_model_shapes(model);
+    att_model *sized;
+    for (int i = 0; i < shapes.count; i++)
+        if (att_model_input_at(model, i).image) {
+            shapes.of[i].dims[0] = height;
+            shapes.of[i].dims[1] = width;
+        }
+    ATT_TRY(att_model_reshape(model, &shapes, &sized));
+    att_status status = check_parameters(sized, weights, height, width);
+    if (status == ATT_OK)
+        *out = sized;
+    else
+        att_model_destroy(&sized);
+    return status;
+}
+
 att_status att_inference_check_images(const att_model *model, const att_transform_options *transform)
 {
     ATT_TRY(att_model_need_image(model));
     const att_shape made = att_shape_of(transform->height, transform->width, transform->channels);
     const att_shape own = att_model_image(model).field.shape;
-    if (att_shape_equal(made, own))
+    const bool varies = att_transform_varies(transform);
+    if (varies ? made.dims[2] == own.dims[2] : att_shape_equal(made, own))
         return ATT_OK;
+    if (varies)
+        return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_MISMATCH,
+                        "the transform makes images with %d channels, but %s takes %lld", transform->channels,
+                        att_model_name(model), (long long)own.dims[2]);
     return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_MISMATCH,
                     "the transform makes images of %d x %d with %d channels, but %s takes %lld x %lld with %lld",
                     transform->height, transform->width, transform->channels, att_model_name(model),

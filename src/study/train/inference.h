@@ -80,6 +80,11 @@ bool att_inference_is_finite(const att_batch *answers, int sample);
  * ERR_UNSUPPORTED if there is no such input. */
 att_status att_inference_check_images(const att_model *model, const att_transform_options *transform);
 
+/* Builds the model for images of this height and width, to run with the same weights. On success the caller owns
+ * *sized. Errors: ERR_UNSUPPORTED if a parameter depends on the size, those of att_model_create(). */
+att_status att_inference_resize(const att_model *model, const att_weights *weights, int height, int width,
+                                att_model **sized);
+
 /* Returns the transform for evaluation with this preprocessing: resize and central crop as crop_mode and crop_pct say,
  * normalisation with mean and std, nothing random. */
 ATT_FOR_LAB att_transform_options att_evaluate_transform(const att_preprocess *preprocess);

@@ -247,6 +247,8 @@ att_status att_metadata_training(att_metadata *metadata, const att_train_run *ru
     if (run->teacher)
         put_text(metadata, teacher_name_line, run->teacher);
     put_classes(metadata, run->data->train);
+    if (run->shapes.data)
+        put_text(metadata, "shapes", run->shapes.data);
     put_integer(metadata, "lanes", run->lanes);
     put_integer(metadata, "parts", run->parts);
     put_integer(metadata, "memory", run->memory);

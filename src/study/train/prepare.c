@@ -11,6 +11,7 @@
 #include "base/core/text.h"
 #include "base/io/file.h"
 #include "data/dataset.h"
+#include "data/sides.h"
 #include "data/transform.h"
 #include "engine/graph/graph.h"
 #include "engine/passes/passes.h"
@@ -85,55 +86,24 @@ static const att_field *find_source(const att_trainer *trainer, const att_target
 /* Checks that each input of the loss has a target of its type and shape. */
 static att_status check_inputs(const att_trainer *trainer, const att_target_rules *targets)
 {
-    const att_graph *graph = trainer->graph;
+    const att_graph *graph = trainer->shapes[0].graph;
     const char *task = trainer->task->info.name;
     for (int i = 0; i < graph->inputs.count; i++) {
         const att_named_value *input = &graph->inputs.items[i];
         const att_field *field = find_source(trainer, targets, input->name);
         if (strcmp(input->name, att_model_image(trainer->run.model).field.name) == 0)
             continue;
+        const att_shape shape = att_value_shape(graph, input->value);
         if (!field)
             return att_fail(trainer->context, ATT_ERR_ARGUMENT,
                             "task \"%s\": its loss reads the target \"%s\", which its function `fields` does not give",
                             task, input->name);
-        if (field->dtype != att_value_dtype(graph, input->value) ||
-            !att_shape_equal(field->shape, att_value_shape(graph, input->value)))
+        const att_field sized = att_field_of_sides(field, trainer->shapes[0].height, trainer->shapes[0].width);
+        if (sized.dtype != att_value_dtype(graph, input->value) || !att_shape_equal(sized.shape, shape))
             return att_fail(trainer->context, ATT_ERR_ARGUMENT,
                             "task \"%s\": the target \"%s\" does not have the type and shape of the loss's input", task,
                             field->name);
     }
-    return ATT_OK;
-}
-
-static bool is_observed(const att_task *task, const att_named_value *output)
-{
-    int i = 0;
-    while (task->observed[i] && strcmp(task->observed[i], output->name) != 0)
-        i++;
-    return output->probe || task->observed[i] || strcmp(output->name, "loss") == 0;
-}
-
-/* Drops the outputs that only predictions need. */
-static void drop_outputs(att_graph *graph, const att_task *task)
-{
-    int kept = 0;
-    for (int i = 0; i < graph->outputs.count; i++)
-        if (is_observed(task, &graph->outputs.items[i]))
-            graph->outputs.items[kept++] = graph->outputs.items[i];
-    graph->outputs.count = kept;
-}
-
-/* Copies the model's graph, including probes, and adds the task's loss. */
-static att_status add_loss(att_trainer *trainer)
-{
-    const att_graph *graph = att_model_graph(trainer->run.model);
-    ATT_TRY(att_graph_status(graph));
-    trainer->graph = att_graph_copy(graph);
-    if (!trainer->graph)
-        return att_fail_memory(trainer->context, sizeof(void *), "the graph of a training");
-    ATT_TRY(att_task_build_loss(trainer->task, trainer->graph, &trainer->settings));
-    if (trainer->task->observed)
-        drop_outputs(trainer->graph, trainer->task);
     return ATT_OK;
 }
 
@@ -146,6 +116,18 @@ static att_status check_processes(att_trainer *trainer)
                         "--batch-size (batch_size) %d: every one of the %d processes needs at least one image",
                         options->batch_size, processes);
     return att_processes_open(trainer->context, options->comm, &trainer->processes);
+}
+
+/* Instruments and teachers keep arrays for images of one size. */
+static att_status check_sizes(const att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    const char *what = options->measure ? "instruments (--measure)" : options->teacher ? "a teacher (--teacher)" : NULL;
+    if (!what || !att_transform_varies(trainer->run.data->train_transform))
+        return ATT_OK;
+    return att_fail(trainer->context, ATT_ERR_UNSUPPORTED,
+                    "%s and images of several sizes (--train-crop-mode keep) cannot be combined: use another crop mode",
+                    what);
 }
 
 static att_status check(att_trainer *trainer)
@@ -167,13 +149,11 @@ static att_status check(att_trainer *trainer)
                                   .taught = options->teacher,
                                   .options = options->task_options};
     ATT_TRY(att_task_configure(trainer->context, trainer->task, &setup, &trainer->settings));
-    trainer->settings.height = trainer->run.data->train_transform->height;
-    trainer->settings.width = trainer->run.data->train_transform->width;
     ATT_TRY(att_teaching_prepare(options, trainer->run.model, trainer->task, &trainer->settings,
                                  trainer->run.data->train_transform, &trainer->teaching));
     trainer->base_lr = att_optimizer_lr(trainer->optimizer, options);
-    ATT_TRY(check_data(trainer));
-    return add_loss(trainer);
+    ATT_TRY(check_sizes(trainer));
+    return check_data(trainer);
 }
 
 static att_update_options update_options(const att_trainer *trainer)
@@ -220,6 +200,24 @@ static att_status choose_rates(att_trainer *trainer)
     return check_batch_norms(trainer);
 }
 
+/* Of an evaluation whose images have several sizes, the largest that the transform makes. */
+static att_status largest_inference_bytes(const att_trainer *trainer, const att_inference_options *inference,
+                                          size_t *bytes)
+{
+    const att_model *model = trainer->run.model;
+    const att_transform_options *transform = trainer->run.data->eval_transform;
+    const int longer = transform->longer, shorter = transform->shorter;
+    att_geometry largest;
+    att_model *sized;
+    if (!att_transform_varies(transform))
+        return att_inference_bytes(att_model_graph(model), inference, bytes);
+    ATT_TRY(att_transform_geometry(trainer->context, transform, longer, shorter, &largest));
+    ATT_TRY(att_inference_resize(model, trainer->run.weights, largest.height, largest.width, &sized));
+    att_status status = att_inference_bytes(att_model_graph(sized), inference, bytes);
+    att_model_destroy(&sized);
+    return status;
+}
+
 /* Computes the memory that evaluations need. Evaluations run while the training's session exists, on a copy of the
  * averaged weights if an average is kept. */
 static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
@@ -234,7 +232,7 @@ static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
                                        .max_batch = options->batch_size,
                                        .comm = options->comm,
                                        .outputs = trainer->task->observed};
-    ATT_TRY(att_inference_bytes(att_model_graph(trainer->run.model), &inference, bytes));
+    ATT_TRY(largest_inference_bytes(trainer, &inference, bytes));
     if (options->model_ema)
         *bytes = att_size_sum(*bytes, att_weights_bytes(weights));
     return ATT_OK;
@@ -266,28 +264,20 @@ static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t me
     if (trainer->teaching.field.name)
         bytes = att_size_sum(bytes, att_weights_bytes(options->teacher->weights));
     trainer->other_bytes = bytes;
-    att_plan_options plan = att_plan_options_defaults();
-    plan.comm = options->comm;
-    plan.sync_statistics = options->sync_bn;
-    plan.purpose = ATT_TRAIN;
-    plan.backend = options->backend;
-    plan.precision = options->precision;
-    plan.lanes = lanes;
-    plan.parts = parts;
-    plan.frozen = trainer->frozen_parameters > 0 ? trainer->frozen : NULL;
-    ATT_TRY(att_session_fit(trainer->graph, &plan, trainer->run.weights, options->batch_size, (size_t)memory, bytes,
-                            &trainer->plan));
-    trainer->run.fingerprint = att_plan_fingerprint(trainer->plan);
-    trainer->run.lanes = att_plan_describe(trainer->plan).lanes;
-    trainer->run.parts = att_plan_describe(trainer->plan).parts;
+    att_trainer_shape *first = &trainer->shapes[0];
+    ATT_TRY(att_trainer_compile(trainer, first, lanes, parts, memory));
+    trainer->run.fingerprint = att_plan_fingerprint(first->plan);
+    trainer->run.lanes = att_plan_describe(first->plan).lanes;
+    trainer->run.parts = att_plan_describe(first->plan).parts;
     trainer->run.memory = memory;
-    return att_session_check_memory(trainer->plan, options->batch_size, other_memory, PARTS);
+    ATT_TRY(att_trainer_compile_further(trainer));
+    return att_session_check_memory(att_trainer_largest_plan(trainer), options->batch_size, other_memory, PARTS);
 }
 
 static att_status create_sessions(att_trainer *trainer)
 {
     att_update_options update = update_options(trainer);
-    ATT_TRY(att_session_create(trainer->plan, trainer->run.weights, trainer->options->batch_size, &trainer->session));
+    ATT_TRY(att_trainer_open_first(trainer));
     ATT_TRY(att_gradient_create(trainer->run.weights, &trainer->gradient));
     ATT_TRY(att_teaching_open(&trainer->teaching));
     return att_update_create(trainer->gradient, &update, &trainer->update);
@@ -302,7 +292,6 @@ static att_status open_loader(att_trainer *trainer)
     loader.mix = att_train_mix(options);
     loader.image = att_model_image(trainer->run.model).field.name;
     ATT_TRY(att_task_targets(trainer->context, trainer->task, &trainer->settings, trainer->fields, &loader.targets));
-    ATT_TRY(check_inputs(trainer, &loader.targets));
     loader.repeats = options->aug_repeats > 1 ? options->aug_repeats : 1;
     loader.batch_size = options->batch_size;
     loader.workers = options->workers;
@@ -314,7 +303,15 @@ static att_status open_loader(att_trainer *trainer)
     loader.corrupt_found = att_trainer_train_corrupt;
     loader.corrupt_user = trainer;
     ATT_TRY(att_loader_create(trainer->context, trainer->run.data->train, &loader, &trainer->loader));
+    ATT_TRY(att_trainer_list_shapes(trainer));
+    ATT_TRY(check_inputs(trainer, &loader.targets));
     trainer->batches = att_loader_batches(trainer->loader);
+    if (trainer->batches < 1 && options->epochs > 0 && att_trainer_varies(trainer))
+        return att_fail(trainer->context, ATT_ERR_ARGUMENT,
+                        "no size of images fills a batch of %d: the %lld training images have %d sizes; use a smaller "
+                        "--batch-size, or a larger --size-divisor, which makes fewer sizes",
+                        options->batch_size, (long long)att_dataset_count(trainer->run.data->train),
+                        trainer->shape_count);
     if (trainer->batches < 1 && options->epochs > 0)
         return att_fail(trainer->context, ATT_ERR_ARGUMENT,
                         "the training set has %lld images, fewer than one batch of %d; use --batch-size %lld or less",
@@ -329,7 +326,7 @@ static att_status open_loader(att_trainer *trainer)
 static att_status find_room(const att_trainer *trainer, size_t *room)
 {
     const att_weights *weights = trainer->run.weights;
-    size_t evaluation, used = att_size_sum(att_session_bytes(trainer->plan, trainer->options->batch_size),
+    size_t evaluation, used = att_size_sum(att_session_bytes(trainer->shape->plan, trainer->options->batch_size),
                                            att_size_sum(trainer->other_bytes, att_weights_bytes(weights)));
     ATT_TRY(evaluation_bytes(trainer, &evaluation));
     const size_t left = weights->memory->left(trainer->context), most = (size_t)trainer->run.memory;
@@ -346,10 +343,10 @@ static att_status remember_frozen(const att_trainer *trainer)
     const att_train_data *data = trainer->run.data;
     const int variants = att_train_mixes(trainer->options) ? 0 : att_transform_variants(data->train_transform);
     const int64_t images = att_dataset_count(data->train), samples = variants * images;
-    const size_t bytes = att_session_remembered_bytes(trainer->plan, samples);
+    const size_t bytes = att_session_remembered_bytes(trainer->shape->plan, samples);
     char needed[24], unused[24];
     size_t room;
-    if (bytes == 0 || samples == 0 || !trainer->run.weights->memory->host)
+    if (bytes == 0 || samples == 0 || att_trainer_varies(trainer) || !trainer->run.weights->memory->host)
         return ATT_OK;
     ATT_TRY(find_room(trainer, &room));
     if (att_trainer_writes(trainer))
@@ -359,7 +356,7 @@ static att_status remember_frozen(const att_trainer *trainer)
                                 "take %s, and %s are left",
                 (long long)images, variants > 1 ? " and their flips" : "",
                 att_size_format(bytes, needed, sizeof needed), att_size_format(room, unused, sizeof unused));
-    return bytes <= room ? att_session_remember(trainer->session, samples) : ATT_OK;
+    return bytes <= room ? att_session_remember(trainer->shape->session, samples) : ATT_OK;
 }
 
 /* Clears the slots, which may hold values of an earlier training. */
@@ -413,6 +410,9 @@ static att_status resume(att_trainer *trainer, const att_tensors *file)
                         "%s: its counters (epoch %d, batch %lld, update %lld) contradict each other", path,
                         trainer->state.epoch, (long long)trainer->state.batch, (long long)trainer->state.update);
     ATT_TRY(att_trainer_set_checkpoint(trainer, path));
+    const char *shapes = att_metadata_text(file, "shapes");
+    if (shapes)
+        att_text_append(&trainer->run.shapes, "%s", shapes);
     if (trainer->state.batch > 0)
         trainer->lr = rate_after(trainer, trainer->state.update - 1);
     return ATT_OK;
@@ -478,7 +478,7 @@ typedef struct lane_plan {
 
 static att_status recompile(att_trainer *trainer, const lane_plan *chosen)
 {
-    att_plan_destroy(&trainer->plan);
+    att_trainer_drop_plans(trainer);
     free_rates(trainer);
     return compile(trainer, chosen->lanes, chosen->parts, chosen->memory);
 }
@@ -519,9 +519,9 @@ static att_status compile_as(att_trainer *trainer, const att_tensors *file)
 static att_status build(att_trainer *trainer, const att_tensors *file)
 {
     const att_train_options *options = trainer->options;
+    ATT_TRY(open_loader(trainer));
     ATT_TRY(compile_as(trainer, file));
     ATT_TRY(create_sessions(trainer));
-    ATT_TRY(open_loader(trainer));
     ATT_TRY(remember_frozen(trainer));
     ATT_TRY(describe_data(trainer));
     ATT_TRY(describe_teacher(trainer));
@@ -540,8 +540,8 @@ static att_status build(att_trainer *trainer, const att_tensors *file)
 /* As build(), but creates no session, writes no files and reads no weights. */
 static att_status dry_run(att_trainer *trainer, const att_tensors *file)
 {
-    ATT_TRY(compile_as(trainer, file));
     ATT_TRY(open_loader(trainer));
+    ATT_TRY(compile_as(trainer, file));
     if (!file)
         return ATT_OK;
     ATT_TRY(describe_data(trainer));
@@ -577,13 +577,12 @@ void att_trainer_free(att_trainer *trainer)
     att_processes_close(&trainer->processes);
     att_history_free(&trainer->state.history);
     att_free(trainer->context, trainer->losses);
+    att_text_free(&trainer->run.shapes);
     att_free(trainer->context, trainer->last_checkpoint);
     att_loader_destroy(&trainer->loader);
     att_teaching_close(&trainer->teaching);
     att_update_destroy(&trainer->update);
     att_gradient_destroy(&trainer->gradient);
     free_rates(trainer);
-    att_session_destroy(&trainer->session);
-    att_plan_destroy(&trainer->plan);
-    att_graph_destroy(&trainer->graph);
+    att_trainer_free_shapes(trainer);
 }

@@ -25,7 +25,7 @@ static const char *introduce_checkpoint(const att_trainer *trainer)
 static att_status fail_nonfinite(att_trainer *trainer)
 {
     char node[ATT_NODE_TEXT] = "";
-    if (att_session_find_nonfinite(trainer->session, node, sizeof node) != ATT_OK)
+    if (att_session_find_nonfinite(trainer->shape->session, node, sizeof node) != ATT_OK)
         node[0] = '\0';
     ATT_TRY(att_trainer_share_node(trainer, node));
     if (!node[0])
@@ -64,13 +64,13 @@ static att_status bind_teacher(att_trainer *trainer, const att_batch *batch)
     if (!teaching->field.name)
         return ATT_OK;
     ATT_TRY(att_teaching_run(teaching, batch, &answers));
-    return att_session_bind(trainer->session, teaching->field.name, answers);
+    return att_session_bind(trainer->shape->session, teaching->field.name, answers);
 }
 
 /* Binds every other input of the graph to this process's rows of the batch's field of the same name. */
 static att_status bind_batch(att_trainer *trainer, const att_batch *batch)
 {
-    const att_graph *graph = trainer->graph;
+    const att_graph *graph = trainer->shape->graph;
     for (int i = 0; i < graph->inputs.count; i++) {
         const char *name = graph->inputs.items[i].name;
         const void *rows = att_batch_rows(batch, name);
@@ -78,7 +78,7 @@ static att_status bind_batch(att_trainer *trainer, const att_batch *batch)
             continue;
         if (!rows)
             return att_fail(trainer->context, ATT_ERR_INTERNAL, "the input \"%s\" is not a field of the batch", name);
-        ATT_TRY(att_session_bind(trainer->session, name, rows));
+        ATT_TRY(att_session_bind(trainer->shape->session, name, rows));
     }
     return ATT_OK;
 }
@@ -90,13 +90,15 @@ static att_status accumulate(att_trainer *trainer, int64_t images)
     int size = options->batch_size;
     att_batch batch;
     ATT_TRY(next_batch(trainer, trainer->state.batch + trainer->partial_images / size, &batch));
+    ATT_TRY(att_trainer_take_shape(trainer, &batch));
     ATT_TRY(bind_batch(trainer, &batch));
     ATT_TRY(bind_teacher(trainer, &batch));
-    ATT_TRY(att_session_accumulate(trainer->session, trainer->gradient, size, 1.0 / (double)images, options->seed,
-                                   trainer->state.update, trainer->partial_images));
-    ATT_TRY(att_session_output(trainer->session, "loss", 0, size, trainer->losses));
+    ATT_TRY(att_session_accumulate(trainer->shape->session, trainer->gradient, size, 1.0 / (double)images,
+                                   options->seed, trainer->state.update, trainer->partial_images));
+    ATT_TRY(att_session_output(trainer->shape->session, "loss", 0, size, trainer->losses));
     if (trainer->measuring)
-        ATT_TRY(att_measure_observe(options->measure, trainer->session, size, att_task_classes(trainer->task, &batch)));
+        ATT_TRY(att_measure_observe(options->measure, trainer->shape->session, size,
+                                    att_task_classes(trainer->task, &batch)));
     for (int i = 0; i < size; i++)
         trainer->partial_loss += trainer->losses[i];
     trainer->partial_images += size;
@@ -139,7 +141,6 @@ static void start_measuring(att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
     trainer->measuring = options->measure && is_due(trainer->state.update, options->measure_every);
-    att_session_observe(trainer->session, trainer->measuring);
     if (trainer->measuring)
         att_measure_clear(options->measure);
 }
@@ -351,14 +352,18 @@ static att_trainer trainer_of(const att_model *model, att_weights *weights, cons
                               const att_train_options *options)
 {
     att_context *context = att_graph_context(att_model_graph(model));
-    return (att_trainer){
-        .context = context,
-        .options = options,
-        .run = {.context = context, .model = model, .weights = weights, .data = data, .options = options},
-        .state = {.metric = NAN, .history = {.best_metric = NAN, .best_epoch = -1}},
-        .started = att_seconds_now(),
-        .lr = NAN,
-        .result = {.train_loss = NAN}};
+    return (att_trainer){.context = context,
+                         .options = options,
+                         .run = {.context = context,
+                                 .model = model,
+                                 .weights = weights,
+                                 .data = data,
+                                 .options = options,
+                                 .shapes = {.context = context}},
+                         .state = {.metric = NAN, .history = {.best_metric = NAN, .best_epoch = -1}},
+                         .started = att_seconds_now(),
+                         .lr = NAN,
+                         .result = {.train_loss = NAN}};
 }
 
 att_status att_train_check(const att_model *model, att_weights *weights, const att_train_data *data,
@@ -376,6 +381,21 @@ static void log_alerts(const att_trainer *trainer)
         att_log(trainer->context, ATT_LOG_INFO, "alert: %s", att_alerts_rule(i));
 }
 
+/* Says what batches of images of one size leave out. */
+static void log_sizes(const att_trainer *trainer, int64_t left_out)
+{
+    int64_t never = 0;
+    for (int i = 0; i < att_loader_shape_count(trainer->loader); i++) {
+        const att_loader_shape shape = att_loader_shape_at(trainer->loader, i);
+        never += shape.batches == 0 ? shape.images : 0;
+    }
+    att_log(trainer->context, ATT_LOG_INFO,
+            "each epoch leaves out %lld image%s: a batch holds %d images (--batch-size, batch_size) of one of the %d "
+            "sizes, and those that are left do not fill one; %lld image%s of sizes with fewer images than a batch",
+            (long long)left_out, left_out == 1 ? "" : "s", trainer->options->batch_size, trainer->shape_count,
+            (long long)never, never == 1 ? " is never used, being" : "s are never used, being");
+}
+
 /* Says what an epoch leaves out, and how many updates it makes. */
 static void log_epoch_size(const att_trainer *trainer)
 {
@@ -385,7 +405,9 @@ static void log_epoch_size(const att_trainer *trainer)
     const int64_t last = trainer->batches - (updates - 1) * options->grad_accum_steps;
     if (trainer->state.epoch >= options->epochs || !att_trainer_writes(trainer))
         return;
-    if (used < images)
+    if (used < images && att_trainer_varies(trainer))
+        log_sizes(trainer, images - used);
+    else if (used < images)
         att_log(trainer->context, ATT_LOG_INFO,
                 "each epoch trains on %lld of %lld %s, in %lld update%s: the last %lld of its random order would "
                 "not fill a batch of %d (--batch-size, batch_size) and %s left out",

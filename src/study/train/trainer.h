@@ -5,6 +5,7 @@
 #include <attscope/evaluate.h>
 #include <attscope/update.h>
 
+#include "engine/session/block.h"
 #include "networks/tasks/task.h"
 #include "study/train/alerts.h"
 #include "study/train/checkpoint.h"
@@ -21,6 +22,14 @@ typedef struct att_pace {
     double started, waited, taught;
 } att_pace;
 
+/* What is compiled for images of one size. */
+typedef struct att_trainer_shape {
+    int height, width;
+    att_graph *graph; /* copy of the model's graph, with the loss */
+    att_plan *plan;
+    att_session *session; /* NULL: no batch of this size was trained on */
+} att_trainer_shape;
+
 typedef struct att_trainer {
     att_context *context;
     const att_train_options *options;
@@ -36,10 +45,11 @@ typedef struct att_trainer {
     att_teaching teaching;
     int metric; /* index of the task's metric that selects the best epoch */
 
-    att_graph *graph; /* copy of the model's graph, with the loss */
-    att_plan *plan;
-    size_t other_bytes; /* memory besides the weights and the session */
-    att_session *session;
+    att_trainer_shape *shapes; /* [shape_count], as those of the loader; the first is the largest */
+    int shape_count;
+    att_trainer_shape *shape; /* that of the last batch */
+    att_session_block *block; /* memory of all sessions; NULL: there is one session only */
+    size_t other_bytes;       /* memory besides weights and sessions */
     att_gradient *gradient;
     att_update *update;
     att_parameter_rates *rates; /* per parameter */
@@ -82,6 +92,27 @@ int64_t att_pace_corrupt(const att_pace *pace, const att_loader *loader);
 double att_pace_wait_share(const att_pace *pace, const att_loader *loader);
 /* NaN without a teacher. */
 double att_pace_teacher_share(const att_pace *pace, const att_teaching *teaching);
+
+/* trainer_shapes.c: images of several sizes. Lists the sizes of the loader's images and makes the graph of the first.
+ */
+att_status att_trainer_list_shapes(att_trainer *trainer);
+void att_trainer_free_shapes(att_trainer *trainer);
+/* Whether images have several sizes. */
+bool att_trainer_varies(const att_trainer *trainer);
+/* Compiles the plan of a size. lanes, parts: 0: automatic. memory: as in att_train_options. */
+att_status att_trainer_compile(att_trainer *trainer, att_trainer_shape *shape, int lanes, int parts, int64_t memory);
+/* With a limit of memory, compiles the other sizes, too, so that a lack of it shows before the first update: smaller
+ * images are computed in larger groups, which can take more memory. Without one, they are compiled when they are used,
+ * and what does not fit into the memory of the first is allocated then. */
+att_status att_trainer_compile_further(att_trainer *trainer);
+void att_trainer_drop_plans(att_trainer *trainer);
+/* Of those that are compiled, the plan whose session needs the most memory. */
+const att_plan *att_trainer_largest_plan(const att_trainer *trainer);
+/* Creates the session of the first size, and memory for those of the others. */
+att_status att_trainer_open_first(att_trainer *trainer);
+/* Sets trainer->shape to that of the batch. Compiles at the first batch of a size. ERR_MISMATCH if the training that is
+ * continued was compiled in another way for this size. */
+att_status att_trainer_take_shape(att_trainer *trainer, const att_batch *batch);
 
 /* trainer_events.c: sends events to the sinks. */
 att_status att_trainer_emit_begin(att_trainer *trainer);

@@ -19,8 +19,6 @@ static att_task_settings settings_of(const att_dataset *evaluated)
     const att_task_setup setup = {.classes = CLASSES};
     att_task_settings settings;
     assert_int_equal(att_task_configure(NULL, task, &setup, &settings), ATT_OK);
-    settings.height = HEIGHT;
-    settings.width = WIDTH;
     settings.evaluated = evaluated;
     return settings;
 }
