@@ -29,7 +29,6 @@ usage '--ratio: "1" is not two numbers from 0.001 to 100' train data --ratio 1
 usage '--opt-betas: "0.9" is not two numbers from 0 to 0.999999' train data --opt-betas 0.9
 usage '--modules: "" is not a text of 1 to 255 bytes' train data --modules ''
 usage 'in_chans must be 1 or 3, not 2' train data --model resnet20 --in-chans 2
-usage 'in_chans must be 1 or 3, not 4' train data --model resnet20 --in-chans 4
 usage '--aa: augmentation "rand-m1000": its magnitudes, mN and mmaxX, must lie in 0..100, X above 0' \
     train data --aa rand-m1000
 usage '--aa: augmentation "original": only timm'"'"'s RandAugment is supported, as in "rand-m9-mstd0.5-inc1"; AutoAugment (original, v0, 3a, ...) and AugMix are not; 3-Augment is --three-augment' \

@@ -181,7 +181,7 @@ def check_others(found):
     (low, _), (end, _) = found["bars"]
     check(low > found["means"][0] + 1, f"a bar with a place for its lower end: {found['bars']}, {found['means']}")
     check(abs(end - found["means"][1]) < 1e-3, f"a bar to a value below 0: {found['bars']}, {found['means']}")
-    check("Rate, attention + MLP" in found["collapse"], "names of switches in the table")
+    check("Collapse rate, attention + MLP" in found["collapse"], "names of switches in the table")
     check("rounding noise" in found["collapse"], "figures of f32 have a note")
     check(found["layers"] == ["0", "1", "skip", "head 0", "head 1", "head 2"], f"counted from 0: {found['layers']}")
     check("parameters" not in found["card"], f"a card without parameters: {found['card']}")

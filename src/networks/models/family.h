@@ -152,7 +152,7 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
      ATT_OPTION_AT(type, img_size)},                                                                                 \
     {                                                                                                                \
         .key = "in_chans", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "channels of an image: 1 or 3", .low = 1, \
-        .high = 65536, .not_compared = true, ATT_OPTION_AT(type, in_chans)                                           \
+        .high = 3, .not_compared = true, ATT_OPTION_AT(type, in_chans)                                               \
     }
 
 /* Options that every family declares, and their members in a struct `type`. */

@@ -191,9 +191,8 @@ static att_status fail_key(att_context *context, const att_family *family, const
 
 att_status att_family_check(att_context *context, const att_family *family, const att_option_values *options)
 {
-    const double channels = att_options_number(options, "in_chans", 1);
-    if (channels != 1 && channels != 3)
-        return att_fail(context, ATT_ERR_ARGUMENT, "in_chans must be 1 or 3, not %.10g", channels);
+    if (att_options_number(options, "in_chans", 1) == 2)
+        return att_fail(context, ATT_ERR_ARGUMENT, "in_chans must be 1 or 3, not 2");
     for (int i = 0; i < options->count; i++) {
         const char *key = options->items[i].key;
         if (!att_option_find(family->options, key))
