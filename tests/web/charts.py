@@ -3,21 +3,15 @@ charts in a report and on the live page of `attscope serve`; and histograms of t
 
 import json
 import os
-import subprocess
-import sys
 import xml.etree.ElementTree
 
 from browser import Browser
 from checks import check, finish
+from reports import attscope, folder, near, report, write_records
 from server import Server, wait
 
-attscope, folder = sys.argv[1:3]
 UPDATES, EVERY, EPOCHS = 100, 5, 4  # updates of an epoch, between two records, epochs
 STOPPED = 250  # after this update, another process continued run "first" and counts its seconds from 0
-
-
-def close(a, b, tolerance=1e-9):
-    return abs(a - b) <= tolerance * max(1, abs(b))
 
 
 def loss_of(run, step):
@@ -49,9 +43,7 @@ def records_of(run):
 
 
 def write(run):
-    os.makedirs(os.path.join(folder, run))
-    with open(os.path.join(folder, run, "metrics.jsonl"), "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(record) + "\n" for record in records_of(run))
+    write_records(run, "metrics.jsonl", records_of(run))
 
 
 STEPS = range(EVERY, EPOCHS * UPDATES + 1, EVERY)
@@ -151,13 +143,6 @@ def interval(page):
     return page.evaluate("(zoom => zoom && zoom.split(',').map(Number))(fragment.get('zoom'))")
 
 
-def report(names, output):
-    path = os.path.join(folder, output)
-    subprocess.run([attscope, "report", *[os.path.join(folder, n) for n in names], "-o", path], check=True,
-                   stdout=subprocess.DEVNULL)
-    return path
-
-
 def read_axes(page):
     """By update, by epoch and by the time that the training took."""
     places = {"update": lambda run, step: step, "epoch": lambda run, step: step / UPDATES, "time": time_of}
@@ -198,11 +183,11 @@ def read_zoom(page):
     """A drag shows its interval in all charts; a double click, the button and the keys show more of the axis."""
     drag(page, 0.255, 0.505)
     low, high = interval(page)
-    check(close(low, 102, 0.02) and close(high, 202, 0.02), f"a drag from 0.255 to 0.505 of 0 ... 400: {low} ... {high}")
+    check(near(low, 102, 0.02) and near(high, 202, 0.02), f"a drag from 0.255 to 0.505 of 0 ... 400: {low} ... {high}")
     inside = [(s, loss_of("first", s)) for s in STEPS if low <= s <= high]
     found = line(page, 0, True)
     same(found[1:-1], inside, "points of the interval")
-    check(close(found[0][0], low, 0.01) and close(found[-1][0], high, 0.01), f"the line ends at {found[0]}, {found[-1]}")
+    check(near(found[0][0], low, 0.01) and near(found[-1][0], high, 0.01), f"the line ends at {found[0]}, {found[-1]}")
     before, after = max(s for s in STEPS if s < low), min(s for s in STEPS if s > low)
     share = (low - before) / (after - before)
     crossing = loss_of("first", before) * (1 - share) + loss_of("first", after) * share
@@ -217,7 +202,7 @@ def read_zoom(page):
     check(interval(page) is None, "a double click does not reset the zoom")
     drag(page, 0.6, 0.2, index=1)
     low, high = interval(page)
-    check(close(low, 80, 0.03) and close(high, 240, 0.03), f"a drag to the left shows {low} ... {high}")
+    check(near(low, 80, 0.03) and near(high, 240, 0.03), f"a drag to the left shows {low} ... {high}")
     page.click("[...document.querySelectorAll('#training button')].find(b => b.textContent === 'Reset zoom')")
     check(interval(page) is None, "the button does not reset the zoom")
     drag(page, 0.3, 0.301)
@@ -234,17 +219,17 @@ def read_keys(page):
     before = page.evaluate(told)
     page.key("+")
     low, high = interval(page)
-    check(close(high - low, 200), f"+ shows {low} ... {high}")
+    check(near(high - low, 200, 1e-9), f"+ shows {low} ... {high}")
     check(page.evaluate(told) == before and before, f"the cursor was at {before}, is at {page.evaluate(told)}")
     check(page.evaluate("document.activeElement.matches('svg.chart')"), "the chart loses the focus")
     spot = page.evaluate("Number(document.querySelector('#training .spot')?.getAttribute('cx'))")
     wanted = page.evaluate("scalesOf({ series: [], zoom: { interval: fragment.get('zoom').split(',').map(Number) } }, "
                            "document.querySelector('#training svg.chart').viewBox.baseVal.width).x(10)")
-    check(close(spot, wanted), f"the ring is at {spot}, update 10 at {wanted}")
+    check(near(spot, wanted, 1e-9), f"the ring is at {spot}, update 10 at {wanted}")
     for _ in range(30):
         page.key("+")
     low, high = interval(page)
-    check(close(high - low, 2, 1e-4), f"an axis of counts keeps two of them: {low} ... {high}")
+    check(near(high - low, 2, 1e-4), f"an axis of counts keeps two of them: {low} ... {high}")
     for _ in range(30):
         page.key("-")
     check(interval(page) is None, "- does not lead back to the whole axis")
@@ -317,8 +302,8 @@ def read_pinch(page, x, y):
     # Fingers 40 pixels apart, then 80: half of the axis, and the update between the fingers stays between them.
     first = (middle - left) / width * EPOCHS * UPDATES / 2
     wanted = [first, first + EPOCHS * UPDATES / 2]
-    near = close(low, wanted[0], 1e-7) and close(high, wanted[1], 1e-7)  # measured 2.5e-9: the address has 8 digits
-    check(near, f"two fingers zoom to {low} to {high}, wanted {wanted}")
+    is_kept = near(low, wanted[0], 1e-7) and near(high, wanted[1], 1e-7)  # measured 2.5e-9: the address has 8 digits
+    check(is_kept, f"two fingers zoom to {low} to {high}, wanted {wanted}")
     page.touch("touchStart", middle - 40, y)
     page.touch("touchStart", middle - 40, y, middle + 40, y)
     for half in range(35, 5, -5):
@@ -444,13 +429,11 @@ READ_BARS = """
 
 def read_histograms(browser):
     for name, nodes in SAMPLES.items():
-        os.makedirs(os.path.join(folder, "samples", name))
         figures = [{"instrument": "nsi", "node": node, "statistic": "attention", "mean": 0.4, "deviation": 0.1, "n": 50,
                     "samples": values} for node, values in nodes.items()]
         figures.append({"instrument": "tns", "node": "", "statistic": "tns attention", "mean": 1.5, "deviation": 0.1,
                         "n": 3, "samples": [1.5, 1.25, 1.75]})
-        with open(os.path.join(folder, "samples", name, "measure.jsonl"), "w", encoding="utf-8") as file:
-            file.write(json.dumps({"event": "measure", "measurements": figures}) + "\n")
+        write_records(f"samples/{name}", "measure.jsonl", [{"event": "measure", "measurements": figures}])
     path = report([f"samples/{name}" for name in SAMPLES], "samples.html")
     page = browser.open(path)
     choose_node = """(node => {
@@ -467,14 +450,14 @@ def read_histograms(browser):
         bounds = [0.2 * k for k in range(6)]  # Sturges: 1 + log2(7), 4 bins; round numbers make 5 of them
         wanted = [sum(a <= v < b or v == b == bounds[-1] for v in values) for a, b in zip(bounds, bounds[1:])]
         check([bar[1] for bar in chart["bars"]] == wanted, f"{chart['title']}: bins {chart['bars']}, wanted {wanted}")
-        check(all(close(bar[0], b) for bar, b in zip(chart["bars"], bounds)), f"bounds {chart['bars']}")
+        check(all(near(bar[0], b, 1e-9) for bar, b in zip(chart["bars"], bounds)), f"bounds {chart['bars']}")
         mean = sum(values) / len(values)
-        check(close(chart["mean"], mean), f"{chart['title']}: mean {chart['mean']}, wanted {mean}")
+        check(near(chart["mean"], mean, 1e-9), f"{chart['title']}: mean {chart['mean']}, wanted {mean}")
         (low, at_low), (high, at_high) = chart["ticks"][0], chart["ticks"][-1]
         place = at_low + (mean - low) / (high - low) * (at_high - at_low)
         check(abs(place - chart["at"]) < 1, f"the mean is drawn at {chart['at']}, should be at {place}")
         heights = [bar[5] for bar in chart["bars"]]
-        check(all(close(h * wanted[0], heights[0] * w, 1e-6) for h, w in zip(heights, wanted)), f"heights {heights}")
+        check(all(near(h * wanted[0], heights[0] * w, 1e-6) for h, w in zip(heights, wanted)), f"heights {heights}")
         check(f"n = {len(values)} recorded images of 50" in chart["caption"], f"caption {chart['caption']}")
         check(("1 image without a value" in chart["caption"]) == (None in nodes["blocks.0.add1"]), chart["caption"])
         check(chart["exports"] == 1, "a histogram has no export")

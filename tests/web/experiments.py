@@ -3,12 +3,10 @@
 import json
 import os
 import subprocess
-import sys
 
 from browser import Browser
 from checks import check, finish
-
-attscope, folder = sys.argv[1:3]
+from reports import attscope, folder, report
 
 
 def run(name, *options):
@@ -100,19 +98,13 @@ def check_circle(found, figures):
 
 
 sort, circle = run("sort", "--repeats", "3"), run("circle")
-path = os.path.join(folder, "report.html")
-subprocess.run([attscope, "report", os.path.join(folder, "sort"), "-o", path], check=True, stdout=subprocess.DEVNULL)
-both = os.path.join(folder, "both.html")
-subprocess.run([attscope, "report", os.path.join(folder, "sort"), os.path.join(folder, "circle"), "-o", both],
-               check=True, stdout=subprocess.DEVNULL)
+path, both = report(["sort"], "report.html"), report(["sort", "circle"], "both.html")
 for first, record in (("0", "c0"), ("3", "c3")):
     quirks = [] if first == "0" else ["--quirk", "pairs"]
     subprocess.run([attscope, "experiment", "circle", "--epochs", "1", "--seeds", "2", "--seed", first, *quirks,
                     "--output", folder, "--experiment", record], check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
-seeds = os.path.join(folder, "seeds.html")
-subprocess.run([attscope, "report", os.path.join(folder, "c0"), os.path.join(folder, "c3"), "-o", seeds], check=True,
-               stdout=subprocess.DEVNULL)
+seeds = report(["c0", "c3"], "seeds.html")
 with Browser() as browser:
     page = browser.open(path)
     found = page.evaluate(READ)

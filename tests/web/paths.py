@@ -1,16 +1,13 @@
 """paths.py ATTSCOPE FOLDER: writes a run with figures of paths, opens its report, and checks charts and picture."""
 
-import json
 import math
 import os
-import subprocess
-import sys
 import xml.etree.ElementTree
 
 from browser import Browser
 from checks import check, finish
+from reports import folder, report, write_records
 
-attscope, folder = sys.argv[1:3]
 PATHS = {"0.path.0-0": 0.9, "1.path.2-0": 0.5, "1.path.0-1": 0.4, "2.path.1-3": 0.01}
 
 
@@ -56,10 +53,7 @@ def figures():
 
 
 def write_events(name, file, events):
-    os.makedirs(os.path.join(folder, name), exist_ok=True)
-    with open(os.path.join(folder, name, file), "w", encoding="utf-8") as out:
-        for event in events:
-            out.write(json.dumps({"epoch": 0, "step": 0, "seconds": 1.0, **event}) + "\n")
+    write_records(name, file, [{"epoch": 0, "step": 0, "seconds": 1.0, **event} for event in events])
 
 
 def write_run(name, **facts):
@@ -194,16 +188,10 @@ def check_export(page):
     check(page.evaluate("document.querySelectorAll('.paths-figure .export').length") == 1, "a picture without a button")
 
 
-def write_report(name):
-    path = os.path.join(folder, f"{name}.html")
-    subprocess.run([attscope, "report", os.path.join(folder, name), "-o", path], check=True, stdout=subprocess.DEVNULL)
-    return path
-
-
 write_run("run")
 write_wide_run()
 with Browser() as browser:
-    page = browser.open(write_report("run"))
+    page = browser.open(report(["run"], "run.html"))
     found = page.evaluate(READ)
     check(found["sections"].count("paths") == 1 and "path_samples" not in found["sections"], str(found["sections"]))
     check_charts(found["charts"])
@@ -217,7 +205,7 @@ with Browser() as browser:
     check_picture(page.evaluate(READ), ["0-0", "2-0", "0-1", "1-3"])
     complaints = page.complaints()
     check(not complaints, str(complaints))
-    page = browser.open(write_report("wide"))
+    page = browser.open(report(["wide"], "wide.html"))
     check(page.evaluate("runs[0].trained.precision") == "f32", "the training's precision")
     check("rounding noise" not in page.evaluate(READ)["collapse"], "figures of f64 have no note")
 finish()

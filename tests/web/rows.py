@@ -5,14 +5,12 @@ import csv
 import io
 import json
 import os
-import subprocess
-import sys
 
 from browser import Browser
 from checks import check, finish
+from reports import attscope, folder, report, write_records
 from server import Server, wait
 
-attscope, folder = sys.argv[1:3]
 # Name, model, seed, top-1 of each epoch. As texts, 9.5 is after 62 and 100 before it; one run has no score.
 RUNS = [
     ("slow-b", "vit_small", 3, [9.5]),
@@ -30,13 +28,11 @@ NAMES = [name for name, *_ in RUNS]
 
 
 def write(name, model, seed, scores):
-    os.makedirs(os.path.join(folder, name))
     records = [{"event": "run_begin", "step": 0, "epoch": 0, "seconds": 0, "model": model, "seed": str(seed),
                 "epochs": "2", "parameters": 1000 * seed}]
     records += [{"event": "epoch", "step": 10 * (i + 1), "epoch": i, "seconds": i, "train_loss": 1.0, "eval_loss": 1.0,
                  "eval_top1": score} for i, score in enumerate(scores)]
-    with open(os.path.join(folder, name, "metrics.jsonl"), "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(record) + "\n" for record in records)
+    write_records(name, "metrics.jsonl", records)
 
 
 TABLE = "document.querySelector('{} .arranged table')"
@@ -120,9 +116,7 @@ def fits(page, where):
 
 
 def read_report(browser):
-    path = os.path.join(folder, "report.html")
-    subprocess.run([attscope, "report", *[os.path.join(folder, n) for n in NAMES], "-o", path], check=True,
-                   stdout=subprocess.DEVNULL)
+    path = report(NAMES, "report.html")
     page = browser.open(path)
     check(page.evaluate("document.querySelectorAll('.card').length") == 0, "cards beside a table of ten runs")
     read_sorting(page, "#overview", "top-1 %")
