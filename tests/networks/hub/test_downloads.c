@@ -88,10 +88,15 @@ static att_hub_settings settings_of(const scratch *self)
     return settings;
 }
 
+static att_status find_with(scratch *self, const att_hub_settings *settings, const char *name, char path[ATT_HUB_PATH])
+{
+    return att_hub_find_with(self->context, settings, name, path, ATT_HUB_PATH);
+}
+
 static att_status find(scratch *self, const char *name, char path[ATT_HUB_PATH])
 {
     const att_hub_settings settings = settings_of(self);
-    return att_hub_find_with(self->context, &settings, name, path, ATT_HUB_PATH);
+    return find_with(self, &settings, name, path);
 }
 
 static void assert_finds(scratch *self, const char *name)
@@ -100,6 +105,26 @@ static void assert_finds(scratch *self, const char *name)
     if (find(self, name, path) != ATT_OK)
         fail_msg("%s: %s", name, att_context_message(self->context));
     assert_true(access(path, R_OK) == 0);
+}
+
+/* Runs a command of the shell in the folder of the test. */
+__attribute__((format(printf, 2, 3))) static void shell(const scratch *self, const char *format, ...)
+{
+    char command[1024];
+    va_list arguments;
+    int length = snprintf(command, sizeof command, "cd '%s' && ", self->folder);
+    va_start(arguments, format);
+    vsnprintf(command + length, sizeof command - (size_t)length, format, arguments);
+    va_end(arguments);
+    assert_int_equal(system(command), 0);
+}
+
+/* Fails unless the child ends with status 0. */
+static void assert_succeeds(pid_t child)
+{
+    int code;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
 }
 
 static const char *below(const scratch *self, const char *path)
@@ -149,16 +174,12 @@ static int count(const char *text, const char *part)
 /* Writes the beginning of an earlier download, or other bytes in its place. */
 static void leave_part(const scratch *self, const char *repository, size_t size, bool right)
 {
-    char folder[256], command[300], path[512];
+    char path[512];
     char *bytes = calloc(1, size);
-    snprintf(folder, sizeof folder, "%s/hub/%s/blobs", self->folder, repository);
-    snprintf(command, sizeof command, "mkdir -p '%s'", folder);
-    assert_int_equal(system(command), 0);
-    snprintf(path, sizeof path, "%s/%s.incomplete", folder, WEIGHTS);
+    shell(self, "mkdir -p hub/%s/blobs", repository);
+    snprintf(path, sizeof path, "%s/hub/%s/blobs/" WEIGHTS ".incomplete", self->folder, repository);
     if (right) {
-        char blob[512];
-        snprintf(blob, sizeof blob, "%s/hub/models--good--vit/blobs/%s", self->folder, WEIGHTS);
-        FILE *from = fopen(blob, "rb");
+        FILE *from = fopen(below(self, "models--good--vit/blobs/" WEIGHTS), "rb");
         assert_non_null(from);
         assert_int_equal(fread(bytes, 1, size, from), size);
         fclose(from);
@@ -340,9 +361,7 @@ SCRATCH_TEST(a_full_disk_leaves_a_part)
         const char *message = att_context_message(self->context);
         _exit(status == ATT_ERR_IO && strstr(message, ".incomplete could not be appended to: File too large") ? 0 : 1);
     }
-    int code;
-    assert_int_equal(waitpid(child, &code, 0), child);
-    assert_int_equal(code, 0);
+    assert_succeeds(child);
     assert_int_equal(size_of(below(self, "models--good--vit/blobs/" WEIGHTS)), -1);
     assert_true(size_of(below(self, "models--good--vit/blobs/" WEIGHTS ".incomplete")) > 0);
     assert_finds(self, "hf-hub:good/vit");
@@ -358,9 +377,7 @@ SCRATCH_TEST(of_two_processes_one_downloads)
         _exit(find(self, "hf-hub:slow/vit", path) == ATT_OK ? 0 : 1);
     }
     assert_finds(self, "hf-hub:slow/vit");
-    int code;
-    assert_int_equal(waitpid(child, &code, 0), child);
-    assert_int_equal(code, 0);
+    assert_succeeds(child);
     assert_int_equal(count(requests(), "GET localhost /cdn/slow/vit/model.safetensors"), 1);
 }
 
@@ -451,16 +468,15 @@ SCRATCH_TEST(an_unreadable_token_is_named_by_refusals_only)
     *settings.token = '\0';
     snprintf(settings.token_fault, sizeof settings.token_fault, "/x/token could not be opened");
     requests();
-    assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:good/vit", path, sizeof path), ATT_OK);
+    assert_int_equal(find_with(self, &settings, "hf-hub:good/vit", path), ATT_OK);
     assert_int_equal(count(requests(), "Bearer"), 0);
-    assert_fails(self->context, att_hub_find_with(self->context, &settings, "hf-hub:missing/vit", path, sizeof path),
-                 ATT_ERR_NOT_FOUND,
+    assert_fails(self->context, find_with(self, &settings, "hf-hub:missing/vit", path), ATT_ERR_NOT_FOUND,
                  "a private one needs your access token, which cannot be read: /x/token could not be");
-    assert_fails(self->context, att_hub_find_with(self->context, &settings, "hf-hub:gated/vit", path, sizeof path),
-                 ATT_ERR_NOT_FOUND, "the present one cannot be read: /x/token could not be opened");
+    assert_fails(self->context, find_with(self, &settings, "hf-hub:gated/vit", path), ATT_ERR_NOT_FOUND,
+                 "the present one cannot be read: /x/token could not be opened");
     *settings.token_fault = '\0';
-    assert_fails(self->context, att_hub_find_with(self->context, &settings, "hf-hub:missing/vit", path, sizeof path),
-                 ATT_ERR_NOT_FOUND, "a private one needs HF_TOKEN");
+    assert_fails(self->context, find_with(self, &settings, "hf-hub:missing/vit", path), ATT_ERR_NOT_FOUND,
+                 "a private one needs HF_TOKEN");
 }
 
 /* --- the cache ---------------------------------------------------------------------------------------------------- */
@@ -472,11 +488,11 @@ SCRATCH_TEST(offline_only_the_cache_is_used)
     att_hub_settings settings = settings_of(self);
     settings.offline = true;
     requests();
-    assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:good/vit", path, sizeof path), ATT_OK);
+    assert_int_equal(find_with(self, &settings, "hf-hub:good/vit", path), ATT_OK);
     unlink(below(self, "models--good--vit/snapshots/" COMMIT "/config.json"));
-    assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:good/vit", path, sizeof path), ATT_OK);
-    assert_fails(self->context, att_hub_find_with(self->context, &settings, "hf-hub:good/other", path, sizeof path),
-                 ATT_ERR_NOT_FOUND, "good/other: not in the cache");
+    assert_int_equal(find_with(self, &settings, "hf-hub:good/vit", path), ATT_OK);
+    assert_fails(self->context, find_with(self, &settings, "hf-hub:good/other", path), ATT_ERR_NOT_FOUND,
+                 "good/other: not in the cache");
     assert_message_has(self, "HF_HUB_OFFLINE");
     assert_string_equal(requests(), "");
     /* With a connection, a configuration that is missing is downloaded; without one, the weights are used. */
@@ -487,7 +503,7 @@ SCRATCH_TEST(offline_only_the_cache_is_used)
     settings.offline = false;
     snprintf(settings.endpoint, sizeof settings.endpoint, "http://127.0.0.1:1");
     const int warnings = self->warnings;
-    assert_int_equal(att_hub_find_with(self->context, &settings, "hf-hub:good/vit", path, sizeof path), ATT_OK);
+    assert_int_equal(find_with(self, &settings, "hf-hub:good/vit", path), ATT_OK);
     assert_int_equal(self->warnings, warnings + 1);
 }
 
@@ -517,19 +533,16 @@ static int use_read_only(scratch *self, const char *allowed, const char *refused
 
 SCRATCH_TEST(a_cache_without_write_permission_is_used)
 {
-    char command[1024];
     assert_finds(self, "hf-hub:good/vit");
-    snprintf(command, sizeof command, "chmod -R a+rX,a-w '%s'", self->folder);
-    assert_int_equal(system(command), 0);
+    shell(self, "chmod -R a+rX,a-w .");
     pid_t child = fork();
     if (child == 0)
         _exit(use_read_only(self, "hf-hub:good/vit", "hf-hub:good/other",
                             "config.json of good/other cannot be downloaded into the cache: "));
     int code;
     assert_int_equal(waitpid(child, &code, 0), child);
-    snprintf(command, sizeof command, "chmod -R u+w '%s'", self->folder);
-    assert_int_equal(system(command), 0);
-    assert_int_equal(WEXITSTATUS(code), 0);
+    shell(self, "chmod -R u+w .");
+    assert_int_equal(code, 0);
 }
 
 SCRATCH_TEST(a_damaged_cache_is_mended)
@@ -548,25 +561,13 @@ SCRATCH_TEST(a_damaged_cache_is_mended)
 SCRATCH_TEST(a_ref_that_leads_out_of_the_cache_is_not_followed)
 {
     static const char evil[] = "../../../evill/././././././././././././.";
-    char path[ATT_HUB_PATH], command[1024];
+    char path[ATT_HUB_PATH];
     assert_int_equal(strlen(evil), 40);
     assert_finds(self, "hf-hub:good/vit");
-    snprintf(command, sizeof command, "cp -rL '%s' '%s/evill'", below(self, "models--good--vit/snapshots/" COMMIT),
-             self->folder);
-    assert_int_equal(system(command), 0);
+    shell(self, "cp -rL hub/models--good--vit/snapshots/" COMMIT " evill");
     write_ref(self, evil);
     assert_int_equal(find(self, "hf-hub:good/vit", path), ATT_OK);
     assert_string_equal(path, below(self, "models--good--vit/snapshots/" COMMIT "/model.safetensors"));
-}
-
-/* Makes an empty cache in which a folder is a link to the folder "mine" outside of it. */
-static void link_folder(const scratch *self, const char *path)
-{
-    char command[1024];
-    snprintf(command, sizeof command,
-             "cd '%s' && rm -rf hub && mkdir -p mine hub/%s && rmdir hub/%s && ln -s \"$PWD/mine\" hub/%s",
-             self->folder, path, path, path);
-    assert_int_equal(system(command), 0);
 }
 
 SCRATCH_TEST(nothing_is_written_through_links_in_the_cache)
@@ -585,31 +586,28 @@ SCRATCH_TEST(nothing_is_written_through_links_in_the_cache)
         {"hf-hub:noconfig/vit", "models--noconfig--vit/.no_exist", ATT_OK},
         {"hf-hub:noconfig/vit", "models--noconfig--vit/.no_exist/" COMMIT, ATT_OK},
     };
-    char path[ATT_HUB_PATH], mine[512], command[1024];
-    snprintf(mine, sizeof mine, "%s/mine", self->folder);
+    char path[ATT_HUB_PATH];
     require_server();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        link_folder(self, cases[i].folder);
-        assert_fails(self->context, find(self, cases[i].name, path), cases[i].status, below(self, cases[i].folder));
+        const char *folder = cases[i].folder; /* of an empty cache: a link to the folder "mine" outside of it */
+        shell(self, "rm -rf hub && mkdir -p mine hub/%s && rmdir hub/%s && ln -s \"$PWD/mine\" hub/%s", folder, folder,
+              folder);
+        assert_fails(self->context, find(self, cases[i].name, path), cases[i].status, below(self, folder));
         assert_message_has(self, "is a symbolic link, which is not followed for writing: remove it");
-        assert_int_equal(rmdir(mine), 0); /* empty */
+        shell(self, "rmdir mine"); /* empty */
     }
     /* The user may link the whole cache, and weights are read through links. */
-    snprintf(command, sizeof command, "cd '%s' && rm -rf hub && mkdir mine && ln -s mine hub", self->folder);
-    assert_int_equal(system(command), 0);
+    shell(self, "rm -rf hub && mkdir mine && ln -s mine hub");
     assert_finds(self, "hf-hub:good/vit");
-    snprintf(command, sizeof command, "cd '%s/hub/models--good--vit' && mv snapshots kept && ln -s kept snapshots",
-             self->folder);
-    assert_int_equal(system(command), 0);
+    shell(self, "cd hub/models--good--vit && mv snapshots kept && ln -s kept snapshots");
     assert_finds(self, "hf-hub:good/vit");
 }
 
 SCRATCH_TEST(a_pipe_in_place_of_a_lock_is_refused)
 {
-    char path[ATT_HUB_PATH], command[512];
+    char path[ATT_HUB_PATH];
     require_server();
-    snprintf(command, sizeof command, "mkdir -p '%s/hub/.locks/models--good--vit'", self->folder);
-    assert_int_equal(system(command), 0);
+    shell(self, "mkdir -p hub/.locks/models--good--vit");
     assert_int_equal(mkfifo(below(self, ".locks/models--good--vit/" WEIGHTS ".lock"), 0600), 0);
     alarm(60); /* ends the test if it blocks */
     assert_int_equal(find(self, "hf-hub:good/vit", path), ATT_ERR_IO);
@@ -619,10 +617,8 @@ SCRATCH_TEST(a_pipe_in_place_of_a_lock_is_refused)
 
 static att_status find_good(scratch *self)
 {
-    char path[ATT_HUB_PATH], command[128];
-    snprintf(command, sizeof command, "rm -rf '%s/hub'", self->folder);
-    if (system(command) != 0)
-        return ATT_ERR_INTERNAL;
+    char path[ATT_HUB_PATH];
+    shell(self, "rm -rf hub");
     return find(self, "hf-hub:good/vit", path);
 }
 
@@ -646,7 +642,7 @@ SCRATCH_TEST(torchvisions_files_are_found_in_the_cache_of_torch)
     for (int i = 0; i < 3; i++) {
         char name[64];
         snprintf(name, sizeof name, "torchvision/%s", names[i]);
-        assert_int_equal(att_hub_find_with(self->context, &settings, name, path, sizeof path), ATT_OK);
+        assert_int_equal(find_with(self, &settings, name, path), ATT_OK);
         assert_string_equal(path, file);
     }
     static const struct {
@@ -664,8 +660,8 @@ SCRATCH_TEST(torchvisions_files_are_found_in_the_cache_of_torch)
          ATT_ERR_FORMAT},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        assert_fails(self->context, att_hub_find_with(self->context, &settings, refused[i].name, path, sizeof path),
-                     refused[i].status, refused[i].message);
+        assert_fails(self->context, find_with(self, &settings, refused[i].name, path), refused[i].status,
+                     refused[i].message);
     }
     snprintf(file, sizeof file, "%s/resnet18-f37072fd.pth", folder);
     assert_int_equal(size_of(file), -1);
