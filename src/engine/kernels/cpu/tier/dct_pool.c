@@ -96,11 +96,7 @@ ATT_INLINE void pool_as(const att_call *call, bool is_bf16)
 
 static att_status pool_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->in[0]))
-        pool_as(call, true);
-    else
-        pool_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, pool_as, &call->problem->in[0]);
 }
 
 ATT_SIMD_KERNEL(dct_pool, .bf16_in = 1, .prepare = make_tables, .run = pool_run, .release = release_tables);
@@ -132,11 +128,7 @@ ATT_INLINE void grad_as(const att_call *call, bool is_bf16)
 
 static att_status grad_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->out[0]))
-        grad_as(call, true);
-    else
-        grad_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, grad_as, &call->problem->out[0]);
 }
 
 static att_status grad_prepare(const att_problem *problem, att_prepared *prepared)

@@ -65,14 +65,7 @@ ATT_INLINE void drop_path_as(const att_call *call, bool x_is_bf16, bool y_is_bf1
 /* Forward, x and y are bf16 in a branch. In the gradient, x is the f32 gradient of the residual stream. */
 static att_status drop_path_run(const att_call *call)
 {
-    bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
-    if (x && y)
-        drop_path_as(call, true, true);
-    else if (!x && !y)
-        drop_path_as(call, false, false);
-    else
-        drop_path_as(call, x, y);
-    return ATT_OK;
+    return run_for_types(call, drop_path_as, &call->problem->in[0], &call->problem->out[0]);
 }
 
 ATT_SIMD_KERNEL(dropout, .bf16_in = 1, .bf16_out = 1, .run = dropout_run);

@@ -65,4 +65,28 @@ ATT_INLINE void v_put_until(void *y, int64_t i, int64_t end, vf value, bool is_b
         v_put_part(y, i, value, end - i, is_bf16);
 }
 
+/* Runs a function of flags with the types of values: constant flags if all of them are f32, or all bf16. */
+ATT_INLINE att_status run_for_type(const att_call *call, void (*run)(const att_call *call, bool is_bf16),
+                                   const att_desc *value)
+{
+    if (att_is_bf16(value))
+        run(call, true);
+    else
+        run(call, false);
+    return ATT_OK;
+}
+
+ATT_INLINE att_status run_for_types(const att_call *call,
+                                    void (*run)(const att_call *call, bool a_is_bf16, bool b_is_bf16),
+                                    const att_desc *a, const att_desc *b)
+{
+    if (att_is_bf16(a) && att_is_bf16(b))
+        run(call, true, true);
+    else if (!att_is_bf16(a) && !att_is_bf16(b))
+        run(call, false, false);
+    else
+        run(call, att_is_bf16(a), att_is_bf16(b));
+    return ATT_OK;
+}
+
 #endif

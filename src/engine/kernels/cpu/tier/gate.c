@@ -1,9 +1,6 @@
-#include "engine/ops/gate.h"
+#include "engine/kernels/cpu/tier/gate.h"
 #include "engine/kernels/cpu/tier/channels.h"
 #include "engine/kernels/cpu/tiered.h"
-#include "engine/ops/activation.h"
-
-enum { X, GATE, RESIDUAL };
 
 /* Parts share the rows of each sample. */
 ATT_INLINE void gate_as(const att_call *call, bool added, bool x_is_bf16, bool residual_is_bf16, bool y_is_bf16)
@@ -13,11 +10,8 @@ ATT_INLINE void gate_as(const att_call *call, bool added, bool x_is_bf16, bool r
     int64_t rows = att_rows(call, &problem->in[X]) / problem->group;
     att_range part = att_part_of(call, rows, c.fold);
     float *slope = call->scratch;
-    channel_map map = {.x = call->in[X],
-                       .z = call->in[RESIDUAL],
-                       .y = call->out[0],
-                       .slope = slope,
-                       .floor = ATT_ATTRS(problem, gate)->activation == ATT_ACT_RELU ? 0 : -INFINITY};
+    channel_map map = {
+        .x = call->in[X], .z = call->in[RESIDUAL], .y = call->out[0], .slope = slope, .floor = gate_floor(call)};
     channel_form form = {.rest = added ? CHANNELS_Z : CHANNELS_NONE,
                          .x_is_bf16 = x_is_bf16,
                          .z_is_bf16 = residual_is_bf16,
@@ -28,22 +22,9 @@ ATT_INLINE void gate_as(const att_call *call, bool added, bool x_is_bf16, bool r
     }
 }
 
-static att_status gate_run(const att_call *call)
+static att_status channel_gate_run(const att_call *call)
 {
-    const att_problem *problem = call->problem;
-    bool added = call->in[RESIDUAL] != NULL, x = att_is_bf16(&problem->in[X]);
-    bool residual = added && att_is_bf16(&problem->in[RESIDUAL]), y = att_is_bf16(&problem->out[0]);
-    if (!added && x && y)
-        gate_as(call, false, true, false, true);
-    else if (!added && !x && !y)
-        gate_as(call, false, false, false, false);
-    else if (added && x && residual && y)
-        gate_as(call, true, true, true, true);
-    else if (added && !x && !residual && !y)
-        gate_as(call, true, false, false, false);
-    else
-        gate_as(call, added, x, residual, y);
-    return ATT_OK;
+    return run_gate(call, gate_as);
 }
 
 static att_status gate_prepare(const att_problem *problem, att_prepared *prepared)
@@ -52,7 +33,8 @@ static att_status gate_prepare(const att_problem *problem, att_prepared *prepare
     return ATT_OK;
 }
 
-ATT_SIMD_KERNEL(gate, .bf16_in = 1u << X | 1u << RESIDUAL, .bf16_out = 1, .prepare = gate_prepare, .run = gate_run);
+ATT_SIMD_KERNEL(gate, .bf16_in = 1u << X | 1u << RESIDUAL, .bf16_out = 1, .prepare = gate_prepare,
+                .run = channel_gate_run);
 
 /* Parts share the channels of all samples. */
 ATT_INLINE void dot_as(const att_call *call, bool dy_is_bf16, bool x_is_bf16)
@@ -77,14 +59,7 @@ ATT_INLINE void dot_as(const att_call *call, bool dy_is_bf16, bool x_is_bf16)
 
 static att_status dot_run(const att_call *call)
 {
-    bool dy = att_is_bf16(&call->problem->in[0]), x = att_is_bf16(&call->problem->in[1]);
-    if (dy && x)
-        dot_as(call, true, true);
-    else if (!dy && !x)
-        dot_as(call, false, false);
-    else
-        dot_as(call, dy, x);
-    return ATT_OK;
+    return run_for_types(call, dot_as, &call->problem->in[0], &call->problem->in[1]);
 }
 
 static att_status dot_prepare(const att_problem *problem, att_prepared *prepared)

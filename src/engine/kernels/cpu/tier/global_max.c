@@ -79,11 +79,7 @@ ATT_INLINE void max_as(const att_call *call, bool is_bf16)
 
 static att_status max_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->in[0]))
-        max_as(call, true);
-    else
-        max_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, max_as, &call->problem->in[0]);
 }
 
 static att_status max_prepare(const att_problem *problem, att_prepared *prepared)
@@ -125,14 +121,7 @@ ATT_INLINE void max_grad_as(const att_call *call, bool x_is_bf16, bool dx_is_bf1
 
 static att_status max_grad_run(const att_call *call)
 {
-    bool x = att_is_bf16(&call->problem->in[1]), dx = att_is_bf16(&call->problem->out[0]);
-    if (x && dx)
-        max_grad_as(call, true, true);
-    else if (!x && !dx)
-        max_grad_as(call, false, false);
-    else
-        max_grad_as(call, x, dx);
-    return ATT_OK;
+    return run_for_types(call, max_grad_as, &call->problem->in[1], &call->problem->out[0]);
 }
 
 ATT_SIMD_KERNEL(global_max_grad, .bf16_in = 2, .bf16_out = 1, .run = max_grad_run);

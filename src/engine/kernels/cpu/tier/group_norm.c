@@ -74,11 +74,7 @@ ATT_INLINE void group_norm_as(const att_call *call, bool y_is_bf16)
 
 static att_status group_norm_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->out[0]))
-        group_norm_as(call, true);
-    else
-        group_norm_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, group_norm_as, &call->problem->out[0]);
 }
 
 static att_status group_norm_prepare(const att_problem *problem, att_prepared *prepared)
@@ -124,11 +120,7 @@ ATT_INLINE void sums_as(const att_call *call, bool dy_is_bf16)
 
 static att_status sums_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->in[DY]))
-        sums_as(call, true);
-    else
-        sums_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, sums_as, &call->problem->in[DY]);
 }
 
 ATT_SIMD_KERNEL(group_norm_sums, .bf16_in = 1u << DY, .prepare = grad_prepare, .run = sums_run);
@@ -192,11 +184,7 @@ ATT_INLINE void grad_as(const att_call *call, bool dy_is_bf16)
 
 static att_status grad_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->in[DY]))
-        grad_as(call, true);
-    else
-        grad_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, grad_as, &call->problem->in[DY]);
 }
 
 ATT_SIMD_KERNEL(group_norm_grad, .bf16_in = 1u << DY, .prepare = grad_prepare, .run = grad_run);

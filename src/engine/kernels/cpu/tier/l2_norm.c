@@ -27,11 +27,7 @@ ATT_INLINE void l2_norm_as(const att_call *call, bool y_is_bf16)
 
 static att_status l2_norm_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->out[0]))
-        l2_norm_as(call, true);
-    else
-        l2_norm_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, l2_norm_as, &call->problem->out[0]);
 }
 
 ATT_SIMD_KERNEL(l2_norm, .bf16_out = 1, .run = l2_norm_run);
@@ -68,11 +64,7 @@ ATT_INLINE void l2_norm_grad_as(const att_call *call, bool dy_is_bf16)
 
 static att_status l2_norm_grad_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->in[0]))
-        l2_norm_grad_as(call, true);
-    else
-        l2_norm_grad_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, l2_norm_grad_as, &call->problem->in[0]);
 }
 
 ATT_SIMD_KERNEL(l2_norm_grad, .bf16_in = 1, .run = l2_norm_grad_run);

@@ -93,11 +93,7 @@ ATT_INLINE void layer_norm_as(const att_call *call, bool y_is_bf16)
 
 static att_status layer_norm_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->out[0]))
-        layer_norm_as(call, true);
-    else
-        layer_norm_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, layer_norm_as, &call->problem->out[0]);
 }
 
 ATT_SIMD_KERNEL(layer_norm, .bf16_out = 1, .run = layer_norm_run);
@@ -194,11 +190,7 @@ ATT_INLINE void layer_norm_grad_as(const att_call *call, bool dy_is_bf16)
 
 static att_status layer_norm_grad_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->in[0]))
-        layer_norm_grad_as(call, true);
-    else
-        layer_norm_grad_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, layer_norm_grad_as, &call->problem->in[0]);
 }
 
 static att_status layer_norm_grad_prepare(const att_problem *problem, att_prepared *prepared)

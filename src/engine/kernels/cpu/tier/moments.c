@@ -100,14 +100,7 @@ ATT_INLINE void style_grad_as(const att_call *call, bool x_is_bf16, bool dx_is_b
 
 static att_status style_grad_run(const att_call *call)
 {
-    bool x = att_is_bf16(&call->problem->in[1]), dx = att_is_bf16(&call->problem->out[0]);
-    if (x && dx)
-        style_grad_as(call, true, true);
-    else if (!x && !dx)
-        style_grad_as(call, false, false);
-    else
-        style_grad_as(call, x, dx);
-    return ATT_OK;
+    return run_for_types(call, style_grad_as, &call->problem->in[1], &call->problem->out[0]);
 }
 
 static att_status style_grad_prepare(const att_problem *problem, att_prepared *prepared)

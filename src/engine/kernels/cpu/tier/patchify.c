@@ -56,11 +56,7 @@ ATT_INLINE void patchify_as(const att_call *call, bool is_bf16)
 
 static att_status patchify_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->out[0]))
-        patchify_as(call, true);
-    else
-        patchify_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, patchify_as, &call->problem->out[0]);
 }
 
 static att_status patchify_prepare(const att_problem *problem, att_prepared *prepared)

@@ -1,14 +1,6 @@
-#include <math.h>
-
-#include "engine/kernels/cpu/shape.h"
-#include "engine/kernels/cpu/tier/floats.h"
-#include "engine/kernels/cpu/tiered.h"
-#include "engine/ops/activation.h"
-#include "engine/ops/gate.h"
-
 /* Kernels with separate coefficients for each row. Parts share the rows. */
-
-enum { X, GATE, RESIDUAL };
+#include "engine/kernels/cpu/tier/gate.h"
+#include "engine/kernels/cpu/tiered.h"
 
 /* The form of a gate, a compile-time constant: whether a residual is added, and which operands are bf16. */
 typedef struct gate_form {
@@ -28,7 +20,7 @@ ATT_INLINE void gate_as(const att_call *call, bool added, bool x_is_bf16, bool r
     gate_form f = {added, x_is_bf16, residual_is_bf16, y_is_bf16};
     const float *gate = call->in[GATE];
     int64_t columns = att_columns(&call->problem->in[X]);
-    vf least = v_set(ATT_ATTRS(call->problem, gate)->activation == ATT_ACT_RELU ? 0 : -INFINITY); /* NaN stays NaN */
+    vf least = v_set(gate_floor(call));
     att_range part = att_part_of(call, att_rows(call, &call->problem->in[X]), 1);
     for (int64_t row = part.begin; row < part.end; row++) {
         int64_t i = row * columns, end = i + columns;
@@ -41,25 +33,12 @@ ATT_INLINE void gate_as(const att_call *call, bool added, bool x_is_bf16, bool r
     }
 }
 
-static att_status gate_run(const att_call *call)
+static att_status pixel_gate_run(const att_call *call)
 {
-    const att_problem *problem = call->problem;
-    bool added = call->in[RESIDUAL] != NULL, x = att_is_bf16(&problem->in[X]);
-    bool residual = added && att_is_bf16(&problem->in[RESIDUAL]), y = att_is_bf16(&problem->out[0]);
-    if (!added && x && y)
-        gate_as(call, false, true, false, true);
-    else if (!added && !x && !y)
-        gate_as(call, false, false, false, false);
-    else if (added && x && residual && y)
-        gate_as(call, true, true, true, true);
-    else if (added && !x && !residual && !y)
-        gate_as(call, true, false, false, false);
-    else
-        gate_as(call, added, x, residual, y);
-    return ATT_OK;
+    return run_gate(call, gate_as);
 }
 
-ATT_SIMD_KERNEL(pixel_gate, .bf16_in = 1u << X | 1u << RESIDUAL, .bf16_out = 1, .run = gate_run);
+ATT_SIMD_KERNEL(pixel_gate, .bf16_in = 1u << X | 1u << RESIDUAL, .bf16_out = 1, .run = pixel_gate_run);
 
 ATT_INLINE void dot_as(const att_call *call, bool dy_is_bf16, bool x_is_bf16)
 {
@@ -81,14 +60,7 @@ ATT_INLINE void dot_as(const att_call *call, bool dy_is_bf16, bool x_is_bf16)
 
 static att_status dot_run(const att_call *call)
 {
-    bool dy = att_is_bf16(&call->problem->in[0]), x = att_is_bf16(&call->problem->in[1]);
-    if (dy && x)
-        dot_as(call, true, true);
-    else if (!dy && !x)
-        dot_as(call, false, false);
-    else
-        dot_as(call, dy, x);
-    return ATT_OK;
+    return run_for_types(call, dot_as, &call->problem->in[0], &call->problem->in[1]);
 }
 
 ATT_SIMD_KERNEL(pixel_dot, .bf16_in = 3, .run = dot_run);
@@ -135,11 +107,7 @@ ATT_INLINE void pool_as(const att_call *call, bool is_bf16)
 
 static att_status pool_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->in[0]))
-        pool_as(call, true);
-    else
-        pool_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, pool_as, &call->problem->in[0]);
 }
 
 ATT_SIMD_KERNEL(channel_pool, .bf16_in = 1, .run = pool_run);
@@ -189,14 +157,7 @@ ATT_INLINE void pool_grad_as(const att_call *call, bool x_is_bf16, bool dx_is_bf
 
 static att_status pool_grad_run(const att_call *call)
 {
-    bool x = att_is_bf16(&call->problem->in[1]), dx = att_is_bf16(&call->problem->out[0]);
-    if (x && dx)
-        pool_grad_as(call, true, true);
-    else if (!x && !dx)
-        pool_grad_as(call, false, false);
-    else
-        pool_grad_as(call, x, dx);
-    return ATT_OK;
+    return run_for_types(call, pool_grad_as, &call->problem->in[1], &call->problem->out[0]);
 }
 
 ATT_SIMD_KERNEL(channel_pool_grad, .bf16_in = 2, .bf16_out = 1, .run = pool_grad_run);

@@ -112,14 +112,7 @@ ATT_INLINE void max_pool_as(const att_call *call, bool x_is_bf16, bool y_is_bf16
 
 static att_status max_pool_run(const att_call *call)
 {
-    bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
-    if (!x && !y)
-        max_pool_as(call, false, false);
-    else if (x && y)
-        max_pool_as(call, true, true);
-    else
-        max_pool_as(call, x, y);
-    return ATT_OK;
+    return run_for_types(call, max_pool_as, &call->problem->in[0], &call->problem->out[0]);
 }
 
 ATT_SIMD_KERNEL(max_pool, .bf16_in = 3, .bf16_out = 1, .run = max_pool_run);

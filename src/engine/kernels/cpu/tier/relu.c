@@ -1,5 +1,4 @@
-#include "engine/kernels/cpu/shape.h"
-#include "engine/kernels/cpu/tier/floats.h"
+#include "engine/kernels/cpu/tier/pointwise.h"
 #include "engine/kernels/cpu/tiered.h"
 
 /* NaN stays NaN. */
@@ -8,28 +7,9 @@ ATT_INLINE vf v_relu(vf x)
     return v_max((vf){0}, x);
 }
 
-ATT_INLINE void relu_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
-{
-    const void *x = call->in[0];
-    void *y = call->out[0];
-    att_range part = att_part_of(call, att_elements(call, &call->problem->in[0]), VW);
-    int64_t i = part.begin;
-    for (; i + 2 * VW <= part.end; i += 2 * VW)
-        v_put_pair(y, i, v_relu(v_get(x, i, x_is_bf16)), v_relu(v_get(x, i + VW, x_is_bf16)), y_is_bf16);
-    for (; i < part.end; i += VW)
-        v_put_until(y, i, part.end, v_relu(v_get_until(x, i, part.end, x_is_bf16)), y_is_bf16);
-}
-
 static att_status relu_run(const att_call *call)
 {
-    bool x = att_is_bf16(&call->problem->in[0]), y = att_is_bf16(&call->problem->out[0]);
-    if (x && y)
-        relu_as(call, true, true);
-    else if (!x && !y)
-        relu_as(call, false, false);
-    else
-        relu_as(call, x, y);
-    return ATT_OK;
+    return pointwise(call, v_relu);
 }
 
 ATT_SIMD_KERNEL(relu, .bf16_in = 1, .bf16_out = 1, .run = relu_run);

@@ -117,11 +117,7 @@ ATT_INLINE void residual_norms_as(const att_call *call, bool is_bf16)
 /* Parts share the samples. */
 static att_status residual_norms_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->in[0]))
-        residual_norms_as(call, true);
-    else
-        residual_norms_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, residual_norms_as, &call->problem->in[0]);
 }
 
 static att_status residual_norms_prepare(const att_problem *problem, att_prepared *prepared)

@@ -28,11 +28,7 @@ ATT_INLINE void rms_norm_as(const att_call *call, bool y_is_bf16)
 
 static att_status rms_norm_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->out[0]))
-        rms_norm_as(call, true);
-    else
-        rms_norm_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, rms_norm_as, &call->problem->out[0]);
 }
 
 ATT_SIMD_KERNEL(rms_norm, .bf16_out = 1, .run = rms_norm_run);
@@ -99,11 +95,7 @@ ATT_INLINE void rms_norm_grad_as(const att_call *call, bool dy_is_bf16)
 
 static att_status rms_norm_grad_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->in[0]))
-        rms_norm_grad_as(call, true);
-    else
-        rms_norm_grad_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, rms_norm_grad_as, &call->problem->in[0]);
 }
 
 static att_status rms_norm_grad_prepare(const att_problem *problem, att_prepared *prepared)

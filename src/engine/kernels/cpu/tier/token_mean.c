@@ -28,11 +28,7 @@ ATT_INLINE void token_mean_as(const att_call *call, bool is_bf16)
 
 static att_status token_mean_run(const att_call *call)
 {
-    if (att_is_bf16(&call->problem->in[0]))
-        token_mean_as(call, true);
-    else
-        token_mean_as(call, false);
-    return ATT_OK;
+    return run_for_type(call, token_mean_as, &call->problem->in[0]);
 }
 
 static att_status token_mean_prepare(const att_problem *problem, att_prepared *prepared)
