@@ -11,6 +11,7 @@
 #include "engine/update/update.h"
 #include "engine/weights/gradient.h"
 #include "lab/bench/clock.h"
+#include "networks/models/inputs.h"
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
 
@@ -198,7 +199,7 @@ static void summarise(att_bench *b, att_bench_result *result)
 {
     const att_graph *graph = att_model_graph(b->model);
     int repeats = b->options.repeats, batch = b->options.batch_size;
-    const att_preprocess *image = att_model_input_at(b->model, 0).image;
+    const att_preprocess *image = att_model_image(b->model).image;
     result->height = image ? image->height : 0;
     result->width = image ? image->width : 0;
     result->parameters = att_graph_parameter_elements(graph);
