@@ -130,7 +130,7 @@ static void take_shape(const att_family *family, const att_family_input *input, 
     }
 }
 
-static att_status check_shape(const att_model *model, int index, att_shape given, const att_option_values *options)
+att_status att_model_check_input(const att_model *model, int index, att_shape given, const att_option_values *options)
 {
     const att_family *family = att_model_family(model);
     const att_shape expected = att_family_input_shape(family, index, options);
@@ -149,7 +149,7 @@ att_status att_model_reshape(const att_model *model, const att_shapes *shapes, a
     att_option_values options = *att_model_options(model);
     for (int i = 0; i < shapes->count; i++) {
         take_shape(family, &family->inputs[i], shapes->of[i], &options);
-        ATT_TRY(check_shape(model, i, shapes->of[i], &options));
+        ATT_TRY(att_model_check_input(model, i, shapes->of[i], &options));
     }
     return att_model_rebuild(model, &options, out);
 }

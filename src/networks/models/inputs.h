@@ -34,6 +34,8 @@ ATT_FOR_LAB char *att_model_inputs_describe(const att_model *model, char text[AT
 /* Sets, in `options`, the options of the model that may vary from run to run: another network with them takes inputs of
  * the same shapes. */
 ATT_FOR_LAB void att_model_copy_varying(const att_model *model, att_option_values *options);
+/* Returns ERR_MISMATCH, with both shapes, if the input has another shape with these options (complete) than `given`. */
+att_status att_model_check_input(const att_model *model, int index, att_shape given, const att_option_values *options);
 /* Builds the same network for inputs of these shapes; only dimensions that the family lets vary may differ from the
  * model's. On success the caller owns *out. Errors: ERR_MISMATCH for other shapes, those of att_model_create(). */
 att_status att_model_reshape(const att_model *model, const att_shapes *shapes, att_model **out);

@@ -97,8 +97,9 @@ static void take_kept(att_explorer *explorer, const att_batch *answers)
 
 att_status att_explorer_run(att_explorer *explorer, const att_batch *inputs, att_batch *answers)
 {
-    ATT_TRY(att_network_take_own_inputs(explorer->network, inputs));
-    ATT_TRY(att_inference_run(&explorer->inference, inputs, 1, answers));
+    att_batch given;
+    ATT_TRY(att_network_take_own_inputs(explorer->network, inputs, &given));
+    ATT_TRY(att_inference_run(&explorer->inference, &given, 1, answers));
     take_kept(explorer, answers);
     att_explorer_note(explorer);
     explorer->has_run = true;

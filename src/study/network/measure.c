@@ -19,22 +19,22 @@ att_status att_network_measure(att_network *network, att_measure *measure, const
                                const int32_t *labels)
 {
     att_inference inference;
-    att_batch answers;
-    const att_inference_options options = {.backend = network->backend,
-                                           .precision = network->precision,
-                                           .max_batch = inputs ? inputs->count : 0,
-                                           .probes = "*",
-                                           .stops = true};
-    ATT_TRY(att_network_take_own_inputs(network, inputs));
+    att_batch given, answers;
+    ATT_TRY(att_network_take_own_inputs(network, inputs, &given));
     if (!measure || measure != network->measure)
         return att_fail(network->context, ATT_ERR_ARGUMENT,
                         "the instruments are not those that the last call of att_network_observe() made for this "
                         "network");
-    ATT_TRY(labels ? check_labels(network, inputs->count, labels) : att_measure_check_unlabelled(measure));
+    ATT_TRY(labels ? check_labels(network, given.count, labels) : att_measure_check_unlabelled(measure));
+    const att_inference_options options = {.backend = network->backend,
+                                           .precision = network->precision,
+                                           .max_batch = given.count,
+                                           .probes = "*",
+                                           .stops = true};
     ATT_TRY(att_inference_create(att_model_graph(network->observed), network->weights, &options, &inference));
-    att_status status = att_inference_run(&inference, inputs, inputs->count, &answers);
+    att_status status = att_inference_run(&inference, &given, given.rows, &answers);
     if (status == ATT_OK)
-        status = att_measure_observe(measure, inference.session, inputs->count, labels);
+        status = att_measure_observe(measure, inference.session, given.count, labels);
     att_inference_free(&inference);
     return status;
 }

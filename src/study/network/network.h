@@ -74,9 +74,11 @@ att_status att_network_get_view(att_network *network, const att_shapes *shapes, 
 #define ATT_NONFINITE_OUTPUTS "the network's outputs contain NaN or infinity"
 
 /* run.c: checks that `inputs` has at least one sample and every input of the network by name, with its type, and
- * nothing else. Sets *shapes, which may differ from those of the network. Errors: ERR_ARGUMENT. */
-att_status att_network_take_inputs(const att_network *network, const att_batch *inputs, att_shapes *shapes);
+ * nothing else. Sets *given to what is read of `inputs`, and *shapes, which may differ from those of the network.
+ * Errors: ERR_ARGUMENT. */
+att_status att_network_take_inputs(const att_network *network, const att_batch *inputs, att_batch *given,
+                                   att_shapes *shapes);
 /* The same, and ERR_MISMATCH if a shape differs from the network's own. */
-att_status att_network_take_own_inputs(const att_network *network, const att_batch *inputs);
+att_status att_network_take_own_inputs(const att_network *network, const att_batch *inputs, att_batch *given);
 
 #endif

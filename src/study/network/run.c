@@ -44,7 +44,8 @@ static att_status take_input(const att_network *network, const att_batch *inputs
     return ATT_OK;
 }
 
-att_status att_network_take_inputs(const att_network *network, const att_batch *inputs, att_shapes *shapes)
+att_status att_network_take_inputs(const att_network *network, const att_batch *inputs, att_batch *given,
+                                   att_shapes *shapes)
 {
     att_field own;
     ATT_TRY(att_require(network->context, inputs, "the inputs of a run"));
@@ -53,35 +54,35 @@ att_status att_network_take_inputs(const att_network *network, const att_batch *
     if (inputs->count < 1)
         return att_fail(network->context, ATT_ERR_ARGUMENT, "a run of %d samples, expected at least 1", inputs->count);
     *shapes = (att_shapes){0};
+    *given = (att_batch){.count = inputs->count,
+                         .rows = inputs->count,
+                         .field_count = inputs->field_count,
+                         .fields = inputs->fields,
+                         .data = inputs->data};
     ATT_TRY(check_names(network, inputs));
     while ((own = att_model_input_at(network->model, shapes->count).field).name)
         ATT_TRY(take_input(network, inputs, &own, &shapes->of[shapes->count++]));
     return ATT_OK;
 }
 
-att_status att_network_take_own_inputs(const att_network *network, const att_batch *inputs)
+att_status att_network_take_own_inputs(const att_network *network, const att_batch *inputs, att_batch *given)
 {
     att_shapes shapes;
-    ATT_TRY(att_network_take_inputs(network, inputs, &shapes));
-    for (int i = 0; i < shapes.count; i++) {
-        const att_field own = att_model_input_at(network->model, i).field;
-        char expected[64], given[64];
-        if (!att_shape_equal(shapes.of[i], own.shape))
-            return att_fail(network->context, ATT_ERR_MISMATCH, "the input \"%s\" has the shape %s, expected %s",
-                            own.name, att_shape_format(shapes.of[i], given, sizeof given),
-                            att_shape_format(own.shape, expected, sizeof expected));
-    }
+    ATT_TRY(att_network_take_inputs(network, inputs, given, &shapes));
+    for (int i = 0; i < shapes.count; i++)
+        ATT_TRY(att_model_check_input(network->model, i, shapes.of[i], att_model_options(network->model)));
     return ATT_OK;
 }
 
 att_status att_network_run(att_network *network, const att_batch *inputs, att_batch *answers)
 {
     att_network_view *view;
+    att_batch given;
     att_shapes shapes;
-    ATT_TRY(att_network_take_inputs(network, inputs, &shapes));
-    ATT_TRY(att_network_get_view(network, &shapes, inputs->count, &view));
-    ATT_TRY(att_inference_run(&view->inference, inputs, inputs->count, answers));
-    for (int i = 0; i < inputs->count; i++)
+    ATT_TRY(att_network_take_inputs(network, inputs, &given, &shapes));
+    ATT_TRY(att_network_get_view(network, &shapes, given.count, &view));
+    ATT_TRY(att_inference_run(&view->inference, &given, given.rows, answers));
+    for (int i = 0; i < given.count; i++)
         if (!att_inference_is_finite(answers, i))
             return att_weights_fail_nonfinite(network->weights, ATT_NONFINITE_OUTPUTS);
     return ATT_OK;
