@@ -129,12 +129,9 @@ static att_status copy_parameter(const att_conv_layers *c, int from, att_weights
 att_status att_conv_layers_remake(const att_conv_layers *c, const char *attention_layers, att_model **model,
                                   att_weights **weights)
 {
-    const att_preprocess preprocess = att_model_preprocess(c->model);
     att_option_values options = *att_model_options(c->model);
     att_options_set_text(&options, KEY, attention_layers);
-    ATT_TRY(att_model_create(c->context, att_model_name(c->model), &options, att_graph_dtype(att_model_graph(c->model)),
-                             model));
-    att_model_set_preprocess(*model, &preprocess);
+    ATT_TRY(att_model_rebuild(c->model, &options, model));
     ATT_TRY(att_weights_create(att_model_graph(*model), "cpu", weights));
     ATT_TRY(att_weights_initialise(*weights, 0));
     for (int i = 0; i < att_weights_count(*weights); i++) {

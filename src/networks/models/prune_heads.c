@@ -125,7 +125,6 @@ static att_status copy_all(const pruning *p, att_weights *to)
 
 static att_status make(pruning *p, const att_head_place *removed, int count, att_model **model, att_weights **weights)
 {
-    const att_preprocess preprocess = att_model_preprocess(p->model);
     att_option_values options = *att_model_options(p->model);
     p->removed = att_allocate_array(p->context, (size_t)(p->layers * p->most), sizeof *p->removed);
     p->kept = att_allocate_array(p->context, (size_t)p->layers, sizeof *p->kept);
@@ -138,9 +137,7 @@ static att_status make(pruning *p, const att_head_place *removed, int count, att
             "the %d blocks would have different numbers of heads, and the list of these numbers is too long "
             "for an option",
             p->layers);
-    ATT_TRY(att_model_create(p->context, att_model_name(p->model), &options, att_graph_dtype(att_model_graph(p->model)),
-                             model));
-    att_model_set_preprocess(*model, &preprocess);
+    ATT_TRY(att_model_rebuild(p->model, &options, model));
     ATT_TRY(att_weights_create(att_model_graph(*model), "cpu", weights));
     return copy_all(p, *weights);
 }
