@@ -124,7 +124,7 @@ TEST(an_entry_is_dropped_alone)
 
 TEST(a_lack_of_memory_adds_nothing)
 {
-    failing memory;
+    failing memory = {0};
     att_context *own = NULL;
     const att_settings settings = failing_settings(&memory);
     const att_shapes shapes = shapes_of(1, 5);
