@@ -125,6 +125,8 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  *                                                              photographs, and `split` may name any such list
  *   Pascal Context  JPEGImages      SegmentationClassContext   as Pascal VOC, with ImageSets/SegmentationContext/S.txt
  *   CamVid          S               Sannot                     11 classes; the label after the last class is none
+ *   BDD100K         images/10k/S    labels/sem_seg/masks/S     19 classes, as Cityscapes
+ *   Roboflow        S               S                          names of masks end in _mask
  *   pairs           images/S        masks/S
  *                   S/images        S/masks
  *                   S               S_masks

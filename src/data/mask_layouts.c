@@ -53,20 +53,26 @@ static const att_mask_layout layouts[] = {
      .list = "ImageSets/SegmentationContext/*.txt",
      .mask_end = ""},
     {.name = "CamVid", .photographs = "*", .masks = "*annot", .mask_end = "", .classes = "camvid", .void_last = true},
-    {.name = "pairs", .photographs = "@/*", .masks = "@/*"}, /* images/train, masks/train */
-    {.name = "pairs", .photographs = "*/@", .masks = "*/@"}, /* train/images, train/masks */
-    {.name = "pairs", .photographs = "*", .masks = "*_@"},   /* train, train_masks */
-    {.name = "pairs", .photographs = "*_@", .masks = "*_@"}, /* train_images, train_masks */
-    {.name = "pairs", .photographs = "@_*", .masks = "@_*"}, /* images_train, masks_train */
-    {.name = "pairs", .photographs = "@", .masks = "@"},     /* images, masks */
+    {.name = "BDD100K",
+     .photographs = "images/10k/*",
+     .masks = "labels/sem_seg/masks/*",
+     .mask_end = "",
+     .classes = "cityscapes"},
+    {.name = "Roboflow", .photographs = "*", .masks = "*", .mask_end = "_mask"}, /* train/a.jpg, train/a_mask.png */
+    {.name = "pairs", .photographs = "@/*", .masks = "@/*"},                     /* images/train, masks/train */
+    {.name = "pairs", .photographs = "*/@", .masks = "*/@"},                     /* train/images, train/masks */
+    {.name = "pairs", .photographs = "*", .masks = "*_@"},                       /* train, train_masks */
+    {.name = "pairs", .photographs = "*_@", .masks = "*_@"},                     /* train_images, train_masks */
+    {.name = "pairs", .photographs = "@_*", .masks = "@_*"},                     /* images_train, masks_train */
+    {.name = "pairs", .photographs = "@", .masks = "@"},                         /* images, masks */
 };
 
 static const char *const photograph_words[] = {"images", "image", "imgs", "img", "img_dir", "Images", "JPEGImages"};
 static const char *const mask_words[] = {
     "masks",  "mask", "labels", "label", "annotations", "ann_dir",     "annotation",
     "annots", "gt",   "seg",    "Masks", "Labels",      "Annotations", "SegmentationClass"};
-static const char *const mask_ends[] = {"",    "_mask", "_masks",        "_label", "_labels", "_labelTrainIds",
-                                        "_gt", "_seg",  "_segmentation", "_L",     "_P"};
+static const char *const mask_ends[] = {"_labelTrainIds", "",   "_mask", "_masks", "_label", "_labels", "_gt", "_seg",
+                                        "_segmentation",  "_L", "_P"};
 
 enum {
     LAYOUTS = sizeof layouts / sizeof *layouts,
@@ -164,7 +170,8 @@ static void add_splits(const candidate *it, const char *root, const char *wanted
             strncmp(name + size - tail, after, tail) != 0)
             continue;
         snprintf(split, sizeof split, "%.*s", (int)(size - around), name + begin);
-        if (!has_split(it, root, split))
+        /* without a folder of masks, only a split's own name tells that this folder is a split */
+        if (!has_split(it, root, split) || (strcmp(it->photographs, it->masks) == 0 && !att_split_is_name(split)))
             continue;
         att_splits_add(splits, split, strlen(split));
         *wanted_exists = *wanted_exists || (wanted && strcmp(split, wanted) == 0);

@@ -65,20 +65,27 @@ static att_status list_images(att_arena *arena, const char *folder, named_files 
     return status;
 }
 
-/* Lists those of `all` whose names end in `end` before the extension, sorted by stem: the path without this end. */
-static att_status list_stems(att_arena *arena, const named_files *all, const char *end, named_files *list)
+static bool ends_in(const char *path, size_t length, const char *end)
 {
     const size_t ending = strlen(end);
+    return length >= ending && strncmp(path + length - ending, end, ending) == 0;
+}
+
+/* Lists those of `all` whose names end in `end`, but not in `other` (NULL: any), before the extension. Sorts them by
+ * stem: the path without this end. */
+static att_status list_stems(att_arena *arena, const named_files *all, const char *end, const char *other,
+                             named_files *list)
+{
     ATT_TRY(allocate_list(arena, all->count, list));
     for (int64_t i = 0; i < all->count; i++) {
         const char *path = all->files[i].path;
         size_t length = (size_t)(strrchr(path, '.') - path);
-        if (length < ending || strncmp(path + length - ending, end, ending) != 0)
+        if (!ends_in(path, length, end) || (other && ends_in(path, length, other)))
             continue;
         char *stem = att_arena_string(arena, path);
         if (!stem)
             return att_fail_memory(arena->context, length, "the list of images");
-        stem[length - ending] = '\0';
+        stem[length - strlen(end)] = '\0';
         list->files[list->count++] = (named_file){path, stem};
     }
     sort_files(list, compare_stems);
@@ -112,12 +119,14 @@ static att_status list_files(attempt *it)
     named_files all;
     ATT_TRY(list_images(it->arena, it->place->photographs, &all));
     ATT_TRY(list_images(it->arena, it->place->masks, &it->all_masks));
-    ATT_TRY(list_stems(it->arena, &all, layout->photograph_end ? layout->photograph_end : "", &it->photographs));
+    const bool together = strcmp(it->place->photographs, it->place->masks) == 0;
+    ATT_TRY(list_stems(it->arena, &all, layout->photograph_end ? layout->photograph_end : "",
+                       together ? layout->mask_end : NULL, &it->photographs));
     for (int end = 0;; end++) {
         it->mask_end = layout->mask_end ? layout->mask_end : att_mask_layouts_end(end);
         if (!it->mask_end)
             return ATT_OK;
-        ATT_TRY(list_stems(it->arena, &it->all_masks, it->mask_end, &it->masks));
+        ATT_TRY(list_stems(it->arena, &it->all_masks, it->mask_end, NULL, &it->masks));
         if (layout->mask_end || count_pairs(it) > 0)
             return ATT_OK;
     }
@@ -127,7 +136,8 @@ static att_status list_files(attempt *it)
 static bool is_layout(const attempt *it)
 {
     const att_mask_layout *layout = it->place->layout;
-    if (it->photographs.count == 0 || !it->mask_end)
+    if (it->photographs.count == 0 || !it->mask_end ||
+        (it->masks.count == 0 && strcmp(it->place->photographs, it->place->masks) == 0))
         return false;
     const char *name = att_path_last(it->photographs.files[0].path);
     return !layout->begin || strncmp(name, layout->begin, strlen(layout->begin)) == 0;
@@ -140,7 +150,7 @@ static att_status fail_without_mask(attempt *it, const named_file *photograph)
     att_context *context = it->arena->context;
     named_files others;
     if (layout->other_end) {
-        ATT_TRY(list_stems(it->arena, &it->all_masks, layout->other_end, &others));
+        ATT_TRY(list_stems(it->arena, &it->all_masks, layout->other_end, NULL, &others));
         if (find_stem(&others, photograph->stem))
             return att_fail(context, ATT_ERR_FORMAT, "%s/%s has no mask %s%s.png, but %s/%s%s.png, %s",
                             place->photographs, photograph->path, att_path_last(photograph->stem), it->mask_end,

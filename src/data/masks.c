@@ -12,6 +12,7 @@
 typedef struct masks_source {
     att_mask_pairs files;
     bool reduce_zero;
+    int labels;        /* number of stored labels that are classes */
     int ignore_label;  /* -1: none beside those of the layout */
     uint16_t *classes; /* [LABELS]: of each stored label */
 } masks_source;
@@ -184,6 +185,7 @@ static att_status map_labels(att_dataset *dataset)
     if (count > MAX_CLASSES)
         return att_fail(dataset->context, ATT_ERR_UNSUPPORTED, "%s: %d classes; masks can have at most %d",
                         dataset->path, count, MAX_CLASSES);
+    source->labels = count;
     source->classes = att_arena_allocate(&source->files.arena, LABELS * sizeof *source->classes);
     if (!source->classes)
         return att_fail_memory(dataset->context, LABELS * sizeof *source->classes, "the labels of masks");
@@ -297,7 +299,7 @@ static att_status fail_label(const att_dataset *dataset, att_context *context, i
                              size_t at, int label)
 {
     const masks_source *source = dataset->source;
-    const int count = dataset->classes.count, low = source->reduce_zero;
+    const int count = source->labels, low = source->reduce_zero;
     const char *advice = source->files.place.layout->other_advice;
     char path[ATT_DATA_MAX_NAME];
     write_path(source->files.place.masks, source->files.pairs[index].mask, path);

@@ -75,6 +75,9 @@ SCRATCH_TEST(usual_layouts_are_recognised)
         {"train/images/a.png", "train/masks/a.png", "val/images/b.png", "val/masks/b.png", NULL, "train", 3, 1},
         {"train/a.png", "train_labels/a_L.png", "val/b.png", "val_labels/b_L.png", NULL, "train", 3, 1},
         {"train_images/a.png", "train_masks/a.png", "val_images/b.png", "val_masks/b.png", NULL, "train", 3, 1},
+        {"images/10k/train/a.png", "labels/sem_seg/masks/train/a.png", "images/10k/val/b.png",
+         "labels/sem_seg/masks/val/b.png", NULL, "train", 19, 1},
+        {"train/a.png", "train/a_mask.png", "valid/b.png", "valid/b_mask.png", NULL, "train", 3, 1},
         {"images/deep/a.png", "labels/deep/a_P.png", NULL, NULL, NULL, "", 3, 1},
         {"imgs/a.png", "masks/a_mask.png", NULL, NULL, NULL, "", 3, 1},
     };
