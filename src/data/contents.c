@@ -137,7 +137,8 @@ char *att_dataset_describe(const att_dataset *dataset, char *text, size_t size)
     if (has_classes(dataset))
         snprintf(class_text, sizeof class_text, "%d class%s, numbered by %s", classes->count,
                  classes->count == 1 ? "" : "es", numbered);
-    snprintf(text, size, "%s%s%s: %lld image%s, %s", dataset->path, *dataset->split ? ", " : "", dataset->split,
-             (long long)dataset->count, dataset->count == 1 ? "" : "s", class_text);
+    snprintf(text, size, "%s%s%s: %lld image%s%s, %s", dataset->path, *dataset->split ? ", " : "", dataset->split,
+             (long long)dataset->count, dataset->count == 1 ? "" : "s", dataset->format->read_mask ? " with masks" : "",
+             class_text);
     return text;
 }

@@ -16,15 +16,15 @@
  * come before those that only pair folders. Sources: the data sets' own pages, mmsegmentation's "Prepare datasets" and
  * "Customize datasets", Ultralytics' and NVIDIA's formats for semantic segmentation, fastai's CamVid, Kaggle. */
 static const att_mask_layout layouts[] = {
-    {.name = "ADE20K",
-     .photographs = "images/*",
+    /* ADE20K */
+    {.photographs = "images/*",
      .masks = "annotations/*",
      .begin = "ADE_",
      .mask_end = "",
      .classes = "ade20k",
      .reduce_zero = true},
-    {.name = "Cityscapes",
-     .photographs = "leftImg8bit/*",
+    /* Cityscapes */
+    {.photographs = "leftImg8bit/*",
      .masks = "gtFine/*",
      .photograph_end = "_leftImg8bit",
      .mask_end = "_gtFine_labelTrainIds",
@@ -32,8 +32,8 @@ static const att_mask_layout layouts[] = {
      .other_end = "_gtFine_labelIds",
      .other_advice = "which number 34 classes; the 19 that are trained are in *_gtFine_labelTrainIds.png, which "
                      "createTrainIdLabelImgs.py of cityscapesScripts makes"},
-    {.name = "Cityscapes",
-     .photographs = "leftImg8bit/*",
+    /* Cityscapes */
+    {.photographs = "leftImg8bit/*",
      .masks = "gtCoarse/*",
      .photograph_end = "_leftImg8bit",
      .mask_end = "_gtCoarse_labelTrainIds",
@@ -41,30 +41,29 @@ static const att_mask_layout layouts[] = {
      .other_end = "_gtCoarse_labelIds",
      .other_advice = "which number 34 classes; the 19 that are trained are in *_gtCoarse_labelTrainIds.png, which "
                      "createTrainIdLabelImgs.py of cityscapesScripts makes"},
-    {.name = "Pascal VOC",
-     .photographs = "JPEGImages",
+    /* Pascal VOC */
+    {.photographs = "JPEGImages",
      .masks = "SegmentationClass",
      .list = "ImageSets/Segmentation/*.txt",
      .mask_end = "",
      .classes = "voc"},
-    {.name = "Pascal Context",
-     .photographs = "JPEGImages",
+    /* Pascal Context */
+    {.photographs = "JPEGImages",
      .masks = "SegmentationClassContext",
      .list = "ImageSets/SegmentationContext/*.txt",
      .mask_end = ""},
-    {.name = "CamVid", .photographs = "*", .masks = "*annot", .mask_end = "", .classes = "camvid", .void_last = true},
-    {.name = "BDD100K",
-     .photographs = "images/10k/*",
-     .masks = "labels/sem_seg/masks/*",
-     .mask_end = "",
-     .classes = "cityscapes"},
-    {.name = "Roboflow", .photographs = "*", .masks = "*", .mask_end = "_mask"}, /* train/a.jpg, train/a_mask.png */
-    {.name = "pairs", .photographs = "@/*", .masks = "@/*"},                     /* images/train, masks/train */
-    {.name = "pairs", .photographs = "*/@", .masks = "*/@"},                     /* train/images, train/masks */
-    {.name = "pairs", .photographs = "*", .masks = "*_@"},                       /* train, train_masks */
-    {.name = "pairs", .photographs = "*_@", .masks = "*_@"},                     /* train_images, train_masks */
-    {.name = "pairs", .photographs = "@_*", .masks = "@_*"},                     /* images_train, masks_train */
-    {.name = "pairs", .photographs = "@", .masks = "@"},                         /* images, masks */
+    /* CamVid */
+    {.photographs = "*", .masks = "*annot", .mask_end = "", .classes = "camvid", .void_last = true},
+    /* BDD100K */
+    {.photographs = "images/10k/*", .masks = "labels/sem_seg/masks/*", .mask_end = "", .classes = "cityscapes"},
+    /* Roboflow: train/a.jpg, train/a_mask.png */
+    {.photographs = "*", .masks = "*", .mask_end = "_mask"},
+    {.photographs = "@/*", .masks = "@/*"}, /* images/train, masks/train */
+    {.photographs = "*/@", .masks = "*/@"}, /* train/images, train/masks */
+    {.photographs = "*", .masks = "*_@"},   /* train, train_masks */
+    {.photographs = "*_@", .masks = "*_@"}, /* train_images, train_masks */
+    {.photographs = "@_*", .masks = "@_*"}, /* images_train, masks_train */
+    {.photographs = "@", .masks = "@"},     /* images, masks */
 };
 
 static const char *const photograph_words[] = {"images", "image", "imgs", "img", "img_dir", "Images", "JPEGImages"};

@@ -8,7 +8,6 @@
  * any of the usual words for photographs or for masks ("images", "masks"). A mask has the path of its photograph, with
  * `masks` for `photographs` and `mask_end` for `photograph_end`; the files may lie in further folders. */
 typedef struct att_mask_layout {
-    const char *name;
     const char *photographs, *masks;
     const char *list;           /* a file with the name of a photograph on each line; NULL: all photographs count */
     const char *photograph_end; /* end of a photograph's name, before its extension */
@@ -30,7 +29,8 @@ typedef struct att_mask_place {
 
 /* Tries the layouts one after the other: calls `take` for each whose folders exist below `path`, or below the only
  * folder in it, until one is taken. Paths lie in the arena. Returns the status of `take`, or of a failure before:
- * ERR_FORMAT (two folders for one split), ERR_UNSUPPORTED (a path that is too long), ERR_MEMORY. */
+ * ERR_NOT_FOUND (only other splits), ERR_FORMAT (two folders for one split), ERR_UNSUPPORTED (a path that is too long),
+ * ERR_MEMORY. */
 att_status att_mask_layouts_try(att_arena *arena, const char *path, const char *wanted,
                                 att_status (*take)(void *user, const att_mask_place *place, bool *taken), void *user,
                                 bool *taken);

@@ -300,17 +300,19 @@ static att_status fail_label(const att_dataset *dataset, att_context *context, i
 {
     const masks_source *source = dataset->source;
     const int count = source->labels, low = source->reduce_zero;
-    const char *advice = source->files.place.layout->other_advice;
-    char path[ATT_DATA_MAX_NAME];
+    const att_mask_layout *layout = source->files.place.layout;
+    char path[ATT_DATA_MAX_NAME], advice[512];
     write_path(source->files.place.masks, source->files.pairs[index].mask, path);
-    return att_fail(
-        context, ATT_ERR_FORMAT,
-        "%s: label %d in row %d, column %d is no class: there are %d classes, with the labels %d to %d; %s%s", path,
-        label, (int)(at / (size_t)mask->width), (int)(at % (size_t)mask->width), count, low, low + count - 1,
-        advice ? "is it a copy of labels " : "",
-        advice ? advice
-               : "correct the mask or the list of classes, or ignore the label by --ignore-label "
-                 "(ignore_label)");
+    snprintf(advice, sizeof advice,
+             "correct the mask or the list of classes, or ignore the label by --ignore-label "
+             "(ignore_label)");
+    if (layout->other_end)
+        snprintf(advice, sizeof advice, "are these the labels of *%s.png, %s?", layout->other_end,
+                 layout->other_advice);
+    return att_fail(context, ATT_ERR_FORMAT,
+                    "%s: label %d in row %d, column %d is no class: there are %d classes, with the labels %d to %d; %s",
+                    path, label, (int)(at / (size_t)mask->width), (int)(at % (size_t)mask->width), count, low,
+                    low + count - 1, advice);
 }
 
 /* Fails unless the mask has the size of the photograph as it is stored, which is as att_dataset_read() returns it. If

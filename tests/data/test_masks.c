@@ -240,7 +240,7 @@ SCRATCH_TEST(without_a_list_the_largest_label_counts_the_classes)
     assert_int_equal(att_dataset_numbering(dataset), ATT_NUMBERED_BY_LABELS);
     char text[256], listing[ATT_DATASET_LISTING], other[ATT_DATASET_LISTING];
     assert_non_null(strstr(att_dataset_describe(dataset, text, sizeof text),
-                           ": 2 images, 7 classes, numbered by the "
+                           ": 2 images with masks, 7 classes, numbered by the "
                            "labels"));
     att_dataset_listing(dataset, listing);
     att_dataset_close(&dataset);
