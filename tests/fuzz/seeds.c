@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include "base/io/png_write.h"
 #include "commands.h"
 #include "help.h"
 #include "lab/report/fixture.h"
@@ -336,6 +337,23 @@ static void make_options(void)
     fclose(dictionary);
 }
 
+/* A mask and a photograph with EXIF data, for fuzz_masks.c, which takes the first byte for their kind. */
+static void make_masks(void)
+{
+    enum { MASK = 3, PHOTOGRAPH = 4 };
+    static const uint8_t photograph[] = {
+        PHOTOGRAPH, 0xff, 0xd8, 0xff, 0xe1, 0, 30, 'E', 'x', 'i', 'f', 0, 0,    'M',  'M', 0, 42, 0, 0, 0, 8, 0, 1,
+        1,          0x12, 0,    3,    0,    0, 0,  1,   0,   6,   0,   0, 0xff, 0xc0, 0,   8, 8,  0, 1, 0, 2, 0};
+    uint8_t pixels[2] = {1, 2}, bytes[512] = {MASK};
+    const att_image image = {2, 1, 1, pixels};
+    att_text text = {.context = fuzz_context()};
+    fuzz_require(att_png_write(fuzz_context(), &image, &text) == ATT_OK && text.length < sizeof bytes, "a PNG");
+    memcpy(bytes + 1, text.data, text.length);
+    keep("masks", "mask", bytes, 1 + text.length);
+    keep("masks", "photograph", photograph, sizeof photograph);
+    att_text_free(&text);
+}
+
 int main(int count, char **arguments)
 {
     fuzz_require(count == 2, "the folder argument is given");
@@ -356,5 +374,6 @@ int main(int count, char **arguments)
     make_tars();
     make_index();
     make_options();
+    make_masks();
     return 0;
 }

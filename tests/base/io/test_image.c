@@ -21,6 +21,11 @@ static void check_channels(scratch *self, const char *name, int channels, int wi
     att_image image;
     read_file(self, name, &bytes, &size);
     att_status status = att_image_decode(self->context, bytes, size, channels, NULL, &image);
+    att_image_look look;
+    assert_true(att_image_look_at(bytes, size, &look));
+    assert_int_equal(look.width, width);
+    assert_int_equal(look.height, height);
+    assert_int_equal(look.orientation, 1);
     att_free(self->context, bytes);
     if (status != ATT_OK)
         fail_msg("%s", att_context_message(self->context));
@@ -230,6 +235,101 @@ SCRATCH_TEST(damage_outside_a_decoded_part_is_found)
 }
 
 /* A truncated WebP and a damaged WebP give different messages. */
+/* Every orientation in either byte order, in a JPEG and a PNG. */
+TEST(exif_says_how_an_image_is_turned)
+{
+    for (int i = 0; i < 2 * 10; i++) {
+        const bool little = i % 2;
+        const uint8_t orientation = (uint8_t)(i / 2);
+        uint8_t big_tiff[] = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0},
+                little_tiff[] = {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0};
+        const uint8_t *tiff = little ? little_tiff : big_tiff;
+        uint8_t jpeg[] = {0xff,
+                          0xd8,
+                          0xff,
+                          0xe1,
+                          0,
+                          2 + 6 + sizeof big_tiff,
+                          'E',
+                          'x',
+                          'i',
+                          'f',
+                          0,
+                          0,
+                          [12 + sizeof big_tiff] = 0xff,
+                          0xff,
+                          0xc0,
+                          0,
+                          8,
+                          8,
+                          0,
+                          3,
+                          0,
+                          5,
+                          0};
+        uint8_t png[] = {0x89,
+                         'P',
+                         'N',
+                         'G',
+                         '\r',
+                         '\n',
+                         0x1a,
+                         '\n',
+                         0,
+                         0,
+                         0,
+                         13,
+                         'I',
+                         'H',
+                         'D',
+                         'R',
+                         0,
+                         0,
+                         0,
+                         5,
+                         0,
+                         0,
+                         0,
+                         3,
+                         8,
+                         0,
+                         0,
+                         0,
+                         0,
+                         1,
+                         2,
+                         3,
+                         4,
+                         0,
+                         0,
+                         0,
+                         sizeof big_tiff,
+                         'e',
+                         'X',
+                         'I',
+                         'f',
+                         [41 + sizeof big_tiff] = 0,
+                         0,
+                         0,
+                         0};
+        memcpy(jpeg + 12, tiff, sizeof big_tiff);
+        memcpy(png + 41, tiff, sizeof big_tiff);
+        const struct {
+            const uint8_t *bytes;
+            size_t size;
+        } files[] = {{jpeg, sizeof jpeg}, {png, sizeof png}};
+        for (int k = 0; k < 2; k++) {
+            att_image_look look;
+            assert_true(att_image_look_at(files[k].bytes, files[k].size, &look));
+            assert_int_equal(look.width, 5);
+            assert_int_equal(look.height, 3);
+            assert_int_equal(look.orientation, orientation >= 1 && orientation <= 8 ? orientation : 1);
+        }
+        for (size_t size = 0; size < sizeof jpeg; size++)
+            assert_false(att_image_look_at(jpeg, size, &(att_image_look){0}));
+    }
+}
+
 SCRATCH_TEST(a_truncated_webp_is_reported_as_truncated)
 {
     char *bytes;
