@@ -122,8 +122,10 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  *   ADE20K          images/S/ADE_*  annotations/S              150 classes; label 0 is none, label n class n - 1
  *   Cityscapes      leftImg8bit/S   gtFine/S, gtCoarse/S       19 classes; only masks ending in _labelTrainIds
  *   Pascal VOC      JPEGImages      SegmentationClass          21 classes; ImageSets/Segmentation/S.txt lists the
- *                                                              photographs, and `split` may name any such list
+ *                                                              photographs, the first word of each line; `split` may
+ *                                                              be the name of any such list
  *   Pascal Context  JPEGImages      SegmentationClassContext   as Pascal VOC, with ImageSets/SegmentationContext/S.txt
+ *   Oxford Pets     images          annotations/trimaps        label n is class n - 1; annotations/S.txt
  *   CamVid          S               Sannot                     11 classes; the label after the last class is none
  *   BDD100K         images/10k/S    labels/sem_seg/masks/S     19 classes, as Cityscapes
  *   Roboflow        S               S                          names of masks end in _mask

@@ -52,6 +52,12 @@ static const att_mask_layout layouts[] = {
      .masks = "SegmentationClassContext",
      .list = "ImageSets/SegmentationContext/*.txt",
      .mask_end = ""},
+    /* Oxford-IIIT Pet */
+    {.photographs = "images",
+     .masks = "annotations/trimaps",
+     .list = "annotations/*.txt",
+     .mask_end = "",
+     .reduce_zero = true},
     /* CamVid */
     {.photographs = "*", .masks = "*annot", .mask_end = "", .classes = "camvid", .void_last = true},
     /* BDD100K */

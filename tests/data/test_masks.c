@@ -75,6 +75,8 @@ SCRATCH_TEST(usual_layouts_are_recognised)
         {"train/images/a.png", "train/masks/a.png", "val/images/b.png", "val/masks/b.png", NULL, "train", 3, 1},
         {"train/a.png", "train_labels/a_L.png", "val/b.png", "val_labels/b_L.png", NULL, "train", 3, 1},
         {"train_images/a.png", "train_masks/a.png", "val_images/b.png", "val_masks/b.png", NULL, "train", 3, 1},
+        {"images/a.png", "annotations/trimaps/a.png", "images/b.png", "annotations/trimaps/b.png", "annotations",
+         "train", 2, 0},
         {"images/10k/train/a.png", "labels/sem_seg/masks/train/a.png", "images/10k/val/b.png",
          "labels/sem_seg/masks/val/b.png", NULL, "train", 19, 1},
         {"train/a.png", "train/a_mask.png", "valid/b.png", "valid/b_mask.png", NULL, "train", 3, 1},
@@ -97,7 +99,7 @@ SCRATCH_TEST(usual_layouts_are_recognised)
             snprintf(name, sizeof name, "%s/val.txt", layouts[i].list);
             mask_text(self, name, "b\n");
             snprintf(name, sizeof name, "%s/trainval.txt", layouts[i].list);
-            mask_text(self, name, "b\na\n");
+            mask_text(self, name, "b 1 2 3\na\n");
         }
         CHECK(self->context, open_masks(self, self->folder, *layouts[i].split ? "train" : NULL, &dataset));
         assert_string_equal(dataset->kind, "masks");
