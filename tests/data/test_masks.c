@@ -343,6 +343,12 @@ SCRATCH_TEST(a_class_map_and_a_training_give_names)
     assert_int_equal(first_class(self, dataset, 0), 0);
     att_dataset_close(&dataset);
 
+    mask_text(self, "classes.txt", "road 1 2 3\ncar 7 8 9\nsky 4 5 6\n"); /* colours keep to their classes */
+    CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
+    assert_memory_equal(att_dataset_class_colours(dataset), ((uint8_t[3][3]){{4, 5, 6}, {1, 2, 3}, {7, 8, 9}}), 9);
+    assert_int_equal(first_class(self, dataset, 0), 2);
+    att_dataset_close(&dataset);
+
     mask_text(self, "classes.txt", "road\nboat\n"); /* a training that does not know all names */
     CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
     assert_int_equal(att_dataset_class_count(dataset), 2);
