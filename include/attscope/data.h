@@ -316,7 +316,8 @@ typedef enum att_erase_mode { ATT_ERASE_CONST, ATT_ERASE_RAND, ATT_ERASE_PIXEL }
  * torchvision's detection transform rounds down, so that a side can be one pixel shorter. The image is the upper left
  * part of the result; rows below it and columns to its right are filled up with 0 after normalisation. The sides of the
  * result depend on the image if height and width are 0: they are then the smallest multiples of `divisor` that hold the
- * image. Only a loader takes such options; a batch holds images of one size.
+ * image. Only a loader takes such options; a batch holds images of one size. If height and width are given, r is also
+ * at most width / w and height / h.
  *
  * ATT_CROP_SCALED is that of mmsegmentation's training (RandomResize, RandomCrop): `longer` and `shorter` are
  * multiplied by one U(factor) and truncated; the image is resized to them as by ATT_CROP_KEEP; then a box of at most
@@ -363,14 +364,14 @@ typedef struct att_transform_options {
 } att_transform_options;
 
 /* Centre crop with crop_pct 1, bicubic, nothing random, mean 0.5, std 0.5. Settings that take effect only with other
- * crops: scale .08-1, ratio 3/4-4/3, pad 4; longer and shorter are the sides; divisor 1, factor .5-2, cat_max_ratio 1.
+ * crops: scale .08-1, ratio 3/4-4/3, pad 4; longer and shorter are the sides; divisor 32, factor .5-2, cat_max_ratio 1.
  */
 ATT_API att_transform_options att_transform_options_defaults(int height, int width, int channels);
 
 /* Transforms one image, which has the options' number of channels, to `out`: height * width * channels floats. Random
  * choices depend on (seed, epoch, index). Errors: ERR_ARGUMENT (an option outside its range, another number of
- * channels, height and width 0), ERR_UNSUPPORTED (a side would have 0 or more than 2^31 - 1 pixels after resizing;
- * ATT_CROP_KEEP: the resized image is larger than height x width), ERR_MEMORY. */
+ * channels, height and width 0), ERR_UNSUPPORTED (a side would have 0 or more than 2^31 - 1 pixels after resizing),
+ * ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_transform_image(att_context *context, const att_transform_options *options,
                                                       const att_image *image, uint64_t seed, int64_t epoch,
                                                       int64_t index, float *out);

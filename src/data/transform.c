@@ -32,7 +32,7 @@ att_transform_options att_transform_options_defaults(int height, int width, int 
                                    .pad = 4,
                                    .longer = height > width ? height : width,
                                    .shorter = height < width ? height : width,
-                                   .divisor = 1,
+                                   .divisor = 32,
                                    .factor = {0.5, 2.0},
                                    .cat_max_ratio = 1.0,
                                    .erase_count = 1,
@@ -191,11 +191,16 @@ static crop_plan evaluation_crop(const att_transform_options *options, int width
     return plan;
 }
 
-/* Resizes the whole image so that its sides are at most `longer` and `shorter`. */
-static crop_plan kept_ratio(int longer, int shorter, int width, int height)
+/* The ratio by which sides are at most `longer` and `shorter`. */
+static double ratio_of(int longer, int shorter, int width, int height)
 {
     int most = width > height ? width : height, least = width > height ? height : width;
-    double ratio = fmin((double)longer / most, (double)shorter / least);
+    return fmin((double)longer / most, (double)shorter / least);
+}
+
+/* Resizes the whole image by this ratio, sides to the nearest number. */
+static crop_plan resized_by(double ratio, int width, int height)
+{
     return (crop_plan){.from = {0, 0, width, height},
                        .width = (int64_t)(width * ratio + 0.5),
                        .height = (int64_t)(height * ratio + 0.5)};
@@ -203,7 +208,10 @@ static crop_plan kept_ratio(int longer, int shorter, int width, int height)
 
 static crop_plan whole_image(const att_transform_options *options, int width, int height)
 {
-    crop_plan plan = kept_ratio(options->longer, options->shorter, width, height);
+    double ratio = ratio_of(options->longer, options->shorter, width, height);
+    if (!att_transform_varies(options))
+        ratio = fmin(ratio, fmin((double)options->width / width, (double)options->height / height));
+    crop_plan plan = resized_by(ratio, width, height);
     plan.window = (att_box){0, 0, (int)plan.width, (int)plan.height};
     return plan;
 }
@@ -257,7 +265,8 @@ static crop_plan random_resized_crop(const att_transform_options *options, int w
 static crop_plan scaled_crop(const att_transform_options *options, int width, int height, int crop, att_random *random)
 {
     double factor = uniform_between(random, options->factor[0], options->factor[1]);
-    crop_plan plan = kept_ratio((int)(options->longer * factor), (int)(options->shorter * factor), width, height);
+    double ratio = ratio_of((int)(options->longer * factor), (int)(options->shorter * factor), width, height);
+    crop_plan plan = resized_by(ratio, width, height);
     plan.window.width = at_most(plan.width, options->width);
     plan.window.height = at_most(plan.height, options->height);
     for (int i = 0; i <= crop; i++) {
@@ -578,11 +587,7 @@ static att_status lay_out(att_context *context, const att_transform_options *opt
                         height);
     *inner = without_filling(options, layout);
     *geometry = geometry_of(inner, layout, width, height);
-    if (att_transform_varies(options) || (inner->width <= options->width && inner->height <= options->height))
-        return ATT_OK;
-    return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "an image of %d x %d pixels, resized to %d x %d, is larger than the %d x %d of the result", width,
-                    height, inner->width, inner->height, options->width, options->height);
+    return ATT_OK;
 }
 
 att_status att_transform_place(att_context *context, const att_transform_options *options, int width, int height,

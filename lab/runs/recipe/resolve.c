@@ -1,5 +1,6 @@
 /* Checks the members of a recipe, also against each other, and applies its augmentation. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,13 +24,40 @@ static att_status read_rand_augment(att_context *context, const char *text, att_
     return att_fail(context, ATT_ERR_ARGUMENT, "--aa: %s", att_context_message(context));
 }
 
+/* Refuses settings of crop modes other than the chosen one. */
+static att_status check_crop(att_context *context, const att_recipe_images *images)
+{
+    const bool scales = strcmp(images->crop_mode, "rsc") == 0, keeps = strcmp(images->crop_mode, "keep") == 0;
+    const double *scale = images->img_scale, *range = images->ratio_range;
+    const char *unused = NULL;
+    if (scale[0] > 0 && !scales && !keeps)
+        unused = "--img-scale (images.img_scale) is a setting of --train-crop-mode keep and rsc";
+    else if ((range[0] != 0.5 || range[1] != 2) && !scales)
+        unused = "--ratio-range (images.ratio_range) is a setting of --train-crop-mode rsc";
+    else if (images->cat_max_ratio != 1 && !scales)
+        unused = "--cat-max-ratio (images.cat_max_ratio) is a setting of --train-crop-mode rsc";
+    if (unused)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s, which is not given", unused);
+    if (scale[0] < scale[1] || scale[0] != floor(scale[0]) || scale[1] != floor(scale[1]))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "--img-scale (images.img_scale) %g %g: expected whole numbers, the longer side first", scale[0],
+                        scale[1]);
+    return ATT_OK;
+}
+
 static att_status check_images(att_context *context, const att_recipe_images *images)
 {
     att_rand_augment unused;
     if (!images->no_aug) {
         ATT_TRY(check_range(context, "--scale", images->scale));
         ATT_TRY(check_range(context, "--ratio", images->ratio));
+        ATT_TRY(check_range(context, "--ratio-range", images->ratio_range));
+        ATT_TRY(check_crop(context, images));
     }
+    if (images->photometric_distortion && (images->aa || images->three_augment))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "--photometric-distortion excludes --aa and --three-augment: leave one of them out (--aa '' "
+                        "takes back that of a recipe)");
     if (images->aa && images->three_augment)
         return att_fail(
             context, ATT_ERR_ARGUMENT,
@@ -163,27 +191,45 @@ static att_interpolation interpolation_of(const char *name)
                                           : ATT_RANDOM_INTERPOLATION;
 }
 
+static void set_scale(const att_recipe_images *images, att_transform_options *transform)
+{
+    const int longer = (int)images->img_scale[0], shorter = (int)images->img_scale[1];
+    if (longer > 0) {
+        transform->longer = longer;
+        transform->shorter = shorter;
+    }
+    for (int i = 0; i < 2; i++)
+        transform->factor[i] = images->ratio_range[i];
+    transform->cat_max_ratio = images->cat_max_ratio;
+    if (transform->crop == ATT_CROP_KEEP)
+        transform->height = transform->width = 0;
+}
+
 att_status att_recipe_transform(att_context *context, const att_recipe_images *images, att_transform_options *transform)
 {
     if (images->no_aug)
         return ATT_OK;
-    transform->crop = strcmp(images->crop_mode, "rrc") == 0   ? ATT_CROP_RANDOM_RESIZED
-                      : strcmp(images->crop_mode, "pad") == 0 ? ATT_CROP_PAD
-                      : strcmp(images->crop_mode, "src") == 0 ? ATT_CROP_SIMPLE
-                                                              : ATT_CROP_CENTER;
+    transform->crop = strcmp(images->crop_mode, "rrc") == 0    ? ATT_CROP_RANDOM_RESIZED
+                      : strcmp(images->crop_mode, "pad") == 0  ? ATT_CROP_PAD
+                      : strcmp(images->crop_mode, "src") == 0  ? ATT_CROP_SIMPLE
+                      : strcmp(images->crop_mode, "keep") == 0 ? ATT_CROP_KEEP
+                      : strcmp(images->crop_mode, "rsc") == 0  ? ATT_CROP_SCALED
+                                                               : ATT_CROP_CENTER;
     if (images->interpolation)
         transform->interpolation = interpolation_of(images->interpolation);
     for (int i = 0; i < 2; i++) {
         transform->scale[i] = images->scale[i];
         transform->ratio[i] = images->ratio[i];
     }
+    set_scale(images, transform);
     transform->pad = images->pad;
     transform->flip = images->hflip;
     transform->vertical_flip = images->vflip;
     if (images->aa)
         ATT_TRY(read_rand_augment(context, images->aa, &transform->rand_augment));
     transform->three_augment = images->three_augment;
-    for (int i = 0; i < 3 && !images->aa; i++)
+    transform->photometric = images->photometric_distortion;
+    for (int i = 0; i < 3 && !images->aa && !images->photometric_distortion; i++)
         transform->color_jitter[i] = images->color_jitter;
     transform->erase = images->reprob;
     transform->erase_mode = strcmp(images->remode, "const") == 0  ? ATT_ERASE_CONST

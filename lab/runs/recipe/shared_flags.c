@@ -202,8 +202,9 @@ static const att_flag preprocess_options[] = {
      .low = 0.01, .high = 1, .open = true},
     {"crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "evaluation; center: keep the aspect ratio and cover the crop; squash: ignore it; border: fit the whole "
-             "image in and fill up with the mean",
-     .choices = (const char *const[]){"center", "squash", "border", NULL},
+             "image in and fill up with the mean; keep: keep the aspect ratio of the whole image, so that images have "
+             "several sizes, and fill up with 0 to multiples of 32",
+     .choices = (const char *const[]){"center", "squash", "border", "keep", NULL},
      ATT_FLAG_AT(att_recipe_preprocess, crop_mode)},
     {"interpolation", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "of resizing",
      .choices = (const char *const[]){"bicubic", "bilinear", NULL}, ATT_FLAG_AT(att_recipe_preprocess, interpolation)},

@@ -120,7 +120,10 @@ static att_status open_data(att_training *t)
 
 static att_status make_transforms(att_training *t)
 {
-    t->eval_transform = t->train_transform = att_evaluate_transform(&t->network.preprocess);
+    t->train_transform = att_evaluate_transform(&t->network.preprocess);
+    t->eval_transform = att_evaluate_loading(&t->network.preprocess);
+    if (t->recipe.images.no_aug)
+        t->train_transform = t->eval_transform;
     return att_recipe_transform(t->context, &t->recipe.images, &t->train_transform);
 }
 

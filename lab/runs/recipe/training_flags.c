@@ -73,15 +73,27 @@ static const att_flag image_options[] = {
      .help = "transform images as in evaluation: no random augmentation except mixing and repeats",
      ATT_FLAG_AT(att_recipe_images, no_aug)},
     {"train-crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "rrc",
-     .help = "random resized crop, shift over black borders, DeiT III's simple random crop over reflected borders, or "
-             "centre crop",
-     .choices = (const char *const[]){"rrc", "pad", "src", "center", NULL}, ATT_FLAG_AT(att_recipe_images, crop_mode)},
+     .help = "random resized crop, shift over black borders, DeiT III's simple random crop over reflected borders, "
+             "centre crop, the whole image with its aspect ratio (keep: images of several sizes), or mmsegmentation's "
+             "random scale and crop (rsc)",
+     .choices = (const char *const[]){"rrc", "pad", "src", "center", "keep", "rsc", NULL},
+     ATT_FLAG_AT(att_recipe_images, crop_mode)},
     {"scale", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "rrc: area of the crop",
      ATT_FLAG_AT(att_recipe_images, scale), .low = 1e-6, .high = 1},
     {"ratio", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "rrc: width over height",
      ATT_FLAG_AT(att_recipe_images, ratio), .low = 1e-3, .high = 100},
     {"pad", .kind = ATT_FLAG_INT, .value = "N", .help = "pad, src: most pixels of a shift",
      ATT_FLAG_AT(att_recipe_images, pad), .low = 0, .high = 16384},
+    {"img-scale", .kind = ATT_FLAG_PAIR, .value = "N N",
+     .help =
+         "keep, rsc: longer and shorter side that the image is resized to, with its aspect ratio; default: those of "
+         "the network's images",
+     ATT_FLAG_AT(att_recipe_images, img_scale), .low = 1, .high = 16384, .open = true},
+    {"ratio-range", .kind = ATT_FLAG_PAIR, .value = "X X", .start = "0.5 2", .help = "rsc: factors of --img-scale",
+     ATT_FLAG_AT(att_recipe_images, ratio_range), .low = 1e-2, .high = 100},
+    {"cat-max-ratio", .kind = ATT_FLAG_REAL, .value = "X", .start = "1",
+     .help = "rsc: largest share of one class in a crop's mask; mmsegmentation's is 0.75; 1: any",
+     ATT_FLAG_AT(att_recipe_images, cat_max_ratio), .low = 1e-2, .high = 1},
     {"hflip", .kind = ATT_FLAG_REAL, .value = "P", .start = "0.5", .help = "probability of a left-right flip",
      ATT_FLAG_AT(att_recipe_images, hflip), .low = 0, .high = 1},
     {"vflip", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of an upside-down flip",
@@ -94,6 +106,10 @@ static const att_flag image_options[] = {
     {"three-augment", .alias = "ThreeAugment", .kind = ATT_FLAG_SWITCH,
      .help = "DeiT III's 3-Augment: grey values, solarisation or Gaussian blur, then --color-jitter; not with --aa",
      ATT_FLAG_AT(att_recipe_images, three_augment)},
+    {"photometric-distortion", .kind = ATT_FLAG_SWITCH,
+     .help = "mmsegmentation's brightness, contrast, saturation and hue, instead of --color-jitter; not with --aa and "
+             "--three-augment",
+     ATT_FLAG_AT(att_recipe_images, photometric_distortion)},
     {"reprob", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of random erasing",
      ATT_FLAG_AT(att_recipe_images, reprob), .low = 0, .high = 1},
     {"remode", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "pixel",

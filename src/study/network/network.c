@@ -272,15 +272,15 @@ att_transform_options att_network_transform(const att_network *network)
 static att_status check_words(att_context *context, const att_preprocess *preprocess)
 {
     const struct {
-        const char *member, *text, *known[3];
+        const char *member, *text, *known[4];
         size_t size;
     } words[] = {
-        {"crop_mode", preprocess->crop_mode, {"center", "squash", "border"}, sizeof preprocess->crop_mode},
+        {"crop_mode", preprocess->crop_mode, {"center", "squash", "border", "keep"}, sizeof preprocess->crop_mode},
         {"interpolation", preprocess->interpolation, {"bicubic", "bilinear"}, sizeof preprocess->interpolation},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         bool known = false;
-        for (int k = 0; k < 3 && words[i].known[k]; k++)
+        for (int k = 0; k < 4 && words[i].known[k]; k++)
             known = known || strncmp(words[i].text, words[i].known[k], words[i].size) == 0;
         if (!known)
             return att_fail(context, ATT_ERR_ARGUMENT, "the preprocessing's %s is \"%.*s\", expected %s, %s%s%s",
@@ -398,7 +398,9 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
                                 att_evaluation *result)
 {
     att_evaluate_options own = options ? *options : att_evaluate_options_defaults();
-    const att_transform_options transform = att_network_transform(network);
+    const bool one_size = own.measure || own.observed || own.fgsm > 0 || own.occlude > 0;
+    const att_transform_options transform =
+        one_size ? att_network_transform(network) : att_evaluate_loading(&network->identity.preprocess);
     ATT_TRY(att_require(network->context, dataset, "the data set of an evaluation"));
     if (own.measure && own.measure != network->measure)
         return att_fail(network->context, ATT_ERR_ARGUMENT,

@@ -26,6 +26,7 @@ att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
         att_transform_options_defaults(preprocess->height, preprocess->width, preprocess->in_chans);
     options.crop = strcmp(preprocess->crop_mode, "squash") == 0   ? ATT_CROP_SQUASH
                    : strcmp(preprocess->crop_mode, "border") == 0 ? ATT_CROP_BORDER
+                   : strcmp(preprocess->crop_mode, "keep") == 0   ? ATT_CROP_KEEP
                                                                   : ATT_CROP_CENTER;
     options.crop_pct = preprocess->crop_pct;
     options.interpolation = strcmp(preprocess->interpolation, "bilinear") == 0 ? ATT_BILINEAR : ATT_BICUBIC;
@@ -34,6 +35,14 @@ att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
         options.mean[c] = preprocess->mean[c < preprocess->in_chans ? c : 0];
         options.std[c] = preprocess->std[c < preprocess->in_chans ? c : 0];
     }
+    return options;
+}
+
+att_transform_options att_evaluate_loading(const att_preprocess *preprocess)
+{
+    att_transform_options options = att_evaluate_transform(preprocess);
+    if (options.crop == ATT_CROP_KEEP)
+        options.height = options.width = 0;
     return options;
 }
 

@@ -89,6 +89,9 @@ att_status att_inference_resize(const att_model *model, const att_weights *weigh
  * normalisation with mean and std, nothing random. */
 ATT_FOR_LAB att_transform_options att_evaluate_transform(const att_preprocess *preprocess);
 
+/* The same for a loader: with the crop mode "keep", sizes depend on the image. */
+ATT_FOR_LAB att_transform_options att_evaluate_loading(const att_preprocess *preprocess);
+
 /* As att_network_evaluate(), for any model. options: NULL means the defaults. `result` may be NULL; *result is filled
  * on success only. Errors: ERR_STOPPED; ERR_ARGUMENT (an option of the task); ERR_MISMATCH if the transform's result
  * does not fit the model, or a target is impossible for it, such as a class outside the model's (for a model without a

@@ -401,6 +401,11 @@ FIXTURE_TEST(values_are_checked_as_those_of_flags)
         "--smoothing: \"2\" is not a number",
         "--amp computes in bfloat16 only, not in float16",
         "--amp-force has no effect without --amp",
+        "--img-scale (images.img_scale) is a setting of --train-crop-mode keep and rsc, which is not given",
+        "--ratio-range (images.ratio_range) is a setting of --train-crop-mode rsc, which is not given",
+        "--cat-max-ratio (images.cat_max_ratio) is a setting of --train-crop-mode rsc, which is not given",
+        "--img-scale (images.img_scale) 512 2048: expected whole numbers, the longer side first",
+        "--photometric-distortion excludes --aa and --three-augment: leave one of them out",
     };
     enum { COUNT = sizeof messages / sizeof *messages };
     static att_recipe wrong[COUNT];
@@ -417,6 +422,13 @@ FIXTURE_TEST(values_are_checked_as_those_of_flags)
     att_options_set(&wrong[8].task, "smoothing", 2);
     wrong[9].engine.amp = true, wrong[9].engine.amp_dtype = "float16";
     wrong[10].engine.amp_force = true;
+    for (int i = 11; i < COUNT; i++)
+        wrong[i].images.no_aug = false;
+    wrong[11].images.img_scale[0] = wrong[11].images.img_scale[1] = 64;
+    wrong[12].images.ratio_range[0] = 1;
+    wrong[13].images.crop_mode = "keep", wrong[13].images.cat_max_ratio = 0.75;
+    wrong[14].images.crop_mode = "rsc", wrong[14].images.img_scale[0] = 512, wrong[14].images.img_scale[1] = 2048;
+    wrong[15].images.photometric_distortion = wrong[15].images.three_augment = true;
     for (int i = 0; i < COUNT; i++) {
         att_training *training = NULL;
         assert_fails(f->context, att_training_open(f->context, &wrong[i], &training), ATT_ERR_ARGUMENT, messages[i]);
