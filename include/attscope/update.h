@@ -23,15 +23,16 @@ typedef struct att_update att_update;
 typedef struct att_parameter_rates {
     double lr;           /* factor of att_hyper.lr */
     double weight_decay; /* factor of att_hyper.weight_decay */
-    bool frozen; /* never updated, and left out of the norm. att_plan_options.frozen also avoids computing its gradient;
-                    the att_gradient has memory for it in any case */
+    bool frozen; /* never updated, and left out of the norm, the slots and the average; of a buffer: left out of the
+                    average. att_plan_options.frozen also avoids computing its gradient; an att_gradient of
+                    att_gradient_create() has memory for it in any case */
 } att_parameter_rates;
 
 typedef struct att_update_options {
     const char *backend;              /* name of the backend of the plans that compute the gradient */
     const char *optimizer;            /* "adamw", "adam" or "sgd" */
-    const att_parameter_rates *rates; /* one for each parameter, in the order of att_weights_at(); those of buffers are
-                                         ignored. NULL: those of the declarations */
+    const att_parameter_rates *rates; /* one for each parameter, in the order of att_weights_at(); of those of buffers
+                                         only `frozen` counts. NULL: those of the declarations */
     bool ema; /* keep an exponential moving average of the weights in the slot "ema". The slot begins at zero: pass
                  ema_decay 0 with the first update, which then copies the weights. If several updates share weights,
                  only one of them may keep the average */
@@ -41,10 +42,12 @@ typedef struct att_update_options {
 ATT_API att_update_options att_update_options_defaults(void);
 
 /* Creates an update that applies `gradient` to its weights. The optimiser's slots (and "ema") are added to the weights;
- * new slots are zero, and they stay if the call then fails. `options` are only read during the call. The gradient must
- * outlive the update. On success the caller owns *update. Errors: ERR_UNSUPPORTED (the backend has no kernel, such as
- * for F64 on "cpu"), ERR_NOT_FOUND (no such optimiser or backend), ERR_MISMATCH (the weights are not in the backend's
- * memory), ERR_ARGUMENT (rates that are negative or not finite; more than 8 slots), ERR_MEMORY. */
+ * new slots are zero, and they stay if the call then fails. Slots of an earlier update with other frozen parameters are
+ * replaced, so that this update can no longer be used. The average of a frozen parameter is the parameter itself.
+ * `options` are only read during the call. The gradient must outlive the update. On success the caller owns *update.
+ * Errors: ERR_UNSUPPORTED (the backend has no kernel, such as for F64 on "cpu"), ERR_NOT_FOUND (no such optimiser or
+ * backend), ERR_MISMATCH (the weights are not in the backend's memory), ERR_ARGUMENT (rates that are negative or not
+ * finite; more than 8 slots), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_update_create(att_gradient *gradient, const att_update_options *options,
                                                     att_update **update);
 ATT_API void att_update_destroy(att_update **update);

@@ -212,7 +212,7 @@ static void summarise(att_bench *b, att_bench_result *result)
         summarise_rates(b, result);
     result->plan = att_plan_describe(b->timed.plan);
     if (b->options.training)
-        result->plan.gradient_bytes += att_gradient_bytes(b->timed.weights);
+        result->plan.gradient_bytes += att_gradient_bytes(b->timed.weights, NULL);
 }
 
 double att_bench_floor(const att_bench_result *result, const att_profile_row *row)

@@ -111,7 +111,7 @@ static void summarise(const att_bench *bench, const rank_message *messages, att_
         .lanes = att_plan_describe(bench->timed.plan).lanes,
         .step_seconds = messages[0].step_seconds,
         .images_per_second = bench->options.batch_size / messages[0].step_seconds,
-        .gradient_bytes = (int64_t)att_gradient_bytes(bench->timed.weights),
+        .gradient_bytes = (int64_t)att_gradient_bytes(bench->timed.weights, NULL),
         .overlap = sum > waited ? 1 - waited / sum : 0,
         .alone_seconds = messages[0].alone_seconds,
         .slowest = slowest,
@@ -127,7 +127,7 @@ static att_status run(att_bench *bench, att_bench_processes_result *result, att_
     rank_message *own = &messages[att_comm_rank(comm)];
     att_status status = time_steps(bench, own);
     if (status == ATT_OK)
-        status = time_sums(bench, att_gradient_bytes(bench->timed.weights), &own->alone_seconds);
+        status = time_sums(bench, att_gradient_bytes(bench->timed.weights, NULL), &own->alone_seconds);
     if (status == ATT_OK)
         status = att_comm_collect(comm, ATT_COMM_MAIN, messages, sizeof *messages);
     if (status == ATT_OK)

@@ -499,6 +499,18 @@ train 0 layers --epochs 1 --layer-decay 0.5 --layer-decay-no-opt-scale 0.3 --bce
 err_has '--layer-decay 0.5: learning rates of 3 layers, from 0.5 to 1 (head) of --lr'
 err_has '4 parameter tensors are frozen (--layer-decay-no-opt-scale)'
 run 0 train --resume out/layers
+# A part of the network. Images always have the same pixels, so the frozen part is computed once for each.
+train 0 frozen --epochs 2 --freeze 'blocks.*, patch_embed.*'
+err_has '14 parameter tensors are frozen (--freeze)'
+err_has 'the frozen part is computed once for each of 96 images; its values take at most'
+grep -qxF 'freeze: blocks.*, patch_embed.*' out/frozen/args.yaml || fail "args.yaml: $(grep freeze out/frozen/args.yaml)"
+run 0 train -c out/frozen/args.yaml --experiment frozen_again
+cmp out/frozen/last.safetensors out/frozen_again/last.safetensors || fail 'args.yaml does not give the same weights'
+run 0 train --resume out/frozen --epochs 2
+train 0 drawn --epochs 1 --freeze '*.qkv.*' --drop-path 0.1
+grep -q "^freeze: ['\"]" out/drawn/args.yaml || fail "args.yaml: $(grep freeze out/drawn/args.yaml)"
+train 1 refused --epochs 1 --freeze 'block.*'
+err_has '--freeze (train.freeze): "block.*" matches no parameter of vit_tiny_patch16_224; did you mean "blocks.*"?'
 # Settings without effect, classes that the data lacks, and the extra layer are mentioned.
 train 0 unaugmented --epochs 0 --three-augment --reprob 0.25 --num-classes 9 --extra-layer attn
 err_is <<'TEXT'

@@ -12,7 +12,7 @@ typedef struct fitting {
 
 static size_t bytes_of(const fitting *f, const att_plan *plan)
 {
-    size_t held = att_size_product((size_t)att_weights_slot_count(f->weights) + 1, att_weights_bytes(f->weights));
+    size_t held = att_weights_held_bytes(f->weights);
     return att_size_sum(att_size_sum(att_session_bytes(plan, f->max_batch), held), f->extra);
 }
 

@@ -128,9 +128,10 @@ static int64_t padded_count(const att_parameter_info *parameter)
     return (count + ATT_WEIGHT_ALIGN - 1) / ATT_WEIGHT_ALIGN * ATT_WEIGHT_ALIGN;
 }
 
-/* Elements [begin, end) of the weights whose parameters have equal rates. Starts with begin = end = 0. */
+/* Elements [begin, end) of the weights whose parameters have equal rates. Starts with begin = end = 0, and ends at
+ * element `most`. Slots and gradients hold the parameters of a range that is not frozen side by side, too. */
 typedef struct range_walk {
-    int64_t begin, end;
+    int64_t begin, end, most;
     att_parameter_rates rates;
 } range_walk;
 
@@ -140,7 +141,7 @@ static bool next_range(const att_update *update, const optimizer *with,
 {
     const att_weights *weights = weights_of(update);
     walk->begin = walk->end;
-    while (walk->end < weights->own.layout.trained) {
+    while (walk->end < walk->most) {
         int parameter = parameter_at(weights, walk->end);
         att_parameter_rates own = rates_of(update, with, parameter);
         if (walk->end == walk->begin)
@@ -156,15 +157,15 @@ static att_status add_range(att_update *update, const optimizer *with, const ran
 {
     enum { MOST_OPERANDS = 3 + sizeof with->op->slots / sizeof *with->op->slots };
     const att_weights *weights = weights_of(update);
-    const att_block *block = &weights->own;
+    const int first = parameter_at(weights, walk->begin);
     att_update_attrs attrs = {.lr = walk->rates.lr, .weight_decay = walk->rates.weight_decay};
     att_desc range = flat(weights->dtype, walk->end - walk->begin);
     att_desc descs[MOST_OPERANDS] = {range, flat(weights->dtype, 1), range};
-    void *operands[MOST_OPERANDS] = {element_at(update, update->gradient->values, walk->begin), update->scale,
-                                     element_at(update, block->values, walk->begin)};
+    void *operands[MOST_OPERANDS] = {att_gradient_at(update->gradient, first), update->scale,
+                                     element_at(update, weights->own.values, walk->begin)};
     for (int i = 0; i < with->slot_count; i++) {
         descs[3 + i] = range;
-        operands[3 + i] = element_at(update, att_block_slot(block, with->op->slots[i]), walk->begin);
+        operands[3 + i] = att_weights_slot_at(weights, with->op->slots[i], first);
     }
     return add_step(update, &update->updates, with->op->name, &attrs, descs, operands, 2, 1 + with->slot_count,
                     threads_of(update));
@@ -175,7 +176,7 @@ static att_status add_squares(att_update *update, const range_walk *walk, int64_
 {
     int64_t count = chunks_of(walk->end - walk->begin);
     att_desc descs[] = {flat(weights_of(update)->dtype, walk->end - walk->begin), flat(ATT_F64, count)};
-    void *operands[] = {element_at(update, update->gradient->values, walk->begin),
+    void *operands[] = {att_gradient_at(update->gradient, parameter_at(weights_of(update), walk->begin)),
                         update->square_values + (size_t)*chunks * sizeof(double)};
     *chunks += count;
     return add_step(update, &update->squares, "sum_squares", NULL, descs, operands, 1, 1, threads_of(update));
@@ -190,7 +191,7 @@ static att_status add_norm(att_update *update, const optimizer *with)
     ATT_TRY(reserve(update, update->square_bytes, &update->square_values));
     ATT_TRY(reserve(update, sizeof(double), &update->norm));
     ATT_TRY(reserve(update, sizeof(double), &update->scale));
-    range_walk walk = {0};
+    range_walk walk = {.most = weights_of(update)->own.layout.trained};
     while (next_range(update, with, same_frozen, &walk))
         if (!walk.rates.frozen)
             ATT_TRY(add_squares(update, &walk, &chunks));
@@ -203,21 +204,27 @@ static att_status add_norm(att_update *update, const optimizer *with)
 
 static att_status add_updates(att_update *update, const optimizer *with)
 {
-    range_walk walk = {0};
+    range_walk walk = {.most = weights_of(update)->own.layout.trained};
     while (next_range(update, with, same_rates, &walk))
         if (!walk.rates.frozen)
             ATT_TRY(add_range(update, with, &walk));
     return ATT_OK;
 }
 
-static att_status add_average(att_update *update)
+/* The average covers buffers, too, but no frozen parameter. */
+static att_status add_average(att_update *update, const optimizer *with)
 {
-    const att_block *block = &weights_of(update)->own;
-    att_desc all = flat(weights_of(update)->dtype, block->layout.elements), descs[] = {all, all};
-    void *operands[] = {block->values, att_block_slot(block, "ema")};
-    return block->layout.elements == 0
-               ? ATT_OK
-               : add_step(update, &update->averages, "ema", NULL, descs, operands, 1, 1, threads_of(update));
+    const att_weights *weights = weights_of(update);
+    range_walk walk = {.most = weights->own.layout.elements};
+    while (next_range(update, with, same_frozen, &walk)) {
+        const int first = parameter_at(weights, walk.begin);
+        const att_desc range = flat(weights->dtype, walk.end - walk.begin), descs[] = {range, range};
+        void *operands[] = {element_at(update, weights->own.values, walk.begin),
+                            att_weights_slot_at(weights, "ema", first)};
+        if (!walk.rates.frozen)
+            ATT_TRY(add_step(update, &update->averages, "ema", NULL, descs, operands, 1, 1, threads_of(update)));
+    }
+    return ATT_OK;
 }
 
 /* --- making ------------------------------------------------------------------------------------------------------ */
@@ -259,18 +266,43 @@ static att_status find_optimizer(att_context *context, const char *name, optimiz
                     nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
-static size_t missing_slot_bytes(const att_weights *weights, const char *slot)
+static bool is_frozen(const att_parameter_rates *rates, int parameter)
 {
-    return att_block_slot(&weights->own, slot) ? 0 : att_block_bytes(weights, &weights->own);
+    return rates && rates[parameter].frozen;
+}
+
+static size_t missing_slot_bytes(const att_weights *weights, const char *slot, const att_parameter_rates *rates)
+{
+    int64_t elements = 0;
+    for (int i = 0; i < weights->count && !att_weights_has_slot(weights, slot); i++)
+        elements += is_frozen(rates, i) ? 0 : padded_count(&weights->parameters[i]);
+    return (size_t)elements * att_dtype_size(weights->dtype);
 }
 
 size_t att_update_bytes(const att_weights *weights, const att_update_options *options)
 {
     const att_op *op = att_registry_op(weights->context, options->optimizer);
-    size_t bytes = options->ema ? missing_slot_bytes(weights, "ema") : 0;
+    size_t bytes = options->ema ? missing_slot_bytes(weights, "ema", options->rates) : 0;
     for (size_t i = 0; op && i < sizeof op->slots / sizeof *op->slots && op->slots[i]; i++)
-        bytes += missing_slot_bytes(weights, op->slots[i]);
+        bytes += missing_slot_bytes(weights, op->slots[i], options->rates);
     return bytes;
+}
+
+/* Adds the slots of the optimiser and of the average. */
+static att_status add_slots(att_weights *weights, const optimizer *with, bool ema)
+{
+    const att_layout *layout;
+    bool *frozen;
+    ATT_TRY(att_new(weights->context, &frozen, (size_t)weights->count + 1, "an update"));
+    for (int i = 0; i < weights->count; i++)
+        frozen[i] = is_frozen(with->rates, i);
+    att_status status = att_weights_layout(weights, frozen, &layout);
+    for (int i = 0; i < with->slot_count && status == ATT_OK; i++)
+        status = att_weights_add_slot(weights, with->op->slots[i], layout);
+    if (status == ATT_OK && ema)
+        status = att_weights_add_slot(weights, "ema", layout);
+    att_free(weights->context, frozen);
+    return status;
 }
 
 static att_status check_rates(const att_weights *weights, const att_parameter_rates *rates)
@@ -297,14 +329,11 @@ static att_status prepare(att_update *update, const att_update_options *options)
     ATT_TRY(find_optimizer(update->context, options->optimizer, &with));
     ATT_TRY(check_rates(weights, options->rates));
     ATT_TRY(att_units_init(&update->units, &update->arena, backend));
-    for (int i = 0; i < with.slot_count; i++)
-        ATT_TRY(att_weights_add_slot(weights, with.op->slots[i]));
-    if (options->ema)
-        ATT_TRY(att_weights_add_slot(weights, "ema"));
+    ATT_TRY(add_slots(weights, &with, options->ema));
     ATT_TRY(add_norm(update, &with));
     ATT_TRY(add_updates(update, &with));
     if (options->ema)
-        ATT_TRY(add_average(update));
+        ATT_TRY(add_average(update, &with));
     return att_runner_init(&update->runner, &update->units);
 }
 

@@ -17,34 +17,69 @@ static int range_of(const att_parameter_info *parameter)
     return parameter->buffer ? BUFFERS : parameter->decay ? DECAYED : OTHERS;
 }
 
-static int64_t assign_offsets(const att_graph *graph, int range, int64_t *offsets, int64_t at)
+/* frozen: parameters without a place; NULL: none. */
+static int64_t assign_offsets(const att_weights *weights, const bool *frozen, int range, int64_t *offsets, int64_t at)
 {
-    for (int i = 0; i < graph->parameters.count; i++) {
-        const att_parameter_info *parameter = &graph->parameters.items[i];
+    for (int i = 0; i < weights->count; i++) {
+        const att_parameter_info *parameter = &weights->parameters[i];
         if (range_of(parameter) != range)
             continue;
-        offsets[i] = at;
-        int64_t count = att_shape_count(parameter->shape);
+        offsets[i] = frozen && frozen[i] ? -1 : at;
+        int64_t count = offsets[i] < 0 ? 0 : att_shape_count(parameter->shape);
         at += (count + ATT_WEIGHT_ALIGN - 1) / ATT_WEIGHT_ALIGN * ATT_WEIGHT_ALIGN;
     }
     return at;
 }
 
-static att_status make_layout(const att_graph *graph, att_arena *arena, att_layout *layout)
+static att_status make_layout(att_weights *weights, const bool *frozen, att_layout *layout)
 {
-    size_t bytes = (size_t)graph->parameters.count * sizeof *layout->offsets;
-    layout->offsets = att_arena_allocate(arena, bytes);
+    size_t bytes = (size_t)weights->count * sizeof *layout->offsets;
+    layout->offsets = att_arena_allocate(&weights->arena, bytes);
+    layout->count = weights->count;
     if (!layout->offsets)
-        return att_fail_memory(graph->context, bytes, "the weights' layout");
-    layout->decayed = assign_offsets(graph, DECAYED, layout->offsets, 0);
-    layout->trained = assign_offsets(graph, OTHERS, layout->offsets, layout->decayed);
-    layout->elements = assign_offsets(graph, BUFFERS, layout->offsets, layout->trained);
+        return att_fail_memory(weights->context, bytes, "the weights' layout");
+    layout->decayed = assign_offsets(weights, frozen, DECAYED, layout->offsets, 0);
+    layout->trained = assign_offsets(weights, frozen, OTHERS, layout->offsets, layout->decayed);
+    layout->elements = assign_offsets(weights, frozen, BUFFERS, layout->offsets, layout->trained);
     return ATT_OK;
+}
+
+att_status att_weights_layout(att_weights *weights, const bool *frozen, const att_layout **out)
+{
+    bool any = false;
+    for (int i = 0; frozen && i < weights->count; i++)
+        any = any || frozen[i];
+    *out = &weights->own.layout;
+    if (!any)
+        return ATT_OK;
+    att_layout *layout = att_arena_allocate(&weights->arena, sizeof *layout);
+    *out = layout;
+    return layout ? make_layout(weights, frozen, layout)
+                  : att_fail_memory(weights->context, sizeof *layout, "the weights' layout");
+}
+
+static bool same_layout(const att_layout *a, const att_layout *b)
+{
+    return a == b || memcmp(a->offsets, b->offsets, (size_t)a->count * sizeof *a->offsets) == 0;
+}
+
+static size_t layout_bytes(const att_weights *weights, const att_layout *layout)
+{
+    return (size_t)layout->elements * att_dtype_size(weights->dtype);
 }
 
 size_t att_block_bytes(const att_weights *weights, const att_block *block)
 {
-    return (size_t)block->layout.elements * att_dtype_size(weights->dtype);
+    return layout_bytes(weights, &block->layout);
+}
+
+size_t att_weights_held_bytes(const att_weights *weights)
+{
+    size_t bytes = att_weights_bytes(weights);
+    for (int i = 0; i < weights->block_count; i++)
+        for (int slot = 0; slot < weights->blocks[i]->slot_count; slot++)
+            bytes += layout_bytes(weights, weights->blocks[i]->slots[slot].layout);
+    return bytes;
 }
 
 size_t att_weights_bytes(const att_weights *weights)
@@ -76,9 +111,9 @@ static att_status fail_weights(const att_weights *weights, size_t bytes)
     return att_fail_memory(weights->context, bytes, what);
 }
 
-static att_status allocate_values(const att_weights *weights, const att_block *block, void **values)
+static att_status allocate_values(const att_weights *weights, const att_layout *layout, void **values)
 {
-    size_t bytes = att_block_bytes(weights, block);
+    size_t bytes = layout_bytes(weights, layout);
     if (bytes == 0)
         return ATT_OK;
     *values = weights->memory->allocate(weights->context, bytes);
@@ -107,9 +142,10 @@ static att_status copy_parameters(const att_graph *graph, att_weights *weights)
     att_parameter_info *parameters;
     att_parameter_place *places;
     ATT_TRY(allocate_lists(weights, graph->parameters.count, 1, &parameters, &places));
-    ATT_TRY(make_layout(graph, &weights->arena, &weights->own.layout));
-    for (int i = 0; i < weights->count; i++) {
+    for (int i = 0; i < weights->count; i++)
         parameters[i] = graph->parameters.items[i];
+    ATT_TRY(make_layout(weights, NULL, &weights->own.layout));
+    for (int i = 0; i < weights->count; i++) {
         parameters[i].name = att_arena_string(&weights->arena, parameters[i].name);
         places[i] = (att_parameter_place){.offset = weights->own.layout.offsets[i]};
         if (!parameters[i].name)
@@ -126,7 +162,7 @@ static att_status init_weights(const att_graph *graph, const att_backend *backen
     weights->dtype = graph->dtype;
     ATT_TRY(copy_parameters(graph, weights));
     weights->blocks[0] = &weights->own;
-    return allocate_values(weights, &weights->own, &weights->own.values);
+    return allocate_values(weights, &weights->own.layout, &weights->own.values);
 }
 
 att_status att_weights_create(const att_graph *graph, const char *name, att_weights **out)
@@ -196,17 +232,23 @@ att_status att_weights_overlay(att_weights *base, att_weights *over, att_weights
     return status;
 }
 
+static void release_slot(att_weights *weights, int slot)
+{
+    const size_t bytes = layout_bytes(weights, weights->own.slots[slot].layout);
+    if (bytes > 0)
+        weights->memory->release(weights->context, weights->own.slots[slot].values, bytes);
+}
+
 void att_weights_destroy(att_weights **out)
 {
     if (!out || !*out)
         return;
     att_weights *weights = *out;
     att_block *own = &weights->own;
-    size_t bytes = att_block_bytes(weights, own);
     if (own->values)
-        weights->memory->release(weights->context, own->values, bytes);
-    for (int i = 0; i < own->slot_count && bytes > 0; i++)
-        weights->memory->release(weights->context, own->slots[i].values, bytes);
+        weights->memory->release(weights->context, own->values, att_block_bytes(weights, own));
+    for (int i = 0; i < own->slot_count; i++)
+        release_slot(weights, i);
     att_arena_free(&weights->arena);
     att_free(weights->context, weights);
     *out = NULL;
@@ -240,29 +282,40 @@ static int find_slot(const att_block *block, const char *name)
     return -1;
 }
 
-void *att_block_slot(const att_block *block, const char *name)
+bool att_weights_has_slot(const att_weights *weights, const char *name)
 {
-    int slot = find_slot(block, name);
-    return slot < 0 ? NULL : block->slots[slot].values;
+    return find_slot(&weights->own, name) >= 0;
 }
 
-att_status att_weights_add_slot(att_weights *weights, const char *name)
+char *att_weights_slot_at(const att_weights *weights, const char *name, int index)
+{
+    const int slot = find_slot(&weights->own, name);
+    const int64_t offset = slot < 0 ? -1 : weights->own.slots[slot].layout->offsets[index];
+    return offset < 0 ? NULL
+                      : (char *)weights->own.slots[slot].values + (size_t)offset * att_dtype_size(weights->dtype);
+}
+
+att_status att_weights_add_slot(att_weights *weights, const char *name, const att_layout *layout)
 {
     att_block *block = &weights->own;
-    if (find_slot(block, name) >= 0)
+    int slot = find_slot(block, name);
+    if (slot >= 0 && same_layout(block->slots[slot].layout, layout))
         return ATT_OK;
-    if (block->slot_count == ATT_MAX_SLOTS)
+    if (slot < 0 && block->slot_count == ATT_MAX_SLOTS)
         return att_fail(weights->context, ATT_ERR_ARGUMENT,
                         "weights have at most %d slots; there is no room for \"%s\"", ATT_MAX_SLOTS, name);
     void *values = NULL;
-    ATT_TRY(allocate_values(weights, block, &values));
-    const char *copy = att_arena_string(&weights->arena, name);
-    if (!copy) {
-        weights->memory->release(weights->context, values, att_block_bytes(weights, block));
+    const char *copy = slot < 0 ? att_arena_string(&weights->arena, name) : block->slots[slot].name;
+    if (!copy)
         return att_fail_memory(weights->context, strlen(name), "the weights");
-    }
-    block->slots[block->slot_count].name = copy;
-    block->slots[block->slot_count++].values = values;
+    ATT_TRY(allocate_values(weights, layout, &values));
+    if (slot < 0)
+        slot = block->slot_count++;
+    else
+        release_slot(weights, slot);
+    block->slots[slot].name = copy;
+    block->slots[slot].layout = layout;
+    block->slots[slot].values = values;
     return ATT_OK;
 }
 
@@ -278,7 +331,30 @@ const char *att_weights_slot_name(const att_weights *weights, int slot)
 
 /* --- contents ---------------------------------------------------------------------------------------------------- */
 
-static att_status locate(const att_weights *weights, int slot, int index, int64_t count, void **data, size_t *bytes)
+/* Where the slot of the parameter's block begins to hold its values; -1: nowhere. */
+static int64_t offset_in_slot(const att_weights *weights, int slot, int index, char **values)
+{
+    const att_parameter_place *place = &weights->places[index];
+    const att_block *block = weights->blocks[place->block];
+    const int own = find_slot(block, att_weights_slot_name(weights, slot));
+    int parameter = 0;
+    if (own < 0)
+        return -1;
+    while (block->layout.offsets[parameter] != place->offset)
+        parameter++;
+    *values = block->slots[own].values;
+    return block->slots[own].layout->offsets[parameter];
+}
+
+bool att_weights_in_slot(const att_weights *weights, int slot, int index)
+{
+    char *values;
+    return offset_in_slot(weights, slot, index, &values) >= 0;
+}
+
+/* reads: the average of a frozen parameter is the parameter itself. */
+static att_status locate(const att_weights *weights, int slot, int index, int64_t count, bool reads, void **data,
+                         size_t *bytes)
 {
     if (index < 0 || index >= weights->count || slot < -1 || slot >= att_weights_slot_count(weights))
         return att_fail(weights->context, ATT_ERR_ARGUMENT, "there is no parameter %d in slot %d of these weights",
@@ -288,12 +364,15 @@ static att_status locate(const att_weights *weights, int slot, int index, int64_
         return att_fail(weights->context, ATT_ERR_ARGUMENT, "\"%s\" has %lld elements, not %lld", parameter->name,
                         (long long)att_shape_count(parameter->shape), (long long)count);
     const att_block *block = weights->blocks[weights->places[index].block];
-    char *values = slot < 0 ? block->values : att_block_slot(block, att_weights_slot_name(weights, slot));
-    if (!values)
+    char *values = block->values;
+    int64_t offset = slot < 0 ? weights->places[index].offset : offset_in_slot(weights, slot, index, &values);
+    if (offset < 0 && reads && strcmp(att_weights_slot_name(weights, slot), "ema") == 0)
+        offset = weights->places[index].offset, values = block->values;
+    if (offset < 0)
         return att_fail(weights->context, ATT_ERR_ARGUMENT, "\"%s\" has no slot \"%s\"", parameter->name,
                         att_weights_slot_name(weights, slot));
     size_t size = att_dtype_size(weights->dtype);
-    *data = values + (size_t)weights->places[index].offset * size;
+    *data = values + (size_t)offset * size;
     *bytes = (size_t)count * size;
     return ATT_OK;
 }
@@ -302,7 +381,7 @@ att_status att_weights_set(att_weights *weights, int slot, int index, const void
 {
     void *data;
     size_t bytes;
-    ATT_TRY(locate(weights, slot, index, count, &data, &bytes));
+    ATT_TRY(locate(weights, slot, index, count, false, &data, &bytes));
     weights->memory->copy_in(data, host, bytes);
     if (slot < 0)
         weights->blocks[weights->places[index].block]->version++;
@@ -313,7 +392,7 @@ att_status att_weights_get(const att_weights *weights, int slot, int index, void
 {
     void *data;
     size_t bytes;
-    ATT_TRY(locate(weights, slot, index, count, &data, &bytes));
+    ATT_TRY(locate(weights, slot, index, count, true, &data, &bytes));
     weights->memory->copy_out(host, data, bytes);
     return ATT_OK;
 }
@@ -396,8 +475,9 @@ static void initialise(att_weights *weights, int index, uint64_t seed)
 
 static void clear_slots(att_weights *weights, const att_block *block)
 {
-    for (int i = 0; i < block->slot_count && block->layout.elements > 0; i++)
-        weights->memory->clear(block->slots[i].values, att_block_bytes(weights, block));
+    for (int i = 0; i < block->slot_count; i++)
+        if (block->slots[i].layout->elements > 0)
+            weights->memory->clear(block->slots[i].values, layout_bytes(weights, block->slots[i].layout));
 }
 
 att_status att_weights_initialise(att_weights *weights, uint64_t seed)

@@ -10,20 +10,22 @@ enum {
     ATT_MAX_SLOTS = 8
 };
 
-/* Positions of a graph's parameters in a block. offsets[i]: first element of parameter i, in order of declaration.
- * Decayed parameters are in [0, decayed), other trained parameters in [decayed, trained), buffers in [trained,
- * elements). Padding is zero and stays zero. */
+/* Positions of a graph's parameters in a block. offsets[i]: first element of parameter i, in order of declaration; -1:
+ * it is frozen and has no place in this slot or gradient. Decayed parameters are in [0, decayed), other trained
+ * parameters in [decayed, trained), buffers in [trained, elements). Padding is zero and stays zero. */
 typedef struct att_layout {
     int64_t *offsets;
+    int count; /* of parameters */
     int64_t decayed, trained, elements;
 } att_layout;
 
-/* Values and slots, in the same layout. */
+/* Values, and slots, which have the values' layout without frozen parameters. */
 typedef struct att_block {
     att_layout layout;
     void *values;
     struct {
         const char *name; /* in the arena of the weights */
+        const att_layout *layout;
         void *values;
     } slots[ATT_MAX_SLOTS];
     int slot_count;
@@ -56,13 +58,22 @@ struct att_weights {
  * Other errors: ERR_MEMORY, those of att_weights_get(). */
 att_status att_weights_fail_nonfinite(const att_weights *weights, const char *what);
 
-/* Bytes of the values of all blocks, without slots. */
+/* Bytes of the values of all blocks, without slots; of values and slots. */
 size_t att_weights_bytes(const att_weights *weights);
+size_t att_weights_held_bytes(const att_weights *weights);
 size_t att_block_bytes(const att_weights *weights, const att_block *block);
 /* The sum of the blocks' versions. */
 uint64_t att_weights_version(const att_weights *weights);
-/* The values of the block's slot; NULL if there is none of that name. */
-void *att_block_slot(const att_block *block, const char *name);
+
+/* Finds the layout of slots and gradients without the frozen parameters and buffers: that of the values if nothing is
+ * frozen. frozen: by parameter; NULL: none. *layout lives as long as the weights. Error: ERR_MEMORY. */
+att_status att_weights_layout(att_weights *weights, const bool *frozen, const att_layout **layout);
+/* The values of parameter `index` in the slot `name` of weights that are not overlaid; NULL if there is none. */
+char *att_weights_slot_at(const att_weights *weights, const char *name, int index);
+bool att_weights_has_slot(const att_weights *weights, const char *name);
+/* Whether the slot holds values of the parameter, which is not frozen then. att_weights_get() of the slot "ema" returns
+ * the value of a frozen parameter itself. */
+bool att_weights_in_slot(const att_weights *weights, int slot, int index);
 
 /* Combines two weights objects, so that plans see a single one, which refers to both and holds no values itself. Where
  * both have a parameter of one name, that of `over` is used, whatever its shape. att_parameter_info.value has no
@@ -71,9 +82,9 @@ void *att_block_slot(const att_block *block, const char *name);
  * different memories), ERR_MEMORY. */
 ATT_MUST_CHECK att_status att_weights_overlay(att_weights *base, att_weights *over, att_weights **covered);
 
-/* Adds a slot of zeros called `name` to weights that are not overlaid; an existing slot of that name is kept with its
- * values. Errors: ERR_ARGUMENT if there are 8 slots already, ERR_MEMORY. */
-att_status att_weights_add_slot(att_weights *weights, const char *name);
+/* Adds a slot of zeros called `name` to weights that are not overlaid. An existing slot of that name is kept with its
+ * values if it has this layout, and replaced if not. Errors: ERR_ARGUMENT if there are 8 slots already, ERR_MEMORY. */
+att_status att_weights_add_slot(att_weights *weights, const char *name, const att_layout *layout);
 /* Number of slots; name of slot 0..count-1, which lives as long as the weights. */
 int att_weights_slot_count(const att_weights *weights);
 const char *att_weights_slot_name(const att_weights *weights, int slot);

@@ -258,16 +258,26 @@ typedef struct content {
     int count;             /* length of `parameters` */
     int slots;             /* slots to write in addition to the weights */
     att_metadata metadata;
-    att_safetensors_tensor *tensors; /* [slots + 1][count] */
+    /* At most [slots + 1][count]. place: (slot + 1) * count + index in `parameters`; slot -1 is the weights. */
+    att_safetensors_tensor *tensors;
+    int *places;
+    int tensor_count;
 } content;
 
-/* Tensor index = (slot + 1) * count + index in `parameters`. Slot -1 is the weights. */
 static att_status fill_tensor(void *user, int index, void *out, size_t bytes)
 {
     const content *c = user;
+    const int place = c->places[index];
     size_t size = att_safetensors_dtype_size(c->tensors[index].dtype);
-    return att_weights_get(c->weights, index / c->count - 1, c->parameters[index % c->count], out,
+    return att_weights_get(c->weights, place / c->count - 1, c->parameters[place % c->count], out,
                            (int64_t)(bytes / size));
+}
+
+/* Frozen parameters have no state of the optimiser, but an average. */
+static bool is_written(const content *c, int slot, int parameter)
+{
+    return slot < 0 || strcmp(att_weights_slot_name(c->weights, slot), ema_slot) == 0 ||
+           att_weights_in_slot(c->weights, slot, parameter);
 }
 
 static att_status name_tensors(content *c, const att_model *model)
@@ -275,14 +285,18 @@ static att_status name_tensors(content *c, const att_model *model)
     att_safetensors_dtype dtype = att_safetensors_dtype_of(att_graph_dtype(att_model_graph(model)));
     att_text name = {.context = c->context};
     for (int i = 0; i < (c->slots + 1) * c->count; i++) {
-        int slot = i / c->count - 1;
+        const int slot = i / c->count - 1;
         char prefix[PREFIX_SIZE];
+        if (!is_written(c, slot, c->parameters[i % c->count]))
+            continue;
         tensor_prefix(slot < 0 ? NULL : att_weights_slot_name(c->weights, slot), prefix);
         att_parameter_info parameter = att_weights_at(c->weights, c->parameters[i % c->count]);
         name.length = 0;
         att_text_append(&name, "%s%s", prefix, parameter.name);
         const char *kept = name.failed ? NULL : att_arena_string(&c->metadata.arena, name.data);
-        c->tensors[i] = (att_safetensors_tensor){.name = kept, .dtype = dtype, .shape = parameter.shape};
+        c->places[c->tensor_count] = i;
+        c->tensors[c->tensor_count++] =
+            (att_safetensors_tensor){.name = kept, .dtype = dtype, .shape = parameter.shape};
         name.failed |= !kept;
     }
     att_status status = name.failed ? att_fail_memory(c->context, name.capacity, "a tensor's name") : ATT_OK;
@@ -294,10 +308,12 @@ static att_status write_content(content *c, const att_model *model, const char *
 {
     size_t count = (size_t)(c->slots + 1) * (size_t)c->count;
     ATT_TRY(att_new(c->context, &c->tensors, count, "the list of tensors"));
-    att_status status = name_tensors(c, model);
+    att_status status = att_new(c->context, &c->places, count, "the list of tensors");
+    if (status == ATT_OK)
+        status = name_tensors(c, model);
     if (status == ATT_OK) {
         att_safetensors_content file = {.tensors = c->tensors,
-                                        .tensor_count = (int)count,
+                                        .tensor_count = c->tensor_count,
                                         .metadata = c->metadata.pairs,
                                         .metadata_count = c->metadata.count,
                                         .fill = fill_tensor,
@@ -305,6 +321,7 @@ static att_status write_content(content *c, const att_model *model, const char *
         status = att_safetensors_write(c->context, path, &file);
     }
     att_free(c->context, c->tensors);
+    att_free(c->context, c->places);
     return status;
 }
 
@@ -415,6 +432,8 @@ static att_status read_slots(const att_train_run *run, const att_tensors *file, 
             att_parameter_info parameter = att_weights_at(run->weights, i);
             int64_t count = att_shape_count(parameter.shape);
             int index = -1;
+            if (slot >= 0 && !att_weights_in_slot(run->weights, slot, i))
+                continue;
             ATT_TRY(find_tensor(run->context, file, prefix, &parameter, name, &index));
             if (!buffer)
                 continue;

@@ -17,7 +17,7 @@
 #include "engine/passes/passes.h"
 #include "engine/session/session.h"
 #include "engine/update/update.h"
-#include "engine/weights/weights.h"
+#include "engine/weights/gradient.h"
 #include "networks/models/family.h"
 #include "study/train/freeze.h"
 #include "study/train/inference.h"
@@ -244,7 +244,7 @@ static att_status list_memory(const att_trainer *trainer, att_memory_part parts[
 {
     const att_weights *weights = trainer->run.weights;
     att_update_options update = update_options(trainer);
-    parts[0] = (att_memory_part){"gradients", att_gradient_bytes(weights)};
+    parts[0] = (att_memory_part){"gradients", att_gradient_bytes(weights, trainer->frozen)};
     parts[1] = (att_memory_part){"the optimiser's state", att_update_bytes(weights, &update)};
     parts[2] = (att_memory_part){.what = "the evaluation"};
     parts[3] = (att_memory_part){.what = "the teacher"};
@@ -278,7 +278,7 @@ static att_status create_sessions(att_trainer *trainer)
 {
     att_update_options update = update_options(trainer);
     ATT_TRY(att_trainer_open_first(trainer));
-    ATT_TRY(att_gradient_create(trainer->run.weights, &trainer->gradient));
+    ATT_TRY(att_gradient_create_for(trainer->run.weights, trainer->frozen, &trainer->gradient));
     ATT_TRY(att_teaching_open(&trainer->teaching));
     return att_update_create(trainer->gradient, &update, &trainer->update);
 }
@@ -369,7 +369,8 @@ static att_status clear_slots(att_context *context, att_weights *weights)
             return att_fail_memory(context, (size_t)count * sizeof *zeros, "zeros for the optimiser");
         att_status status = ATT_OK;
         for (int slot = 0; slot < att_weights_slot_count(weights) && status == ATT_OK; slot++)
-            status = att_weights_set(weights, slot, i, zeros, count);
+            if (att_weights_in_slot(weights, slot, i))
+                status = att_weights_set(weights, slot, i, zeros, count);
         att_free(context, zeros);
         ATT_TRY(status);
     }

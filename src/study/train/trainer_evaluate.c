@@ -51,11 +51,13 @@ int att_trainer_average_slot(const att_weights *weights)
     return slot;
 }
 
-/* Copies a slot of all parameters. Slot -1 is the weights. */
+/* Copies a slot of all parameters that the other one holds. Slot -1 is the weights. */
 static att_status copy_slot(att_context *context, const att_weights *from, int from_slot, att_weights *to, int to_slot)
 {
     for (int i = 0; i < att_weights_count(from); i++) {
         int64_t count = att_shape_count(att_weights_at(from, i).shape);
+        if (to_slot >= 0 && !att_weights_in_slot(to, to_slot, i))
+            continue;
         float *buffer = att_allocate_array(context, (size_t)count, sizeof *buffer);
         if (!buffer && count > 0)
             return att_fail_memory(context, (size_t)count * sizeof *buffer, "a tensor of the average");

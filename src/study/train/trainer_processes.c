@@ -148,7 +148,7 @@ att_status att_trainer_share_statistics(att_trainer *trainer)
         if (!att_weights_at(weights, i).buffer)
             continue;
         ATT_TRY(broadcast(trainer, -1, i));
-        if (average >= 0)
+        if (average >= 0 && att_weights_in_slot(weights, average, i))
             ATT_TRY(broadcast(trainer, average, i));
     }
     return ATT_OK;

@@ -119,7 +119,7 @@ TEST(sessions_stay_within_their_memory)
         size_t bytes[2], before = 0;
         att_weights *weights;
         must(att_weights_create(graph, "cpu", &weights));
-        must(att_weights_add_slot(weights, "momentum_buffer"));
+        must(att_weights_add_slot(weights, "momentum_buffer", &weights->own.layout));
         size_t most = 0;
         for (size_t j = 0; j < 2; j++) {
             att_plan *plan = compile(model, ATT_FULL, j ? SIZE_MAX : 1);

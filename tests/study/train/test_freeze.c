@@ -3,6 +3,7 @@
 
 #include "networks/models/family.h"
 #include "study/train/fixture.h"
+#include "study/train/trainer.h"
 
 /* All but the last block and the head. */
 static const char backbone[] = "patch_embed.*, cls_token,pos_embed ,blocks.0.*";
@@ -175,6 +176,46 @@ FIXTURE_TEST(threads_change_no_bit)
     assert_memory_equal(one, two, (size_t)count * sizeof *one);
     free(one);
     free(two);
+}
+
+/* The optimiser keeps nothing for frozen parameters; their average is the parameter. */
+FIXTURE_TEST(frozen_parameters_have_no_slots)
+{
+    enum { MOST = 4096 };
+    float value[MOST], average[MOST];
+    char output[160], path[160], name[128];
+    att_tensors *file = NULL;
+    att_train_options options = frozen_training(f, "run", output);
+    assert_trains(f, &options);
+    const int moment = 0, mean = att_trainer_average_slot(f->weights);
+    assert_string_equal(att_weights_slot_name(f->weights, moment), "exp_avg");
+    assert_int_equal(att_tensors_open(f->context, path_in(f, "run/last.safetensors", path), &file), ATT_OK);
+    for (int i = 0; i < att_weights_count(f->weights); i++) {
+        const att_parameter_info parameter = att_weights_at(f->weights, i);
+        const int64_t count = att_shape_count(parameter.shape);
+        const bool frozen = is_frozen(parameter.name);
+        assert_int_equal(att_weights_in_slot(f->weights, moment, i), !frozen);
+        snprintf(name, sizeof name, "optimizer.exp_avg.%s", parameter.name);
+        assert_int_equal(att_tensors_find(file, name) >= 0, !frozen);
+        snprintf(name, sizeof name, "ema.%s", parameter.name);
+        assert_true(att_tensors_find(file, name) >= 0);
+        assert_int_equal(att_weights_get(f->weights, -1, i, value, count), ATT_OK);
+        assert_int_equal(att_weights_get(f->weights, mean, i, average, count), ATT_OK);
+        assert_int_equal(memcmp(value, average, (size_t)count * sizeof *value) == 0, frozen);
+        if (frozen)
+            assert_fails(f->context, att_weights_get(f->weights, moment, i, value, count), ATT_ERR_ARGUMENT,
+                         "has no slot \"exp_avg\"");
+    }
+    att_tensors_close(&file);
+    options = frozen_training(f, "run", output);
+    options.output = NULL;
+    const att_weights *weights = f->weights;
+    assert_trains(f, &options);
+    const size_t few = att_weights_held_bytes(weights) - att_weights_bytes(weights);
+    options.freeze = NULL;
+    assert_trains(f, &options); /* of the same weights, with other slots */
+    assert_true(att_weights_in_slot(weights, moment, 0));
+    assert_true(few < (att_weights_held_bytes(weights) - att_weights_bytes(weights)) * 6 / 10);
 }
 
 static bool stop_later(void *user, const att_progress *progress)
