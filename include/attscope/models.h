@@ -199,7 +199,7 @@ ATT_API att_status att_model_load(const att_model *model, const att_tensors *fil
 
 /* A head that was not loaded. */
 typedef struct att_new_head {
-    char names[128]; /* "head.weight, head.bias"; "": everything was loaded */
+    char names[512]; /* "head.weight, head.bias"; "": everything was loaded */
     int64_t classes; /* classes of the file's classifier; 0: it has no head of the model's kind */
 } att_new_head;
 

@@ -114,6 +114,41 @@ usage() {
     out_is </dev/null
 }
 
+# photographs FOLDER: writes 16 + 5 photographs of 40 x 30 and 28 x 36 pixels with masks, as CamVid's: below a line they
+# are bright (class "road"), above dark ("sky"), with a border of no class (the last label, 3). No pixel is of class "sea".
+photographs() {
+    needs python3
+    mkdir -p "$1"
+    printf 'sky\nroad\nsea\n' >"$1/classes.txt"
+    python3 - "$1" <<'END' || fail "photographs $1"
+import os, struct, sys, zlib
+def png(path, rows, channels):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    height, width = len(rows), len(rows[0]) // channels
+    head = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)
+    pixels = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))
+    with open(path, "wb") as out:
+        out.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", pixels) + chunk(b"IEND", b""))
+state = 1
+for split, count in (("train", 16), ("val", 5)):
+    for folder in (split, split + "annot"):
+        os.makedirs(os.path.join(sys.argv[1], folder), exist_ok=True)
+    for i in range(count):
+        width, height = (40, 30) if i % 2 else (28, 36)
+        line, photo, mask = 10 + i % 9, [], []
+        for y in range(height):
+            row = []
+            for x in range(3 * width):
+                state = (state * 1103515245 + 12345) % 2**31
+                row.append((150 if y >= line else 40) + state // 2**16 % 40)
+            photo.append(row)
+            mask.append([3 if x == 0 else int(y >= line) for x in range(width)])
+        png(os.path.join(sys.argv[1], split, f"{i}.png"), photo, 3)
+        png(os.path.join(sys.argv[1], split + "annot", f"{i}.png"), mask, 1)
+END
+}
+
 # idx FOLDER: writes 96 + 32 images of 8 x 8 in 4 classes; in class c, quadrant c is bright and the rest is noise.
 idx() {
     mkdir -p "$1"

@@ -22,6 +22,11 @@ for file in "$recipes"/*.yaml; do
     case $name in
     attention-cnn-pruned) start "$name" --model attention_cnn_quadratic $small ;; # the checkpoint names its network
     cifar10-quick) start "$name" --layers 1,1,1 ;;
+    segment-*) # needs masks
+        photographs masks
+        run 0 train masks -c "$file" --img-size 16 $small --epochs 1 -b 16 --threads 2 --output out --experiment "$name"
+        out_has '1 epoch, 1 update'
+        ;;
     *) start "$name" $small ;; # words
     esac
 done
