@@ -181,9 +181,11 @@ ATT_API att_status att_network_time(att_network *network, int runs,
 
 /* Writes the prediction for the first image of `answers` as members of the JSON object that is open. Classification
  * writes "top", an array of {"class", "label" if known, "probability"}, the most probable first; with `outputs` also
- * "logits", an array of all logits. options: NULL means att_answer_options_defaults(). If `options` has no class names,
- * those of the network are used (att_network_class_name()). Errors: ERR_MISMATCH (the selected outputs lack one that
- * the task reads), ERR_UNSUPPORTED (the task does not show predictions in this form), ERR_MEMORY, ERR_ARGUMENT
+ * "logits", an array of all logits. Segmentation writes "classes", an array of {"class", "label" if known, "share" of
+ * the pixels} of all classes that occur, the largest share first. options: NULL means att_answer_options_defaults(). If
+ * `options` has no class names, those of the network are used (att_network_class_name()). Errors: ERR_MISMATCH (the
+ * selected outputs lack one that the task reads), ERR_UNSUPPORTED (the task does not show predictions in this form),
+ * ERR_MEMORY, ERR_ARGUMENT
  * (`answers` or `writer` is NULL). */
 ATT_API att_status att_network_write(const att_network *network, const att_batch *answers,
                                      const att_answer_options *options, att_json_writer *writer);

@@ -2,8 +2,8 @@
  *
  * A task defines the head of a network and its outputs, the targets of a sample and how they change with the
  * augmentation of its image, the loss, the metrics of an evaluation, and how predictions are shown. The loader,
- * training, evaluation and records use this definition. Tasks are found by name; "classification" is built in. A
- * network's task is its option "task".
+ * training, evaluation and records use this definition. Tasks are found by name; "classification" and "segment" are
+ * built in. A network's task is its option "task".
  */
 #ifndef ATTSCOPE_TASK_H
 #define ATTSCOPE_TASK_H
@@ -79,6 +79,11 @@ typedef struct att_task_setup {
  * The paper has no division by the number of classes C. The code has it, as it divides the divergence of a batch by the
  * number of its logits; its options then give the results that it is known for. The paper's (1 - l) L + l T^2 KL is,
  * but for a constant factor, the loss with a = l C / (1 - l + l C).
+ *
+ * "segment" reads the output "pixel_logits" [h, w, classes]. Its target is "mask" [H, W], I32, of the image's size: the
+ * class of each pixel, or -1. The loss is att_upsampled_cross_entropy(), the mean over the pixels that have a class, or
+ * with the option "pixel_mean" "all" (default: "labeled") over all pixels. Its other output is "class_map" [H, W], I32,
+ * att_upsampled_argmax() of the logits. Its metrics compare the photographs' own pixels (docs/segment.md).
  */
 ATT_API att_status att_task_add_loss(const char *task, att_graph *graph, const att_task_setup *setup);
 

@@ -126,6 +126,16 @@ class Inputs(Case):
         with tiny(class_token=False, global_pool="avg") as network:
             self.assertEqual(network.predict(np.zeros((3, 16, 16), np.float32)).logits.shape, (1, 4))
 
+    def test_a_segmenter_gives_a_class_for_each_pixel(self):
+        with tiny(task="segment") as network:
+            image = pictures(2)
+            found = network.outputs(image, ["class_map", "pixel_logits"])
+            self.assertEqual((found["class_map"].shape, found["class_map"].dtype), ((2, 16, 16), np.int32))
+            self.assertEqual((found["pixel_logits"].shape, found["pixel_logits"].dtype), ((2, 4, 4, 4), np.float32))
+            shares = np.bincount(found["class_map"][1].ravel(), minlength=4) / 256
+            for told in network.predict(image)[1]["classes"]:
+                self.assertEqual(told["share"], shares[told["class"]])
+
     def test_floats_have_the_size_of_the_network(self):
         sizes = [(0, 0), (8, 8), (16, 20), (32, 32)]
         with tiny() as network, attscope.open("resnet18", num_classes=4, seed=1, img_size=32, threads=1) as residual:

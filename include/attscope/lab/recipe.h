@@ -59,7 +59,7 @@ typedef struct att_recipe_preprocess {
 /* Augmentation of training images (att_transform_options). */
 typedef struct att_recipe_images {
     bool no_aug;               /* transform images as in evaluation, without augmentation */
-    const char *crop_mode;     /* "rrc" (default), "pad", "src", "center", "keep", "rsc" */
+    const char *crop_mode;     /* "rrc" (default), "pad", "src", "center", "squash", "keep", "rsc" */
     const char *interpolation; /* NULL: as in evaluation */
     double scale[2], ratio[2]; /* "rrc": smallest and largest area, and aspect ratio */
     int pad;

@@ -209,12 +209,15 @@ att_status att_recipe_transform(att_context *context, const att_recipe_images *i
 {
     if (images->no_aug)
         return ATT_OK;
-    transform->crop = strcmp(images->crop_mode, "rrc") == 0    ? ATT_CROP_RANDOM_RESIZED
-                      : strcmp(images->crop_mode, "pad") == 0  ? ATT_CROP_PAD
-                      : strcmp(images->crop_mode, "src") == 0  ? ATT_CROP_SIMPLE
-                      : strcmp(images->crop_mode, "keep") == 0 ? ATT_CROP_KEEP
-                      : strcmp(images->crop_mode, "rsc") == 0  ? ATT_CROP_SCALED
-                                                               : ATT_CROP_CENTER;
+    static const struct {
+        const char *name;
+        att_crop crop;
+    } modes[] = {{"rrc", ATT_CROP_RANDOM_RESIZED}, {"pad", ATT_CROP_PAD},    {"src", ATT_CROP_SIMPLE},
+                 {"keep", ATT_CROP_KEEP},          {"rsc", ATT_CROP_SCALED}, {"squash", ATT_CROP_SQUASH},
+                 {"center", ATT_CROP_CENTER}};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (strcmp(images->crop_mode, modes[i].name) == 0)
+            transform->crop = modes[i].crop;
     if (images->interpolation)
         transform->interpolation = interpolation_of(images->interpolation);
     for (int i = 0; i < 2; i++) {

@@ -74,9 +74,9 @@ static const att_flag image_options[] = {
      ATT_FLAG_AT(att_recipe_images, no_aug)},
     {"train-crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "rrc",
      .help = "random resized crop, shift over black borders, DeiT III's simple random crop over reflected borders, "
-             "centre crop, the whole image with its aspect ratio (keep: images of several sizes), or mmsegmentation's "
-             "random scale and crop (rsc)",
-     .choices = (const char *const[]){"rrc", "pad", "src", "center", "keep", "rsc", NULL},
+             "centre crop, the image without its aspect ratio (squash), the whole image with its aspect ratio (keep: "
+             "images of several sizes), or mmsegmentation's random scale and crop (rsc)",
+     .choices = (const char *const[]){"rrc", "pad", "src", "center", "squash", "keep", "rsc", NULL},
      ATT_FLAG_AT(att_recipe_images, crop_mode)},
     {"scale", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "rrc: area of the crop",
      ATT_FLAG_AT(att_recipe_images, scale), .low = 1e-6, .high = 1},
