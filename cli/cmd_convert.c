@@ -11,7 +11,8 @@
 
 static const char ema_prefix[] = "ema.", suffix[] = ".safetensors";
 static const char own_metadata[] = "attscope", classes_key[] = "attscope.train.classes",
-                  task_keys[] = "attscope.train.task.", origin_key[] = "attscope.origin";
+                  colours_key[] = "attscope.train.class_colours", task_keys[] = "attscope.train.task.",
+                  origin_key[] = "attscope.origin";
 
 typedef struct choice {
     bool use_ema;
@@ -130,7 +131,8 @@ static int choose_metadata(job *j, const char *identity)
         return cli_failure("no memory for the metadata");
     for (int i = 0; i < count; i++) {
         const char *key = att_tensors_metadata_key(j->file, i);
-        if (!cli_has_prefix(key, own_metadata) || strcmp(key, classes_key) == 0 || cli_has_prefix(key, task_keys))
+        if (!cli_has_prefix(key, own_metadata) || strcmp(key, classes_key) == 0 || strcmp(key, colours_key) == 0 ||
+            cli_has_prefix(key, task_keys))
             add_metadata(j, key, att_tensors_metadata(j->file, key));
     }
     if (!att_tensors_metadata(j->file, "format"))

@@ -10,6 +10,7 @@
 #include <attscope/context.h>
 #include <attscope/convert.h>
 #include <attscope/data.h>
+#include <attscope/drawing.h>
 #include <attscope/evaluate.h>
 #include <attscope/event.h>
 #include <attscope/explore.h>

@@ -109,13 +109,16 @@ ATT_API const char *const *att_network_class_names(const att_network *network, i
  * (att_checkpoint_classes()), else those in the config.json beside it, without its descriptions. Class folders are
  * numbered by them. NULL: neither has names. They live as long as the network. */
 ATT_API const char *att_network_trained_names(const att_network *network);
+/* Returns the colours of all classes [att_model_classes()][3], red, green and blue: those of the file's training, if
+ * its data set had colours; else those of att_class_colours(). They live as long as class names. NULL: no classes. */
+ATT_API const uint8_t *att_network_class_colours(const att_network *network);
 /* Returns the data set from whose built-in names the class names come ("imagenet-1k"); NULL if they have another
  * source. */
 ATT_API const char *att_network_known_classes(const att_network *network);
 /* Replaces the class names by those of a data set whose names are built in ("imagenet-1k"; the message of a
- * refusal lists them), or else by the lines of a file, from class 0. After a failure the names are unchanged. Errors:
- * ERR_ARGUMENT if `from` is neither such a data set nor a file; ERR_MISMATCH if the number of names is not the number
- * of classes; ERR_FORMAT; errors of reading the file. */
+ * refusal lists them), or else by the lines of a file, from class 0. Lines "name R G B" give colours, too. After a
+ * failure the names are unchanged. Errors: ERR_ARGUMENT if `from` is neither such a data set nor a file; ERR_MISMATCH
+ * if the number of names is not the number of classes; ERR_FORMAT; errors of reading the file. */
 ATT_API ATT_MUST_CHECK att_status att_network_name_classes(att_network *network, const char *from);
 
 /* Returns the preprocessing with which the weights were trained. If test_images is set, the identity's preprocessing
@@ -193,6 +196,16 @@ ATT_API att_status att_network_write(const att_network *network, const att_batch
 ATT_API att_status att_network_describe(const att_network *network, const att_batch *answers,
                                         const att_answer_options *options, void (*line)(void *user, const char *text),
                                         void *user);
+
+/* Draws the prediction for the first image of `answers`, which are those of att_network_run_images() for `photograph`,
+ * in the photograph's size. options: as above; without colours, those of the network are used.
+ * photograph: of 1 or 3 channels; those of the network do not matter. On success the caller owns *drawing and frees it
+ * with att_drawing_free(); on failure *drawing is unchanged. Errors: as above; those of att_transform_geometry(). */
+ATT_API ATT_MUST_CHECK att_status att_network_draw(const att_network *network, const att_batch *answers,
+                                                   const att_answer_options *options, const att_image *photograph,
+                                                   att_drawing *drawing);
+/* Whether predictions of the network's task can be drawn. */
+ATT_API bool att_network_draws(const att_network *network);
 
 /* Creates instruments for att_network_evaluate() (att_evaluate_options.measure). with, nodes: as in
  * att_measure_create(), NULL included. On success the caller owns *measure, which may outlive the network. A network

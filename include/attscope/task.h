@@ -9,6 +9,7 @@
 #define ATTSCOPE_TASK_H
 
 #include <attscope/data.h>
+#include <attscope/drawing.h>
 #include <attscope/event.h>
 #include <attscope/graph.h>
 #include <attscope/nn.h>
@@ -91,10 +92,11 @@ ATT_API att_status att_task_add_loss(const char *task, att_graph *graph, const a
 typedef struct att_answer_options {
     const char *const *labels; /* names of the classes, by number; classes from label_count on have none */
     int label_count;
-    int topk;     /* number of classes to show, the most probable first; less than 1 means 1 */
-    bool outputs; /* show the network's outputs too */
+    int topk;               /* number of classes to show, the most probable first; less than 1 means 1 */
+    bool outputs;           /* show the network's outputs too */
+    const uint8_t *colours; /* red, green and blue of each class of the network; NULL: those of att_class_colours() */
 } att_answer_options;
-/* No labels, 5 classes, no outputs. */
+/* No labels, no colours, 5 classes, no outputs. */
 ATT_API att_answer_options att_answer_options_defaults(void);
 /* JSON key for the name of the image; the caller that begins the object writes it. */
 #define ATT_ANSWER_IMAGE "image"
@@ -283,6 +285,12 @@ typedef struct att_task {
      * bytes is truncated. NULL: no captions. */
     att_status (*caption)(att_context *context, const att_batch *answer, const att_answer_options *options,
                           const att_task_image *image, att_text *text);
+    /* Paints the answer into drawing->image, which is a copy of the photograph; class_count and colours are set. Sets
+     * drawing->classes if the answer gives each pixel a class. geometry: the map from the photograph to the network's
+     * input. att_draw_classes() paints classes of pixels. After a failure the caller frees the drawing. NULL: answers
+     * cannot be drawn. */
+    att_status (*draw)(att_context *context, const att_batch *answer, const att_answer_options *options,
+                       const att_geometry *geometry, att_drawing *drawing);
 } att_task;
 
 /* Registers a task with the context. The descriptor is not copied; it and everything that it points to must outlive the
@@ -293,6 +301,12 @@ ATT_API ATT_MUST_CHECK att_status att_task_register(att_context *context, const 
 
 /* A `taps` function: the last ATT_FEATURE_STAGES blocks, or all if there are fewer. */
 ATT_API int att_taps_last(int block_count, int blocks[ATT_FEATURE_STAGES]);
+/* For a `draw` function: sets drawing->classes to the class of each pixel of the photograph, [height][width], and
+ * paints them. A pixel has ATT_MASK_NONE if its class is not one of drawing->class_count, or if its centre moves out of
+ * the network's input. Of the colour of any other pixel, a half is the photograph's and a half that of its class.
+ * Errors: ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_draw_classes(att_context *context, const uint16_t *classes,
+                                                   const att_geometry *geometry, att_drawing *drawing);
 
 /* A `check` function for targets that are the data set's classes: every class must be one of the network's. */
 ATT_API att_status att_task_check_classes(att_context *context, const att_task_settings *settings,

@@ -54,9 +54,8 @@ static att_status bad_colour(att_context *context, const char *path, int line, c
                     path, line, what);
 }
 
-/* Cuts the colours off the lines. *colours: NULL if there are none. */
-static att_status take_colours(att_arena *arena, const char *path, char *const *lines, int count,
-                               uint8_t (**colours)[CHANNELS])
+att_status att_take_colours(att_arena *arena, const char *path, char *const *lines, int count,
+                            uint8_t (**colours)[CHANNELS])
 {
     int coloured = 0;
     uint8_t(*taken)[CHANNELS] = att_arena_allocate(arena, (size_t)count * sizeof *taken);
@@ -85,7 +84,7 @@ static att_status make_list(att_arena *arena, const char *path, char *const *lin
     uint8_t(*colours)[CHANNELS] = NULL;
     if (count == 0)
         return att_fail(context, ATT_ERR_FORMAT, "%s: it names no class; expected one on each line", path);
-    ATT_TRY(take_colours(arena, path, lines, count, &colours));
+    ATT_TRY(att_take_colours(arena, path, lines, count, &colours));
     for (int i = 0; i < count; i++)
         if (lines[i][strspn(lines[i], " \t")] == '\0')
             return att_fail(context, ATT_ERR_FORMAT, "%s: line %d names no class", path, i + 1);

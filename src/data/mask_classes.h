@@ -16,4 +16,7 @@ att_status att_mask_classes_parse(att_context *context, const char *path, char *
 att_status att_mask_classes_parse_table(att_context *context, const char *path, char *text, size_t size,
                                         att_class_list *list);
 
+/* Cuts the colours off lines "name R G B", as above. The arena holds *colours; NULL if there are none. */
+att_status att_take_colours(att_arena *arena, const char *path, char *const *lines, int count, uint8_t (**colours)[3]);
+
 #endif

@@ -15,6 +15,7 @@
 #include "networks/heads/heads.h"
 #include "networks/tasks/caption.h"
 #include "networks/tasks/confusion.h"
+#include "networks/tasks/draw.h"
 #include "networks/tasks/list.h"
 
 static const char head_scope[] = "segmenter", logits_name[] = "pixel_logits", map_name[] = "class_map",
@@ -207,26 +208,32 @@ static void predict_rows(void *user, int thread)
         }
 }
 
+/* Sets of->predicted, which the caller frees. */
+static att_status predict(att_context *context, photograph *of)
+{
+    const size_t pixels = (size_t)of->geometry->from_width * (size_t)of->geometry->from_height;
+    of->threads = att_context_threads(context);
+    of->predicted = att_allocate_array(context, pixels, sizeof *of->predicted);
+    of->sums = att_allocate_array(context, (size_t)(of->threads * of->classes), sizeof *of->sums);
+    const bool enough = of->predicted && of->sums;
+    if (enough)
+        att_threads_run(context, of->threads, predict_rows, of);
+    att_free(context, of->sums);
+    return enough ? ATT_OK : att_fail_memory(context, pixels * sizeof *of->predicted, "the classes of a photograph");
+}
+
 /* Compares the classes of a photograph's own pixels. */
 static att_status compare(att_context *context, att_confusion *confusion, const att_mask *mask, photograph *of)
 {
     const att_geometry *g = of->geometry;
-    const size_t pixels = (size_t)mask->width * (size_t)mask->height;
     if (mask->width != g->from_width || mask->height != g->from_height)
         return att_fail(context, ATT_ERR_MISMATCH, "a mask of %d x %d pixels does not fit a photograph of %d x %d",
                         mask->width, mask->height, g->from_width, g->from_height);
-    of->threads = att_context_threads(context);
-    of->predicted = att_allocate_array(context, pixels, sizeof *of->predicted);
-    of->sums = att_allocate_array(context, (size_t)(of->threads * of->classes), sizeof *of->sums);
-    att_status status = of->predicted && of->sums
-                            ? ATT_OK
-                            : att_fail_memory(context, pixels * sizeof *of->predicted, "the classes of a photograph");
-    if (status == ATT_OK) {
-        att_threads_run(context, of->threads, predict_rows, of);
-        status = att_confusion_add(context, confusion, mask->classes, of->predicted, (int64_t)pixels);
-    }
+    att_status status = predict(context, of);
+    if (status == ATT_OK)
+        status =
+            att_confusion_add(context, confusion, mask->classes, of->predicted, (int64_t)mask->width * mask->height);
     att_free(context, of->predicted);
-    att_free(context, of->sums);
     return status;
 }
 
@@ -366,12 +373,17 @@ static int by_size(const void *a, const void *b)
     return (x->class_number > y->class_number) - (x->class_number < y->class_number);
 }
 
+static att_status fail_headless(att_context *context)
+{
+    return att_fail(context, ATT_ERR_MISMATCH, "the network has no head, so it predicts no class for a pixel");
+}
+
 static att_status find_areas(att_context *context, const att_batch *answer, areas *found)
 {
     const void *data = NULL;
     const att_field *field = find_field(answer, map_name, &data);
     if (!field)
-        return att_fail(context, ATT_ERR_MISMATCH, "the network has no head, so it predicts no class for a pixel");
+        return fail_headless(context);
     const int32_t *map = data;
     int32_t last = 0;
     *found = (areas){.pixels = att_shape_count(field->shape)};
@@ -404,6 +416,7 @@ static att_status write(att_context *context, const att_batch *answer, const att
                         att_json_writer *writer)
 {
     areas found;
+    char colour[ATT_COLOUR_TEXT];
     ATT_TRY(find_areas(context, answer, &found));
     att_json_put_array(writer, "classes");
     for (int i = 0; i < found.count; i++) {
@@ -412,6 +425,9 @@ static att_status write(att_context *context, const att_batch *answer, const att
         att_json_put_integer(writer, "class", found.items[i].class_number);
         if (label)
             att_json_put_string(writer, "label", label);
+        if (options->colours)
+            att_json_put_string(writer, "colour",
+                                att_colour_text(options->colours, found.items[i].class_number, colour));
         att_json_put_number(writer, "share", share_of(&found, i));
         att_json_end_object(writer);
     }
@@ -464,6 +480,24 @@ static att_status caption(att_context *context, const att_batch *answer, const a
     return ATT_OK;
 }
 
+/* Draws the classes that an evaluation compares with the photograph's mask. */
+static att_status draw(att_context *context, const att_batch *answer, const att_answer_options *options,
+                       const att_geometry *geometry, att_drawing *drawing)
+{
+    const void *logits = NULL;
+    const att_field *field = find_field(answer, logits_name, &logits);
+    (void)options;
+    if (!field)
+        return fail_headless(context);
+    const int64_t *size = field->shape.dims;
+    photograph of = {.logits = logits, .h = size[0], .w = size[1], .classes = size[2], .geometry = geometry};
+    att_status status = predict(context, &of);
+    if (status == ATT_OK)
+        status = att_draw_classes(context, of.predicted, geometry, drawing);
+    att_free(context, of.predicted);
+    return status;
+}
+
 static const char *const observed[] = {logits_name, NULL};
 
 const att_task att_task_segmentation = {
@@ -496,4 +530,5 @@ const att_task att_task_segmentation = {
     .write = write,
     .describe = describe,
     .caption = caption,
+    .draw = draw,
 };

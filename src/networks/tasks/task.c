@@ -35,9 +35,14 @@ att_task_info att_task_at(const att_context *context, int index)
     return task ? task->info : (att_task_info){0};
 }
 
+const att_task *att_task_named(const att_context *context, const char *name)
+{
+    return att_catalog_find(&catalog, context, name);
+}
+
 att_status att_task_choose(att_context *context, const char *name, const att_task **task)
 {
-    *task = att_catalog_find(&catalog, context, name);
+    *task = att_task_named(context, name);
     if (*task)
         return ATT_OK;
     att_text names = {.context = context};
@@ -98,7 +103,7 @@ void att_task_complete(const att_task *task, const att_option_values *given, att
 
 void att_task_defaults(const att_context *context, const char *name, att_option_values *options)
 {
-    const att_task *task = att_catalog_find(&catalog, context, name);
+    const att_task *task = att_task_named(context, name);
     if (task && task->defaults)
         task->defaults(options);
 }

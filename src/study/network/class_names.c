@@ -7,8 +7,11 @@
 #include "base/core/memory.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
+#include "data/mask_classes.h"
+#include "networks/tasks/draw.h"
 #include "study/network/network.h"
 #include "study/train/checkpoint.h"
+#include "study/train/metadata.h"
 
 /* A list under construction; the names lie in the arena. */
 typedef struct names {
@@ -16,6 +19,7 @@ typedef struct names {
     att_arena arena;
     const char **items;
     int count, room;
+    uint8_t *colours; /* [room][3] */
 } names;
 
 static att_status fail_names(const att_network *network)
@@ -51,7 +55,11 @@ static att_status begin(att_network *network, names *n)
 {
     *n = (names){.network = network, .arena = {.context = network->context}, .room = att_model_classes(network->model)};
     n->items = att_arena_allocate(&n->arena, ((size_t)n->room + 1) * sizeof *n->items);
-    return n->items ? ATT_OK : fail_names(network);
+    n->colours = att_arena_allocate(&n->arena, (size_t)n->room * 3);
+    if (!n->items || !n->colours)
+        return fail_names(network);
+    att_class_colours(n->room, n->colours);
+    return ATT_OK;
 }
 
 /* On success the network takes the names; after a failure they are freed. */
@@ -65,6 +73,7 @@ static att_status finish(names *n, att_status status, const char *known)
     att_arena_free(&network->class_arena);
     network->class_arena = n->arena;
     network->class_names = n->items;
+    network->class_colours = n->colours;
     network->class_count = n->count;
     network->known_classes = known;
     return ATT_OK;
@@ -90,6 +99,22 @@ static att_status add_known(names *n, const att_known_classes *known)
     return status;
 }
 
+/* Takes "#0060ff" on each line; colours that are not whole, or those of another number of classes, are ignored. */
+static att_status add_trained_colours(names *n)
+{
+    const char *text = n->network->file ? att_metadata_text(n->network->file, "class_colours") : NULL;
+    uint8_t *colours = att_arena_allocate(&n->arena, (size_t)n->room * 3);
+    int count = 0;
+    if (!colours)
+        return fail_names(n->network);
+    for (; text && count < n->room; text += ATT_COLOUR_TEXT, count++)
+        if (!att_colour_read(text, colours + 3 * (ptrdiff_t)count) || text[ATT_COLOUR_TEXT - 1] != '\n')
+            return ATT_OK;
+    if (text && !*text)
+        n->colours = colours;
+    return ATT_OK;
+}
+
 const char *att_network_trained_names(const att_network *network)
 {
     const char *own = network->file ? att_checkpoint_classes(network->file) : NULL;
@@ -107,12 +132,15 @@ att_status att_network_take_class_names(att_network *network)
 {
     names n;
     char *shown = NULL;
-    if (att_model_classes(network->model) == 0 || !network->file)
+    if (att_model_classes(network->model) == 0)
         return ATT_OK;
-    ATT_TRY(att_network_read_config_names(network, att_network_known_order(network), &shown));
+    if (network->file)
+        ATT_TRY(att_network_read_config_names(network, att_network_known_order(network), &shown));
     const att_known_classes *known = att_network_known_order(network);
     const char *lines = shown ? shown : att_network_trained_names(network);
     att_status status = begin(network, &n);
+    if (status == ATT_OK)
+        status = add_trained_colours(&n);
     if (status == ATT_OK && known)
         status = add_known(&n, known);
     else if (status == ATT_OK && lines)
@@ -148,8 +176,17 @@ static att_status check_count(const names *n, const char *what, int count)
 static att_status add_text(names *n, const char *path, char *text, size_t size)
 {
     int count;
-    ATT_TRY(add_lines(n, path, text, size, &count));
-    return check_count(n, path, count);
+    const char **lines;
+    uint8_t(*colours)[3] = NULL;
+    ATT_TRY(att_text_lines(&n->arena, path, text, size, &lines, &count));
+    ATT_TRY(check_count(n, path, count));
+    ATT_TRY(att_take_colours(&n->arena, path, (char *const *)lines, count, &colours));
+    if (colours)
+        n->colours = *colours;
+    att_status status = ATT_OK;
+    for (int i = 0; status == ATT_OK && i < count; i++)
+        status = add_name(n, lines[i]);
+    return status;
 }
 
 static att_status add_file(names *n, const char *path)
@@ -196,6 +233,11 @@ const char *const *att_network_class_names(const att_network *network, int *coun
 const char *att_network_class_name(const att_network *network, int number)
 {
     return number >= 0 && number < network->class_count ? network->class_names[number] : NULL;
+}
+
+const uint8_t *att_network_class_colours(const att_network *network)
+{
+    return network->class_colours;
 }
 
 const char *att_network_known_classes(const att_network *network)

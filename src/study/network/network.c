@@ -10,6 +10,7 @@
 #include "data/transform.h"
 #include "engine/weights/weights.h"
 #include "networks/models/family.h"
+#include "networks/tasks/draw.h"
 #include "networks/tasks/task.h"
 #include "study/train/checkpoint.h"
 
@@ -192,8 +193,12 @@ att_status att_network_wrap(const att_model *model, att_weights *weights, const 
     network->dtype = att_graph_dtype(att_model_graph(model));
     network->identity = att_model_identity(model);
     network->trained = network->identity.preprocess;
-    *out = network;
-    return ATT_OK;
+    status = att_network_take_class_names(network);
+    if (status == ATT_OK)
+        *out = network;
+    else
+        att_network_close(&network);
+    return status;
 }
 
 void att_network_close(att_network **out)
@@ -331,6 +336,8 @@ static att_answer_options with_names(const att_network *network, const att_answe
     att_answer_options named = options ? *options : att_answer_options_defaults();
     if (!named.labels)
         named.labels = att_network_class_names(network, &named.label_count);
+    if (!named.colours)
+        named.colours = network->class_colours;
     return named;
 }
 
@@ -359,6 +366,24 @@ att_status att_network_describe(const att_network *network, const att_batch *ans
     const att_answer_options named = with_names(network, options);
     return explain_missing(
         network, att_task_describe(network->context, att_model_task(network->model).name, answers, &named, line, user));
+}
+
+att_status att_network_draw(const att_network *network, const att_batch *answers, const att_answer_options *options,
+                            const att_image *photograph, att_drawing *drawing)
+{
+    const att_answer_options named = with_names(network, options);
+    const att_transform_options transform = att_network_transform(network);
+    att_geometry geometry;
+    ATT_TRY(att_require(network->context, photograph, "the photograph of a drawing"));
+    ATT_TRY(att_transform_geometry(network->context, &transform, photograph->width, photograph->height, &geometry));
+    return explain_missing(network, att_task_draw(network->context, att_model_task(network->model).name,
+                                                  att_model_classes(network->model), answers, &named, photograph,
+                                                  &geometry, drawing));
+}
+
+bool att_network_draws(const att_network *network)
+{
+    return att_task_draws(network->context, att_model_task(network->model).name);
 }
 
 /* --- data sets --------------------------------------------------------------------------------------------------- */

@@ -39,8 +39,9 @@ struct att_network {
     att_precision precision;
     bool averaged;
     char *outputs;         /* NULL: the task's outputs */
-    att_arena class_arena; /* holds class_names */
+    att_arena class_arena; /* holds class_names and class_colours */
     const char **class_names;
+    const uint8_t *class_colours; /* [classes][3]; NULL: no classes */
     int class_count;
     const char *known_classes; /* the built-in data set whose names these are; NULL: none, or chosen by the caller */
     char *config_names;        /* class names in the config.json beside the file, one per line; NULL: none */
@@ -49,8 +50,8 @@ struct att_network {
     size_t pixel_room;
 };
 
-/* class_names.c: sets the class names that the file or the config.json beside it gives. They are freed with the
- * network. */
+/* class_names.c: sets the class names that the file or the config.json beside it gives, and the colours of the file or
+ * those of att_class_colours(). They are freed with the network. */
 att_status att_network_take_class_names(att_network *network);
 /* The data set whose built-in names belong to the network's outputs; NULL: none, or others are stated. */
 const att_known_classes *att_network_known_order(const att_network *network);

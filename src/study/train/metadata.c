@@ -9,6 +9,7 @@
 #include "base/core/memory.h"
 #include "base/core/text.h"
 #include "networks/models/family.h"
+#include "networks/tasks/draw.h"
 #include "study/train/numbers.h"
 #include "study/train/options.h"
 
@@ -239,6 +240,20 @@ static void put_classes(att_metadata *metadata, const att_dataset *dataset)
     att_text_free(&lines);
 }
 
+/* Stores the colours of the classes, "#0060ff" on each line, if the data set has them. */
+static void put_colours(att_metadata *metadata, const att_dataset *dataset)
+{
+    const uint8_t(*colours)[3] = att_dataset_class_colours(dataset);
+    char colour[ATT_COLOUR_TEXT];
+    att_text lines = {.context = metadata->arena.context};
+    for (int c = 0; colours && c < att_dataset_class_count(dataset); c++)
+        att_text_append(&lines, "%s\n", att_colour_text(*colours, c, colour));
+    metadata->failed |= lines.failed;
+    if (lines.data && !lines.failed)
+        put_text(metadata, "class_colours", lines.data);
+    att_text_free(&lines);
+}
+
 att_status att_metadata_training(att_metadata *metadata, const att_train_run *run, const att_train_state *state)
 {
     ATT_TRY(att_metadata_identity(metadata, run->model));
@@ -249,6 +264,7 @@ att_status att_metadata_training(att_metadata *metadata, const att_train_run *ru
     put_classes(metadata, run->data->train);
     if (run->shapes.data)
         put_text(metadata, "shapes", run->shapes.data);
+    put_colours(metadata, run->data->train);
     put_integer(metadata, "lanes", run->lanes);
     put_integer(metadata, "parts", run->parts);
     put_integer(metadata, "memory", run->memory);

@@ -8,6 +8,7 @@
 #include "base/io/scratch.h"
 #include "engine/graph/graph.h"
 #include "networks/tasks/confusion.h"
+#include "networks/tasks/draw.h"
 #include "networks/tasks/list.h"
 
 static const att_task *const task = &att_task_segmentation;
@@ -392,7 +393,8 @@ SCRATCH_TEST(a_class_map_is_told_as_shares)
     att_field field;
     const void *data;
     const att_batch answer = map_answer(&field, &data);
-    const att_answer_options options = {.labels = names, .label_count = 3, .topk = 2};
+    const uint8_t colours[CLASSES][3] = {[2] = {1, 2, 255}};
+    const att_answer_options options = {.labels = names, .label_count = 3, .colours = *colours, .topk = 2};
     att_json_writer *writer = NULL;
     const char *json;
     size_t length;
@@ -402,8 +404,9 @@ SCRATCH_TEST(a_class_map_is_told_as_shares)
     att_json_end_object(writer);
     CHECK(self->context, att_json_writer_finish(writer, &json, &length));
     assert_string_equal(json,
-                        "{\"classes\":[{\"class\":2,\"label\":\"car\",\"share\":0.625},"
-                        "{\"class\":0,\"label\":\"sky\",\"share\":0.25},{\"class\":5,\"share\":0.125}]}");
+                        "{\"classes\":[{\"class\":2,\"label\":\"car\",\"colour\":\"#0102ff\",\"share\":0.625},"
+                        "{\"class\":0,\"label\":\"sky\",\"colour\":\"#000000\",\"share\":0.25},"
+                        "{\"class\":5,\"colour\":\"#000000\",\"share\":0.125}]}");
     att_json_writer_destroy(&writer);
     CHECK(self->context, task->describe(self->context, &answer, &options, keep_line, lines));
     assert_string_equal(lines, " 62.50 % of the pixels       2  car\n 25.00 % of the pixels       0  sky\n");
@@ -411,6 +414,31 @@ SCRATCH_TEST(a_class_map_is_told_as_shares)
     CHECK(self->context, task->caption(self->context, &answer, &options, NULL, &text));
     assert_string_equal(text.data, "predicted: car 62.5 %, sky 25.0 %, class 5 12.5 %.");
     att_text_free(&text);
+}
+
+/* The network sees the middle half of the photograph, of 8 x 1, in 4 x 1 pixels; two places have logits. */
+SCRATCH_TEST(a_photograph_is_drawn_in_its_own_size)
+{
+    static const uint16_t expected[8] = {ATT_MASK_NONE, ATT_MASK_NONE, 0, 0, 1, 1, ATT_MASK_NONE, ATT_MASK_NONE};
+    static const float logits[2][CLASSES] = {{1, 0}, {0, 1}};
+    static uint8_t grey[8];
+    const att_image photograph = {8, 1, 1, grey};
+    const att_geometry geometry = {
+        .map = {{1, 0, -2}, {0, 1, 0}}, .from_width = 8, .from_height = 1, .width = 4, .height = 1};
+    const att_field field = {.name = "pixel_logits", .dtype = ATT_F32, .shape = att_shape_of(1, 2, CLASSES)};
+    const void *const data[] = {logits};
+    const att_batch answer = {.count = 1, .field_count = 1, .fields = &field, .data = data}, none = {.count = 1};
+    att_drawing drawing = {0};
+    lack of = lack_of_memory(self->context, &self->memory);
+    while (lack_again(&of)) {
+        of.status = att_task_draw(self->context, "segment", CLASSES, &answer, NULL, &photograph, &geometry, &drawing);
+        if (of.status == ATT_OK)
+            assert_memory_equal(drawing.classes.classes, expected, sizeof expected);
+        att_drawing_free(self->context, &drawing);
+    }
+    assert_fails(self->context,
+                 att_task_draw(self->context, "segment", CLASSES, &none, NULL, &photograph, &geometry, &drawing),
+                 ATT_ERR_MISMATCH, "predicts no class for a pixel");
 }
 
 SCRATCH_TEST(an_answer_without_a_class_map_is_refused)
