@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "answer.h"
+#include "drawings.h"
 #include "flags.h"
 #include "metrics.h"
 #include "network.h"
@@ -12,6 +13,7 @@
 typedef struct settings {
     cli_answer answer;
     bool use_ema;
+    const char *draw; /* folder; NULL: none */
     att_recipe_network network;
     att_recipe_preprocess preprocess;
     att_recipe_engine engine;
@@ -20,8 +22,13 @@ typedef struct settings {
 
 static const att_flag weight_options[] = {
     {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "use the averaged weights", ATT_FLAG_AT(settings, use_ema)},
+    {"draw", .kind = ATT_FLAG_TEXT, .value = "DIR",
+     .help = "draw each prediction into its image: DIR/NAME.drawn.png, and DIR/NAME.classes.png with the number of its "
+             "class in each pixel, for tasks whose predictions can be drawn",
+     ATT_FLAG_AT(settings, draw)},
 };
-static const att_flag_group weight_group = {"Answers", .rows = weight_options, .row_count = 1};
+static const att_flag_group weight_group = {"Answers", .rows = weight_options,
+                                            .row_count = sizeof weight_options / sizeof *weight_options};
 
 static const att_flag_use uses[] = {
     {&cli_group_answer, offsetof(settings, answer)},
@@ -39,6 +46,7 @@ typedef struct job {
     const settings *settings;
     att_network *network;
     att_answer_options shown;
+    cli_drawings drawings;
     att_json_writer *writer;   /* NULL: no JSON */
     int channels;              /* channels of the network's images */
     bool colours_checked;      /* the first image has been checked for colours */
@@ -51,20 +59,57 @@ static void print_line(void *user, const char *text)
     cli_print("  %s\n", text);
 }
 
-static att_status show_answer(const job *j, const char *path, const att_batch *answer)
+static att_status print_answer(const job *j, const char *path, const att_batch *answer, const cli_drawn *drawn)
 {
-    att_status status = ATT_OK;
-    if (cli_prints(j->settings->output.json)) {
-        cli_print("%s\n", path);
-        status = att_network_describe(j->network, answer, &j->shown, print_line, NULL);
-    }
-    if (!j->writer || status != ATT_OK)
-        return status;
+    cli_print("%s\n", path);
+    const att_status status = att_network_describe(j->network, answer, &j->shown, print_line, NULL);
+    if (status == ATT_OK && drawn)
+        cli_print("  drawn: %s\n", drawn->image);
+    return status;
+}
+
+static att_status write_answer(const job *j, const char *path, const att_batch *answer, const cli_drawn *drawn)
+{
     att_json_begin_object(j->writer);
     att_json_put_string(j->writer, ATT_ANSWER_IMAGE, path);
-    status = att_network_write(j->network, answer, &j->shown, j->writer);
+    const att_status status = att_network_write(j->network, answer, &j->shown, j->writer);
+    if (drawn)
+        att_json_put_string(j->writer, "drawing", drawn->image);
+    if (drawn && *drawn->index)
+        att_json_put_string(j->writer, "index", drawn->index);
     att_json_end_object(j->writer);
     return status;
+}
+
+/* drawn: NULL: nothing was drawn. */
+static att_status show_answer(const job *j, const char *path, const att_batch *answer, const cli_drawn *drawn)
+{
+    att_status status = ATT_OK;
+    if (cli_prints(j->settings->output.json))
+        status = print_answer(j, path, answer, drawn);
+    return j->writer && status == ATT_OK ? write_answer(j, path, answer, drawn) : status;
+}
+
+/* An image of a data set, or a file. */
+typedef struct source {
+    const char *name;           /* for messages and names of drawings; the path of a file */
+    const att_dataset *dataset; /* NULL: a file */
+    int64_t index;
+} source;
+
+/* Draws the answer into the image, which is read again for that, in colours. */
+static int draw_answer(job *j, const source *from, const att_batch *answer, cli_drawn *drawn)
+{
+    enum { COLOURS = 3 };
+    att_context *context = j->cli->context;
+    att_image photograph = {0};
+    int code =
+        cli_check(j->cli, from->dataset ? att_dataset_read(from->dataset, context, from->index, COLOURS, &photograph)
+                                        : att_image_read(context, from->name, COLOURS, NULL, &photograph));
+    if (code == CLI_OK)
+        code = cli_drawings_add(&j->drawings, from->name, &photograph, answer, drawn);
+    att_image_free(context, &photograph);
+    return code;
 }
 
 /* Reports an image that cannot be read. The other images are still processed. */
@@ -80,19 +125,23 @@ static void report_unreadable(job *j, const char *name)
     att_json_end_object(j->writer);
 }
 
-/* Shows the prediction for the image `name`, or the reason why there is none. */
-static int show_prediction(job *j, const char *name, const att_batch *answer, att_status status)
+/* Shows the prediction for the image, or the reason why there is none. */
+static int show_prediction(job *j, const source *from, const att_batch *answer, att_status status)
 {
+    cli_drawn drawn;
     j->processed++;
     if (status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED)
         return cli_check(j->cli, status);
     if (status == ATT_ERR_NONFINITE)
-        return cli_failure("%s: %s", name, att_context_message(j->cli->context));
+        return cli_failure("%s: %s", from->name, att_context_message(j->cli->context));
     if (status != ATT_OK) {
-        report_unreadable(j, name);
+        report_unreadable(j, from->name);
         return CLI_OK;
     }
-    return cli_check(j->cli, show_answer(j, name, answer));
+    int code = j->settings->draw ? draw_answer(j, from, answer, &drawn) : CLI_OK;
+    if (code == CLI_OK)
+        code = cli_check(j->cli, show_answer(j, from->name, answer, j->settings->draw ? &drawn : NULL));
+    return code;
 }
 
 static att_status predict(const job *j, const att_dataset *dataset, int64_t index, att_batch *answer)
@@ -132,7 +181,7 @@ static int predict_file(job *j, const char *path)
     att_batch answer = {0};
     note_colours_of_file(j, path);
     att_status status = att_network_run_file(j->network, path, &answer);
-    return show_prediction(j, path, &answer, status);
+    return show_prediction(j, &(source){.name = path}, &answer, status);
 }
 
 static int predict_dataset(job *j, const char *path)
@@ -142,7 +191,7 @@ static int predict_dataset(job *j, const char *path)
     options.unlabelled = true;
     att_status status = att_dataset_open(j->cli->context, path, &options, &dataset);
     if (status != ATT_OK)
-        return show_prediction(j, path, NULL, status);
+        return show_prediction(j, &(source){.name = path}, NULL, status);
     note_colours(j, dataset);
     int code = CLI_OK;
     for (int64_t i = 0; code == CLI_OK && i < att_dataset_count(dataset); i++) {
@@ -154,7 +203,7 @@ static int predict_dataset(job *j, const char *path)
         } else {
             att_batch answer = {0};
             att_status read = predict(j, dataset, i, &answer);
-            code = show_prediction(j, name, &answer, read);
+            code = show_prediction(j, &(source){name, dataset, i}, &answer, read);
         }
     }
     att_dataset_close(&dataset);
@@ -193,6 +242,8 @@ static int prepare(job *j, const cli_loaded *loaded)
     j->channels = loaded->identity->preprocess.in_chans;
     int code = cli_classes_name(j->cli, loaded->network, s->answer.labels);
     j->shown = (att_answer_options){.topk = s->answer.topk, .outputs = s->answer.outputs};
+    if (code == CLI_OK && s->draw)
+        code = cli_drawings_open(j->cli, s->draw, loaded->network, &j->drawings);
     return code == CLI_OK ? cli_json_begin_list(j->cli, s->output.json, &j->writer) : code;
 }
 
@@ -220,6 +271,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
                            cli_plural(j.processed));
     else if (code == CLI_OK && j.failed > 0)
         code = CLI_FAILURE;
+    cli_drawings_close(&j.drawings);
     cli_unload(&loaded);
     return code;
 }

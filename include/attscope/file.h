@@ -16,6 +16,9 @@ extern "C" {
 ATT_API ATT_MUST_CHECK att_status att_file_replace(att_context *context, const char *path, const void *bytes,
                                                    size_t size);
 
+/* Creates the folder and its missing parents. Succeeds if the folder exists. Errors: ERR_IO, ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_file_make_folders(att_context *context, const char *path);
+
 #ifdef __cplusplus
 }
 #endif

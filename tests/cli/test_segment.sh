@@ -59,6 +59,91 @@ idx classes
 run 1 train classes --task segment --model resnet20 --in-chans 1 --img-size 8 --experiment none --output output
 err_has 'masks'
 
+# --draw: the photographs of two folders have the same names. The index has the size of the photograph and a palette of
+# the legend's colours, and its classes give the mIoU of the evaluation.
+mkdir -p other/a
+cp data/val/0.png other/a/0.png
+run 0 predict output/first data/val other/a/0.png --draw drawn/here --json drawn.json
+out_has '  drawn: drawn/here/0-2.drawn.png'
+[ "$(ls drawn/here)" = "$(printf '%s\n' 0-2.classes.png 0-2.drawn.png {0..4}.classes.png {0..4}.drawn.png legend.txt |
+    LC_ALL=C sort)" ] || fail "the files of drawings: $(ls drawn/here)"
+cmp -s drawn/here/0.classes.png drawn/here/0-2.classes.png || fail 'one photograph has two drawings'
+[ "$(cat drawn/here/legend.txt)" = $'sky 0 96 255\nroad 255 255 0\nsea 255 0 0' ] || fail 'the legend'
+cat >pngs.py <<'END'
+"""Reads PNGs of 8 bits: numbers of channels, rows of bytes, palette."""
+import struct, zlib
+def chunks(path):
+    data, at = open(path, "rb").read(), 8
+    while at < len(data):
+        size = struct.unpack(">I", data[at : at + 4])[0]
+        yield data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
+        at += 12 + size
+def near(a, b, c):
+    return min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+def read(path):
+    parts = list(chunks(path))
+    width, height, depth, kind = struct.unpack(">IIBB", dict(parts)[b"IHDR"][:10])
+    channels, palette = {0: 1, 2: 3, 3: 1}[kind], dict(parts).get(b"PLTE", b"")
+    data, rows, line = zlib.decompress(b"".join(d for k, d in parts if k == b"IDAT")), [], width * channels
+    above = [0] * line
+    for y in range(height):
+        how, row = data[y * (line + 1)], list(data[y * (line + 1) + 1 : (y + 1) * (line + 1)])
+        for x in range(line):
+            a, b, c = (row[x - channels] if x >= channels else 0), above[x], (above[x - channels] if x >= channels else 0)
+            row[x] = (row[x] + [0, a, b, (a + b) // 2, near(a, b, c)][how]) % 256
+        rows.append(row)
+        above = row
+    assert depth == 8
+    return kind, rows, [tuple(palette[i : i + 3]) for i in range(0, len(palette), 3)]
+END
+python3 -B - "$miou" <<'END' || fail 'the drawings'
+import json, sys, pngs
+both, either = [0] * 3, [0] * 3
+colours = [(0, 96, 255), (255, 255, 0), (255, 0, 0)]
+for i in range(5):
+    kind, index, palette = pngs.read(f"drawn/here/{i}.classes.png")
+    assert kind == 3 and palette[:3] == colours, (kind, palette[:3])
+    photo, drawn = pngs.read(f"data/val/{i}.png")[1], pngs.read(f"drawn/here/{i}.drawn.png")[1]
+    mask = pngs.read(f"data/valannot/{i}.png")[1]
+    assert len(index) == len(mask) and len(index[0]) == len(mask[0])
+    for y, row in enumerate(index):
+        for x, found in enumerate(row):
+            right = mask[y][x]
+            for c in range(3):
+                assert drawn[y][3 * x + c] == (photo[y][3 * x + c] + colours[found][c] + 1) // 2, (i, y, x)
+                both[c] += right == found == c
+                either[c] += right != 3 and (right == c or found == c)
+ious = [100 * b / e for b, e in zip(both, either) if e]
+assert abs(sum(ious) / len(ious) - float(sys.argv[1])) < 1e-6, ious
+answers = json.load(open("drawn.json"))
+assert answers[5]["drawing"] == "drawn/here/0-2.drawn.png" and answers[5]["index"] == "drawn/here/0-2.classes.png"
+assert {c["label"]: c["colour"] for c in answers[0]["classes"]}["road"] == "#ffff00"
+END
+
+# Colours beside the names of classes are those of the drawings: given by --labels, or learned from the training's data.
+printf 'sky 1 2 3\nroad 10 20 30\nsea 9 9 9\n' >colours.txt
+run 0 predict output/first data/val/1.png --draw drawn/coloured --labels colours.txt
+diff colours.txt drawn/coloured/legend.txt || fail 'the colours of --labels'
+out_has '  road'
+cp colours.txt data/classes.txt
+run 0 train data "${settings[@]}" --epochs 1 --experiment coloured
+run 0 predict output/coloured data/val/1.png --draw drawn/trained
+diff colours.txt drawn/trained/legend.txt || fail 'the colours of the training'
+run 0 convert output/coloured/last.safetensors converted.safetensors
+run 0 predict converted.safetensors data/val/1.png --draw drawn/converted
+diff colours.txt drawn/converted/legend.txt || fail 'convert loses the colours of the training'
+
+# What cannot be drawn, or written.
+: >file
+run 1 predict output/first data/val/1.png --draw file
+err_has 'file is a file, but must be a folder'
+idx classified
+run 0 train classified --model vit_tiny_patch16_224 --img-size 8 --patch-size 8 --embed-dim 8 --depth 1 --num-heads 2 \
+    --epochs 0 --threads 1 --output output --experiment classifier
+run 1 predict output/classifier data/val/1.png --draw drawn/none
+err_has '--draw: predictions of the task "classification" cannot be drawn'
+[ ! -e drawn/none ] || fail 'a folder was made for nothing'
+
 # Two processes have the weights and the figures of one.
 only_unsanitized 'several processes take long under sanitizers'
 needs mpirun.openmpi

@@ -33,9 +33,6 @@ ATT_FOR_LAB att_status att_path_join(att_context *context, const char *folder, c
 ATT_FOR_LAB att_status att_path_folder(att_context *context, const char *path, char *folder, size_t size);
 ATT_FOR_LAB att_status att_path_copy(att_context *context, const char *from, char *path, size_t size);
 
-/* Creates the folder and its missing parents. Succeeds if the folder exists. */
-ATT_FOR_LAB att_status att_file_make_folders(att_context *context, const char *path);
-
 /* Makes later look-ups in the folder show what other machines wrote before this call. Without it, a network file system
  * may answer from a cache for up to a minute, in particular that a file does not exist. name: a name that no other
  * process uses; a file of this name is created and removed. Does nothing if that fails. */
