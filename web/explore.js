@@ -80,6 +80,7 @@ function answerBar({ class: id, label, probability }, before) {
     element("span", { class: "bar-number", "data-value": probability }, percent(probability)));
 }
 function answerList(answer, plain) {
+  if (answer.classes) return [];
   if (!answer.top) return [element("p", { class: "reading" }, "This network predicts no classes.")];
   const before = plain ? softmax(plain.logits) : null;
   const lost = plain && !answer.top.some((entry) => entry.class === plain.top[0].class) ? plain.top[0] : null;
@@ -105,6 +106,7 @@ function makeSide(page, side, index) {
     title: element("p", { class: "reading" }),
   };
   const thumbs = [];
+  let classes = null; /* the view of class maps, for networks that give each pixel a class */
   let model = null, weights = null, photo = null, plain = null, gridWay = null, asked = "";
 
   const shownLayer = () => Math.min(Number(side.layer), model.layers.length - 1);
@@ -230,12 +232,12 @@ function makeSide(page, side, index) {
     delete at.answer.dataset.changes;
     at.answer.replaceChildren();
     at.title.textContent = model ? model.network : "";
-    at.picture.hidden = true;
+    at.picture.hidden = at.classes.hidden = true;
     clearMaps();
   }
   /* Hides everything about the checkpoint. */
   function clearModel() {
-    model = gridWay = null;
+    model = gridWay = classes = null;
     delete problems.image;
     clearImage();
     for (const part of [at.tools, at.changes]) part.replaceChildren();
@@ -271,7 +273,8 @@ function makeSide(page, side, index) {
       clearImage();
       return;
     }
-    const [answer, input] = await Promise.all([askJson("run", wanted), ask("input", wanted)]);
+    const [answer, input, map] = await Promise.all([askJson("run", wanted), ask("input", wanted),
+      mine.drawn && ask("classes", wanted).then((bytes) => bytes.arrayBuffer())]);
     const pixels = new Uint8Array(await input.arrayBuffer()), [h, w, c] = answer.input;
     const before = !wanted.changes ? answer
       : plain?.image === wanted.image ? plain : await askJson("run", { ...wanted, changes: "" });
@@ -283,6 +286,8 @@ function makeSide(page, side, index) {
     at.answer.dataset.changes = wanted.changes;
     at.title.textContent = `${model.network} · ${w} × ${h} pixels · ${number(answer.milliseconds, 3)} ms`;
     at.picture.hidden = false;
+    at.classes.hidden = !map;
+    if (map) classes.show(photo, new Uint16Array(map));
     if (hasMaps()) await follow(page.place());
     else showPhoto();
   }, clearImage));
@@ -378,6 +383,8 @@ function makeSide(page, side, index) {
         side.layer = String(drawn[Math.round(0.6 * (drawn.length - 1))] ?? 0);
       if (!page.shared.at) page.shared.at = model.layers[shownLayer()]?.prefix ? "p0" : "0.5,0.5";
       at.none.hidden = hasMaps();
+      classes = model.drawn && classView(model.drawn);
+      at.classes.replaceChildren(...(classes ? [classes.panel] : []));
       showTools();
       await run();
     }, clearModel);
@@ -425,8 +432,9 @@ function makeSide(page, side, index) {
     "residual branches can be removed.");
   at.picture = element("div", { hidden: true }, element("div", { class: "view" }, at.view),
     element("div", { class: "tools" }, exportButton("PNG", "map", () => new Promise((done) => at.view.toBlob(done)))));
+  at.classes = element("div", { hidden: true });
   at.panel = element("div", { class: "panel maps", "data-side": index },
-    element("div", {}, modelChoice(), at.title, at.problem, at.picture, at.answer),
+    element("div", {}, modelChoice(), at.title, at.problem, at.picture, at.classes, at.answer),
     element("div", {}, at.maps, at.none, element("h3", {}, "What if"), at.tools, at.branches, at.changes));
   listen();
   return { panel: at.panel, open, run, follow, showTools, hasMaps: () => Boolean(hasMaps()),

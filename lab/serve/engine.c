@@ -5,6 +5,7 @@
 
 #include "lab/serve/engine_parts.h"
 #include "networks/models/inputs.h"
+#include "networks/tasks/draw.h"
 #include <attscope/lab/json.h>
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
@@ -297,6 +298,24 @@ static void write_network(const att_opened *o, att_json_writer *writer)
     att_json_put_integer(writer, "classes", att_model_classes(att_network_model(o->network)));
 }
 
+static void write_drawn(const att_network *network, att_json_writer *writer)
+{
+    char colour[ATT_COLOUR_TEXT];
+    const uint8_t *colours = att_network_class_colours(network);
+    if (!att_network_draws(network) || !colours) {
+        att_json_put_string(writer, "drawn", NULL);
+        return;
+    }
+    att_json_put_array(writer, "drawn");
+    for (int c = 0; c < att_model_classes(att_network_model(network)); c++) {
+        att_json_begin_object(writer);
+        att_json_put_string(writer, "label", att_network_class_name(network, c));
+        att_json_put_string(writer, "colour", att_colour_text(colours, c, colour));
+        att_json_end_object(writer);
+    }
+    att_json_end_array(writer);
+}
+
 att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer)
 {
     att_opened *o;
@@ -304,6 +323,8 @@ att_status att_engine_write_model(att_engine *engine, att_context *context, cons
     att_status status = att_engine_find(engine, path, &o);
     if (status == ATT_OK)
         write_network(o, writer);
+    if (status == ATT_OK)
+        write_drawn(o->network, writer);
     if (status == ATT_OK)
         status = att_engine_write_instruments(engine, o, writer);
     return att_engine_leave(engine, status);

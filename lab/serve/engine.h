@@ -58,7 +58,8 @@ att_status att_engine_thumbnail(att_engine *engine, att_context *context, const 
 att_status att_engine_open(att_engine *engine, att_context *context, const char *path);
 
 /* Writes what the network has: "network" (its name), "layers" (att_explorer_layer), "branches" (of {scope, content}),
- * "tokens" (how many can be removed), "classes", and "instruments", of {name, title, reason}, for
+ * "tokens" (how many can be removed), "classes", "drawn" (of {label, colour} for each class, for att_engine_classes();
+ * null if predictions of the task cannot be drawn), and "instruments", of {name, title, reason}, for
  * att_engine_write_figures(): those that need no classes and are quick enough for a page. reason: a sentence that says
  * why the instrument has nothing to measure in this network; null if it has. path: of the checkpoint. Errors: those of
  * att_network_open(), att_explorer_create() and att_measure_create(). */
@@ -78,6 +79,10 @@ att_status att_engine_write_answer(att_engine *engine, att_context *context, con
                                    att_json_writer *writer);
 /* Appends the network's input [height, width, channels], with the normalisation undone, one byte for each number. */
 att_status att_engine_input(att_engine *engine, att_context *context, const att_engine_view *view, att_text *out);
+
+/* Appends the class of each pixel of the network's input [height, width], in U16 of this machine; ATT_MASK_NONE: none.
+ * Errors: also ERR_UNSUPPORTED if predictions of the task cannot be drawn. */
+att_status att_engine_classes(att_engine *engine, att_context *context, const att_engine_view *view, att_text *out);
 
 /* How the weights of the keys are found. */
 typedef enum att_engine_way {

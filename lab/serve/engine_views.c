@@ -5,6 +5,7 @@
 
 #include "base/core/clock.h"
 #include "lab/serve/engine_parts.h"
+#include "networks/tasks/draw.h"
 
 /* --- changes ------------------------------------------------------------------------------------------------------ */
 
@@ -164,6 +165,43 @@ att_status att_engine_input(att_engine *engine, att_context *context, const att_
         append_input(o, s, out);
     status = att_engine_leave(engine, status);
     return out->failed ? att_fail_memory(context, out->length, "an image") : status;
+}
+
+/* Draws the answer into the network's input. */
+static att_status draw_input(const att_engine *engine, const att_opened *o, const att_seat *s, att_drawing *drawing)
+{
+    const att_model *model = att_network_model(o->network);
+    const att_transform_options t = att_network_transform(o->network);
+    const att_geometry geometry = {.map = {{1, 0, 0}, {0, 1, 0}},
+                                   .from_width = t.width,
+                                   .from_height = t.height,
+                                   .width = t.width,
+                                   .height = t.height};
+    att_text pixels = {.context = engine->context};
+    append_input(o, s, &pixels);
+    const att_image input = {t.width, t.height, t.channels, (uint8_t *)pixels.data};
+    const att_status status = pixels.failed
+                                  ? att_fail_memory(engine->context, pixels.length, "an image")
+                                  : att_task_draw(engine->context, att_model_task(model).name, att_model_classes(model),
+                                                  &s->answers, NULL, &input, &geometry, drawing);
+    att_text_free(&pixels);
+    return status;
+}
+
+att_status att_engine_classes(att_engine *engine, att_context *context, const att_engine_view *view, att_text *out)
+{
+    att_opened *o;
+    att_seat *s;
+    att_drawing drawing = {0};
+    ATT_TRY(att_engine_enter(engine, context));
+    att_status status = att_engine_run(engine, view, &o, &s);
+    if (status == ATT_OK)
+        status = draw_input(engine, o, s, &drawing);
+    const att_mask *mask = &drawing.classes;
+    att_text_append_bytes(out, mask->classes, (size_t)mask->width * (size_t)mask->height * sizeof *mask->classes);
+    att_drawing_free(engine->context, &drawing);
+    status = att_engine_leave(engine, status);
+    return out->failed ? att_fail_memory(context, out->length, "the classes of an image") : status;
 }
 
 /* --- weights ------------------------------------------------------------------------------------------------------ */

@@ -279,6 +279,15 @@ static att_status get_input(const att_request *request, att_response *response)
     return att_engine_input(request->state, request->context, &view, &response->body);
 }
 
+static att_status get_classes(const att_request *request, att_response *response)
+{
+    asked texts;
+    att_engine_view view;
+    ATT_TRY(read_view(request, &texts, &view));
+    response->type = "application/octet-stream";
+    return att_engine_classes(request->state, request->context, &view, &response->body);
+}
+
 static att_status get_weights(const att_request *request, att_response *response)
 {
     static const char *const ways[] = {"row", "mean", "rollout", NULL}, *const terms[] = {"both", "content",
@@ -323,6 +332,7 @@ static const att_route routes[] = {
     {"/api/run", ATT_GET, get_run},         {"/api/input", ATT_GET, get_input},
     {"/api/weights", ATT_GET, get_weights}, {"/api/graph", ATT_GET, get_graph},
     {"/api/times", ATT_GET, get_times},     {"/api/figures", ATT_GET, get_figures},
+    {"/api/classes", ATT_GET, get_classes},
 };
 
 const att_route_group att_routes_explore = {routes, sizeof routes / sizeof *routes, open_explore, close_explore};

@@ -48,7 +48,8 @@
  *   GET /api/models         JSON: {models: [{id, name, path}]}; path: null for random weights
  *   GET /api/model?model=   JSON: {network, layers: [{node, heads, queries, tokens, prefix, grid_h, grid_w, window_h,
  *                           window_w, shift_h, shift_w, content, positions}], branches: [{scope, content}],
- *                           tokens, classes, instruments: [{name, title, reason}]}; reason: why the instrument has
+ *                           tokens, classes, drawn: [{label, colour}] or null, instruments: [{name, title, reason}]};
+ *                           drawn: name and colour of each class, for api/classes; reason: why the instrument has
  *                           nothing to measure in this network, else null
  *   GET /api/images?first=&count=
  *                           JSON: {images: [{id, name}], count, uploads: [{id, name}]}
@@ -60,6 +61,9 @@
  *                           JSON: {input: [height, width, channels], milliseconds, and the prediction with all logits}
  *   GET /api/input?model=&image=&changes=
  *                           the network's input, one byte per number
+ *   GET /api/classes?model=&image=&changes=
+ *                           for tasks whose predictions can be drawn: the class of each pixel of the network's input, in
+ *                           U16 of this machine, 65535 for none
  *   GET /api/weights?model=&image=&changes=&way=&queries=&terms=&scores=
  *                           numbers in F32 of this machine, [heads, tokens] for each layer, NaN for a key that is not
  *                           seen. way: row, mean (over queries) or rollout ([tokens] for each layer); queries: one

@@ -353,6 +353,51 @@ FIXTURE_TEST(classes_have_the_given_names)
     end(&o);
 }
 
+FIXTURE_TEST(a_segmenter_has_a_class_for_each_pixel)
+{
+    char picture[200];
+    att_batch answers;
+    att_option_values options = tiny_options();
+    att_weights_destroy(&f->weights);
+    att_model_destroy(&f->model);
+    att_options_set_text(&options, "task", "segment");
+    CHECK(f->context, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model));
+    CHECK(f->context, att_weights_create(att_model_graph(f->model), "cpu", &f->weights));
+    CHECK(f->context, att_weights_initialise(f->weights, 1));
+    opened o = begin(f);
+    att_network *network = open_network(o.f, o.path);
+    snprintf(picture, sizeof picture, "%s/one.jpg", o.images);
+    must(&o, att_network_run_file(network, picture, &answers));
+    const int32_t *map = att_batch_field(&answers, "class_map");
+    const att_engine_view view = view_of(&o, "d0", "");
+    att_text classes = {.context = o.f->context};
+    must(&o, att_engine_classes(o.engine, o.f->context, &view, &classes));
+    assert_int_equal(classes.length, SIDE * SIDE * sizeof(uint16_t));
+    for (int i = 0; i < SIDE * SIDE; i++)
+        assert_int_equal(((const uint16_t *)(const void *)classes.data)[i], map[i]);
+    att_text_free(&classes);
+    const char *text;
+    size_t length;
+    att_json_begin_object(o.writer);
+    must(&o, att_engine_write_model(o.engine, o.f->context, o.path, o.writer));
+    att_json_end_object(o.writer);
+    must(&o, att_json_writer_finish(o.writer, &text, &length));
+    assert_non_null(strstr(text, "\"drawn\":[{\"label\":null,\"colour\":\"#0060ff\"},"));
+    att_network_close(&network);
+    end(&o);
+}
+
+FIXTURE_TEST(a_classifier_has_no_classes_of_pixels)
+{
+    opened o = begin(f);
+    const att_engine_view view = view_of(&o, "d0", "");
+    att_text classes = {.context = o.f->context};
+    refused(&o, att_engine_classes(o.engine, o.f->context, &view, &classes), ATT_ERR_UNSUPPORTED, "cannot be drawn");
+    assert_int_equal(classes.length, 0);
+    att_text_free(&classes);
+    end(&o);
+}
+
 static void put(const opened *o, const char *name, const void *bytes, size_t size)
 {
     char path[200];
