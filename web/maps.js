@@ -26,6 +26,7 @@ function sameToken(query, from, to) {
 /* Decodes a run's maps. Head -1 is the mean of the maps of all heads. */
 function atlasOf(run) {
   const { maps } = run, pixels = bytesOf(maps.image.data);
+  const classes = maps.classes && new Uint16Array(bytesOf(maps.classes.data).buffer);
   const nodes = maps.nodes.map((node) => ({ ...node, name: node.node, patches: node.grid_h * node.grid_w,
     seen: node.window_h * node.window_w, tokens: node.prefix + node.grid_h * node.grid_w,
     levels: bytesOf(node.levels), figures: new Float32Array(bytesOf(node.figures).buffer),
@@ -52,7 +53,13 @@ function atlasOf(run) {
     }
     return out;
   }
-  return { maps, pixels, nodes, figures, row };
+  /* A picture, and the class of each of its pixels, as a view of classes shows it. */
+  function classified(image) {
+    const { h, w, c } = maps.image, size = h * w;
+    return [{ image: maps.image, pixels: pixels.subarray(image * size * c, (image + 1) * size * c) },
+      classes.subarray(image * size, (image + 1) * size)];
+  }
+  return { maps, pixels, nodes, figures, row, classified };
 }
 
 const heat = d3.range(256).map((i) => d3.rgb(d3.interpolateInferno(i / 255)));
@@ -174,6 +181,7 @@ function explorer(run, chosen) {
     "aria-label": "The image overlaid with attention. The arrow keys move the query, C selects the class token." });
   const words = element("p", { class: "readout", "aria-live": "polite" }), caption = element("figcaption");
   const ends = element("div", { class: "ramp-ends" });
+  const classes = maps.classes && classView(maps.classes.list);
   const strip = element("div", { class: "strip" }), grid = element("div", { class: "grid" });
   const heads = d3.max(atlas.nodes, (node) => node.heads);
   const thumbs = [];
@@ -236,6 +244,7 @@ function explorer(run, chosen) {
     Object.assign(chosen, { run, name: maps.pictures[image].name });
     for (const [i, button] of [...strip.children].entries()) button.setAttribute("aria-pressed", String(i === image));
     caption.replaceChildren(...pictureWords(maps.pictures[image]));
+    if (classes) classes.show(...atlas.classified(image));
     show();
   }
   strip.append(...d3.range(maps.count).map((i) => {
@@ -280,7 +289,7 @@ function explorer(run, chosen) {
       } }), "attention"));
   const ramp = element("div", { class: "ramp" });
   ramp.style.background = `linear-gradient(to right, ${d3.range(0, 256, 17).map((i) => heat[i].toString()).join(",")})`;
-  const left = element("div", {}, strip, element("div", { class: "view" }, view), caption, tools);
+  const left = element("div", {}, strip, element("div", { class: "view" }, view), caption, tools, classes?.panel);
   const right = element("div", {},
     element("h3", {}, runs.length > 1 ? `All layers and heads of ${run.name} for this query` :
       "All layers and heads for this query"),

@@ -8,7 +8,9 @@
  *
  *   image            U8 [K, h, w, c], the network's input before normalisation
  *   label            I64 [K], the class in the network's numbering; -1: unknown
- *   output.<name>    F32 [K, ...], one for each output of the network
+ *   classes          U16 [K, h, w], if the network gives each pixel a class: the class of each pixel of `image`; 65535:
+ *                    none
+ *   output.<name>    F32 [K, ...], one for each output of the network; I32 for one that holds whole numbers
  *
  * and for each attention node whose queries and keys are the tokens of a grid
  *
@@ -30,8 +32,9 @@
  * Metadata, all strings: maps, the version of the format; model; nodes, a JSON array with an object for each node, in
  * the network's order: {node, prefix, grid_h, grid_w, window_h, window_w, shift_h, shift_w}; names, a JSON array of the
  * images' short names (att_dataset_short_name()); captions, a JSON array with one line of at most 4096 bytes per image,
- * written by the network's task, which describes the network's answer and the data set's target; weights (if the writer
- * gave it), a digest of the weights, the same as "weights" of run_begin in measure.jsonl.
+ * written by the network's task, which describes the network's answer and the data set's target; classes (if there is
+ * the tensor), a JSON array with an object for each class: {label (null: none), colour ("#0060ff")}; weights (if the
+ * writer gave it), a digest of the weights, the same as "weights" of run_begin in measure.jsonl.
  *
  * Patches and windows: window_h x window_w is the size of a window; without windows it is the grid. Windows are those
  * of the grid rolled by (shift_h, shift_w), see att_attention(): the patch in row y, column x of the grid is in row
@@ -53,6 +56,7 @@ extern "C" {
 #define ATT_MAPS_FORMAT "4"
 /* Name of the tensor of images, and prefix of the names of outputs. */
 #define ATT_MAPS_IMAGE "image"
+#define ATT_MAPS_CLASSES "classes"
 #define ATT_MAPS_OUTPUT "output."
 
 /* The figures of a query, in the order of the last axis of <node>.figures. */

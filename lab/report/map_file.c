@@ -2,11 +2,13 @@
 
 #include <string.h>
 
+#include <attscope/data.h>
 #include <attscope/maps.h>
 
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "networks/tasks/caption.h"
+#include "networks/tasks/draw.h"
 
 enum { MAX_SIDE = 4096, MAX_TOKENS = 1 << 16, MAX_HEADS = 1 << 10, MAX_NODES = 1 << 10 };
 
@@ -145,6 +147,55 @@ static att_status read_image(att_map_file *maps)
     return ATT_OK;
 }
 
+static att_status parse_metadata(const att_map_file *maps, const char *key, const char *text, json_t **root)
+{
+    const char *path = att_tensors_path(maps->file);
+    att_text what = {.context = maps->context};
+    att_text_append(&what, "%s, %s of its metadata", path, key);
+    att_status status = what.failed ? att_fail_memory(maps->context, strlen(path), "a message")
+                                    : att_json_parse(maps->context, what.data, text, strlen(text), root);
+    att_text_free(&what);
+    return status;
+}
+
+static bool is_colour(const char *text)
+{
+    uint8_t colour[3];
+    return text && att_colour_read(text, colour) && text[ATT_COLOUR_TEXT - 1] == '\0';
+}
+
+static att_status read_class_list(att_map_file *maps)
+{
+    const char *text = att_tensors_metadata(maps->file, ATT_MAPS_CLASSES);
+    if (text != NULL)
+        ATT_TRY(parse_metadata(maps, ATT_MAPS_CLASSES, text, &maps->class_list));
+    bool valid = json_is_array(maps->class_list) && json_array_size(maps->class_list) < ATT_MASK_NONE;
+    for (size_t c = 0; valid && c < json_array_size(maps->class_list); c++) {
+        const json_t *class = json_array_get(maps->class_list, c), *label = json_object_get(class, "label");
+        valid = (json_is_string(label) || json_is_null(label)) &&
+                is_colour(json_string_value(json_object_get(class, "colour")));
+    }
+    return valid ? ATT_OK
+                 : att_fail(maps->context, ATT_ERR_FORMAT,
+                            "%s: expected metadata " ATT_MAPS_CLASSES
+                            ", a JSON array with a label and a colour such as \"#0060ff\" for each class",
+                            att_tensors_path(maps->file));
+}
+
+/* The classes of pixels, which files of tasks that classify images do not have. */
+static att_status read_classes(att_map_file *maps)
+{
+    const int64_t *dims = maps->image_shape.dims;
+    maps->classes = att_tensors_find(maps->file, ATT_MAPS_CLASSES);
+    if (maps->classes < 0)
+        return ATT_OK;
+    const att_tensors_info info = att_tensors_at(maps->file, maps->classes);
+    if (info.dtype != ATT_SAFETENSORS_U16 || !att_shape_equal(info.shape, att_shape_of(dims[0], dims[1], dims[2])))
+        return fail_tensor(maps, ATT_MAPS_CLASSES, "U16 [K, h, w]");
+    maps->bytes_per_image += 2 * (size_t)(dims[1] * dims[2]);
+    return read_class_list(maps);
+}
+
 /* Finds the tensor <scope><suffix> and checks its type and shape. */
 static att_status find_sibling(const att_map_file *maps, const att_map_node *node, const char *suffix,
                                att_safetensors_dtype dtype, att_shape shape, int *index)
@@ -234,17 +285,6 @@ static att_status read_nodes(att_map_file *maps)
     return ATT_OK;
 }
 
-static att_status parse_metadata(const att_map_file *maps, const char *key, const char *text, json_t **root)
-{
-    const char *path = att_tensors_path(maps->file);
-    att_text what = {.context = maps->context};
-    att_text_append(&what, "%s, %s of its metadata", path, key);
-    att_status status = what.failed ? att_fail_memory(maps->context, strlen(path), "a message")
-                                    : att_json_parse(maps->context, what.data, text, strlen(text), root);
-    att_text_free(&what);
-    return status;
-}
-
 /* Parses metadata `key`, a JSON array of `count` strings. The caller owns *list, also after a failure. */
 static att_status read_texts(const att_map_file *maps, const char *key, int64_t count, json_t **list)
 {
@@ -288,6 +328,7 @@ static att_status read_all(att_map_file *maps)
     ATT_TRY(check_version(maps));
     ATT_TRY(read_layouts(maps));
     ATT_TRY(read_image(maps));
+    ATT_TRY(read_classes(maps));
     ATT_TRY(read_nodes(maps));
     ATT_TRY(read_texts(maps, "names", maps->images, &maps->names));
     return read_captions(maps);
@@ -308,6 +349,7 @@ void att_map_file_close(att_map_file *maps)
     json_decref(maps->layouts);
     json_decref(maps->names);
     json_decref(maps->captions);
+    json_decref(maps->class_list);
     att_free(maps->context, maps->nodes);
     att_tensors_close(&maps->file);
     *maps = (att_map_file){.context = maps->context};

@@ -37,6 +37,8 @@ typedef struct att_map_file {
     int64_t images;  /* K */
     int image;       /* index of the tensor */
     att_shape image_shape;
+    int classes;        /* index of the tensor with the class of each pixel; -1: none */
+    json_t *class_list; /* array of {label, colour}, of each class; NULL: none */
     att_map_node *nodes;
     int node_count;
     size_t bytes_per_image;   /* size of an image and its maps on the page */
@@ -54,13 +56,15 @@ const char *att_map_file_name(const att_map_file *maps, int64_t image);
 const char *att_map_file_caption(const att_map_file *maps, int64_t image);
 
 /* Writes the `count` images with the indices `shown`: {keys, images: K, count, figure_names, image: {h, w, c, data},
- * pictures: [{name, caption}, ...], nodes: [{node, prefix, grid_h, grid_w, window_h, window_w, shift_h, shift_w, heads,
- * centre, levels, figures, place}, ...]}. keys: the largest number of keys of a query in any node. data, centre,
- * levels, figures and place are base64 of little-endian numbers. centre, F32 [H, G]: the weights on patches of the
- * token in the middle of the grid, or of the first window, as means over all images of the file. levels, U8 [count, H,
- * N, G]: weights on patches in 255ths of the query's largest weight. figures, F32, and place, I32: as in the file.
- * figure_names: the kinds of figures of a query, in order. Errors: ERR_FORMAT (an entropy outside of 0..ln M, a weight
- * outside of 0..1 or a place outside of the grid, in one of these images), ERR_MEMORY, those of reading. */
+ * pictures: [{name, caption}, ...], classes: {list: [{label, colour}, ...], data}, of files that have them, nodes:
+ * [{node, prefix, grid_h, grid_w, window_h, window_w, shift_h, shift_w, heads, centre, levels, figures, place}, ...]}.
+ * keys: the largest number of keys of a query in any node. classes.data, U16 [count, h, w]: the class of each pixel.
+ * data, centre, levels, figures and place are base64 of little-endian numbers. centre, F32 [H, G]: the weights on
+ * patches of the token in the middle of the grid, or of the first window, as means over all images of the file. levels,
+ * U8 [count, H, N, G]: weights on patches in 255ths of the query's largest weight. figures, F32, and place, I32: as in
+ * the file. figure_names: the kinds of figures of a query, in order. Errors: ERR_FORMAT (an entropy outside of 0..ln M,
+ * a weight outside of 0..1, a place outside of the grid or a class outside of the list, in one of these images),
+ * ERR_MEMORY, those of reading. */
 att_status att_map_file_write(att_json_writer *json, const att_map_file *maps, const int64_t *shown, int64_t count);
 
 /* Returns ERR_FORMAT with a message: the tensor has a value that is not a valid `expected`. */

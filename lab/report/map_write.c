@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <attscope/data.h>
 #include <attscope/maps.h>
 
 #include "base/core/error.h"
@@ -65,6 +66,20 @@ static size_t round_levels(uint8_t *data, size_t bytes)
     return bytes / 2;
 }
 
+/* Checks classes and converts them to little endian in place. */
+static att_status convert_classes(const att_map_file *maps, uint8_t *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 2) {
+        uint16_t class_number;
+        memcpy(&class_number, data + i, sizeof(class_number));
+        if (class_number != ATT_MASK_NONE && class_number >= json_array_size(maps->class_list))
+            return att_map_file_fail_value(maps, ATT_MAPS_CLASSES, "class");
+        data[i] = (uint8_t)class_number;
+        data[i + 1] = (uint8_t)(class_number >> 8);
+    }
+    return ATT_OK;
+}
+
 /* Converts numbers of four bytes to little endian. */
 static void to_little_endian(uint8_t *data, size_t bytes)
 {
@@ -124,6 +139,37 @@ static att_status write_slices(att_json_writer *json, const selection *selected,
     att_json_key(json, key);
     if (status == ATT_OK)
         status = write_bytes(json, maps, data, bytes);
+    att_free(maps->context, data);
+    return status;
+}
+
+static void write_class(att_json_writer *json, const json_t *class)
+{
+    att_json_begin_object(json);
+    att_json_put_string(json, "label", json_string_value(json_object_get(class, "label")));
+    att_json_put_string(json, "colour", json_string_value(json_object_get(class, "colour")));
+    att_json_end_object(json);
+}
+
+/* Writes the classes of pixels, if the file has them. */
+static att_status write_classes(att_json_writer *json, const selection *selected)
+{
+    const att_map_file *maps = selected->maps;
+    uint8_t *data = NULL;
+    size_t bytes = 0;
+    if (maps->classes < 0)
+        return ATT_OK;
+    ATT_TRY(read_slices(selected, maps->classes, &data, &bytes));
+    att_json_put_object(json, ATT_MAPS_CLASSES);
+    att_json_put_array(json, "list");
+    for (size_t c = 0; c < json_array_size(maps->class_list); c++)
+        write_class(json, json_array_get(maps->class_list, c));
+    att_json_end_array(json);
+    att_json_key(json, "data");
+    att_status status = convert_classes(maps, data, bytes);
+    if (status == ATT_OK)
+        status = write_bytes(json, maps, data, bytes);
+    att_json_end_object(json);
     att_free(maps->context, data);
     return status;
 }
@@ -250,7 +296,7 @@ static att_status write_images(att_json_writer *json, const selection *selected)
     ATT_TRY(write_slices(json, selected, "data", selected->maps->image, NULL));
     att_json_end_object(json);
     write_pictures(json, selected);
-    return ATT_OK;
+    return write_classes(json, selected);
 }
 
 static void write_figure_names(att_json_writer *json)

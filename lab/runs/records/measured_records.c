@@ -199,6 +199,7 @@ static att_status write_maps(const att_measuring *m, const char *path)
     const att_transform_options transform = att_network_transform(m->network);
     att_maps_options maps = att_maps_options_defaults();
     maps.class_names = att_network_class_names(m->network, &maps.class_count);
+    maps.class_colours = att_network_class_colours(m->network);
     maps.unlabelled = !att_dataset_fits_classes(m->dataset, att_model_classes(model));
     maps.nodes = o->nodes;
     maps.images = m->chosen;

@@ -12,6 +12,7 @@
 #include "engine/ops/mix_pairs.h"
 #include "engine/weights/weights.h"
 #include "networks/models/family.h"
+#include "networks/tasks/draw.h"
 
 enum { MAX_IMAGES = 65536, TEXT_SIZE = 8192, MAX_LEVEL = 65535 };
 
@@ -147,9 +148,20 @@ static att_status find_nodes(att_mapper *m)
                               : att_fail_memory(m->context, (size_t)largest * sizeof *m->rows, "an attention map");
 }
 
+static size_t image_area(const att_mapper *m)
+{
+    return (size_t)m->transform->height * (size_t)m->transform->width;
+}
+
 static size_t pixels(const att_mapper *m)
 {
-    return (size_t)m->transform->height * (size_t)m->transform->width * (size_t)m->transform->channels;
+    return image_area(m) * (size_t)m->transform->channels;
+}
+
+/* Whether the task's answers give each pixel a class, or may do so. */
+static bool is_drawn(const att_mapper *m)
+{
+    return att_task_draws(m->context, att_model_task(m->model).name) && att_model_classes(m->model) > 0;
 }
 
 static att_status reserve_images(att_mapper *m)
@@ -161,6 +173,12 @@ static att_status reserve_images(att_mapper *m)
     m->labels = allocate(m, count, sizeof *m->labels);
     m->captions = allocate(m, count, sizeof *m->captions);
     bool ok = m->images && m->pixels && m->indices && m->labels && m->captions;
+    if (is_drawn(m)) {
+        const size_t classes = (size_t)att_model_classes(m->model);
+        m->classes = allocate(m, att_size_product(count, image_area(m)), sizeof *m->classes);
+        m->colours = allocate(m, classes, 3);
+        ok = ok && m->classes && m->colours;
+    }
     return ok ? ATT_OK
               : att_fail_memory(m->context, att_size_product(count, pixels(m)), "the images of attention maps");
 }
@@ -209,15 +227,24 @@ static att_status count_images(att_mapper *m)
     return ATT_OK;
 }
 
+/* Whether the classes of the data set are those of the network. */
+static bool has_classes(const att_mapper *m)
+{
+    return !m->options->unlabelled && att_dataset_class_count(m->dataset) == att_model_classes(m->model);
+}
+
 static att_answer_options names_of_classes(const att_mapper *m)
 {
     const att_maps_options *o = m->options;
-    if (o->class_names)
-        return (att_answer_options){.labels = o->class_names, .label_count = o->class_count};
-    if (o->unlabelled)
-        return (att_answer_options){.labels = NULL};
-    return (att_answer_options){.labels = att_dataset_class_names(m->dataset),
-                                .label_count = att_dataset_class_count(m->dataset)};
+    att_answer_options names = {.labels = o->class_names, .label_count = o->class_count, .colours = o->class_colours};
+    if (!names.labels && !o->unlabelled) {
+        names.labels = att_dataset_class_names(m->dataset);
+        names.label_count = att_dataset_class_count(m->dataset);
+    }
+    const uint8_t(*colours)[3] = att_dataset_class_colours(m->dataset);
+    if (!names.colours && colours && has_classes(m))
+        names.colours = *colours;
+    return names;
 }
 
 static att_status prepare(att_mapper *m, att_weights *weights)
@@ -255,6 +282,31 @@ static void store_image(att_mapper *m)
         size_t c = i % (size_t)t->channels;
         out[i] = to_byte(255 * ((double)m->pixels[i] * t->std[c] + t->mean[c]));
     }
+}
+
+/* Stores the class of each pixel of the image that was stored last. */
+static att_status store_classes(att_mapper *m, const att_batch *answer)
+{
+    const att_transform_options *t = m->transform;
+    const att_geometry geometry = {.map = {{1, 0, 0}, {0, 1, 0}},
+                                   .from_width = t->width,
+                                   .from_height = t->height,
+                                   .width = t->width,
+                                   .height = t->height};
+    const att_image image = {t->width, t->height, t->channels, m->images + (size_t)m->count * pixels(m)};
+    const int classes = att_model_classes(m->model);
+    att_drawing drawing = {0};
+    ATT_TRY(att_task_draw(m->context, att_model_task(m->model).name, classes, answer, &m->names, &image, &geometry,
+                          &drawing));
+    if (drawing.classes.classes) {
+        memcpy(m->classes + (size_t)m->count * image_area(m), drawing.classes.classes,
+               image_area(m) * sizeof *m->classes);
+        memcpy(m->colours, drawing.colours, 3 * (size_t)classes);
+    } else {
+        m->classes = NULL;
+    }
+    att_drawing_free(m->context, &drawing);
+    return ATT_OK;
 }
 
 /* Computes the figures of a query from its attention weights on all keys, in f64. */
@@ -391,6 +443,8 @@ static att_status add_image(att_mapper *m, int64_t index)
     store_answer(m, &answer);
     ATT_TRY(store_caption(m, &answer, index));
     store_image(m);
+    if (m->classes)
+        ATT_TRY(store_classes(m, &answer));
     m->indices[m->count] = index;
     m->labels[m->count] = m->options->unlabelled ? -1 : att_dataset_label(m->dataset, index);
     m->count++;

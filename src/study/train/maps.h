@@ -23,10 +23,11 @@ typedef struct att_maps_options {
     const char *const *class_names; /* names of the network's classes, by number; NULL: those of the data set, or none
                                        with `unlabelled` */
     int class_count;
-    const char *backend;     /* "cpu", "ref" */
-    att_precision precision; /* of the network */
-    const char *weights;     /* a digest of the weights, for the metadata; NULL: none */
-    bool skip_corrupt;       /* skip images that cannot be decoded, without a message, instead of failing */
+    const uint8_t *class_colours; /* [classes of the network][3]; NULL: those of the data set, or att_class_colours() */
+    const char *backend;          /* "cpu", "ref" */
+    att_precision precision;      /* of the network */
+    const char *weights;          /* a digest of the weights, for the metadata; NULL: none */
+    bool skip_corrupt;            /* skip images that cannot be decoded, without a message, instead of failing */
     att_progress_fn progress;
     void *progress_user;
 } att_maps_options;
@@ -70,6 +71,8 @@ typedef struct att_mapper {
     int64_t count;              /* images processed so far */
     int64_t max_images;
     uint8_t *images;
+    uint16_t *classes;         /* the class of each pixel of the images; NULL: answers of the task cannot be drawn */
+    uint8_t *colours;          /* of the classes, if there are `classes` */
     int64_t *indices, *labels; /* per image: index in the data set, class */
     const char **captions;
     float *pixels, *rows; /* scratch of one image: the network's input, a node's maps */

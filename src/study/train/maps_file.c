@@ -6,8 +6,9 @@
 #include "base/core/error.h"
 #include "base/io/json.h"
 #include "base/io/safetensors.h"
+#include "networks/tasks/draw.h"
 
-enum { TEXT_SIZE = 8192, OWN_TENSORS = 2, TENSORS_PER_NODE = 4 };
+enum { TEXT_SIZE = 8192, OWN_TENSORS = 3, TENSORS_PER_NODE = 4 };
 
 /* Returns item `index` of a list of texts. buffer: space in which the text may be written. */
 typedef const char *(*text_at)(const att_mapper *m, int index, char buffer[TEXT_SIZE]);
@@ -76,6 +77,23 @@ static att_status write_nodes(att_mapper *m, const char **list)
     return keep_text(m, json, list);
 }
 
+/* Writes name and colour of each class as a JSON array. The arena owns *list. */
+static att_status write_classes(att_mapper *m, const char **list)
+{
+    att_json_writer *json;
+    char colour[ATT_COLOUR_TEXT];
+    ATT_TRY(att_json_writer_create(m->context, false, &json));
+    att_json_begin_array(json);
+    for (int c = 0; c < att_model_classes(m->model); c++) {
+        att_json_begin_object(json);
+        att_json_put_string(json, "label", c < m->names.label_count ? m->names.labels[c] : NULL);
+        att_json_put_string(json, "colour", att_colour_text(m->colours, c, colour));
+        att_json_end_object(json);
+    }
+    att_json_end_array(json);
+    return keep_text(m, json, list);
+}
+
 static int list_node(const att_mapped_node *n, int64_t k, att_safetensors_tensor *tensors)
 {
     int64_t heads = n->heads, patches = n->keys - n->prefix_tokens;
@@ -108,10 +126,13 @@ static int list_tensors(const att_mapper *m, att_safetensors_tensor *tensors)
     tensors[count++] = (att_safetensors_tensor){ATT_MAPS_IMAGE, ATT_SAFETENSORS_U8,
                                                 att_shape_of(k, t->height, t->width, t->channels), m->images};
     tensors[count++] = (att_safetensors_tensor){"label", ATT_SAFETENSORS_I64, att_shape_of(k), m->labels};
+    if (m->classes)
+        tensors[count++] = (att_safetensors_tensor){ATT_MAPS_CLASSES, ATT_SAFETENSORS_U16,
+                                                    att_shape_of(k, t->height, t->width), m->classes};
     for (int i = 0; i < m->inference.output_count; i++)
-        tensors[count++] =
-            (att_safetensors_tensor){m->outputs[i].name, ATT_SAFETENSORS_F32,
-                                     shape_of_images(k, m->inference.outputs[i].shape), m->outputs[i].values};
+        tensors[count++] = (att_safetensors_tensor){
+            m->outputs[i].name, m->inference.outputs[i].dtype == ATT_I32 ? ATT_SAFETENSORS_I32 : ATT_SAFETENSORS_F32,
+            shape_of_images(k, m->inference.outputs[i].shape), m->outputs[i].values};
     for (int i = 0; i < m->node_count; i++)
         count += list_node(&m->nodes[i], k, &tensors[count]);
     return count;
@@ -124,17 +145,24 @@ att_status att_mapper_write(att_mapper *m, const char *path)
     att_safetensors_tensor *tensors = att_arena_allocate(&m->arena, size);
     if (!tensors)
         return att_fail_memory(m->context, size, "a list of maps");
-    const char *nodes, *names, *captions;
+    const char *nodes, *names, *captions, *classes = NULL;
     ATT_TRY(write_nodes(m, &nodes));
     ATT_TRY(write_list(m, name_at, (int)m->count, &names));
     ATT_TRY(write_list(m, caption_at, (int)m->count, &captions));
-    const att_safetensors_pair metadata[] = {{"maps", ATT_MAPS_FORMAT}, {"model", att_model_name(m->model)},
-                                             {"nodes", nodes},          {"names", names},
-                                             {"captions", captions},    {"weights", m->options->weights}};
-    size_t given = sizeof metadata / sizeof *metadata;
-    att_safetensors_content content = {.tensors = tensors,
-                                       .tensor_count = list_tensors(m, tensors),
-                                       .metadata = metadata,
-                                       .metadata_count = m->options->weights ? given : given - 1};
+    if (m->classes)
+        ATT_TRY(write_classes(m, &classes));
+    enum { ALWAYS = 5, MOST = 7 };
+    att_safetensors_pair metadata[MOST] = {{"maps", ATT_MAPS_FORMAT},
+                                           {"model", att_model_name(m->model)},
+                                           {"nodes", nodes},
+                                           {"names", names},
+                                           {"captions", captions}};
+    size_t given = ALWAYS;
+    if (classes)
+        metadata[given++] = (att_safetensors_pair){ATT_MAPS_CLASSES, classes};
+    if (m->options->weights)
+        metadata[given++] = (att_safetensors_pair){"weights", m->options->weights};
+    att_safetensors_content content = {
+        .tensors = tensors, .tensor_count = list_tensors(m, tensors), .metadata = metadata, .metadata_count = given};
     return att_safetensors_write(m->context, path, &content);
 }

@@ -2,6 +2,7 @@
 #include "lab/report/fixture.h"
 #include "lab/report/map_file.h"
 #include "lab/report/page_data.h"
+#include <attscope/data.h>
 
 static size_t base64_length(int64_t bytes)
 {
@@ -122,6 +123,79 @@ SCRATCH_TEST(captions_that_are_too_long_are_refused)
         assert_int_equal(write_page_of(self), length <= 4096 ? ATT_OK : ATT_ERR_FORMAT);
     }
     assert_message_has(self, "maps.safetensors: the caption of image 0 has more than 4096 bytes");
+}
+
+/* Writes the smallest file with the class of its pixel. list: NULL: no list of the classes. */
+static att_status write_classes(scratch *self, const att_safetensors_tensor *classes, const char *list)
+{
+    smallest made;
+    char path[200];
+    att_safetensors_tensor tensors[SMALLEST_TENSORS + 1];
+    enum { TEXTS = sizeof made.metadata / sizeof *made.metadata };
+    att_safetensors_pair metadata[TEXTS + 1];
+    smallest_make(4, &made);
+    memcpy(tensors, made.tensors, sizeof made.tensors);
+    memcpy(metadata, made.metadata, sizeof made.metadata);
+    tensors[SMALLEST_TENSORS] = *classes;
+    metadata[TEXTS] = (att_safetensors_pair){"classes", list};
+    const att_safetensors_content content = {.tensors = tensors,
+                                             .tensor_count = SMALLEST_TENSORS + 1,
+                                             .metadata = metadata,
+                                             .metadata_count = list ? TEXTS + 1 : TEXTS};
+    snprintf(path, sizeof(path), "%s/maps.safetensors", self->folder);
+    CHECK(self->context, att_safetensors_write(self->context, path, &content));
+    return write_page_of(self);
+}
+
+#define LISTED "[{\"label\":\"<sky>\",\"colour\":\"#0060ff\"},{\"label\":null,\"colour\":\"#ffff00\"}]"
+
+SCRATCH_TEST(the_page_has_the_class_of_each_pixel)
+{
+    static const uint16_t numbers[] = {1, ATT_MASK_NONE};
+    static const char *const written[] = {"AQA=", "//8="}; /* little-endian, in base64 */
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    for (size_t i = 0; i < 2; i++) {
+        const att_safetensors_tensor classes = {"classes", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1), &numbers[i]};
+        CHECK(self->context, write_classes(self, &classes, LISTED));
+        json_t *data = page_data(self);
+        const json_t *found = json_object_get(json_object_get(run_of(data, 0), "maps"), "classes");
+        assert_string_equal(json_string_value(json_object_get(found, "data")), written[i]);
+        const json_t *list = json_object_get(found, "list");
+        assert_int_equal(json_array_size(list), 2);
+        assert_string_equal(json_string_value(json_object_get(json_array_get(list, 0), "label")), "<sky>");
+        assert_true(json_is_null(json_object_get(json_array_get(list, 1), "label")));
+        assert_string_equal(json_string_value(json_object_get(json_array_get(list, 1), "colour")), "#ffff00");
+        json_decref(data);
+    }
+}
+
+SCRATCH_TEST(damaged_classes_of_pixels_are_refused)
+{
+    static const uint16_t numbers[] = {2, 0};
+    static const char lists[] = "metadata classes, a JSON array with a label and a colour";
+    const att_safetensors_tensor good = {"classes", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1), &numbers[1]};
+    const struct {
+        att_safetensors_tensor tensor;
+        const char *list, *message;
+    } wrong[] = {
+        {{"classes", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 1), numbers}, LISTED, "tensor classes has a value"},
+        {{"classes", ATT_SAFETENSORS_U16, att_shape_of(1, 1, 2), numbers}, LISTED, "classes is missing or is not U16"},
+        {{"classes", ATT_SAFETENSORS_U8, att_shape_of(1, 1, 1), numbers}, LISTED, "classes is missing or is not U16"},
+        {good, NULL, lists},
+        {good, "{}", lists},
+        {good, "[", "classes of its metadata: not valid JSON"},
+        {good, "[7]", lists},
+        {good, "[{\"label\":7,\"colour\":\"#0060ff\"}]", lists},
+        {good, "[{\"label\":\"sky\"}]", lists},
+        {good, "[{\"label\":\"sky\",\"colour\":\"red\"}]", lists},
+        {good, "[{\"label\":\"sky\",\"colour\":\"#0060ff0\"}]", lists},
+        {good, "[{\"label\":\"sky\",\"colour\":\"#0060f\"}]", lists},
+        {good, "[]", "tensor classes has a value"},
+    };
+    write_text(self->folder, "metrics.jsonl", "{\"event\":\"run_begin\"}\n");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_fails(self->context, write_classes(self, &wrong[i].tensor, wrong[i].list), ATT_ERR_FORMAT,
+                     wrong[i].message);
 }
 
 /* One tensor or text of the smallest file has a wrong value. */

@@ -236,7 +236,7 @@ FIXTURE_TEST(the_file_holds_the_maps)
     char nodes[400];
     snprintf(nodes, sizeof nodes, "[{\"node\":\"blocks.0.attn\"%s,{\"node\":\"blocks.1.attn\"%s]", layout, layout);
     assert_string_equal(att_tensors_metadata(file, "nodes"), nodes);
-    const att_answer_options names = {att_dataset_class_names(f->eval), CLASSES, 0, false};
+    const att_answer_options names = {.labels = att_dataset_class_names(f->eval), .label_count = CLASSES};
     check_captions(f, file, first_images, false, &names);
     assert_non_null(strstr(att_tensors_metadata(file, "names"), "[\"t10k-images-idx3-ubyte[0]\",\"t10k-"));
     check_pixels(f, file);
@@ -271,12 +271,12 @@ FIXTURE_TEST(the_chosen_images_have_maps)
     options.class_count = CLASSES;
     CHECK(f->context, write_maps(f, &options));
     file = open_maps(f);
-    check_captions(f, file, chosen, true, &(att_answer_options){names, CLASSES, 0, false});
+    check_captions(f, file, chosen, true, &(att_answer_options){.labels = names, .label_count = CLASSES});
     att_tensors_close(&file);
     options.unlabelled = false;
     CHECK(f->context, write_maps(f, &options));
     file = open_maps(f);
-    check_captions(f, file, chosen, false, &(att_answer_options){names, CLASSES, 0, false});
+    check_captions(f, file, chosen, false, &(att_answer_options){.labels = names, .label_count = CLASSES});
     att_tensors_close(&file);
     options.images = (const int64_t[]){3, EVAL_IMAGES};
     options.count = 2;
@@ -339,6 +339,36 @@ FIXTURE_TEST(a_network_without_a_head_has_maps)
     float features[2][16];
     read_tensor(f, file, "output.features", ATT_SAFETENSORS_F32, att_shape_of(2, 16), features);
     assert_true(isfinite(features[1][15]) && features[1][15] != 0);
+    att_tensors_close(&file);
+}
+
+/* The class of each pixel of the image, which the network's own class map has too. */
+FIXTURE_TEST(a_segmenter_has_the_class_of_each_pixel)
+{
+    static const uint8_t colours[CLASSES][3] = {{1, 2, 3}, {255, 0, 128}};
+    static const char *const names[] = {"sky", "road"};
+    uint16_t classes[2][PIXELS];
+    int32_t map[2][PIXELS];
+    att_option_values network = tiny_options();
+    att_options_set_text(&network, "task", "segment");
+    make_anew(f, "vit_tiny_patch16_224", &network);
+    att_maps_options options = att_maps_options_defaults();
+    options.count = 2;
+    options.class_names = names;
+    options.class_count = 2;
+    options.class_colours = *colours;
+    CHECK(f->context, write_maps(f, &options));
+    att_tensors *file = open_maps(f);
+    read_tensor(f, file, "classes", ATT_SAFETENSORS_U16, att_shape_of(2, SIDE, SIDE), classes);
+    read_tensor(f, file, "output.class_map", ATT_SAFETENSORS_I32, att_shape_of(2, SIDE, SIDE), map);
+    for (int i = 0; i < 2; i++)
+        for (int p = 0; p < PIXELS; p++)
+            assert_int_equal(classes[i][p], map[i][p]);
+    const char *list = att_tensors_metadata(file, "classes");
+    assert_non_null(strstr(list,
+                           "[{\"label\":\"sky\",\"colour\":\"#010203\"},"
+                           "{\"label\":\"road\",\"colour\":\"#ff0080\"},"
+                           "{\"label\":null,\"colour\":\"#000000\"}"));
     att_tensors_close(&file);
 }
 
