@@ -14,12 +14,13 @@ from ._context import Error, Progress
 from ._figures import Figures
 from ._inputs import Image, Images
 from ._library import version as __version__
-from ._network import Network, Predictions
+from ._network import Drawing, Network, Predictions
 from ._open import from_torch, open  # noqa: A004
 from ._report import Report, report
 from ._training import Training, train
 
 __all__ = [
+    "Drawing",
     "Error",
     "Figures",
     "Image",

@@ -60,7 +60,7 @@ att_batch = _struct(
     "att_batch",
     """
     int64_t epoch, number; int count, first_row, rows; int64_t* indices; int field_count; att_field* fields;
-    address* data
+    address* data; bool local
     """,
 )
 att_image = _struct("att_image", "int width, height, channels; address pixels")
@@ -124,7 +124,11 @@ att_network_options = _struct(
     int dtype, precision
     """,
 )
-att_answer_options = _struct("att_answer_options", "text* labels; int label_count, topk; bool outputs")
+att_answer_options = _struct(
+    "att_answer_options", "text* labels; int label_count, topk; bool outputs; address colours"
+)
+att_mask = _struct("att_mask", "int width, height; address classes")
+att_drawing = _struct("att_drawing", "att_image image; att_mask classes; int class_count; address colours")
 att_explorer_layer = _struct(
     "att_explorer_layer",
     """
@@ -241,6 +245,11 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_network_run_images": (c_int, [c_void_p, POINTER(att_image), c_int, POINTER(att_batch)]),
     "att_network_run_files": (c_int, [c_void_p, _texts, c_int, POINTER(att_batch)]),
     "att_network_write": (c_int, [c_void_p, POINTER(att_batch), POINTER(att_answer_options), c_void_p]),
+    "att_network_draw": (
+        c_int,
+        [c_void_p, POINTER(att_batch), POINTER(att_answer_options), POINTER(att_image), POINTER(att_drawing)],
+    ),
+    "att_drawing_free": (None, [c_void_p, POINTER(att_drawing)]),
     "att_network_observe": (c_int, [c_void_p, c_char_p, c_char_p, _object]),
     "att_network_measure": (c_int, [c_void_p, c_void_p, POINTER(att_batch), POINTER(c_int32)]),
     "att_model_classes": (c_int, [c_void_p]),

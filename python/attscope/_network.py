@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from ctypes import byref
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,18 @@ class Predictions(list[dict[str, Any]]):
     def logits(self) -> np.ndarray:
         """Logits [images, classes]."""
         return self.outputs["logits"]
+
+
+class Drawing(NamedTuple):
+    """A prediction drawn into its photograph, see `Network.draw()`."""
+
+    image: np.ndarray
+    """The photograph with the prediction painted into it: uint8 [height, width, 3]."""
+    classes: np.ndarray | None
+    """The class of each pixel of the photograph: uint16 [height, width]; 65535 where the network did not see it. None
+    if predictions of the task do not give each pixel a class."""
+    colours: np.ndarray
+    """Red, green and blue of each class: uint8 [classes, 3]."""
 
 
 class _Handles:
@@ -261,6 +273,43 @@ class Network:
                 answers += self._answers(network, batch, top, writer)
         names = [image if _inputs.is_path(image) else None for image in singles]
         return Predictions([{"image": name, **answer} for name, answer in zip(names, answers)], _join(outputs))
+
+    def draw(self, image: Image) -> Drawing:
+        """Draws the prediction for one image into it, for tasks whose predictions can be drawn, such as `segment`.
+
+        image: a path, a PIL image, or an array or tensor of uint8 (see `attscope.Image`).
+        """
+        single = _single(image)
+        if not _inputs.is_path(single) and single.dtype != np.uint8:
+            raise Error("an image is floats; expected a photograph: a path, a PIL image, or uint8")
+        drawing = lib.att_drawing()
+        with self._use() as network:
+            context = self._context.pointer
+            for batch in self._run(network, [single], 1):
+                with self._photograph(single) as photograph:
+                    self._context.check(
+                        core.att_network_draw(network, byref(batch), None, byref(photograph), byref(drawing))
+                    )
+            try:
+                return _drawn(drawing)
+            finally:
+                core.att_drawing_free(context, byref(drawing))
+
+    @contextmanager
+    def _photograph(self, image: Any) -> Iterator[Any]:
+        """An image in colours, as the library takes it."""
+        if not _inputs.is_path(image):
+            made, _kept = _decoded([image], image.shape[2])
+            yield made[0]
+            return
+        read = lib.att_image()
+        self._context.check(
+            core.att_image_read(self._context.pointer, encode("an image", image), 3, None, byref(read))
+        )
+        try:
+            yield read
+        finally:
+            core.att_image_free(self._context.pointer, byref(read))
 
     def features(self, images: Images, *, batch_size: int = BATCH) -> np.ndarray:
         """The input of the classifier for each image: [images, channels].
@@ -735,6 +784,21 @@ def _outputs(batch: Any) -> dict[str, np.ndarray]:
         ctypes.memmove(array.ctypes.data, batch.data[i], array.nbytes)
         found[field.name.decode()] = array
     return found
+
+
+def _copied(place: int | None, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    array = np.empty(shape, dtype)
+    ctypes.memmove(array.ctypes.data, place, array.nbytes)
+    return array
+
+
+def _drawn(drawing: Any) -> Drawing:
+    image, classes = drawing.image, drawing.classes
+    return Drawing(
+        _copied(image.pixels, (image.height, image.width, 3), np.uint8),
+        _copied(classes.classes, (classes.height, classes.width), np.uint16) if classes.classes else None,
+        _copied(drawing.colours, (drawing.class_count, 3), np.uint8),
+    )
 
 
 def _join(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

@@ -244,6 +244,36 @@ class Inputs(Case):
             self.fails("labels is [[0], [1, 2], [0]]", top1, [[0], [1, 2], [0]])
 
 
+class Drawings(Case):
+    def test_a_drawing_has_the_size_of_the_photograph(self):
+        wide = np.random.default_rng(2).integers(0, 256, (16, 40, 3), dtype=np.uint8)
+        write_png("wide.png", wide)
+        with tiny(task="segment", num_classes=3) as network:
+            for form in ("wide.png", wide, Pil(wide), Tensor(np.moveaxis(wide, -1, 0))):
+                image, classes, colours = network.draw(form)
+                self.assertEqual((image.shape, image.dtype), ((16, 40, 3), np.uint8))
+                self.assertEqual((classes.shape, classes.dtype), ((16, 40), np.uint16))
+                self.assertEqual(colours.tolist(), [[0, 96, 255], [255, 255, 0], [255, 0, 0]])
+                seen = classes != 65535
+                np.testing.assert_array_equal(seen, np.outer(seen.any(axis=1), seen.any(axis=0)))
+                self.assertTrue(0 < seen.sum() < seen.size and classes[seen].max() < 3)
+                mixed = (wide[seen].astype(int) + colours[classes[seen]] + 1) // 2
+                np.testing.assert_array_equal(image[seen], mixed)
+                np.testing.assert_array_equal(image[~seen], wide[~seen])
+            grey = network.draw(wide[:, :, 0])
+            np.testing.assert_array_equal(grey.image[~seen], np.repeat(wide[:, :, :1], 3, 2)[~seen])
+
+    def test_what_cannot_be_drawn(self):
+        image = pictures(1)[0]
+        with tiny() as network, self.assertRaisesRegex(attscope.Error, "task .classification. cannot be drawn"):
+            network.draw(image)
+        with tiny(task="segment") as network:
+            with self.assertRaisesRegex(attscope.Error, "an image is floats; expected a photograph"):
+                network.draw(normalised(image))
+            with self.assertRaisesRegex(attscope.Error, "2 images are given; expected one"):
+                network.draw([image, image])
+
+
 class Answers(Case):
     def test_predictions(self):
         with tiny() as network:
