@@ -103,7 +103,7 @@ unnamed all.safetensors unnamed.safetensors
 refused_file unnamed.safetensors 'name the network with --model NAME; attscope models lists the names'
 run 0 inspect unnamed.safetensors --model resnet29 --img-size 8
 out_has 'attention_layers all'
-refused_file 0.safetensors 'all outputs of the networks are 0 on 4 random images, so that nothing was compared'
+refused_file 0.safetensors 'all outputs of the networks are 0 on 4 random inputs, so that nothing was compared'
 refused_file nan.safetensors '"fc.weight" has'
 usage '--to-attention: no layers are named; expected names of convolutions, or all' convert "$plain" no.safetensors --to-attention ''
 refused 1 '--to-convolution needs attention in the place of convolutions (--to-attention), or heads' --to-convolution all

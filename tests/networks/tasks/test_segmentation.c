@@ -302,7 +302,7 @@ SCRATCH_TEST(a_target_is_the_moved_mask)
     const att_geometry geometry = geometry_of(false);
     att_field fields[ATT_MAX_TARGETS];
     assert_int_equal(task->fields(&settings, fields), 1);
-    assert_int_equal(att_field_bytes(&fields[0]), sizeof mask);
+    assert_true(att_shape_equal(fields[0].shape, att_shape_of(ATT_IMAGE_HEIGHT, ATT_IMAGE_WIDTH)));
     CHECK(self->context, task->fill(&settings, self->context, dataset, 1, &geometry, &(void *){mask}));
     for (int i = 0; i < HEIGHT * WIDTH; i++) {
         const int y = (int)((i / WIDTH + 0.5) * PHOTO_HEIGHT / HEIGHT),
@@ -317,7 +317,7 @@ TEST(cutmix_moves_a_box_of_the_mask)
 {
     int32_t own[HEIGHT * WIDTH], other[HEIGHT * WIDTH];
     const att_task_settings settings = settings_of(NULL);
-    const att_mixing box = {.lambda = 0.5, .cuts = true, .top = 1, .bottom = 4, .left = 2, .right = 8};
+    const att_mixing box = {.lambda = 0.5, .cuts = true, .top = 1, .bottom = 4, .left = 2, .right = 8, .width = WIDTH};
     for (int i = 0; i < HEIGHT * WIDTH; i++)
         own[i] = i, other[i] = -i;
     task->mix(&settings, &(void *){own}, &(const void *){other}, &box);
