@@ -110,7 +110,9 @@ static const char *train_rank(att_context *context, att_comm *comm, void *user)
     options.progress_user = p;
     att_status status = open_all(context, p, &all);
     if (status == ATT_OK) {
-        const att_train_data data = {all.train, all.eval, &p->fixture->train_transform, &p->fixture->eval_transform};
+        att_transform_options train = p->fixture->train_transform, eval = p->fixture->eval_transform;
+        train.height = train.width = eval.height = eval.width = p->has_tokens ? SIDE : p->side;
+        const att_train_data data = {all.train, all.eval, &train, &eval};
         const att_teacher teacher = {.model = all.teacher, .weights = all.teacher_weights};
         att_option_values loss = att_options_none();
         if (p->distillation) {
