@@ -172,18 +172,13 @@ static att_status draw_input(const att_engine *engine, const att_opened *o, cons
 {
     const att_model *model = att_network_model(o->network);
     const att_transform_options t = att_network_transform(o->network);
-    const att_geometry geometry = {.map = {{1, 0, 0}, {0, 1, 0}},
-                                   .from_width = t.width,
-                                   .from_height = t.height,
-                                   .width = t.width,
-                                   .height = t.height};
     att_text pixels = {.context = engine->context};
     append_input(o, s, &pixels);
     const att_image input = {t.width, t.height, t.channels, (uint8_t *)pixels.data};
     const att_status status = pixels.failed
                                   ? att_fail_memory(engine->context, pixels.length, "an image")
                                   : att_task_draw(engine->context, att_model_task(model).name, att_model_classes(model),
-                                                  &s->answers, NULL, &input, &geometry, drawing);
+                                                  &s->answers, NULL, &input, NULL, drawing);
     att_text_free(&pixels);
     return status;
 }

@@ -507,9 +507,9 @@ grep -qxF 'freeze: blocks.*, patch_embed.*' out/frozen/args.yaml || fail "args.y
 run 0 train -c out/frozen/args.yaml --experiment frozen_again
 cmp out/frozen/last.safetensors out/frozen_again/last.safetensors || fail 'args.yaml does not give the same weights'
 run 0 train --resume out/frozen --epochs 2
-train 0 drawn --epochs 1 --freeze '*.qkv.*' --drop-path 0.1
-grep -q "^freeze: ['\"]" out/drawn/args.yaml || fail "args.yaml: $(grep freeze out/drawn/args.yaml)"
-train 1 refused --epochs 1 --freeze 'block.*'
+train 0 queries --epochs 1 --freeze '*.qkv.*' --drop-path 0.1
+grep -q "^freeze: ['\"]" out/queries/args.yaml || fail "args.yaml: $(grep freeze out/queries/args.yaml)"
+train 2 refused --epochs 1 --freeze 'block.*'
 err_has '--freeze (train.freeze): "block.*" matches no parameter of vit_tiny_patch16_224; did you mean "blocks.*"?'
 # Settings without effect, classes that the data lacks, and the extra layer are mentioned.
 train 0 unaugmented --epochs 0 --three-augment --reprob 0.25 --num-classes 9 --extra-layer attn

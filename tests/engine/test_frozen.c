@@ -155,6 +155,24 @@ TEST(a_frozen_batch_norm_uses_its_running_statistics)
 static const char *const backbone[] = {"patch_embed", "cls_token", "pos_embed", "norm1", "attn", NULL};
 static const char *const stem_and_norm[] = {"stem", "norm1", "middle", NULL}; /* norm2 is trained on frozen values */
 
+/* The network with a probe of a frozen value. */
+static void build_probed(att_graph *graph, int size)
+{
+    network_build(graph, size);
+    for (int i = 0; i < att_graph_node_count(graph); i++)
+        if (strcmp(att_graph_node_at(graph, i).op, "attention") == 0)
+            att_graph_probe(graph, "seen", att_graph_node_at(graph, i).out[0]);
+}
+
+static void compare_probes(const runner *a, const runner *b)
+{
+    enum { VALUES = BATCH * (SIZE * SIZE / 4 + 1) * NETWORK_WIDTH };
+    static float x[VALUES], y[VALUES];
+    must(att_session_output(a->session, "seen", 0, BATCH, x));
+    must(att_session_output(b->session, "seen", 0, BATCH, y));
+    assert_memory_equal(x, y, sizeof x);
+}
+
 /* Runs batches that repeat images, in other places of the batch and within a batch, with and without remembering. */
 static void compare_runs(void (*build)(att_graph *graph, int size), const char *const *words, int lanes, int samples)
 {
@@ -170,6 +188,8 @@ static void compare_runs(void (*build)(att_graph *graph, int size), const char *
         att_session_observe(it.session, round == 3); /* computes all values */
         assert_int_equal(gradient_of(&it, &d, (uint64_t)round, b), count);
         assert_memory_equal(a, b, (size_t)count * sizeof *a);
+        if (round == 3 && build == build_probed)
+            compare_probes(&plain, &it);
         data moved = d;
         for (int i = 0; i < BATCH; i++) {
             const int from = (i + 1) % BATCH;
@@ -188,7 +208,7 @@ TEST(remembered_values_change_no_bit)
 {
     for (int lanes = 1; lanes <= 4; lanes *= 2)
         for (int samples = 1; samples <= 8; samples += 7) {
-            compare_runs(network_build, backbone, lanes, samples);
+            compare_runs(build_probed, backbone, lanes, samples);
             compare_runs(build_trained_norm, stem_and_norm, lanes, samples);
         }
 }

@@ -173,13 +173,18 @@ att_status att_task_draw(att_context *context, const char *name, int classes, co
 {
     const att_task *task;
     const att_answer_options defaults = att_answer_options_defaults();
+    const att_geometry same = {.map = {{1, 0, 0}, {0, 1, 0}},
+                               .from_width = photograph->width,
+                               .from_height = photograph->height,
+                               .width = photograph->width,
+                               .height = photograph->height};
     att_drawing drawn = {0};
     ATT_TRY(att_require(context, answer, "the answer of a network"));
     ATT_TRY(att_task_choose(context, name, &task));
     if (!task->draw)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "predictions of the task \"%s\" cannot be drawn", name);
-    att_status status =
-        draw(context, task, classes, answer, options ? options : &defaults, photograph, geometry, &drawn);
+    att_status status = draw(context, task, classes, answer, options ? options : &defaults, photograph,
+                             geometry ? geometry : &same, &drawn);
     if (status == ATT_OK)
         *drawing = drawn;
     else

@@ -5,7 +5,8 @@
 #include "networks/tasks/task.h"
 
 /* As att_network_draw(), for an answer of the task `task` of a network with `classes` classes. geometry: the map from
- * the photograph to the network's input. Errors: also ERR_NOT_FOUND (no such task). */
+ * the photograph to the network's input; NULL: the photograph is the input. Errors: also ERR_NOT_FOUND (no such task).
+ */
 ATT_FOR_LAB att_status att_task_draw(att_context *context, const char *task, int classes, const att_batch *answer,
                                      const att_answer_options *options, const att_image *photograph,
                                      const att_geometry *geometry, att_drawing *drawing);

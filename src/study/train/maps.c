@@ -227,12 +227,6 @@ static att_status count_images(att_mapper *m)
     return ATT_OK;
 }
 
-/* Whether the classes of the data set are those of the network. */
-static bool has_classes(const att_mapper *m)
-{
-    return !m->options->unlabelled && att_dataset_class_count(m->dataset) == att_model_classes(m->model);
-}
-
 static att_answer_options names_of_classes(const att_mapper *m)
 {
     const att_maps_options *o = m->options;
@@ -241,9 +235,6 @@ static att_answer_options names_of_classes(const att_mapper *m)
         names.labels = att_dataset_class_names(m->dataset);
         names.label_count = att_dataset_class_count(m->dataset);
     }
-    const uint8_t(*colours)[3] = att_dataset_class_colours(m->dataset);
-    if (!names.colours && colours && has_classes(m))
-        names.colours = *colours;
     return names;
 }
 
@@ -288,16 +279,11 @@ static void store_image(att_mapper *m)
 static att_status store_classes(att_mapper *m, const att_batch *answer)
 {
     const att_transform_options *t = m->transform;
-    const att_geometry geometry = {.map = {{1, 0, 0}, {0, 1, 0}},
-                                   .from_width = t->width,
-                                   .from_height = t->height,
-                                   .width = t->width,
-                                   .height = t->height};
     const att_image image = {t->width, t->height, t->channels, m->images + (size_t)m->count * pixels(m)};
     const int classes = att_model_classes(m->model);
     att_drawing drawing = {0};
-    ATT_TRY(att_task_draw(m->context, att_model_task(m->model).name, classes, answer, &m->names, &image, &geometry,
-                          &drawing));
+    ATT_TRY(
+        att_task_draw(m->context, att_model_task(m->model).name, classes, answer, &m->names, &image, NULL, &drawing));
     if (drawing.classes.classes) {
         memcpy(m->classes + (size_t)m->count * image_area(m), drawing.classes.classes,
                image_area(m) * sizeof *m->classes);

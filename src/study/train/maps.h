@@ -23,7 +23,7 @@ typedef struct att_maps_options {
     const char *const *class_names; /* names of the network's classes, by number; NULL: those of the data set, or none
                                        with `unlabelled` */
     int class_count;
-    const uint8_t *class_colours; /* [classes of the network][3]; NULL: those of the data set, or att_class_colours() */
+    const uint8_t *class_colours; /* [classes of the network][3]; NULL: those of att_class_colours() */
     const char *backend;          /* "cpu", "ref" */
     att_precision precision;      /* of the network */
     const char *weights;          /* a digest of the weights, for the metadata; NULL: none */

@@ -130,48 +130,6 @@ static att_status check_sizes(const att_trainer *trainer)
                     what);
 }
 
-static att_status check(att_trainer *trainer)
-{
-    const att_train_options *options = trainer->options;
-    const att_graph *graph = att_model_graph(trainer->run.model);
-    ATT_TRY(att_train_options_check(trainer->context, options));
-    ATT_TRY(check_processes(trainer));
-    trainer->task = att_model_task_of(trainer->run.model);
-    ATT_TRY(att_train_metric(trainer->context, options, &trainer->task->info, &trainer->metric));
-    trainer->run.metric = trainer->task->info.metrics[trainer->metric].name;
-    trainer->optimizer = att_optimizer_find(options->optimizer);
-    trainer->schedule = att_schedule_find(options->schedule);
-    if (att_graph_dtype(graph) != ATT_F32)
-        return att_fail(trainer->context, ATT_ERR_ARGUMENT, "training takes a model in F32, not in %s",
-                        att_dtype_name(att_graph_dtype(graph)));
-    const att_task_setup setup = {.classes = att_model_classes(trainer->run.model),
-                                  .mixed = att_train_mixes(options),
-                                  .taught = options->teacher,
-                                  .options = options->task_options};
-    ATT_TRY(att_task_configure(trainer->context, trainer->task, &setup, &trainer->settings));
-    ATT_TRY(att_teaching_prepare(options, trainer->run.model, trainer->task, &trainer->settings,
-                                 trainer->run.data->train_transform, &trainer->teaching));
-    trainer->base_lr = att_optimizer_lr(trainer->optimizer, options);
-    ATT_TRY(check_sizes(trainer));
-    return check_data(trainer);
-}
-
-static att_update_options update_options(const att_trainer *trainer)
-{
-    return (att_update_options){.backend = trainer->options->backend,
-                                .optimizer = trainer->optimizer->op,
-                                .rates = trainer->rates,
-                                .ema = trainer->options->model_ema};
-}
-
-static void free_rates(att_trainer *trainer)
-{
-    att_free(trainer->context, trainer->rates);
-    att_free(trainer->context, trainer->frozen);
-    trainer->rates = NULL;
-    trainer->frozen = NULL;
-}
-
 /* Sets the factors of learning rate and weight decay per parameter. Weight decay applies to all parameters, or only to
  * those whose declaration asks for it. */
 static att_status choose_rates(att_trainer *trainer)
@@ -198,6 +156,41 @@ static att_status choose_rates(att_trainer *trainer)
     for (size_t i = 0; i < count; i++)
         trainer->rates[i].frozen = trainer->frozen[i];
     return check_batch_norms(trainer);
+}
+
+static att_status check(att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    const att_graph *graph = att_model_graph(trainer->run.model);
+    ATT_TRY(att_train_options_check(trainer->context, options));
+    ATT_TRY(check_processes(trainer));
+    trainer->task = att_model_task_of(trainer->run.model);
+    ATT_TRY(att_train_metric(trainer->context, options, &trainer->task->info, &trainer->metric));
+    trainer->run.metric = trainer->task->info.metrics[trainer->metric].name;
+    trainer->optimizer = att_optimizer_find(options->optimizer);
+    trainer->schedule = att_schedule_find(options->schedule);
+    if (att_graph_dtype(graph) != ATT_F32)
+        return att_fail(trainer->context, ATT_ERR_ARGUMENT, "training takes a model in F32, not in %s",
+                        att_dtype_name(att_graph_dtype(graph)));
+    const att_task_setup setup = {.classes = att_model_classes(trainer->run.model),
+                                  .mixed = att_train_mixes(options),
+                                  .taught = options->teacher,
+                                  .options = options->task_options};
+    ATT_TRY(att_task_configure(trainer->context, trainer->task, &setup, &trainer->settings));
+    ATT_TRY(att_teaching_prepare(options, trainer->run.model, trainer->task, &trainer->settings,
+                                 trainer->run.data->train_transform, &trainer->teaching));
+    ATT_TRY(choose_rates(trainer));
+    trainer->base_lr = att_optimizer_lr(trainer->optimizer, options);
+    ATT_TRY(check_sizes(trainer));
+    return check_data(trainer);
+}
+
+static att_update_options update_options(const att_trainer *trainer)
+{
+    return (att_update_options){.backend = trainer->options->backend,
+                                .optimizer = trainer->optimizer->op,
+                                .rates = trainer->rates,
+                                .ema = trainer->options->model_ema};
 }
 
 /* Of an evaluation whose images have several sizes, the largest that the transform makes. */
@@ -256,7 +249,6 @@ static att_status compile(att_trainer *trainer, int lanes, int parts, int64_t me
 {
     att_memory_part other_memory[PARTS];
     size_t bytes = 0;
-    ATT_TRY(choose_rates(trainer));
     ATT_TRY(list_memory(trainer, other_memory));
     for (int i = 0; i < PARTS; i++)
         bytes = att_size_sum(bytes, other_memory[i].bytes);
@@ -480,7 +472,6 @@ typedef struct lane_plan {
 static att_status recompile(att_trainer *trainer, const lane_plan *chosen)
 {
     att_trainer_drop_plans(trainer);
-    free_rates(trainer);
     return compile(trainer, chosen->lanes, chosen->parts, chosen->memory);
 }
 
@@ -584,6 +575,7 @@ void att_trainer_free(att_trainer *trainer)
     att_teaching_close(&trainer->teaching);
     att_update_destroy(&trainer->update);
     att_gradient_destroy(&trainer->gradient);
-    free_rates(trainer);
+    att_free(trainer->context, trainer->rates);
+    att_free(trainer->context, trainer->frozen);
     att_trainer_free_shapes(trainer);
 }

@@ -7,6 +7,7 @@
 #include "base/core/memory.h"
 #include "base/core/random.h"
 #include "engine/graph/graph.h"
+#include "engine/passes/passes.h"
 #include "engine/weights/weights.h"
 #include "study/train/metadata.h"
 #include "study/train/trainer.h"
@@ -100,13 +101,15 @@ att_status att_trainer_compare(att_trainer *trainer)
     return compare_settings(trainer);
 }
 
-/* Whether each process takes statistics of batch norm over its own samples, so that results depend on their number. */
+/* Whether each process takes statistics of batch norm over its own samples, so that results depend on their number.
+ * Batch norm of frozen parts takes none. */
 static bool splits_statistics(const att_trainer *trainer)
 {
     const att_graph *graph = att_model_graph(trainer->run.model);
     bool splits = false;
     for (int i = 0; i < graph->nodes.count && !splits; i++)
-        splits = strcmp(graph->nodes.items[i].op->name, "batch_norm") == 0;
+        splits = strcmp(graph->nodes.items[i].op->name, "batch_norm") == 0 &&
+                 !att_scope_is_frozen(graph, trainer->frozen, graph->nodes.items[i].scope, false);
     return splits && att_comm_size(trainer->options->comm) > 1 && !trainer->options->sync_bn;
 }
 

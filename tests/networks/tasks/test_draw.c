@@ -176,17 +176,17 @@ SCRATCH_TEST(a_grey_photograph_is_painted_in_the_given_colours)
     att_drawing_free(self->context, &drawing);
 }
 
-/* The photograph of 4 x 2 is halved and mirrored, and only its right half is left. */
+/* Of the photograph of 4 x 3 pixels the network sees the middle two. */
 SCRATCH_TEST(pixels_that_the_network_did_not_see_have_no_class)
 {
     att_drawing drawing = {0};
-    scene s = scene_of(4, 2, 3, 9);
+    scene s = scene_of(4, 3, 3, 9);
     add_mapping(self);
-    s.geometry.map[0][0] = -0.5, s.geometry.map[0][2] = 2, s.geometry.map[1][1] = 0.5;
-    s.geometry.width = s.geometry.height = 1;
-    memcpy(s.map, (uint16_t[]){0, 0, 1, 1, 0, 0, 1, 1}, sizeof(uint16_t[8]));
+    s.geometry.map[0][2] = s.geometry.map[1][2] = -1;
+    s.geometry.width = 2, s.geometry.height = 1;
+    memcpy(s.map, (uint16_t[]){0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}, sizeof(uint16_t[12]));
     CHECK(self->context, draw(self->context, &s, 2, NULL, &drawing));
-    check_classes(&drawing, (uint16_t[]){NONE, NONE, 1, 1, NONE, NONE, 1, 1}, 8);
+    check_classes(&drawing, (uint16_t[]){NONE, NONE, NONE, NONE, NONE, 1, 0, NONE, NONE, NONE, NONE, NONE}, 12);
     assert_int_equal(drawing.image.pixels[3], 9);
     att_drawing_free(self->context, &drawing);
 }
@@ -285,6 +285,9 @@ SCRATCH_TEST(an_index_of_more_than_255_classes_has_16_bits)
     scene s = scene_of(3, 1, 3, 0);
     add_mapping(self);
     memcpy(s.map, (uint16_t[]){0x0102, NONE, 1}, sizeof(uint16_t[3]));
+    CHECK(self->context, draw(self->context, &s, 256, NULL, &drawing));
+    att_free(self->context, write_index(self, &drawing, 16, 0, &size));
+    att_drawing_free(self->context, &drawing);
     CHECK(self->context, draw(self->context, &s, 300, NULL, &drawing));
     char *bytes = write_index(self, &drawing, 16, 0, &size);
     assert_null(find_chunk((const uint8_t *)bytes, size, "PLTE", &length));

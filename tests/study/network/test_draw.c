@@ -141,7 +141,8 @@ FIXTURE_TEST(colours_of_a_file_are_taken_if_they_are_whole)
                  {"#010203\n#040506\n#070809\n", false},
                  {"#010203\n#040506\n#070809\n#ff000a\n#000000\n", false},
                  {"#010203\n#040506\n#0708\n#ff000a\n", false},
-                 {"", false}};
+                 {"", false},
+                 {"#010203 #040506 #070809 #ff000a ", false}};
     uint8_t usual[CLASSES * 3];
     char path[160];
     att_class_colours(CLASSES, usual);

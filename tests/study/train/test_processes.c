@@ -230,6 +230,22 @@ FIXTURE_TEST(batch_norm_does_not_if_its_statistics_are_shared)
     assert_same_files(f, p);
 }
 
+/* Values of the frozen part are computed once for each image, by each process that gets it. Frozen batch norm takes no
+ * statistics. */
+FIXTURE_TEST(frozen_parts_do_not_either)
+{
+    char output[160];
+    process p = process_of(f, "one", output);
+    f->train_transform.crop = ATT_CROP_CENTER;
+    f->train_transform.flip = 0.5;
+    p.options.epochs = 3;
+    p.options.freeze = "patch_embed.*,cls_token,pos_embed,blocks.0.*";
+    assert_same_files(f, p);
+    p = residual(f, "one", output);
+    p.options.freeze = "conv1.*,bn1.*,layer?.*";
+    assert_same_files(f, p);
+}
+
 /* Otherwise results depend on the number of processes, but all processes have the same, and evaluate with the
  * statistics of rank 0, which the checkpoint has. Only rank 0 sends events. */
 FIXTURE_TEST(statistics_of_each_process_give_other_results)

@@ -1,4 +1,5 @@
 /* A recipe may name modules, instruments and tasks that were registered with its context. */
+#include "data/picture.h"
 #include "lab/runs/recipe/small.h"
 
 #include "networks/tasks/list.h"
@@ -129,6 +130,40 @@ FIXTURE_TEST(a_head_scope_of_the_network_is_refused)
         assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_ARGUMENT,
                      "is a scope of the network vit_tiny_patch16_224");
     }
+}
+
+static void write_picture(const char *path)
+{
+    void *bytes;
+    size_t size;
+    picture_make(100, &bytes, &size);
+    FILE *file = fopen(path, "wb");
+    assert_true(file && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+    free(bytes);
+}
+
+/* Data are opened with the annotations that the recipe's task reads, and with the recipe's options about masks. */
+FIXTURE_TEST(a_recipe_opens_masks_for_a_task_that_reads_them)
+{
+    static const char *const folders[] = {"photographs", "photographs/images", "photographs/masks"};
+    char path[160], data[160];
+    att_recipe recipe = small_recipe(f);
+    att_training *training = NULL;
+    add_own(f);
+    task.annotations = ATT_ANNOTATION_MASK;
+    att_options_set_text(&recipe.network.options, "task", "own_task");
+    assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH, "masks are needed; ");
+    for (int i = 0; i < 3; i++)
+        mkdir(path_in(f, folders[i], path), 0777);
+    write_picture(path_in(f, "photographs/images/a.png", path));
+    write_picture(path_in(f, "photographs/masks/a.png", path));
+    recipe.data.data_dir = path_in(f, "photographs", data);
+    recipe.data.ignore_label = 100;
+    assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_FORMAT,
+                 "fewer than two classes");
+    att_options_set_text(&recipe.network.options, "task", "classification");
+    assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH,
+                 "classes are needed; ");
 }
 
 FIXTURE_TEST(a_task_may_refuse_teachers)
