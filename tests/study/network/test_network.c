@@ -1,5 +1,6 @@
 /* att_network against the same results from the other headers' functions. */
 #include "study/network/fixture.h"
+#include "study/network/network.h"
 #include "study/train/inference.h"
 
 static void count_line(void *user, const char *text)
@@ -147,6 +148,27 @@ FIXTURE_TEST(plans_of_the_last_sizes_are_kept)
         f->memory.left = 0;
     }
     f->memory.left = -1;
+    att_network_close(&network);
+}
+
+/* The last plan is kept even if it needs more memory than all of them may. */
+FIXTURE_TEST(plans_of_other_sizes_give_way_to_memory)
+{
+    static const int widths[] = {8, 12, 16, 8};
+    char path[160];
+    float pixels[SIDE * 16] = {0};
+    att_network *network = open_network(f, export(f, path));
+    att_batch answers;
+    assert_true(network->views.most_bytes > 1 << 20);
+    network->views.most_bytes = 1;
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        assert_int_equal(run_pixels(network, pixels, 1, SIDE, widths[i], &answers), ATT_OK);
+        assert_int_equal(network->views.count, 1);
+    }
+    network->views.most_bytes = SIZE_MAX;
+    for (int width = 8; width <= 32; width += 4)
+        assert_int_equal(run_pixels(network, (float[SIDE * 32]){0}, 1, SIDE, width, &answers), ATT_OK);
+    assert_int_equal(network->views.count, 7);
     att_network_close(&network);
 }
 
