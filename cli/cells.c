@@ -68,17 +68,24 @@ void cli_format_spread(double mean, double deviation, char *text, size_t size)
         snprintf(text, size, "(%.*f ± %.*f)e%d", decimals, mean, decimals, spread / unit, power);
 }
 
+/* Rounds ties away from zero, unlike printf, which rounds 2.5 to 2. */
+static double round_to(double value, int decimals)
+{
+    const double scale = pow(10, decimals);
+    return round(value * scale) / scale;
+}
+
 void cli_format_interval(double mean, double low, double high, char *text, size_t size)
 {
     double half = (high - low) / 2;
-    int decimals = half > 0 && isfinite(half) ? 1 - (int)floor(log10(half)) : 4;
+    int digits = half > 0 && isfinite(half) ? 2 - (int)floor(log10(half)) : 4, decimals = digits > 0 ? digits : 0;
     if (isnan(half))
         snprintf(text, size, isnan(mean) ? "-" : "%+.4g", mean);
     else if (half >= 1e6 || (half > 0 && half < 1e-6))
         snprintf(text, size, "%+.2e [%.2e, %.2e]", mean, low, high);
     else
-        snprintf(text, size, "%+.*f [%.*f, %.*f]", decimals > 0 ? decimals : 0, mean, decimals > 0 ? decimals : 0, low,
-                 decimals > 0 ? decimals : 0, high);
+        snprintf(text, size, "%+.*f [%.*f, %.*f]", decimals, round_to(mean, decimals), decimals,
+                 round_to(low, decimals), decimals, round_to(high, decimals));
 }
 
 void cli_explain(const char *what, const char *text)

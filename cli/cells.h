@@ -16,8 +16,8 @@ void cli_right(const char *text, int width);
  * of a report does the same. NaN: "-". */
 void cli_format_spread(double mean, double deviation, char *text, size_t size);
 
-/* Formats "mean [low, high]" with two significant digits of half the interval; only the mean if there is no interval.
- */
+/* Formats "+mean [low, high]" with three significant digits of half the interval, ties rounded away from zero, as the
+ * page of a report does; only the mean if there is no interval. */
 void cli_format_interval(double mean, double low, double high, char *text, size_t size);
 
 /* Prints a line such as "formula    ..." above a table, wrapped. */

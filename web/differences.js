@@ -11,11 +11,16 @@ function rankClass(setting, instrument, statistic) {
   return ["best", "second"].find((place) => ranking?.[place] === setting);
 }
 
+/* "+2.50 [-10.2, 15.2]": three significant digits of half the interval, ties rounded away from zero, as the table of
+   attscope sweep (cli/cells.c). */
 function intervalText({ mean, low, high }) {
-  if (!isNumber(low) || !isNumber(high)) return number(mean);
-  const half = (high - low) / 2, decimals = half > 0 ? Math.max(0, 1 - Math.floor(Math.log10(half))) : 4;
-  const write = (value) => (half >= 1e6 || decimals > 8 ? number(value, 3) : d3.format(`,.${decimals}f`)(value));
-  return `${write(mean)} [${write(low)}, ${write(high)}]`;
+  const sign = mean > 0 ? "+" : "";
+  if (!isNumber(low) || !isNumber(high)) return sign + number(mean);
+  const half = (high - low) / 2, decimals = half > 0 ? Math.max(0, 2 - Math.floor(Math.log10(half))) : 4;
+  const scale = 10 ** decimals, round = (value) => Math.sign(value) * Math.round(Math.abs(value) * scale) / scale;
+  const write = (value) => (half >= 1e6 || decimals > 8 ? number(value, 3)
+    : d3.format(`,.${decimals}f`)(round(value)));
+  return `${sign}${write(mean)} [${write(low)}, ${write(high)}]`;
 }
 
 /* One sentence for each ranked figure: the best and the second-best setting, and whether the interval of their

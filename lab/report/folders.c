@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/core/error.h"
 #include "base/io/file.h"
@@ -35,33 +36,62 @@ static bool has_records(const char *folder)
     return att_file_exists_in(folder, "metrics.jsonl") || att_file_exists_in(folder, "measure.jsonl");
 }
 
-/* Writes the path of the entry to `run`, if it is a run. */
-static bool find_run(const char *folder, const char *name, char *run, size_t size)
+/* Writes the path of an entry of the folder. Returns false for hidden entries and paths that are too long. */
+static bool join(const char *folder, const char *name, char path[static PATH_MAX])
 {
-    char path[PATH_MAX];
-    const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    const bool is_run = name[0] != '.' && length < (int)sizeof path && has_records(path);
-    if (is_run)
-        snprintf(run, size, "%s", path);
-    return is_run;
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/')
+        length--;
+    return name[0] != '.' && snprintf(path, PATH_MAX, "%.*s/%s", (int)length, folder, name) < PATH_MAX;
 }
 
-att_status att_report_advise(att_context *context, const char *folder, att_status status)
+att_status att_report_runs_in(const char *folder, att_status (*add)(void *user, const char *run), void *user,
+                              int *count)
 {
-    char message[1024], run[PATH_MAX];
+    char run[PATH_MAX];
     struct dirent **entries;
     const int found = has_records(folder) ? 0 : scandir(folder, &entries, NULL, alphasort);
-    int runs = 0;
+    att_status status = ATT_OK;
+    *count = 0;
     for (int i = 0; i < found; i++) {
-        runs += find_run(folder, entries[i]->d_name, run, sizeof run);
+        if (status == ATT_OK && join(folder, entries[i]->d_name, run) && has_records(run)) {
+            status = add(user, run);
+            (*count)++;
+        }
         free(entries[i]);
     }
     if (found > 0)
         free(entries);
-    if (runs == 0)
+    return status;
+}
+
+/* Finds the first folder at most `depth` levels below `folder` that is a sweep's or contains runs. */
+static bool find_below(const char *folder, int depth, char found[static PATH_MAX])
+{
+    char path[PATH_MAX];
+    struct dirent **entries;
+    const int count = depth > 0 ? scandir(folder, &entries, NULL, alphasort) : 0;
+    bool any = false;
+    for (int i = 0; i < count; i++) {
+        if (!any && join(folder, entries[i]->d_name, path)) {
+            any = has_records(path) || att_file_exists_in(path, "sweep.json");
+            snprintf(found, PATH_MAX, "%s", has_records(path) ? folder : path);
+            any = any || find_below(path, depth - 1, found);
+        }
+        free(entries[i]);
+    }
+    if (count > 0)
+        free(entries);
+    return any;
+}
+
+att_status att_report_advise(att_context *context, const char *folder, att_status status)
+{
+    enum { DEPTH = 3 };
+    char message[1024], found[PATH_MAX];
+    if (has_records(folder) || !find_below(folder, DEPTH, found))
         return status;
     snprintf(message, sizeof message, "%s", att_context_message(context));
-    if (runs == 1)
-        return att_fail(context, status, "%s, but it contains the run %s; give that folder", message, run);
-    return att_fail(context, status, "%s, but it contains %d runs; for all of them, give %s/*/", message, runs, folder);
+    return att_fail(context, status, "%s, nor does it contain one, but there are runs in %s: give that folder", message,
+                    found);
 }

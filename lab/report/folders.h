@@ -8,8 +8,13 @@
  * number of distinct folders. */
 int att_report_distinct(att_context *context, const char *const *folders, int count, const char **distinct);
 
-/* After a failure: if `folder` contains no records of a run, but has subfolders that do, adds to the message what to
- * give instead. Returns `status`. */
+/* Calls add() with the path of each run that is an entry of `folder`, in the order of names, and stops at the first
+ * failure, which it returns. *count: the number of calls; 0 if the folder itself has records of a run. */
+att_status att_report_runs_in(const char *folder, att_status (*add)(void *user, const char *run), void *user,
+                              int *count);
+
+/* After a failure: if `folder` contains no records of a run, but there are runs below its entries, adds to the message
+ * which folder to give instead. Returns `status`. */
 att_status att_report_advise(att_context *context, const char *folder, att_status status);
 
 #endif

@@ -71,7 +71,8 @@ static const char *setting_name(report *r, const char *folder, const char *setti
 static att_status add_source(report *r, const char *folder, const char *setting, uint64_t seed)
 {
     if (r->source_count == ATT_REPORT_MAX_RUNS)
-        return att_fail(r->context, ATT_ERR_ARGUMENT, "a report of more than %d runs", (int)ATT_REPORT_MAX_RUNS);
+        return att_fail(r->context, ATT_ERR_ARGUMENT, "a report of more than %d runs: name those to show",
+                        (int)ATT_REPORT_MAX_RUNS);
     att_sweep_run *source = &r->sources[r->source_count++];
     *source = (att_sweep_run){att_arena_string(&r->arena, folder), setting, seed};
     return source->folder != NULL ? ATT_OK : att_fail_memory(r->context, strlen(folder), folder);
@@ -135,7 +136,25 @@ static att_status add_sweep(report *r, const char *folder, const att_sweep_file 
     return add_failures(r, folder, file, single_sweep);
 }
 
-/* Lists the runs of all folders. Each folder is that of a run or of a sweep. */
+/* Adds a run of a folder of runs, unless it is listed. */
+static att_status add_found(void *user, const char *run)
+{
+    report *r = user;
+    for (int i = 0; i < r->source_count; i++)
+        if (att_file_is_same(r->sources[i].folder, run))
+            return ATT_OK;
+    return add_source(r, run, NULL, 0);
+}
+
+/* Adds a folder that is not a sweep's: that of a run, or one that contains runs. */
+static att_status add_folder(report *r, const char *folder)
+{
+    int runs;
+    ATT_TRY(att_report_runs_in(folder, add_found, r, &runs));
+    return runs > 0 ? ATT_OK : add_found(r, folder);
+}
+
+/* Lists the runs of all folders. */
 static att_status find_sources(report *r, const char *const *folders, int count)
 {
     r->sources = att_arena_allocate(&r->arena, ATT_REPORT_MAX_RUNS * sizeof(*r->sources));
@@ -149,7 +168,7 @@ static att_status find_sources(report *r, const char *const *folders, int count)
             att_sweep_file_free(&file);
             return att_fail_memory(r->context, strlen(folders[i]), folders[i]);
         }
-        att_status status = sweep ? add_sweep(r, folders[i], &file, count == 1) : add_source(r, folders[i], NULL, 0);
+        att_status status = sweep ? add_sweep(r, folders[i], &file, count == 1) : add_folder(r, folders[i]);
         att_sweep_file_free(&file);
         ATT_TRY(status);
     }

@@ -28,12 +28,20 @@ err_has 'nowhere/page.html'
 usage 'report needs RUN...; see attscope report --help' report
 run 1 report out/plain absent
 printf 'attscope: absent: there is no such folder\n' | err_is
-run 1 report out
-err_is <<'TEXT'
-attscope: out holds neither metrics.jsonl nor measure.jsonl: it is not a run's folder, but it contains 2 runs; for all of them, give out/*/
+mkdir -p deeper/.hidden deeper/empty
+cp -r out deeper/train
+for command_folder in deeper deeper/; do
+    run 1 report "$command_folder"
+    err_is <<TEXT
+attscope: $command_folder holds neither metrics.jsonl nor measure.jsonl: it is not a run's folder, nor does it contain one, but there are runs in deeper/train: give that folder
 TEXT
-run 0 report out/*/
-out_has 'report.html: 2 runs, '
+done
+# A folder of runs stands for them, as for attscope serve; a run counts once.
+for folders in out out/ 'out/*/' 'out/plain out' 'out out/plain'; do
+    # shellcheck disable=SC2086
+    run 0 report $folders
+    out_has 'report.html: 2 runs, '
+done
 cp report.html before.html
 echo 'nonsense' >>out/plain/metrics.jsonl
 run 1 report out/plain

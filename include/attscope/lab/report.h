@@ -45,11 +45,12 @@ typedef struct att_report_result {
 } att_report_result;
 
 /* Writes a page with the runs in `folders`, in this order. It replaces the file at `path` in one step; after a failure
- * that file is unchanged. A folder with sweep.json (attscope/lab/sweep.h) stands for its measured runs. A folder that
- * is given twice counts once, and the log says so. An incomplete last line of a file is left out with a warning. There
+ * that file is unchanged. A folder with sweep.json (attscope/lab/sweep.h) stands for its measured runs; another folder
+ * that is not a run's stands for the runs directly in it, in the order of their names. A folder that is given twice
+ * counts once, and the log says so. An incomplete last line of a file is left out with a warning. There
  * may be 1 to ATT_REPORT_MAX_RUNS folders, and as many runs. options: NULL means the defaults. result: filled on
  * success; may be NULL. Errors: ERR_NOT_FOUND (a folder is missing); ERR_FORMAT (a folder has neither metrics.jsonl nor
- * measure.jsonl, and the log names the runs in it; a file is damaged, and the message says which line and what was
+ * measure.jsonl, nor runs in it, and the message names a folder below it that has; a file is damaged, and the message says which line and what was
  * expected); ERR_ARGUMENT (count; NULL for a folder or `path`; `path` is one of the files above); ERR_UNSUPPORTED in a
  * library built without the page (-DATT_REPORT=OFF); ERR_IO, ERR_MEMORY. */
 ATT_API att_status att_report_write(att_context *context, const char *const *folders, int count,
