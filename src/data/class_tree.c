@@ -154,14 +154,40 @@ void att_class_tree_set_split(att_class_tree *tree, att_dataset *dataset, const 
         snprintf(dataset->flat_split, sizeof dataset->flat_split, "%s", flat);
 }
 
+/* The names of the first top-level folders. */
+typedef struct folder_names {
+    char name[16][ATT_SPLIT_NAME];
+    int count;
+} folder_names;
+
+static const char *folder_at(const void *user, int index)
+{
+    return ((const folder_names *)user)->name[index];
+}
+
+/* Returns the folder whose name is nearest to the split's, as "trian" to "train"; NULL if none is near. */
+static const char *nearest_folder(const att_class_tree *tree, const char *wanted, folder_names *folders)
+{
+    const att_tree_file *files = tree->images.files;
+    folders->count = 0;
+    for (int64_t i = 0; i < tree->images.count && folders->count < 16; i++)
+        if (i == 0 || !same_folder(&files[i], &files[i - 1]))
+            snprintf(folders->name[folders->count++], ATT_SPLIT_NAME, "%.*s", (int)first_part(files[i].inner),
+                     files[i].inner);
+    return att_text_nearest(wanted, folder_at, folders, folders->count);
+}
+
 /* Says what there is instead of the split. */
 static att_status no_split(const att_class_tree *tree, const att_dataset *dataset, const att_splits *splits,
                            const char *wanted)
 {
     const char *any = att_splits_find(splits, att_split_names(NULL))->name, *flat = att_splits_flat(splits, wanted);
+    folder_names folders;
+    const char *near = flat ? NULL : nearest_folder(tree, wanted, &folders);
     if (!flat)
-        return att_fail(tree->context, ATT_ERR_NOT_FOUND, "%s has no split \"%s\", only \"%s\"", dataset->path, wanted,
-                        any);
+        return att_fail(tree->context, ATT_ERR_NOT_FOUND, "%s has no split \"%s\", only \"%s\"%s%s%s", dataset->path,
+                        wanted, any, near ? "; is its folder \"" : "", near ? near : "",
+                        near ? "\" meant, whose name is no split's?" : "");
     int64_t count = 0;
     for (int64_t i = 0; i < tree->images.count; i++)
         count += lies_under(tree->images.files[i].inner, flat, strlen(flat));
@@ -546,6 +572,35 @@ static void warn_skipped(att_class_tree *tree, const att_dataset *dataset)
     warn_skipped_files(tree, where);
 }
 
+/* The part of a path between its class folder and the file's name: "a/b" of "cat/a/b/1.png"; "" if there is none. */
+static size_t inner_folders(const char *inner, const char **begin)
+{
+    const char *last = strrchr(inner, '/');
+    *begin = inner + first_part(inner) + 1;
+    return *begin < last ? (size_t)(last - *begin) : 0;
+}
+
+/* Says that the folders in class folders, if their names differ, are no classes, because timm takes the innermost
+ * folder's name. Folders that all have one name, as "images" in Tiny-ImageNet, cannot be meant as classes. */
+static void tell_inner_folders(const att_class_tree *tree, const att_dataset *dataset)
+{
+    const char *first = NULL, *part;
+    size_t length = 0;
+    for (int64_t i = 0; i < tree->images.count; i++) {
+        const char *inner = tree->images.files[i].inner;
+        const size_t found = inner_folders(inner, &part);
+        if (found > 0 && first && (found != length || memcmp(part, first, length) != 0)) {
+            att_log(tree->context, ATT_LOG_INFO,
+                    "%s: images in folders of a class folder belong to that class: %.*s/%.*s to \"%.*s\"; timm takes "
+                    "the innermost folder's name as the class",
+                    dataset->path, (int)first_part(inner), inner, (int)found, part, (int)first_part(inner), inner);
+            return;
+        }
+        if (found > 0 && !first)
+            first = part, length = found;
+    }
+}
+
 static void warn_loose_images(const att_dataset *dataset, int64_t loose)
 {
     if (loose == 0)
@@ -601,6 +656,7 @@ att_status att_class_tree_resolve(att_class_tree *tree, att_dataset *dataset, co
     if (tree->images.count == 0)
         return fail_empty(tree, dataset, loose);
     ATT_TRY(att_class_tree_number(tree, dataset, options));
+    tell_inner_folders(tree, dataset);
     warn_loose_images(dataset, loose);
     warn_skipped(tree, dataset);
     return ATT_OK;

@@ -121,17 +121,22 @@ static bool has_split_folders(const att_dataset *dataset)
            strncmp(dataset->kind, "tar", strlen("tar")) == 0;
 }
 
-static void warn_of_other_split(const att_dataset *dataset, const char *asked)
+/* Says which split is used in place of the wanted one: a note where the data set lacks that split, a warning where its
+ * images have no classes. */
+static void tell_other_split(const att_dataset *dataset, const char *asked)
 {
     enum { COMMON_LETTERS = 2 }; /* common first letters of a split's names: "val", "valid", "validation" */
-    char flat[ATT_SPLIT_NAME + 64] = "";
     if (!asked || !*dataset->split || att_tar_named(asked) || !has_split_folders(dataset) ||
         strncasecmp(asked, dataset->split, COMMON_LETTERS) == 0)
         return;
     if (*dataset->flat_split)
-        snprintf(flat, sizeof flat, " (%s/ exists, but holds no class folders)", dataset->flat_split);
-    att_log(dataset->context, ATT_LOG_WARNING, "%s has no labelled images of the split \"%s\"%s; using \"%s\" instead",
-            dataset->path, asked, flat, dataset->split);
+        att_log(dataset->context, ATT_LOG_WARNING,
+                "%s has no labelled images of the split \"%s\" (%s/ exists, but holds no class folders); using \"%s\" "
+                "instead",
+                dataset->path, asked, dataset->flat_split, dataset->split);
+    else
+        att_log(dataset->context, ATT_LOG_INFO, "%s has no split \"%s\"; using \"%s\" instead", dataset->path, asked,
+                dataset->split);
 }
 
 att_status att_dataset_open(att_context *context, const char *path, const att_dataset_options *options,
@@ -149,7 +154,7 @@ att_status att_dataset_open(att_context *context, const char *path, const att_da
         att_dataset_close(&dataset);
         return status;
     }
-    warn_of_other_split(dataset, options->split);
+    tell_other_split(dataset, options->split);
     *out = dataset;
     return ATT_OK;
 }

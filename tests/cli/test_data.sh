@@ -207,7 +207,7 @@ err_has 'alone.avif: an AVIF image; convert it'
 mkdir -p lone/train lone/val && cp -r data/train/dog data/train/cat lone/train && cp -r data/train/dog data/train/cat lone/val
 for split in train val; do cp "$images/420.jpg" lone/$split/cat/3.jpg; done
 run 0 validate lone --split test --checkpoint $checkpoint
-err_has 'warning: lone has no labelled images of the split "test"; using "val" instead'
+err_has 'lone has no split "test"; using "val" instead'
 run 0 measure $checkpoint lone --split test --with accuracy --json split.json
 grep -q '"split": *"val"' split.json || fail 'measure records another split than it took'
 for split in val validation; do

@@ -103,7 +103,7 @@ SCRATCH_TEST(folders_of_splits_are_found)
     }
     said log;
     open_logged(self->folder, "test", false, 1, &log);
-    assert_said(&log, "has no labelled images of the split \"test\"; using \"validation\" instead");
+    assert_said(&log, "has no split \"test\"; using \"validation\" instead");
     open_logged(self->folder, "val", false, 1, &log);
     assert_int_equal(log.length, 0);
     expect_failure(self, self->folder, "tarin", NULL, ATT_ERR_ARGUMENT, "tarin");

@@ -13,7 +13,7 @@ typedef struct layout {
      */
     const char *split, *images;
     att_status status;
-    const char *message; /* part of the failure's message, or of the warnings; NULL: no warnings */
+    const char *message; /* part of the failure's message, or of the notes and warnings; NULL: none */
 } layout;
 
 static const layout layouts[] = {
@@ -49,13 +49,22 @@ static const layout layouts[] = {
      .wanted = "val",
      .split = "test",
      .images = "cat/3.png dog/4.png",
-     .message = "has no labelled images of the split \"val\"; using \"test\" instead"},
+     .message = "has no split \"val\"; using \"test\" instead"},
     {{"training_set/training_set/cat/1.png", "test_set/test_set/cat/2.png"},
      .split = "training",
      .images = "cat/1.png"},
-    {{"train/cat/a/1.png", "train/cat/b/2.png"}, .split = "train", .images = "cat/a/1.png cat/b/2.png"},
+    {{"train/cat/a/1.png", "train/cat/b/2.png"},
+     .split = "train",
+     .images = "cat/a/1.png cat/b/2.png",
+     .message = "images in folders of a class folder belong to that class: cat/b to \"cat\"; timm takes"},
+    {{"train/cat/images/1.png", "train/dog/images/2.png", "train/dog/3.png"},
+     .split = "train",
+     .images = "cat/images/1.png dog/3.png dog/images/2.png"},
     /* Classes whose names have such a word. */
-    {{"bullet train/a/1.png", "test tube/b/2.png"}, .split = "", .images = "bullet train/a/1.png test tube/b/2.png"},
+    {{"bullet train/a/1.png", "test tube/b/2.png"},
+     .split = "",
+     .images = "bullet train/a/1.png test tube/b/2.png",
+     .message = "test tube/b to \"test tube\"; timm takes"},
     {{"trainer/1.png", "valley/2.png"}, .split = "", .images = "trainer/1.png valley/2.png"},
     {{"train/1.png", "bus/2.png"},
      .split = "",
@@ -106,6 +115,10 @@ static const layout layouts[] = {
      .status = ATT_ERR_NOT_FOUND,
      .message = "train/ exists, but its images (1) are not in class folders; only \"val\" has class folders"},
     {{"train/cat/1.png"}, .wanted = "val", .status = ATT_ERR_NOT_FOUND, .message = "no split \"val\", only \"train\""},
+    {{"trian/cat/1.png", "valid/cat/2.png"},
+     .wanted = "train",
+     .status = ATT_ERR_NOT_FOUND,
+     .message = "only \"valid\"; is its folder \"trian\" meant, whose name is no split's?"},
     /* Shards that are compressed. */
     {{"val-0.tar.gz", "val-1.tar.gz"},
      .status = ATT_ERR_UNSUPPORTED,
