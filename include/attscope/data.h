@@ -425,7 +425,14 @@ typedef struct att_mixing {
 /* For att_target_rules.mix of masks as att_mask_move() writes them: copies the box of CutMix from `other` to `own`. */
 ATT_API void att_mask_cut(const att_mixing *mixing, const int32_t *other, int32_t *own);
 
-enum { ATT_MAX_TARGETS = 16, ATT_CROP_CHOICES = 11, ATT_IMAGE_HEIGHT = -1, ATT_IMAGE_WIDTH = -2 };
+/* An att_target_rules.choose_crop for data sets with masks. user: not used. Errors: those of att_dataset_read_mask().
+ */
+enum { ATT_CROP_CHOICES = 11 };
+ATT_API att_status att_mask_choose_crop(const void *user, att_context *context, const att_dataset *dataset,
+                                        int64_t index, const att_geometry crops[ATT_CROP_CHOICES], double most,
+                                        int *chosen);
+
+enum { ATT_MAX_TARGETS = 16, ATT_IMAGE_HEIGHT = -1, ATT_IMAGE_WIDTH = -2 };
 
 /* Rules by which a loader makes the targets of samples. The loader knows nothing else about targets. `fill` and `mix`
  * must not write to `user`: several threads call `fill` at the same time. */

@@ -210,6 +210,9 @@ typedef struct att_task {
      * lives as long as the descriptor. A training is refused (ERR_ARGUMENT) if the loss reads a target that is missing
      * here. */
     int (*fields)(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS]);
+    /* As in att_target_rules; `user` is the att_task_settings. NULL: crops cannot be chosen by the targets. */
+    att_status (*choose_crop)(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
+                              const att_geometry crops[ATT_CROP_CHOICES], double most, int *chosen);
     /* As in att_target_rules, for these fields; `user` is the att_task_settings. fill() runs on the loader's threads.
      * mix may be NULL: targets cannot be mixed. */
     att_status (*fill)(const void *user, att_context *context, const att_dataset *dataset, int64_t index,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/core/error.h"
+#include "base/core/memory.h"
 #include "data/dataset.h"
 #include "data/geometry.h"
 
@@ -40,4 +41,44 @@ void att_mask_cut(const att_mixing *mixing, const int32_t *other, int32_t *own)
         const size_t at = (size_t)y * (size_t)mixing->width + (size_t)mixing->left;
         memcpy(own + at, other + at, (size_t)(mixing->right - mixing->left) * sizeof *own);
     }
+}
+
+/* Whether at least two classes are in the mask, none of them with a share of `most` or more. counts: [classes]. */
+static bool is_mixed(const int32_t *classes, int64_t pixels, double most, int64_t *counts, int class_count)
+{
+    int64_t all = 0, largest = 0;
+    int present = 0;
+    memset(counts, 0, (size_t)class_count * sizeof *counts);
+    for (int64_t i = 0; i < pixels; i++)
+        if (classes[i] >= 0 && classes[i] < class_count)
+            counts[classes[i]]++;
+    for (int c = 0; c < class_count; c++) {
+        all += counts[c];
+        present += counts[c] > 0;
+        largest = counts[c] > largest ? counts[c] : largest;
+    }
+    return present > 1 && (double)largest < most * (double)all;
+}
+
+att_status att_mask_choose_crop(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
+                                const att_geometry crops[ATT_CROP_CHOICES], double most, int *chosen)
+{
+    (void)user;
+    const int class_count = att_dataset_class_count(dataset);
+    const int64_t pixels = (int64_t)crops[0].width * crops[0].height;
+    att_mask mask = {0};
+    ATT_TRY(att_dataset_read_mask(dataset, context, index, &mask));
+    int32_t *classes = att_allocate_array(context, (size_t)pixels, sizeof *classes);
+    int64_t *counts = att_allocate_array(context, (size_t)class_count + 1, sizeof *counts);
+    att_status status =
+        classes && counts ? ATT_OK : att_fail_memory(context, (size_t)pixels * sizeof *classes, "a mask");
+    for (*chosen = 0; status == ATT_OK && *chosen < ATT_CROP_CHOICES - 1; ++*chosen) {
+        att_mask_move(&mask, &crops[*chosen], classes);
+        if (is_mixed(classes, pixels, most, counts, class_count))
+            break;
+    }
+    att_free(context, classes);
+    att_free(context, counts);
+    att_mask_free(context, &mask);
+    return status;
 }

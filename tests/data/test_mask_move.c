@@ -121,6 +121,23 @@ SCRATCH_TEST(masks_follow_resizing)
     }
 }
 
+/* Crops that keep the aspect ratio, with 0 to the right and below. */
+SCRATCH_TEST(masks_follow_images_that_are_filled_up)
+{
+    int compared = 0;
+    for (int draw = 0; draw < 160; draw++) {
+        att_transform_options options = options_of(draw % 2 ? ATT_CROP_SCALED : ATT_CROP_KEEP);
+        options.height = 80;
+        options.width = draw % 4 < 2 ? 72 : 48;
+        options.longer = 72;
+        options.shorter = 60;
+        options.interpolation = ATT_BILINEAR;
+        compared += transform_both(self, &options, draw, 1);
+    }
+    print_message("%.2f of the pixels show one class or fill\n", compared / (160.0 * 80 * 60));
+    assert_true(compared > 160 * 80 * 60 * 0.4);
+}
+
 /* Three operations of RandAugment that move pixels, each of which interpolates, so that borders are exact to two
  * pixels. What an operation moves out of the image does not come back with the next one. */
 TEST(masks_follow_rand_augment)
@@ -154,6 +171,33 @@ TEST(masks_follow_rand_augment)
     print_message("%.2f of the pixels show one class or fill; %.3f are fill, %.3f only because of earlier steps\n",
                   compared / (125.0 * MOST), filled / (125.0 * MOST), hidden / (125.0 * MOST));
     assert_true(compared > 125 * MOST * 0.4 && hidden > 125 * MOST / 100);
+}
+
+/* Any operation of RandAugment on an image that is filled up: what it moves beyond the image has no class there. */
+SCRATCH_TEST(what_fills_an_image_up_has_no_class)
+{
+    static float out[MOST];
+    static int32_t classes[MOST];
+    int beyond = 0;
+    for (int draw = 0; draw < 200; draw++) {
+        const coded *it = make_coded((uint64_t)draw);
+        const att_transform_key key = {.seed = 3, .index = draw};
+        att_transform_options options = options_of(ATT_CROP_KEEP);
+        att_geometry geometry;
+        options.longer = 48;
+        options.shorter = 32; /* of 64 x 64 */
+        options.rand_augment = (att_rand_augment){2, 9, 0, 10, 1, true};
+        CHECK(self->context, att_transform_keyed(self->context, &options, &it->image, &key, out, &geometry));
+        att_mask_move(&it->mask, &geometry, classes);
+        for (int i = 0; i < SIDE * SIDE; i++)
+            if (i % SIDE >= 48 || i / SIDE >= 32)
+                assert_true(classes[i] == -1 && out[i] == 0);
+        geometry.stage_count = 0;
+        att_mask_move(&it->mask, &geometry, classes);
+        for (int i = 0; i < SIDE * SIDE; i++)
+            beyond += (i % SIDE >= 48 || i / SIDE >= 32) && classes[i] >= 0;
+    }
+    assert_true(beyond > 1000); /* the last step alone does not tell; measured: 9216 */
 }
 
 TEST(a_mask_gets_no_class_beyond_the_image)

@@ -74,6 +74,15 @@ bool att_image_begins(const void *bytes, size_t size)
     return format_of(bytes, size) != NULL;
 }
 
+static att_status give_sides(const att_image_job *job, const att_image_look *look, att_image *image)
+{
+    ATT_TRY(att_image_check_size(job, (uint64_t)look->width, (uint64_t)look->height));
+    job->need->sides[0] = look->width;
+    job->need->sides[1] = look->height;
+    *image = (att_image){0};
+    return ATT_OK;
+}
+
 att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size, int channels,
                                   const att_image_limits *limits, const att_image_need *need, att_image *image)
 {
@@ -92,10 +101,11 @@ att_status att_image_decode_named(att_context *context, const char *name, const 
     if (!format->decode)
         return att_fail(context, ATT_ERR_FORMAT, "%s: %s %s image; convert it to JPEG, PNG or WebP", name,
                         strchr("AEIOaeio", *format->name) ? "an" : "a", format->name);
+    att_image_look look;
+    if (need && need->sides && att_image_look_at(bytes, size, &look))
+        return give_sides(&job, &look, image);
     att_image decoded = {0};
     att_status status = format->decode(&job, &decoded);
-    if (need && need->sides && need->sides[0] > 0)
-        status = ATT_OK;
     if (status != ATT_OK)
         att_image_free(context, &decoded);
     else
@@ -109,18 +119,28 @@ att_status att_image_decode(att_context *context, const void *bytes, size_t size
     return att_image_decode_named(context, "image in memory", bytes, size, channels, limits, NULL, image);
 }
 
-/* Looks for the sides in the beginning of a file. Returns false if they are not there, or the file cannot be read. */
-static bool find_sides(att_context *context, const char *path, const att_image_limits *limits,
-                       const att_image_need *need)
+enum { BEGINNING = 1 << 16 };
+
+/* Reads the beginning of a file into `bytes`, which has room for BEGINNING. Returns its size; 0: it cannot be read. */
+static size_t read_beginning(const char *path, uint8_t *bytes)
 {
-    enum { BEGINNING = 1 << 16 };
-    uint8_t *bytes = att_allocate(context, BEGINNING);
-    att_image none = {0};
-    FILE *file = bytes ? fopen(path, "rb") : NULL;
+    FILE *file = fopen(path, "rb");
     size_t size = file ? fread(bytes, 1, BEGINNING, file) : 0;
-    bool found = size > 0 && att_image_decode_named(context, path, bytes, size, 3, limits, need, &none) == ATT_OK;
     if (file)
         fclose(file);
+    return size;
+}
+
+/* Returns whether the beginning of the file has the sides; *status then says how they were given. */
+static bool find_sides(att_context *context, const char *path, const att_image_limits *limits,
+                       const att_image_need *need, att_image *image, att_status *status)
+{
+    att_image_look look;
+    uint8_t *bytes = att_allocate(context, BEGINNING);
+    size_t size = bytes ? read_beginning(path, bytes) : 0;
+    bool found = att_image_look_at(bytes, size, &look);
+    if (found)
+        *status = att_image_decode_named(context, path, bytes, size, 3, limits, need, image);
     att_free(context, bytes);
     return found;
 }
@@ -128,10 +148,9 @@ static bool find_sides(att_context *context, const char *path, const att_image_l
 att_status att_image_read_needed(att_context *context, const char *path, int channels, const att_image_limits *limits,
                                  const att_image_need *need, att_image *image)
 {
-    if (need && need->sides && find_sides(context, path, limits, need)) {
-        *image = (att_image){0};
-        return ATT_OK;
-    }
+    att_status sized;
+    if (need && need->sides && find_sides(context, path, limits, need, image, &sized))
+        return sized;
     att_image_limits defaults = att_image_limits_defaults();
     char *bytes;
     size_t size;
@@ -185,11 +204,6 @@ att_status att_image_check_size(const att_image_job *job, uint64_t width, uint64
 att_status att_image_make(const att_image_job *job, uint64_t width, uint64_t height, att_image *image)
 {
     ATT_TRY(att_image_check_size(job, width, height));
-    if (job->need && job->need->sides) {
-        job->need->sides[0] = (int)width;
-        job->need->sides[1] = (int)height;
-        return att_fail(job->context, ATT_ERR_INTERNAL, "%s: decoding ends after the header", job->name);
-    }
     size_t bytes = (size_t)width * height * (size_t)job->channels;
     uint8_t *pixels = att_reallocate(job->context, NULL, bytes);
     if (!pixels)

@@ -15,9 +15,9 @@ typedef struct att_box {
 typedef struct att_image_need {
     att_box (*box)(void *user, int width, int height);
     void *user;
-    /* Not NULL: no pixels are needed. Decoding ends after the file's header, with an empty image and sides[0] and
-     * sides[1], width and height. A format that has the pixels without decoding can give them all the same. `box` is
-     * not called. */
+    /* Not NULL: no pixels are needed, but width and height: sides[0] and sides[1], from the file's header, with an
+     * empty image. A format that has the pixels without decoding, or a file whose header does not tell, gives the
+     * image. */
     int *sides;
 } att_image_need;
 

@@ -234,6 +234,7 @@ att_status att_task_targets(att_context *context, const att_task *task, const at
     *rules = (att_target_rules){.fields = fields,
                                 .count = count,
                                 .fill = task->fill,
+                                .choose_crop = task->choose_crop,
                                 .mix = task->mix,
                                 .cuts_only = task->annotations & ATT_ANNOTATION_MASK,
                                 .user = settings,
