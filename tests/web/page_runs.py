@@ -1,5 +1,6 @@
 """Runs, seeds and sweeps in a report: how runs are grouped, drawn, averaged and compared."""
 
+import json
 import math
 import os
 
@@ -500,6 +501,13 @@ def read_differences(browser):
     check(note.startswith(f"top-1, %: best {order[0]}, second {order[1]}, difference ") and verdict in note, note)
     for (marked, *_), name in zip(found["marked"], order):
         check(marked[0] == name, f"best and second best: {found['marked']}, expected {order}")
+    for mean, low, high, text in [  # as in tests/cli/test_cells.c
+        (2.5, -10.25, 15.25, "+2.5 [-10.3, 15.3]"), (-2.5, -152.5, 147.5, "-3 [-153, 148]"),
+        (2.5, -123.5, 128.5, "+3 [-124, 129]"), (-0.125, -0.25, 0, "-0.125 [-0.250, 0.000]"),
+        (1.25, None, None, "+1.25"),
+    ]:  # fmt: skip
+        shown = page.evaluate(f"intervalText({json.dumps({'mean': mean, 'low': low, 'high': high})})")
+        check(shown == text, f"interval {shown}, expected {text}")
     choose(page, "differences", "nsi")
     titles = [title for title, *_ in page.evaluate(READ_DIFFERENCES)["charts"]]
     check(titles == [f"Neural stiffness index, {s}" for s in ("attention", "gated", "unit")], f"NSI: {titles}")
