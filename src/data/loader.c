@@ -387,7 +387,8 @@ static att_status check_options(att_context *context, const att_loader_options *
     ATT_TRY(check_targets(context, options));
     if (att_transform_chooses(&options->transform) && !options->targets.choose_crop)
         return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "a crop cannot be chosen by its classes (cat_max_ratio %g): the targets are no masks",
+                        "--cat-max-ratio (cat_max_ratio) %g limits the share of a class in the mask of a crop, but the "
+                        "targets of this task are no masks; leave it out",
                         options->transform.cat_max_ratio);
     return att_transform_check(context, &options->transform);
 }

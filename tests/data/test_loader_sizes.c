@@ -386,8 +386,10 @@ SCRATCH_TEST(targets_choose_the_crop)
     assert_fails(self->context, att_loader_next(loader, &batch), ATT_ERR_FORMAT, "its mask is wrong");
     att_loader_destroy(&loader);
     options.targets.choose_crop = NULL;
-    assert_fails(self->context, att_loader_create(self->context, dataset, &options, &loader), ATT_ERR_UNSUPPORTED,
-                 "a crop cannot be chosen by its classes (cat_max_ratio 0.75): the targets are no masks");
+    assert_fails(
+        self->context, att_loader_create(self->context, dataset, &options, &loader), ATT_ERR_UNSUPPORTED,
+        "--cat-max-ratio (cat_max_ratio) 0.75 limits the share of a class in the mask of a crop, but the targets of "
+        "this task are no masks; leave it out");
     att_dataset_close(&dataset);
 }
 
