@@ -125,8 +125,9 @@ printf 'sky 1 2 3\nroad 10 20 30\nsea 9 9 9\n' >colours.txt
 run 0 predict output/first data/val/1.png --draw drawn/coloured --labels colours.txt
 diff colours.txt drawn/coloured/legend.txt || fail 'the colours of --labels'
 out_has '  road'
-cp colours.txt data/classes.txt
-run 0 train data "${settings[@]}" --epochs 1 --experiment coloured
+cp -r data coloured
+cp colours.txt coloured/classes.txt
+run 0 train coloured "${settings[@]}" --epochs 1 --experiment coloured
 run 0 predict output/coloured data/val/1.png --draw drawn/trained
 diff colours.txt drawn/trained/legend.txt || fail 'the colours of the training'
 run 0 convert output/coloured/last.safetensors converted.safetensors
