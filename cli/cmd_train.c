@@ -90,9 +90,9 @@ static void print_resume(const job *j, const att_event *begin)
 {
     if (*j->run->resume && begin->epoch == j->recipe->train.epochs)
         cli_note(j->cli,
-                 "%s: all %lld epochs are done, so there is nothing left to train; --initial-checkpoint "
-                 "starts a new training from its weights",
-                 j->run->resume, (long long)begin->epoch);
+                 "%s: its training of %lld epoch%s is complete, so there is nothing left to train; "
+                 "--initial-checkpoint starts a new training from its weights",
+                 j->run->resume, (long long)begin->epoch, cli_plural(begin->epoch));
     else if (begin->step > 0)
         cli_note(j->cli, "%s: resumes in epoch %lld after %lld updates", j->run->resume, (long long)begin->epoch + 1,
                  (long long)begin->step);

@@ -13,7 +13,7 @@ cmp out/plain/last.safetensors out/watched/last.safetensors || fail 'alerts chan
 ! grep -q '"event":"alert"' out/watched/metrics.jsonl || fail "a healthy training: $(grep alert out/watched/metrics.jsonl)"
 ! grep -q 'warning: ' stderr || fail "a healthy training: $(cat stderr)"
 for rule in 'alert: entropy collapse (Zhai et al., ICML 2023; threshold ours): ' 'alert: rank collapse (Dong' \
-    'alert: stiffness spike (stiff at M1 = M2 = 1' 'alert: dead head ('; do err_has "$rule"; done
+    'alert: stiffness spike (zeta >= max(mu (1 + M1), M2)' 'alert: dead head ('; do err_has "$rule"; done
 grep -qE 'the instruments took [0-9.e+-]+ % of the time: [0-9]+ of 47 updates observed' stderr || fail "no share: $(cat stderr)"
 grep -qxF 'alert: true' out/watched/args.yaml || fail 'args.yaml has no alert'
 found=$(grep -o '"instrument":"[a-z_]*"' out/watched/metrics.jsonl | sort -u | cut -d'"' -f4 | tr '\n' ' ')

@@ -9,7 +9,8 @@ train 0 alone --epochs 2
 train 0 hard --epochs 2 --teacher out/teacher --json hard.json
 err_has 'the teacher out/teacher: vit_tiny_patch16_224'
 err_has 'the teacher: pos_embed: resampled from 4 x 4 patches to 2 x 2'
-err_has "the loss is 0.5 that of the labels + 0.5 that of the teacher's first class"
+err_has 'the loss is 0.5 that of the labels + 0.5 that of the class that the teacher finds most probable'
+[ "$(grep -c '^the loss is ' stderr)" = 1 ] || fail "$command_line: the loss is explained twice"
 grep -qE '^epoch 2/2 .* waiting for data, [0-9]+ % the teacher$' stderr || fail 'the time of the teacher is not shown'
 grep -qE '^[0-9.]+ images/s, [0-9]+ % of the time waiting for data, [0-9]+ % the teacher$' stderr ||
     fail 'the share of the teacher in the whole time is not shown'

@@ -67,7 +67,7 @@ train 0 rare --epochs 2 --batch-size 8 --grad-accum-steps 3 --log-interval 1000
 
 # What does not fill a batch or an update is counted, in words and in the records.
 train 0 uneven --epochs 2 --batch-size 30 --grad-accum-steps 2
-err_has 'each epoch trains on 90 of 96 images, in 2 updates: the last 6 of its random order would not fill a batch of 30 (--batch-size, batch_size) and are left out'
+err_has "each epoch trains on 90 of 96 images, in 2 updates: each batch has 30 (--batch-size, batch_size), so the last 6 of the epoch's random order are left out"
 err_has 'the last update of each epoch has 1 batch, not 2 (--grad-accum-steps, grad_accum_steps)'
 out_has 'vit_tiny_patch16_224: 2 epochs, 4 updates'
 grep -q '"event":"run_begin".*"train_images":96,"epoch_images":90,"epoch_updates":2,' out/uneven/metrics.jsonl ||
@@ -91,7 +91,7 @@ done
 [ "$(grep '"loss"' drawn.json)" = "$(grep '"loss"' drawn--use-ema.json)" ] || fail 'the average differs from the weights'
 run 0 report out/untrained -o untrained.html
 run 0 train --resume out/untrained/last.safetensors
-err_has 'all 0 epochs are done'
+err_has 'its training of 0 epochs is complete'
 train 0 seeded --epochs 1
 train 0 taken --epochs 1 --initial-checkpoint out/untrained/last.safetensors
 run 1 train nowhere --initial-checkpoint out/whole
@@ -188,7 +188,7 @@ err_has 'it was trained with drop_path_rate (--drop-path) "0", not "0.1"'
 run 1 train --resume out/cut --opt-betas 0.8 0.999
 err_has 'it was trained with beta1 (--opt-betas) "0.9", not "0.8"'
 run 0 train --resume out/cut # a folder stands for its last checkpoint
-err_has 'out/cut/last.safetensors: all 60 epochs are done, so there is nothing left to train'
+err_has 'out/cut/last.safetensors: its training of 60 epochs is complete, so there is nothing left to train'
 mkdir bare
 run 1 train --resume bare
 err_is <<<'attscope: bare/last.safetensors does not exist'
@@ -376,6 +376,12 @@ run 0 train data --initial-checkpoint alone/last.safetensors --img-size 16 --num
 err_has 'pos_embed: resampled from 2 x 2 patches to 4 x 4'
 err_has 'blocks.0.mlp.cb.weight keeps its initial values: alone/last.safetensors has no such tensor'
 err_has 'head.weight, head.bias: re-initialised, because the file has 4 classes and the network 6'
+
+# A file without a training is refused before anything else is said.
+run 0 convert alone/last.safetensors weights.safetensors
+run 1 train data --resume weights.safetensors
+[ "$(head -n 1 stderr)" = 'attscope: weights.safetensors holds weights, but no training that can be resumed' ] ||
+    fail "$command_line: $(cat stderr)"
 
 # A file without a head: its two tensors are renamed to names that are ignored.
 LC_ALL=C sed 's/"head\.weight"/"ema.xweight"/; s/"head\.bias"/"ema.xbias"/' out/tuned/last.safetensors >headless.safetensors

@@ -78,7 +78,7 @@ static void describe_difference(const att_identity *own, att_trained_network *n)
 static att_status compare_networks(const att_tensors *file, att_trained_network *n)
 {
     att_identity own;
-    if (!n->resumes || !n->progress.training)
+    if (!n->resumes)
         return ATT_OK;
     ATT_TRY(att_model_identify(n->context, file, n->checkpoint, NULL, NULL, &own));
     describe_difference(&own, n);
@@ -89,13 +89,16 @@ static att_status compare_networks(const att_tensors *file, att_trained_network 
 static att_status identify(const att_tensors *file, const att_recipe_network *network, att_trained_network *n)
 {
     att_network_name found;
+    ATT_TRY(att_checkpoint_describe(n->context, file, &n->progress));
+    if (n->resumes && !n->progress.training)
+        return att_fail(n->context, ATT_ERR_MISMATCH, "%s holds weights, but no training that can be resumed",
+                        n->checkpoint);
     if (*att_tensors_skipped(file))
         att_log(n->context, ATT_LOG_INFO, "%s: skipped, because only training uses them: %s", n->checkpoint,
                 att_tensors_skipped(file));
     if (network->model)
         ATT_TRY(as_argument(att_model_resolve(n->context, network->model, &found)));
     ATT_TRY(att_model_identify(n->context, file, n->checkpoint, network->model, &network->options, &n->identity));
-    ATT_TRY(att_checkpoint_describe(n->context, file, &n->progress));
     return compare_networks(file, n);
 }
 
@@ -122,6 +125,8 @@ static att_status read_checkpoint(att_recipe *recipe, att_trained_network *n)
     ATT_TRY(status);
     att_preprocess taken = n->identity.preprocess;
     ATT_TRY(att_recipe_preprocess_apply(n->context, &recipe->preprocess, &taken));
+    if (n->resumes && recipe->network.model) /* from args.yaml, which is part of what is resumed */
+        snprintf(n->identity.brief, sizeof n->identity.brief, "args.yaml");
     att_log(n->context, ATT_LOG_INFO, "the checkpoint: %s",
             att_identity_describe(n->context, &n->identity, &taken, text));
     if (!n->resumes && n->progress.ema)
@@ -350,8 +355,9 @@ static att_status fail_teacher(att_trained_network *n, const char *teacher, att_
 {
     char why[1024], inputs[ATT_INPUTS_TEXT];
     snprintf(why, sizeof why, "%s", att_context_message(n->context));
-    return att_fail(n->context, status, "--teacher %s, for %s: %s", teacher,
-                    att_model_inputs_describe(n->model, inputs), why);
+    return att_fail(n->context, status, "--teacher %s, for %s: %s%s", teacher,
+                    att_model_inputs_describe(n->model, inputs), why,
+                    status == ATT_ERR_NOT_FOUND ? "; for a teacher it is --teacher-model NAME (teacher_model)" : "");
 }
 
 static void log_teacher(const att_recipe *recipe, const att_trained_network *n)

@@ -92,6 +92,14 @@ static att_status check_classes(const att_training *t)
                     t->recipe.data.data_dir, att_dataset_split(t->eval), unknown, att_dataset_split(t->train));
 }
 
+/* Appends a remedy to the message of a failure. Returns `status`. */
+static att_status extend_message(const att_training *t, att_status status, const char *remedy)
+{
+    char why[1024];
+    snprintf(why, sizeof why, "%s", att_context_message(t->context));
+    return att_fail(t->context, status, "%s%s", why, remedy);
+}
+
 static att_status open_eval(att_training *t)
 {
     ATT_TRY(open_split(t, t->recipe.data.val_split, t->train, &t->eval));
@@ -111,9 +119,9 @@ static att_status open_data(att_training *t)
         return ATT_OK;
     }
     att_status status = open_eval(t);
-    if (status != ATT_OK)
-        att_log(t->context, ATT_LOG_INFO, "give --val-split NAME, or --val-split '' to train without evaluation");
-    return status;
+    return status == ATT_ERR_NOT_FOUND
+               ? extend_message(t, status, "; give --val-split NAME, or --val-split '' to train without evaluation")
+               : status;
 }
 
 /* --- the recipe --------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
@@ -32,6 +33,7 @@ att_status att_weights_fail_nonfinite(const att_weights *weights, const char *wh
     att_parameter_info first = {0};
     int64_t values = 0;
     int others = 0;
+    char more[64] = "";
     for (int i = 0; i < att_weights_count(weights); i++) {
         int64_t found = 0;
         ATT_TRY(count_in(weights, i, &found));
@@ -39,10 +41,12 @@ att_status att_weights_fail_nonfinite(const att_weights *weights, const char *wh
         if (found > 0 && !first.name)
             first = att_weights_at(weights, i), values = found;
     }
+    if (others > 0)
+        snprintf(more, sizeof more, ", and %d other tensor%s such values", others, others == 1 ? " has" : "s have");
     if (!first.name)
         return att_fail(weights->context, ATT_ERR_NONFINITE, "%s, although all weights are finite", what);
     return att_fail(weights->context, ATT_ERR_NONFINITE,
                     "%s; the weights are damaged: tensor %s has %" PRId64 " of %" PRId64
-                    " values that are not finite; other such tensors: %d",
-                    what, first.name, values, att_shape_count(first.shape), others);
+                    " values that are not finite%s",
+                    what, first.name, values, att_shape_count(first.shape), more);
 }

@@ -110,6 +110,9 @@ static void list_unseen(const att_option_table *table, const att_option_values *
             att_text_append(words, " and %s", table->options[i].not_in_tensors);
 }
 
+/* How a caller names the network. */
+#define NAME_IT "(--model NAME; model in Python, att_network_options.model in C)"
+
 /* unseen: from list_unseen() */
 static att_status fail_nearest(const att_identification *s, const nearest *n, const char *why, const char *found_text,
                                const char *equivalents, const char *unseen)
@@ -121,19 +124,18 @@ static att_status fail_nearest(const att_identification *s, const nearest *n, co
     if (n->resized && images.height > 0)
         snprintf(size, sizeof size, "for images of %d x %d pixels, ", images.height, images.width);
     if (n->exact)
-        return att_fail(
-            s->context, ATT_ERR_NOT_FOUND, "%s: %s; %sits tensors fit %s%s%s", s->path, why, size, names,
-            strchr(names, ',')
-                ? ", which may expect different images; name one of them"
-                : "; give that name, or the name of a network with the same tensors that expects other images",
-            equivalents);
+        return att_fail(s->context, ATT_ERR_NOT_FOUND, "%s: %s; %sits tensors fit %s%s%s", s->path, why, size, names,
+                        strchr(names, ',') ? ", which may expect different images; name one of them " NAME_IT
+                                           : "; give that name " NAME_IT
+                                             ", or that of another network with these tensors, whose images differ",
+                        equivalents);
     if (n->names.length)
         return att_fail(s->context, ATT_ERR_NOT_FOUND,
-                        "%s: %s, and no named network has these tensors (%s); name the nearest, %s", s->path, why,
-                        found_text, names);
+                        "%s: %s, and no named network has these tensors (%s); name the nearest, %s " NAME_IT, s->path,
+                        why, found_text, names);
     return att_fail(s->context, ATT_ERR_NOT_FOUND,
-                    "%s: %s, and no named network has these tensors (%s); name the nearest one%s", s->path, why,
-                    found_text, unseen);
+                    "%s: %s, and no named network has these tensors (%s); name the nearest one%s " NAME_IT, s->path,
+                    why, found_text, unseen);
 }
 
 att_status att_identify_fail_unnamed(const att_identification *s)
@@ -147,7 +149,7 @@ att_status att_identify_fail_unnamed(const att_identification *s)
     if (s->unknown[0])
         att_text_append(&why, "%s names the network \"%s\", which is unknown here", s->unknown_from, s->unknown);
     else
-        att_text_append(&why, "nothing says which network this is");
+        att_text_append(&why, "the file does not say which network it is of");
     if (status == ATT_OK)
         att_options_differences(&found_text, table, &n.found, &nothing);
     list_unseen(table, &n.found, &unseen);

@@ -11,7 +11,7 @@
 
 const char att_from_metadata[] = "the file's metadata";
 const char att_from_architecture[] = "the checkpoint's \"" ATT_TENSORS_ARCHITECTURE "\"";
-const char att_from_description[] = "the checkpoint's description of its training";
+const char att_from_description[] = "the training's settings stored in the checkpoint";
 const char att_from_caller[] = "as given";
 const char att_from_arguments[] = "args.yaml", att_from_config[] = "config.json";
 const char att_from_file_name[] = "torchvision's name of the file";

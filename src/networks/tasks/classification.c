@@ -246,7 +246,8 @@ static void log_teacher(att_context *context, const att_task_settings *settings)
                 "DeiT's code, the divergence is divided by the number of classes",
                 1 - alpha, alpha, settings->classes, tau);
     else
-        att_log(context, ATT_LOG_INFO, "the loss is %g that of the labels + %g that of the teacher's first class",
+        att_log(context, ATT_LOG_INFO,
+                "the loss is %g that of the labels + %g that of the class that the teacher finds most probable",
                 1 - alpha, alpha);
     if (is_distillation(settings, hard_distillation) && tau != DEFAULT_TAU)
         att_log(context, ATT_LOG_INFO,

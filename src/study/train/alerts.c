@@ -24,8 +24,9 @@ static const struct {
          "part keeps tokens apart"},
     [SPIKE] =
         {"stiffness spike",
-         "stiffness spike (stiff at M1 = M2 = 1: zeta >= max(mu (1 + M1), M2); Huang et al., ICCV 2023; M1, M2 and "
-         "the factor ours): and zeta is at least 4 times the median of this addition's last 8 measurements",
+         "stiffness spike (zeta >= max(mu (1 + M1), M2), as Huang et al., ICCV 2023, call a block stiff; we chose "
+         "M1 = M2 = 1 and the factor 4): and zeta is at least 4 times the median of this addition's last 8 "
+         "measurements",
          "a smaller --lr, more --warmup-epochs or --clip-grad 1; compare the loss near this update"},
     [HEAD] =
         {"dead head",

@@ -81,8 +81,6 @@ att_status att_teaching_prepare(const att_train_options *options, const att_mode
     const att_field field = settings->taught ? task->teacher_field(settings) : (att_field){0};
     att_context *context = att_graph_context(att_model_graph(student));
     *t = (att_teaching){0};
-    if (settings->taught && task->log_teacher)
-        task->log_teacher(context, settings);
     if (!field.name)
         return ATT_OK;
     *t = (att_teaching){.context = context, .options = options, .task = task, .settings = settings, .field = field};

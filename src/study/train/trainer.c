@@ -396,6 +396,12 @@ static void log_sizes(const att_trainer *trainer, int64_t left_out)
             (long long)never, never == 1 ? " is never used, being" : "s are never used, being");
 }
 
+static void log_teacher(const att_trainer *trainer)
+{
+    if (trainer->settings.taught && trainer->task->log_teacher && att_trainer_writes(trainer))
+        trainer->task->log_teacher(trainer->context, &trainer->settings);
+}
+
 /* Says what an epoch leaves out, and how many updates it makes. */
 static void log_epoch_size(const att_trainer *trainer)
 {
@@ -409,11 +415,11 @@ static void log_epoch_size(const att_trainer *trainer)
         log_sizes(trainer, images - used);
     else if (used < images)
         att_log(trainer->context, ATT_LOG_INFO,
-                "each epoch trains on %lld of %lld %s, in %lld update%s: the last %lld of its random order would "
-                "not fill a batch of %d (--batch-size, batch_size) and %s left out",
+                "each epoch trains on %lld of %lld %s, in %lld update%s: each batch has %d (--batch-size, "
+                "batch_size), so the last %lld of the epoch's random order %s left out",
                 (long long)used, (long long)images,
                 options->aug_repeats > 1 ? "samples (several of each image: --aug-repeats, aug_repeats)" : "images",
-                (long long)updates, updates == 1 ? "" : "s", (long long)(images - used), options->batch_size,
+                (long long)updates, updates == 1 ? "" : "s", options->batch_size, (long long)(images - used),
                 images - used == 1 ? "is" : "are");
     if (last < options->grad_accum_steps)
         att_log(trainer->context, ATT_LOG_INFO,
@@ -429,6 +435,7 @@ att_status att_train(const att_model *model, att_weights *weights, const att_tra
     if (status == ATT_OK) {
         att_trainer_log_processes(&trainer);
         trainer.first_update = trainer.state.update;
+        log_teacher(&trainer);
         log_alerts(&trainer);
         log_epoch_size(&trainer);
         status = att_trainer_emit_begin(&trainer);

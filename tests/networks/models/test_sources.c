@@ -12,8 +12,8 @@ PLACE_TEST(networks_with_the_same_tensors_are_refused)
     refused(p, "resnetaa50", ATT_ERR_UNSUPPORTED, "timm has resnetaa50 (anti-aliased downsampling)");
     write_model(p, "resnet50", NULL, false);
     refused(p, NULL, ATT_ERR_NOT_FOUND,
-            "its tensors fit resnet50; give that name, or the name of a network with the same tensors that expects "
-            "other images. timm's networks with the same "
+            "its tensors fit resnet50; give that name (--model NAME; model in Python, att_network_options.model in C), "
+            "or that of another network with these tensors, whose images differ. timm's networks with the same "
             "tensors, which attscope does not support: resnetaa50, resnetblur50");
     static const char *const files[][2] = {
         {"config.json", "{\"architecture\": \"resnetaa50\"}"},
