@@ -268,7 +268,7 @@ static void write_case(const bench_call *call, const found *f)
     if (!f->c->training)
         att_json_put_number(w, "infer_gmacs", r->gmacs);
 #undef KEY
-    att_json_put_number(w, "param_count", 1e-6 * (double)r->parameters);
+    att_json_put_number(w, "param_count", (double)r->parameters / 1e6);
     att_json_put_number(w, "gemm_gflops", 1e-9 * r->gemm_rate);
     att_json_put_number(w, "gemm_share", r->share);
     att_json_put_number(w, "memory_gbytes_per_sec", 1e-9 * r->memory_rate);

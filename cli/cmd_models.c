@@ -201,6 +201,8 @@ const cli_command cli_command_models = {
     .most_operands = MOST_PATTERNS,
     .about =
         "PATTERN: a name, with wildcards * and ?. Without a pattern, all are listed.\n"
+        "Columns: millions of parameters; billions of multiply-adds for one image\n"
+        "(GMACs); height and width of the images in pixels (size).\n"
         "\n"
         "With options of the network, each network is shown as named, and below what the\n"
         "options add: parameters, and millions of floating-point operations (MFLOP) for\n"

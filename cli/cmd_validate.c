@@ -57,9 +57,10 @@ typedef struct job {
 } job;
 
 /* Parameters in millions. */
+/* In millions, as timm writes them. Divided, because 1e-6 is not exact: 208074 becomes 0.208074. */
 static double parameters_of(const job *j)
 {
-    return 1e-6 * (double)att_graph_parameter_elements(att_model_graph(j->loaded.model));
+    return (double)att_graph_parameter_elements(att_model_graph(j->loaded.model)) / 1e6;
 }
 
 static int write_csv(const job *j)

@@ -190,6 +190,18 @@ static const cli_command *find_command(const char *name)
     return NULL;
 }
 
+/* The command whose help has what the word asks for, before a space; "" if none is known. */
+static const char *described_by(const char *word)
+{
+    static const char *const known[][2] = {{"instruments", "measure "}, {"instrument", "measure "},
+                                           {"evaluate", "validate "},   {"eval", "validate "},
+                                           {"infer", "predict "},       {"classify", "predict "}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(word, known[i][0]) == 0)
+            return known[i][1];
+    return "";
+}
+
 static int run_named(int argc, char **argv)
 {
     if (argc < 2) {
@@ -215,7 +227,7 @@ static int run_named(int argc, char **argv)
     const char *nearest = att_text_nearest(name, command_name, NULL, command_count());
     if (nearest)
         return cli_usage("unknown command \"%s\"; did you mean %s?", name, nearest);
-    return cli_usage("unknown command \"%s\"; see attscope --help", name);
+    return cli_usage("unknown command \"%s\"; see attscope %s--help", name, described_by(name));
 }
 
 /* Opens /dev/null for standard streams that the caller has closed. Otherwise an opened file could get the number of

@@ -17,7 +17,7 @@ static bool begins_as_image(const char *path)
 {
     uint8_t bytes[ATT_TAR_HEADER]; /* also more than any image signature */
     size_t size = att_system_read_start(path, bytes, sizeof bytes);
-    return !att_tar_begins(bytes, size) && att_image_begins(bytes, size);
+    return !att_tar_begins(bytes, size) && att_image_format_of(bytes, size) != NULL;
 }
 
 /* Recognises an image file by its extension, or else by its contents. */

@@ -90,7 +90,7 @@ grep -F "$PWD/runs has" err && fail 'serve: a folder with runs is called empty'
 end INT
 
 run 1 serve absent
-err_is <<<'attscope: absent is neither a file nor a folder; as a network'\''s name: there is no model "absent"'
+err_is <<<'attscope: absent is neither a file nor a folder; as a network'\''s name: there is no model "absent"; attscope models lists all'
 run 1 serve # without operands: output/train, which is missing here
 err_is <<<'attscope: output/train: there is no such file or folder'
 run 1 serve runs --images absent

@@ -14,6 +14,7 @@ out_has 'Usage: attscope train DATA [options]'
 usage "--model needs a value: NAME (timm's name, with or without a pretrained tag; attscope models lists them)" train data --model
 usage 'unknown command "trian"; did you mean train?' trian
 usage 'unknown command "xyzzyxyzzy"; see attscope --help' xyzzyxyzzy
+usage 'unknown command "instruments"; see attscope measure --help' instruments
 
 usage 'unknown option --batch-szie; did you mean --batch-size?' train data --batch-szie 3
 usage 'unknown option --file-grid; see attscope train --help' train data --file-grid 2 # only tensors can give it
@@ -178,7 +179,7 @@ done
 
 usage '--seed: "-1" is not a whole number from 0 to 2^64 - 1' train data --seed -1
 usage '--checkpoint-hist: "0" is not a whole number from 1 to 1000' train data --checkpoint-hist 0
-usage 'there is no model "foo"' train data -m foo
+usage 'there is no model "foo"; attscope models lists all' train data -m foo
 usage 'timm has resnetaa50 (anti-aliased downsampling); attscope does not support it' train data -m resnetaa50
 usage 'deit_tiny_patch16_224 has no pretrained tag "in1k"; its tags are fb_in1k' \
     train data -m deit_tiny_patch16_224.in1k

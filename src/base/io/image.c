@@ -69,9 +69,10 @@ static const image_format *format_of(const uint8_t *bytes, size_t size)
     return NULL;
 }
 
-bool att_image_begins(const void *bytes, size_t size)
+const char *att_image_format_of(const void *bytes, size_t size)
 {
-    return format_of(bytes, size) != NULL;
+    const image_format *format = format_of(bytes, size);
+    return format ? format->name : NULL;
 }
 
 static att_status give_sides(const att_image_job *job, const att_image_look *look, att_image *image)

@@ -32,9 +32,9 @@ typedef struct att_image_job {
     const att_image_need *need; /* NULL: every pixel */
 } att_image_job;
 
-/* Returns whether the bytes begin with the signature of a known image format, including formats that cannot be decoded.
- */
-bool att_image_begins(const void *bytes, size_t size);
+/* Returns the name of the image format with whose signature the bytes begin ("JPEG"), including formats that cannot be
+ * decoded; NULL if there is none. */
+const char *att_image_format_of(const void *bytes, size_t size);
 
 /* What the headers of an image say: its size as stored, and how EXIF data turn it for display: 1: not at all; 2 to 4:
  * mirrored, or by 180 degrees; 5 to 8: width and height change places. */

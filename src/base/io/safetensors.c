@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/core/error.h"
+#include "base/io/image_codec.h"
 #include "base/io/json.h"
 #include "base/io/tensors.h"
 
@@ -29,6 +30,23 @@ static uint64_t read_u64(const uint8_t *bytes)
     return value;
 }
 
+/* Says what a file is that begins with no length of a header, as far as these bytes tell. */
+static att_status fail_other_file(att_context *context, const char *path, const uint8_t *begin)
+{
+    const char *image = att_image_format_of(begin, ATT_SAFETENSORS_LENGTH_BYTES);
+    bool text = true;
+    for (int i = 0; i < ATT_SAFETENSORS_LENGTH_BYTES; i++)
+        text = text && ((begin[i] >= ' ' && begin[i] < 0x7f) || (begin[i] >= '\t' && begin[i] <= '\r'));
+    if (image || text)
+        return att_fail(context, ATT_ERR_FORMAT,
+                        "%s: expected a safetensors file or a PyTorch checkpoint, but it seems to be %s%s", path,
+                        image ? "an image: " : "text", image ? image : "");
+    return att_fail(context, ATT_ERR_FORMAT,
+                    "%s: neither a safetensors file nor a PyTorch checkpoint, or damaged: its first 8 bytes would "
+                    "announce a header of more than %d bytes",
+                    path, (int)ATT_SAFETENSORS_MAX_HEADER);
+}
+
 /* Reads the length of the header, which determines where the tensors' data begin. */
 static att_status find_header(reading *r)
 {
@@ -43,10 +61,7 @@ static att_status find_header(reading *r)
     ATT_TRY(att_file_reader_read(r->file->reader, 0, length, sizeof length));
     uint64_t announced = read_u64(length), rest = size - sizeof length;
     if (announced > ATT_SAFETENSORS_MAX_HEADER)
-        return att_fail(context, ATT_ERR_FORMAT,
-                        "%s: neither a safetensors file nor a PyTorch checkpoint, or damaged: its first 8 bytes are "
-                        "not the length of a header (at most %d)",
-                        path, (int)ATT_SAFETENSORS_MAX_HEADER);
+        return fail_other_file(context, path, length);
     if (announced > rest)
         return att_fail(context, ATT_ERR_FORMAT,
                         "%s: truncated: a header of %" PRIu64 " bytes is announced, %" PRIu64 " bytes follow", path,

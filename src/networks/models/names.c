@@ -58,7 +58,7 @@ static att_status fail_unknown(att_context *context, const char *network)
         return att_fail(context, ATT_ERR_NOT_FOUND,
                         "there is no model \"%.64s\"; attscope models '*%.64s*' lists those whose names contain it",
                         network, network);
-    return att_fail(context, ATT_ERR_NOT_FOUND, "there is no model \"%.64s\"", network);
+    return att_fail(context, ATT_ERR_NOT_FOUND, "there is no model \"%.64s\"; attscope models lists all", network);
 }
 
 /* Fails because attscope lacks the network. old: the deprecated name that the caller gave; NULL: none. */

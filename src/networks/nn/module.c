@@ -78,7 +78,7 @@ static att_status find_module(att_context *context, const char *name, const att_
     const char *nearest = att_catalog_nearest(&catalog, context, name);
     if (nearest)
         return att_fail(context, ATT_ERR_NOT_FOUND, "there is no module \"%s\"; did you mean \"%s\"?", name, nearest);
-    return att_fail(context, ATT_ERR_NOT_FOUND, "there is no module \"%s\"", name);
+    return att_fail(context, ATT_ERR_NOT_FOUND, "there is no module \"%s\"; attscope modules lists all", name);
 }
 
 /* Whether the text looks like blocks, as in "cb:0-5". */

@@ -65,10 +65,15 @@ SCRATCH_TEST(impossible_header_lengths_are_refused)
     size_t size = python_file(bytes);
     memset(bytes, 0xFF, 8);
     scratch_write(self, bytes, size);
-    refuse(self, ATT_ERR_FORMAT, "its first 8 bytes are not the length of a header");
+    refuse(self, ATT_ERR_FORMAT, "its first 8 bytes would announce a header of more than 100000000 bytes");
     memcpy(bytes, "\x01\xE1\xF5\x05\0\0\0\0", 8); /* 100,000,001 */
     scratch_write(self, bytes, size);
-    refuse(self, ATT_ERR_FORMAT, "at most 100000000");
+    refuse(self, ATT_ERR_FORMAT, "more than 100000000 bytes");
+    scratch_write(self, "# A title", 9);
+    refuse(self, ATT_ERR_FORMAT, "expected a safetensors file or a PyTorch checkpoint, but it seems to be text");
+    memcpy(bytes, "\xFF\xD8\xFF\xE0\0\x10JF", 8);
+    scratch_write(self, bytes, size);
+    refuse(self, ATT_ERR_FORMAT, "but it seems to be an image: JPEG");
     memcpy(bytes, "\x00\xE1\xF5\x05\0\0\0\0", 8);
     scratch_write(self, bytes, size);
     refuse(self, ATT_ERR_FORMAT, "truncated");
