@@ -33,24 +33,12 @@ async function askFigures(instruments, { model, image }, name) {
   return (await askJson("figures", { model, image, with: name })).figures;
 }
 
-const PAGES = [["explore", "Explore"], ["network", "Network"], ["lessons", "Lessons"]];
-
-/* Shows the page's title, and links to the other pages, which take the checkpoint and the image along. */
+/* Shows the page's title, and links to the other pages. */
 function showTitle(current, title, about) {
-  const kept = () => new URLSearchParams([...new URLSearchParams(location.hash.slice(1))]
-    .filter(([name]) => name === "model" || name === "image"));
-  const links = PAGES.map(([page, text]) => {
-    const link = element("a", { href: `/${page}#${kept()}`, "aria-current": page === current ? "page" : null }, text);
-    for (const event of ["pointerenter", "focus"])
-      link.addEventListener(event, () => link.setAttribute("href", `/${page}#${kept()}`));
-    return link;
-  });
   document.title = `${title} – attscope`;
   document.getElementById("title").textContent = title;
-  const subtitle = document.getElementById("subtitle");
-  subtitle.textContent = about;
-  subtitle.after(element("nav", { class: "pages", "aria-label": "Pages" }, element("a", { href: "/" }, "Runs"),
-    ...links));
+  document.getElementById("subtitle").textContent = about;
+  showPages(current);
 }
 
 /* All images that can be chosen, {id, name}: uploads, the newest first, then those of the folder, 1024 at most. */

@@ -313,7 +313,7 @@ function makeSide(page, side, index) {
     return model.tokens && node().tokens === model.tokens
       ? [button(`Remove ${placeOf(node(), query)}`, wordsOf(side.changes).includes(word),
         () => change({ changes: toggled(side.changes, word) }, true),
-        { title: "No token attends to it, in any layer" })]
+        { title: "No other token attends to it, in any layer" })]
       : [];
   }
   function differenceTool() {
@@ -609,7 +609,7 @@ function scaleOfWeights() {
     ["Rollout", "e_i B_l … B_0 with B = (mean over heads of A + identity) / 2 (Abnar and Zuidema, ACL 2020)"],
     ["Removed head", "its output is 0"], ["Uniform head", "a_ij is the same for all keys that query i may see"],
     ["Removed branch", "x_{t+1} = x_t"],
-    ["Removed token", "no token attends to it in any layer; it is still processed itself"]]
+    ["Removed token", "no other token attends to it in any layer; it is still processed itself"]]
     .flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]));
 }
 

@@ -159,6 +159,7 @@ function follow() {
 (() => {
   document.title = `${live.name} – attscope`;
   document.getElementById("title").textContent = live.name;
+  showPages("live");
   const part = section("training", "Training", null);
   part.append(training.tools, training.note, empty, training.place, measured.choices, measured.place);
   document.getElementById("sections").replaceChildren(part);

@@ -199,3 +199,18 @@ function section(id, title, about, extra) {
         about ? element("p", { class: "about" }, about) : null),
       extra ?? null));
 }
+
+/* Shows links to the pages of `attscope serve`, which take the checkpoint and the image along. */
+function showPages(current) {
+  const kept = () => new URLSearchParams([...new URLSearchParams(location.hash.slice(1))]
+    .filter(([name]) => name === "model" || name === "image"));
+  const links = ["explore", "network", "lessons"].map((page) => {
+    const link = element("a", { href: `/${page}#${kept()}`, "aria-current": page === current ? "page" : null },
+      capital(page));
+    for (const event of ["pointerenter", "focus"])
+      link.addEventListener(event, () => link.setAttribute("href", `/${page}#${kept()}`));
+    return link;
+  });
+  const runs = element("a", { href: "/", "aria-current": current === "runs" ? "page" : null }, "Runs");
+  document.getElementById("subtitle").after(element("nav", { class: "pages", "aria-label": "Pages" }, runs, ...links));
+}

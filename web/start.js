@@ -70,6 +70,7 @@ function show(data) {
   places.models.replaceChildren(...(data.models.length ? [modelsSection(data.models)] : []));
 }
 document.getElementById("sections").replaceChildren(places.runs, places.models);
+showPages("runs");
 
 /* Shows the list again only if it has changed. */
 let shown = "";

@@ -15,6 +15,8 @@ usage '--vary: a sweep sets --seed for each run (see --seeds, --output, --experi
     sweep tiny.yaml data --vary seed=1,2
 usage '--set: a sweep sets --output for each run (see --seeds, --output, --experiment and DATA)' \
     sweep tiny.yaml data --set output=x
+usage '--set: all runs of a sweep have the data set DATA, the operand after the recipe; leave data_dir out' \
+    sweep tiny.yaml data --set data_dir=x
 usage '--vary: two settings would share the folder depth=1-seed1' sweep tiny.yaml data --vary depth=1,1
 usage '--seeds: "1,x" is not a list of whole numbers such as 1,2,3' sweep tiny.yaml data --seeds 1,x
 usage '--seeds: 2 is named twice' sweep tiny.yaml data --seeds 2,2

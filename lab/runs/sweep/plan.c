@@ -73,6 +73,10 @@ static att_status read_flag(att_sweep_plan *plan, const char *option, const char
     if (!equals || equals == name || equals - name >= ATT_SWEEP_FLAG)
         return att_fail(plan->context, ATT_ERR_ARGUMENT, "%s: \"%s\" is not of the form FLAG=VALUE", option, text);
     snprintf(axis->flag, sizeof axis->flag, "%.*s", (int)(equals - name), name);
+    if (is_same_flag(plan, axis->flag, "data-dir"))
+        return att_fail(plan->context, ATT_ERR_ARGUMENT,
+                        "%s: all runs of a sweep have the data set DATA, the operand after the recipe; leave %s out",
+                        option, axis->flag);
     if (att_plan_sets_flag(axis->flag))
         return att_fail(plan->context, ATT_ERR_ARGUMENT,
                         "%s: a sweep sets --%s for each run (see --seeds, --output, --experiment and DATA)", option,

@@ -369,6 +369,25 @@ static att_status check_constants(const loading *l)
 
 enum { MISSING, EXTRA, MISTYPED, MISSHAPED, LISTS };
 
+/* Appends the options of the file's network in which it differs from the model: "it was made with depth 12, embed_dim
+ * 192; ". They say
+ * more than a long list of tensors. Appends nothing if the file's tensors do not show them. */
+static void list_differences(const loading *l, att_text *text)
+{
+    const att_family *family = att_model_family(l->model);
+    const att_identity own = att_model_identity(l->model);
+    att_option_values found = att_options_none();
+    if (family != att_family_nearest(l->context, l->file) ||
+        family->recognise(l->context, l->file, &found) != ATT_OK)
+        return;
+    att_options_unset(&found, "num_classes");
+    att_text differing = {.context = l->context};
+    if (att_options_differences(&differing, family->options, &found, &own.options))
+        att_text_append(text, "it was made with %s; ", differing.data ? differing.data : "");
+    text->failed = text->failed || differing.failed;
+    att_text_free(&differing);
+}
+
 static att_status report(const loading *l, const listing *lists)
 {
     static const char *const heads[LISTS] = {
@@ -378,14 +397,19 @@ static att_status report(const loading *l, const listing *lists)
         [MISSHAPED] = "mis-shaped",
     };
     att_text text = {.context = l->context};
+    int named = 0, wrong = 0;
+    for (int i = 0; i < LISTS; i++)
+        wrong += lists[i].count;
+    if (wrong > LISTED)
+        list_differences(l, &text);
     for (int i = 0; i < LISTS; i++)
         if (lists[i].count)
-            att_text_append(&text, "%s%d %s: %s", text.length ? "; " : "", lists[i].count, heads[i],
+            att_text_append(&text, "%s%d %s: %s", named++ ? "; " : "", lists[i].count, heads[i],
                             lists[i].text.data ? lists[i].text.data : "");
     att_status status = ATT_OK;
     if (text.failed)
         status = att_fail_memory(l->context, 1024, "a message");
-    else if (text.length)
+    else if (wrong)
         status = att_fail(l->context, ATT_ERR_MISMATCH, "%s does not fit the model: %s", att_tensors_path(l->file),
                           text.data);
     att_text_free(&text);

@@ -343,6 +343,10 @@ PLACE_TEST(all_but_the_head_must_match)
     att_model *model = make(p, "vit_tiny_patch16_224", &options);
     mismatch(p, model, "12 extra: blocks.2.");
     att_model_destroy(&model);
+    att_options_set(&options, "depth", 1);
+    model = make(p, "vit_tiny_patch16_224", &options);
+    mismatch(p, model, "does not fit the model: it was made with depth 3; 24 extra: blocks.1.");
+    att_model_destroy(&model);
 }
 
 /* The last message of the log. */
