@@ -50,9 +50,9 @@ typedef struct att_report_result {
  * counts once, and the log says so. An incomplete last line of a file is left out with a warning. There
  * may be 1 to ATT_REPORT_MAX_RUNS folders, and as many runs. options: NULL means the defaults. result: filled on
  * success; may be NULL. Errors: ERR_NOT_FOUND (a folder is missing); ERR_FORMAT (a folder has neither metrics.jsonl nor
- * measure.jsonl, nor runs in it, and the message names a folder below it that has; a file is damaged, and the message says which line and what was
- * expected); ERR_ARGUMENT (count; NULL for a folder or `path`; `path` is one of the files above); ERR_UNSUPPORTED in a
- * library built without the page (-DATT_REPORT=OFF); ERR_IO, ERR_MEMORY. */
+ * measure.jsonl, nor runs in it, and the message names a folder below it that has; a file is damaged, and the message
+ * says which line and what was expected); ERR_ARGUMENT (count; NULL for a folder or `path`; `path` is one of the files
+ * above); ERR_UNSUPPORTED in a library built without the page (-DATT_REPORT=OFF); ERR_IO, ERR_MEMORY. */
 ATT_API att_status att_report_write(att_context *context, const char *const *folders, int count,
                                     const att_report_options *options, const char *path, att_report_result *result);
 

@@ -377,8 +377,7 @@ static void list_differences(const loading *l, att_text *text)
     const att_family *family = att_model_family(l->model);
     const att_identity own = att_model_identity(l->model);
     att_option_values found = att_options_none();
-    if (family != att_family_nearest(l->context, l->file) ||
-        family->recognise(l->context, l->file, &found) != ATT_OK)
+    if (family != att_family_nearest(l->context, l->file) || family->recognise(l->context, l->file, &found) != ATT_OK)
         return;
     att_options_unset(&found, "num_classes");
     att_text differing = {.context = l->context};
