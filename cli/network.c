@@ -228,5 +228,7 @@ int cli_classes_name(cli_app *cli, att_network *network, const char *labels)
         return cli_check(cli, att_network_name_classes(network, labels));
     if (known)
         cli_note(cli, "the class names are those of %s; --labels NAME sets others", known);
+    else if (!att_network_class_name(network, 0))
+        cli_note(cli, "the names of the classes are not known; --labels, a file or a name such as cifar10, sets them");
     return CLI_OK;
 }

@@ -159,7 +159,8 @@ ATT_API ATT_MUST_CHECK att_status att_network_select_outputs(att_network *networ
  * F32, or I32 if it holds integers; the network owns the data, which is valid until its next run or change. The answer
  * to a sample does not depend on the other samples. Errors: ERR_ARGUMENT for an input that is unknown, missing or of
  * another type, and for a count below 1; ERR_MISMATCH, ERR_UNSUPPORTED or ERR_ARGUMENT for shapes that the network
- * cannot take; ERR_NONFINITE, with *answers set, if the tensors contain NaN or infinity. */
+ * cannot take; ERR_NONFINITE, with *answers set, if the tensors contain NaN or infinity; if an
+ * input does, too, the message names it. */
 ATT_API att_status att_network_run(att_network *network, const att_batch *inputs, att_batch *answers);
 /* The following are for networks whose only input is an image; others return ERR_UNSUPPORTED or ERR_ARGUMENT. */
 /* As att_network_run(), for images whose channels are planes, as in PyTorch's tensors: images[i] is [in_chans, height,

@@ -67,6 +67,7 @@ foreign ten vit_CIFAR-10.safetensors
 foreign ten fashion_mnist/model.safetensors
 foreign ten vit_cifar100.safetensors
 predict 0 ten.safetensors "$picture"
+err_has 'the names of the classes are not known; --labels, a file or a name such as cifar10, sets them'
 expect nothing
 predict 0 vit_cifar100.safetensors "$picture"
 expect nothing

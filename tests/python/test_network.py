@@ -384,7 +384,7 @@ class Answers(Case):
 
     def test_numbers_that_are_not_finite(self):
         with tiny() as network:
-            self.fails("NaN", network.predict, np.full((3, 16, 16), np.nan), status="ERR_NONFINITE")
+            self.fails('sample 0 of the input "image" contains NaN', network.predict, np.full((3, 16, 16), np.nan), status="ERR_NONFINITE")
             network.predict(pictures(1))
 
     def test_refusals(self):
@@ -412,6 +412,9 @@ class Documentation(Case):
             columns = re.search(r"The columns are (.*?);", file.read(), re.DOTALL)
         with tiny() as network:
             found = network.measure(pictures(1), "entropy", frame=False)
+            lines = str(found).splitlines()
+            self.assertRegex(lines[0], r"^entropy  blocks\.0\.attn +mean +[0-9.]+ ± 0 nats$")
+            self.assertRegex(lines[-1], r"^\.\.\. \d+ more rows$")
         self.assertEqual(re.findall(r"`(\w+)`", columns[1]), list(found))
 
 

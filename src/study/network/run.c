@@ -1,4 +1,5 @@
 /* Runs of a network on named inputs. */
+#include <math.h>
 #include <string.h>
 
 #include "base/core/error.h"
@@ -74,6 +75,21 @@ att_status att_network_take_own_inputs(const att_network *network, const att_bat
     return ATT_OK;
 }
 
+/* Explains an answer that is not finite: by the sample's own inputs, or else by the weights. */
+static att_status fail_nonfinite(const att_network *network, const att_batch *inputs, int sample)
+{
+    for (int f = 0; f < inputs->field_count; f++) {
+        const int64_t each = att_shape_count(inputs->fields[f].shape);
+        const float *values = inputs->data[f];
+        for (int64_t e = 0; inputs->fields[f].dtype == ATT_F32 && e < each; e++)
+            if (!isfinite(values[sample * each + e]))
+                return att_fail(network->context, ATT_ERR_NONFINITE,
+                                "sample %d of the input \"%s\" contains NaN or infinity", sample,
+                                inputs->fields[f].name);
+    }
+    return att_weights_fail_nonfinite(network->weights, ATT_NONFINITE_OUTPUTS);
+}
+
 att_status att_network_run(att_network *network, const att_batch *inputs, att_batch *answers)
 {
     att_network_view *view;
@@ -84,6 +100,6 @@ att_status att_network_run(att_network *network, const att_batch *inputs, att_ba
     ATT_TRY(att_inference_run(&view->inference, &given, given.rows, answers));
     for (int i = 0; i < given.count; i++)
         if (!att_inference_is_finite(answers, i))
-            return att_weights_fail_nonfinite(network->weights, ATT_NONFINITE_OUTPUTS);
+            return fail_nonfinite(network, inputs, i);
     return ATT_OK;
 }

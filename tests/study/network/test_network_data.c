@@ -209,14 +209,13 @@ FIXTURE_TEST(non_finite_weights_are_reported)
     float *pixels = calloc((size_t)look.height * (size_t)look.width * (size_t)look.in_chans, sizeof *pixels);
     att_batch answers;
     assert_fails(f->context, run_pixels(network, pixels, 1, look.height, look.width, &answers), ATT_ERR_NONFINITE,
-                 "the weights are damaged: tensor head.bias has 1 of 4 values that are not finite; other such "
-                 "tensors: 0");
+                 "the weights are damaged: tensor head.bias has 1 of 4 values that are not finite");
     const float finite[CLASSES] = {0};
     assert_int_equal(att_weights_set(f->weights, -1, index, finite, CLASSES), ATT_OK);
     for (int64_t i = 0; i < (int64_t)look.height * look.width * look.in_chans; i++)
         pixels[i] = INFINITY;
     assert_fails(f->context, run_pixels(network, pixels, 1, look.height, look.width, &answers), ATT_ERR_NONFINITE,
-                 "the network's outputs contain NaN or infinity, although all weights are finite");
+                 "sample 0 of the input \"image\" contains NaN or infinity");
     free(pixels);
     att_network_close(&network);
 }
