@@ -298,7 +298,7 @@ TEST(every_allocation_may_fail)
 
 TEST(lack_of_memory_leaves_a_session_that_remembers_nothing)
 {
-    failing memory;
+    failing memory = {0};
     att_settings settings = failing_settings(&memory);
     att_context *own;
     att_graph *graph;
