@@ -144,18 +144,43 @@ run 1 predict output/classifier data/val/1.png --draw drawn/none
 err_has '--draw: predictions of the task "classification" cannot be drawn'
 [ ! -e drawn/none ] || fail 'a folder was made for nothing'
 
+# Photographs of two sizes, 64 x 32 and 32 x 64: the number of threads and a resume change no bit. Random crops are chosen
+# by their masks.
+sized=("${settings[@]}" --train-crop-mode keep --crop-mode keep --img-size 30 64)
+run 0 train data "${sized[@]}" --experiment sizes --json sizes.json
+out_has 'mIoU '
+run 0 train data "${sized[@]}" --threads 1 -j 3 --experiment thread
+cmp output/sizes/last.safetensors output/thread/last.safetensors || fail 'the number of threads changes the weights'
+cp -r output/sizes output/resumed
+rm output/resumed/last.safetensors
+run 0 train --resume output/resumed/checkpoint-1.safetensors
+cmp output/sizes/last.safetensors output/resumed/last.safetensors || fail 'a resume changes the weights'
+run 0 validate data --checkpoint output/sizes/last.safetensors --json validate.json
+figure() { sed -n "s/.*\"$2\": \([0-9.]*\),*/\1/p" "$1"; }
+[ "$(figure sizes.json eval_miou)" = "$(figure validate.json miou)" ] ||
+    fail 'validate and train differ in mIoU with photographs of several sizes'
+crops=("${settings[@]}" --train-crop-mode rsc --img-scale 40 30 --img-size 24)
+run 0 train data "${crops[@]}" --experiment any
+run 0 train data "${crops[@]}" --cat-max-ratio 0.75 --experiment chosen
+! cmp -s output/any/last.safetensors output/chosen/last.safetensors || fail '--cat-max-ratio chooses no other crop'
+
 # Two processes have the weights and the figures of one.
 only_unsanitized 'several processes take long under sanitizers'
 needs mpirun.openmpi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ATTSCOPE_PLUGINS=$ATT_BUILD/attscope-plugins
 grep -qw avx512vl /proc/cpuinfo || skip 'with AVX2, products depend on the number of their rows'
 
-timeout 120 mpirun.openmpi --oversubscribe --bind-to none -n 2 "$ATTSCOPE" train data "${settings[@]}" --lanes 2 \
-    --threads 1 --epochs 3 --img-size 32 40 --lr 1e-2 --experiment two >stdout 2>stderr || {
-    fail 'a training with two processes'
-    sed 's/^/  /' stderr
+two() { # NAME ONE FLAG...: trains with two processes; the weights are those of the training ONE.
+    timeout 120 mpirun.openmpi --oversubscribe --bind-to none -n 2 "$ATTSCOPE" train data "${@:3}" --threads 1 \
+        --experiment "$1" >stdout 2>stderr || {
+        fail "a training with two processes: $1"
+        sed 's/^/  /' stderr
+    }
+    cmp "output/$2/last.safetensors" "output/$1/last.safetensors" || fail "two processes train other weights than $2"
 }
-cmp output/first/last.safetensors output/two/last.safetensors || fail 'two processes train other weights than one'
+two two first "${settings[@]}"
+two two-sizes sizes "${sized[@]}"
+two two-chosen chosen "${crops[@]}" --cat-max-ratio 0.75
 cmp <(grep -o '"measurements":.*' output/first/metrics.jsonl) <(grep -o '"measurements":.*' output/two/metrics.jsonl) ||
     fail 'two processes find other figures than one'
 finish

@@ -516,6 +516,7 @@ const att_task att_task_segmentation = {
     .annotations = ATT_ANNOTATION_MASK,
     .fields = fields,
     .fill = fill,
+    .choose_crop = att_mask_choose_crop,
     .mix = mix,
     .check = check,
     .loss = loss,

@@ -301,7 +301,7 @@ static att_status open_loader(att_trainer *trainer)
     if (trainer->batches < 1 && options->epochs > 0 && att_trainer_varies(trainer))
         return att_fail(trainer->context, ATT_ERR_ARGUMENT,
                         "no size of images fills a batch of %d: the %lld training images have %d sizes; use a smaller "
-                        "--batch-size, or a larger --size-divisor, which makes fewer sizes",
+                        "--batch-size",
                         options->batch_size, (long long)att_dataset_count(trainer->run.data->train),
                         trainer->shape_count);
     if (trainer->batches < 1 && options->epochs > 0)
