@@ -26,11 +26,11 @@ static int compare_sides(const void *a, const void *b)
 static att_status find_sides(const att_buckets *it, const att_dataset *dataset, const att_loader_options *options,
                              int64_t index, att_sides *sides)
 {
-    int width, height;
+    att_image_look look;
     att_geometry geometry;
-    att_status status = att_dataset_sides(dataset, it->context, index, &width, &height);
+    att_status status = att_dataset_look(dataset, it->context, index, &look);
     if (status == ATT_OK)
-        status = att_transform_geometry(it->context, &options->transform, width, height, &geometry);
+        status = att_transform_geometry(it->context, &options->transform, look.width, look.height, &geometry);
     if (status == ATT_OK)
         *sides = (att_sides){geometry.width, geometry.height};
     else if ((status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED) && options->corrupt != ATT_CORRUPT_FATAL)

@@ -321,14 +321,13 @@ att_status att_dataset_read_mask(const att_dataset *dataset, att_context *contex
     return dataset->format->read_mask(dataset, context, index, mask);
 }
 
-att_status att_dataset_sides(const att_dataset *dataset, att_context *context, int64_t index, int *width, int *height)
+att_status att_dataset_look(const att_dataset *dataset, att_context *context, int64_t index, att_image_look *look)
 {
-    int sides[2] = {0, 0};
-    const att_image_need need = {.sides = sides};
+    const att_image_need need = {.look = look};
     att_image image = {0};
     ATT_TRY(att_dataset_read_needed(dataset, context, index, 3, &need, &image));
-    *width = image.pixels ? image.width : sides[0];
-    *height = image.pixels ? image.height : sides[1];
+    if (image.pixels)
+        *look = (att_image_look){image.width, image.height, 1};
     att_image_free(context, &image);
     return ATT_OK;
 }

@@ -62,8 +62,9 @@ att_status att_data_images_open(att_dataset *dataset, const char *const *paths, 
 att_status att_dataset_read_needed(const att_dataset *dataset, att_context *context, int64_t index, int channels,
                                    const att_image_need *need, att_image *image);
 
-/* Reads the sides of an image: where it is a file, from its header alone. Errors: those of att_dataset_read(). */
-att_status att_dataset_sides(const att_dataset *dataset, att_context *context, int64_t index, int *width, int *height);
+/* Reads the sides of an image, and how EXIF data turn it: where it is a file, from its headers alone. Errors: those of
+ * att_dataset_read(). */
+att_status att_dataset_look(const att_dataset *dataset, att_context *context, int64_t index, att_image_look *look);
 
 /* Says that the image will soon be read, so that the system can fetch its bytes in the meantime. Thread-safe. */
 void att_dataset_expect(const att_dataset *dataset, int64_t index);

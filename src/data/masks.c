@@ -348,16 +348,11 @@ static att_status fail_label(const att_dataset *dataset, att_context *context, i
 static att_status compare_sizes(const att_dataset *dataset, att_context *context, int64_t index, const att_mask *mask)
 {
     const masks_source *source = dataset->source;
-    char photograph[ATT_DATA_MAX_NAME], path[ATT_DATA_MAX_NAME], *bytes;
-    size_t size;
+    char photograph[ATT_DATA_MAX_NAME], path[ATT_DATA_MAX_NAME];
     att_image_look look;
+    ATT_TRY(att_dataset_look(dataset, context, index, &look));
     name(dataset, index, photograph, sizeof photograph);
     write_path(source->files.place.masks, source->files.pairs[index].mask, path);
-    ATT_TRY(att_file_read(context, photograph, dataset->limits.file_bytes, &bytes, &size));
-    const bool known = att_image_look_at(bytes, size, &look);
-    att_free(context, bytes);
-    if (!known) /* the message for a damaged photograph is that of att_dataset_read() */
-        return ATT_OK;
     const bool turns = look.orientation > 1, swaps = look.orientation > 4 && look.width != look.height;
     const bool fits = look.width == mask->width && look.height == mask->height;
     if (fits && (!turns || swaps))

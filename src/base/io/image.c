@@ -75,15 +75,6 @@ const char *att_image_format_of(const void *bytes, size_t size)
     return format ? format->name : NULL;
 }
 
-static att_status give_sides(const att_image_job *job, const att_image_look *look, att_image *image)
-{
-    ATT_TRY(att_image_check_size(job, (uint64_t)look->width, (uint64_t)look->height));
-    job->need->sides[0] = look->width;
-    job->need->sides[1] = look->height;
-    *image = (att_image){0};
-    return ATT_OK;
-}
-
 att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size, int channels,
                                   const att_image_limits *limits, const att_image_need *need, att_image *image)
 {
@@ -102,10 +93,11 @@ att_status att_image_decode_named(att_context *context, const char *name, const 
     if (!format->decode)
         return att_fail(context, ATT_ERR_FORMAT, "%s: %s %s image; convert it to JPEG, PNG or WebP", name,
                         strchr("AEIOaeio", *format->name) ? "an" : "a", format->name);
-    att_image_look look;
-    if (need && need->sides && att_image_look_at(bytes, size, &look))
-        return give_sides(&job, &look, image);
     att_image decoded = {0};
+    if (need && need->look && att_image_look_at(bytes, size, need->look)) {
+        *image = decoded;
+        return att_image_check_size(&job, (uint64_t)need->look->width, (uint64_t)need->look->height);
+    }
     att_status status = format->decode(&job, &decoded);
     if (status != ATT_OK)
         att_image_free(context, &decoded);
@@ -132,14 +124,13 @@ static size_t read_beginning(const char *path, uint8_t *bytes)
     return size;
 }
 
-/* Returns whether the beginning of the file has the sides; *status then says how they were given. */
-static bool find_sides(att_context *context, const char *path, const att_image_limits *limits,
-                       const att_image_need *need, att_image *image, att_status *status)
+/* Returns whether the headers are in the beginning of the file; *status then says how they were given. */
+static bool look_at_beginning(att_context *context, const char *path, const att_image_limits *limits,
+                              const att_image_need *need, att_image *image, att_status *status)
 {
-    att_image_look look;
     uint8_t *bytes = att_allocate(context, BEGINNING);
     size_t size = bytes ? read_beginning(path, bytes) : 0;
-    bool found = att_image_look_at(bytes, size, &look);
+    bool found = att_image_look_at(bytes, size, need->look);
     if (found)
         *status = att_image_decode_named(context, path, bytes, size, 3, limits, need, image);
     att_free(context, bytes);
@@ -149,9 +140,9 @@ static bool find_sides(att_context *context, const char *path, const att_image_l
 att_status att_image_read_needed(att_context *context, const char *path, int channels, const att_image_limits *limits,
                                  const att_image_need *need, att_image *image)
 {
-    att_status sized;
-    if (need && need->sides && find_sides(context, path, limits, need, image, &sized))
-        return sized;
+    att_status looked;
+    if (need && need->look && look_at_beginning(context, path, limits, need, image, &looked))
+        return looked;
     att_image_limits defaults = att_image_limits_defaults();
     char *bytes;
     size_t size;

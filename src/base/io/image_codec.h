@@ -10,15 +10,22 @@ typedef struct att_box {
     int x, y, width, height;
 } att_box;
 
+/* What the headers of an image say: its size as stored, and how EXIF data turn it for display: 1: not at all; 2 to 4:
+ * mirrored, or by 180 degrees; 5 to 8: width and height change places. */
+typedef struct att_image_look {
+    int width, height, orientation;
+} att_image_look;
+/* Returns false if the bytes are no image, or end before they tell. */
+bool att_image_look_at(const void *bytes, size_t size, att_image_look *look);
+
 /* Chooses the part of a picture whose pixels are needed, when the picture's size is known from its header. `box` must
  * return a non-empty box inside the picture. */
 typedef struct att_image_need {
     att_box (*box)(void *user, int width, int height);
     void *user;
-    /* Not NULL: no pixels are needed, but width and height: sides[0] and sides[1], from the file's header, with an
-     * empty image. A format that has the pixels without decoding, or a file whose header does not tell, gives the
-     * image. */
-    int *sides;
+    /* Not NULL: no pixels are needed, but what the file's headers say, with an empty image. A format that has the
+     * pixels without decoding, or a file whose headers do not tell, gives the image. */
+    att_image_look *look;
 } att_image_need;
 
 /* The arguments of a decoder. name: the file's name for messages. */
@@ -35,14 +42,6 @@ typedef struct att_image_job {
 /* Returns the name of the image format with whose signature the bytes begin ("JPEG"), including formats that cannot be
  * decoded; NULL if there is none. */
 const char *att_image_format_of(const void *bytes, size_t size);
-
-/* What the headers of an image say: its size as stored, and how EXIF data turn it for display: 1: not at all; 2 to 4:
- * mirrored, or by 180 degrees; 5 to 8: width and height change places. */
-typedef struct att_image_look {
-    int width, height, orientation;
-} att_image_look;
-/* Returns false if the bytes are no image, or end before they give its size. */
-bool att_image_look_at(const void *bytes, size_t size, att_image_look *look);
 
 /* Like att_image_decode(), with the file's name for messages. Pixels outside the needed box may be undefined. `need`
  * changes neither the other pixels nor which files fail. */

@@ -86,8 +86,10 @@ static bool look_at_png(const uint8_t *bytes, size_t size, att_image_look *look)
     look->height = height <= INT32_MAX ? (int)height : 0;
     for (size_t at = SIGNATURE; size - at >= FRAME;) {
         const size_t length = big_endian(bytes + at, 4);
-        if (length > size - at - FRAME || memcmp(bytes + at + 4, "IDAT", 4) == 0)
+        if (memcmp(bytes + at + 4, "IDAT", 4) == 0)
             break;
+        if (length > size - at - FRAME)
+            return false;
         if (memcmp(bytes + at + 4, "eXIf", 4) == 0)
             look->orientation = exif_orientation(bytes + at + 8, length);
         at += FRAME + length;

@@ -327,6 +327,7 @@ TEST(exif_says_how_an_image_is_turned)
         }
         for (size_t size = 0; size < sizeof jpeg; size++)
             assert_false(att_image_look_at(jpeg, size, &(att_image_look){0}));
+        assert_false(att_image_look_at(png, sizeof png - 5, &(att_image_look){0})); /* ends within the EXIF data */
     }
 }
 
