@@ -527,21 +527,22 @@ typedef struct att_loader_options {
  * transform's defaults at the given size. */
 ATT_API att_loader_options att_loader_options_defaults(int height, int width, int channels);
 
-/* Creates a loader and its threads, positioned at epoch 0, batch 0. If the sides of transformed images depend on the
- * image (ATT_CROP_KEEP), it reads the headers of all image files. Each batch then holds images of one size: the images
- * of an epoch, in their order, are put into one bucket for each size, and a full bucket is the next batch. What is left
- * at the end of the epoch are short batches, the largest images first, or, with drop_last, is dropped. Images that are
- * not shuffled come size after size, the largest first, and those of one size in the order of the data set. Repeated
- * augmentation is refused for such images (ERR_ARGUMENT). The data set must outlive it; options are copied.
- * On success the caller owns *loader. Errors: ERR_ARGUMENT (an option outside its range, two fields of one name),
- * ERR_UNSUPPORTED (mixing targets that cannot be mixed), ERR_MEMORY, ERR_INTERNAL (threads could not be started). */
+/* Creates a loader at epoch 0, batch 0. Its threads and batches come to be when it is started. If the sides of
+ * transformed images depend on the image (ATT_CROP_KEEP), it reads the headers of all image files. Each batch then
+ * holds images of one size: the images of an epoch, in their order, are put into one bucket for each size, and a full
+ * bucket is the next batch. What is left at the end of the epoch are short batches, the largest images first, or, with
+ * drop_last, is dropped. Images that are not shuffled come size after size, the largest first, and those of one size in
+ * the order of the data set. Repeated augmentation is refused for such images (ERR_ARGUMENT). The data set must outlive
+ * it; options are copied. On success the caller owns *loader. Errors: ERR_ARGUMENT (an option outside its range, two
+ * fields of one name), ERR_UNSUPPORTED (mixing targets that cannot be mixed), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_loader_create(att_context *context, const att_dataset *dataset,
                                                     const att_loader_options *options, att_loader **loader);
 /* Stops the threads after their current image and frees the loader. Allowed at any time. */
 ATT_API void att_loader_destroy(att_loader **loader);
 
-/* Continues with batch `batch` (0..att_loader_batches()) of `epoch`. Earlier batches become invalid. Errors:
- * ERR_ARGUMENT. */
+/* Continues with batch `batch` (0..att_loader_batches()) of `epoch`. Earlier batches become invalid. att_loader_next()
+ * starts a loader that was never started. Errors: ERR_ARGUMENT; the first time ERR_MEMORY, and ERR_INTERNAL (threads
+ * could not be started). */
 ATT_API ATT_MUST_CHECK att_status att_loader_start(att_loader *loader, int64_t epoch, int64_t batch);
 /* Number of batches per epoch. */
 ATT_API int64_t att_loader_batches(const att_loader *loader);

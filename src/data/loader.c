@@ -469,6 +469,7 @@ static void free_target_scratch(att_loader *loader)
     for (int i = 0; loader->target_scratch && i < loader->options.targets.count; i++)
         att_free(loader->context, loader->target_scratch[i]);
     att_free(loader->context, loader->target_scratch);
+    loader->target_scratch = NULL;
 }
 
 static att_status fill_buckets(att_loader *loader)
@@ -507,22 +508,30 @@ static att_status fill_loader(att_loader *loader)
     if (att_transform_varies(&options->transform))
         ATT_TRY(fill_buckets(loader));
     ATT_TRY(describe_fields(loader));
-    ATT_TRY(make_target_scratch(loader));
     if (att_comm_size(options->comm) > 1)
         ATT_TRY(att_agreement_create(context, options, most_bytes(loader) + 1, &loader->agreement));
     loader->ring = options->workers > 0 ? options->prefetch : 1;
     loader->worker_count = options->workers > 0 ? options->workers : 1;
+    return allocate_order(loader);
+}
+
+/* Allocates what large images fill, and starts the threads, which wait for att_loader_start(). After a failure,
+ * end_work() frees what was made. */
+static att_status begin_work(att_loader *loader)
+{
+    att_context *context = loader->context;
     loader->slots = att_allocate_array(context, (size_t)loader->ring, sizeof *loader->slots);
     loader->workers = att_allocate_array(context, (size_t)loader->worker_count, sizeof *loader->workers);
     if (!loader->slots || !loader->workers)
         return att_fail_memory(context, (size_t)loader->ring * sizeof *loader->slots, "a loader");
-    ATT_TRY(allocate_order(loader));
+    ATT_TRY(make_target_scratch(loader));
     for (int i = 0; i < loader->ring; i++)
-        ATT_TRY(att_slot_make(context, share_capacity(options), most_bytes(loader), loader->field_count,
+        ATT_TRY(att_slot_make(context, share_capacity(&loader->options), most_bytes(loader), loader->field_count,
                               &loader->slots[i]));
     for (int i = 0; i < loader->worker_count; i++)
         ATT_TRY(make_worker(loader, &loader->workers[i]));
-    ATT_TRY(att_loader_start(loader, 0, 0));
+    loader->stopping = false;
+    loader->claimed_batch = att_loader_batches(loader);
     return start_threads(loader);
 }
 
@@ -559,25 +568,32 @@ static void stop_threads(att_loader *loader)
     }
 }
 
+static void end_work(att_loader *loader)
+{
+    stop_threads(loader);
+    for (int i = 0; loader->slots && i < loader->ring; i++)
+        att_slot_free(&loader->slots[i]);
+    free_target_scratch(loader);
+    att_free(loader->context, loader->slots);
+    att_free(loader->context, loader->workers);
+    loader->slots = NULL;
+    loader->workers = NULL;
+}
+
 void att_loader_destroy(att_loader **loader)
 {
     if (!loader || !*loader)
         return;
     att_loader *it = *loader;
-    stop_threads(it);
-    for (int i = 0; it->slots && i < it->ring; i++)
-        att_slot_free(&it->slots[i]);
+    end_work(it);
     pthread_cond_destroy(&it->done);
     pthread_cond_destroy(&it->work);
     pthread_mutex_destroy(&it->lock);
-    att_free(it->context, it->slots);
-    att_free(it->context, it->workers);
     att_free(it->context, it->order);
     att_free(it->context, it->shuffled);
     att_buckets_destroy(&it->buckets);
     att_agreement_destroy(&it->agreement);
     att_free(it->context, it->reported);
-    free_target_scratch(it);
     att_free(it->context, it->declared);
     att_free(it->context, it->fields);
     att_free(it->context, it->row_bytes);
@@ -645,6 +661,10 @@ att_status att_loader_start(att_loader *loader, int64_t epoch, int64_t batch)
     if (epoch < 0 || batch < 0 || batch > batches)
         return att_fail(loader->context, ATT_ERR_ARGUMENT, "loader: batch %lld of epoch %lld, which has %lld",
                         (long long)batch, (long long)epoch, (long long)batches);
+    att_status status = loader->slots ? ATT_OK : begin_work(loader);
+    if (status != ATT_OK)
+        end_work(loader);
+    ATT_TRY(status);
     pthread_mutex_lock(&loader->lock);
     quiesce(loader);
     order_images(loader, epoch);
@@ -820,7 +840,9 @@ static att_status next_batch(att_loader *loader, att_batch *batch)
 att_status att_loader_next(att_loader *loader, att_batch *batch)
 {
     double begin = att_seconds_now();
-    att_status status = next_batch(loader, batch);
+    att_status status = loader->slots ? ATT_OK : att_loader_start(loader, 0, 0);
+    if (status == ATT_OK)
+        status = next_batch(loader, batch);
     loader->stats.wait_seconds += att_seconds_now() - begin;
     return status;
 }
