@@ -329,6 +329,16 @@ void att_photometric_apply(const att_photometric_draw *draw, const att_image *im
         att_pixels_linear(image, draw->contrast, 0);
 }
 
+static bool jitters(const att_transform_options *options)
+{
+    return options->color_jitter[0] > 0 || options->color_jitter[1] > 0 || options->color_jitter[2] > 0;
+}
+
+bool att_augments(const att_transform_options *options)
+{
+    return options->rand_augment.layers > 0 || options->three_augment || jitters(options) || options->photometric;
+}
+
 void att_augment(const att_transform_options *options, const att_image *image, att_random *random, uint8_t *scratch,
                  att_geometry *geometry)
 {
@@ -338,7 +348,7 @@ void att_augment(const att_transform_options *options, const att_image *image, a
         att_three_draw draw = att_three_augment_draw(random);
         att_three_augment_apply(&draw, image, scratch);
     }
-    if (options->color_jitter[0] > 0 || options->color_jitter[1] > 0 || options->color_jitter[2] > 0)
+    if (jitters(options))
         color_jitter(options->color_jitter, image, random);
     if (options->photometric) {
         att_photometric_draw draw = att_photometric_draw_from(random);

@@ -54,6 +54,8 @@ typedef struct att_photometric_draw {
 att_photometric_draw att_photometric_draw_from(att_random *random);
 void att_photometric_apply(const att_photometric_draw *draw, const att_image *image);
 
+/* Whether the options enable an augmentation. */
+bool att_augments(const att_transform_options *options);
 /* Applies the augmentations that the options enable, with random numbers from `random`. Updates `geometry` with the
  * movement of pixels. */
 void att_augment(const att_transform_options *options, const att_image *image, att_random *random, uint8_t *scratch,

@@ -340,19 +340,13 @@ static att_geometry geometry_of(const att_transform_options *options, const tran
     return geometry;
 }
 
-static bool draws_pixels(const att_transform_options *options)
-{
-    const double *jitter = options->color_jitter;
-    return options->rand_augment.layers > 0 || options->three_augment || options->erase > 0 || jitter[0] > 0 ||
-           jitter[1] > 0 || jitter[2] > 0 || options->interpolation == ATT_RANDOM_INTERPOLATION;
-}
-
 int att_transform_variants(const att_transform_options *options)
 {
     const bool fixed =
         options->crop == ATT_CROP_CENTER || options->crop == ATT_CROP_SQUASH || options->crop == ATT_CROP_BORDER;
     const double flips[] = {options->flip, options->vertical_flip};
-    int variants = fixed && !draws_pixels(options);
+    int variants =
+        fixed && !att_augments(options) && options->erase == 0 && options->interpolation != ATT_RANDOM_INTERPOLATION;
     for (int i = 0; i < 2; i++)
         variants *= flips[i] > 0 && flips[i] < 1 ? 2 : 1;
     return variants;

@@ -2,6 +2,7 @@
 
 #include "base/core/memory.h"
 #include "base/io/golden.h"
+#include "data/transform.h"
 #include "shared.h"
 
 static void transform(scratch *self, const att_transform_options *options, const att_image *image, int64_t index,
@@ -405,6 +406,29 @@ SCRATCH_TEST(tiny_and_narrow_images_are_transformed)
             transform(self, &options, &image, i, out);
             assert_true(isfinite(out[0]));
         }
+}
+
+/* What else is drawn makes other pixels every time. */
+TEST(flips_alone_make_few_variants)
+{
+    att_transform_options flipped = plain_options(), drawn[7];
+    flipped.flip = 0.5;
+    assert_int_equal(att_transform_variants(&flipped), 2);
+    flipped.vertical_flip = 1;
+    assert_int_equal(att_transform_variants(&flipped), 2);
+    flipped.vertical_flip = 0.5;
+    assert_int_equal(att_transform_variants(&flipped), 4);
+    for (int i = 0; i < 7; i++)
+        drawn[i] = flipped;
+    drawn[0].crop = ATT_CROP_SCALED;
+    drawn[1].rand_augment.layers = 1;
+    drawn[2].three_augment = true;
+    drawn[3].color_jitter[2] = 0.1;
+    drawn[4].photometric = true;
+    drawn[5].erase = 0.1;
+    drawn[6].interpolation = ATT_RANDOM_INTERPOLATION;
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(att_transform_variants(&drawn[i]), 0);
 }
 
 SCRATCH_TEST(wrong_options_are_refused)
