@@ -290,12 +290,18 @@ static void advise_on_data(cli_app *cli, const att_recipe *recipe)
 static void advise_on_resume(cli_app *cli, const att_recipe *recipe)
 {
     const att_run_place place = place_of(&recipe->files);
-    char resume[CLI_PATH], folder[CLI_PATH];
-    if (att_run_find_resume(cli->context, &place, resume, sizeof resume) == ATT_OK && *resume)
-        cli_note(cli,
-                 "a resume uses the options and the data that %s/args.yaml names; to train its weights further with a "
-                 "new schedule: attscope train DATA --initial-checkpoint %s --experiment NAME --epochs MORE",
-                 cli_folder_of(resume, folder, sizeof folder), resume);
+    char resume[CLI_PATH], folder[CLI_PATH], options[CLI_PATH + 128] = "";
+    if (att_run_find_resume(cli->context, &place, resume, sizeof resume) != ATT_OK || !*resume)
+        return;
+    const int length = snprintf(options, sizeof options, "%s/args.yaml", cli_folder_of(resume, folder, sizeof folder));
+    if (cli_exists(options))
+        snprintf(options + length, sizeof options - (size_t)length, " has the options and the data of a resume; ");
+    else
+        *options = '\0';
+    cli_note(cli,
+             "%sto train its weights further with a new schedule: attscope train DATA --initial-checkpoint %s "
+             "--experiment NAME --epochs MORE",
+             options, resume);
 }
 
 static int open_training(job *j, const char *data)

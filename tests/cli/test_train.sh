@@ -180,7 +180,7 @@ cp -r out/cut before
 run 1 train --resume out/cut/last.safetensors --epochs 61
 err_has 'it was trained with epochs "60", not "61"'
 err_has 'it was trained with epochs "60", not "61"; its learning rates depend on the number of epochs'
-err_has 'a resume uses the options and the data that out/cut/args.yaml names; to train its weights further with a'
+err_has 'out/cut/args.yaml has the options and the data of a resume; to train its weights further with a new schedule:'
 err_has 'new schedule: attscope train DATA --initial-checkpoint out/cut/last.safetensors --experiment NAME --epochs MORE'
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 run 1 train --resume out/cut --drop-path 0.1
@@ -221,7 +221,7 @@ err_has 'resumed exactly: the names, order or classes of its training images are
 rm pictures/train/a/9.jpg
 run 1 train --resume out/listed/last.safetensors
 err_has 'it was trained on 8 images, the data here has 7'
-err_has 'a resume uses the options and the data that out/listed/args.yaml names'
+err_has 'out/listed/args.yaml has the options and the data of a resume'
 ! grep -q 'option out' stderr || fail "$command_line: the value of the data is taken for an option"
 # Other images with the same names and classes are refused.
 mkdir pictures/val
