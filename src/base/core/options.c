@@ -17,7 +17,7 @@ att_option_values att_options_none(void)
 static int index_of(const att_option_values *values, const char *key)
 {
     int i = 0;
-    while (i < values->count && strcmp(values->items[i].key, key) != 0)
+    while (i < values->count && (values->items[i].key[0] != key[0] || strcmp(values->items[i].key, key) != 0))
         i++;
     return i;
 }
@@ -110,7 +110,8 @@ const att_option *att_option_find(const att_option_table *table, const char *key
 {
     for (int i = 0; i < table->count; i++) {
         const att_option *option = &table->options[i];
-        if (strcmp(option->key, key) == 0 || (option->alias && strcmp(option->alias, key) == 0))
+        if ((option->key[0] == key[0] && strcmp(option->key, key) == 0) ||
+            (option->alias && strcmp(option->alias, key) == 0))
             return option;
     }
     return NULL;
