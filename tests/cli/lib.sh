@@ -62,6 +62,11 @@ only_unsanitized() { # REASON
     ! sanitized || skip "$1"
 }
 
+# The same, for tests that train or measure for long by the command.
+too_long_sanitized() {
+    only_unsanitized 'this takes long under sanitizers; tests of the libraries run the same functions'
+}
+
 # run CODE ARGUMENT...: runs the command with its output in the files stdout and stderr; its exit status must be CODE.
 run() {
     local code=$1 status=0

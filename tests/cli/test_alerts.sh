@@ -1,6 +1,7 @@
 #!/bin/bash
 # train --alert: a healthy training raises nothing, one with damaged weights says what is wrong, where and when.
 . "$(dirname "$0")/lib.sh"
+too_long_sanitized
 needs python3
 idx data
 

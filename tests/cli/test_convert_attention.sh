@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # attscope convert --to-attention: the file opens by itself in every command, with the same figures.
 . "$(dirname "$0")/lib.sh"
+too_long_sanitized
 needs python3
 
 idx data

@@ -1,6 +1,7 @@
 #!/bin/bash
 # attscope experiment: tables, JSON, records, options, wrong input.
 . "$(dirname "$0")/lib.sh"
+too_long_sanitized
 needs python3
 
 run 0 experiment sort --epochs 1 --lr 1e-3 --repeats 2 --json sort.json

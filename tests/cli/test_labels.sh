@@ -2,6 +2,7 @@
 # Built-in class names: for which networks they are used, what else gives names, and the labels of folders named by
 # synsets.
 . "$(dirname "$0")/lib.sh"
+too_long_sanitized
 idx data
 picture=$here/../goldens/images/420.jpg
 small='--model vit_tiny_patch16_224 --img-size 8 --patch-size 8 --embed-dim 8 --depth 1 --num-heads 2'

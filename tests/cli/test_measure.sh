@@ -2,6 +2,7 @@
 # Instruments on a checkpoint and during a training: output, records and messages; observing does not change a bit of
 # the weights.
 . "$(dirname "$0")/lib.sh"
+too_long_sanitized
 idx data
 
 events() { grep -c "\"event\":\"$1\"" "$2"; }

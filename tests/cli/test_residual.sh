@@ -2,6 +2,7 @@
 # A residual network with modules in some blocks: trained, recognised from its file, measured; wrong options are
 # refused.
 . "$(dirname "$0")/lib.sh"
+too_long_sanitized
 idx data
 
 residual='--model resnet29 --depth 20 --width 4 --img-size 8 --in-chans 1 --num-classes 4'

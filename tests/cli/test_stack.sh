@@ -1,6 +1,7 @@
 #!/bin/bash
 # attscope stack: its tables, JSON, special stacks, wrong flags.
 . "$(dirname "$0")/lib.sh"
+too_long_sanitized
 
 small='stack --embed-dim 8 --num-heads 2 --tokens 6'
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Instruments that run plans of their own: options, JSON, what they refuse; and tools/stiff-blocks.
 . "$(dirname "$0")/lib.sh"
+too_long_sanitized
 needs python3
 project=$(cd "$(dirname "$0")/../.." && pwd)
 idx data
@@ -61,7 +62,6 @@ wide, narrow = ({m["node"]: m["mean"] for m in json.load(open(name))["measuremen
 assert len(wide) == 5 and all(abs(wide[node] - narrow[node]) < 1e-4 for node in wide), (wide, narrow)
 END
 
-only_unsanitized 'tools/stiff-blocks trains networks'
 python3 "$project/tools/stiff-blocks" tiny.yaml data --module cb@after_mlp --blocks 1 --random 1 --seeds 1,2 \
     --output out/lottery --attscope "$ATTSCOPE" >table 2>messages || fail 'stiff-blocks failed'
 for row in '| no block |' '| 1 stiffest | 1 |' '| 1 random, draw 1 | 1 |' '| all blocks | all |'; do

@@ -1,6 +1,7 @@
 #!/bin/bash
 # A training with a teacher of other size and normalisation: its messages, records, resumes and refusals; in a sweep.
 . "$(dirname "$0")/lib.sh"
+too_long_sanitized
 idx data
 
 train 0 teacher --img-size 16 --mean 0.4 --std 0.3 --epochs 4

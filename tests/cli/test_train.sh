@@ -2,6 +2,7 @@
 # A training: its folder, output and results; stopped and resumed with the same bits; its checkpoint evaluated, used and
 # inspected.
 . "$(dirname "$0")/lib.sh"
+too_long_sanitized
 idx data
 
 train 0 whole --epochs 3 --log-interval 2 --json result.json --mean 0.4 --std 0.3 --crop-pct 0.8 --crop-mode squash

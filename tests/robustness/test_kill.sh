@@ -1,8 +1,9 @@
 #!/bin/bash
-# A training that is killed at random moments, ATT_KILLS times (8, under sanitizers 4), and resumed from its checkpoint
-# ends with the weights and logs of an undisturbed one; at every moment its files can be read.
+# A training that is killed at random moments, ATT_KILLS times (8), and resumed from its checkpoint ends with the weights
+# and logs of an undisturbed one; at every moment its files can be read.
 . "$(dirname "$0")/../cli/lib.sh"
-kills=${ATT_KILLS:-$(sanitized && echo 4 || echo 8)}
+too_long_sanitized
+kills=${ATT_KILLS:-8}
 idx data
 
 epochs=$(sanitized && echo 15 || echo 40)

@@ -2,6 +2,7 @@
 # The folder of a run, received from somebody else, whose files are links to the user's own files: no command writes to
 # their targets. Links that the user names are followed.
 . "$(dirname "$0")/../cli/lib.sh"
+too_long_sanitized
 idx data
 # shellcheck disable=SC2086
 run 0 train data $network $recipe --epochs 2 --output out --experiment theirs
