@@ -28,13 +28,15 @@ class Figures(dict[str, Any]):
     """the run's folder in which the figures were recorded; "": they were not"""
 
     def __str__(self) -> str:
-        """A short table: the figures of all heads together, 40 at most."""
+        """A short table: the figures of all heads together, 40 at most, with their deviations between images."""
         most, rows = 40, [i for i, head in enumerate(self["head"]) if head < 0]
         names = [[str(self[column][i]) for column in ("instrument", "node", "statistic")] for i in rows[:most]]
         widths = [max(map(len, column)) for column in zip(*names)]
         lines = [
             "  ".join(f"{name:{width}}" for name, width in zip(row, widths))
-            + f"  {self['mean'][i]:.4g} ± {self['deviation'][i]:.2g} {self['unit'][i]}"
+            + f"  {self['mean'][i]:.4g}"
+            + (f" ± {self['deviation'][i]:.2g}" if self["deviation"][i] >= 0 else "")
+            + f" {self['unit'][i]}"
             for row, i in zip(names, rows)
         ]
         left = len(self["head"]) - len(lines)

@@ -413,8 +413,10 @@ class Documentation(Case):
         with tiny() as network:
             found = network.measure(pictures(1), "entropy", frame=False)
             lines = str(found).splitlines()
-            self.assertRegex(lines[0], r"^entropy  blocks\.0\.attn +mean +[0-9.]+ ± 0 nats$")
+            self.assertRegex(lines[0], r"^entropy  blocks\.0\.attn +mean +[0-9.]+ nats$")
             self.assertRegex(lines[-1], r"^\.\.\. \d+ more rows$")
+            several = str(network.measure(pictures(3), "entropy", frame=False))
+            self.assertRegex(several.splitlines()[0], r"^entropy  blocks\.0\.attn +mean +[0-9.]+ ± [0-9.e-]+ nats$")
         self.assertEqual(re.findall(r"`(\w+)`", columns[1]), list(found))
 
 
