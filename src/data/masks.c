@@ -90,15 +90,15 @@ static void write_path(const char *folder, const char *inner, char path[ATT_DATA
 /* Reads the stored labels of a mask. */
 static att_status read_labels(const att_dataset *dataset, att_context *context, int64_t index, att_mask *labels)
 {
-    static const char signature[] = "\x89PNG\r\n\x1a\n";
     const masks_source *source = dataset->source;
     char path[ATT_DATA_MAX_NAME], *bytes;
     size_t size;
     write_path(source->files.place.masks, source->files.pairs[index].mask, path);
     ATT_TRY(att_file_read(context, path, dataset->limits.file_bytes, &bytes, &size));
     att_image_job job = {context, path, (const uint8_t *)bytes, size, 1, &dataset->limits, NULL};
+    const char *format = att_image_format_of(bytes, size);
     att_status status =
-        size < strlen(signature) || memcmp(bytes, signature, strlen(signature)) != 0
+        !format || strcmp(format, "PNG") != 0
             ? att_fail(
                   context, ATT_ERR_FORMAT,
                   "%s is no PNG; masks are PNGs with the number of a class in each pixel, which lossy formats change",
