@@ -8,8 +8,8 @@
 
 /* The tiers of the instruction set: X(of, name, features), the preferred one first. A tier is a set of features, for
  * which the files in folders tier/ are compiled; cmake/targets.cmake has the compiler's flags of each name. The last
- * tier needs no feature. of: passed on to X. ATT_WITHOUT_AVX512: sanitizer builds leave out avx512, whose code is that of
- * avx512_bf16 without bf16. */
+ * tier needs no feature. of: passed on to X. ATT_WITHOUT_AVX512: sanitizer builds leave out avx512, whose code is that
+ * of avx512_bf16 without bf16. */
 #if defined(ATT_WITHOUT_AVX512)
 #define ATT_TIER_AVX512(X, of)
 #else
