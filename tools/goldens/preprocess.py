@@ -48,14 +48,23 @@ def noise(count):
     return bytes(out)
 
 
-def png(width, height, depth, kind, row_bytes, between=b""):
+def png(width, height, depth, kind, row_bytes, between=b"", passes=None):
+    """passes: of an interlaced PNG, the number of rows and the bytes of a row in each."""
     def chunk(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-    rows = noise(height * row_bytes)
-    raw = b"".join(b"\0" + rows[y * row_bytes:(y + 1) * row_bytes] for y in range(height))
-    header = struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0)
+    sizes = [size for rows, size in passes or [(height, row_bytes)] for _ in range(rows)]
+    data = io.BytesIO(noise(sum(sizes)))
+    raw = b"".join(b"\0" + data.read(size) for size in sizes)
+    header = struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, passes is not None)
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + (between and chunk(*between)) +
             chunk(b"IDAT", zlib.compress(raw, 9)) + chunk(b"IEND", b""))
+
+
+def interlaced(width, height, depth, kind=0, between=b"", samples=1):
+    sizes = [(len(range(x, width, to_x)), len(range(y, height, to_y))) for x, y, to_x, to_y in (
+        (0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))]
+    passes = [(rows, (columns * samples * depth + 7) // 8) for columns, rows in sizes if columns and rows]
+    return png(width, height, depth, kind, 0, between, passes)
 
 
 def saved(image, kind, **options):
@@ -116,6 +125,11 @@ def files():
     yield "transparent.png", saved(rgb.quantize(16), "PNG", transparency=3)
     for bits in 1, 2, 4:
         yield f"grey{bits}.png", png(11, 5, bits, 0, (11 * bits + 7) // 8)
+    for bits in 1, 2, 4, 8, 16:
+        yield f"interlaced{bits}.png", interlaced(21, 11, bits)
+    yield "interlaced_narrow.png", interlaced(2, 3, 4)
+    yield "interlaced_palette4.png", interlaced(13, 9, 4, 3, (b"PLTE", noise(48)))
+    yield "interlaced_rgb.png", interlaced(13, 9, 8, 2, samples=3)
     yield "grey16.png", png(7, 5, 16, 0, 14)
     yield "grey_alpha16.png", png(7, 5, 16, 4, 28)
     yield "rgb16.png", png(7, 5, 16, 2, 42)
@@ -169,7 +183,7 @@ with open(folder + "/preprocess.txt", "w") as out:
             out.write(f"decode {name} 0 0 - -\n")
             continue
         image = Image.open(io.BytesIO(data))
-        if name == "grey16.png":  # Pillow would clip it at 255
+        if name in ("grey16.png", "interlaced16.png"):  # Pillow would clip it at 255
             image = Image.frombytes("L", image.size, np.uint8(np.asarray(image) >> 8).tobytes())
         hashes = [fnv(image.convert(mode).tobytes()) for mode in ("RGB", "L")]
         out.write(f"decode {name} {image.width} {image.height} {' '.join(hashes)}\n")

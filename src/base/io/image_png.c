@@ -1,4 +1,6 @@
 /* Decodes PNG with libspng. Samples are unpacked here, so that pixels equal those of Pillow. */
+#include <string.h>
+
 #include <spng.h>
 
 #include "base/core/error.h"
@@ -111,6 +113,33 @@ static att_status read_header(const att_image_job *job, spng_ctx *decoder, png_p
     return ATT_OK;
 }
 
+/* Puts the pixels of one row of a pass where they belong in the picture. */
+static void put_pass(png_picture *png, const struct spng_row_info *info)
+{
+    static const uint8_t starts[] = {0, 4, 0, 2, 0, 1, 0}, steps[] = {8, 8, 4, 4, 2, 2, 1};
+    const uint32_t depth = png->header.bit_depth, step = steps[info->pass];
+    uint8_t *out = png->packed + info->row_num * (png->packed_size / png->header.height);
+    uint32_t from = 0;
+    for (uint32_t x = starts[info->pass]; x < png->header.width; x += step, from += depth) {
+        const int sample = png->row[from / 8] >> (8 - depth - from % 8) & ((1 << depth) - 1);
+        out[x * depth / 8] |= (uint8_t)(sample << (8 - depth - x * depth % 8));
+    }
+}
+
+/* Decodes an interlaced picture that has several pixels in a byte, which spng_decode_image() puts in wrong places. */
+static int decode_passes(spng_ctx *decoder, png_picture *png)
+{
+    struct spng_row_info info;
+    int code = spng_decode_image(decoder, NULL, 0, SPNG_FMT_RAW, SPNG_DECODE_PROGRESSIVE);
+    memset(png->packed, 0, png->packed_size);
+    while (!code && !(code = spng_get_row_info(decoder, &info))) {
+        code = spng_decode_scanline(decoder, png->row, png->packed_size / png->header.height);
+        if (!code || code == SPNG_EOI)
+            put_pass(png, &info);
+    }
+    return code == SPNG_EOI ? 0 : code;
+}
+
 /* Reads all rows in the file's format, and allocates space for one unpacked row. */
 static att_status read_rows(const att_image_job *job, spng_ctx *decoder, png_picture *png)
 {
@@ -124,7 +153,9 @@ static att_status read_rows(const att_image_job *job, spng_ctx *decoder, png_pic
     png->row = att_reallocate(job->context, NULL, row_bytes);
     if (!png->packed || !png->row)
         return att_fail_memory(job->context, png->packed_size + row_bytes, job->name);
-    SPNG_TRY(job, spng_decode_image(decoder, png->packed, png->packed_size, SPNG_FMT_RAW, 0));
+    const bool passes = png->header.interlace_method && png->header.bit_depth < 8;
+    SPNG_TRY(job, passes ? decode_passes(decoder, png)
+                         : spng_decode_image(decoder, png->packed, png->packed_size, SPNG_FMT_RAW, 0));
     return ATT_OK;
 }
 
