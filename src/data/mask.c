@@ -43,21 +43,20 @@ void att_mask_cut(const att_mixing *mixing, const int32_t *other, int32_t *own)
     }
 }
 
-/* Whether at least two classes are in the mask, none of them with a share of `most` or more. counts: [classes]. */
+/* Whether every class has a share of less than `most`, which is at most 1, so that a mask with one class or none is not
+ * mixed. counts: [classes]. */
 static bool is_mixed(const int32_t *classes, int64_t pixels, double most, int64_t *counts, int class_count)
 {
     int64_t all = 0, largest = 0;
-    int present = 0;
     memset(counts, 0, (size_t)class_count * sizeof *counts);
     for (int64_t i = 0; i < pixels; i++)
         if (classes[i] >= 0 && classes[i] < class_count)
             counts[classes[i]]++;
     for (int c = 0; c < class_count; c++) {
         all += counts[c];
-        present += counts[c] > 0;
         largest = counts[c] > largest ? counts[c] : largest;
     }
-    return present > 1 && (double)largest < most * (double)all;
+    return (double)largest < most * (double)all;
 }
 
 att_status att_mask_choose_crop(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
