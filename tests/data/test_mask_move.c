@@ -200,6 +200,22 @@ SCRATCH_TEST(what_fills_an_image_up_has_no_class)
     assert_true(beyond > 1000); /* the last step alone does not tell; measured: 9216 */
 }
 
+/* Rounding must not make a step look as if it cut off a part of the image: stages are few. */
+TEST(steps_that_keep_the_whole_image_keep_no_stage)
+{
+    for (int from = 1; from < 200; from++)
+        for (int to = 1; to < 200; to += 7) {
+            att_geometry geometry = att_geometry_of(from, from);
+            const att_affine scale = {.a = to / (double)from, .e = to / (double)from};
+            const att_affine turn = {.a = 0, .b = -1, .c = to, .d = 1, .e = 0, .f = 0},
+                             shift = {.a = 1, .c = 3, .e = 1};
+            att_geometry_step(&geometry, &scale, to, to);
+            att_geometry_step(&geometry, &turn, to, to);
+            att_geometry_step(&geometry, &shift, to, to);
+            assert_int_equal(geometry.stage_count, 0);
+        }
+}
+
 TEST(a_mask_gets_no_class_beyond_the_image)
 {
     uint16_t classes[2 * 3] = {1, 2, 3, ATT_MASK_NONE, 5, 6};
