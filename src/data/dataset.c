@@ -25,11 +25,22 @@ att_dataset_options att_dataset_options_defaults(void)
                                  .limits = att_image_limits_defaults()};
 }
 
-/* Refuses a data set with other annotations than those that the caller needs. */
-static att_status fail_annotations(const att_dataset *dataset, bool has_masks)
+/* Refuses a data set with masks where classes are needed. */
+static att_status fail_masks(const att_dataset *dataset)
 {
-    return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s are needed; %s has %s", has_masks ? "classes" : "masks",
-                    dataset->path, has_masks ? "masks (--task segment trains on masks)" : "classes");
+    return att_fail(dataset->context, ATT_ERR_MISMATCH,
+                    "classes are needed; %s has masks (--task segment trains on masks)", dataset->path);
+}
+
+/* Refuses a format without masks where these are needed. */
+static att_status fail_format(const att_dataset *dataset, const att_data_format *format)
+{
+    if (format == &att_data_archive || format == &att_data_tars || format == &att_data_split_archive)
+        return att_fail(dataset->context, ATT_ERR_MISMATCH,
+                        "%s: masks are needed, and they are not read from archives: unpack it, and give the folder",
+                        dataset->path);
+    return att_fail(dataset->context, ATT_ERR_MISMATCH, "masks are needed; %s has %s", dataset->path,
+                    format == &att_data_image ? "one image" : "classes");
 }
 
 static att_status open_format(att_dataset *dataset, const att_dataset_options *options)
@@ -47,12 +58,12 @@ static att_status open_format(att_dataset *dataset, const att_dataset_options *o
             if (!options->unlabelled)
                 ATT_TRY(att_mask_pairs_exist(dataset->context, dataset->path, &accepted));
             if (accepted)
-                return fail_annotations(dataset, true);
+                return fail_masks(dataset);
         }
         if (!accepted)
             continue;
         if (wants_masks && !formats[i]->read_mask)
-            return fail_annotations(dataset, false);
+            return fail_format(dataset, formats[i]);
         dataset->format = formats[i];
         if (options->coarse && formats[i] != &att_data_cifar100)
             return att_fail(dataset->context, ATT_ERR_ARGUMENT, "%s has no coarse labels: only CIFAR-100 has them",

@@ -9,6 +9,8 @@
 
 enum { CHANNELS = 3 };
 
+enum { DIGITS = 8 }; /* any number with more is too large */
+
 /* Cuts the last word off the line if it is a whole number, and returns whether it is. */
 static bool take_number(char *line, int64_t *number)
 {
@@ -18,11 +20,12 @@ static bool take_number(char *line, int64_t *number)
     size_t begin = end;
     while (begin > 0 && !strchr(" \t", line[begin - 1]))
         begin--;
-    if (begin == 0 || end - begin >= 8)
+    if (begin == 0 || end == begin || begin + strspn(line + begin, "0123456789") < end)
         return false;
-    char word[8];
+    *number = INT64_MAX;
+    char word[DIGITS + 1];
     snprintf(word, sizeof word, "%.*s", (int)(end - begin), line + begin);
-    if (word[strspn(word, "0123456789")] != '\0' || !att_text_to_i64(word, number))
+    if (end - begin <= DIGITS && !att_text_to_i64(word, number))
         return false;
     while (begin > 0 && strchr(" \t", line[begin - 1]))
         begin--;
@@ -54,10 +57,28 @@ static att_status bad_colour(att_context *context, const char *path, int line, c
                     path, line, what);
 }
 
+/* Whether a line without a colour ends in several numbers, however they are separated. */
+static bool ends_in_numbers(const char *line)
+{
+    static const char between[] = " \t,;()[]";
+    size_t end = strlen(line);
+    for (int numbers = 0; numbers < 2; numbers++) {
+        while (end > 0 && strchr(between, line[end - 1]))
+            end--;
+        size_t begin = end;
+        while (begin > 0 && strchr("0123456789+-.", line[begin - 1]))
+            begin--;
+        if (begin == end || begin == 0 || !strchr(between, line[begin - 1]))
+            return false;
+        end = begin;
+    }
+    return true;
+}
+
 att_status att_take_colours(att_arena *arena, const char *path, char *const *lines, int count,
                             uint8_t (**colours)[CHANNELS])
 {
-    int coloured = 0;
+    int coloured = 0, numbers = 0;
     uint8_t(*taken)[CHANNELS] = att_arena_allocate(arena, (size_t)count * sizeof *taken);
     if (!taken)
         return att_fail_memory(arena->context, (size_t)count * sizeof *taken, "the colours of classes");
@@ -73,9 +94,23 @@ att_status att_take_colours(att_arena *arena, const char *path, char *const *lin
             taken[i][c] = (uint8_t)colour[c];
         }
         coloured += has;
+        numbers += !has && ends_in_numbers(lines[i]);
     }
+    if (numbers == count)
+        return bad_colour(arena->context, path, 1, "ends in numbers that are no colour, as do all others");
     *colours = coloured > 0 ? taken : NULL;
     return ATT_OK;
+}
+
+/* Whether a name follows a number on every line. */
+static bool all_begin_with_numbers(char *const *lines, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const size_t digits = strspn(lines[i], "0123456789"), after = digits + strspn(lines[i] + digits, " \t,:;");
+        if (digits == 0 || after == digits || lines[i][after] == '\0')
+            return false;
+    }
+    return true;
 }
 
 static att_status make_list(att_arena *arena, const char *path, char *const *lines, int count, att_class_list *list)
@@ -88,6 +123,11 @@ static att_status make_list(att_arena *arena, const char *path, char *const *lin
     for (int i = 0; i < count; i++)
         if (lines[i][strspn(lines[i], " \t")] == '\0')
             return att_fail(context, ATT_ERR_FORMAT, "%s: line %d names no class", path, i + 1);
+    if (all_begin_with_numbers(lines, count))
+        att_log(
+            context, ATT_LOG_WARNING,
+            "%s: every line begins with a number, which becomes a part of the name (\"%s\"); expected the name alone",
+            path, lines[0]);
     ATT_TRY(att_class_list_make(context, path, (const char *const *)lines, count, list));
     if (!colours)
         return ATT_OK;

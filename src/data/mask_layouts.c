@@ -30,8 +30,8 @@ static const att_mask_layout layouts[] = {
      .mask_end = "_gtFine_labelTrainIds",
      .classes = "cityscapes",
      .other_end = "_gtFine_labelIds",
-     .other_advice = "which number 34 classes; the 19 that are trained are in *_gtFine_labelTrainIds.png, which "
-                     "createTrainIdLabelImgs.py of cityscapesScripts makes"},
+     .other_classes = "34 classes, of which 19 are trained: createTrainIdLabelImgs.py of cityscapesScripts makes "
+                      "*_gtFine_labelTrainIds.png"},
     /* Cityscapes */
     {.photographs = "leftImg8bit/*",
      .masks = "gtCoarse/*",
@@ -39,8 +39,8 @@ static const att_mask_layout layouts[] = {
      .mask_end = "_gtCoarse_labelTrainIds",
      .classes = "cityscapes",
      .other_end = "_gtCoarse_labelIds",
-     .other_advice = "which number 34 classes; the 19 that are trained are in *_gtCoarse_labelTrainIds.png, which "
-                     "createTrainIdLabelImgs.py of cityscapesScripts makes"},
+     .other_classes = "34 classes, of which 19 are trained: createTrainIdLabelImgs.py of cityscapesScripts makes "
+                      "*_gtCoarse_labelTrainIds.png"},
     /* Pascal VOC */
     {.photographs = "JPEGImages",
      .masks = "SegmentationClass",
@@ -319,7 +319,6 @@ att_status att_mask_layouts_try(att_arena *arena, const char *path, const char *
                                 att_status (*take)(void *user, const att_mask_place *place, bool *taken), void *user,
                                 bool *taken)
 {
-    enum { MAX_OUTER = 3 };
     search it = {.arena = arena, .wanted = wanted, .take = take, .user = user};
     char root[ATT_DATA_MAX_NAME];
     *taken = false;
@@ -327,7 +326,7 @@ att_status att_mask_layouts_try(att_arena *arena, const char *path, const char *
         return att_fail(arena->context, ATT_ERR_UNSUPPORTED, "%s: its name is too long", path);
     att_arena names = {.context = arena->context};
     att_status status = ATT_OK;
-    for (int outer = 0; status == ATT_OK && !*taken && outer <= MAX_OUTER; outer++) {
+    for (int outer = 0; status == ATT_OK && !*taken && outer <= ATT_MASK_LAYOUTS_OUTER; outer++) {
         if (outer > 0 && !enter_only_folder(root))
             break;
         status = list_names(&names, root, wanted, &it.root_names);

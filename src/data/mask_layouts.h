@@ -17,7 +17,7 @@ typedef struct att_mask_layout {
     bool reduce_zero;           /* label 0 is no class, n is class n - 1 */
     bool void_last;             /* the label after the last class is no class */
     const char *other_end;      /* end of the names of masks with other labels, for a message; NULL: none */
-    const char *other_advice;   /* what to do about these */
+    const char *other_classes;  /* what classes these number, and how the masks that are read are made */
 } att_mask_layout;
 
 /* Where the files of one split lie. Paths begin with that of the data set. */
@@ -27,10 +27,13 @@ typedef struct att_mask_place {
     const char *split;                       /* "": no splits */
 } att_mask_place;
 
+/* How many folders, each the only one in that above it, may be around a layout. */
+enum { ATT_MASK_LAYOUTS_OUTER = 3 };
+
 /* Tries the layouts one after the other: calls `take` for each whose folders exist below `path`, or below the only
- * folder in it, until one is taken. Paths lie in the arena. Returns the status of `take`, or of a failure before:
- * ERR_NOT_FOUND (only other splits), ERR_FORMAT (two folders for one split), ERR_UNSUPPORTED (a path that is too long),
- * ERR_MEMORY. */
+ * folder in it, and so on, until one is taken. Paths lie in the arena. Returns the status of `take`, or of a failure
+ * before: ERR_NOT_FOUND (only other splits), ERR_FORMAT (two folders for one split), ERR_UNSUPPORTED (a path that is
+ * too long), ERR_MEMORY. */
 att_status att_mask_layouts_try(att_arena *arena, const char *path, const char *wanted,
                                 att_status (*take)(void *user, const att_mask_place *place, bool *taken), void *user,
                                 bool *taken);

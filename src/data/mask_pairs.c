@@ -15,6 +15,7 @@ enum { MAX_LIST_BYTES = 64 << 20 };
 /* A file, and the part of its path that its partner has, too. */
 typedef struct named_file {
     const char *path, *stem;
+    int line; /* of a list that names it; 0: none so far */
 } named_file;
 
 typedef struct named_files {
@@ -39,7 +40,7 @@ static void sort_files(const named_files *list, int (*compare)(const void *, con
 }
 
 /* list: sorted by stem. */
-static const named_file *find_stem(const named_files *list, const char *stem)
+static named_file *find_stem(const named_files *list, const char *stem)
 {
     const named_file key = {.stem = stem};
     return list->count > 0 ? bsearch(&key, list->files, (size_t)list->count, sizeof *list->files, compare_stems) : NULL;
@@ -86,7 +87,7 @@ static att_status list_stems(att_arena *arena, const named_files *all, const cha
         if (!stem)
             return att_fail_memory(arena->context, length, "the list of images");
         stem[length - strlen(end)] = '\0';
-        list->files[list->count++] = (named_file){path, stem};
+        list->files[list->count++] = (named_file){.path = path, .stem = stem};
     }
     sort_files(list, compare_stems);
     return ATT_OK;
@@ -152,9 +153,9 @@ static att_status fail_without_mask(attempt *it, const named_file *photograph)
     if (layout->other_end) {
         ATT_TRY(list_stems(it->arena, &it->all_masks, layout->other_end, NULL, &others));
         if (find_stem(&others, photograph->stem))
-            return att_fail(context, ATT_ERR_FORMAT, "%s/%s has no mask %s%s.png, but %s/%s%s.png, %s",
+            return att_fail(context, ATT_ERR_FORMAT, "%s/%s has no mask %s%s.png; %s/%s%s.png has labels of %s",
                             place->photographs, photograph->path, att_path_last(photograph->stem), it->mask_end,
-                            place->masks, photograph->stem, layout->other_end, layout->other_advice);
+                            place->masks, photograph->stem, layout->other_end, layout->other_classes);
     }
     return att_fail(context, ATT_ERR_MISMATCH,
                     "%s/%s has no mask: expected %s/%s%s.png; %lld of %lld photographs have one, and each needs one",
@@ -214,6 +215,24 @@ static att_status pair_all(attempt *it, att_mask_pairs *found)
     return check_complete(it);
 }
 
+/* Fails for a line whose name is not that of a photograph. */
+static att_status fail_line(const attempt *it, int line, char *name)
+{
+    char *extension = strrchr(name, '.');
+    att_context *context = it->arena->context;
+    if (extension) {
+        *extension = '\0';
+        const bool has = find_stem(&it->photographs, name) != NULL;
+        *extension = '.';
+        if (has)
+            return att_fail(context, ATT_ERR_MISMATCH,
+                            "%s: line %d names \"%s\"; expected the name without its extension, \"%.*s\"",
+                            it->place->list, line, name, (int)(extension - name), name);
+    }
+    return att_fail(context, ATT_ERR_MISMATCH, "%s: line %d names \"%s\", but %s has no such image", it->place->list,
+                    line, name, it->place->photographs);
+}
+
 /* Pairs the photographs that the lines of a list name. */
 static att_status pair_lines(attempt *it, att_mask_pairs *found, char *text, size_t size)
 {
@@ -224,15 +243,26 @@ static att_status pair_lines(attempt *it, att_mask_pairs *found, char *text, siz
         return att_fail(it->arena->context, ATT_ERR_FORMAT,
                         "%s is empty; expected the name of a photograph on each line, without its extension", path);
     ATT_TRY(allocate_pairs(found, count));
+    int repeated = 0, first = 0, second = 0;
     for (int i = 0; i < count; i++) {
         char *name = text + (lines[i] - text) + strspn(lines[i], " \t");
         name[strcspn(name, " \t")] = '\0';
-        const named_file *photograph = find_stem(&it->photographs, name);
+        named_file *photograph = find_stem(&it->photographs, name);
         if (!photograph)
-            return att_fail(it->arena->context, ATT_ERR_MISMATCH, "%s: line %d names \"%s\", but %s has no such image",
-                            path, i + 1, name, it->place->photographs);
+            return fail_line(it, i + 1, name);
+        if (photograph->line > 0 && repeated++ == 0) {
+            first = photograph->line;
+            second = i + 1;
+        }
+        photograph->line = i + 1;
         ATT_TRY(add_pair(it, found, photograph));
     }
+    if (repeated > 0)
+        att_log(
+            it->arena->context, ATT_LOG_WARNING,
+            "%s names %d photograph%s again, such as that of line %d in line %d; each line counts, so that they have "
+            "more weight than others",
+            path, repeated, repeated == 1 ? "" : "s", first, second);
     return ATT_OK;
 }
 

@@ -1,9 +1,11 @@
 /* Photographs with index masks beside them, in the layouts of mask_layouts.c. */
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/core/error.h"
 #include "base/core/names.h"
+#include "base/core/text.h"
 #include "base/io/file.h"
 #include "data/class_tree.h"
 #include "data/mask_classes.h"
@@ -265,6 +267,22 @@ static bool accepts(const att_dataset *dataset)
     return att_is_folder(dataset->path);
 }
 
+/* Finds an archive that lies in the folder. Returns false if there is none. */
+static bool find_archive(const char *folder, char archive[ATT_DATA_MAX_NAME])
+{
+    static const char *const patterns[] = {"*.tar", "*.tar.*", "*.tgz", "*.zip"};
+    bool found = false;
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; entries && !found && (entry = readdir(entries));)
+        for (size_t i = 0; !found && i < sizeof patterns / sizeof *patterns; i++) {
+            found = att_text_matches(patterns[i], entry->d_name);
+            snprintf(archive, ATT_DATA_MAX_NAME, "%s", entry->d_name);
+        }
+    if (entries)
+        closedir(entries);
+    return found;
+}
+
 static att_status find_place(att_dataset *dataset, const char *wanted)
 {
     masks_source *source = dataset->source;
@@ -272,10 +290,16 @@ static att_status find_place(att_dataset *dataset, const char *wanted)
     ATT_TRY(att_mask_pairs_find(&source->files, dataset->path, wanted, &found));
     if (found)
         return ATT_OK;
+    char archive[ATT_DATA_MAX_NAME];
+    if (find_archive(dataset->path, archive))
+        return att_fail(dataset->context, ATT_ERR_MISMATCH,
+                        "%s has no masks beside the archive %s; masks are read from folders only: unpack it",
+                        dataset->path, archive);
     return att_fail(dataset->context, ATT_ERR_MISMATCH,
                     "%s has no masks: expected photographs and PNG masks of the same names, such as images/train and "
-                    "masks/train, train and trainannot, or the folders of ADE20K, Pascal VOC or Cityscapes",
-                    dataset->path);
+                    "masks/train, train and trainannot, or the folders of ADE20K, Pascal VOC or Cityscapes, with at "
+                    "most %d folders around them, each the only one in its folder",
+                    dataset->path, ATT_MASK_LAYOUTS_OUTER);
 }
 
 static att_status open_masks(att_dataset *dataset, const att_dataset_options *options)
@@ -335,8 +359,7 @@ static att_status fail_label(const att_dataset *dataset, att_context *context, i
              "correct the mask or the list of classes, or ignore the label by --ignore-label "
              "(ignore_label)");
     if (layout->other_end)
-        snprintf(advice, sizeof advice, "are these the labels of *%s.png, %s?", layout->other_end,
-                 layout->other_advice);
+        snprintf(advice, sizeof advice, "*%s.png have labels of %s", layout->other_end, layout->other_classes);
     return att_fail(context, ATT_ERR_FORMAT,
                     "%s: label %d in row %d, column %d is no class: there are %d classes, with the labels %d to %d; %s",
                     path, label, (int)(at / (size_t)mask->width), (int)(at % (size_t)mask->width), count, low,

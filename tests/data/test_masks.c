@@ -43,6 +43,19 @@ static int first_class(scratch *self, const att_dataset *dataset, int64_t index)
     return class;
 }
 
+/* Opens the data set once, and records what is said. */
+static void open_said(const scratch *self, const char *split, said *log)
+{
+    att_context *context = said_context(log);
+    att_dataset_options options = att_dataset_options_defaults();
+    att_dataset *dataset = NULL;
+    options.annotations = ATT_ANNOTATION_MASK;
+    options.split = split;
+    CHECK(context, att_dataset_open(context, self->folder, &options, &dataset));
+    att_dataset_close(&dataset);
+    att_context_destroy(&context);
+}
+
 static void remove_files(const scratch *self)
 {
     char command[128];
@@ -127,6 +140,65 @@ SCRATCH_TEST(usual_layouts_are_recognised)
         expect_failure(self, self->folder, NULL, NULL, ATT_ERR_MISMATCH, "classes are needed");
         remove_files(self);
     }
+}
+
+/* Every end of a mask's name that is looked for where the layout leaves it open. */
+SCRATCH_TEST(usual_ends_of_the_names_of_masks_are_recognised)
+{
+    static const char *const ends[] = {"_labelTrainIds", "",   "_mask", "_masks", "_label", "_labels", "_gt", "_seg",
+                                       "_segmentation",  "_L", "_P"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        att_dataset *dataset;
+        char mask[64];
+        snprintf(mask, sizeof mask, "masks/a%s.png", ends[i]);
+        picture_write(self, "images/a.png", 7);
+        mask_fill(self, mask, 2);
+        CHECK(self->context, open_masks(self, self->folder, NULL, &dataset));
+        assert_int_equal(att_dataset_count(dataset), 1);
+        assert_int_equal(first_class(self, dataset, 0), 2);
+        att_dataset_close(&dataset);
+        remove_files(self);
+    }
+    picture_write(self, "images/a.png", 7);
+    mask_fill(self, "masks/a_other.png", 2);
+    expect_not_opened(self, NULL, ATT_ERR_MISMATCH, "has no masks: expected");
+}
+
+/* Outer folders with nothing beside them but what macOS puts into archives. */
+SCRATCH_TEST(layouts_are_looked_for_in_three_outer_folders)
+{
+    att_dataset *dataset;
+    picture_write(self, "a/b/c/images/1.png", 7);
+    mask_fill(self, "a/b/c/masks/1.png", 2);
+    mask_text(self, "a/__MACOSX/b/._c", "attributes");
+    mask_text(self, "a/.hidden/file", "");
+    CHECK(self->context, open_masks(self, self->folder, NULL, &dataset));
+    assert_int_equal(first_class(self, dataset, 0), 2);
+    att_dataset_close(&dataset);
+    remove_files(self);
+    picture_write(self, "a/b/c/d/images/1.png", 7);
+    mask_fill(self, "a/b/c/d/masks/1.png", 2);
+    expect_not_opened(self, NULL, ATT_ERR_MISMATCH, "with at most 3 folders around them");
+}
+
+SCRATCH_TEST(masks_in_archives_are_refused)
+{
+    mask_text(self, "all.zip", "PK");
+    expect_not_opened(self, NULL, ATT_ERR_MISMATCH, "has no masks beside the archive all.zip; masks are read from");
+    remove_files(self);
+    mask_text(self, "all.tar.gz", "");
+    expect_not_opened(self, NULL, ATT_ERR_MISMATCH, "the archive all.tar.gz;");
+    remove_files(self);
+    mask_text(self, "train.zip", "PK");
+    expect_not_opened(self, NULL, ATT_ERR_MISMATCH, "not read from archives: unpack it");
+    char path[512];
+    att_dataset *dataset = NULL;
+    snprintf(path, sizeof path, "%s/train.zip", self->folder);
+    assert_fails(self->context, open_masks(self, path, NULL, &dataset), ATT_ERR_MISMATCH, "not read from archives");
+    remove_files(self);
+    picture_write(self, "one.png", 1);
+    snprintf(path, sizeof path, "%s/one.png", self->folder);
+    assert_fails(self->context, open_masks(self, path, NULL, &dataset), ATT_ERR_MISMATCH, "one.png has one image");
 }
 
 SCRATCH_TEST(a_data_set_without_masks_is_refused_where_masks_are_needed)
@@ -278,6 +350,10 @@ SCRATCH_TEST(a_list_gives_names_and_colours)
                  {"road 1 2 3\ntraffic light\n", "line 2 has no colour", true},
                  {"road\ntraffic light 1 2 3\n", "line 2 has a colour, but the lines before have none", true},
                  {"road 1 2 256\nsky 1 2 3\n", "line 1 has a colour beyond 255", true},
+                 {"road 99999999999 0 255\nsky 1 2 3\n", "line 1 has a colour beyond 255", true},
+                 {"road,0,0,255\nsky,1,2,3\n", "line 1 ends in numbers that are no colour", true},
+                 {"road 0 255\nsky -1 0 255 \n", "line 1 ends in numbers that are no colour", true},
+                 {"road\ntraffic light,1,2,3\n", NULL, false},
                  {"road\n\nsky\n", "line 2 names no class", false},
                  {"road\nroad\n", "\"road\"", false},
                  {"\n", "names no class", false}};
@@ -301,6 +377,26 @@ SCRATCH_TEST(a_list_gives_names_and_colours)
             assert_memory_equal(colours, ((uint8_t[2][3]){{128, 64, 128}, {250, 170, 30}}), 6);
         }
         att_dataset_close(&dataset);
+    }
+}
+
+SCRATCH_TEST(numbers_before_all_names_are_reported)
+{
+    static const struct {
+        const char *text;
+        bool reported;
+    } lists[] = {{"0 road\n1 sky\n", true},
+                 {"0: road 1 2 3\n1: sky 4 5 6\n", true},
+                 {"0 road\nsky\n", false},
+                 {"0\n1\n", false},
+                 {"2nd\n3rd\n", false}};
+    picture_write(self, "images/a.png", 1);
+    mask_fill(self, "masks/a.png", 1);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        said log;
+        mask_text(self, "classes.txt", lists[i].text);
+        open_said(self, NULL, &log);
+        assert_int_equal(strstr(log.text, "classes.txt: every line begins with a number") != NULL, lists[i].reported);
     }
 }
 
@@ -392,6 +488,18 @@ SCRATCH_TEST(lists_must_name_photographs)
     mask_fill(self, "SegmentationClass/a.png", 1);
     mask_text(self, list, "a\nc\n");
     expect_not_opened(self, "train", ATT_ERR_MISMATCH, "ImageSets/Segmentation/train.txt: line 2 names \"c\"");
+    mask_text(self, list, "a.png\n");
+    expect_not_opened(self, "train", ATT_ERR_MISMATCH,
+                      "line 1 names \"a.png\"; expected the name without its extension, \"a\"");
+    mask_text(self, list, "c.png\n");
+    expect_not_opened(self, "train", ATT_ERR_MISMATCH, "line 1 names \"c.png\", but ");
+    said log;
+    mask_text(self, list, "a\n");
+    open_said(self, "train", &log);
+    assert_null(strstr(log.text, "again"));
+    mask_text(self, list, "a\na\na\n");
+    open_said(self, "train", &log);
+    assert_said(&log, "train.txt names 2 photographs again, such as that of line 1 in line 2;");
     mask_text(self, list, "a\nb\n");
     expect_not_opened(self, "train", ATT_ERR_MISMATCH, "JPEGImages/b.png has no mask");
     mask_text(self, list, "\n\n");
@@ -402,7 +510,7 @@ SCRATCH_TEST(label_ids_of_cityscapes_are_refused)
 {
     picture_write(self, "leftImg8bit/train/ulm/a_leftImg8bit.png", 1);
     mask_fill(self, "gtFine/train/ulm/a_gtFine_labelIds.png", 26);
-    expect_not_opened(self, NULL, ATT_ERR_FORMAT, "a_gtFine_labelTrainIds.png, but ");
+    expect_not_opened(self, NULL, ATT_ERR_FORMAT, "a_gtFine_labelIds.png has labels of 34 classes, of which 19");
     expect_not_opened(self, NULL, ATT_ERR_FORMAT, "createTrainIdLabelImgs.py");
     mask_fill(self, "gtFine/train/ulm/a_gtFine_labelTrainIds.png", 26);
     expect_bad_mask(self, 0, "a_gtFine_labelTrainIds.png: label 26 in row 0, column 0 is no class: there are 19");
