@@ -200,13 +200,13 @@ ATT_API att_status att_model_load(const att_model *model, const att_tensors *fil
 /* A head that was not loaded. */
 typedef struct att_new_head {
     char names[512]; /* "head.weight, head.bias"; "": everything was loaded */
-    int64_t classes; /* classes of the file's classifier; 0: it has no head of the model's kind */
+    int64_t classes; /* classes of the file's head; 0: it has no head of the model's kind */
 } att_new_head;
 
 /* As att_model_load(), to start another training from the file. The model's head keeps its values in `weights` if the
  * file's head differs in nothing but the number of classes, or the file has no head or that of another task, as in
- * timm. *head (may be NULL), filled on success only, says so. If the file has no parameters of the model's modules
- * (nn.h), these keep their values too, and the log says so. */
+ * timm; a head of several layers keeps all of them. *head (may be NULL), filled on success only, says so. If the file
+ * has no parameters of the model's modules (nn.h), these keep their values too, and the log says so. */
 ATT_API att_status att_model_load_pretrained(const att_model *model, const att_tensors *file, att_weights *weights,
                                              att_new_head *head);
 

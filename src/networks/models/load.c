@@ -90,10 +90,21 @@ static bool is_kept(const loading *l, const char *name)
     return (l->without_head && is_head(l, name)) || (l->without_added && is_added(l, name));
 }
 
-/* Returns the file's number of classes if its classifier differs from the model's in nothing else; else 0. */
+/* Whether two parameters are those of one layer: "head.weight" and "head.bias". */
+static bool share_layer(const char *one, const char *other)
+{
+    const char *dot = strrchr(one, '.');
+    const size_t length = dot ? (size_t)(dot - one) + 1 : 0;
+    return length > 0 && strncmp(one, other, length) == 0 && !strchr(other + length, '.');
+}
+
+/* Returns the file's number of classes if its head differs from the model's in nothing else; else 0. Other layers of
+ * the head are the same; in a layer that has the classes all parameters have them. */
 static int64_t other_classes(const loading *l)
 {
     int64_t classes = 0;
+    const char *last = "";
+    bool last_differs = false;
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         att_parameter_info parameter = att_graph_parameter_at(l->graph, i);
         if (!is_head(l, parameter.name))
@@ -104,10 +115,13 @@ static int64_t other_classes(const loading *l)
         att_tensors_info info = att_tensors_at(l->file, index);
         int64_t found = info.shape.rank > 0 ? info.shape.dims[0] : 0;
         info.shape.dims[0] = parameter.shape.dims[0];
-        bool fits = att_checkpoint_same_shape(info.shape, parameter.shape) && is_number(info.dtype);
-        if (!fits || found == parameter.shape.dims[0] || (classes > 0 && found != classes))
+        const bool fits = att_checkpoint_same_shape(info.shape, parameter.shape) && is_number(info.dtype);
+        const bool differs = found != parameter.shape.dims[0];
+        if (!fits || (differs && classes > 0 && found != classes) ||
+            (share_layer(last, parameter.name) && differs != last_differs))
             return 0;
-        classes = found;
+        classes = differs ? found : classes;
+        last = parameter.name, last_differs = differs;
     }
     return classes;
 }

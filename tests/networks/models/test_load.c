@@ -237,6 +237,50 @@ PLACE_TEST(another_number_of_classes_leaves_the_head_initialised)
     }
 }
 
+/* Fills a parameter by a formula; variances are positive. */
+static att_status fill_positive(void *user, int index, void *out, size_t bytes)
+{
+    float *values = out;
+    (void)user, (void)index;
+    for (size_t i = 0; i < bytes / sizeof *values; i++)
+        values[i] = 0.5F;
+    return ATT_OK;
+}
+
+/* The head has more layers than the one with the classes: all start anew. The second network has as many classes as
+ * that layer has inputs. */
+PLACE_TEST(a_tasks_head_with_other_classes_starts_anew)
+{
+    enum { INPUTS = 64 };
+    static const int numbers[] = {5, INPUTS};
+    att_option_values options = small();
+    att_options_set_text(&options, "task", "segment");
+    att_model *model = make(p, "vit_tiny_patch16_224", &options);
+    tensors t = tensors_of(model);
+    att_safetensors_content content = {
+        .tensors = t.items, .tensor_count = t.count, .fill = fill_positive, .fill_user = &t};
+    CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
+    att_model_destroy(&model);
+    for (int i = 0; i < 2; i++) {
+        att_options_set(&options, "num_classes", numbers[i]);
+        model = make(p, "vit_tiny_patch16_224", &options);
+        att_weights *weights;
+        att_new_head head;
+        CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
+        fill(p, weights, "segmenter.bn.weight", 0.75F);
+        CHECK(p->context, load_pretrained(p, model, weights, &head));
+        assert_int_equal(head.classes, 7);
+        says(head.names, "segmenter.bn.weight, segmenter.bn.bias");
+        says(head.names, "segmenter.linear.weight, segmenter.linear.bias");
+        float values[INPUTS];
+        CHECK(p->context,
+              att_weights_get(weights, -1, att_weights_find(weights, "segmenter.bn.weight"), values, INPUTS));
+        assert_true(values[0] == 0.75F);
+        att_weights_destroy(&weights);
+        att_model_destroy(&model);
+    }
+}
+
 PLACE_TEST(a_network_without_a_head_takes_no_head)
 {
     att_option_values options = small();
