@@ -235,7 +235,8 @@ char *att_train_option_text(const att_train_options *options, const att_flag *ro
     int count = att_flag_texts(row, (const char *)options + row->offset, numbers, texts), length = 0;
     *text = '\0';
     for (int i = 0; i < count && length < ATT_TRAIN_OPTION_TEXT; i++)
-        length += snprintf(text + length, (size_t)(ATT_TRAIN_OPTION_TEXT - length), "%s%s", i ? "," : "", texts[i]);
+        length += snprintf(text + length, (size_t)(ATT_TRAIN_OPTION_TEXT - length), "%s%s", i ? "," : "",
+                           texts[i] ? texts[i] : "");
     return text;
 }
 

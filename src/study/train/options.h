@@ -25,7 +25,7 @@ att_status att_train_metric(att_context *context, const att_train_options *optio
 
 /* The options that must be equal on a resume: rows that give the names of flag and member. NULL past the last. */
 const att_flag *att_train_option_at(int index);
-/* Writes the value of that row, at most ATT_TRAIN_OPTION_TEXT bytes with the NUL, and returns `text`. */
+/* Writes the value of that row ("": none), at most ATT_TRAIN_OPTION_TEXT bytes with the NUL, and returns `text`. */
 enum { ATT_TRAIN_OPTION_TEXT = 256 };
 char *att_train_option_text(const att_train_options *options, const att_flag *row, char text[ATT_TRAIN_OPTION_TEXT]);
 

@@ -248,6 +248,8 @@ FIXTURE_TEST(a_stopped_training_continues_to_the_same_bits)
     options.freeze = "blocks.0.*";
     assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH,
                  "it was trained with freeze");
+    options.freeze = NULL;
+    assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH, ", not \"\"");
 }
 
 FIXTURE_TEST(frozen_parts_allow_a_batch_of_one)
