@@ -185,8 +185,10 @@ ATT_API att_status att_network_time(att_network *network, int runs,
 
 /* Writes the prediction for the first image of `answers` as members of the JSON object that is open. Classification
  * writes "top", an array of {"class", "label" if known, "probability"}, the most probable first; with `outputs` also
- * "logits", an array of all logits. Segmentation writes "classes", an array of {"class", "label" if known, "share" of
- * the pixels} of all classes that occur, the largest share first. options: NULL means att_answer_options_defaults(). If
+ * "logits", an array of all logits. Segmentation writes "classes", an array of {"class", "label" if known, "share"}
+ * of all classes that occur, the largest share first: the share of the pixels of the network's image that show the
+ * photograph, without padding, if `answers` are those of att_network_run_images() or att_network_run_files(), and
+ * otherwise of all pixels. options: NULL means att_answer_options_defaults(). If
  * `options` has no class names, those of the network are used (att_network_class_name()). Errors: ERR_MISMATCH (the
  * selected outputs lack one that the task reads), ERR_UNSUPPORTED (the task does not show predictions in this form),
  * ERR_MEMORY, ERR_ARGUMENT

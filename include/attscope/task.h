@@ -95,8 +95,11 @@ typedef struct att_answer_options {
     int topk;               /* number of classes to show, the most probable first; less than 1 means 1 */
     bool outputs;           /* show the network's outputs too */
     const uint8_t *colours; /* red, green and blue of each class of the network; NULL: those of att_class_colours() */
+    /* The map from the photograph to the network's input: shares are those of the pixels that show the photograph.
+     * NULL: of all pixels of the input */
+    const att_geometry *geometry;
 } att_answer_options;
-/* No labels, no colours, 5 classes, no outputs. */
+/* No labels, no colours, no geometry, 5 classes, no outputs. */
 ATT_API att_answer_options att_answer_options_defaults(void);
 /* JSON key for the name of the image; the caller that begins the object writes it. */
 #define ATT_ANSWER_IMAGE "image"
@@ -283,9 +286,9 @@ typedef struct att_task {
     att_status (*describe)(att_context *context, const att_batch *answer, const att_answer_options *options,
                            void (*line)(void *user, const char *text), void *user);
     /* Appends a caption for an image, as on the page of attention maps: one line with the prediction and the data set's
-     * target. Of the options only `labels` and `label_count` are set. `text` is empty at first; leave it empty if there
-     * is nothing to say. `answer` may lack the task's outputs (a network without a head). A caption of more than 4096
-     * bytes is truncated. NULL: no captions. */
+     * target. Of the options only `labels`, `label_count` and `geometry` are set. `text` is empty at first; leave it
+     * empty if there is nothing to say. `answer` may lack the task's outputs (a network without a head). A caption of
+     * more than 4096 bytes is truncated. NULL: no captions. */
     att_status (*caption)(att_context *context, const att_batch *answer, const att_answer_options *options,
                           const att_task_image *image, att_text *text);
     /* Paints the answer into drawing->image, which is a copy of the photograph; class_count and colours are set. Sets

@@ -19,6 +19,7 @@ typedef struct att_upload {
 typedef struct att_seat {
     att_explorer *explorer; /* NULL: unused */
     float *pixels;
+    att_geometry place; /* of the image in the pixels */
     bool has_pixels, has_run;
     char image[ATT_ENGINE_ID], changes[ATT_ENGINE_CHANGES];
     att_batch answers;

@@ -64,6 +64,8 @@ static att_status load_pixels(const att_engine *engine, const att_opened *o, con
     s->has_pixels = s->has_run = false;
     ATT_TRY(att_engine_read_image(engine, id, transform.channels, &image));
     att_status status = att_transform_image(engine->context, &transform, &image, 0, 0, 0, s->pixels);
+    if (status == ATT_OK)
+        status = att_transform_geometry(engine->context, &transform, image.width, image.height, &s->place);
     att_image_free(engine->context, &image);
     snprintf(s->image, sizeof s->image, "%s", id);
     s->has_pixels = status == ATT_OK;
@@ -121,6 +123,7 @@ static att_status write_answer(const att_opened *o, const att_seat *s, att_json_
     const att_transform_options transform = att_network_transform(o->network);
     att_answer_options options = att_answer_options_defaults();
     options.outputs = true;
+    options.geometry = &s->place;
     att_json_put_array(writer, "input");
     att_json_integer(writer, transform.height);
     att_json_integer(writer, transform.width);

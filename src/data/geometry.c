@@ -97,3 +97,12 @@ bool att_geometry_keeps(const att_geometry *geometry, double x, double y)
     }
     return true;
 }
+
+bool att_geometry_shows(const att_geometry *geometry, double x, double y)
+{
+    const double(*map)[3] = geometry->map;
+    const att_affine step = {map[0][0], map[0][1], map[0][2], map[1][0], map[1][1], map[1][2]}, back = inverse(&step);
+    const double from_x = back.a * x + back.b * y + back.c, from_y = back.d * x + back.e * y + back.f;
+    return is_inside(from_x, from_y, geometry->from_width, geometry->from_height) &&
+           att_geometry_keeps(geometry, from_x, from_y);
+}

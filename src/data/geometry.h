@@ -14,5 +14,7 @@ void att_geometry_step(att_geometry *geometry, const att_affine *step, int width
 void att_geometry_step_from(att_geometry *geometry, const att_affine *from);
 /* Whether no stage cut off this point of the image. */
 bool att_geometry_keeps(const att_geometry *geometry, double x, double y);
+/* Whether the point (x, y) of the result shows the image; the rest of the result is filled. */
+bool att_geometry_shows(const att_geometry *geometry, double x, double y);
 
 #endif

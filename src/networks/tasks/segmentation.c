@@ -10,6 +10,7 @@
 #include "base/core/text.h"
 #include "base/core/threads.h"
 #include "base/io/json.h"
+#include "data/geometry.h"
 #include "engine/graph/graph.h"
 #include "engine/ops/upsample_bilinear.h"
 #include "networks/heads/heads.h"
@@ -361,7 +362,7 @@ typedef struct area {
 
 typedef struct areas {
     int count;
-    int64_t pixels; /* of the whole map */
+    int64_t pixels; /* of the map, that show the photograph */
     area *items;    /* [count], the largest first; of equal ones the lowest class. Freed by att_free() */
 } areas;
 
@@ -378,7 +379,15 @@ static att_status fail_headless(att_context *context)
     return att_fail(context, ATT_ERR_MISMATCH, "the network has no head, so it predicts no class for a pixel");
 }
 
-static att_status find_areas(att_context *context, const att_batch *answer, areas *found)
+/* Whether pixel `index` of a class map of this width shows the photograph. */
+static bool is_shown(const att_answer_options *options, int64_t index, int64_t width)
+{
+    return !options->geometry ||
+           att_geometry_shows(options->geometry, (double)(index % width) + 0.5, (double)(index / width) + 0.5);
+}
+
+static att_status find_areas(att_context *context, const att_batch *answer, const att_answer_options *options,
+                             areas *found)
 {
     const void *data = NULL;
     const att_field *field = find_field(answer, map_name, &data);
@@ -386,14 +395,18 @@ static att_status find_areas(att_context *context, const att_batch *answer, area
         return fail_headless(context);
     const int32_t *map = data;
     int32_t last = 0;
-    *found = (areas){.pixels = att_shape_count(field->shape)};
-    for (int64_t i = 0; i < found->pixels; i++)
+    const int64_t count = att_shape_count(field->shape), width = field->shape.dims[1];
+    *found = (areas){0};
+    for (int64_t i = 0; i < count; i++)
         last = map[i] > last ? map[i] : last;
     ATT_TRY(att_new(context, &found->items, (size_t)last + 1, "the classes of an image"));
     for (int32_t c = 0; c <= last; c++)
         found->items[c].class_number = c;
-    for (int64_t i = 0; i < found->pixels; i++)
-        found->items[map[i]].pixels++;
+    for (int64_t i = 0; i < count; i++)
+        if (is_shown(options, i, width)) {
+            found->items[map[i]].pixels++;
+            found->pixels++;
+        }
     qsort(found->items, (size_t)last + 1, sizeof *found->items, by_size);
     while (found->count <= last && found->items[found->count].pixels > 0)
         found->count++;
@@ -417,7 +430,7 @@ static att_status write(att_context *context, const att_batch *answer, const att
 {
     areas found;
     char colour[ATT_COLOUR_TEXT];
-    ATT_TRY(find_areas(context, answer, &found));
+    ATT_TRY(find_areas(context, answer, options, &found));
     att_json_put_array(writer, "classes");
     for (int i = 0; i < found.count; i++) {
         const char *label = label_of(options, found.items[i].class_number);
@@ -441,7 +454,7 @@ static att_status describe(att_context *context, const att_batch *answer, const 
 {
     areas found;
     att_text text = {.context = context};
-    ATT_TRY(find_areas(context, answer, &found));
+    ATT_TRY(find_areas(context, answer, options, &found));
     for (int i = 0; i < found.count && i < options->topk && !text.failed; i++) {
         const char *label = label_of(options, found.items[i].class_number);
         text.length = 0;
@@ -465,7 +478,7 @@ static att_status caption(att_context *context, const att_batch *answer, const a
     (void)image;
     if (!att_batch_field(answer, map_name))
         return ATT_OK;
-    ATT_TRY(find_areas(context, answer, &found));
+    ATT_TRY(find_areas(context, answer, options, &found));
     for (int i = 0; i < found.count && i < CAPTION_CLASSES; i++) {
         const char *label = label_of(options, found.items[i].class_number);
         att_text_append(text, "%s", i == 0 ? "predicted: " : ", ");

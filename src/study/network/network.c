@@ -214,6 +214,7 @@ void att_network_close(att_network **out)
     att_tensors_close(&network->file);
     att_arena_free(&network->class_arena);
     att_free(context, network->pixels);
+    att_free(context, network->places);
     att_free(context, network->outputs);
     att_free(context, network->backend);
     att_free(context, network->config_names);
@@ -331,13 +332,26 @@ att_status att_network_select_outputs(att_network *network, const char *outputs)
 
 /* --- describing answers ------------------------------------------------------------------------------------------- */
 
-static att_answer_options with_names(const att_network *network, const att_answer_options *options)
+/* Returns where the last run put the photograph of the first answer; NULL if it had none or the answers are others. */
+static const att_geometry *place_of(const att_network *network, const att_batch *answers)
+{
+    if (network->place_count == 0 || !answers || answers->field_count == 0)
+        return NULL;
+    const size_t each = (size_t)att_shape_count(answers->fields[0].shape) * att_dtype_size(answers->fields[0].dtype);
+    const size_t row = ((uintptr_t)answers->data[0] - (uintptr_t)network->placed) / (each > 0 ? each : 1);
+    return row < (size_t)network->place_count ? &network->places[row] : NULL;
+}
+
+static att_answer_options complete(const att_network *network, const att_batch *answers,
+                                   const att_answer_options *options)
 {
     att_answer_options named = options ? *options : att_answer_options_defaults();
     if (!named.labels)
         named.labels = att_network_class_names(network, &named.label_count);
     if (!named.colours)
         named.colours = network->class_colours;
+    if (!named.geometry)
+        named.geometry = place_of(network, answers);
     return named;
 }
 
@@ -355,7 +369,7 @@ static att_status explain_missing(const att_network *network, att_status status)
 att_status att_network_write(const att_network *network, const att_batch *answers, const att_answer_options *options,
                              att_json_writer *writer)
 {
-    const att_answer_options named = with_names(network, options);
+    const att_answer_options named = complete(network, answers, options);
     return explain_missing(
         network, att_task_write(network->context, att_model_task(network->model).name, answers, &named, writer));
 }
@@ -363,7 +377,7 @@ att_status att_network_write(const att_network *network, const att_batch *answer
 att_status att_network_describe(const att_network *network, const att_batch *answers, const att_answer_options *options,
                                 void (*line)(void *user, const char *text), void *user)
 {
-    const att_answer_options named = with_names(network, options);
+    const att_answer_options named = complete(network, answers, options);
     return explain_missing(
         network, att_task_describe(network->context, att_model_task(network->model).name, answers, &named, line, user));
 }
@@ -371,7 +385,7 @@ att_status att_network_describe(const att_network *network, const att_batch *ans
 att_status att_network_draw(const att_network *network, const att_batch *answers, const att_answer_options *options,
                             const att_image *photograph, att_drawing *drawing)
 {
-    const att_answer_options named = with_names(network, options);
+    const att_answer_options named = complete(network, answers, options);
     const att_transform_options transform = att_network_transform(network);
     att_geometry geometry;
     ATT_TRY(att_require(network->context, photograph, "the photograph of a drawing"));

@@ -48,6 +48,9 @@ struct att_network {
     att_shape_cache views;     /* of att_network_view */
     float *pixels;             /* transformed images */
     size_t pixel_room;
+    att_geometry *places; /* where the last run put its photographs; they belong to the answers at `placed` */
+    int place_count, place_room;
+    const void *placed; /* first field of the answers */
 };
 
 /* class_names.c: sets the class names that the file or the config.json beside it gives, and the colours of the file or

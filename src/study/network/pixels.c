@@ -30,6 +30,26 @@ static att_status run_prepared(att_network *network, int count, int height, int 
                            answers);
 }
 
+/* Transforms a photograph into network->pixels and keeps its place. */
+static att_status put_photograph(att_network *network, const att_transform_options *transform, const att_image *image,
+                                 int index, size_t each)
+{
+    if (!att_list_grow(network->context, &network->places, index, &network->place_room, sizeof *network->places))
+        return att_fail_memory(network->context, sizeof *network->places, "the places of photographs");
+    ATT_TRY(att_transform_geometry(network->context, transform, image->width, image->height, &network->places[index]));
+    return att_transform_image(network->context, transform, image, 0, 0, index, network->pixels + (size_t)index * each);
+}
+
+/* Runs the photographs in network->pixels. */
+static att_status run_photographs(att_network *network, const att_transform_options *transform, int count,
+                                  att_batch *answers)
+{
+    ATT_TRY(run_prepared(network, count, transform->height, transform->width, answers));
+    network->place_count = count;
+    network->placed = answers->field_count > 0 ? answers->data[0] : NULL;
+    return ATT_OK;
+}
+
 att_status att_network_run_images(att_network *network, const att_image *images, int count, att_batch *answers)
 {
     const att_transform_options transform = att_network_transform(network);
@@ -37,9 +57,8 @@ att_status att_network_run_images(att_network *network, const att_image *images,
     ATT_TRY(att_require(network->context, images, "the images of a run"));
     ATT_TRY(reserve(network, transform.height, transform.width, count, &each));
     for (int i = 0; i < count; i++)
-        ATT_TRY(
-            att_transform_image(network->context, &transform, &images[i], 0, 0, i, network->pixels + (size_t)i * each));
-    return run_prepared(network, count, transform.height, transform.width, answers);
+        ATT_TRY(put_photograph(network, &transform, &images[i], i, each));
+    return run_photographs(network, &transform, count, answers);
 }
 
 att_status att_network_run_files(att_network *network, const char *const *paths, int count, att_batch *answers)
@@ -51,12 +70,11 @@ att_status att_network_run_files(att_network *network, const char *const *paths,
     for (int i = 0; i < count; i++) {
         att_image image = {0};
         ATT_TRY(att_image_read(network->context, paths[i], transform.channels, NULL, &image));
-        att_status status =
-            att_transform_image(network->context, &transform, &image, 0, 0, i, network->pixels + (size_t)i * each);
+        att_status status = put_photograph(network, &transform, &image, i, each);
         att_image_free(network->context, &image);
         ATT_TRY(status);
     }
-    return run_prepared(network, count, transform.height, transform.width, answers);
+    return run_photographs(network, &transform, count, answers);
 }
 
 att_status att_network_run_file(att_network *network, const char *path, att_batch *answers)

@@ -401,6 +401,9 @@ static att_status read_image(att_mapper *m, int64_t index)
     att_image image = {0};
     ATT_TRY(att_dataset_read(m->dataset, m->context, index, m->transform->channels, &image));
     att_status status = att_transform_image(m->context, m->transform, &image, 0, 0, index, m->pixels);
+    if (status == ATT_OK)
+        status = att_transform_geometry(m->context, m->transform, image.width, image.height, &m->place);
+    m->names.geometry = &m->place;
     att_image_free(m->context, &image);
     return status;
 }

@@ -63,7 +63,8 @@ typedef struct att_mapper {
     att_graph *graph; /* copy of the model's graph, with probes */
     att_inference inference;
     const att_dataset *dataset;
-    att_answer_options names; /* names of the network's classes */
+    att_answer_options names; /* names of the network's classes, and the place of the image in `pixels` */
+    att_geometry place;
     att_arena arena;
     att_mapped_node *nodes;
     int node_count;

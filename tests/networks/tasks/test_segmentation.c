@@ -416,6 +416,20 @@ SCRATCH_TEST(a_class_map_is_told_as_shares)
     att_text_free(&text);
 }
 
+/* Of a map of 4 x 2 pixels only the middle two columns show the photograph, of 1 x 1 pixels; the other are filled. */
+SCRATCH_TEST(shares_leave_out_the_padding)
+{
+    char lines[512] = "";
+    att_field field;
+    const void *data;
+    const att_batch answer = map_answer(&field, &data);
+    const att_geometry geometry = {
+        .map = {{2, 0, 1}, {0, 2, 0}}, .from_width = 1, .from_height = 1, .width = 4, .height = 2};
+    const att_answer_options options = {.labels = names, .label_count = 3, .geometry = &geometry, .topk = 9};
+    CHECK(self->context, task->describe(self->context, &answer, &options, keep_line, lines));
+    assert_string_equal(lines, " 50.00 % of the pixels       0  sky\n 50.00 % of the pixels       2  car\n");
+}
+
 /* The network sees the middle half of the photograph, of 8 x 1, in 4 x 1 pixels; two places have logits. */
 SCRATCH_TEST(a_photograph_is_drawn_in_its_own_size)
 {
@@ -439,6 +453,21 @@ SCRATCH_TEST(a_photograph_is_drawn_in_its_own_size)
     assert_fails(self->context,
                  att_task_draw(self->context, "segment", CLASSES, &none, NULL, &photograph, &geometry, &drawing),
                  ATT_ERR_MISMATCH, "predicts no class for a pixel");
+}
+
+/* As the argmax of the network's own map. */
+SCRATCH_TEST(of_equal_logits_the_lowest_class_is_drawn)
+{
+    static const float logits[CLASSES] = {0, 3, 1, 3, 2, 3};
+    static uint8_t grey[1];
+    const att_image photograph = {1, 1, 1, grey};
+    const att_field field = {.name = "pixel_logits", .dtype = ATT_F32, .shape = att_shape_of(1, 1, CLASSES)};
+    const void *const data[] = {logits};
+    const att_batch answer = {.count = 1, .field_count = 1, .fields = &field, .data = data};
+    att_drawing drawing = {0};
+    CHECK(self->context, att_task_draw(self->context, "segment", CLASSES, &answer, NULL, &photograph, NULL, &drawing));
+    assert_int_equal(drawing.classes.classes[0], 1);
+    att_drawing_free(self->context, &drawing);
 }
 
 SCRATCH_TEST(an_answer_without_a_class_map_is_refused)

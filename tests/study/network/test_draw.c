@@ -1,5 +1,6 @@
 /* Predictions drawn into their photographs, and the colours of a network's classes. */
 #include "base/io/safetensors.h"
+#include "networks/tasks/task.h"
 #include "study/network/fixture.h"
 
 static void make_segmenter(fixture *f)
@@ -43,6 +44,47 @@ FIXTURE_TEST(a_prediction_is_drawn_in_the_size_of_the_photograph)
     }
     att_drawing_free(f->context, &drawing);
     assert_true(att_network_draws(network));
+    att_network_close(&network);
+}
+
+static void keep_line(void *user, const char *text)
+{
+    strcat(user, text);
+    strcat(user, "\n");
+}
+
+/* The second photograph has bars above and below it. */
+FIXTURE_TEST(shares_of_classes_are_those_of_the_photograph)
+{
+    enum { WIDTH = 40, HEIGHT = 10, TEXT = 1024 };
+    static uint8_t pixels[WIDTH * WIDTH];
+    char path[160], shown[TEXT] = "", expected[TEXT] = "", whole[TEXT] = "";
+    att_batch answers;
+    att_geometry geometry;
+    make_segmenter(f);
+    att_network *network = open_network(f, export(f, path));
+    att_preprocess preprocess = att_network_identity(network)->preprocess;
+    preprocess.crop_pct = 1;
+    snprintf(preprocess.crop_mode, sizeof preprocess.crop_mode, "border");
+    CHECK(f->context, att_network_set_preprocess(network, &preprocess));
+    for (int i = 0; i < WIDTH * WIDTH; i++)
+        pixels[i] = (uint8_t)(i * 7);
+    const att_image photographs[] = {{WIDTH, WIDTH, 1, pixels}, {WIDTH, HEIGHT, 1, pixels}};
+    const att_transform_options transform = att_network_transform(network);
+    CHECK(f->context, att_transform_geometry(f->context, &transform, WIDTH, HEIGHT, &geometry));
+    CHECK(f->context, att_network_run_images(network, photographs, 2, &answers));
+    const void *second[ATT_MAX_TARGETS];
+    for (int i = 0; i < answers.field_count; i++)
+        second[i] = (const char *)answers.data[i] +
+                    (size_t)att_shape_count(answers.fields[i].shape) * att_dtype_size(answers.fields[i].dtype);
+    const att_batch answer = {.count = 1, .field_count = answers.field_count, .fields = answers.fields, .data = second};
+    att_answer_options options = {.topk = CLASSES, .geometry = &geometry};
+    CHECK(f->context, att_task_describe(f->context, "segment", &answer, &options, keep_line, expected));
+    options.geometry = NULL;
+    CHECK(f->context, att_task_describe(f->context, "segment", &answer, &options, keep_line, whole));
+    CHECK(f->context, att_network_describe(network, &answer, &options, keep_line, shown));
+    assert_string_equal(shown, expected);
+    assert_string_not_equal(shown, whole);
     att_network_close(&network);
 }
 
