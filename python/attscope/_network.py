@@ -511,7 +511,10 @@ class Network:
         if not isinstance(arrays, Mapping) or not arrays:
             raise Error(f"the inputs are {brief(arrays)}; expected a dictionary of arrays by the names of the inputs")
         fields = self._fields(network)
-        made = {name: _as_input(name, array, fields.get(name)) for name, array in arrays.items()}
+        for name in arrays:
+            if name not in fields:
+                raise Error(f"the network has no input {brief(name)}; its inputs are: {', '.join(fields)}")
+        made = {name: _as_input(name, array, fields[name]) for name, array in arrays.items()}
         counts = {len(array) for array in made.values()}
         if len(counts) != 1:
             raise Error(f"the inputs have {', '.join(map(str, sorted(counts)))} rows; expected as many of each")
@@ -742,7 +745,7 @@ def _decoded(images: list[np.ndarray], channels: int) -> tuple[Any, list[np.ndar
 
 
 def _as_input(name: str, array: Any, field: Any) -> np.ndarray:
-    """The array in the type of the input, if it holds the same numbers; the library refuses others, and their names."""
+    """The array in the type of the input, if it holds the same numbers; the library refuses other shapes."""
     if _inputs.is_tensor(array):
         array = array.detach().cpu()
         array = (array if "int" in str(array.dtype) else array.float()).numpy()
@@ -750,9 +753,8 @@ def _as_input(name: str, array: Any, field: Any) -> np.ndarray:
     if found.ndim < 1 or found.ndim > lib.MAX_RANK + 1:
         raise Error(f"the input {name} has the shape {list(found.shape)}; expected one row for each sample")
     kinds = {lib.F32: "f", lib.I32: "iu"}
-    if field is None or found.dtype.kind not in kinds.get(field.dtype, ""):
-        expected = f"expected {_DTYPES[field.dtype]}" if field else "the network has no such input"
-        raise Error(f"the input {name} is an array of {found.dtype}; {expected}")
+    if found.dtype.kind not in kinds.get(field.dtype, ""):
+        raise Error(f"the input {name} is an array of {found.dtype}; expected {_DTYPES[field.dtype]}")
     fitting = np.ascontiguousarray(found, _DTYPES[field.dtype])
     if field.dtype == lib.I32 and not np.array_equal(fitting, found):
         raise Error(f"the input {name} has numbers from {found.min()} to {found.max()}, too large for int32")

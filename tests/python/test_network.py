@@ -333,13 +333,14 @@ class Answers(Case):
             for arrays, message in (
                 ({}, "expected a dictionary of arrays by the names of the inputs"),
                 (image, "expected a dictionary of arrays by the names of the inputs"),
-                ({"tokens": image}, "the network has no such input"),
+                ({"tokens": image}, "the network has no input 'tokens'; its inputs are: image"),
                 ({"image": image.astype(np.uint8)}, "the input image is an array of uint8; expected float32"),
                 ({"image": np.float32(1)}, "expected one row for each sample"),
                 ({"image": np.zeros((1,) * 7, np.float32)}, "expected one row for each sample"),
             ):
                 self.fails(message, network.run, arrays)
-            self.fails("has the shape", network.run, {"image": image[..., :1]}, status="ERR_MISMATCH")
+            for wrong in (image[..., :1], image.transpose(0, 3, 1, 2)):
+                self.fails("expected [height, width, 3]", network.run, {"image": wrong}, status="ERR_MISMATCH")
             self.fails("at least 1", network.run, {"image": image[:0]})
 
     def test_attention_is_the_map(self):

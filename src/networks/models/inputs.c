@@ -137,10 +137,14 @@ att_status att_model_check_input(const att_model *model, int index, att_shape gi
     char own[64], other[64];
     if (att_shape_equal(given, expected))
         return ATT_OK;
+    /* Where height and width may be at fault themselves, such as in [channels, height, width], the names say more. */
+    if (family->inputs[index].image && (given.rank != 3 || given.dims[2] != expected.dims[2]))
+        snprintf(own, sizeof own, "[height, width, %lld]", (long long)expected.dims[2]);
+    else
+        att_shape_format(expected, own, sizeof own);
     return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_MISMATCH,
                     "the input \"%s\" of %s has the shape %s, expected %s", family->inputs[index].name,
-                    att_model_name(model), att_shape_format(given, other, sizeof other),
-                    att_shape_format(expected, own, sizeof own));
+                    att_model_name(model), att_shape_format(given, other, sizeof other), own);
 }
 
 att_status att_model_reshape(const att_model *model, const att_shapes *shapes, att_model **out)
