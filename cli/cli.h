@@ -20,7 +20,11 @@ typedef struct cli_app cli_app;
     "(train.tar.gz, test.tar.gz); a folder with ImageNet's own tars, with a .tar for\n" \
     "each class, or with WebDataset shards, also by a pattern such as\n"                \
     "'train-{000..146}.tar'; IDX files; or CIFAR-10, CIFAR-100 or STL-10 (their\n"      \
-    "binary archives, or folders with these)."
+    "binary archives, or folders with these).\n\n"                                      \
+    "For networks that give each pixel a class, DATA is a folder with photographs\n"    \
+    "and PNG masks: images/train and masks/train, train and train_masks, or the\n"      \
+    "folders of ADE20K, Cityscapes, Pascal VOC or CamVid. Give the folder that\n"       \
+    "contains all splits, not one split."
 
 /* Help text for the operand CHECKPOINT. */
 #define CLI_CHECKPOINT_HELP                                                              \

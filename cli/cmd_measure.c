@@ -319,7 +319,7 @@ const cli_command cli_command_measure = {
     "the deviation.\n" CLI_DATA_HELP
     "\n\n"
     "DATA can also be one or more image files, folders and archives. Their images are\n"
-    "measured without classes, in the order of the paths.\n\n"
+    "measured without classes and masks, in the order of the paths.\n\n"
     "Instruments only observe: the network's results are the same, bit by bit. The\n"
     "records are written to measure.jsonl in the checkpoint's folder if that is a\n"
     "run's, or in OUTPUT/EXPERIMENT; maps to maps.safetensors in the same folder; and\n"

@@ -298,7 +298,8 @@ static att_status find_place(att_dataset *dataset, const char *wanted)
     return att_fail(dataset->context, ATT_ERR_MISMATCH,
                     "%s has no masks: expected photographs and PNG masks of the same names, such as images/train and "
                     "masks/train, train and trainannot, or the folders of ADE20K, Pascal VOC or Cityscapes, with at "
-                    "most %d folders around them, each the only one in its folder",
+                    "most %d folders around them, each the only one in its folder; if this is the folder of one split, "
+                    "give the folder that contains its photographs and masks, and name the split",
                     dataset->path, ATT_MASK_LAYOUTS_OUTER);
 }
 
