@@ -61,6 +61,7 @@ typedef struct att_plan_options {
     /* With gradients: one flag for each parameter of the graph; a frozen parameter gets no gradient. With ATT_TRAIN,
      * frozen parts run as in inference, see below. NULL: none is frozen */
     const bool *frozen;
+    bool frozen_as_trained; /* frozen parts keep their dropout, drop path and batch statistics */
     /* With gradients: names of inputs, else of outputs (not probes), NULL after the last. For each there is an output
      * "NAME.grad": the gradient of the loss with respect to it, scaled as the loss is. NULL: none. */
     const char *const *gradients;

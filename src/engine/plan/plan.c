@@ -190,7 +190,7 @@ static att_status choose_outputs(att_graph *graph, const char *const *names)
 static att_status split(att_graph *graph, const att_plan_options *options, work *w)
 {
     bool *late = NULL;
-    if (options->purpose == ATT_TRAIN && options->frozen) {
+    if (options->purpose == ATT_TRAIN && options->frozen && !options->frozen_as_trained) {
         ATT_TRY(att_new(graph->context, &late, (size_t)graph->nodes.count + 1, "a plan"));
         att_status status = att_find_late(graph, options->frozen, late, &w->first_is_frozen);
         if (status != ATT_OK) {
@@ -219,7 +219,7 @@ static att_status rewrite(att_graph *graph, const att_plan_options *options, wor
     if (options->purpose != ATT_INFER)
         mark_requested(graph, options->gradients);
     if (options->purpose == ATT_TRAIN) {
-        ATT_TRY(freeze(graph, options->frozen));
+        ATT_TRY(freeze(graph, options->frozen_as_trained ? NULL : options->frozen));
         ATT_TRY(apply_patterns(graph, options, ATT_BEFORE_GRADIENTS, w));
         ATT_TRY(att_graph_decompose(graph));
         ATT_TRY(att_graph_fuse(graph, NULL, ATT_OP_ABSORBS_FIRST));

@@ -109,7 +109,7 @@ att_status att_freeze_apply(att_context *context, const att_model *model, const 
     return check_some_trained(context, model, patterns, rates);
 }
 
-int att_freeze_buffers(const att_model *model, bool *frozen)
+int att_freeze_count(const att_model *model, bool buffers, bool *frozen)
 {
     const att_graph *graph = att_model_graph(model);
     int count = 0;
@@ -119,10 +119,10 @@ int att_freeze_buffers(const att_model *model, bool *frozen)
         const char *dot = strrchr(parameter->name, '.');
         if (dot)
             snprintf(scope, sizeof scope, "%.*s", (int)(dot - parameter->name), parameter->name);
-        if (parameter->buffer)
-            frozen[i] = att_scope_is_frozen(graph, frozen, scope, false);
-        else
+        if (!parameter->buffer)
             count += frozen[i];
+        else if (buffers)
+            frozen[i] = att_scope_is_frozen(graph, frozen, scope, false);
     }
     return count;
 }

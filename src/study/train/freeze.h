@@ -10,8 +10,8 @@
  * parameter, with the nearest name; if every parameter is frozen then; ERR_MEMORY. */
 att_status att_freeze_apply(att_context *context, const att_model *model, const char *patterns,
                             att_parameter_rates *rates);
-/* Sets the flag of every buffer of a frozen part (att_graph_freeze()), whose batch norm does not change it. Returns how
- * many parameters are frozen, without buffers. */
-int att_freeze_buffers(const att_model *model, bool *frozen);
+/* Returns how many parameters are frozen, without buffers. buffers: sets the flag of every buffer of a frozen part
+ * (att_graph_freeze()), whose batch norm does not change it. */
+int att_freeze_count(const att_model *model, bool buffers, bool *frozen);
 
 #endif

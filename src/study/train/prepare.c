@@ -60,7 +60,7 @@ static att_status check_batch_norms(const att_trainer *trainer)
         const att_node *node = &graph->nodes.items[i];
         att_shape shape = att_value_shape(graph, node->out[0]);
         if (strcmp(node->op->name, "batch_norm") == 0 && att_shape_count(shape) == shape.dims[shape.rank - 1] &&
-            !att_scope_is_frozen(graph, trainer->frozen, node->scope, false))
+            !(att_trainer_freezes(trainer) && att_scope_is_frozen(graph, trainer->frozen, node->scope, false)))
             return att_fail(trainer->context, ATT_ERR_ARGUMENT,
                             "--batch-size (batch_size) %d%s: batch norm %s has one value per channel of an image, but "
                             "needs at least two per batch",
@@ -152,7 +152,7 @@ static att_status choose_rates(att_trainer *trainer)
     ATT_TRY(att_freeze_apply(trainer->context, trainer->run.model, trainer->options->freeze, trainer->rates));
     for (size_t i = 0; i < count; i++)
         trainer->frozen[i] = trainer->rates[i].frozen;
-    trainer->frozen_parameters = att_freeze_buffers(trainer->run.model, trainer->frozen);
+    trainer->frozen_parameters = att_freeze_count(trainer->run.model, att_trainer_freezes(trainer), trainer->frozen);
     for (size_t i = 0; i < count; i++)
         trainer->rates[i].frozen = trainer->frozen[i];
     return check_batch_norms(trainer);

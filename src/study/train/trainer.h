@@ -85,6 +85,12 @@ typedef struct att_trainer {
     att_train_result result;
 } att_trainer;
 
+/* Whether frozen parts run as in inference (--freeze). Layers that layer decay freezes run as others do, as in timm. */
+static inline bool att_trainer_freezes(const att_trainer *trainer)
+{
+    return trainer->options->freeze && *trainer->options->freeze;
+}
+
 att_pace att_pace_start(const att_trainer *trainer);
 double att_pace_seconds(const att_pace *pace);
 double att_pace_speed(const att_pace *pace);

@@ -92,7 +92,8 @@ att_status att_trainer_compile(att_trainer *trainer, att_trainer_shape *shape, i
     plan.precision = options->precision;
     plan.lanes = lanes;
     plan.parts = parts;
-    plan.frozen = trainer->frozen_parameters > 0 ? trainer->frozen : NULL;
+    plan.frozen = trainer->frozen;
+    plan.frozen_as_trained = !att_trainer_freezes(trainer);
     return att_session_fit(shape->graph, &plan, trainer->run.weights, options->batch_size, (size_t)memory,
                            trainer->other_bytes, &shape->plan);
 }
