@@ -159,6 +159,17 @@ run 0 validate data --checkpoint output/sizes/last.safetensors --json validate.j
 figure() { sed -n "s/.*\"$2\": \([0-9.]*\),*/\1/p" "$1"; }
 [ "$(figure sizes.json eval_miou)" = "$(figure validate.json miou)" ] ||
     fail 'validate and train differ in mIoU with photographs of several sizes'
+run 0 train data "${sized[@]}" --epochs 1 -b 3 --experiment odd
+err_has 'each epoch leaves out 4 images: a batch holds 3 images'
+! grep -q 'never used' stderr || fail "$command_line: images are said to be never used"
+cp -r data few
+rm few/train/{1,3,5,7,9,11}.png few/trainannot/{1,3,5,7,9,11}.png
+run 0 train few "${sized[@]}" --epochs 1 --experiment few
+err_has 'do not fill one; 2 images are never used, being of sizes with fewer images than a batch'
+run 0 train data "${settings[@]}" --epochs 0 --img-size 96 --experiment large
+err_has 'are enlarged to 96 x 96'
+run 0 train data "${sized[@]}" --epochs 0 --img-size 96 --experiment wide
+! grep -q enlarged stderr || fail "$command_line: images are said to be enlarged"
 crops=("${settings[@]}" --train-crop-mode rsc --img-scale 40 30 --img-size 24)
 run 0 train data "${crops[@]}" --experiment any
 run 0 train data "${crops[@]}" --cat-max-ratio 0.75 --experiment chosen

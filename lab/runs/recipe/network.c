@@ -265,9 +265,12 @@ static att_status check_classes(const att_trained_network *n, const att_dataset 
 }
 
 /* Logs hints if the network and the images differ in channels or size. */
-static void compare_images(const att_trained_network *n, const att_dataset *data)
+static void compare_images(const att_recipe *recipe, const att_trained_network *n, const att_dataset *data)
 {
     const att_preprocess *network = &n->preprocess;
+    const char *crop = recipe->images.crop_mode;
+    /* the settings of these modes, not the network, give images their size */
+    const bool scaled = !recipe->images.no_aug && (strcmp(crop, "keep") == 0 || strcmp(crop, "rsc") == 0);
     att_image image;
     att_colours colours = att_dataset_colours(data, n->context);
     if (network->in_chans == 0)
@@ -278,7 +281,8 @@ static void compare_images(const att_trained_network *n, const att_dataset *data
         att_log(n->context, ATT_LOG_INFO, "the images are converted to grey, because the network takes grey images");
     if (att_dataset_read(data, n->context, 0, network->in_chans, &image) != ATT_OK)
         return;
-    if (2 * image.width <= network->width && 2 * image.height <= network->height)
+    if (!scaled && strcmp(network->crop_mode, "keep") != 0 && 2 * image.width <= network->width &&
+        2 * image.height <= network->height)
         att_log(n->context, ATT_LOG_INFO,
                 "images of %d x %d pixels are enlarged to %d x %d; --img-size and --patch-size give a smaller network",
                 image.width, image.height, network->width, network->height);
@@ -330,7 +334,7 @@ att_status att_trained_network_make(att_recipe *recipe, const att_dataset *data,
     att_model_set_preprocess(n->model, &n->preprocess);
     log_network(n);
     if (!n->checkpoint)
-        compare_images(n, data);
+        compare_images(recipe, n, data);
     ATT_TRY(make_measure(recipe, n));
     return att_weights_create(att_model_graph(n->model), "cpu", &n->weights);
 }

@@ -389,11 +389,14 @@ static void log_sizes(const att_trainer *trainer, int64_t left_out)
         const att_loader_shape shape = att_loader_shape_at(trainer->loader, i);
         never += shape.batches == 0 ? shape.images : 0;
     }
+    char unused[96] = "";
+    if (never > 0)
+        snprintf(unused, sizeof unused, "; %lld image%s never used, being of sizes with fewer images than a batch",
+                 (long long)never, never == 1 ? " is" : "s are");
     att_log(trainer->context, ATT_LOG_INFO,
             "each epoch leaves out %lld image%s: a batch holds %d images (--batch-size, batch_size) of one of the %d "
-            "sizes, and those that are left do not fill one; %lld image%s of sizes with fewer images than a batch",
-            (long long)left_out, left_out == 1 ? "" : "s", trainer->options->batch_size, trainer->shape_count,
-            (long long)never, never == 1 ? " is never used, being" : "s are never used, being");
+            "sizes, and those that are left do not fill one%s",
+            (long long)left_out, left_out == 1 ? "" : "s", trainer->options->batch_size, trainer->shape_count, unused);
 }
 
 static void log_teacher(const att_trainer *trainer)
