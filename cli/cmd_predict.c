@@ -22,7 +22,7 @@ typedef struct settings {
 
 static const att_flag weight_options[] = {
     {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "use the averaged weights", ATT_FLAG_AT(settings, use_ema)},
-    {"draw", .kind = ATT_FLAG_TEXT, .value = "DIR",
+    {"draw", .kind = ATT_FLAG_TEXT, .value = "DIR", .empty = true,
      .help = "draw each prediction into its image: DIR/NAME.drawn.png, and DIR/NAME.classes.png with the number of its "
              "class in each pixel, for tasks whose predictions can be drawn",
      ATT_FLAG_AT(settings, draw)},
@@ -253,6 +253,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     job j = {.cli = cli, .settings = s};
     cli_loaded loaded = {0};
     int code = cli_output_check(s->output.json);
+    if (code == CLI_OK && s->draw)
+        code = cli_drawings_check(s->draw, operands + 1, count - 1);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->engine);
     if (code == CLI_OK)

@@ -1,5 +1,6 @@
 #include "paths.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -39,4 +40,23 @@ char *cli_folder_of(const char *path, char *folder, size_t size)
     else
         snprintf(folder, size, ".");
     return folder;
+}
+
+bool cli_is_within(const char *folder, const char *path)
+{
+    char at[CLI_PATH], parent[CLI_PATH];
+    snprintf(at, sizeof at, "%s", path);
+    while (!cli_exists(at)) { /* up to the part that exists */
+        cli_folder_of(at, parent, sizeof parent);
+        if (strcmp(at, parent) == 0)
+            return false;
+        snprintf(at, sizeof at, "%s", parent);
+    }
+    char *real = realpath(at, NULL), *real_folder = realpath(folder, NULL);
+    const size_t length = real_folder ? strlen(real_folder) : 0;
+    const bool within = real && real_folder && strncmp(real, real_folder, length) == 0 &&
+                        (real[length] == '/' || real[length] == '\0' || strcmp(real_folder, "/") == 0);
+    free(real);
+    free(real_folder);
+    return within;
 }

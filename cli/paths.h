@@ -12,5 +12,7 @@ bool cli_exists(const char *path);
 bool cli_is_folder(const char *path);
 /* Whether both paths lead to the same file, also by a link. False if one of them does not exist. */
 bool cli_is_same_file(const char *a, const char *b);
+/* Whether `path`, which need not exist, is the folder or lies in it, at any depth. */
+bool cli_is_within(const char *folder, const char *path);
 
 #endif

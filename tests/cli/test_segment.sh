@@ -134,6 +134,16 @@ run 0 predict converted.safetensors data/val/1.png --draw drawn/converted
 diff colours.txt drawn/converted/legend.txt || fail 'convert loses the colours of the training'
 
 # What cannot be drawn, or written.
+run 1 predict output/first data/val/1.png --draw ''
+err_has '--draw is empty; expected a folder for the drawings'
+ln -s data/val linked
+for folder in data/val data/val/drawn/deep linked; do
+    run 1 predict output/first other/a/0.png data/val --draw $folder
+    err_has "--draw $folder: the folder is, or lies in, that of the photographs data/val"
+done
+run 1 predict output/first data/val other/a/0.png --draw other/a
+err_has '--draw other/a: the folder holds the photograph other/a/0.png'
+run 0 predict output/first other/a/0.png --draw other/a/drawn
 : >file
 run 1 predict output/first data/val/1.png --draw file
 err_has 'file is a file, but must be a folder'
