@@ -119,13 +119,13 @@ usage() {
     out_is </dev/null
 }
 
-# photographs FOLDER: writes 16 + 5 photographs of 40 x 30 and 28 x 36 pixels with masks, as CamVid's: below a line they
+# photographs FOLDER [without-classes]: writes 16 + 5 photographs of 40 x 30 and 28 x 36 pixels with masks, as CamVid's: below a line they
 # are bright (class "road"), above dark ("sky"), with a border of no class (the last label, 3). No pixel is of class "sea".
 photographs() {
     needs python3
     mkdir -p "$1"
     printf 'sky\nroad\nsea\n' >"$1/classes.txt"
-    python3 - "$1" <<'END' || fail "photographs $1"
+    python3 - "$@" <<'END' || fail "photographs $1"
 import os, struct, sys, zlib
 def png(path, rows, channels):
     def chunk(kind, data):
@@ -148,7 +148,7 @@ for split, count in (("train", 16), ("val", 5)):
                 state = (state * 1103515245 + 12345) % 2**31
                 row.append((150 if y >= line else 40) + state // 2**16 % 40)
             photo.append(row)
-            mask.append([3 if x == 0 else int(y >= line) for x in range(width)])
+            mask.append([3 if x == 0 or sys.argv[2:] else int(y >= line) for x in range(width)])
         png(os.path.join(sys.argv[1], split, f"{i}.png"), photo, 3)
         png(os.path.join(sys.argv[1], split + "annot", f"{i}.png"), mask, 1)
 END

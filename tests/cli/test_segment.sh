@@ -58,6 +58,16 @@ idx classes
 run 1 train classes --task segment --model resnet20 --in-chans 1 --img-size 8 --experiment none --output output
 err_has 'masks'
 
+# Masks without a class: one warning each, in however many epochs.
+photographs void without-classes
+run 0 train void "${settings[@]}" --experiment void
+[ "$(grep -c 'the loss of epoch 1 is exactly 0: no pixel of the training masks has a class' stderr)" = 1 ] ||
+    fail 'training masks without a class'
+[ "$(grep -c 'no pixel of the masks of the 5 evaluated images has a class' stderr)" = 1 ] ||
+    fail 'masks of the evaluation without a class'
+run 0 validate void --checkpoint output/first
+err_has 'so that all metrics are nan (undefined)'
+
 # --draw: the photographs of two folders have the same names. The index has the size of the photograph and a palette of
 # the legend's colours, and its classes give the mIoU of the evaluation.
 mkdir -p other/a

@@ -458,6 +458,8 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
                                      &transform, &own, &found);
     if (status == ATT_OK && result)
         *result = found;
+    if (status == ATT_OK && !own.unlabelled && (!own.comm || att_comm_rank(own.comm) == 0))
+        (void)att_evaluation_warn(network->model, &found);
     if (status == ATT_ERR_FORMAT && !own.skip_corrupt && !own.real_labels && att_dataset_count(dataset) > 1)
         att_log(network->context, ATT_LOG_INFO, "--skip-corrupt leaves such images out");
     if (status == ATT_OK && found.not_finite > 0)

@@ -358,6 +358,21 @@ static att_evaluation make_result(const evaluator *e)
     return evaluation;
 }
 
+bool att_evaluation_warn(const att_model *model, const att_evaluation *evaluation)
+{
+    const att_task *task = att_model_task_of(model);
+    for (int i = 0; i < task->info.metric_count; i++)
+        if (!isnan(evaluation->metrics[i]))
+            return false;
+    if (!(task->annotations & ATT_ANNOTATION_MASK))
+        return false;
+    att_log(att_graph_context(att_model_graph(model)), ATT_LOG_WARNING,
+            "no pixel of the masks of the %lld evaluated images has a class, so that all metrics are nan (undefined), "
+            "and no epoch is the best; do the numbers in the masks fit the list of classes?",
+            (long long)evaluation->count);
+    return true;
+}
+
 att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
                         const att_transform_options *transform, const att_evaluate_options *options,
                         att_evaluation *result)

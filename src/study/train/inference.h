@@ -85,6 +85,10 @@ att_status att_inference_check_images(const att_model *model, const att_transfor
 att_status att_inference_resize(const att_model *model, const att_weights *weights, int height, int width,
                                 att_model **sized);
 
+/* Warns if the evaluation compared nothing, so that all its metrics are NaN, because the masks have no pixel with a
+ * class. Returns whether it did. */
+bool att_evaluation_warn(const att_model *model, const att_evaluation *evaluation);
+
 /* Returns the transform for evaluation with this preprocessing: resize and central crop as crop_mode and crop_pct say,
  * normalisation with mean and std, nothing random. */
 ATT_FOR_LAB att_transform_options att_evaluate_transform(const att_preprocess *preprocess);

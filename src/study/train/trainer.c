@@ -245,10 +245,25 @@ static void count_epoch(att_trainer *trainer)
     trainer->taught += trainer->teaching.seconds - pace->taught;
 }
 
+/* Without a class no pixel counts, so that the loss is exactly 0. */
+static void warn_without_classes(att_trainer *trainer)
+{
+    if (trainer->nothing_to_learn || trainer->result.train_loss != 0 || !att_trainer_writes(trainer) ||
+        !(trainer->task->annotations & ATT_ANNOTATION_MASK))
+        return;
+    trainer->nothing_to_learn = true;
+    att_log(
+        trainer->context, ATT_LOG_WARNING,
+        "the loss of epoch %d is exactly 0: no pixel of the training masks has a class; do the numbers in the masks "
+        "fit the list of classes?",
+        trainer->state.epoch + 1);
+}
+
 static att_status finish_epoch(att_trainer *trainer)
 {
     att_train_state *state = &trainer->state;
     trainer->result.train_loss = state->loss_sum / (double)state->loss_count;
+    warn_without_classes(trainer);
     trainer->result.train_corrupt = state->corrupt;
     trainer->result.eval_corrupt = trainer->evaluation.corrupt;
     ATT_TRY(att_trainer_emit_epoch(trainer));

@@ -70,6 +70,8 @@ typedef struct att_trainer {
     double eval_seconds;            /* duration of the last evaluation */
     bool stop_requested;
     bool measuring;             /* the current or last update is observed */
+    bool nothing_to_learn;      /* a warning has said that masks have no pixel with a class: those of training, */
+    bool nothing_to_compare;    /* those of the evaluation set */
     bool eval_corrupt_reported; /* the evaluation set's corrupt images have been reported */
 
     /* Updates of this call without its first, and their seconds: [1] those that instruments observe, [0] the others. */

@@ -90,6 +90,8 @@ att_status att_trainer_evaluate(att_trainer *trainer)
     ATT_TRY(att_trainer_share_statistics(trainer));
     ATT_TRY(evaluate(trainer, trainer->run.weights, "evaluate", &trainer->plain));
     trainer->eval_corrupt_reported = true;
+    if (att_trainer_writes(trainer) && !trainer->nothing_to_compare)
+        trainer->nothing_to_compare = att_evaluation_warn(trainer->run.model, &trainer->plain);
     trainer->evaluation = trainer->plain;
     if (trainer->options->model_ema)
         ATT_TRY(evaluate_average(trainer));
