@@ -85,7 +85,8 @@ typedef struct att_train_options {
     int workers;       /* threads of the loader; they change no bits of the result */
     bool skip_corrupt; /* images that cannot be decoded are not an error: training replaces each by the next image of
                           the epoch's order, evaluation leaves them out of its figures */
-    const char *eval_metric; /* metric of the task that determines the best epoch; NULL: the task's own choice */
+    const char *eval_metric; /* metric of the task that determines the best epoch, by name or label, in capitals or not;
+                                NULL: the task's own choice */
     int log_interval;        /* updates between two events ATT_EVENT_STEP */
 
     /* Instruments made on the model's graph. They observe the forward pass of every `measure_every`-th training update,

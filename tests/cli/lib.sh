@@ -119,8 +119,9 @@ usage() {
     out_is </dev/null
 }
 
-# photographs FOLDER [without-classes]: writes 16 + 5 photographs of 40 x 30 and 28 x 36 pixels with masks, as CamVid's: below a line they
-# are bright (class "road"), above dark ("sky"), with a border of no class (the last label, 3). No pixel is of class "sea".
+# photographs FOLDER [without-classes]: writes 16 + 5 photographs of 40 x 30 and 28 x 36 pixels with masks, as CamVid's:
+# below a line they are bright (class "road"), above dark ("sky"), with a border of no class (the last label, 3). No pixel
+# is of class "sea"; without classes, all have the last label.
 photographs() {
     needs python3
     mkdir -p "$1"

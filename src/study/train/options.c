@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/core/error.h"
 #include "base/core/text.h"
@@ -266,10 +267,20 @@ att_mix_options att_train_mix(const att_train_options *options)
                              .off_epoch = options->mixup_off_epoch};
 }
 
+/* Finds a metric by its name or its label, in capitals or not: "mIoU" is miou. Returns -1 if there is none. */
+static int find_metric(const att_task_info *task, const char *name)
+{
+    int index = att_task_metric(task, name);
+    for (int i = 0; index < 0 && i < task->metric_count; i++)
+        if (strcasecmp(task->metrics[i].name, name) == 0 || strcasecmp(task->metrics[i].label, name) == 0)
+            index = i;
+    return index;
+}
+
 att_status att_train_metric(att_context *context, const att_train_options *options, const att_task_info *task,
                             int *metric)
 {
-    *metric = options->eval_metric ? att_task_metric(task, options->eval_metric) : task->best;
+    *metric = options->eval_metric ? find_metric(task, options->eval_metric) : task->best;
     if (*metric >= 0)
         return ATT_OK;
     att_text names = {.context = context};

@@ -19,7 +19,8 @@ att_status att_train_options_check(att_context *context, const att_train_options
 /* The mixing options of the loader. */
 att_mix_options att_train_mix(const att_train_options *options);
 
-/* Finds the index of eval_metric among the task's metrics. Errors: ERR_ARGUMENT, whose message lists the metrics. */
+/* Finds the index of eval_metric among the task's metrics, by name or label, in capitals or not. Errors: ERR_ARGUMENT,
+ * whose message lists the metrics. */
 att_status att_train_metric(att_context *context, const att_train_options *options, const att_task_info *task,
                             int *metric);
 

@@ -1,6 +1,7 @@
 /* Training on four easy classes: the effect of an update, events, and refused options. */
 #include "study/train/fixture.h"
 #include "study/train/inference.h"
+#include "study/train/options.h"
 
 FIXTURE_TEST(a_small_network_learns)
 {
@@ -557,6 +558,14 @@ FIXTURE_TEST(wrong_options_are_refused)
     options.weight_decay_on = "norms";
     assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT,
                  "there is no \"norms\", only weights, all");
+    static const char *const spellings[] = {"top5", "TOP5", "top-5", "Top-5"};
+    const att_task_info task = att_model_task(f->model);
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+        int metric = -1;
+        options.eval_metric = spellings[i];
+        CHECK(f->context, att_train_metric(f->context, &options, &task, &metric));
+        assert_string_equal(task.metrics[metric].name, "top5");
+    }
     options = good;
     options.eval_metric = "top3";
     assert_fails(
