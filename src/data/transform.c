@@ -600,7 +600,8 @@ att_status att_transform_geometry(att_context *context, const att_transform_opti
     const att_transform_key key = {0};
     ATT_TRY(att_transform_check(context, options));
     if (width < 1 || height < 1)
-        return att_fail(context, ATT_ERR_ARGUMENT, "transform: an image of %d x %d pixels", width, height);
+        return att_fail(context, ATT_ERR_ARGUMENT, "transform: an image of %d x %d pixels (height x width)", height,
+                        width);
     return att_transform_place(context, options, width, height, &key, geometry);
 }
 

@@ -153,7 +153,7 @@ SCRATCH_TEST(images_without_a_size_are_refused)
                  "transform: height and width are 0, so that they depend on the image; only a loader knows them");
     options.height = options.width = 10;
     assert_fails(self->context, att_transform_geometry(self->context, &options, 0, 5, &geometry), ATT_ERR_ARGUMENT,
-                 "transform: an image of 0 x 5 pixels");
+                 "transform: an image of 5 x 0 pixels (height x width)");
     options.longer = 10;
     assert_fails(self->context, att_transform_geometry(self->context, &options, 3000, 5, &geometry),
                  ATT_ERR_UNSUPPORTED, "an image of 3000 x 5 pixels is too narrow to be resized");
