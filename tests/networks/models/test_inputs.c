@@ -82,7 +82,8 @@ TEST(a_network_is_built_again_for_other_shapes)
          "the input \"image\" of vit_tiny_patch16_224 has the shape [64, 48, 1], expected [height, width, 3]"},
         {att_shape_of(64, 48), ATT_ERR_MISMATCH, "has the shape [64, 48], expected [height, width, 3]"},
         {{ATT_MAX_RANK + 1, {64, 48, 3}}, ATT_ERR_MISMATCH, "has the shape of rank 6, expected [height, width, 3]"},
-        {att_shape_of(INT64_C(1) << 40, 48, 3), ATT_ERR_MISMATCH, "has the shape [1099511627776, 48, 3], expected [2147483647, 48, 3]"},
+        {att_shape_of(INT64_C(1) << 40, 48, 3), ATT_ERR_MISMATCH,
+         "has the shape [1099511627776, 48, 3], expected [2147483647, 48, 3]"},
         {att_shape_of(0, 48, 3), ATT_ERR_ARGUMENT, "img_size"},
         {att_shape_of(64, 8, 3), ATT_ERR_ARGUMENT, "img_size 8 is smaller than patch_size 16"},
     };
