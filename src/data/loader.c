@@ -11,21 +11,14 @@
 #include "base/core/random.h"
 #include "base/core/threads.h"
 #include "data/agreement.h"
-#include "data/buckets.h"
 #include "data/dataset.h"
+#include "data/epoch.h"
 #include "data/make.h"
 #include "data/mix.h"
 #include "data/share.h"
 #include "data/slot.h"
 
-enum {
-    MAX_BATCH = 1 << 20,
-    MAX_WORKERS = 1024,
-    MAX_PREFETCH = 1024,
-    MAX_REPLACED = 100,
-    MAX_REPEATS = 100,
-    REPEATS_ROUND = 256
-};
+enum { MAX_BATCH = 1 << 20, MAX_WORKERS = 1024, MAX_PREFETCH = 1024, MAX_REPLACED = 100, MAX_REPEATS = 100 };
 
 /* A context belongs to one thread, so each worker has a context of its own, which uses the allocator of the loader's
  * context. */
@@ -40,14 +33,10 @@ struct att_loader {
     att_context *context;
     const att_dataset *dataset;
     att_loader_options options;
-    int64_t *order;        /* the epoch's image indices in their order; NULL: that of the data set */
-    int64_t *shuffled;     /* with buckets: the permutation that fills them; NULL if images are not shuffled */
-    att_buckets *buckets;  /* NULL: all images have one size */
-    int64_t epoch_images;  /* images per epoch, without those of dropped batches */
+    att_epoch order;       /* of the samples */
     att_field *declared;   /* the image field, then the target fields, with ATT_IMAGE_HEIGHT and ATT_IMAGE_WIDTH */
     att_field *fields;     /* the same for the images of the batch that the caller has */
-    int shape_count;       /* sizes of images */
-    size_t *row_bytes;     /* [shape_count + 1][fields], bytes of a sample; the last row: the most */
+    size_t *row_bytes;     /* [shapes + 1][fields], bytes of a sample; the last row: the most */
     void **target_scratch; /* [targets], scratch for one sample's targets; NULL if mixing is off */
     int field_count;
     att_slot *slots;
@@ -81,31 +70,6 @@ att_loader_options att_loader_options_defaults(int height, int width, int channe
 
 /* --- preparing images -------------------------------------------------------------------------------------------- */
 
-static int64_t batch_begin(const att_loader *loader, int64_t batch)
-{
-    return loader->buckets ? loader->buckets->begins[batch] : batch * loader->options.batch_size;
-}
-
-static int batch_size(const att_loader *loader, int64_t batch)
-{
-    if (loader->buckets)
-        return (int)(loader->buckets->begins[batch + 1] - loader->buckets->begins[batch]);
-    int64_t left = loader->epoch_images - batch_begin(loader, batch);
-    return left < loader->options.batch_size ? (int)left : loader->options.batch_size;
-}
-
-static int shape_of_batch(const att_loader *loader, int64_t batch)
-{
-    return loader->buckets ? loader->buckets->batch_shape[batch] : 0;
-}
-
-/* The sides of the images of a shape. */
-static att_sides sides_of(const att_loader *loader, int shape)
-{
-    const att_transform_options *transform = &loader->options.transform;
-    return loader->buckets ? loader->buckets->shapes[shape] : (att_sides){transform->width, transform->height};
-}
-
 static const size_t *row_bytes_of(const att_loader *loader, int shape)
 {
     return loader->row_bytes + (size_t)shape * (size_t)loader->field_count;
@@ -119,7 +83,8 @@ static att_slot *slot_of(const att_loader *loader, int64_t batch)
 /* The samples of the batch that this process prepares. */
 static att_share share_of(const att_loader *loader, int64_t batch)
 {
-    return att_share_of(loader->options.comm, batch_size(loader, batch), att_mix_is_on(&loader->options.mix));
+    return att_share_of(loader->options.comm, att_epoch_batch_size(&loader->order, batch),
+                        att_mix_is_on(&loader->options.mix));
 }
 
 /* Most samples in a share. */
@@ -136,20 +101,12 @@ static bool is_corrupt(att_status status)
     return status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED;
 }
 
-/* Index of the image at position `place` of the epoch; wraps around at the end. */
-static int64_t index_at(const att_loader *loader, int64_t place)
-{
-    int64_t count = loader->buckets ? loader->epoch_images : att_dataset_count(loader->dataset);
-    int64_t wrapped = place / loader->options.repeats % count;
-    return loader->order ? loader->order[wrapped] : wrapped;
-}
-
 /* A sample that is being prepared. `fields`: its rows in the batch. */
 typedef struct sample {
     const att_loader *loader;
     att_context *context;
     const att_transform_key *key;
-    att_sides sides; /* of the result */
+    int shape; /* of the result */
     void *fields[1 + ATT_MAX_TARGETS];
 } sample;
 
@@ -159,8 +116,9 @@ static att_status make_sample(const sample *it, int64_t index)
     const att_dataset *dataset = it->loader->dataset;
     att_geometry geometry;
     att_transform_options transform = options->transform;
-    transform.width = it->sides.width;
-    transform.height = it->sides.height;
+    const att_loader_shape shape = att_epoch_shape_at(&it->loader->order, it->shape);
+    transform.width = shape.width;
+    transform.height = shape.height;
     ATT_TRY(
         att_make_image(dataset, &transform, &options->targets, it->context, index, it->key, it->fields[0], &geometry));
     if (options->targets.count == 0)
@@ -168,20 +126,15 @@ static att_status make_sample(const sample *it, int64_t index)
     return options->targets.fill(options->targets.user, it->context, dataset, index, &geometry, it->fields + 1);
 }
 
-static bool has_shape(const att_loader *loader, int64_t index, int shape)
+/* Prepares the first sample of the same shape from position `place` on that is not corrupt. */
+static att_status find_replacement(const sample *it, int64_t place, int64_t *index)
 {
-    return !loader->buckets || loader->buckets->shape_of[index] == shape;
-}
-
-/* Prepares the first sample of this shape from position `place` on that is not corrupt. */
-static att_status find_replacement(const sample *it, int64_t place, int shape, int64_t *index)
-{
+    const att_epoch *order = &it->loader->order;
     att_status status = ATT_ERR_FORMAT;
-    int64_t most = it->loader->buckets ? it->loader->epoch_images : MAX_REPLACED;
     int tries = 0;
-    for (int64_t i = 0; i < most && tries < MAX_REPLACED && is_corrupt(status); i++) {
-        int64_t next = index_at(it->loader, place + i);
-        if (!has_shape(it->loader, next, shape))
+    for (int64_t i = 0; i < order->places + MAX_REPLACED && tries < MAX_REPLACED && is_corrupt(status); i++) {
+        int64_t next = att_epoch_index_at(order, place + i);
+        if (!att_epoch_has_shape(order, next, it->shape))
             continue;
         *index = next;
         status = make_sample(it, next);
@@ -203,22 +156,23 @@ static void expect_next(const att_loader *loader, int64_t batch, int at)
     att_share share = share_of(loader, batch + 1);
     if (at < att_share_count(&share))
         att_dataset_expect(loader->dataset,
-                           index_at(loader, batch_begin(loader, batch + 1) + att_share_row(&share, at)));
+                           att_epoch_index_at(&loader->order, att_epoch_batch_begin(&loader->order, batch + 1) +
+                                                                  att_share_row(&share, at)));
 }
 
 /* Prepares sample number `at` of this process's share of the batch, in the slot of the batch. */
 static void prepare_sample(const att_loader *loader, att_context *context, int64_t batch, int at)
 {
     att_share share = share_of(loader, batch);
-    int64_t place = batch_begin(loader, batch) + att_share_row(&share, at);
+    int64_t place = att_epoch_batch_begin(&loader->order, batch) + att_share_row(&share, at);
     att_slot *slot = slot_of(loader, batch);
-    int64_t index = index_at(loader, place);
+    int64_t index = att_epoch_index_at(&loader->order, place);
     att_transform_key key = {.seed = loader->options.seed,
                              .epoch = loader->epoch,
                              .index = index,
                              .repeat = (int)(place % loader->options.repeats)};
-    int shape = shape_of_batch(loader, batch);
-    sample it = {.loader = loader, .context = context, .key = &key, .sides = sides_of(loader, shape)};
+    sample it = {
+        .loader = loader, .context = context, .key = &key, .shape = att_epoch_batch_shape(&loader->order, batch)};
     for (int f = 0; f < loader->field_count; f++)
         it.fields[f] = att_slot_row(slot, f, at);
     expect_next(loader, batch, at);
@@ -226,7 +180,7 @@ static void prepare_sample(const att_loader *loader, att_context *context, int64
     if (status != ATT_OK) {
         att_slot_failure failed = {.status = status, .reason = copy_message(loader, context), .index = index};
         if (is_corrupt(status) && loader->options.corrupt == ATT_CORRUPT_REPLACED) {
-            status = find_replacement(&it, place + 1, shape, &index);
+            status = find_replacement(&it, place + 1, &index);
             failed.replaced = status == ATT_OK;
         }
         if (!failed.replaced && !is_corrupt(status)) {
@@ -284,7 +238,7 @@ static void prepare_slot(att_loader *loader, int64_t batch)
     att_slot *slot = slot_of(loader, batch);
     if (batch < att_loader_batches(loader)) {
         share = share_of(loader, batch);
-        slot->row_bytes = row_bytes_of(loader, shape_of_batch(loader, batch));
+        slot->row_bytes = row_bytes_of(loader, att_epoch_batch_shape(&loader->order, batch));
     }
     att_slot_reset(slot, att_share_count(&share));
 }
@@ -393,17 +347,9 @@ static att_status check_options(att_context *context, const att_loader_options *
     return att_transform_check(context, &options->transform);
 }
 
-/* Number of images per epoch; a repeated image counts each time. */
-static int64_t count_epoch_images(const att_loader_options *options, int64_t count)
-{
-    if (options->repeats > 1 && count >= REPEATS_ROUND)
-        count -= count % REPEATS_ROUND;
-    return options->drop_last ? count - count % options->batch_size : count;
-}
-
 static void resolve_fields(att_loader *loader, int shape)
 {
-    const att_sides sides = sides_of(loader, shape);
+    const att_loader_shape sides = att_epoch_shape_at(&loader->order, shape);
     for (int f = 0; f < loader->field_count; f++)
         loader->fields[f] = att_field_of_sides(&loader->declared[f], sides.height, sides.width);
 }
@@ -411,8 +357,8 @@ static void resolve_fields(att_loader *loader, int shape)
 /* Fills row_bytes. */
 static void size_rows(att_loader *loader)
 {
-    size_t *most = loader->row_bytes + (size_t)loader->shape_count * (size_t)loader->field_count;
-    for (int s = 0; s < loader->shape_count; s++) {
+    size_t *most = loader->row_bytes + (size_t)att_epoch_shapes(&loader->order) * (size_t)loader->field_count;
+    for (int s = 0; s < att_epoch_shapes(&loader->order); s++) {
         size_t *bytes = loader->row_bytes + (size_t)s * (size_t)loader->field_count;
         resolve_fields(loader, s);
         for (int f = 0; f < loader->field_count; f++) {
@@ -426,7 +372,7 @@ static att_status describe_fields(att_loader *loader)
 {
     att_context *context = loader->context;
     att_target_rules *targets = &loader->options.targets;
-    size_t count = (size_t)targets->count + 1, rows = (size_t)loader->shape_count + 1;
+    size_t count = (size_t)targets->count + 1, rows = (size_t)att_epoch_shapes(&loader->order) + 1;
     loader->field_count = targets->count + 1;
     loader->declared = att_allocate_array(context, count, sizeof *loader->declared);
     loader->fields = att_allocate_array(context, count, sizeof *loader->fields);
@@ -446,7 +392,7 @@ static att_status describe_fields(att_loader *loader)
 
 static const size_t *most_bytes(const att_loader *loader)
 {
-    return row_bytes_of(loader, loader->shape_count);
+    return row_bytes_of(loader, att_epoch_shapes(&loader->order));
 }
 
 /* Allocates the scratch for one sample's targets, if targets are mixed. */
@@ -472,47 +418,17 @@ static void free_target_scratch(att_loader *loader)
     loader->target_scratch = NULL;
 }
 
-static att_status fill_buckets(att_loader *loader)
-{
-    ATT_TRY(att_buckets_create(loader->context, loader->dataset, &loader->options, &loader->buckets));
-    loader->shape_count = loader->buckets->shape_count;
-    loader->epoch_images = 0;
-    for (int s = 0; s < loader->shape_count; s++) {
-        int64_t images = loader->buckets->counts[s];
-        loader->epoch_images += loader->options.drop_last ? images - images % loader->options.batch_size : images;
-    }
-    return ATT_OK;
-}
-
-/* The order of the data set needs no memory, unless buckets change it. */
-static att_status allocate_order(att_loader *loader)
-{
-    size_t count = (size_t)att_dataset_count(loader->dataset);
-    bool shuffle = loader->options.shuffle, sorts = loader->buckets;
-    if (shuffle || sorts)
-        loader->order = att_allocate_array(loader->context, count, sizeof *loader->order);
-    if (shuffle && sorts)
-        loader->shuffled = att_allocate_array(loader->context, count, sizeof *loader->shuffled);
-    return (loader->order || !(shuffle || sorts)) && (loader->shuffled || !(shuffle && sorts))
-               ? ATT_OK
-               : att_fail_memory(loader->context, count * sizeof *loader->order, "a loader");
-}
-
 static att_status fill_loader(att_loader *loader)
 {
     att_context *context = loader->context;
     const att_loader_options *options = &loader->options;
-    int64_t count = att_dataset_count(loader->dataset);
-    loader->epoch_images = count_epoch_images(options, count);
-    loader->shape_count = 1;
-    if (att_transform_varies(&options->transform))
-        ATT_TRY(fill_buckets(loader));
+    ATT_TRY(att_epoch_create(context, loader->dataset, options, &loader->order));
     ATT_TRY(describe_fields(loader));
-    if (att_comm_size(options->comm) > 1)
-        ATT_TRY(att_agreement_create(context, options, most_bytes(loader) + 1, &loader->agreement));
     loader->ring = options->workers > 0 ? options->prefetch : 1;
     loader->worker_count = options->workers > 0 ? options->workers : 1;
-    return allocate_order(loader);
+    return att_comm_size(options->comm) > 1
+               ? att_agreement_create(context, options, most_bytes(loader) + 1, &loader->agreement)
+               : ATT_OK;
 }
 
 /* Allocates what large images fill, and starts the threads, which wait for att_loader_start(). After a failure,
@@ -589,9 +505,7 @@ void att_loader_destroy(att_loader **loader)
     pthread_cond_destroy(&it->done);
     pthread_cond_destroy(&it->work);
     pthread_mutex_destroy(&it->lock);
-    att_free(it->context, it->order);
-    att_free(it->context, it->shuffled);
-    att_buckets_destroy(&it->buckets);
+    att_epoch_free(it->context, &it->order);
     att_agreement_destroy(&it->agreement);
     att_free(it->context, it->reported);
     att_free(it->context, it->declared);
@@ -605,26 +519,18 @@ void att_loader_destroy(att_loader **loader)
 
 int64_t att_loader_batches(const att_loader *loader)
 {
-    if (loader->buckets)
-        return loader->buckets->batches;
-    return (loader->epoch_images + loader->options.batch_size - 1) / loader->options.batch_size;
+    return att_epoch_batches(&loader->order);
 }
 
 int att_loader_shape_count(const att_loader *loader)
 {
-    return loader->shape_count;
+    return att_epoch_shapes(&loader->order);
 }
 
 att_loader_shape att_loader_shape_at(const att_loader *loader, int index)
 {
-    if (index < 0 || index >= loader->shape_count)
-        return (att_loader_shape){0};
-    const att_sides sides = sides_of(loader, index);
-    return (att_loader_shape){
-        .height = sides.height,
-        .width = sides.width,
-        .images = loader->buckets ? loader->buckets->counts[index] : att_dataset_count(loader->dataset),
-        .batches = loader->buckets ? att_buckets_batches(loader->buckets, index) : att_loader_batches(loader)};
+    return index >= 0 && index < att_epoch_shapes(&loader->order) ? att_epoch_shape_at(&loader->order, index)
+                                                                  : (att_loader_shape){0};
 }
 
 att_loader_stats att_loader_describe(const att_loader *loader)
@@ -640,21 +546,6 @@ static void quiesce(att_loader *loader)
         pthread_cond_wait(&loader->done, &loader->lock);
 }
 
-static void shuffle(const att_loader *loader, int64_t epoch, int64_t *order)
-{
-    att_random random =
-        att_random_from(att_random_key(loader->options.seed, (uint64_t)epoch, att_random_hash("order")));
-    att_random_permutation(&random, order, att_dataset_count(loader->dataset));
-}
-
-static void order_images(att_loader *loader, int64_t epoch)
-{
-    if (loader->options.shuffle)
-        shuffle(loader, epoch, loader->buckets ? loader->shuffled : loader->order);
-    if (loader->buckets)
-        att_buckets_fill(loader->buckets, loader->shuffled, loader->order);
-}
-
 att_status att_loader_start(att_loader *loader, int64_t epoch, int64_t batch)
 {
     int64_t batches = att_loader_batches(loader);
@@ -667,7 +558,7 @@ att_status att_loader_start(att_loader *loader, int64_t epoch, int64_t batch)
     ATT_TRY(status);
     pthread_mutex_lock(&loader->lock);
     quiesce(loader);
-    order_images(loader, epoch);
+    att_epoch_begin(&loader->order, epoch);
     loader->epoch = epoch;
     loader->released = batch;
     loader->claimed_batch = batch;
@@ -787,7 +678,7 @@ static att_status hand_out(att_loader *loader, att_batch *batch)
     rows = att_slot_compact(slot, rows);
     if (!loader->agreement)
         share = (att_share){.size = rows, .end = rows};
-    resolve_fields(loader, shape_of_batch(loader, loader->released));
+    resolve_fields(loader, att_epoch_batch_shape(&loader->order, loader->released));
     *batch = (att_batch){.epoch = loader->epoch,
                          .number = loader->released,
                          .count = rows,
