@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/core/error.h"
+#include "base/core/names.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
 
@@ -132,6 +133,32 @@ const char **att_class_numbers(att_arena *arena, int count)
         names[i] = digits;
     }
     return names;
+}
+
+/* names: in the arena, which is freed; NULL: there was no memory for them. */
+static att_status make_and_free(att_arena *arena, const char *origin, const char **names, int count,
+                                att_class_list *list)
+{
+    att_status status = names ? att_class_list_make(arena->context, origin, names, count, list)
+                              : att_fail_memory(arena->context, (size_t)count * sizeof *names, "class names");
+    att_arena_free(arena);
+    return status;
+}
+
+att_status att_class_list_number(att_context *context, int count, att_class_list *list)
+{
+    att_arena arena = {.context = context};
+    return make_and_free(&arena, "numbers of classes", att_class_numbers(&arena, count), count, list);
+}
+
+att_status att_class_list_known(att_context *context, const char *data_set, att_class_list *list)
+{
+    const att_known_classes *known = att_known_classes_find(data_set);
+    att_arena arena = {.context = context};
+    const char **names = att_arena_allocate(&arena, (size_t)known->count * sizeof *names);
+    for (int c = 0; names && c < known->count; c++)
+        names[c] = att_known_classes_label(known, c);
+    return make_and_free(&arena, data_set, names, known->count, list);
 }
 
 static att_status parse_map(att_arena *arena, const char *path, char *text, size_t size, att_class_list *list)

@@ -80,22 +80,14 @@ static bool are_fashion_mnist(const att_idx *labels)
 /* Names the classes "0".."max label", by Fashion-MNIST's names, or by the class map. */
 static att_status name_classes(att_dataset *dataset, const att_idx *labels, int highest, const char *map)
 {
-    const att_known_classes *fashion = att_known_classes_find("fashion-mnist");
-    enum { LABELS = 256, DIGITS = 4 };
+    static const char fashion[] = "fashion-mnist";
     dataset->classes.map_names = map != NULL;
     if (map)
         return att_class_list_read(dataset->context, map, &dataset->classes);
-    const bool known = highest + 1 == fashion->count && are_fashion_mnist(labels);
-    char digits[LABELS][DIGITS];
-    const char *names[LABELS];
-    for (int i = 0; i <= highest; i++) {
-        snprintf(digits[i], sizeof digits[i], "%d", i & 0xff);
-        names[i] = digits[i];
-    }
-    for (int i = 0; known && i <= highest; i++)
-        names[i] = att_known_classes_label(fashion, i);
     dataset->classes.numbering = ATT_NUMBERED_BY_LABELS;
-    return att_class_list_make(dataset->context, dataset->path, names, highest + 1, &dataset->classes);
+    return highest + 1 == att_known_classes_find(fashion)->count && are_fashion_mnist(labels)
+               ? att_class_list_known(dataset->context, fashion, &dataset->classes)
+               : att_class_list_number(dataset->context, highest + 1, &dataset->classes);
 }
 
 static att_status set_labels(att_dataset *dataset, const char *path, const att_idx *labels, const char *map)

@@ -103,7 +103,7 @@ att_status att_take_colours(att_arena *arena, const char *path, char *const *lin
 }
 
 /* Whether a name follows a number on every line. */
-static bool all_begin_with_numbers(char *const *lines, int count)
+static bool all_begin_with_numbers(char **lines, int count)
 {
     for (int i = 0; i < count; i++) {
         const size_t digits = strspn(lines[i], "0123456789"), after = digits + strspn(lines[i] + digits, " \t,:;");
@@ -113,13 +113,15 @@ static bool all_begin_with_numbers(char *const *lines, int count)
     return true;
 }
 
-static att_status make_list(att_arena *arena, const char *path, char *const *lines, int count, att_class_list *list)
+/* Makes a list of classes from the lines of a file, which it may change. */
+typedef att_status (*list_maker)(att_context *context, const char *path, char **lines, int count, att_class_list *list);
+
+static att_status make_list(att_context *context, const char *path, char **lines, int count, att_class_list *list)
 {
-    att_context *context = arena->context;
-    uint8_t(*colours)[CHANNELS] = NULL;
+    list->arena.context = context;
     if (count == 0)
         return att_fail(context, ATT_ERR_FORMAT, "%s: it names no class; expected one on each line", path);
-    ATT_TRY(att_take_colours(arena, path, lines, count, &colours));
+    ATT_TRY(att_take_colours(&list->arena, path, lines, count, &list->colours));
     for (int i = 0; i < count; i++)
         if (lines[i][strspn(lines[i], " \t")] == '\0')
             return att_fail(context, ATT_ERR_FORMAT, "%s: line %d names no class", path, i + 1);
@@ -128,57 +130,47 @@ static att_status make_list(att_arena *arena, const char *path, char *const *lin
             context, ATT_LOG_WARNING,
             "%s: every line begins with a number, which becomes a part of the name (\"%s\"); expected the name alone",
             path, lines[0]);
-    ATT_TRY(att_class_list_make(context, path, (const char *const *)lines, count, list));
-    if (!colours)
-        return ATT_OK;
-    const size_t bytes = (size_t)count * sizeof *colours;
-    list->colours = att_arena_allocate(&list->arena, bytes);
-    if (!list->colours)
-        return att_fail_memory(context, bytes, "the colours of classes");
-    memcpy(list->colours, colours, bytes);
-    return ATT_OK;
+    return att_class_list_make(context, path, (const char *const *)lines, count, list);
 }
 
-att_status att_mask_classes_parse(att_context *context, const char *path, char *text, size_t size, att_class_list *list)
+static att_status make_from_table(att_context *context, const char *path, char **lines, int count, att_class_list *list)
+{
+    for (int i = 1; i < count; i++) {
+        char *tab = strrchr(lines[i], '\t');
+        if (!tab || strtol(lines[i], NULL, 10) != i)
+            return att_fail(context, ATT_ERR_FORMAT,
+                            "%s: line %d: expected the number %d of a class, and further columns after tabs, of which "
+                            "the last is its name",
+                            path, i + 1, i);
+        lines[i] = tab + 1;
+        lines[i][strcspn(lines[i], ",;")] = '\0';
+    }
+    if (count < 2)
+        return att_fail(context, ATT_ERR_FORMAT, "%s: it names no class; expected a heading and one on each line",
+                        path);
+    return att_class_list_make(context, path, (const char *const *)lines + 1, count - 1, list);
+}
+
+static att_status parse(att_context *context, const char *path, char *text, size_t size, list_maker make,
+                        att_class_list *list)
 {
     att_arena arena = {.context = context};
     const char **lines;
     int count;
     att_status status = att_text_lines(&arena, path, text, size, &lines, &count);
     if (status == ATT_OK)
-        status = make_list(&arena, path, (char *const *)lines, count, list);
+        status = make(context, path, (char **)lines, count, list);
     att_arena_free(&arena);
     return status;
 }
 
-static att_status parse_table(att_arena *arena, const char *path, char *text, size_t size, att_class_list *list)
+att_status att_mask_classes_parse(att_context *context, const char *path, char *text, size_t size, att_class_list *list)
 {
-    const char **lines;
-    int count;
-    ATT_TRY(att_text_lines(arena, path, text, size, &lines, &count));
-    for (int i = 1; i < count; i++) {
-        char *line = text + (lines[i] - text), *tab = strrchr(line, '\t');
-        if (!tab || strtol(line, NULL, 10) != i)
-            return att_fail(arena->context, ATT_ERR_FORMAT,
-                            "%s: line %d: expected the number %d of a class, and further columns after tabs, of which "
-                            "the last is its name",
-                            path, i + 1, i);
-        line = tab + 1;
-        line[strcspn(line, ",;")] = '\0';
-        lines[i - 1] = line;
-    }
-    if (count < 2)
-        return att_fail(arena->context, ATT_ERR_FORMAT,
-                        "%s: it names no class; expected a heading and one on each line", path);
-    ATT_TRY(att_class_list_make(arena->context, path, lines, count - 1, list));
-    return ATT_OK;
+    return parse(context, path, text, size, make_list, list);
 }
 
 att_status att_mask_classes_parse_table(att_context *context, const char *path, char *text, size_t size,
                                         att_class_list *list)
 {
-    att_arena arena = {.context = context};
-    att_status status = parse_table(&arena, path, text, size, list);
-    att_arena_free(&arena);
-    return status;
+    return parse(context, path, text, size, make_from_table, list);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/core/error.h"
-#include "base/core/names.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
 #include "data/class_tree.h"
@@ -61,41 +60,18 @@ static att_status read_own_classes(att_dataset *dataset, masks_source *source, i
     return ATT_OK;
 }
 
-static att_status use_known_classes(att_dataset *dataset, const char *name)
+static void mask_path(const att_dataset *dataset, int64_t index, char path[ATT_DATA_MAX_NAME])
 {
-    const att_known_classes *known = att_known_classes_find(name);
-    att_arena arena = {.context = dataset->context};
-    const char **names = att_arena_allocate(&arena, (size_t)known->count * sizeof *names);
-    for (int c = 0; names && c < known->count; c++)
-        names[c] = att_known_classes_label(known, c);
-    att_status status = names ? att_class_list_make(dataset->context, name, names, known->count, &dataset->classes)
-                              : att_fail_memory(dataset->context, (size_t)known->count * sizeof *names, "class names");
-    att_arena_free(&arena);
-    return status;
-}
-
-static att_status use_numbers(att_dataset *dataset, int count)
-{
-    att_arena arena = {.context = dataset->context};
-    const char **names = att_class_numbers(&arena, count);
-    att_status status = names ? att_class_list_make(dataset->context, dataset->path, names, count, &dataset->classes)
-                              : att_fail_memory(dataset->context, (size_t)count * sizeof *names, "class names");
-    att_arena_free(&arena);
-    return status;
-}
-
-static void write_path(const char *folder, const char *inner, char path[ATT_DATA_MAX_NAME])
-{
-    snprintf(path, ATT_DATA_MAX_NAME, "%s/%s", folder, inner);
+    const masks_source *source = dataset->source;
+    snprintf(path, ATT_DATA_MAX_NAME, "%s/%s", source->files.place.masks, source->files.pairs[index].mask);
 }
 
 /* Reads the stored labels of a mask. */
 static att_status read_labels(const att_dataset *dataset, att_context *context, int64_t index, att_mask *labels)
 {
-    const masks_source *source = dataset->source;
     char path[ATT_DATA_MAX_NAME], *bytes;
     size_t size;
-    write_path(source->files.place.masks, source->files.pairs[index].mask, path);
+    mask_path(dataset, index, path);
     ATT_TRY(att_file_read(context, path, dataset->limits.file_bytes, &bytes, &size));
     att_image_job job = {context, path, (const uint8_t *)bytes, size, 1, &dataset->limits, NULL};
     const char *format = att_image_format_of(bytes, size);
@@ -149,7 +125,7 @@ static att_status count_classes(att_dataset *dataset)
                         "%s: its masks have fewer than two classes, as the labels 255 and 65535 mean \"no class\"; "
                         "expected the numbers 0, 1, 2, ... of classes",
                         source->files.place.masks);
-    return use_numbers(dataset, most + 1);
+    return att_class_list_number(dataset->context, most + 1, &dataset->classes);
 }
 
 /* Chooses the names of the classes that the labels 0, 1, 2, ... (if 0 is reduced: 1, 2, 3, ...) stand for. */
@@ -157,7 +133,6 @@ static att_status name_classes(att_dataset *dataset, const att_dataset_options *
 {
     masks_source *source = dataset->source;
     const att_mask_layout *layout = source->files.place.layout;
-    dataset->classes.numbering = ATT_NUMBERED_BY_LABELS;
     if (options->class_map) {
         ATT_TRY(read_classes(dataset, options->class_map, att_mask_classes_parse));
         dataset->classes.numbering = ATT_NUMBERED_BY_MAP;
@@ -166,12 +141,12 @@ static att_status name_classes(att_dataset *dataset, const att_dataset_options *
     }
     ATT_TRY(read_own_classes(dataset, source, options->reduce_zero_label));
     if (dataset->classes.count == 0 && layout->classes)
-        ATT_TRY(use_known_classes(dataset, layout->classes));
+        ATT_TRY(att_class_list_known(dataset->context, layout->classes, &dataset->classes));
     if (dataset->classes.count == 0 && options->trained_count > 0)
         ATT_TRY(att_class_list_make(dataset->context, dataset->path, options->trained, options->trained_count,
                                     &dataset->classes));
     if (dataset->classes.count == 0 && options->classes > 0)
-        ATT_TRY(use_numbers(dataset, options->classes));
+        ATT_TRY(att_class_list_number(dataset->context, options->classes, &dataset->classes));
     if (dataset->classes.count == 0)
         ATT_TRY(count_classes(dataset));
     dataset->classes.numbering = ATT_NUMBERED_BY_LABELS;
@@ -355,10 +330,9 @@ static att_status fail_label(const att_dataset *dataset, att_context *context, i
     const int count = source->labels, low = source->reduce_zero;
     const att_mask_layout *layout = source->files.place.layout;
     char path[ATT_DATA_MAX_NAME], advice[512];
-    write_path(source->files.place.masks, source->files.pairs[index].mask, path);
+    mask_path(dataset, index, path);
     snprintf(advice, sizeof advice,
-             "correct the mask or the list of classes, or ignore the label by --ignore-label "
-             "(ignore_label)");
+             "correct the mask or the list of classes, or ignore the label by --ignore-label (ignore_label)");
     if (layout->other_end)
         snprintf(advice, sizeof advice, "*%s.png have labels of %s", layout->other_end, layout->other_classes);
     return att_fail(context, ATT_ERR_FORMAT,
@@ -371,12 +345,11 @@ static att_status fail_label(const att_dataset *dataset, att_context *context, i
  * EXIF data turn the photograph for display and its size stays the same, nothing tells whether the mask is turned. */
 static att_status compare_sizes(const att_dataset *dataset, att_context *context, int64_t index, const att_mask *mask)
 {
-    const masks_source *source = dataset->source;
     char photograph[ATT_DATA_MAX_NAME], path[ATT_DATA_MAX_NAME];
     att_image_look look;
     ATT_TRY(att_dataset_look(dataset, context, index, &look));
     name(dataset, index, photograph, sizeof photograph);
-    write_path(source->files.place.masks, source->files.pairs[index].mask, path);
+    mask_path(dataset, index, path);
     const bool turns = look.orientation > 1, swaps = look.orientation > 4 && look.width != look.height;
     const bool fits = look.width == mask->width && look.height == mask->height;
     if (fits && (!turns || swaps))

@@ -137,13 +137,7 @@ static att_status name_classes(att_dataset *dataset, const att_dataset_options *
     dataset->classes.numbering = ATT_NUMBERED_BY_LABELS;
     if (highest < options->trained_count)
         return att_class_list_make(context, dataset->path, options->trained, options->trained_count, &dataset->classes);
-    att_arena arena = {.context = context};
-    const char **names = att_class_numbers(&arena, highest + 1);
-    if (!names)
-        return att_fail_memory(context, ((size_t)highest + 1) * sizeof *names, "class names");
-    att_status status = att_class_list_make(context, dataset->path, names, highest + 1, &dataset->classes);
-    att_arena_free(&arena);
-    return status;
+    return att_class_list_number(context, highest + 1, &dataset->classes);
 }
 
 /* Whether the label of a sample is a name. */

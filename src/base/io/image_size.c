@@ -6,20 +6,17 @@
 #include "base/core/error.h"
 #include "base/io/image_codec.h"
 
-static uint32_t big_endian(const uint8_t *bytes, int count)
-{
-    uint32_t number = 0;
-    for (int i = 0; i < count; i++)
-        number = number << 8 | bytes[i];
-    return number;
-}
-
 static uint32_t in_order(const uint8_t *bytes, int count, bool little)
 {
     uint32_t number = 0;
-    for (int i = count - 1; little && i >= 0; i--)
-        number = number << 8 | bytes[i];
-    return little ? number : big_endian(bytes, count);
+    for (int i = 0; i < count; i++)
+        number = number << 8 | bytes[little ? count - 1 - i : i];
+    return number;
+}
+
+static uint32_t big_endian(const uint8_t *bytes, int count)
+{
+    return in_order(bytes, count, false);
 }
 
 /* The orientation in EXIF data, which are a TIFF file without pixels; 1 if they do not say. */
