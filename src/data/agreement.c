@@ -25,8 +25,7 @@ struct att_agreement {
     att_context *context;
     att_comm *comm;
     int batch_size, target_count;
-    bool local; /* targets are not gathered */
-    const size_t *target_bytes;
+    bool local;                /* targets are not gathered */
     share_message *shares;     /* [processes] */
     int64_t *first;            /* [processes + 1] */
     failure_message *messages; /* [batch_size] */
@@ -37,7 +36,7 @@ struct att_agreement {
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
 
-static att_status reserve(att_agreement *it)
+static att_status reserve(att_agreement *it, const size_t *target_bytes)
 {
     size_t processes = (size_t)att_comm_size(it->comm), batch = (size_t)it->batch_size;
     it->shares = att_allocate_array(it->context, processes, sizeof *it->shares);
@@ -48,7 +47,7 @@ static att_status reserve(att_agreement *it)
     it->data = att_allocate_array(it->context, (size_t)it->target_count + 1, sizeof *it->data);
     bool complete = it->shares && it->first && it->messages && it->failures && it->indices && it->data;
     for (int i = 0; complete && i < it->target_count && !it->local; i++) {
-        it->data[1 + i] = att_allocate_array(it->context, batch, it->target_bytes[i]);
+        it->data[1 + i] = att_allocate_array(it->context, batch, target_bytes[i]);
         complete = it->data[1 + i];
     }
     return complete ? ATT_OK
@@ -64,9 +63,8 @@ att_status att_agreement_create(att_context *context, const att_loader_options *
                           .comm = options->comm,
                           .batch_size = options->batch_size,
                           .target_count = options->targets.count,
-                          .local = options->targets.local,
-                          .target_bytes = target_bytes};
-    att_status status = reserve(it);
+                          .local = options->targets.local};
+    att_status status = reserve(it, target_bytes);
     if (status == ATT_OK)
         *out = it;
     else
@@ -177,10 +175,11 @@ att_status att_agreement_gather(att_agreement *it, const att_slot *slot, att_bat
     batch->count = (int)it->first[processes];
     batch->first_row = (int)it->first[rank];
     ATT_TRY(gather_rows(it, slot->indices, it->indices, sizeof *it->indices, batch));
-    for (int i = 0; i < it->target_count && it->local; i++)
-        it->data[1 + i] = slot->fields[1 + i];
-    for (int i = 0; i < it->target_count && !it->local; i++)
-        ATT_TRY(gather_rows(it, slot->fields[1 + i], it->data[1 + i], slot->row_bytes[1 + i], batch));
+    for (int i = 0; i < it->target_count; i++)
+        if (it->local)
+            it->data[1 + i] = slot->fields[1 + i];
+        else
+            ATT_TRY(gather_rows(it, slot->fields[1 + i], it->data[1 + i], slot->row_bytes[1 + i], batch));
     it->data[0] = slot->fields[0];
     batch->indices = it->indices;
     batch->data = (const void *const *)it->data;

@@ -8,7 +8,7 @@
 
 typedef struct att_agreement att_agreement;
 
-/* target_bytes: the most of a sample, by target. Both must outlive the agreement. */
+/* target_bytes: the most of a sample, by target. */
 att_status att_agreement_create(att_context *context, const att_loader_options *options, const size_t *target_bytes,
                                 att_agreement **agreement);
 void att_agreement_destroy(att_agreement **agreement);

@@ -154,9 +154,11 @@ void att_class_tree_set_split(att_class_tree *tree, att_dataset *dataset, const 
         snprintf(dataset->flat_split, sizeof dataset->flat_split, "%s", flat);
 }
 
+enum { MOST_NAMES = 16 };
+
 /* The names of the first top-level folders. */
 typedef struct folder_names {
-    char name[16][ATT_SPLIT_NAME];
+    char name[MOST_NAMES][ATT_SPLIT_NAME];
     int count;
 } folder_names;
 
@@ -170,7 +172,7 @@ static const char *nearest_folder(const att_class_tree *tree, const char *wanted
 {
     const att_tree_file *files = tree->images.files;
     folders->count = 0;
-    for (int64_t i = 0; i < tree->images.count && folders->count < 16; i++)
+    for (int64_t i = 0; i < tree->images.count && folders->count < MOST_NAMES; i++)
         if (i == 0 || !same_folder(&files[i], &files[i - 1]))
             snprintf(folders->name[folders->count++], ATT_SPLIT_NAME, "%.*s", (int)first_part(files[i].inner),
                      files[i].inner);

@@ -33,17 +33,11 @@ static int compare_paths(const void *a, const void *b)
     return att_natural_compare(((const named_file *)a)->path, ((const named_file *)b)->path);
 }
 
-static void sort_files(const named_files *list, int (*compare)(const void *, const void *))
-{
-    if (list->count > 0)
-        qsort(list->files, (size_t)list->count, sizeof *list->files, compare);
-}
-
 /* list: sorted by stem. */
 static named_file *find_stem(const named_files *list, const char *stem)
 {
     const named_file key = {.stem = stem};
-    return list->count > 0 ? bsearch(&key, list->files, (size_t)list->count, sizeof *list->files, compare_stems) : NULL;
+    return bsearch(&key, list->files, (size_t)list->count, sizeof *list->files, compare_stems);
 }
 
 static att_status allocate_list(att_arena *arena, int64_t count, named_files *list)
@@ -89,7 +83,7 @@ static att_status list_stems(att_arena *arena, const named_files *all, const cha
         stem[length - strlen(end)] = '\0';
         list->files[list->count++] = (named_file){.path = path, .stem = stem};
     }
-    sort_files(list, compare_stems);
+    qsort(list->files, (size_t)list->count, sizeof *list->files, compare_stems);
     return ATT_OK;
 }
 
@@ -208,7 +202,7 @@ static att_status pair_all(attempt *it, att_mask_pairs *found)
     ATT_TRY(allocate_list(it->arena, it->photographs.count, &sorted));
     sorted.count = it->photographs.count;
     memcpy(sorted.files, it->photographs.files, (size_t)sorted.count * sizeof *sorted.files);
-    sort_files(&sorted, compare_paths);
+    qsort(sorted.files, (size_t)sorted.count, sizeof *sorted.files, compare_paths);
     ATT_TRY(allocate_pairs(found, sorted.count));
     for (int64_t i = 0; i < sorted.count; i++)
         ATT_TRY(add_pair(it, found, &sorted.files[i]));
