@@ -6,49 +6,15 @@
 #include "base/io/scratch.h"
 #include "data/picture.h"
 
-/* Opens <folder>/<name> for writing, and creates missing folders. */
-static inline FILE *mask_file(const scratch *self, const char *name)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", self->folder, name);
-    for (char *slash = strchr(path + strlen(self->folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0777);
-        *slash = '/';
-    }
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    return file;
-}
-
-static inline void mask_text(const scratch *self, const char *name, const char *text)
-{
-    FILE *file = mask_file(self, name);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
-/* Writes a PNG. rows: as libspng takes them, with samples of 16 bits in the machine's byte order. palette: NULL: none.
- */
+/* Writes a PNG; the arguments are those of picture_encode(). */
 static inline void mask_png(const scratch *self, const char *name, int width, int height, int depth, int type,
                             const struct spng_plte *palette, const void *rows, size_t bytes)
 {
-    spng_ctx *encoder = spng_ctx_new(SPNG_CTX_ENCODER);
-    struct spng_ihdr header = {
-        .width = (uint32_t)width, .height = (uint32_t)height, .bit_depth = (uint8_t)depth, .color_type = (uint8_t)type};
+    void *png;
     size_t size;
-    int error = 0;
-    spng_set_option(encoder, SPNG_ENCODE_TO_BUFFER, 1);
-    assert_int_equal(spng_set_ihdr(encoder, &header), 0);
-    if (palette)
-        assert_int_equal(spng_set_plte(encoder, (struct spng_plte *)(uintptr_t)palette), 0);
-    assert_int_equal(spng_encode_image(encoder, rows, bytes, SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE), 0);
-    void *png = spng_get_png_buffer(encoder, &size, &error);
-    FILE *file = mask_file(self, name);
-    assert_int_equal(fwrite(png, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
+    picture_encode(width, height, depth, type, palette, rows, bytes, &png, &size);
+    scratch_write_as(self, name, png, size);
     free(png);
-    spng_ctx_free(encoder);
 }
 
 /* Writes a grey mask of 8 bits. */
@@ -75,7 +41,9 @@ static inline void mask_jpeg(const scratch *self, const char *name, int width, i
     uint8_t *bytes;
     size_t size;
     jpeg_make(&kind, &bytes, &size);
-    FILE *file = mask_file(self, name);
+    char path[512];
+    FILE *file = fopen(scratch_path(self, name, path), "wb");
+    assert_non_null(file);
     fwrite(bytes, 1, 2, file);
     if (orientation)
         fwrite(exif, 1, sizeof exif, file);

@@ -8,20 +8,10 @@
 /* Writes an image to <folder>/<name>, and creates missing folders. */
 static inline void picture_write_sized(const scratch *self, const char *name, int value, int width, int height)
 {
-    char path[512];
     void *bytes;
     size_t size;
-    snprintf(path, sizeof(path), "%s/%s", self->folder, name);
-    for (char *slash = strchr(path + strlen(self->folder) + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0777);
-        *slash = '/';
-    }
     picture_make_sized(value, width, height, &bytes, &size);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    fclose(file);
+    scratch_write_as(self, name, bytes, size);
     free(bytes);
 }
 

@@ -7,34 +7,13 @@
 
 #include "data/pictures.h"
 
-/* Writes the path of a file in the scratch folder, whose folder it creates. */
-static inline const char *tar_path(const scratch *self, const char *name, char path[512])
-{
-    snprintf(path, 512, "%s/%s", self->folder, name);
-    for (char *slash = strchr(path + strlen(self->folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0777);
-        *slash = '/';
-    }
-    return path;
-}
-
-static inline void text_write(const scratch *self, const char *name, const char *text)
-{
-    char path[512];
-    FILE *file = fopen(tar_path(self, name, path), "wb");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
 /* Adds a file of the scratch folder to a tar, and removes it. */
 static inline void pack_moved(pack *to, const scratch *self, const char *file, const char *name)
 {
     enum { MOST = 1 << 20 };
     char path[512];
     void *bytes = malloc(MOST);
-    FILE *from = fopen(tar_path(self, file, path), "rb");
+    FILE *from = fopen(scratch_path(self, file, path), "rb");
     assert_non_null(from);
     size_t size = fread(bytes, 1, MOST, from);
     assert_true(size < MOST);

@@ -20,7 +20,7 @@ static att_dataset *open_masks(scratch *self)
     }
     mask_jpeg(self, "JPEGImages/0.jpg", WIDE, TALL, 0);
     mask_write(self, "SegmentationClass/0.png", WIDE, TALL, labels);
-    mask_text(self, "ImageSets/Segmentation/train.txt", "0\n");
+    scratch_text(self, "ImageSets/Segmentation/train.txt", "0\n");
     CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
     return dataset;
 }

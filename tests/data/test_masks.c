@@ -108,11 +108,11 @@ SCRATCH_TEST(usual_layouts_are_recognised)
         }
         if (layouts[i].list) {
             snprintf(name, sizeof name, "%s/train.txt", layouts[i].list);
-            mask_text(self, name, "a\n");
+            scratch_text(self, name, "a\n");
             snprintf(name, sizeof name, "%s/val.txt", layouts[i].list);
-            mask_text(self, name, "b\n");
+            scratch_text(self, name, "b\n");
             snprintf(name, sizeof name, "%s/trainval.txt", layouts[i].list);
-            mask_text(self, name, "b 1 2 3\na\n");
+            scratch_text(self, name, "b 1 2 3\na\n");
         }
         CHECK(self->context, open_masks(self, self->folder, *layouts[i].split ? "train" : NULL, &dataset));
         assert_string_equal(dataset->kind, "masks");
@@ -170,8 +170,8 @@ SCRATCH_TEST(layouts_are_looked_for_in_three_outer_folders)
     att_dataset *dataset;
     picture_write(self, "a/b/c/images/1.png", 7);
     mask_fill(self, "a/b/c/masks/1.png", 2);
-    mask_text(self, "a/__MACOSX/b/._c", "attributes");
-    mask_text(self, "a/.hidden/file", "");
+    scratch_text(self, "a/__MACOSX/b/._c", "attributes");
+    scratch_text(self, "a/.hidden/file", "");
     CHECK(self->context, open_masks(self, self->folder, NULL, &dataset));
     assert_int_equal(first_class(self, dataset, 0), 2);
     att_dataset_close(&dataset);
@@ -183,13 +183,13 @@ SCRATCH_TEST(layouts_are_looked_for_in_three_outer_folders)
 
 SCRATCH_TEST(masks_in_archives_are_refused)
 {
-    mask_text(self, "all.zip", "PK");
+    scratch_text(self, "all.zip", "PK");
     expect_not_opened(self, NULL, ATT_ERR_MISMATCH, "has no masks beside the archive all.zip; masks are read from");
     remove_files(self);
-    mask_text(self, "all.tar.gz", "");
+    scratch_text(self, "all.tar.gz", "");
     expect_not_opened(self, NULL, ATT_ERR_MISMATCH, "the archive all.tar.gz;");
     remove_files(self);
-    mask_text(self, "train.zip", "PK");
+    scratch_text(self, "train.zip", "PK");
     expect_not_opened(self, NULL, ATT_ERR_MISMATCH, "not read from archives: unpack it");
     char path[512];
     att_dataset *dataset = NULL;
@@ -236,7 +236,7 @@ static void assert_classes(scratch *self, const char *classes_text, int reduce_z
     att_dataset_options options = att_dataset_options_defaults();
     att_dataset *dataset;
     att_mask mask;
-    mask_text(self, "classes.txt", classes_text);
+    scratch_text(self, "classes.txt", classes_text);
     options.annotations = ATT_ANNOTATION_MASK;
     options.reduce_zero_label = reduce_zero;
     options.ignore_label = ignore;
@@ -361,7 +361,7 @@ SCRATCH_TEST(a_list_gives_names_and_colours)
     mask_fill(self, "masks/a.png", 1);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         att_dataset *dataset;
-        mask_text(self, "classes.txt", lists[i].text);
+        scratch_text(self, "classes.txt", lists[i].text);
         if (lists[i].part) {
             expect_not_opened(self, NULL, ATT_ERR_FORMAT, lists[i].part);
             expect_not_opened(self, NULL, ATT_ERR_FORMAT, "/classes.txt");
@@ -394,7 +394,7 @@ SCRATCH_TEST(numbers_before_all_names_are_reported)
     mask_fill(self, "masks/a.png", 1);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         said log;
-        mask_text(self, "classes.txt", lists[i].text);
+        scratch_text(self, "classes.txt", lists[i].text);
         open_said(self, NULL, &log);
         assert_int_equal(strstr(log.text, "classes.txt: every line begins with a number") != NULL, lists[i].reported);
     }
@@ -405,15 +405,15 @@ SCRATCH_TEST(the_table_of_ade20k_gives_names)
     att_dataset *dataset;
     picture_write(self, "images/training/1.png", 1);
     mask_fill(self, "annotations/training/1.png", 2);
-    mask_text(self, "objectInfo150.txt", "Idx\tRatio\tName\n1\t0.5\twall\n2\t0.25\tbuilding, edifice\n");
+    scratch_text(self, "objectInfo150.txt", "Idx\tRatio\tName\n1\t0.5\twall\n2\t0.25\tbuilding, edifice\n");
     CHECK(self->context, open_masks(self, self->folder, NULL, &dataset));
     assert_int_equal(att_dataset_class_count(dataset), 2);
     assert_string_equal(att_dataset_class_name(dataset, 1), "building");
     assert_int_equal(first_class(self, dataset, 0), 1);
     att_dataset_close(&dataset);
-    mask_text(self, "objectInfo150.txt", "Idx\tRatio\tName\n1\t0.5\twall\n3\t0.25\tbuilding, edifice\n");
+    scratch_text(self, "objectInfo150.txt", "Idx\tRatio\tName\n1\t0.5\twall\n3\t0.25\tbuilding, edifice\n");
     expect_not_opened(self, NULL, ATT_ERR_FORMAT, "line 3: expected the number 2 of a class");
-    mask_text(self, "objectInfo150.txt", "Idx\tRatio\tName\n");
+    scratch_text(self, "objectInfo150.txt", "Idx\tRatio\tName\n");
     expect_not_opened(self, NULL, ATT_ERR_FORMAT, "names no class");
 }
 
@@ -432,26 +432,26 @@ SCRATCH_TEST(a_class_map_and_a_training_give_names)
     assert_string_equal(att_dataset_class_name(dataset, 2), "car");
     att_dataset_close(&dataset);
 
-    mask_text(self, "classes.txt", "road\nsky\n"); /* label 1 is the sky, which is class 0 of the training */
+    scratch_text(self, "classes.txt", "road\nsky\n"); /* label 1 is the sky, which is class 0 of the training */
     CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
     assert_int_equal(att_dataset_class_count(dataset), 3);
     assert_int_equal(att_dataset_numbering(dataset), ATT_NUMBERED_BY_TRAINING);
     assert_int_equal(first_class(self, dataset, 0), 0);
     att_dataset_close(&dataset);
 
-    mask_text(self, "classes.txt", "road 1 2 3\ncar 7 8 9\nsky 4 5 6\n"); /* colours keep to their classes */
+    scratch_text(self, "classes.txt", "road 1 2 3\ncar 7 8 9\nsky 4 5 6\n"); /* colours keep to their classes */
     CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
     assert_memory_equal(att_dataset_class_colours(dataset), ((uint8_t[3][3]){{4, 5, 6}, {1, 2, 3}, {7, 8, 9}}), 9);
     assert_int_equal(first_class(self, dataset, 0), 2);
     att_dataset_close(&dataset);
 
-    mask_text(self, "classes.txt", "road\nboat\n"); /* a training that does not know all names */
+    scratch_text(self, "classes.txt", "road\nboat\n"); /* a training that does not know all names */
     CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
     assert_int_equal(att_dataset_class_count(dataset), 2);
     assert_int_equal(first_class(self, dataset, 0), 1);
     att_dataset_close(&dataset);
 
-    mask_text(self, "names", "one\ntwo\nthree\nfour\n");
+    scratch_text(self, "names", "one\ntwo\nthree\nfour\n");
     snprintf(map, sizeof map, "%s/names", self->folder);
     options.class_map = map;
     CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
@@ -486,23 +486,23 @@ SCRATCH_TEST(lists_must_name_photographs)
     picture_write(self, "JPEGImages/a.png", 1);
     picture_write(self, "JPEGImages/b.png", 1);
     mask_fill(self, "SegmentationClass/a.png", 1);
-    mask_text(self, list, "a\nc\n");
+    scratch_text(self, list, "a\nc\n");
     expect_not_opened(self, "train", ATT_ERR_MISMATCH, "ImageSets/Segmentation/train.txt: line 2 names \"c\"");
-    mask_text(self, list, "a.png\n");
+    scratch_text(self, list, "a.png\n");
     expect_not_opened(self, "train", ATT_ERR_MISMATCH,
                       "line 1 names \"a.png\"; expected the name without its extension, \"a\"");
-    mask_text(self, list, "c.png\n");
+    scratch_text(self, list, "c.png\n");
     expect_not_opened(self, "train", ATT_ERR_MISMATCH, "line 1 names \"c.png\", but ");
     said log;
-    mask_text(self, list, "a\n");
+    scratch_text(self, list, "a\n");
     open_said(self, "train", &log);
     assert_null(strstr(log.text, "again"));
-    mask_text(self, list, "a\na\na\n");
+    scratch_text(self, list, "a\na\na\n");
     open_said(self, "train", &log);
     assert_said(&log, "train.txt names 2 photographs again, such as that of line 1 in line 2;");
-    mask_text(self, list, "a\nb\n");
+    scratch_text(self, list, "a\nb\n");
     expect_not_opened(self, "train", ATT_ERR_MISMATCH, "JPEGImages/b.png has no mask");
-    mask_text(self, list, "\n\n");
+    scratch_text(self, list, "\n\n");
     expect_not_opened(self, "train", ATT_ERR_FORMAT, "train.txt is empty");
 }
 
@@ -522,7 +522,7 @@ SCRATCH_TEST(masks_must_be_labels_of_the_size_of_the_photograph)
     static const uint8_t pixels[4 * PICTURE_SIDE * PICTURE_SIDE] = {1, 2, 3};
     enum { SIDE = PICTURE_SIDE };
     picture_write(self, "images/a.png", 1);
-    mask_text(self, "classes.txt", "one\ntwo\n");
+    scratch_text(self, "classes.txt", "one\ntwo\n");
     mask_write(self, "masks/a.png", SIDE, SIDE - 1, (uint8_t[SIDE * SIDE]){0});
     expect_bad_mask(self, 0, "masks/a.png: the mask has 4 x 3 pixels, but the photograph ");
     mask_png(self, "masks/a.png", SIDE, SIDE, 8, SPNG_COLOR_TYPE_TRUECOLOR, NULL, pixels, 3 * SIDE * SIDE);
@@ -533,11 +533,11 @@ SCRATCH_TEST(masks_must_be_labels_of_the_size_of_the_photograph)
     expect_bad_mask(self, 0, "(grey with alpha)");
     mask_write(self, "masks/a.png", SIDE, SIDE, (uint8_t[SIDE * SIDE]){0, 0, 0, 0, 0, 0, 7});
     expect_bad_mask(self, 0, "masks/a.png: label 7 in row 1, column 2 is no class: there are 2 classes");
-    mask_text(self, "masks/a.png", "not an image");
+    scratch_text(self, "masks/a.png", "not an image");
     expect_bad_mask(self, 0, "masks/a.png is no PNG");
     remove_files(self);
     picture_write(self, "images/a.png", 1);
-    mask_text(self, "classes.txt", "one\ntwo\n");
+    scratch_text(self, "classes.txt", "one\ntwo\n");
     mask_jpeg(self, "masks/a.jpg", SIDE, SIDE, 0);
     expect_bad_mask(self, 0, "masks/a.jpg is no PNG");
 }
@@ -559,7 +559,7 @@ SCRATCH_TEST(a_turned_photograph_must_not_be_ambiguous)
                  {8, 8, 8, 8, 8, "EXIF says to turn or mirror it (orientation 8)"},
                  {8, 4, 1, 4, 8, "the mask has 4 x 8 pixels, but the photograph "},
                  {8, 4, 3, 4, 8, "the mask has 4 x 8 pixels, but the photograph "}};
-    mask_text(self, "classes.txt", "one\ntwo\n");
+    scratch_text(self, "classes.txt", "one\ntwo\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         att_dataset *dataset;
         mask_jpeg(self, "images/a.jpg", cases[i].width, cases[i].height, cases[i].orientation);
@@ -579,8 +579,8 @@ SCRATCH_TEST(masks_without_memory_leave_nothing_behind)
     enum { SIDE = PICTURE_SIDE };
     picture_write(self, "JPEGImages/a.png", 1);
     mask_fill(self, "SegmentationClass/a.png", 1);
-    mask_text(self, "ImageSets/Segmentation/train.txt", "a\n");
-    mask_text(self, "classes.txt", "one 1 2 3\ntwo 4 5 6\n");
+    scratch_text(self, "ImageSets/Segmentation/train.txt", "a\n");
+    scratch_text(self, "classes.txt", "one 1 2 3\ntwo 4 5 6\n");
     static const char *const trained[] = {"two", "one"};
     att_dataset_options options = att_dataset_options_defaults();
     options.annotations = ATT_ANNOTATION_MASK;

@@ -13,7 +13,7 @@ static void write_shards(const scratch *self, const char *name, bool json)
     for (int shard = 0; shard < SHARDS; shard++) {
         char path[512], tar[128], key[160], text[64];
         snprintf(tar, sizeof tar, "%s-%04d.tar", name, shard);
-        pack made = pack_open(tar_path(self, tar, path), "gnutar");
+        pack made = pack_open(scratch_path(self, tar, path), "gnutar");
         for (int i = 0; i < EACH; i++) {
             int image = shard * EACH + i;
             snprintf(text, sizeof text, json ? "{\"width\": 4, \"label\": %d}" : " %d\n", image % 4);
@@ -87,9 +87,9 @@ SCRATCH_TEST(an_info_file_lists_the_shards)
     char path[128];
     write_shards(self, "wds/a", false);
     write_shards(self, "wds/b", true);
-    text_write(self, "wds/_info.json",
-               "{\"name\": \"x\", \"splits\": {\"train\": {\"name\": \"train\", \"num_samples\": 10, \"filenames\": "
-               "[\"b-0002.tar\", \"a-0000.tar\"]}, \"validation\": {\"filenames\": [\"a-0001.tar\"]}}}");
+    scratch_text(self, "wds/_info.json",
+                 "{\"name\": \"x\", \"splits\": {\"train\": {\"name\": \"train\", \"num_samples\": 10, \"filenames\": "
+                 "[\"b-0002.tar\", \"a-0000.tar\"]}, \"validation\": {\"filenames\": [\"a-0001.tar\"]}}}");
     snprintf(path, sizeof path, "%s/wds", self->folder);
     att_dataset *dataset = open_set(self, path, "train", NULL);
     assert_int_equal(att_dataset_count(dataset), 2 * EACH);
@@ -100,11 +100,11 @@ SCRATCH_TEST(an_info_file_lists_the_shards)
     assert_string_equal(att_dataset_split(dataset), "validation");
     assert_image(self, dataset, 0, 1, 5);
     att_dataset_close(&dataset);
-    text_write(self, "wds/_info.json", "{\"splits\": {\"train\": {\"filenames\": [\"../a-0000.tar\"]}}}");
+    scratch_text(self, "wds/_info.json", "{\"splits\": {\"train\": {\"filenames\": [\"../a-0000.tar\"]}}}");
     expect_failure(self, path, "train", NULL, ATT_ERR_FORMAT, "entry 1 of the split \"train\"");
-    text_write(self, "wds/_info.json", "{\"splits\": {\"train\": {\"filenames\": [\"c.tar\"]}}}");
+    scratch_text(self, "wds/_info.json", "{\"splits\": {\"train\": {\"filenames\": [\"c.tar\"]}}}");
     expect_failure(self, path, "train", NULL, ATT_ERR_NOT_FOUND, "lists c.tar");
-    text_write(self, "wds/_info.json", "{\"splits\"");
+    scratch_text(self, "wds/_info.json", "{\"splits\"");
     expect_failure(self, path, "train", NULL, ATT_ERR_FORMAT, "_info.json");
 }
 
@@ -122,7 +122,7 @@ SCRATCH_TEST(classes_of_shards_have_names)
     assert_int_equal(att_dataset_class_count(dataset), 5);
     assert_string_equal(att_dataset_class_name(dataset, 3), "dog");
     att_dataset_close(&dataset);
-    text_write(self, "map.txt", "north\neast\nsouth\nwest\n");
+    scratch_text(self, "map.txt", "north\neast\nsouth\nwest\n");
     char map[128], text[256];
     snprintf(map, sizeof map, "%s/map.txt", self->folder);
     dataset = open_set(self, path, NULL, map);
@@ -130,7 +130,7 @@ SCRATCH_TEST(classes_of_shards_have_names)
     att_dataset_describe(dataset, text, sizeof text);
     assert_true(strstr(text, "4 classes, numbered by the labels, named by the class map"));
     att_dataset_close(&dataset);
-    text_write(self, "map.txt", "north\neast\nsouth\n");
+    scratch_text(self, "map.txt", "north\neast\nsouth\n");
     expect_failure(self, path, NULL, map, ATT_ERR_MISMATCH, "label 3, but the class map");
 }
 
@@ -289,11 +289,11 @@ SCRATCH_TEST(labels_can_be_names)
     static const char *const trained[] = {"ape", "bird of paradise", "cat", "dog"};
     static const int labels[] = {1, 0, 2, 1}, trained_labels[] = {2, 1, 3, 2}, values[] = {1, 2, 3, 4};
     char map[128], path[512];
-    pack made = pack_open(tar_path(self, "set/names-0.tar", path), "ustar");
+    pack made = pack_open(scratch_path(self, "set/names-0.tar", path), "ustar");
     pack_sample(&made, "a", 1, "cls", "cat\n");
     pack_sample(&made, "b", 2, "json", "{\"label\": \"bird of paradise\"}");
     pack_close(&made);
-    made = pack_open(tar_path(self, "set/names-1.tar", path), "ustar");
+    made = pack_open(scratch_path(self, "set/names-1.tar", path), "ustar");
     pack_sample(&made, "c", 3, "cls", "dog");
     pack_sample(&made, "d", 4, "cls", " cat\r\n");
     pack_close(&made);
@@ -319,10 +319,10 @@ SCRATCH_TEST(labels_can_be_names)
         assert_name_ends(dataset, 3, "/set/names-1.tar/c.png");
         att_dataset_close(&dataset);
     }
-    text_write(self, "map.txt", "cat\n");
+    scratch_text(self, "map.txt", "cat\n");
     snprintf(map, sizeof map, "%s/map.txt", self->folder);
     expect_failure(self, path, NULL, map, ATT_ERR_MISMATCH, ": label \"bird of paradise\" is not in the class map");
-    made = pack_open(tar_path(self, "set/names-1.tar", path), "ustar");
+    made = pack_open(scratch_path(self, "set/names-1.tar", path), "ustar");
     pack_sample(&made, "c", 3, "cls", "3");
     pack_close(&made);
     snprintf(path, sizeof path, "%s/set", self->folder);
@@ -487,7 +487,7 @@ static att_status open_shards(scratch *self)
 static void write_named(const scratch *self, const char *name, int count)
 {
     char path[512], key[16];
-    pack made = pack_open(tar_path(self, name, path), "gnutar");
+    pack made = pack_open(scratch_path(self, name, path), "gnutar");
     for (int i = 0; i < count; i++) {
         snprintf(key, sizeof key, "%04d", i);
         pack_sample(&made, key, i % 100, "cls", i % 2 ? "odd" : "even");
@@ -519,14 +519,14 @@ SCRATCH_TEST(an_index_keeps_names_and_what_cannot_be_used)
         att_dataset_close(&dataset);
         att_context_destroy(&context);
         if (pass == 0) /* a listing would fail now */
-            damage(tar_path(self, "set/train.tar", tar), 512 * 2);
+            damage(scratch_path(self, "set/train.tar", tar), 512 * 2);
     }
 }
 
 SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
     write_shards(self, "train", true);
-    text_write(self, "_info.json", "{\"splits\": {\"train\": {\"filenames\": [\"train-0001.tar\"]}}}");
+    scratch_text(self, "_info.json", "{\"splits\": {\"train\": {\"filenames\": [\"train-0001.tar\"]}}}");
     assert_survives_lack_of_memory(self, open_shards);
     write_named(self, "train-0001.tar", 3);
     assert_survives_lack_of_memory(self, open_shards);

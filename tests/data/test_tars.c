@@ -13,7 +13,7 @@ enum { CLASSES = 3, EACH = 2 };
 static void write_class(const scratch *self, const char *tar, int class)
 {
     char path[512], name[64];
-    pack made = pack_open(tar_path(self, tar, path), "ustar");
+    pack made = pack_open(scratch_path(self, tar, path), "ustar");
     for (int i = 0; i < EACH; i++) {
         snprintf(name, sizeof name, "%s_%d.JPEG", wnids[class], i);
         pack_picture(&made, name, 10 * class + i);
@@ -25,7 +25,7 @@ static void write_class(const scratch *self, const char *tar, int class)
 static void write_outer(const scratch *self, const char *tar, const char *folder)
 {
     char path[512], name[256];
-    pack made = pack_open(tar_path(self, tar, path), "pax");
+    pack made = pack_open(scratch_path(self, tar, path), "pax");
     for (int i = 0; i < CLASSES; i++) {
         int class = (i + 1) % CLASSES;
         write_class(self, "inner.tar", class);
@@ -145,10 +145,10 @@ static void write_kit(const scratch *self, const char *truth, bool folder)
 {
     char path[512];
     if (folder) {
-        text_write(self, "imagenet/ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt", truth);
+        scratch_text(self, "imagenet/ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt", truth);
         return;
     }
-    pack made = pack_open(tar_path(self, "imagenet/ILSVRC2012_devkit_t12.tar.gz", path), "ustar.gz");
+    pack made = pack_open(scratch_path(self, "imagenet/ILSVRC2012_devkit_t12.tar.gz", path), "ustar.gz");
     pack_entry(&made, "ILSVRC2012_devkit_t12/readme.txt", AE_IFREG, NULL, "x", 1);
     pack_entry(&made, "ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt", AE_IFREG, NULL, truth,
                strlen(truth));
@@ -163,7 +163,7 @@ SCRATCH_TEST(imagenets_own_files_are_read)
     snprintf(data, sizeof data, "%s/imagenet", self->folder);
     write_outer(self, "imagenet/ILSVRC2012_img_train.tar", "");
     write_class(self, "imagenet/ILSVRC2012_img_train_t3.tar", 0);
-    pictures_pack(tar_path(self, "imagenet/ILSVRC2012_img_val.tar", path), "ustar", images, 4);
+    pictures_pack(scratch_path(self, "imagenet/ILSVRC2012_img_val.tar", path), "ustar", images, 4);
     expect_failure(self, data, "val", NULL, ATT_ERR_NOT_FOUND, "put this file beside them");
     for (int folder = 0; folder < 2; folder++) {
         /* The classes by ILSVRC2012_ID are n03888257, n01440764, n03888257, n01443537. */
@@ -185,7 +185,7 @@ SCRATCH_TEST(imagenets_own_files_are_read)
         assert_image(self, dataset, 0, 0, 1);
         att_dataset_close(&dataset);
         char kit[512];
-        assert_int_equal(remove(tar_path(self, "imagenet/ILSVRC2012_devkit_t12.tar.gz", kit)), folder ? -1 : 0);
+        assert_int_equal(remove(scratch_path(self, "imagenet/ILSVRC2012_devkit_t12.tar.gz", kit)), folder ? -1 : 0);
     }
     write_kit(self, "942\n449\n942\n", true);
     expect_failure(self, data, "val", NULL, ATT_ERR_MISMATCH, "has 3 images, but there is");
@@ -220,7 +220,7 @@ SCRATCH_TEST(every_id_of_the_devkit_has_its_class)
     void *bytes;
     size_t size;
     picture_make(7, &bytes, &size);
-    pack made = pack_open(tar_path(self, "imagenet/ILSVRC2012_img_val.tar", path), "ustar");
+    pack made = pack_open(scratch_path(self, "imagenet/ILSVRC2012_img_val.tar", path), "ustar");
     for (int i = 1, length = 0; i <= IDS; i++) {
         snprintf(name, sizeof name, "ILSVRC2012_val_%08d.JPEG", i);
         pack_entry(&made, name, AE_IFREG, NULL, bytes, size);
@@ -254,7 +254,7 @@ static void write_many(const scratch *self, const char *tar)
     void *bytes;
     size_t size;
     picture_make(7, &bytes, &size);
-    pack made = pack_open(tar_path(self, tar, path), "ustar");
+    pack made = pack_open(scratch_path(self, tar, path), "ustar");
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof name, "%s/%d.png", i % 3 ? "cat" : "dog", i);
         pack_entry(&made, name, AE_IFREG, NULL, bytes, size);
@@ -294,7 +294,7 @@ SCRATCH_TEST(a_large_listing_is_kept)
 {
     char path[512], index[512], again[512];
     write_many(self, "many.tar");
-    tar_path(self, "many.tar", path);
+    scratch_path(self, "many.tar", path);
     assert_many(self, path);
     assert_non_null(find_index(self->folder, index));
     /* The second listing does not read the headers: a damaged one does not matter. */
@@ -345,7 +345,7 @@ SCRATCH_TEST(class_names_in_an_index_are_checked)
         const char *forged, *read;
     } cases[] = {{"cow", "cow"}, {"..x", "cat"}, {"../", "cat"}, {"/ab", "cat"}, {"a/b", "cat"}, {"a\nb", "cat"}};
     char path[512], index[512], key[16];
-    pack made = pack_open(tar_path(self, "samples.tar", path), "ustar");
+    pack made = pack_open(scratch_path(self, "samples.tar", path), "ustar");
     for (int i = 0; i < MANY; i++) {
         snprintf(key, sizeof key, "%d", i);
         pack_sample(&made, key, 7, "cls", "cat");
@@ -373,7 +373,7 @@ SCRATCH_TEST(an_index_that_cannot_lie_beside_the_tars_lies_in_the_cache)
     snprintf(cache, sizeof cache, "%s/cache", self->folder);
     snprintf(data, sizeof data, "%s/data", self->folder);
     write_many(self, "data/many.tar");
-    tar_path(self, "data/many.tar", path);
+    scratch_path(self, "data/many.tar", path);
     assert_int_equal(mkdir(cache, 0777) | chmod(cache, 0777) | chmod(self->folder, 0755) | chmod(data, 0555), 0);
     setenv("XDG_CACHE_HOME", cache, 1);
     if (user == 0)
@@ -411,7 +411,7 @@ SCRATCH_TEST(a_tar_that_changes_while_it_is_used_is_noticed)
     char path[512], folder[128];
     snprintf(folder, sizeof folder, "%s/classes", self->folder);
     att_dataset *dataset = open_set(self, folder, NULL, NULL);
-    assert_int_equal(truncate(tar_path(self, "classes/n01440764.tar", path), 600), 0);
+    assert_int_equal(truncate(scratch_path(self, "classes/n01440764.tar", path), 600), 0);
     assert_fails(self->context, att_dataset_read(dataset, self->context, 0, 3, &image), ATT_ERR_IO,
                  "n01440764.tar has changed");
     assert_image(self, dataset, 2, 1, 10);
@@ -426,7 +426,7 @@ SCRATCH_TEST(tars_that_cannot_be_read_in_place_are_refused)
     static const char *const names[] = {"1.png", "2.png"};
     /* A compressed tar among others, and inside a tar. */
     write_class(self, "classes/a.tar", 0);
-    pictures_pack(tar_path(self, "classes/b.tar", path), "ustar.gz", names, 2);
+    pictures_pack(scratch_path(self, "classes/b.tar", path), "ustar.gz", names, 2);
     expect_failure(self, folder, NULL, NULL, ATT_ERR_UNSUPPORTED, "b.tar is not an uncompressed tar");
     pack made = pack_open(self->path, "ustar");
     pack_moved(&made, self, "classes/b.tar", "b.tar");
@@ -465,7 +465,8 @@ SCRATCH_TEST(tars_that_cannot_be_read_in_place_are_refused)
                     {"x{a,{b}}.tar", "braces inside braces", ATT_ERR_ARGUMENT},
                     {"x{a}{b.tar", "counterpart", ATT_ERR_ARGUMENT}};
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
-        expect_failure(self, tar_path(self, patterns[i].name, path), NULL, NULL, patterns[i].status, patterns[i].part);
+        expect_failure(self, scratch_path(self, patterns[i].name, path), NULL, NULL, patterns[i].status,
+                       patterns[i].part);
 }
 
 /* Writes the header of a file into a tar, in the format of ustar. */
@@ -548,6 +549,6 @@ SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
     char path[512];
     write_kit(self, "2\n", false);
     write_outer(self, "imagenet/ILSVRC2012_img_train.tar", "");
-    pictures_pack(tar_path(self, "imagenet/ILSVRC2012_img_val.tar", path), "ustar", images, 1);
+    pictures_pack(scratch_path(self, "imagenet/ILSVRC2012_img_val.tar", path), "ustar", images, 1);
     assert_survives_lack_of_memory(self, open_imagenet);
 }

@@ -74,6 +74,33 @@ static inline int scratch_teardown(void **state)
     return result;
 }
 
+/* Writes the path of a file in the folder, and creates the folders that it lies in. Returns the path. */
+static inline const char *scratch_path(const scratch *self, const char *name, char path[512])
+{
+    snprintf(path, 512, "%s/%s", self->folder, name);
+    for (char *slash = strchr(path + strlen(self->folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0777);
+        *slash = '/';
+    }
+    return path;
+}
+
+/* Writes <folder>/<name>, and creates missing folders. */
+static inline void scratch_write_as(const scratch *self, const char *name, const void *bytes, size_t size)
+{
+    char path[512];
+    FILE *file = fopen(scratch_path(self, name, path), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline void scratch_text(const scratch *self, const char *name, const char *text)
+{
+    scratch_write_as(self, name, text, strlen(text));
+}
+
 static inline void scratch_write(const scratch *self, const void *bytes, size_t size)
 {
     FILE *file = fopen(self->path, "wb");
