@@ -265,86 +265,25 @@ SCRATCH_TEST(damage_outside_a_decoded_part_is_found)
     assert_true(refused > KINDS * BOXES / 2);
 }
 
-/* A truncated WebP and a damaged WebP give different messages. */
 /* Every orientation in either byte order, in a JPEG and a PNG. */
 TEST(exif_says_how_an_image_is_turned)
 {
+    enum { TIFF = 22 };
+    static const char before_jpeg[] = "\xff\xd8\xff\xe1\0\36Exif\0";
+    static const char after_jpeg[] = "\xff\xff\xc0\0\10\10\0\3\0\5";
+    static const char before_png[] = "\x89PNG\r\n\x1a\n\0\0\0\15IHDR\0\0\0\5\0\0\0\3\10\0\0\0\0crc.\0\0\0\26eXIf";
     for (int i = 0; i < 2 * 10; i++) {
         const bool little = i % 2;
         const uint8_t orientation = (uint8_t)(i / 2);
-        uint8_t big_tiff[] = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0},
-                little_tiff[] = {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0};
+        const uint8_t big_tiff[TIFF] = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation},
+                      little_tiff[TIFF] = {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, orientation};
         const uint8_t *tiff = little ? little_tiff : big_tiff;
-        uint8_t jpeg[] = {0xff,
-                          0xd8,
-                          0xff,
-                          0xe1,
-                          0,
-                          2 + 6 + sizeof big_tiff,
-                          'E',
-                          'x',
-                          'i',
-                          'f',
-                          0,
-                          0,
-                          [12 + sizeof big_tiff] = 0xff,
-                          0xff,
-                          0xc0,
-                          0,
-                          8,
-                          8,
-                          0,
-                          3,
-                          0,
-                          5,
-                          0};
-        uint8_t png[] = {0x89,
-                         'P',
-                         'N',
-                         'G',
-                         '\r',
-                         '\n',
-                         0x1a,
-                         '\n',
-                         0,
-                         0,
-                         0,
-                         13,
-                         'I',
-                         'H',
-                         'D',
-                         'R',
-                         0,
-                         0,
-                         0,
-                         5,
-                         0,
-                         0,
-                         0,
-                         3,
-                         8,
-                         0,
-                         0,
-                         0,
-                         0,
-                         1,
-                         2,
-                         3,
-                         4,
-                         0,
-                         0,
-                         0,
-                         sizeof big_tiff,
-                         'e',
-                         'X',
-                         'I',
-                         'f',
-                         [41 + sizeof big_tiff] = 0,
-                         0,
-                         0,
-                         0};
-        memcpy(jpeg + 12, tiff, sizeof big_tiff);
-        memcpy(png + 41, tiff, sizeof big_tiff);
+        uint8_t jpeg[sizeof before_jpeg + TIFF + sizeof after_jpeg], png[sizeof before_png - 1 + TIFF + 4] = {0};
+        memcpy(jpeg, before_jpeg, sizeof before_jpeg);
+        memcpy(jpeg + sizeof before_jpeg, tiff, TIFF);
+        memcpy(jpeg + sizeof before_jpeg + TIFF, after_jpeg, sizeof after_jpeg);
+        memcpy(png, before_png, sizeof before_png - 1);
+        memcpy(png + sizeof before_png - 1, tiff, TIFF);
         const struct {
             const uint8_t *bytes;
             size_t size;
@@ -362,6 +301,7 @@ TEST(exif_says_how_an_image_is_turned)
     }
 }
 
+/* A truncated WebP and a damaged WebP give different messages. */
 SCRATCH_TEST(a_truncated_webp_is_reported_as_truncated)
 {
     char *bytes;
