@@ -4,17 +4,11 @@
 #include "base/core/memory.h"
 #include "base/io/jpeg.h"
 #include "data/labels.h"
+#include "data/loading.h"
 #include "data/pictures.h"
 #include "data/slot.h"
 
 enum { IMAGES = 50, BATCH = 8, SIDE = PICTURE_SIDE, FLOATS = SIDE * SIDE };
-
-static att_dataset *open_set(scratch *self)
-{
-    att_dataset *dataset = NULL;
-    CHECK(self->context, att_dataset_open(self->context, self->folder, NULL, &dataset));
-    return dataset;
-}
 
 static att_loader_options plain_options(int workers)
 {
@@ -29,20 +23,6 @@ static att_loader_options plain_options(int workers)
     return options;
 }
 
-static att_loader *make_loader(scratch *self, const att_dataset *dataset, const att_loader_options *options)
-{
-    att_loader *loader = NULL;
-    CHECK(self->context, att_loader_create(self->context, dataset, options, &loader));
-    return loader;
-}
-
-static att_batch next(scratch *self, att_loader *loader)
-{
-    att_batch batch;
-    CHECK(self->context, att_loader_next(loader, &batch));
-    return batch;
-}
-
 static void start(scratch *self, att_loader *loader, int64_t epoch, int64_t batch)
 {
     CHECK(self->context, att_loader_start(loader, epoch, batch));
@@ -51,7 +31,7 @@ static void start(scratch *self, att_loader *loader, int64_t epoch, int64_t batc
 SCRATCH_TEST(batches_come_in_order)
 {
     idx_write(self, "train", IMAGES, IMAGES);
-    att_dataset *dataset = open_set(self);
+    att_dataset *dataset = open_folder(self);
     for (int workers = 0; workers < 4; workers++) {
         att_loader_options options = plain_options(workers);
         att_loader *loader = make_loader(self, dataset, &options);
@@ -99,7 +79,7 @@ SCRATCH_TEST(workers_change_no_bit)
     static int64_t first_order[IMAGES], order[IMAGES], next_order[IMAGES];
     static float first_images[IMAGES * FLOATS], images[IMAGES * FLOATS];
     idx_write(self, "train", IMAGES, IMAGES);
-    att_dataset *dataset = open_set(self);
+    att_dataset *dataset = open_folder(self);
     for (int workers = 0; workers < 5; workers++) {
         att_loader_options options = plain_options(workers);
         options.shuffle = options.drop_last = true;
@@ -135,7 +115,7 @@ SCRATCH_TEST(workers_change_no_bit)
 SCRATCH_TEST(a_loader_can_be_restarted_or_destroyed_at_any_time)
 {
     idx_write(self, "train", IMAGES, IMAGES);
-    att_dataset *dataset = open_set(self);
+    att_dataset *dataset = open_folder(self);
     for (int taken = 0; taken < 30; taken++) {
         att_loader_options options = plain_options(3);
         att_loader *loader = make_loader(self, dataset, &options);
@@ -168,7 +148,7 @@ static void write_damaged(const scratch *self)
 SCRATCH_TEST(corrupt_images_are_errors_by_default)
 {
     write_damaged(self);
-    att_dataset *dataset = open_set(self);
+    att_dataset *dataset = open_folder(self);
     for (int workers = 0; workers < 4; workers++) {
         att_loader_options options = plain_options(workers);
         att_loader *loader = make_loader(self, dataset, &options);
@@ -201,7 +181,7 @@ static att_status hear(void *user, int64_t index, const char *reason)
 SCRATCH_TEST(corrupt_images_can_be_left_out)
 {
     write_damaged(self);
-    att_dataset *dataset = open_set(self);
+    att_dataset *dataset = open_folder(self);
     for (int workers = 0; workers < 4; workers++) {
         att_loader_options options = plain_options(workers);
         heard told = {.count = 0};
@@ -240,7 +220,7 @@ SCRATCH_TEST(corrupt_images_can_be_left_out)
 SCRATCH_TEST(corrupt_images_can_be_replaced_by_the_next)
 {
     write_damaged(self);
-    att_dataset *dataset = open_set(self);
+    att_dataset *dataset = open_folder(self);
     static int64_t first_order[20], order[20];
     static float first_images[20 * FLOATS], images[20 * FLOATS];
     for (int workers = 0; workers < 4; workers++) {
@@ -286,7 +266,7 @@ SCRATCH_TEST(only_corrupt_images_give_an_error_or_no_batch)
         snprintf(path, sizeof(path), "%s/cat/%d.png", self->folder, i);
         assert_int_equal(truncate(path, 30), 0);
     }
-    att_dataset *dataset = open_set(self);
+    att_dataset *dataset = open_folder(self);
     for (int workers = 0; workers < 3; workers++) {
         att_loader_options options = plain_options(workers);
         att_batch batch;
@@ -434,7 +414,7 @@ SCRATCH_TEST(partly_decoded_photographs_equal_whole_ones)
         assert_int_equal(fclose(file), 0);
         free(bytes);
     }
-    att_dataset *dataset = open_set(self);
+    att_dataset *dataset = open_folder(self);
     for (int crop = ATT_CROP_CENTER; crop <= ATT_CROP_SIMPLE; crop++)
         for (int epoch = 0; epoch < 8; epoch++) {
             att_loader_options options = att_loader_options_defaults(TO, TO, 3);
@@ -488,7 +468,7 @@ SCRATCH_TEST(many_workers_read_one_archive)
 SCRATCH_TEST(wrong_options_are_refused)
 {
     idx_write(self, "train", IMAGES, IMAGES);
-    att_dataset *dataset = open_set(self);
+    att_dataset *dataset = open_folder(self);
     att_loader_options wrong[5];
     for (int i = 0; i < 5; i++)
         wrong[i] = plain_options(1);
@@ -523,21 +503,13 @@ static att_status load_all(scratch *self)
 {
     att_loader_options options = plain_options(0);
     options.shuffle = true;
-    att_loader *loader;
-    att_batch batch = {.count = 1};
-    att_status status = att_loader_create(self->context, memory_set, &options, &loader);
-    if (status != ATT_OK)
-        return status;
-    while (status == ATT_OK && batch.count > 0)
-        status = att_loader_next(loader, &batch);
-    att_loader_destroy(&loader);
-    return status;
+    return load_epoch(self, memory_set, &options);
 }
 
 SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
     idx_write(self, "train", IMAGES, IMAGES);
-    memory_set = open_set(self);
+    memory_set = open_folder(self);
     assert_survives_lack_of_memory(self, load_all);
     att_dataset_close(&memory_set);
 }

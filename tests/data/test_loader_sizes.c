@@ -4,7 +4,7 @@
 #include "base/comm/threads.h"
 #include "base/core/memory.h"
 #include "data/buckets.h"
-#include "data/dataset.h"
+#include "data/loading.h"
 #include "data/pictures.h"
 
 /* Image i has sides of sizes[i % SIZES] and is filled with i + 1. Longer side at most 16, filled up to multiples of 4:
@@ -20,13 +20,6 @@ static void write_images(const scratch *self)
         snprintf(name, sizeof name, "%s/%02d.png", i < 20 ? "cat" : "dog", i);
         picture_write_sized(self, name, i + 1, sizes[i % SIZES][0], sizes[i % SIZES][1]);
     }
-}
-
-static att_dataset *open_set(att_context *context, const scratch *self)
-{
-    att_dataset *dataset = NULL;
-    CHECK(context, att_dataset_open(context, self->folder, NULL, &dataset));
-    return dataset;
 }
 
 /* A target that has the sides of the image: 1000 index + the sum of coordinates. */
@@ -61,20 +54,6 @@ static att_loader_options sized_options(int workers)
     return options;
 }
 
-static att_loader *make_loader(att_context *context, const att_dataset *dataset, const att_loader_options *options)
-{
-    att_loader *loader = NULL;
-    CHECK(context, att_loader_create(context, dataset, options, &loader));
-    return loader;
-}
-
-static att_batch next(att_context *context, att_loader *loader)
-{
-    att_batch batch;
-    CHECK(context, att_loader_next(loader, &batch));
-    return batch;
-}
-
 /* Returns what is wrong with a sample, or NULL. `row`: among those of this process. */
 static const char *check_sample(const att_batch *batch, int row)
 {
@@ -105,10 +84,10 @@ static void assert_sample(const att_batch *batch, int row)
 SCRATCH_TEST(batches_hold_images_of_one_size)
 {
     write_images(self);
-    att_dataset *dataset = open_set(self->context, self);
+    att_dataset *dataset = open_folder(self);
     att_loader_options options = sized_options(2);
     options.shuffle = true;
-    att_loader *loader = make_loader(self->context, dataset, &options);
+    att_loader *loader = make_loader(self, dataset, &options);
     static const att_loader_shape shapes[] = {
         {16, 12, 8, 2}, {12, 16, 17, 5}, {12, 12, 8, 2}, {8, 16, 8, 2}, {0, 0, 0, 0}};
     assert_int_equal(att_loader_shape_count(loader), 4);
@@ -121,7 +100,7 @@ SCRATCH_TEST(batches_hold_images_of_one_size)
         bool seen[IMAGES] = {false};
         int batches = 0;
         CHECK(self->context, att_loader_start(loader, epoch, 0));
-        for (att_batch batch = next(self->context, loader); batch.count > 0; batch = next(self->context, loader)) {
+        for (att_batch batch = next(self, loader); batch.count > 0; batch = next(self, loader)) {
             assert_int_equal(batch.count, batches == 10 ? 1 : BATCH);
             assert_int_equal(batch.number, batches++);
             for (int i = 0; i < batch.count; i++) {
@@ -144,14 +123,14 @@ SCRATCH_TEST(images_in_their_order_come_size_after_size)
                                        15, 19, 20, 24, 25, 29, 30, 34, 35, 39, 40, 3,  8,  13,
                                        18, 23, 28, 33, 38, 2,  7,  12, 17, 22, 27, 32, 37};
     write_images(self);
-    att_dataset *dataset = open_set(self->context, self);
+    att_dataset *dataset = open_folder(self);
     for (int drop = 0; drop < 2; drop++) {
         att_loader_options options = sized_options(0);
         options.drop_last = drop;
-        att_loader *loader = make_loader(self->context, dataset, &options);
+        att_loader *loader = make_loader(self, dataset, &options);
         int64_t at = 0;
         assert_int_equal(att_loader_batches(loader), drop ? 10 : 11);
-        for (att_batch batch = next(self->context, loader); batch.count > 0; batch = next(self->context, loader))
+        for (att_batch batch = next(self, loader); batch.count > 0; batch = next(self, loader))
             for (int i = 0; i < batch.count; i++) {
                 at += drop && expected[at] == 40; /* alone in its batch */
                 assert_int_equal(batch.indices[i], expected[at++]);
@@ -263,13 +242,13 @@ SCRATCH_TEST(order_depends_on_seed_and_epoch_only)
 SCRATCH_TEST(images_of_one_size_are_mixed)
 {
     write_images(self);
-    att_dataset *dataset = open_set(self->context, self);
+    att_dataset *dataset = open_folder(self);
     att_loader_options options = sized_options(2);
     options.mix.cutmix = 1;
     options.targets.count = 0;
     int cut = 0;
-    att_loader *loader = make_loader(self->context, dataset, &options);
-    for (att_batch batch = next(self->context, loader); batch.count > 0; batch = next(self->context, loader)) {
+    att_loader *loader = make_loader(self, dataset, &options);
+    for (att_batch batch = next(self, loader); batch.count > 0; batch = next(self, loader)) {
         const int64_t count = att_shape_count(batch.fields[0].shape);
         for (int i = 0; i < batch.count; i++)
             for (int64_t k = 0; k < count; k++) {
@@ -283,8 +262,7 @@ SCRATCH_TEST(images_of_one_size_are_mixed)
     att_dataset_close(&dataset);
 }
 
-/* --- corrupt images ------------------------------------------------------------------------------------------------
- */
+/* --- corrupt images ----------------------------------------------------------------------------------------------- */
 
 static void cut_file(const scratch *self, const char *name, int bytes)
 {
@@ -299,13 +277,13 @@ SCRATCH_TEST(corrupt_images_are_replaced_by_some_of_their_size)
     write_images(self);
     cut_file(self, "cat/06.png", 40);
     cut_file(self, "cat/07.png", 10);
-    att_dataset *dataset = open_set(self->context, self);
+    att_dataset *dataset = open_folder(self);
     for (int workers = 0; workers < 3; workers++) {
         att_loader_options options = sized_options(workers);
         options.corrupt = ATT_CORRUPT_REPLACED;
-        att_loader *loader = make_loader(self->context, dataset, &options);
+        att_loader *loader = make_loader(self, dataset, &options);
         int seen[IMAGES] = {0}, count = 0;
-        for (att_batch batch = next(self->context, loader); batch.count > 0; batch = next(self->context, loader))
+        for (att_batch batch = next(self, loader); batch.count > 0; batch = next(self, loader))
             for (int i = 0; i < batch.count; i++, count++) {
                 assert_sample(&batch, i);
                 seen[batch.indices[i]]++;
@@ -323,7 +301,7 @@ SCRATCH_TEST(an_image_without_a_header_is_refused)
 {
     write_images(self);
     cut_file(self, "cat/07.png", 10);
-    att_dataset *dataset = open_set(self->context, self);
+    att_dataset *dataset = open_folder(self);
     const att_loader_options options = sized_options(1);
     att_loader *loader = NULL;
     assert_fails(self->context, att_loader_create(self->context, dataset, &options, &loader), ATT_ERR_FORMAT,
@@ -331,8 +309,7 @@ SCRATCH_TEST(an_image_without_a_header_is_refused)
     att_dataset_close(&dataset);
 }
 
-/* --- choosing a crop -----------------------------------------------------------------------------------------------
- */
+/* --- choosing a crop ---------------------------------------------------------------------------------------------- */
 
 typedef struct choice {
     int chosen, calls;
@@ -365,7 +342,7 @@ SCRATCH_TEST(targets_choose_the_crop)
     static const att_field none = {"none", ATT_I32, {0}};
     choice made = {0}, *of = &made;
     picture_write_sized(self, "cat/0.png", 7, 200, 100);
-    att_dataset *dataset = open_set(self->context, self);
+    att_dataset *dataset = open_folder(self);
     att_loader_options options = att_loader_options_defaults(20, 20, 1);
     options.transform.crop = ATT_CROP_SCALED;
     options.transform.longer = 200;
@@ -374,11 +351,11 @@ SCRATCH_TEST(targets_choose_the_crop)
     options.workers = 0;
     options.targets =
         (att_target_rules){.fields = &none, .count = 1, .fill = note_geometry, .choose_crop = choose, .user = &of};
-    att_loader *loader = make_loader(self->context, dataset, &options);
+    att_loader *loader = make_loader(self, dataset, &options);
     att_batch batch;
     for (made.chosen = 0; made.chosen < ATT_CROP_CHOICES; made.chosen++) {
         CHECK(self->context, att_loader_start(loader, 0, 0));
-        next(self->context, loader);
+        next(self, loader);
         assert_int_equal(made.calls, made.chosen + 1);
         assert_true(made.taken == made.left[made.chosen]);
     }
@@ -393,13 +370,12 @@ SCRATCH_TEST(targets_choose_the_crop)
     att_dataset_close(&dataset);
 }
 
-/* --- errors --------------------------------------------------------------------------------------------------------
- */
+/* --- errors ------------------------------------------------------------------------------------------------------- */
 
 SCRATCH_TEST(repeats_of_images_of_several_sizes_are_refused)
 {
     write_images(self);
-    att_dataset *dataset = open_set(self->context, self);
+    att_dataset *dataset = open_folder(self);
     att_loader_options options = sized_options(1);
     att_loader *loader = NULL;
     options.repeats = 2;
@@ -414,22 +390,14 @@ static att_status load_all(scratch *self)
 {
     att_loader_options options = sized_options(0);
     options.shuffle = true;
-    att_loader *loader;
-    att_batch batch = {.count = 1};
-    att_status status = att_loader_create(self->context, memory_set, &options, &loader);
-    if (status != ATT_OK)
-        return status;
-    while (status == ATT_OK && batch.count > 0)
-        status = att_loader_next(loader, &batch);
-    att_loader_destroy(&loader);
-    return status;
+    return load_epoch(self, memory_set, &options);
 }
 
 SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
     picture_write_sized(self, "cat/0.png", 1, 8, 6);
     picture_write_sized(self, "cat/1.png", 2, 6, 8);
-    memory_set = open_set(self->context, self);
+    memory_set = open_folder(self);
     assert_survives_lack_of_memory(self, load_all);
     att_dataset_close(&memory_set);
 }

@@ -1,6 +1,6 @@
 /* Random crops are chosen by the classes in their masks. */
 #include "base/core/memory.h"
-#include "data/labels.h"
+#include "data/loading.h"
 #include "data/mask_files.h"
 #include "data/transform.h"
 
@@ -86,15 +86,13 @@ static att_loader_options scaled_options(void)
 static int count_uniform(scratch *self, const att_dataset *dataset, double most)
 {
     att_loader_options options = scaled_options();
-    att_loader *loader = NULL;
     int uniform = 0;
     options.transform.cat_max_ratio = most;
-    CHECK(self->context, att_loader_create(self->context, dataset, &options, &loader));
+    att_loader *loader = make_loader(self, dataset, &options);
     for (int epoch = 0; epoch < TIMES; epoch++) {
-        att_batch batch;
         int counts[3] = {0}, largest = 0, all = 0;
         CHECK(self->context, att_loader_start(loader, epoch, 0));
-        CHECK(self->context, att_loader_next(loader, &batch));
+        const att_batch batch = next(self, loader);
         const int32_t *mask = att_batch_field(&batch, "mask");
         for (int i = 0; i < SIDE * SIDE; i++)
             if (mask[i] >= 0)
@@ -123,14 +121,8 @@ static att_dataset *memory_set;
 static att_status load_once(scratch *self)
 {
     att_loader_options options = scaled_options();
-    att_loader *loader = NULL;
-    att_batch batch;
     options.transform.cat_max_ratio = 0.75;
-    att_status status = att_loader_create(self->context, memory_set, &options, &loader);
-    if (status == ATT_OK)
-        status = att_loader_next(loader, &batch);
-    att_loader_destroy(&loader);
-    return status;
+    return load_epoch(self, memory_set, &options);
 }
 
 SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)

@@ -2,6 +2,7 @@
  * and flips and are mixed with the images. The loader knows them only by their target rules. */
 #include "base/core/memory.h"
 #include "data/augment.h"
+#include "data/loading.h"
 #include "data/pictures.h"
 
 enum { WIDE = 96, TALL = 64, IMAGES = 24, MOST = 3, ROOM = 2 * MOST, BRIGHT = 160, REACH = 2 };
@@ -168,13 +169,6 @@ static att_loader_options options_of(int height, int width)
     options.targets = rules();
     options.workers = 0;
     return options;
-}
-
-static att_loader *make_loader(scratch *self, const att_dataset *dataset, const att_loader_options *options)
-{
-    att_loader *loader = NULL;
-    CHECK(self->context, att_loader_create(self->context, dataset, options, &loader));
-    return loader;
 }
 
 static points points_at(const att_batch *batch, int sample)

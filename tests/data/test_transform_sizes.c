@@ -258,8 +258,7 @@ SCRATCH_TEST(a_scaled_image_smaller_than_the_crop_is_filled_up)
     }
 }
 
-/* --- photometric distortion ----------------------------------------------------------------------------------------
- */
+/* --- photometric distortion --------------------------------------------------------------------------------------- */
 
 enum { PICTURE_WIDE = 64, PICTURE_TALL = 48, BYTES = PICTURE_WIDE * PICTURE_TALL * 3 };
 
