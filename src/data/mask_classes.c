@@ -1,6 +1,5 @@
 #include "data/mask_classes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +8,8 @@
 
 enum { CHANNELS = 3 };
 
-enum { DIGITS = 8 }; /* any number with more is too large */
-
-/* Cuts the last word off the line if it is a whole number, and returns whether it is. */
+/* Cuts the last word off the line, and returns whether it is a whole number behind other words. A number that is too
+ * large becomes INT64_MAX. */
 static bool take_number(char *line, int64_t *number)
 {
     size_t end = strlen(line);
@@ -22,31 +20,29 @@ static bool take_number(char *line, int64_t *number)
         begin--;
     if (begin == 0 || end == begin || begin + strspn(line + begin, "0123456789") < end)
         return false;
-    *number = INT64_MAX;
-    char word[DIGITS + 1];
-    snprintf(word, sizeof word, "%.*s", (int)(end - begin), line + begin);
-    if (end - begin <= DIGITS && !att_text_to_i64(word, number))
-        return false;
+    line[end] = '\0';
+    if (!att_text_to_i64(line + begin, number))
+        *number = INT64_MAX;
     while (begin > 0 && strchr(" \t", line[begin - 1]))
         begin--;
     line[begin] = '\0';
     return begin > 0;
 }
 
-/* Cuts the colour off a line. Returns how many numbers the line ends in, at most 3; fewer leave the line unchanged. */
-static int take_colour(char *line, int64_t colour[CHANNELS])
+/* Cuts the colour off a line. Returns false, with the line unchanged, if it does not end in three whole numbers. */
+static bool take_colour(char *line, int64_t colour[CHANNELS])
 {
     const size_t length = strlen(line);
     char saved[256];
-    int numbers = 0;
     if (length >= sizeof saved)
-        return 0;
+        return false;
     memcpy(saved, line, length + 1);
-    for (int c = CHANNELS - 1; c >= 0 && take_number(line, &colour[c]); c--)
-        numbers++;
-    if (numbers < CHANNELS)
+    bool has = true;
+    for (int c = CHANNELS - 1; has && c >= 0; c--)
+        has = take_number(line, &colour[c]);
+    if (!has)
         memcpy(line, saved, length + 1);
-    return numbers;
+    return has;
 }
 
 static att_status bad_colour(att_context *context, const char *path, int line, const char *what)
@@ -84,7 +80,7 @@ att_status att_take_colours(att_arena *arena, const char *path, char *const *lin
         return att_fail_memory(arena->context, (size_t)count * sizeof *taken, "the colours of classes");
     for (int i = 0; i < count; i++) {
         int64_t colour[CHANNELS];
-        bool has = take_colour(lines[i], colour) == CHANNELS;
+        bool has = take_colour(lines[i], colour);
         if (i > 0 && has != (coloured > 0))
             return bad_colour(arena->context, path, i + 1,
                               has ? "has a colour, but the lines before have none" : "has no colour");

@@ -193,6 +193,7 @@ static const char *record(att_context *context, att_comm *comm, void *user)
     att_loader_options options = sized_options(it->workers);
     options.shuffle = true;
     options.comm = comm;
+    options.targets.local = comm && att_comm_size(comm) % 2;
     it->count = 0;
     if (att_dataset_open(context, it->files->folder, NULL, &dataset) != ATT_OK ||
         att_loader_create(context, dataset, &options, &loader) != ATT_OK ||

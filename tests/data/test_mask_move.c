@@ -216,6 +216,16 @@ TEST(steps_that_keep_the_whole_image_keep_no_stage)
         }
 }
 
+TEST(a_geometry_keeps_the_first_stages)
+{
+    att_geometry geometry = att_geometry_of(WIDE, TALL);
+    for (int i = 1; i < 3 * ATT_GEOMETRY_STAGES; i++) {
+        att_geometry_step(&geometry, &(att_affine){.a = 1, .c = i % 2 ? i : -i, .e = 1}, WIDE, TALL);
+        assert_true(geometry.stage_count <= ATT_GEOMETRY_STAGES);
+    }
+    assert_int_equal(geometry.stage_count, ATT_GEOMETRY_STAGES);
+}
+
 TEST(a_mask_gets_no_class_beyond_the_image)
 {
     uint16_t classes[2 * 3] = {1, 2, 3, ATT_MASK_NONE, 5, 6};

@@ -174,6 +174,10 @@ SCRATCH_TEST(layouts_are_looked_for_in_three_outer_folders)
     scratch_text(self, "a/.hidden/file", "");
     CHECK(self->context, open_masks(self, self->folder, NULL, &dataset));
     assert_int_equal(first_class(self, dataset, 0), 2);
+    att_mask mask;
+    for (int64_t index = -1; index < 2; index += 2)
+        assert_fails(self->context, att_dataset_read_mask(dataset, self->context, index, &mask), ATT_ERR_ARGUMENT,
+                     index < 0 ? "mask -1 of 1" : "mask 1 of 1");
     att_dataset_close(&dataset);
     remove_files(self);
     picture_write(self, "a/b/c/d/images/1.png", 7);
@@ -225,6 +229,13 @@ SCRATCH_TEST(class_folders_are_not_taken_for_masks)
     picture_write(self, "masks/1.jpg", 2);
     att_dataset *dataset = open_set(self, self->folder, NULL, NULL);
     assert_int_equal(att_dataset_class_count(dataset), 3);
+    att_dataset_close(&dataset);
+    remove_files(self);
+    picture_write(self, "JPEGImages/1.png", 1);
+    picture_write(self, "SegmentationClass/2.png", 2);
+    scratch_text(self, "ImageSets/Segmentation/train.txt", "1\n");
+    dataset = open_set(self, self->folder, NULL, NULL);
+    assert_int_equal(att_dataset_class_count(dataset), 2);
     att_dataset_close(&dataset);
 }
 
@@ -350,7 +361,7 @@ SCRATCH_TEST(a_list_gives_names_and_colours)
                  {"road 1 2 3\ntraffic light\n", "line 2 has no colour", true},
                  {"road\ntraffic light 1 2 3\n", "line 2 has a colour, but the lines before have none", true},
                  {"road 1 2 256\nsky 1 2 3\n", "line 1 has a colour beyond 255", true},
-                 {"road 99999999999 0 255\nsky 1 2 3\n", "line 1 has a colour beyond 255", true},
+                 {"road 99999999999999999999 0 255\nsky 1 2 3\n", "line 1 has a colour beyond 255", true},
                  {"road,0,0,255\nsky,1,2,3\n", "line 1 ends in numbers that are no colour", true},
                  {"road 0 255\nsky -1 0 255 \n", "line 1 ends in numbers that are no colour", true},
                  {"road\ntraffic light,1,2,3\n", NULL, false},
@@ -385,11 +396,9 @@ SCRATCH_TEST(numbers_before_all_names_are_reported)
     static const struct {
         const char *text;
         bool reported;
-    } lists[] = {{"0 road\n1 sky\n", true},
-                 {"0: road 1 2 3\n1: sky 4 5 6\n", true},
-                 {"0 road\nsky\n", false},
-                 {"0\n1\n", false},
-                 {"2nd\n3rd\n", false}};
+    } lists[] = {
+        {"0 road\n1 sky\n", true}, {"0: road 1 2 3\n1: sky 4 5 6\n", true}, {"0 road\nsky\n", false}, {"0\n1\n", false},
+        {"0:\n1:\n", false},       {"lane1 2\nlane1 3\n", false},           {"2nd\n3rd\n", false}};
     picture_write(self, "images/a.png", 1);
     mask_fill(self, "masks/a.png", 1);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
@@ -432,8 +441,10 @@ SCRATCH_TEST(a_class_map_and_a_training_give_names)
     assert_string_equal(att_dataset_class_name(dataset, 2), "car");
     att_dataset_close(&dataset);
 
-    scratch_text(self, "classes.txt", "road\nsky\n"); /* label 1 is the sky, which is class 0 of the training */
+    /* label 1 is the sky, which is class 0 of the training; the car has no colour */
+    scratch_text(self, "classes.txt", "road 1 2 3\nsky 4 5 6\n");
     CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
+    assert_null(att_dataset_class_colours(dataset));
     assert_int_equal(att_dataset_class_count(dataset), 3);
     assert_int_equal(att_dataset_numbering(dataset), ATT_NUMBERED_BY_TRAINING);
     assert_int_equal(first_class(self, dataset, 0), 0);
@@ -451,11 +462,11 @@ SCRATCH_TEST(a_class_map_and_a_training_give_names)
     assert_int_equal(first_class(self, dataset, 0), 1);
     att_dataset_close(&dataset);
 
-    scratch_text(self, "names", "one\ntwo\nthree\nfour\n");
+    scratch_text(self, "names", "road\nsky\n"); /* the numbers are those of the map */
     snprintf(map, sizeof map, "%s/names", self->folder);
     options.class_map = map;
     CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
-    assert_int_equal(att_dataset_class_count(dataset), 4);
+    assert_int_equal(att_dataset_class_count(dataset), 2);
     assert_int_equal(att_dataset_numbering(dataset), ATT_NUMBERED_BY_MAP);
     assert_int_equal(first_class(self, dataset, 0), 1);
     att_dataset_close(&dataset);
@@ -494,7 +505,7 @@ SCRATCH_TEST(lists_must_name_photographs)
     scratch_text(self, list, "c.png\n");
     expect_not_opened(self, "train", ATT_ERR_MISMATCH, "line 1 names \"c.png\", but ");
     said log;
-    scratch_text(self, list, "a\n");
+    scratch_text(self, list, " a\n");
     open_said(self, "train", &log);
     assert_null(strstr(log.text, "again"));
     scratch_text(self, list, "a\na\na\n");
