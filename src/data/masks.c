@@ -180,23 +180,8 @@ static att_status map_labels(att_dataset *dataset)
     return ATT_OK;
 }
 
-/* Fills numbers[c] with the number that the list gives to class c of the data set, whose colour goes with it. Returns
- * false if the list lacks a class. */
-static bool find_numbers(const att_class_list *own, const att_class_list *list, uint16_t *numbers)
-{
-    for (int c = 0; c < own->count; c++) {
-        const int number = att_class_list_find(list, own->names[c]);
-        if (number < 0)
-            return false;
-        numbers[c] = (uint16_t)number;
-        if (list->colours)
-            memcpy(list->colours[number], own->colours[c], sizeof *list->colours);
-    }
-    return true;
-}
-
-/* Makes `trained` the list of classes, if it has all of the data set's. */
-static att_status renumber(att_dataset *dataset, att_class_list *trained, uint16_t *numbers)
+/* Makes `trained` the list of classes, if it has all of the data set's. Colours go with their classes. */
+static att_status renumber(att_dataset *dataset, att_class_list *trained)
 {
     const masks_source *source = dataset->source;
     att_class_list *own = &dataset->classes;
@@ -206,11 +191,16 @@ static att_status renumber(att_dataset *dataset, att_class_list *trained, uint16
         if (!trained->colours)
             return att_fail_memory(dataset->context, bytes, "the colours of classes");
     }
-    if (!find_numbers(own, trained, numbers))
-        return ATT_OK;
+    for (int c = 0; c < own->count; c++) {
+        const int number = att_class_list_find(trained, own->names[c]);
+        if (number < 0)
+            return ATT_OK;
+        if (trained->colours)
+            memcpy(trained->colours[number], own->colours[c], sizeof *own->colours);
+    }
     for (int label = 0; label < LABELS; label++)
         if (source->classes[label] < own->count)
-            source->classes[label] = numbers[source->classes[label]];
+            source->classes[label] = (uint16_t)att_class_list_find(trained, own->names[source->classes[label]]);
     att_class_list_free(own);
     *own = *trained;
     *trained = (att_class_list){.count = 0};
@@ -221,17 +211,14 @@ static att_status renumber(att_dataset *dataset, att_class_list *trained, uint16
 /* Gives classes the numbers that a training gave to their names, if it knows all of them. */
 static att_status use_training_numbers(att_dataset *dataset, const att_dataset_options *options)
 {
-    att_context *context = dataset->context;
     att_class_list trained = {.count = 0};
-    uint16_t *numbers;
     if (options->class_map || options->trained_count == 0 || options->trained_count > MAX_CLASSES)
         return ATT_OK;
-    ATT_TRY(att_new(context, &numbers, (size_t)dataset->classes.count, "the numbers of classes"));
-    att_status status = att_class_list_make(context, dataset->path, options->trained, options->trained_count, &trained);
+    att_status status =
+        att_class_list_make(dataset->context, dataset->path, options->trained, options->trained_count, &trained);
     if (status == ATT_OK)
-        status = renumber(dataset, &trained, numbers);
+        status = renumber(dataset, &trained);
     att_class_list_free(&trained);
-    att_free(context, numbers);
     return status;
 }
 
