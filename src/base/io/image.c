@@ -1,12 +1,12 @@
 #include <attscope/image.h>
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/io/file.h"
 #include "base/io/image_codec.h"
+#include "base/io/system.h"
 
 /* A format and the first bytes of its files. In the signature, "?" matches any byte, "_" any white space. */
 typedef struct image_format {
@@ -112,24 +112,13 @@ att_status att_image_decode(att_context *context, const void *bytes, size_t size
     return att_image_decode_named(context, "image in memory", bytes, size, channels, limits, NULL, image);
 }
 
-enum { BEGINNING = 1 << 16 };
-
-/* Reads the beginning of a file into `bytes`, which has room for BEGINNING. Returns its size; 0: it cannot be read. */
-static size_t read_beginning(const char *path, uint8_t *bytes)
-{
-    FILE *file = fopen(path, "rb");
-    size_t size = file ? fread(bytes, 1, BEGINNING, file) : 0;
-    if (file)
-        fclose(file);
-    return size;
-}
-
 /* Returns whether the headers are in the beginning of the file; *status then says how they were given. */
 static bool look_at_beginning(att_context *context, const char *path, const att_image_limits *limits,
                               const att_image_need *need, att_image *image, att_status *status)
 {
+    enum { BEGINNING = 1 << 16 };
     uint8_t *bytes = att_allocate(context, BEGINNING);
-    size_t size = bytes ? read_beginning(path, bytes) : 0;
+    size_t size = bytes ? att_system_read_start(path, bytes, BEGINNING) : 0;
     bool found = att_image_look_at(bytes, size, need->look);
     if (found)
         *status = att_image_decode_named(context, path, bytes, size, 3, limits, need, image);
