@@ -230,9 +230,9 @@ ATT_API char *att_dataset_describe(const att_dataset *dataset, char *text, size_
 ATT_API ATT_MUST_CHECK att_status att_dataset_read(const att_dataset *dataset, att_context *context, int64_t index,
                                                    int channels, att_image *image);
 
+enum { ATT_MASK_NONE = 0xffff }; /* this pixel has no class; it counts neither in a loss nor in a metric */
 /* The class of each pixel of an image: classes[height][width], in rows from the top. A zeroed struct is an empty mask.
  */
-enum { ATT_MASK_NONE = 0xffff }; /* this pixel has no class; it counts neither in a loss nor in a metric */
 typedef struct att_mask {
     int width, height;
     uint16_t *classes; /* 0..class_count-1, or ATT_MASK_NONE */
@@ -378,17 +378,17 @@ ATT_API ATT_MUST_CHECK att_status att_transform_image(att_context *context, cons
 
 /* --- targets ----------------------------------------------------------------------------------------------------- */
 
-/* The affine map from the image in the data set to the transformed image: crop, resizing, shift, flips, and
- * RandAugment's rotations, shears and translations. Coordinates are pixels from the upper left corner; the centre of
- * the first pixel is (0.5, 0.5). The point (x, y) of the image moves to (map[0][0] x + map[0][1] y + map[0][2],
- * map[1][0] x + map[1][1] y + map[1][2]) in the result. If the point was cropped away, these coordinates lie outside
- * the result. Random erasing does not change the map. */
 enum { ATT_GEOMETRY_STAGES = 8 };
 /* A result in the middle of a transform, to which `map` moves a point of the image. */
 typedef struct att_geometry_stage {
     double map[2][3];
     int width, height;
 } att_geometry_stage;
+/* The affine map from the image in the data set to the transformed image: crop, resizing, shift, flips, and
+ * RandAugment's rotations, shears and translations. Coordinates are pixels from the upper left corner; the centre of
+ * the first pixel is (0.5, 0.5). The point (x, y) of the image moves to (map[0][0] x + map[0][1] y + map[0][2],
+ * map[1][0] x + map[1][1] y + map[1][2]) in the result. If the point was cropped away, these coordinates lie outside
+ * the result. Random erasing does not change the map. */
 typedef struct att_geometry {
     double map[2][3];
     int from_width, from_height; /* sides of the image in the data set */
@@ -425,9 +425,9 @@ typedef struct att_mixing {
 /* For att_target_rules.mix of masks as att_mask_move() writes them: copies the box of CutMix from `other` to `own`. */
 ATT_API void att_mask_cut(const att_mixing *mixing, const int32_t *other, int32_t *own);
 
+enum { ATT_CROP_CHOICES = 11 };
 /* An att_target_rules.choose_crop for data sets with masks. user: not used. Errors: those of att_dataset_read_mask().
  */
-enum { ATT_CROP_CHOICES = 11 };
 ATT_API att_status att_mask_choose_crop(const void *user, att_context *context, const att_dataset *dataset,
                                         int64_t index, const att_geometry crops[ATT_CROP_CHOICES], double most,
                                         int *chosen);

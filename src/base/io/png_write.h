@@ -10,9 +10,8 @@
 ATT_FOR_LAB att_status att_png_write(att_context *context, const att_image *image, att_text *out);
 
 enum { ATT_PNG_COLOURS = 256 };
-/* Appends an image of numbers [height][width]. With a palette [ATT_PNG_COLOURS][3] they are
- * indices of 8 bits; of larger numbers the low byte is kept. palette NULL: grey values of 16 bits. Errors: ERR_MEMORY.
- */
+/* Appends an image of numbers [height][width]. With a palette [ATT_PNG_COLOURS][3] they are indices of 8 bits; of
+ * larger numbers the low byte is kept. palette NULL: grey values of 16 bits. Errors: ERR_MEMORY. */
 att_status att_png_write_indices(att_context *context, int width, int height, const uint16_t *indices,
                                  const uint8_t *palette, att_text *out);
 
