@@ -385,11 +385,12 @@ static void forget_entries(att_workers *w)
         w->claims[i].member = NOBODY;
 }
 
-/* Ends a journal without living workers, and removes it. */
+/* Ends a journal without living workers, and removes it. If another process has begun to remove it, nothing is
+ * appended: the entry would take the number of the first one, which is removed first. */
 static att_status end_journal(att_workers *w)
 {
-    bool appended = w->ended;
-    if (!w->ended)
+    bool appended = false;
+    if (!w->ended && att_journal_exists(w->journal))
         ATT_TRY(append(w, &(entry){.event = "end"}, &appended));
     if (w->ended || !att_journal_exists(w->journal))
         att_journal_remove(w->journal);

@@ -222,6 +222,24 @@ FIXTURE_TEST(a_worker_whose_mark_is_old_loses_its_run)
     close_contenders(c, 2);
 }
 
+FIXTURE_TEST(a_journal_whose_removal_has_begun_is_not_continued)
+{
+    contender c[2];
+    bool taken;
+    char first[160];
+    open_contenders(f, c, 2);
+    join(&c[0]);
+    assert_int_equal(att_workers_take(c[0].workers, 0, &taken), ATT_OK);
+    assert_true(taken);
+    assert_int_equal(unlink(path_in(f, "tiny/.workers/00000001", first)), 0);
+    join(&c[1]);
+    assert_int_equal(att_workers_claim(c[1].workers, 0).state, ATT_CLAIM_FREE);
+    assert_int_equal(att_workers_check(c[0].workers), ATT_ERR_IO);
+    leave(&c[1]);
+    assert_false(exists(f, "tiny/.workers"));
+    close_contenders(c, 2);
+}
+
 FIXTURE_TEST(recording_ends_when_everything_was_seen)
 {
     contender c[2];
