@@ -34,7 +34,7 @@ static void note_skipped(cli_app *cli, const att_tensors *file)
 
 int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file)
 {
-    int code = cli_check(cli, att_tensors_open(cli->context, path, file));
+    int code = cli_check(cli, att_model_open_file(cli->context, path, file));
     if (code == CLI_OK)
         note_skipped(cli, *file);
     return code;

@@ -119,7 +119,7 @@ static att_status read_checkpoint(att_recipe *recipe, att_trained_network *n)
     char text[ATT_IDENTITY_DESCRIPTION];
     if (!n->resumes)
         ATT_TRY(find_initial(n));
-    ATT_TRY(att_tensors_open(n->context, n->checkpoint, &file));
+    ATT_TRY(att_model_open_file(n->context, n->checkpoint, &file));
     att_status status = identify(file, &recipe->network, n);
     att_tensors_close(&file);
     ATT_TRY(status);
@@ -400,7 +400,7 @@ static att_status load(att_trained_network *n)
 {
     att_tensors *file;
     att_new_head head;
-    ATT_TRY(att_tensors_open(n->context, n->checkpoint, &file));
+    ATT_TRY(att_model_open_file(n->context, n->checkpoint, &file));
     att_status status = att_model_load_pretrained(n->model, file, n->weights, &head);
     att_tensors_close(&file);
     if (status == ATT_OK && *head.names && head.classes == 0)

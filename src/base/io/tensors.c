@@ -282,6 +282,33 @@ bool att_tensors_are_borrowed(const att_tensors *file)
     return !file->reader;
 }
 
+/* --- changes ------------------------------------------------------------------------------------------------------ */
+
+att_status att_tensors_replace(att_tensors *file, att_tensors_item *items, int count)
+{
+    att_free(file->context, file->items);
+    att_free(file->context, file->names);
+    file->items = items;
+    file->count = count;
+    file->names = NULL;
+    return sort_names(file);
+}
+
+att_status att_tensors_add_metadata(att_tensors *file, const char *key, const char *value)
+{
+    const size_t count = (size_t)file->metadata_count + 1;
+    att_safetensors_pair *metadata = att_reallocate(file->context, file->metadata, count * sizeof *metadata);
+    const char *own_key = att_arena_string(&file->arena, key), *own_value = att_arena_string(&file->arena, value);
+    if (metadata)
+        file->metadata = metadata;
+    if (!metadata || !own_key || !own_value)
+        return att_fail_memory(file->context, count * sizeof *metadata, "the metadata of a file");
+    metadata[file->metadata_count++] = (att_safetensors_pair){own_key, own_value};
+    att_free(file->context, file->keys);
+    file->keys = NULL;
+    return sort_keys(file);
+}
+
 /* --- names and metadata ------------------------------------------------------------------------------------------- */
 
 const char *att_tensors_path(const att_tensors *file)
@@ -433,16 +460,38 @@ static att_status convert(walker *w, float *out, int64_t count)
     return ATT_OK;
 }
 
-att_status att_tensors_read_f32(const att_tensors *file, int index, float *out, int64_t count)
+static att_status read_f32(const att_tensors *file, const att_tensors_item *item, float *out)
 {
-    ATT_TRY(check_read(file, index, count));
-    const att_tensors_item *item = &file->items[index];
+    walker w = walk(file, item);
+    att_status status =
+        item->info.dtype == ATT_SAFETENSORS_F32 ? take(&w, out, item->info.count) : convert(&w, out, item->info.count);
+    att_file_window_free(&w.window);
+    return status;
+}
+
+att_status att_tensors_read_item_f32(const att_tensors *file, const att_tensors_item *item, float *out)
+{
     if (!att_safetensors_to_f32(item->info.dtype, NULL, out, 0))
         return att_fail(file->context, ATT_ERR_UNSUPPORTED,
                         "%s: tensor %s is %s; only F32, F16, BF16 and F64 can be read as f32", file->path,
                         item->info.name, att_safetensors_dtype_name(item->info.dtype));
+    if (!item->parts)
+        return read_f32(file, item, out);
+    for (int i = 0; i < item->part_count; out += item->parts[i++].info.count)
+        ATT_TRY(read_f32(file, &item->parts[i], out));
+    return ATT_OK;
+}
+
+att_status att_tensors_read_f32(const att_tensors *file, int index, float *out, int64_t count)
+{
+    ATT_TRY(check_read(file, index, count));
+    return att_tensors_read_item_f32(file, &file->items[index], out);
+}
+
+static att_status read_as_stored(const att_tensors *file, const att_tensors_item *item, void *out)
+{
     walker w = walk(file, item);
-    att_status status = item->info.dtype == ATT_SAFETENSORS_F32 ? take(&w, out, count) : convert(&w, out, count);
+    att_status status = take(&w, out, item->info.count);
     att_file_window_free(&w.window);
     return status;
 }
@@ -455,8 +504,12 @@ att_status att_tensors_read(const att_tensors *file, int index, att_safetensors_
         return att_fail(file->context, ATT_ERR_MISMATCH, "%s: tensor %s is %s; expected %s", file->path,
                         item->info.name, att_safetensors_dtype_name(item->info.dtype),
                         att_safetensors_dtype_name(dtype));
-    walker w = walk(file, item);
-    att_status status = take(&w, out, count);
-    att_file_window_free(&w.window);
-    return status;
+    if (!item->parts)
+        return read_as_stored(file, item, out);
+    uint8_t *at = out;
+    for (int i = 0; i < item->part_count; i++) {
+        ATT_TRY(read_as_stored(file, &item->parts[i], at));
+        at += (size_t)item->parts[i].info.count * att_safetensors_dtype_size(dtype);
+    }
+    return ATT_OK;
 }

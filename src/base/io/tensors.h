@@ -14,6 +14,9 @@ typedef struct att_tensors_item {
     const int64_t *strides;  /* [rank], in elements, allocated from the arena; NULL: row-major and contiguous */
     const void *data;        /* the elements, contiguous, in the caller's memory; NULL: they are in the file */
     att_file_reader *reader; /* of the file that holds the data; NULL: att_tensors.reader */
+    /* The elements are those of these items, one after the other; NULL: they are at one place. */
+    const struct att_tensors_item *parts;
+    int part_count;
 } att_tensors_item;
 
 struct att_tensors {
@@ -67,6 +70,14 @@ bool att_tensors_are_borrowed(const att_tensors *file);
  * ERR_MEMORY.
  */
 att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes);
+
+/* Replaces the file's tensors; `items` comes from att_allocate_array() and belongs to the file from then on, also after
+ * a failure. Errors: ERR_FORMAT (two tensors of one name), ERR_MEMORY. */
+att_status att_tensors_replace(att_tensors *file, att_tensors_item *items, int count);
+/* Adds a value to the metadata. Key and value are copied. Errors: ERR_FORMAT if the key exists; ERR_MEMORY. */
+att_status att_tensors_add_metadata(att_tensors *file, const char *key, const char *value);
+/* As att_tensors_read_f32(), for an item that need not be one of the file's. */
+att_status att_tensors_read_item_f32(const att_tensors *file, const att_tensors_item *item, float *out);
 
 /* Returns whether the tensors "ema.<name>" are the moving average of a PyTorch checkpoint. */
 bool att_tensors_has_average(const att_tensors *file);

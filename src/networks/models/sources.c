@@ -42,7 +42,7 @@ static bool json_number(const json_t *value, double *number)
     return true;
 }
 
-static att_fact json_fact(const json_t *value)
+att_fact att_fact_of_json(const json_t *value)
 {
     att_fact fact = {.kind = ATT_FACT_OTHER};
     if (json_is_string(value)) {
@@ -82,7 +82,7 @@ static att_status note_member(att_context *context, const char *what, const json
     const json_t *value = json_object_get(object, key);
     if (is_empty_value(key, value))
         return ATT_OK;
-    att_fact fact = json_fact(value);
+    att_fact fact = att_fact_of_json(value);
     return att_config_note(context, what, key, &fact, config);
 }
 
@@ -279,7 +279,7 @@ static att_status note_model_args(att_context *context, const char *what, const 
     json_t *value;
     json_object_foreach((json_t *)args, key, value)
     {
-        att_fact fact = json_fact(value);
+        att_fact fact = att_fact_of_json(value);
         if (!is_empty_value(key, value))
             ATT_TRY(note_argument(context, what, family, key, &fact, config));
     }
@@ -311,7 +311,7 @@ static att_status note_config_args(att_context *context, const char *what, const
     }
     json_object_foreach((json_t *)root, key, value)
     {
-        att_fact fact = json_fact(value);
+        att_fact fact = att_fact_of_json(value);
         if (is_listed(key) && !is_empty_value(key, value))
             ATT_TRY(note_argument(context, what, family, key, &fact, config));
     }
@@ -331,13 +331,20 @@ static void note_tag(att_context *context, const json_t *timm_config, att_config
     snprintf(config->name + length, sizeof config->name - length, ".%s", tag);
 }
 
-/* Networks of the transformers library differ from timm's in ways that tensors do not show (eps, activations). Its
- * wrapper of timm's networks writes timm's config. */
-static att_status refuse_transformers(att_context *context, const char *what, const json_t *root)
+/* Whether config.json is of the transformers library. Its wrapper of timm's networks writes timm's config. */
+static bool is_of_transformers(const json_t *root)
 {
-    const char *type = json_string_value(json_object_get(root, "model_type"));
-    if (!type || json_object_get(root, "architecture"))
+    return json_is_string(json_object_get(root, "model_type")) && !json_object_get(root, "architecture");
+}
+
+/* Networks of the transformers library differ from timm's in ways that tensors do not show (eps, activations).
+ * att_model_open_file() has changed the settings of those that attscope has to metadata. */
+static att_status check_transformers(att_context *context, const char *what, const att_tensors *file,
+                                     const json_t *root)
+{
+    if (att_tensors_metadata(file, ATT_IDENTITY_KEY))
         return ATT_OK;
+    const char *type = json_string_value(json_object_get(root, "model_type"));
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "%s: describes a network of the transformers library (model_type \"%.64s\"); attscope has timm's. "
                     "If it belongs to another file, move that file to a folder of its own",
@@ -353,7 +360,8 @@ static att_status note_config(att_context *context, const char *what, const att_
                                              "test_crop_pct", NULL};
     if (!json_is_object(root))
         return att_fail(context, ATT_ERR_FORMAT, "%s: an object was expected", what);
-    ATT_TRY(refuse_transformers(context, what, root));
+    if (is_of_transformers(root))
+        return check_transformers(context, what, file, root);
     /* Before timm 0.9 the members of pretrained_cfg were beside the architecture. */
     const json_t *timm_config = json_object_get(root, "pretrained_cfg");
     if (!json_is_object(timm_config) && !is_empty_value("pretrained_cfg", timm_config))
@@ -527,7 +535,7 @@ static att_status note_options(att_context *context, const char *what, const att
     bool is_timms = json_object_get(options, "gp") != NULL;
     json_object_foreach((json_t *)options, key, value)
     {
-        att_fact fact = json_fact(value);
+        att_fact fact = att_fact_of_json(value);
         if ((is_timms || argument_of(key)) && strcmp(key, "model") != 0 && !is_empty_value(key, value))
             ATT_TRY(note_option(context, what, file, key, &fact, config));
     }

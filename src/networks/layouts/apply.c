@@ -1,0 +1,296 @@
+/* Gives the tensors of a file the names of a layout's table. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "networks/layouts/layout.h"
+
+enum { NUMBERS = 3, NAME = 256 };
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+/* What the signs of a pattern stand for in a name. */
+typedef struct captured {
+    int numbers[NUMBERS], count;
+    const char *text; /* of '@' */
+} captured;
+
+static bool take_number(const char **name, captured *found)
+{
+    int number = 0, digits = 0;
+    for (; isdigit((unsigned char)**name) && digits < 6; ++*name, digits++)
+        number = 10 * number + (**name - '0');
+    if (digits == 0 || found->count == NUMBERS)
+        return false;
+    found->numbers[found->count++] = number;
+    return true;
+}
+
+static bool matches(const char *pattern, const char *name, captured *found)
+{
+    *found = (captured){.count = 0};
+    for (; *pattern; pattern++) {
+        if (*pattern == '*')
+            return true;
+        if (*pattern == '@') {
+            found->text = name;
+            return *name && !strchr(name, '.');
+        }
+        if (*pattern == '#' ? !take_number(&name, found) : *pattern != *name++)
+            return false;
+    }
+    return *name == '\0';
+}
+
+static void make_name(const char *to, const captured *found, char name[NAME])
+{
+    size_t length = 0;
+    int number = 0;
+    for (; *to && length < NAME - 1; to++) {
+        if (*to == '#' || *to == '+')
+            length += (size_t)snprintf(name + length, NAME - length, "%d", found->numbers[number++] + (*to == '+'));
+        else if (*to == '@')
+            length += (size_t)snprintf(name + length, NAME - length, "%s", found->text);
+        else
+            name[length++] = *to;
+    }
+    name[length < NAME ? length : NAME - 1] = '\0';
+}
+
+/* --- pieces ------------------------------------------------------------------------------------------------------- */
+
+/* A tensor of the file, or a part of it, that becomes a tensor or a part of one. */
+typedef struct piece {
+    att_tensors_item item; /* item.info.name: the new name */
+    const char *from;      /* the name in the file */
+    const att_layout_row *row;
+} piece;
+
+typedef struct applying {
+    const att_layout *layout;
+    att_tensors *file;
+    piece *pieces;
+    int count;
+} applying;
+
+static att_status fail_piece(const applying *a, const char *from, const char *problem)
+{
+    return att_fail(a->file->context, ATT_ERR_FORMAT, "%s: tensor \"%.200s\" of %s %s", a->file->path, from,
+                    a->layout->name, problem);
+}
+
+/* Keeps a part of the tensor, as the row says. */
+static att_status cut(const applying *a, piece *p)
+{
+    const att_layout_row *row = p->row;
+    att_tensors_info *info = &p->item.info;
+    int d = 0;
+    int64_t inner = 1;
+    while (d < info->shape.rank - 1 && info->shape.dims[d] == 1)
+        d++;
+    if (info->shape.rank == 0 || info->count == 0)
+        return fail_piece(a, p->from, "has no elements");
+    for (int i = d + 1; i < info->shape.rank; i++)
+        inner *= info->shape.dims[i];
+    const int64_t length = info->shape.dims[d], unit = row->of ? length / row->of : 1;
+    const int64_t first = row->first * unit, end = row->end ? row->end * unit : length;
+    if ((row->of && length % row->of != 0) || first >= end || end > length)
+        return fail_piece(a, p->from, "has too few rows");
+    const int64_t step = first * (p->item.strides ? p->item.strides[d] : inner);
+    const size_t bytes = (size_t)step * att_safetensors_dtype_size(info->dtype);
+    p->item.place += bytes;
+    if (p->item.data)
+        p->item.data = (const char *)p->item.data + bytes;
+    info->shape.dims[d] = end - first;
+    info->count = (end - first) * inner;
+    return ATT_OK;
+}
+
+/* Puts dimensions of 1 in front of the others. */
+static att_status raise(const applying *a, piece *p)
+{
+    att_shape *shape = &p->item.info.shape;
+    const int more = p->row->rank - shape->rank;
+    if (more <= 0)
+        return ATT_OK;
+    int64_t *strides = p->item.strides ? att_arena_allocate(&a->file->arena, sizeof(int64_t[ATT_MAX_RANK])) : NULL;
+    if (p->item.strides && !strides)
+        return att_fail_memory(a->file->context, sizeof(int64_t[ATT_MAX_RANK]), p->from);
+    for (int d = shape->rank; d-- > 0;) {
+        shape->dims[d + more] = shape->dims[d];
+        if (strides)
+            strides[d + more] = p->item.strides[d];
+    }
+    for (int d = 0; d < more; d++) {
+        shape->dims[d] = 1;
+        if (strides)
+            strides[d] = 0;
+    }
+    shape->rank += more;
+    p->item.strides = strides;
+    return ATT_OK;
+}
+
+static att_status add_piece(applying *a, const att_tensors_item *item, const att_layout_row *row, const char *name)
+{
+    piece *p = &a->pieces[a->count++];
+    *p = (piece){.item = *item, .from = item->info.name, .row = row};
+    p->item.info.name = att_arena_string(&a->file->arena, name);
+    if (!p->item.info.name)
+        return att_fail_memory(a->file->context, strlen(name) + 1, "the name of a tensor");
+    if (row && (row->first || row->end))
+        ATT_TRY(cut(a, p));
+    return row ? raise(a, p) : ATT_OK;
+}
+
+static bool applies(const applying *a, const att_layout_row *row)
+{
+    if (!row->when)
+        return true;
+    const bool lacks = *row->when == '!';
+    return (att_layout_find(a->layout, a->file, row->when + lacks) < 0) == lacks;
+}
+
+/* Adds the pieces that a tensor becomes. A tensor without a row keeps its name. */
+static att_status add_pieces(applying *a, const att_tensors_item *item)
+{
+    const char *bare = att_layout_bare(a->layout, item->info.name);
+    bool known = false;
+    for (int i = 0; i < a->layout->row_count; i++) {
+        const att_layout_row *row = &a->layout->rows[i];
+        captured found;
+        char name[NAME];
+        if (!matches(row->from, bare, &found) || !applies(a, row))
+            continue;
+        known = true;
+        if (!row->to)
+            continue;
+        make_name(row->to, &found, name);
+        ATT_TRY(add_piece(a, item, row, name));
+    }
+    return known ? ATT_OK : add_piece(a, item, NULL, item->info.name);
+}
+
+/* --- joining ------------------------------------------------------------------------------------------------------ */
+
+static int part_of(const piece *p)
+{
+    return p->row ? p->row->part : 0;
+}
+
+/* By name; then those that are added, last; then by part. */
+static int compare_pieces(const void *a, const void *b)
+{
+    const piece *p = a, *q = b;
+    const int order = strcmp(p->item.info.name, q->item.info.name);
+    const bool p_added = p->row && p->row->add, q_added = q->row && q->row->add;
+    return order ? order : p_added != q_added ? p_added - q_added : part_of(p) - part_of(q);
+}
+
+/* Whether two tensors differ in nothing but their first dimension. */
+static bool is_alike(const att_tensors_info *a, const att_tensors_info *b)
+{
+    bool same = a->dtype == b->dtype && a->shape.rank == b->shape.rank && a->shape.rank > 0;
+    for (int d = 1; same && d < a->shape.rank; d++)
+        same = a->shape.dims[d] == b->shape.dims[d];
+    return same;
+}
+
+/* Joins pieces with the parts 0 to count - 1 of one tensor. */
+static att_status join(const applying *a, const piece *pieces, int count, att_tensors_item *joined)
+{
+    att_tensors_item *parts = att_arena_allocate(&a->file->arena, (size_t)count * sizeof *parts);
+    if (!parts)
+        return att_fail_memory(a->file->context, (size_t)count * sizeof *parts, "the parts of a tensor");
+    *joined = (att_tensors_item){.info = pieces[0].item.info, .parts = parts, .part_count = count};
+    joined->info.shape.dims[0] = joined->info.count = 0;
+    for (int i = 0; i < count; i++) {
+        if (part_of(&pieces[i]) != i)
+            return fail_piece(a, pieces[i].from,
+                              part_of(&pieces[i]) < i ? "is there twice" : "lacks those it is joined to");
+        if (!is_alike(&pieces[i].item.info, &pieces[0].item.info))
+            return fail_piece(a, pieces[i].from, "has another type or width than those it is joined to");
+        parts[i] = pieces[i].item;
+        joined->info.shape.dims[0] += parts[i].info.shape.dims[0];
+        joined->info.count += parts[i].info.count;
+    }
+    return ATT_OK;
+}
+
+/* Adds pieces to *sum, whose values are then in memory, as F32. */
+static att_status add(const applying *a, const piece *added, int count, att_tensors_item *sum)
+{
+    const int64_t n = sum->info.count;
+    float *values = att_arena_allocate(&a->file->arena, (size_t)n * sizeof *values);
+    float *more = att_arena_allocate(&a->file->arena, (size_t)n * sizeof *more);
+    if (!values || !more)
+        return att_fail_memory(a->file->context, (size_t)n * sizeof *values, sum->info.name);
+    ATT_TRY(att_tensors_read_item_f32(a->file, sum, values));
+    for (int i = 0; i < count; i++) {
+        if (added[i].item.info.count != n)
+            return fail_piece(a, added[i].from, "has another size than what it is added to");
+        ATT_TRY(att_tensors_read_item_f32(a->file, &added[i].item, more));
+        for (int64_t e = 0; e < n; e++)
+            values[e] += more[e];
+    }
+    sum->info.dtype = ATT_SAFETENSORS_F32;
+    sum->strides = NULL;
+    sum->parts = NULL;
+    sum->data = values;
+    return ATT_OK;
+}
+
+/* Makes one tensor of the `count` pieces with its name. */
+static att_status make_item(const applying *a, const piece *pieces, int count, att_tensors_item *made)
+{
+    int added = 0;
+    while (added < count && pieces[count - 1 - added].row && pieces[count - 1 - added].row->add)
+        added++;
+    if (added == count)
+        return fail_piece(a, pieces[0].from, "lacks what it is added to");
+    *made = pieces[0].item;
+    if (count - added > 1 || part_of(&pieces[0]) > 0)
+        ATT_TRY(join(a, pieces, count - added, made));
+    return added > 0 ? add(a, pieces + count - added, added, made) : ATT_OK;
+}
+
+static att_status make_items(const applying *a, att_tensors_item *items, int *count)
+{
+    *count = 0;
+    for (int i = 0, end; i < a->count; i = end) {
+        for (end = i + 1; end < a->count; end++)
+            if (strcmp(a->pieces[end].item.info.name, a->pieces[i].item.info.name) != 0)
+                break;
+        ATT_TRY(make_item(a, a->pieces + i, end - i, &items[(*count)++]));
+    }
+    return ATT_OK;
+}
+
+static att_status rename_all(applying *a)
+{
+    att_context *context = a->file->context;
+    att_tensors_item *items;
+    int count;
+    for (int i = 0; i < a->file->count; i++)
+        ATT_TRY(add_pieces(a, &a->file->items[i]));
+    qsort(a->pieces, (size_t)a->count, sizeof *a->pieces, compare_pieces);
+    ATT_TRY(att_new_array(context, &items, (size_t)a->count, sizeof *items, "the tensors of a file"));
+    att_status status = make_items(a, items, &count);
+    if (status == ATT_OK)
+        return att_tensors_replace(a->file, items, count);
+    att_free(context, items);
+    return status;
+}
+
+att_status att_layout_apply(const att_layout *layout, att_tensors *file)
+{
+    enum { MOST_ROWS = 3 }; /* that match one tensor */
+    applying a = {.layout = layout, .file = file};
+    ATT_TRY(att_new(file->context, &a.pieces, (size_t)file->count * MOST_ROWS + 1, "the tensors of a file"));
+    att_status status = rename_all(&a);
+    att_free(file->context, a.pieces);
+    return status;
+}

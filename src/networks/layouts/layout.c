@@ -1,0 +1,55 @@
+#include "networks/layouts/layout.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "networks/layouts/list.h"
+#include "networks/models/checkpoint.h"
+
+#define DECLARE(name) extern const att_layout att_layout_##name;
+ATT_LAYOUT_LIST(DECLARE)
+
+#define POINT(name) &att_layout_##name,
+static const att_layout *const layouts[] = {ATT_LAYOUT_LIST(POINT)};
+enum { LAYOUTS = sizeof layouts / sizeof *layouts };
+
+const att_layout *att_layout_at(int index)
+{
+    return index < LAYOUTS ? layouts[index] : NULL;
+}
+
+const att_layout *att_layout_of_type(const char *type)
+{
+    for (int i = 0; i < LAYOUTS; i++)
+        if (layouts[i]->types && att_checkpoint_lists(layouts[i]->types, type))
+            return layouts[i];
+    return NULL;
+}
+
+/* Returns the name without the prefix of the layout that it begins with. */
+const char *att_layout_bare(const att_layout *layout, const char *name)
+{
+    for (const char *at = layout->prefixes; *at;) {
+        const size_t length = strcspn(at, " ");
+        if (strncmp(name, at, length) == 0)
+            return name + length;
+        at += length + strspn(at + length, " ");
+    }
+    return name;
+}
+
+int att_layout_find(const att_layout *layout, const att_tensors *file, const char *name)
+{
+    for (int i = 0; i < att_tensors_count(file); i++)
+        if (strcmp(att_layout_bare(layout, att_tensors_at(file, i).name), name) == 0)
+            return i;
+    return -1;
+}
+
+const att_layout *att_layout_of_tensors(const att_tensors *file, bool has_config)
+{
+    for (int i = 0; i < LAYOUTS; i++)
+        if (!layouts[i]->types != has_config && att_layout_find(layouts[i], file, layouts[i]->signature) >= 0)
+            return layouts[i];
+    return NULL;
+}

@@ -1,0 +1,94 @@
+/* layouts/layout.h - the names and settings that other programs give to networks of attscope's families.
+ *
+ * A layout is data: a table of tensor names and a table of the settings in config.json. att_model_open_file() applies
+ * it to an open file, which then has timm's names and attscope's own metadata; nothing else knows other programs. Each
+ * layout is one file, with one line in list.h.
+ */
+#ifndef ATT_LAYOUTS_LAYOUT_H
+#define ATT_LAYOUTS_LAYOUT_H
+
+#include "base/io/json.h"
+#include "base/io/tensors.h"
+#include "networks/models/config.h"
+
+/* A tensor of the file and what becomes of it. All rows that match a tensor apply to it. */
+typedef struct att_layout_row {
+    /* Name in the file, without a prefix of the layout. '#' stands for a whole number, '@' for a text without dots at
+     * the end, as "weight". */
+    const char *from;
+    /* timm's name. '#' is the number of the '#' at the same place of the order, '+' that number plus one, '@' the text.
+     * NULL: the tensor is left out. */
+    const char *to;
+    /* Tensors with the same `to` are joined along their first dimension, in the order of `part`: 0, 1, ... */
+    int part;
+    /* Takes a part of the tensor, along its first dimension that is larger than 1: from `first` to `end`, in units of
+     * its length divided by `of`. of 0: in rows; end 0: to its end. */
+    int first, end, of;
+    int rank;         /* rank of the tensor `to`, which gets dimensions of 1 in front; 0: the file's */
+    bool add;         /* the values are added to those of `to`, as F32 */
+    const char *when; /* the row applies if the file has this tensor (without prefix), "!name": if it lacks it */
+} att_layout_row;
+
+/* A setting of config.json and the option that it sets. */
+typedef struct att_layout_setting {
+    const char *key, *option;
+    /* Pairs of words in config.json and of the option, the last NULL; other words are refused. NULL: the values are the
+     * same. */
+    const char *const (*words)[2];
+} att_layout_setting;
+
+/* What a layout reads in a file's folder. */
+typedef struct att_layout_source {
+    att_context *context;
+    const att_tensors *file; /* with the file's names */
+    const char *path;        /* of config.json, for messages */
+    const json_t *config;    /* that describes the network: config.json or its member "vision_config" */
+    const json_t *root;      /* config.json */
+} att_layout_source;
+
+typedef struct att_layout {
+    const char *name; /* for people: "transformers' ViT" */
+    /* Model types in config.json, "vit vit_msn". NULL: such files have no config.json. */
+    const char *types;
+    const char *prefixes;  /* that names of tensors may begin with: "vit. deit." */
+    const char *signature; /* a tensor that every such file has, without prefix */
+    /* Names of the list of models, "vit_base_patch16_224 ...". A file is named after the first that is as wide, deep
+     * and has patches as large, else after the first. Its options follow from the file, whatever the name. */
+    const char *variants;
+    const att_layout_row *rows; /* [row_count] */
+    int row_count;
+    const att_layout_setting *settings; /* the last has a NULL key */
+    /* Options of all such networks, and the values of options and of the preprocessing that the side files leave open,
+     * as in att_variant_row.settings. */
+    const char *defaults;
+    /* Sets what the tables cannot express, before `defaults`; refuses settings that attscope lacks. NULL: nothing. */
+    att_status (*complete)(const att_layout_source *source, att_config *config);
+} att_layout;
+
+#define ATT_LAYOUT_ROWS(table) .rows = (table), .row_count = sizeof(table) / sizeof *(table)
+
+/* transformers' names of activations, for att_layout_setting.words. */
+extern const char *const att_layout_activations[][2];
+
+/* Returns NULL past the last layout. */
+const att_layout *att_layout_at(int index);
+/* Returns the layout of a model type; NULL: there is none. */
+const att_layout *att_layout_of_type(const char *type);
+/* Returns the layout, one without config.json or any other, whose signature the file has; NULL: there is none. */
+const att_layout *att_layout_of_tensors(const att_tensors *file, bool has_config);
+/* Returns the name without the prefix of the layout that it begins with. */
+const char *att_layout_bare(const att_layout *layout, const char *name);
+/* Returns the index of the tensor that is called `name` behind one of the layout's prefixes or none; -1: none is. */
+int att_layout_find(const att_layout *layout, const att_tensors *file, const char *name);
+
+/* Gives the file's tensors timm's names. Tensors without a row keep theirs. Errors: ERR_FORMAT if tensors to be joined
+ * do not fit together or one is missing; ERR_MEMORY; those of reading, for tensors that are added. */
+att_status att_layout_apply(const att_layout *layout, att_tensors *file);
+
+/* Reads the settings of the network. On success *config names it, with its options and preprocessing. Errors:
+ * ERR_UNSUPPORTED for a setting that attscope lacks, ERR_FORMAT for one of another type. */
+att_status att_layout_configure(const att_layout *layout, const att_layout_source *source, att_config *config);
+/* Sets the members of *config that preprocessor_config.json gives. path: for messages. */
+att_status att_layout_preprocess(att_context *context, const char *path, const json_t *root, att_config *config);
+
+#endif

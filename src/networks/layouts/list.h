@@ -1,0 +1,7 @@
+/* layouts/list.h - the layouts, each by the name of its descriptor att_layout_NAME. */
+#ifndef ATT_LAYOUTS_LIST_H
+#define ATT_LAYOUTS_LIST_H
+
+#define ATT_LAYOUT_LIST(X) X(transformers_vit)
+
+#endif

@@ -1,0 +1,161 @@
+/* Opens files of weights in the layouts of other programs. */
+#include <string.h>
+
+#include "base/core/error.h"
+#include "base/io/file.h"
+#include "networks/layouts/layout.h"
+#include "networks/models/family.h"
+
+enum { SIDE_FILE_BYTES = 1 << 24 };
+
+/* --- side files --------------------------------------------------------------------------------------------------- */
+
+/* Reads the JSON file `name` in the folder of the weights. *root: NULL if there is none; else the caller frees it. The
+ * caller frees path->data. */
+static att_status read_side_file(const att_tensors *file, const char *name, att_text *path, json_t **root)
+{
+    const char *slash = strrchr(file->path, '/');
+    char *bytes;
+    size_t size;
+    *path = (att_text){.context = file->context};
+    *root = NULL;
+    att_text_append_bytes(path, file->path, slash ? (size_t)(slash - file->path) + 1 : 0);
+    att_text_append(path, "%s", name);
+    if (path->failed)
+        return att_fail_memory(file->context, strlen(file->path), "a path");
+    if (!att_file_exists(path->data))
+        return ATT_OK;
+    ATT_TRY(att_file_read(file->context, path->data, SIDE_FILE_BYTES, &bytes, &size));
+    att_status status = att_json_parse(file->context, path->data, bytes, size, root);
+    att_free(file->context, bytes);
+    return status;
+}
+
+/* --- the layout of a file ----------------------------------------------------------------------------------------- */
+
+static void list_types(att_text *text)
+{
+    const att_layout *layout;
+    for (int i = 0; (layout = att_layout_at(i)); i++)
+        if (layout->types)
+            att_text_append(text, "%s%s", text->length ? " " : "", layout->types);
+}
+
+static att_status refuse_type(att_context *context, const char *path, const char *type)
+{
+    att_text types = {.context = context};
+    list_types(&types);
+    att_status status =
+        types.failed ? att_fail_memory(context, 256, "a message")
+                     : att_fail(context, ATT_ERR_UNSUPPORTED,
+                                "%s: describes a network of the transformers library whose model_type is \"%.64s\"; "
+                                "attscope opens these: %s",
+                                path, type, types.data);
+    att_text_free(&types);
+    return status;
+}
+
+static att_status refuse_tensors(const att_tensors *file, const att_layout *layout, const char *path)
+{
+    return att_fail(file->context, ATT_ERR_UNSUPPORTED,
+                    "%s: describes %s, but %s has no tensor \"%s\"; if it belongs to another file, move that file to a "
+                    "folder of its own",
+                    path, layout->name, file->path, layout->signature);
+}
+
+/* Returns the object that describes the network of images. */
+static const json_t *described(const json_t *root)
+{
+    const json_t *vision = json_object_get(root, "vision_config");
+    return json_is_object(vision) ? vision : root;
+}
+
+/* --- metadata ----------------------------------------------------------------------------------------------------- */
+
+/* Adds the identity of the network as attscope's checkpoints have it. */
+static att_status describe(att_tensors *file, const att_config *config)
+{
+    char text[ATT_IDENTITY_TEXT];
+    att_identity identity = {0};
+    att_variant variant;
+    att_option_values own;
+    ATT_TRY(att_variant_find(file->context, config->name, &variant));
+    att_variant_defaults(&variant, NULL, &own, &identity.preprocess);
+    snprintf(identity.name, sizeof identity.name, "%.63s", config->name);
+    identity.options = config->options;
+    att_options_size(&config->options, &identity.preprocess);
+    att_config_apply(config, &identity.preprocess);
+    ATT_TRY(att_model_identity_text(file->context, &identity, text, sizeof text));
+    return att_tensors_add_metadata(file, ATT_IDENTITY_KEY, text);
+}
+
+static att_status note_origin(att_tensors *file, const att_layout *layout)
+{
+    att_text text = {.context = file->context};
+    att_text_append(&text, "%s%snames and settings of %s, changed to timm's", file->origin, *file->origin ? "; " : "",
+                    layout->name);
+    const char *origin = text.failed ? NULL : att_arena_string(&file->arena, text.data);
+    att_text_free(&text);
+    if (!origin)
+        return att_fail_memory(file->context, 256, "the description of a file");
+    file->origin = origin;
+    return ATT_OK;
+}
+
+static att_status take_layout(att_tensors *file, const att_layout *layout, att_layout_source *source)
+{
+    att_config config = att_config_none();
+    json_t *processor;
+    att_text path;
+    ATT_TRY(att_layout_apply(layout, file));
+    att_status status = read_side_file(file, "preprocessor_config.json", &path, &processor);
+    if (status == ATT_OK && processor)
+        status = att_layout_preprocess(file->context, path.data, processor, &config);
+    json_decref(processor);
+    att_text_free(&path);
+    ATT_TRY(status);
+    ATT_TRY(att_layout_configure(layout, source, &config));
+    ATT_TRY(describe(file, &config));
+    return note_origin(file, layout);
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------------ */
+
+/* Applies the layout that config.json names. */
+static att_status take_described(att_tensors *file, const char *path, const json_t *root)
+{
+    const char *type = json_string_value(json_object_get(root, "model_type"));
+    if (!type || json_object_get(root, "architecture")) /* timm's, which transformers' wrapper writes, too */
+        return ATT_OK;
+    const att_layout *layout = att_layout_of_type(type);
+    if (!layout)
+        return refuse_type(file->context, path, type);
+    if (att_layout_find(layout, file, layout->signature) < 0)
+        return refuse_tensors(file, layout, path);
+    att_layout_source source = {file->context, file, path, described(root), root};
+    return take_layout(file, layout, &source);
+}
+
+static att_status rename_tensors(att_tensors *file)
+{
+    json_t *root = NULL;
+    att_text path;
+    att_status status = read_side_file(file, "config.json", &path, &root);
+    if (status == ATT_OK && json_is_object(root))
+        status = take_described(file, path.data, root);
+    json_decref(root);
+    att_text_free(&path);
+    return status;
+}
+
+att_status att_model_open_file(att_context *context, const char *path, att_tensors **file)
+{
+    att_tensors *opened;
+    ATT_TRY(att_tensors_open(context, path, &opened));
+    att_status status = att_tensors_metadata(opened, ATT_IDENTITY_KEY) ? ATT_OK : rename_tensors(opened);
+    if (status == ATT_OK)
+        *file = opened;
+    else
+        att_tensors_close(&opened);
+    return status;
+}

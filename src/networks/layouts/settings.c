@@ -1,0 +1,100 @@
+/* The settings of other programs' networks, as options of attscope's. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "networks/layouts/layout.h"
+#include "networks/models/family.h"
+
+const char *const att_layout_activations[][2] = {{"gelu", "gelu"},
+                                                 {"gelu_new", "gelu_tanh"},
+                                                 {"gelu_pytorch_tanh", "gelu_tanh"},
+                                                 {"gelu_fast", "gelu_tanh"},
+                                                 {"quick_gelu", "quick_gelu"},
+                                                 {"relu", "relu"},
+                                                 {"silu", "silu"},
+                                                 {"swish", "silu"},
+                                                 {NULL, NULL}};
+
+static att_status refuse_word(const att_layout_source *source, const char *key, const char *word)
+{
+    return att_fail(source->context, ATT_ERR_UNSUPPORTED, "%s: %s is \"%.64s\", which attscope does not support",
+                    source->path, key, word ? word : "not a text");
+}
+
+static att_status translate(const att_layout_source *source, const att_layout_setting *setting, att_fact *fact)
+{
+    const char *word = fact->kind == ATT_FACT_TEXT ? fact->text : NULL;
+    const char *const(*words)[2] = setting->words;
+    while (word && words[0][0] && strcmp(words[0][0], word) != 0)
+        words++;
+    if (!word || !words[0][0])
+        return refuse_word(source, setting->key, word);
+    fact->text = words[0][1];
+    return ATT_OK;
+}
+
+static att_status note_settings(const att_layout *layout, const att_layout_source *source, att_config *config)
+{
+    for (const att_layout_setting *s = layout->settings; s->key; s++) {
+        const json_t *value = json_object_get(source->config, s->key);
+        char what[512];
+        if (!value || json_is_null(value))
+            continue;
+        att_fact fact = att_fact_of_json(value);
+        if (s->words)
+            ATT_TRY(translate(source, s, &fact));
+        snprintf(what, sizeof what, "%.400s: %s", source->path, s->key);
+        ATT_TRY(att_config_note(source->context, what, s->option, &fact, config));
+    }
+    return ATT_OK;
+}
+
+static bool is_like(const att_variant *variant, const att_option_values *found)
+{
+    static const char *const keys[] = {"embed_dim", "depth", "layers", "patch_size"};
+    att_option_values own;
+    att_preprocess preprocess;
+    bool same = true;
+    att_variant_defaults(variant, NULL, &own, &preprocess);
+    for (size_t i = 0; same && i < sizeof keys / sizeof *keys; i++) {
+        const att_option *option = att_option_find(variant->family->options, keys[i]);
+        same = !option || !att_options_find(found, keys[i]) || att_option_same(option, found, &own);
+    }
+    return same;
+}
+
+/* Names the network after the first variant that is like the file's tensors. */
+static att_status choose_name(const att_layout *layout, const att_layout_source *source, att_config *config)
+{
+    att_option_values found = att_options_none();
+    for (const char *at = layout->variants; *at; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        char name[sizeof config->name];
+        att_variant variant;
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        ATT_TRY(att_variant_find(source->context, name, &variant));
+        if (at == layout->variants) {
+            ATT_TRY(variant.family->recognise(source->context, source->file, &found));
+            memcpy(config->name, name, sizeof name);
+        }
+        at += length;
+        if (!is_like(&variant, &found))
+            continue;
+        memcpy(config->name, name, sizeof name);
+        break;
+    }
+    return ATT_OK;
+}
+
+att_status att_layout_configure(const att_layout *layout, const att_layout_source *source, att_config *config)
+{
+    att_variant variant;
+    ATT_TRY(choose_name(layout, source, config));
+    ATT_TRY(note_settings(layout, source, config));
+    if (layout->complete)
+        ATT_TRY(layout->complete(source, config));
+    ATT_TRY(att_variant_find(source->context, config->name, &variant));
+    return att_config_read_settings(source->context, variant.family->options, layout->defaults,
+                                    strlen(layout->defaults), config);
+}

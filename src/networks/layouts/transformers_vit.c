@@ -1,0 +1,67 @@
+/* transformers' ViTs: vit, vit_mae, vit_msn, ijepa, and deit, with and without a classifier. */
+#include "networks/layouts/layout.h"
+
+static const att_layout_row rows[] = {
+    {"embeddings.cls_token", .to = "cls_token"},
+    {"embeddings.position_embeddings", .to = "pos_embed"},
+    {"embeddings.patch_embeddings.projection.@", .to = "patch_embed.proj.@"},
+    {"embeddings.mask_token", .to = NULL},
+    {"encoder.layer.#.layernorm_before.@", .to = "blocks.#.norm1.@"},
+    {"encoder.layer.#.attention.attention.query.@", .to = "blocks.#.attn.qkv.@", .part = 0},
+    {"encoder.layer.#.attention.attention.key.@", .to = "blocks.#.attn.qkv.@", .part = 1},
+    {"encoder.layer.#.attention.attention.value.@", .to = "blocks.#.attn.qkv.@", .part = 2},
+    {"encoder.layer.#.attention.output.dense.@", .to = "blocks.#.attn.proj.@"},
+    {"encoder.layer.#.layernorm_after.@", .to = "blocks.#.norm2.@"},
+    {"encoder.layer.#.intermediate.dense.@", .to = "blocks.#.mlp.fc1.@"},
+    {"encoder.layer.#.output.dense.@", .to = "blocks.#.mlp.fc2.@"},
+    {"layernorm.@", .to = "norm.@"},
+    {"classifier.@", .to = "head.@"},
+    {"cls_classifier.@", .to = "head.@"},
+    {"distillation_classifier.@", .to = "head_dist.@"},
+    /* Without a classifier of its own, the distillation token is a token like a register. */
+    {"embeddings.distillation_token", .to = "dist_token", .when = "distillation_classifier.weight"},
+    {"embeddings.distillation_token", .to = "reg_token", .when = "!distillation_classifier.weight"},
+    {"pooler.dense.@", .to = NULL},
+    {"decoder.#.@", .to = NULL},               /* of ViTForMaskedImageModeling */
+    {"decoder.decoder_pos_embed", .to = NULL}, /* of ViTMAEForPreTraining */
+    {"decoder.mask_token", .to = NULL},
+    {"decoder.decoder_embed.@", .to = NULL},
+    {"decoder.decoder_norm.@", .to = NULL},
+    {"decoder.decoder_pred.@", .to = NULL},
+    {"decoder.decoder_layers.*", .to = NULL},
+    {"decoder.decoder_encoder.*", .to = NULL},
+};
+
+static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
+                                              {"num_attention_heads", "num_heads", NULL},
+                                              {"layer_norm_eps", "norm_eps", NULL},
+                                              {"hidden_act", "act_layer", att_layout_activations},
+                                              {NULL, NULL, NULL}};
+
+/* I-JEPA has no class token; its classifiers read the mean of the tokens. */
+static att_status complete(const att_layout_source *source, att_config *config)
+{
+    if (att_tensors_find(source->file, "cls_token") >= 0)
+        return ATT_OK;
+    att_options_set(&config->options, "class_token", 0);
+    att_options_set(&config->options, "fc_norm", 0);
+    att_options_set_text(&config->options, "global_pool", "avg");
+    return ATT_OK;
+}
+
+const att_layout att_layout_transformers_vit = {
+    .name = "transformers' ViT",
+    .types = "vit deit vit_mae vit_msn ijepa",
+    .prefixes = "vit. deit. ijepa.",
+    .signature = "embeddings.patch_embeddings.projection.weight",
+    .variants =
+        "vit_base_patch16_224 vit_tiny_patch16_224 vit_small_patch16_224 vit_large_patch16_224 "
+        "vit_huge_patch14_224 vit_base_patch32_224 vit_small_patch32_224 vit_large_patch32_224 "
+        "vit_base_patch8_224 vit_small_patch8_224",
+    ATT_LAYOUT_ROWS(rows),
+    .settings = settings,
+    .defaults =
+        "img_size=224 num_heads=12 norm_eps=1e-12 act_layer=gelu mean=0.5 std=0.5 crop_pct=1 crop_mode=squash "
+        "interpolation=bilinear ",
+    .complete = complete,
+};
