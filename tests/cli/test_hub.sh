@@ -31,6 +31,14 @@ grep -qE '^download  1/1  [0-9.]+ MB/s  ETA 0:00$' stderr || fail "$command_line
 ! grep -q "$(printf '\r')" stderr || fail "$command_line: a bar in a pipe"
 cmp -s "$weights" "$snapshot/model.safetensors" || fail 'the file in the cache is another one'
 
+# Of the weights of a network that attscope lacks, only the header is requested.
+run 1 inspect hf-hub:foreign/vit
+err_has 'blocks.0.gamma'
+python3 -c 'import os, urllib.request; print(urllib.request.urlopen(os.environ["HF_ENDPOINT"] + "/log").read().decode())' >log
+[ "$(grep -c 'GET localhost /cdn/foreign/vit/model.safetensors bytes=0-65535' log)" = 1 ] || fail "no request of a header: $(grep foreign log)"
+[ "$(grep -c 'GET.*foreign' log)" = 3 ] || fail "more than the configuration and a header: $(grep foreign log)"
+[ -z "$(find hf/hub/models--foreign--vit/blobs -type f -size +1)" ] || fail "what was refused is there: $(ls hf/hub/models--foreign--vit/blobs)"
+
 # Without a connection, all commands find it in the cache.
 export HF_HUB_OFFLINE=1
 name=hf-hub:noconfig/vit

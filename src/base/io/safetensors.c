@@ -52,7 +52,7 @@ static att_status find_header(reading *r)
 {
     att_context *context = r->file->context;
     const char *path = r->file->path;
-    uint64_t size = att_file_reader_size(r->file->reader);
+    uint64_t size = r->file->whole ? r->file->whole : att_file_reader_size(r->file->reader);
     uint8_t length[ATT_SAFETENSORS_LENGTH_BYTES];
     if (size < sizeof length)
         return att_fail(context, ATT_ERR_FORMAT,

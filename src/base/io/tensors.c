@@ -178,6 +178,18 @@ static att_status open_file(att_tensors *file, const char *path)
     return sort_names(file);
 }
 
+static att_status open_part(att_tensors *file, const char *part, const char *path)
+{
+    file->path = att_arena_string(&file->arena, path);
+    if (!file->path)
+        return att_fail_memory(file->context, strlen(path) + 1, path);
+    ATT_TRY(att_file_reader_open(file->context, part, &file->reader));
+    ATT_TRY(att_tensors_read_safetensors(file));
+    ATT_TRY(normalize_names(file));
+    ATT_TRY(sort_keys(file));
+    return sort_names(file);
+}
+
 static att_status create(att_context *context, const char *path, att_tensors **file)
 {
     att_tensors *created;
@@ -203,6 +215,15 @@ att_status att_tensors_open(att_context *context, const char *path, att_tensors 
     att_tensors *opened = NULL;
     ATT_TRY(create(context, path, &opened));
     return finish(opened, open_file(opened, path), file);
+}
+
+att_status att_tensors_open_part(att_context *context, const char *part, const char *path, uint64_t size,
+                                 att_tensors **file)
+{
+    att_tensors *opened = NULL;
+    ATT_TRY(create(context, path, &opened));
+    opened->whole = size;
+    return finish(opened, open_part(opened, part, path), file);
 }
 
 void att_tensors_close(att_tensors **file)

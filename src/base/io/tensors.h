@@ -35,7 +35,8 @@ struct att_tensors {
     bool has_average;
     struct att_tensors **shards; /* [shard_count], the files that an index names; their items are in `items`, too */
     int shard_count;
-    bool is_shard; /* an index names the file, by the names that its tensors have in the file */
+    uint64_t whole; /* bytes of the file if only its beginning is there; 0: all of it is */
+    bool is_shard;  /* an index names the file, by the names that its tensors have in the file */
 };
 
 /* Readers, one per format. They set items, metadata, origin and has_average of an open file: arrays come from
@@ -49,6 +50,12 @@ att_status att_tensors_read_torch_pickles(att_tensors *file);
 att_status att_tensors_read_index(att_tensors *file);
 /* For an open file that an index names: safetensors, a zip archive or pickles. */
 att_status att_tensors_read_shard(att_tensors *shard);
+
+/* Opens the beginning of a safetensors file, with its header, as if it were the whole file of `size` bytes at `path`;
+ * the file `part` has it. Names, types, shapes and metadata can be read, the tensors' elements cannot. Otherwise as
+ * att_tensors_open(). */
+att_status att_tensors_open_part(att_context *context, const char *part, const char *path, uint64_t size,
+                                 att_tensors **file);
 
 /* Makes *file of tensors in the caller's memory, which are then read like those of a safetensors file. Names are
  * copied. The caller keeps the contents, until att_tensors_forget() is called: from then on only names, types and

@@ -115,14 +115,17 @@ static bool set_request(exchange *e, struct curl_slist *headers)
 {
     CURL *curl = e->transport->curl;
     const char *url = e->request->url;
-    char range[32];
+    const uint64_t from = e->request->from, to = e->request->to;
+    char range[48];
     bool ok = true;
-    snprintf(range, sizeof range, "%" PRIu64 "-", e->request->from);
+    const int length = snprintf(range, sizeof range, "%" PRIu64 "-", from);
+    if (to > 0)
+        snprintf(range + length, sizeof range - (size_t)length, "%" PRIu64, to - 1);
     ok &= curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK;
     ok &= curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, strncmp(url, "https:", 6) == 0 ? "https" : "http") == CURLE_OK;
     ok &= curl_easy_setopt(curl, e->request->head ? CURLOPT_NOBODY : CURLOPT_HTTPGET, 1L) == CURLE_OK;
     /* Not CURLOPT_RESUME_FROM, with which a server that sends the whole file is an error. */
-    ok &= curl_easy_setopt(curl, CURLOPT_RANGE, e->request->from > 0 ? range : NULL) == CURLE_OK;
+    ok &= curl_easy_setopt(curl, CURLOPT_RANGE, from > 0 || to > 0 ? range : NULL) == CURLE_OK;
     ok &= curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
     ok &= curl_easy_setopt(curl, CURLOPT_HEADERDATA, e) == CURLE_OK;
     ok &= curl_easy_setopt(curl, CURLOPT_WRITEDATA, e) == CURLE_OK;

@@ -13,6 +13,7 @@
 #include "base/core/memory.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
+#include "base/io/safetensors.h"
 
 enum { MOST_REDIRECTS = 10, MOST_FAILURES = 5, READ_BYTES = 1 << 16 };
 
@@ -144,6 +145,7 @@ typedef struct transfer {
     att_digest digest;      /* of what the part holds */
     uint64_t have, resumed; /* bytes in the part, and those that it had at first */
     uint64_t most;          /* bytes that it had at any time */
+    uint64_t goal;          /* bytes that it shall have; the whole file or its beginning */
     double begun;
     att_status status; /* of the body's reader */
     bool replied;      /* the reply to the present attempt was checked */
@@ -219,13 +221,14 @@ static bool take_body(void *user, const att_reply *reply, const void *bytes, siz
     if (reply->code != 200 && reply->code != 206)
         return false;
     t->status = take(t, reply, bytes, size);
-    return t->status == ATT_OK;
+    return t->status == ATT_OK && (t->have < t->goal || t->goal == t->file->size);
 }
 
 /* Requests what the part lacks. *again: whether another attempt may succeed. */
 static att_status attempt(transfer *t, bool *again)
 {
-    const att_request request = {.from = t->have, .body = take_body, .user = t};
+    const uint64_t end = t->goal < t->file->size ? t->goal : 0;
+    const att_request request = {.from = t->have, .to = end, .body = take_body, .user = t};
     att_reply reply;
     char about[ABOUT];
     t->replied = false;
@@ -234,7 +237,7 @@ static att_status attempt(transfer *t, bool *again)
     att_status status = follow(t->session, t->file->url, true, request, &reply, about, again);
     if (t->status != ATT_OK)
         return t->status;
-    if (status != ATT_OK || t->have == t->file->size)
+    if (status != ATT_OK || t->have >= t->goal)
         return status;
     *again = is_overloaded(reply.code) || reply.code == 200 || reply.code == 206 || reply.code == 416;
     if (reply.code == 416) /* the part has more bytes than the server's file */
@@ -245,9 +248,11 @@ static att_status attempt(transfer *t, bool *again)
     return att_fail(t->session->context, ATT_ERR_IO, "%s: answers with HTTP status %d", about, reply.code);
 }
 
-static att_status transfer_all(transfer *t)
+/* Requests the file up to byte `goal`. */
+static att_status transfer_to(transfer *t, uint64_t goal)
 {
-    for (int failures = 0; t->have < t->file->size;) {
+    t->goal = goal;
+    for (int failures = 0; t->have < t->goal;) {
         bool again;
         att_status status = attempt(t, &again);
         if (status == ATT_OK)
@@ -316,19 +321,51 @@ static bool is_right(const transfer *t)
 /* The part of an earlier download may have been damaged, so it is replaced once. */
 static att_status get_right(transfer *t)
 {
-    ATT_TRY(transfer_all(t));
+    ATT_TRY(transfer_to(t, t->file->size));
     if (is_right(t))
         return ATT_OK;
     if (t->resumed > 0) {
         ATT_TRY(start_over(t));
         t->most = 0;
-        ATT_TRY(transfer_all(t));
+        ATT_TRY(transfer_to(t, t->file->size));
         if (is_right(t))
             return ATT_OK;
     }
     unlink(t->part);
     return att_fail(t->session->context, ATT_ERR_FORMAT, "%s: what the server sent is damaged: its %s is not %s",
                     t->file->shown, t->file->kind == ATT_SHA256 ? "SHA-256" : "SHA-1 (git's)", t->file->hash);
+}
+
+/* Reads the length of a safetensors header at the beginning of the part. */
+static att_status read_header_length(const transfer *t, uint64_t *length)
+{
+    uint8_t bytes[ATT_SAFETENSORS_LENGTH_BYTES];
+    att_file_reader *reader = NULL;
+    ATT_TRY(att_file_reader_open(t->session->context, t->part, &reader));
+    att_status status = att_file_reader_read(reader, 0, bytes, sizeof bytes);
+    att_file_reader_close(&reader);
+    *length = 0;
+    for (int i = ATT_SAFETENSORS_LENGTH_BYTES; i-- > 0;)
+        *length = *length << 8 | bytes[i];
+    return status;
+}
+
+/* Downloads the header of a large file, and has it checked. */
+static att_status check_beginning(transfer *t)
+{
+    enum { SMALL = 1 << 20, FIRST = 1 << 16 };
+    uint64_t header;
+    if (!t->file->check || t->file->size <= SMALL)
+        return ATT_OK;
+    ATT_TRY(transfer_to(t, FIRST));
+    ATT_TRY(read_header_length(t, &header));
+    if (header > ATT_SAFETENSORS_MAX_HEADER || header > t->file->size - ATT_SAFETENSORS_LENGTH_BYTES)
+        return ATT_OK; /* no safetensors file: the reader will say what it is */
+    ATT_TRY(transfer_to(t, ATT_SAFETENSORS_LENGTH_BYTES + header));
+    att_status status = t->file->check(t->file->user, t->part);
+    if (status != ATT_OK)
+        unlink(t->part);
+    return status;
 }
 
 static att_status finish(transfer *t)
@@ -347,6 +384,7 @@ static att_status run(transfer *t)
     att_log(t->session->context, ATT_LOG_INFO, "downloading %s (%s%s)", t->file->shown,
             att_size_format((size_t)t->file->size, size, sizeof size), t->have > 0 ? ", continued" : "");
     t->begun = now();
+    ATT_TRY(check_beginning(t));
     ATT_TRY(report(t, 0));
     ATT_TRY(get_right(t));
     ATT_TRY(report(t, t->file->size));

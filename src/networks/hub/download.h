@@ -34,6 +34,10 @@ typedef struct att_hub_file {
     att_digest_kind kind;
     const char *hash; /* hexadecimal, in lower case; SHA-256 may be shortened to its first digits */
     const char *path; /* of the finished file */
+    /* Called when the header of a safetensors file of more than 1 MiB is in the file `part`, before the rest is
+     * requested; an error ends the download and removes what is there. NULL: not called. */
+    att_status (*check)(void *user, const char *part);
+    void *user;
 } att_hub_file;
 
 /* Downloads the file to "<path>.incomplete", continues such a file if it exists, verifies it and renames it to `path`.

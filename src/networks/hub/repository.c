@@ -12,10 +12,12 @@
 #include "base/io/json.h"
 #include "networks/hub/cache.h"
 #include "networks/hub/download.h"
+#include "networks/layouts/layout.h"
+#include "networks/models/family.h"
 
-enum { MOST_INDEX = 16 << 20, MOST_SHARDS = 1000 };
+enum { MOST_SIDE_FILE = 1 << 20, MOST_INDEX = 16 << 20, MOST_SHARDS = 1000 };
 
-static const char CONFIG[] = "config.json";
+static const char CONFIG[] = "config.json", PROCESSOR[] = "preprocessor_config.json";
 
 /* Files of weights, the preferred one first. */
 static const char *const weights[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
@@ -39,6 +41,11 @@ static bool is_index(const char *file)
     static const char ending[] = ".index.json";
     size_t length = strlen(file);
     return length >= sizeof ending && strcmp(file + length - (sizeof ending - 1), ending) == 0;
+}
+
+static bool is_side_file(const char *file)
+{
+    return strcmp(file, CONFIG) == 0 || strcmp(file, PROCESSOR) == 0;
 }
 
 /* Calls `use` for each file that the index names, until it fails. A file may come several times. */
@@ -90,10 +97,28 @@ static const char *find_cached(search *s)
     return NULL;
 }
 
-/* Whether the cache holds the configuration, or knows that there is none. */
-static bool knows_config(const search *s)
+/* Whether the cache holds the file, or knows that there is none. */
+static bool knows(const search *s, const char *file)
 {
-    return att_hub_cache_has(&s->cache, s->commit, CONFIG) || att_hub_cache_lacks(&s->cache, s->commit, CONFIG);
+    return att_hub_cache_has(&s->cache, s->commit, file) || att_hub_cache_lacks(&s->cache, s->commit, file);
+}
+
+/* Sets *transformers if the cache's configuration describes a network of the transformers library, whose preprocessing
+ * is in a file of its own. Fails for a network that attscope lacks. */
+static att_status check_config(const search *s, bool *transformers)
+{
+    char path[ATT_HUB_PATH];
+    *transformers = false;
+    if (!att_hub_cache_has(&s->cache, s->commit, CONFIG))
+        return ATT_OK;
+    ATT_TRY(att_hub_cache_path(&s->cache, s->commit, CONFIG, path, sizeof path));
+    return att_layout_check_config(s->context, path, transformers);
+}
+
+static bool knows_side_files(const search *s)
+{
+    bool transformers;
+    return knows(s, CONFIG) && (check_config(s, &transformers) != ATT_OK || !transformers || knows(s, PROCESSOR));
 }
 
 /* --- errors of the Hub -------------------------------------------------------------------------------------------- */
@@ -185,9 +210,10 @@ static att_status describe(const search *s, const char *name, const att_reply *r
                         s->session.endpoint.host);
     if (size < 0)
         return att_fail(s->context, ATT_ERR_FORMAT, "%s: %s states no size", file->shown, s->session.endpoint.host);
-    if (size > MOST_INDEX && (strcmp(name, CONFIG) == 0 || is_index(name)))
-        return att_fail(s->context, ATT_ERR_FORMAT, "%s has %lld bytes; expected at most %d", file->shown,
-                        (long long)size, MOST_INDEX);
+    const int64_t most = is_side_file(name) ? MOST_SIDE_FILE : is_index(name) ? MOST_INDEX : INT64_MAX;
+    if (size > most)
+        return att_fail(s->context, ATT_ERR_FORMAT, "%s has %lld bytes; expected at most %lld", file->shown,
+                        (long long)size, (long long)most);
     return ATT_OK;
 }
 
@@ -239,6 +265,29 @@ static att_status take_commit(search *s, const char *file, const att_reply *repl
     return ATT_OK;
 }
 
+/* The header of a file of weights that is being downloaded. */
+typedef struct checking {
+    search *search;
+    const char *name;
+    uint64_t size;
+} checking;
+
+/* Refuses weights of a network that attscope lacks. */
+static att_status check_header(void *user, const char *part)
+{
+    const checking *c = user;
+    att_context *context = c->search->context;
+    char path[ATT_HUB_PATH];
+    att_tensors *file;
+    ATT_TRY(att_hub_cache_path(&c->search->cache, c->search->commit, c->name, path, sizeof path));
+    ATT_TRY(att_tensors_open_part(context, part, path, c->size, &file));
+    att_status status = att_layout_take(file);
+    if (status == ATT_OK)
+        status = att_family_check_tensors(context, file);
+    att_tensors_close(&file);
+    return status;
+}
+
 /* *found: false if the commit has no such file. */
 static att_status get(search *s, const char *name, bool *found)
 {
@@ -259,8 +308,12 @@ static att_status get(search *s, const char *name, bool *found)
     if (att_hub_cache_has(&s->cache, s->commit, name)) /* under another name of the commit */
         return ATT_OK;
     address(s, name, url);
-    att_hub_file file = {.shown = shown, .url = url};
+    checking check = {s, name, 0};
+    att_hub_file file = {.shown = shown, .url = url, .user = &check};
     ATT_TRY(describe(s, name, &reply, &file));
+    check.size = file.size;
+    if (strcmp(name, weights[0]) == 0)
+        file.check = check_header;
     ATT_TRY(get_blob(s, &file));
     return att_hub_cache_link(&s->cache, s->commit, name, file.hash);
 }
@@ -279,12 +332,21 @@ static att_status get_shard(search *s, const char *index, const char *file)
                             s->name->repository, index, file);
 }
 
-/* Downloads the configuration if there is one, and then the preferred file of weights. */
+/* Downloads the configuration if there is one, and what belongs to it. */
+static att_status get_side_files(search *s)
+{
+    bool found, transformers;
+    if (!knows(s, CONFIG))
+        ATT_TRY(get(s, CONFIG, &found));
+    ATT_TRY(check_config(s, &transformers));
+    return transformers && !knows(s, PROCESSOR) ? get(s, PROCESSOR, &found) : ATT_OK;
+}
+
+/* Downloads side files and the preferred file of weights. */
 static att_status get_weights(search *s, const char **file)
 {
     bool found = false;
-    if (!knows_config(s))
-        ATT_TRY(get(s, CONFIG, &found));
+    ATT_TRY(get_side_files(s));
     *file = find_cached(s);
     for (int i = 0; i < KINDS && !*file; i++) {
         ATT_TRY(get(s, weights[i], &found));
@@ -325,7 +387,7 @@ static att_status find(search *s, const char **file)
     ATT_TRY(att_hub_cache_commit(&s->cache, s->name->revision, s->commit));
     *file = find_cached(s);
     const char *cached = *file;
-    if (cached && (s->settings->offline || knows_config(s)))
+    if (cached && (s->settings->offline || knows_side_files(s)))
         return ATT_OK;
     ATT_TRY(att_hub_name_check(s->context, s->name));
     if (s->settings->offline)

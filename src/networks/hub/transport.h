@@ -37,7 +37,7 @@ typedef struct att_request {
     const char *about; /* what messages begin with: the file and the host. The rest of the URL may be a secret */
     const char *token; /* "": none */
     bool head;         /* request the headers only */
-    uint64_t from;     /* first byte of the body to send */
+    uint64_t from, to; /* the body's first byte to send and the one behind the last; to 0: its end */
     att_body_fn body;  /* NULL: the body is not read */
     void *user;
 } att_request;

@@ -228,11 +228,14 @@ static att_status add(const applying *a, const piece *added, int count, att_tens
     float *more = att_arena_allocate(&a->file->arena, (size_t)n * sizeof *more);
     if (!values || !more)
         return att_fail_memory(a->file->context, (size_t)n * sizeof *values, sum->info.name);
-    ATT_TRY(att_tensors_read_item_f32(a->file, sum, values));
+    const bool readable = a->file->whole == 0;
+    if (readable)
+        ATT_TRY(att_tensors_read_item_f32(a->file, sum, values));
     for (int i = 0; i < count; i++) {
         if (added[i].item.info.count != n)
             return fail_piece(a, added[i].from, "has another size than what it is added to");
-        ATT_TRY(att_tensors_read_item_f32(a->file, &added[i].item, more));
+        if (readable)
+            ATT_TRY(att_tensors_read_item_f32(a->file, &added[i].item, more));
         for (int64_t e = 0; e < n; e++)
             values[e] += more[e];
     }

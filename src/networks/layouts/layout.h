@@ -65,6 +65,13 @@ typedef struct att_layout {
     att_status (*complete)(const att_layout_source *source, att_config *config);
 } att_layout;
 
+/* Gives an open file timm's names and attscope's metadata if its side files describe another program's network, as
+ * att_model_open_file() does. */
+att_status att_layout_take(att_tensors *file);
+/* Refuses a config.json that describes a network which attscope lacks (ERR_UNSUPPORTED), before there are weights.
+ * *transformers: whether it is one of the transformers library. Errors: also ERR_FORMAT, ERR_IO, ERR_MEMORY. */
+att_status att_layout_check_config(att_context *context, const char *path, bool *transformers);
+
 #define ATT_LAYOUT_ROWS(table) .rows = (table), .row_count = sizeof(table) / sizeof *(table)
 
 /* transformers' names of activations, for att_layout_setting.words. */

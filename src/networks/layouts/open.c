@@ -10,25 +10,28 @@ enum { SIDE_FILE_BYTES = 1 << 24 };
 
 /* --- side files --------------------------------------------------------------------------------------------------- */
 
+static att_status read_json(att_context *context, const char *path, json_t **root)
+{
+    char *bytes;
+    size_t size;
+    ATT_TRY(att_file_read(context, path, SIDE_FILE_BYTES, &bytes, &size));
+    att_status status = att_json_parse(context, path, bytes, size, root);
+    att_free(context, bytes);
+    return status;
+}
+
 /* Reads the JSON file `name` in the folder of the weights. *root: NULL if there is none; else the caller frees it. The
  * caller frees path->data. */
 static att_status read_side_file(const att_tensors *file, const char *name, att_text *path, json_t **root)
 {
     const char *slash = strrchr(file->path, '/');
-    char *bytes;
-    size_t size;
     *path = (att_text){.context = file->context};
     *root = NULL;
     att_text_append_bytes(path, file->path, slash ? (size_t)(slash - file->path) + 1 : 0);
     att_text_append(path, "%s", name);
     if (path->failed)
         return att_fail_memory(file->context, strlen(file->path), "a path");
-    if (!att_file_exists(path->data))
-        return ATT_OK;
-    ATT_TRY(att_file_read(file->context, path->data, SIDE_FILE_BYTES, &bytes, &size));
-    att_status status = att_json_parse(file->context, path->data, bytes, size, root);
-    att_free(file->context, bytes);
-    return status;
+    return att_file_exists(path->data) ? read_json(file->context, path->data, root) : ATT_OK;
 }
 
 /* --- the layout of a file ----------------------------------------------------------------------------------------- */
@@ -121,25 +124,39 @@ static att_status take_layout(att_tensors *file, const att_layout *layout, att_l
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
+/* Returns the model type of a network of the transformers library; NULL for other configurations. Its wrapper of timm's
+ * networks writes timm's. */
+static const char *type_of(const json_t *root)
+{
+    return json_object_get(root, "architecture") ? NULL : json_string_value(json_object_get(root, "model_type"));
+}
+
+static att_status find_layout(att_context *context, const char *path, const char *type, const att_layout **layout)
+{
+    *layout = att_layout_of_type(type);
+    return *layout ? ATT_OK : refuse_type(context, path, type);
+}
+
 /* Applies the layout that config.json names. */
 static att_status take_described(att_tensors *file, const char *path, const json_t *root)
 {
-    const char *type = json_string_value(json_object_get(root, "model_type"));
-    if (!type || json_object_get(root, "architecture")) /* timm's, which transformers' wrapper writes, too */
+    const char *type = type_of(root);
+    const att_layout *layout;
+    if (!type)
         return ATT_OK;
-    const att_layout *layout = att_layout_of_type(type);
-    if (!layout)
-        return refuse_type(file->context, path, type);
+    ATT_TRY(find_layout(file->context, path, type, &layout));
     if (att_layout_find(layout, file, layout->signature) < 0)
         return refuse_tensors(file, layout, path);
     att_layout_source source = {file->context, file, path, described(root), root};
     return take_layout(file, layout, &source);
 }
 
-static att_status rename_tensors(att_tensors *file)
+att_status att_layout_take(att_tensors *file)
 {
     json_t *root = NULL;
     att_text path;
+    if (att_tensors_metadata(file, ATT_IDENTITY_KEY))
+        return ATT_OK;
     att_status status = read_side_file(file, "config.json", &path, &root);
     if (status == ATT_OK && json_is_object(root))
         status = take_described(file, path.data, root);
@@ -152,10 +169,42 @@ att_status att_model_open_file(att_context *context, const char *path, att_tenso
 {
     att_tensors *opened;
     ATT_TRY(att_tensors_open(context, path, &opened));
-    att_status status = att_tensors_metadata(opened, ATT_IDENTITY_KEY) ? ATT_OK : rename_tensors(opened);
+    att_status status = att_layout_take(opened);
     if (status == ATT_OK)
         *file = opened;
     else
         att_tensors_close(&opened);
+    return status;
+}
+
+/* --- before there are weights ------------------------------------------------------------------------------------- */
+
+/* Refuses a network that timm has and attscope lacks. Other names are left to att_model_identify(). */
+static att_status check_name(att_context *context, const char *path, const char *text)
+{
+    att_network_name name;
+    char why[1024];
+    att_status status = text ? att_config_resolve(context, text, &name) : ATT_OK;
+    if (status == ATT_OK || status == ATT_ERR_NOT_FOUND)
+        return ATT_OK;
+    snprintf(why, sizeof why, "%s", att_context_message(context));
+    return att_fail(context, status, "%s: %s", path, why);
+}
+
+static att_status check_root(att_context *context, const char *path, const json_t *root, bool *transformers)
+{
+    const char *type = type_of(root);
+    const att_layout *layout;
+    *transformers = type != NULL;
+    return type ? find_layout(context, path, type, &layout)
+                : check_name(context, path, json_string_value(json_object_get(root, "architecture")));
+}
+
+att_status att_layout_check_config(att_context *context, const char *path, bool *transformers)
+{
+    json_t *root = NULL;
+    ATT_TRY(read_json(context, path, &root));
+    att_status status = check_root(context, path, root, transformers);
+    json_decref(root);
     return status;
 }

@@ -33,6 +33,7 @@ PICKLE_INDEX = json.dumps({"weight_map": {"a": "pytorch_model-1.bin"}}).encode()
 INDEX = json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}).encode()
 FILES = {
     "config.json": read(2, b'{"architecture": "vit_tiny_patch16_224"}\n'),
+    "preprocessor_config.json": b'{"image_mean": [0.1, 0.2, 0.3]}',
     "model.safetensors": WEIGHTS,
     "pytorch_model.bin": WEIGHTS[::-1],
     "model.safetensors.index.json": INDEX,
@@ -59,6 +60,12 @@ INDEXES = {
     "evil": b'{"weight_map": {"a": "../../../evil.safetensors"}}',
     "absolute": b'{"weight_map": {"a": "/tmp/evil.safetensors"}}',
     "nojson": b'{"weight_map": {"a": ' * 100000,
+}
+# Configurations of the transformers library and of networks that attscope lacks.
+CONFIGS = {
+    "transformers": b'{"model_type": "vit"}',
+    "wav": b'{"model_type": "wav2vec2"}',
+    "convnext": b'{"architecture": "convnext_tiny"}',
 }
 # Repositories that do not exist, with the status and the error code of the Hub.
 REFUSED = {
@@ -153,6 +160,10 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
             return
         body = INDEXES.get(organisation, FILES[file]) if file.endswith(".index.json") else FILES[file]
+        if file == "config.json":
+            body = CONFIGS.get(organisation, body)
+        if organisation == "foreign":
+            body = body.replace(b"blocks.0.norm1", b"blocks.0.gamma")
         if not file.endswith(LARGE):
             etag = hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()
             if organisation == "nohash":
@@ -177,14 +188,19 @@ class Handler(BaseHTTPRequestHandler):
                          "X-Linked-Size": size, "Location": elsewhere}, b"moved")
 
     def send_body(self, organisation, body):
+        if organisation == "foreign":
+            body = body.replace(b"blocks.0.norm1", b"blocks.0.gamma")
         begin = 0
         headers = {}
         asked = self.headers.get("Range")
         half = len(body) // 2
         if asked and organisation != "norange":
-            begin = int(asked.removeprefix("bytes=").removesuffix("-"))
-            headers["Content-Range"] = f"bytes {begin}-{len(body) - 1}/{len(body)}"
-        code = 206 if begin else 200
+            first, last = asked.removeprefix("bytes=").split("-")
+            begin = int(first)
+            end = int(last or len(body) - 1) + 1
+            headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(body)}"
+            body = body[:end]
+        code = 206 if asked and organisation != "norange" else 200
         if organisation in ("broken", "norange", "wrongrange", "stall", "damagedpart", "seesaw") and not asked:
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))

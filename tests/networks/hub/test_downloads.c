@@ -249,6 +249,27 @@ SCRATCH_TEST(other_kinds_of_repositories_are_found)
 
 /* --- transfers that break off ------------------------------------------------------------------------------------- */
 
+SCRATCH_TEST(side_files_decide_before_weights_are_requested)
+{
+    static const char *const refused[][3] = {{"hf-hub:wav/vit", "wav2vec2", "/wav/vit/"},
+                                             {"hf-hub:convnext/vit", "convnext_tiny", "/convnext/vit/"}};
+    char path[ATT_HUB_PATH];
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        assert_fails(self->context, find(self, refused[i][0], path), ATT_ERR_UNSUPPORTED, refused[i][1]);
+        const char *log = requests();
+        assert_int_equal(count(log, refused[i][2]), 2); /* HEAD and GET of config.json */
+    }
+    assert_finds(self, "hf-hub:transformers/vit");
+    assert_true(size_of(below(self, "models--transformers--vit/snapshots/" COMMIT "/preprocessor_config.json")) > 0);
+    assert_finds(self, "hf-hub:good/vit");
+    assert_int_equal(size_of(below(self, "models--good--vit/snapshots/" COMMIT "/preprocessor_config.json")), -1);
+
+    /* Another program has left the weights without the preprocessing. */
+    shell(self, "rm hub/models--transformers--vit/snapshots/" COMMIT "/preprocessor_config.json");
+    assert_finds(self, "hf-hub:transformers/vit");
+    assert_true(size_of(below(self, "models--transformers--vit/snapshots/" COMMIT "/preprocessor_config.json")) > 0);
+}
+
 SCRATCH_TEST(a_transfer_that_breaks_off_is_continued)
 {
     static const char *const names[] = {"broken", "stall"};
