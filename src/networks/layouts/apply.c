@@ -158,7 +158,7 @@ static bool applies(const applying *a, const att_layout_row *row)
 static att_status add_pieces(applying *a, const att_tensors_item *item)
 {
     const char *bare = att_layout_bare(a->layout, item->info.name);
-    bool known = false;
+    bool known = item->info.count == 0; /* as DINOv3's registers, if there are none */
     for (int i = 0; i < a->layout->row_count; i++) {
         const att_layout_row *row = &a->layout->rows[i];
         captured found;
@@ -166,7 +166,7 @@ static att_status add_pieces(applying *a, const att_tensors_item *item)
         if (!matches(row->from, bare, &found) || !applies(a, row))
             continue;
         known = true;
-        if (!row->to)
+        if (!row->to || item->info.count == 0)
             continue;
         make_name(row->to, &found, name);
         ATT_TRY(add_piece(a, item, row, name));

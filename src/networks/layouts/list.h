@@ -2,6 +2,6 @@
 #ifndef ATT_LAYOUTS_LIST_H
 #define ATT_LAYOUTS_LIST_H
 
-#define ATT_LAYOUT_LIST(X) X(transformers_vit)
+#define ATT_LAYOUT_LIST(X) X(transformers_vit) X(transformers_dinov2) X(transformers_dinov3)
 
 #endif

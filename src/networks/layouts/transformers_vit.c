@@ -61,7 +61,8 @@ const att_layout att_layout_transformers_vit = {
     ATT_LAYOUT_ROWS(rows),
     .settings = settings,
     .defaults =
-        "img_size=224 num_heads=12 norm_eps=1e-12 act_layer=gelu mean=0.5 std=0.5 crop_pct=1 crop_mode=squash "
+        "img_size=224 num_heads=12 norm_eps=1e-12 act_layer=gelu pos_embed_resize=bicubic_plain mean=0.5 std=0.5 "
+        "crop_pct=1 crop_mode=squash "
         "interpolation=bilinear ",
     .complete = complete,
 };

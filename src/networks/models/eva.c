@@ -165,9 +165,7 @@ static att_status check_modules(att_context *context, const att_eva_options *o)
 
 static att_status check_pool(att_context *context, const att_eva_options *o)
 {
-    if (strcmp(o->global_pool, "token") == 0 && !o->class_token)
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "global_pool \"token\" needs the class token; without one use \"avg\"");
+    ATT_TRY(att_token_check_pool(context, o->global_pool, o->class_token, o->fc_norm == 1));
     if (strcmp(o->global_pool, "map") != 0)
         return ATT_OK;
     if (o->embed_dim % o->attn_pool_num_heads)

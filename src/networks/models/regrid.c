@@ -77,12 +77,39 @@ static int weigh_neighbours(bool corners, int from, int to, int x, int *first, d
     return *first + 1 < from ? 2 : 1;
 }
 
+/* Keys' cubic convolution with a = -0.75, at a distance. */
+static double keys(double distance)
+{
+    static const double a = -0.75;
+    const double d = fabs(distance);
+    return d < 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : d < 2 ? a * (((d - 5) * d + 8) * d - 4) : 0;
+}
+
+/* Weights of the four old patches around new patch x. Those beyond the edge are the patch at the edge. */
+static int weigh_four(int from, int to, int x, int *first, double weights[4])
+{
+    enum { NEAREST = 4 };
+    const double at = (x + 0.5) * from / to - 0.5;
+    const int left = (int)floor(at) - 1, last = from - 1;
+    *first = left < 0 ? 0 : left > last ? last : left;
+    const int right = left + NEAREST - 1, count = (right < 0 ? 0 : right > last ? last : right) - *first + 1;
+    for (int i = 0; i < count; i++)
+        weights[i] = 0;
+    for (int i = 0; i < NEAREST; i++) {
+        const int old = left + i < 0 ? 0 : left + i > last ? last : left + i;
+        weights[old - *first] += keys(at - (left + i));
+    }
+    return count;
+}
+
 static int weigh_old(const pass *p, int x, int *first, double *weights)
 {
     if (p->way == ATT_REGRID_SHIFTS)
         return weigh_shifts(p->from, p->to, x, first, weights);
     if (p->way == ATT_REGRID_BICUBIC)
         return att_filter_weights(ATT_BICUBIC, p->from, p->to, x, first, weights);
+    if (p->way == ATT_REGRID_PLAIN_BICUBIC)
+        return weigh_four(p->from, p->to, x, first, weights);
     return weigh_neighbours(p->way == ATT_REGRID_CORNERS, p->from, p->to, x, first, weights);
 }
 

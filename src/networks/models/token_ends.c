@@ -5,11 +5,12 @@
 
 #include <attscope/ops.h>
 
+#include "base/core/error.h"
 #include "networks/models/family.h"
 
 const char *att_token_pool_name(int index)
 {
-    static const char *const names[] = {"token", "avg", "max", "avgmax", "map"};
+    static const char *const names[] = {"token", "avg", "max", "avgmax", "map", "cls_avg"};
     return index >= 0 && index < (int)(sizeof names / sizeof *names) ? names[index] : NULL;
 }
 
@@ -17,6 +18,17 @@ const char *att_token_position_name(int index)
 {
     static const char *const names[] = {"learn", "none"};
     return index >= 0 && index < (int)(sizeof names / sizeof *names) ? names[index] : NULL;
+}
+
+att_status att_token_check_pool(att_context *context, const char *kind, bool class_token, bool fc_norm)
+{
+    if ((strcmp(kind, "token") == 0 || strcmp(kind, "cls_avg") == 0) && !class_token)
+        return att_fail(context, ATT_ERR_ARGUMENT, "global_pool \"%s\" needs the class token; without one use \"avg\"",
+                        kind);
+    if (strcmp(kind, "cls_avg") == 0 && fc_norm)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "global_pool \"cls_avg\" has the norm before the pooling; leave fc_norm out");
+    return ATT_OK;
 }
 
 /* --- before the blocks ------------------------------------------------------------------------------------------- */
@@ -143,6 +155,9 @@ static att_value pool_tokens(const pooling *p, att_value x)
     int count = (int)att_value_shape(graph, x).dims[0] - first;
     if (is(p, "avg"))
         return att_token_mean(graph, x, first);
+    if (is(p, "cls_avg"))
+        return att_concat(graph, att_token_mean(graph, att_slice_tokens(graph, x, 0, 1), 0),
+                          att_token_mean(graph, x, p->form->prefix));
     if (first > 0)
         x = att_slice_tokens(graph, x, first, count);
     att_scope attention = att_scope_in(p->root, "attn_pool");

@@ -25,10 +25,12 @@ att_value att_token_embed(const att_scope *root, const att_token_form *form, con
 const char *att_token_pool_name(int index);
 #define ATT_TOKEN_MEAN_POOLS "avg max avgmax" /* those whose norm follows the pooling */
 const char *att_token_position_name(int index);
+/* Refuses a pooling that a network without class token, or with fc_norm, cannot have (ERR_ARGUMENT). */
+att_status att_token_check_pool(att_context *context, const char *kind, bool class_token, bool fc_norm);
 
 /* What the head reads. */
 typedef struct att_token_pool {
-    const char *kind; /* token, avg, max, avgmax, map: see the option global_pool */
+    const char *kind; /* see the option global_pool */
     bool final_norm;  /* a norm after the last block; fc_norm: it comes after the pooling, not before it */
     bool fc_norm;
     bool distilled;    /* class token and distillation token, each with a classifier of its own */

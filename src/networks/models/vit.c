@@ -18,7 +18,7 @@
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
 ATT_CHOICES(extra_layer_names, "none", "attn", "mlp")
-ATT_CHOICES(resize_names, "bicubic", ATT_VIT_BILINEAR, ATT_VIT_CORNERS)
+ATT_CHOICES(resize_names, "bicubic", ATT_VIT_PLAIN, ATT_VIT_BILINEAR, ATT_VIT_CORNERS)
 ATT_CHOICES(relative_names, "none", ATT_VIT_BIAS, ATT_VIT_MLP)
 ATT_CHOICES(norm_names, "layernorm", ATT_VIT_RMS_NORM)
 ATT_CHOICES(embed_norm_names, "none", "layernorm", ATT_VIT_RMS_NORM)
@@ -44,7 +44,7 @@ static const att_option vit_options[] = {
      .high = 64, VIT(mlp_ratio)},
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "what the head reads: token (the class token), avg, max or avgmax (mean, maximum or the mean of both over "
-             "the other tokens) or map (attention of a learned query)",
+             "the other tokens), map (attention of a learned query) or cls_avg (token and avg side by side)",
      .choice = att_token_pool_name, VIT(global_pool)},
     {"pool_include_prefix", .kind = ATT_OPTION_SWITCH, .help = "pooling reads class token and registers, too",
      .not_compared = true, VIT(pool_include_prefix)},
@@ -57,7 +57,8 @@ static const att_option vit_options[] = {
     {"pos_embed", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "position embedding: learn or none",
      .choice = att_token_position_name, VIT(pos_embed)},
     {"pos_embed_resize", .kind = ATT_OPTION_TEXT, .value = "NAME",
-     .help = "how the position embedding of a file is resampled for other images: bicubic (antialiased), bilinear, or "
+     .help = "how the position embedding of a file is resampled for other images: bicubic (antialiased), bicubic_plain "
+             "(not antialiased, as Meta's and transformers' code), bilinear, or "
              "bilinear_corners (with the corners in the same places)",
      .choice = resize_names, .not_compared = true, VIT(pos_embed_resize)},
     {"rel_pos_type", .kind = ATT_OPTION_TEXT, .value = "NAME",
@@ -271,9 +272,7 @@ static att_status vit_complete(att_context *context, void *options)
                         o->num_heads);
     ATT_TRY(att_patches_check(context, o->img_size, o->patch_size));
     ATT_TRY(check_mlp(context, o));
-    if (strcmp(o->global_pool, "token") == 0 && !o->class_token)
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "global_pool \"token\" needs the class token; without one use \"avg\"");
+    ATT_TRY(att_token_check_pool(context, o->global_pool, o->class_token, o->fc_norm == 1));
     ATT_TRY(check_distilled(context, o));
     ATT_TRY(check_block(context, o));
     att_modules modules;

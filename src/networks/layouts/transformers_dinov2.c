@@ -1,0 +1,68 @@
+/* transformers' DINOv2 with and without registers. */
+#include "networks/layouts/layout.h"
+
+#define REGISTERS "embeddings.register_tokens"
+
+static const att_layout_row rows[] = {
+    {"embeddings.cls_token", .to = "cls_token"},
+    {"embeddings.position_embeddings", .to = "pos_embed", .when = "!" REGISTERS},
+    /* With registers, positions are added before these come in; the class token's is a part of it. */
+    {"embeddings.position_embeddings", .to = "pos_embed", .first = 1, .when = REGISTERS},
+    {"embeddings.position_embeddings", .to = "cls_token", .end = 1, .add = true, .when = REGISTERS},
+    {REGISTERS, .to = "reg_token"},
+    {"embeddings.mask_token", .to = NULL},
+    {"embeddings.patch_embeddings.projection.@", .to = "patch_embed.proj.@"},
+    {"encoder.layer.#.norm1.@", .to = "blocks.#.norm1.@"},
+    {"encoder.layer.#.attention.attention.query.@", .to = "blocks.#.attn.qkv.@", .part = 0},
+    {"encoder.layer.#.attention.attention.key.@", .to = "blocks.#.attn.qkv.@", .part = 1},
+    {"encoder.layer.#.attention.attention.value.@", .to = "blocks.#.attn.qkv.@", .part = 2},
+    {"encoder.layer.#.attention.output.dense.@", .to = "blocks.#.attn.proj.@"},
+    {"encoder.layer.#.layer_scale1.lambda1", .to = "blocks.#.ls1.gamma"},
+    {"encoder.layer.#.norm2.@", .to = "blocks.#.norm2.@"},
+    {"encoder.layer.#.mlp.fc1.@", .to = "blocks.#.mlp.fc1.@"},
+    {"encoder.layer.#.mlp.fc2.@", .to = "blocks.#.mlp.fc2.@"},
+    {"encoder.layer.#.mlp.weights_in.@", .to = "blocks.#.mlp.fc1.@"},
+    {"encoder.layer.#.mlp.weights_out.@", .to = "blocks.#.mlp.fc2.@"},
+    {"encoder.layer.#.layer_scale2.lambda1", .to = "blocks.#.ls2.gamma"},
+    {"layernorm.@", .to = "norm.@"},
+    {"classifier.@", .to = "head.@"},
+};
+
+static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
+                                              {"num_attention_heads", "num_heads", NULL},
+                                              {"layer_norm_eps", "norm_eps", NULL},
+                                              {"hidden_act", "act_layer", att_layout_activations},
+                                              {NULL, NULL, NULL}};
+
+/* A gated MLP always has SiLU. The classifier reads the class token and the mean of the patches side by side. */
+static att_status complete(const att_layout_source *source, att_config *config)
+{
+    const int head = att_tensors_find(source->file, "head.weight"),
+              norm = att_tensors_find(source->file, "norm.weight");
+    const bool registers = att_tensors_find(source->file, "reg_token") >= 0;
+    if (json_is_true(json_object_get(source->config, "use_swiglu_ffn")))
+        att_options_set_text(&config->options, "act_layer", "silu");
+    att_options_set(&config->options, "embed_class", !registers);
+    if (head >= 0 && norm >= 0 && att_tensors_at(source->file, head).shape.rank == 2 &&
+        att_tensors_at(source->file, head).shape.dims[1] == 2 * att_tensors_at(source->file, norm).count)
+        att_options_set_text(&config->options, "global_pool", "cls_avg");
+    return ATT_OK;
+}
+
+const att_layout att_layout_transformers_dinov2 = {
+    .name = "transformers' DINOv2",
+    .types = "dinov2 dinov2_with_registers",
+    .prefixes = "dinov2. dinov2_with_registers.",
+    .signature = "encoder.layer.0.layer_scale1.lambda1",
+    .variants =
+        "vit_base_patch14_dinov2 vit_small_patch14_dinov2 vit_large_patch14_dinov2 vit_giant_patch14_dinov2 "
+        "vit_small_patch14_reg4_dinov2 vit_base_patch14_reg4_dinov2 vit_large_patch14_reg4_dinov2 "
+        "vit_giant_patch14_reg4_dinov2",
+    ATT_LAYOUT_ROWS(rows),
+    .settings = settings,
+    .defaults =
+        "img_size=224 num_heads=12 norm_eps=1e-6 act_layer=gelu pos_embed_resize=bicubic_plain "
+        "global_pool=token fc_norm=false crop_pct=0.875 crop_mode=center interpolation=bicubic "
+        "mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ",
+    .complete = complete,
+};

@@ -1,0 +1,63 @@
+/* transformers' DINOv3 ViTs. */
+#include <string.h>
+
+#include "base/core/error.h"
+#include "networks/layouts/layout.h"
+
+#define GATED "layer.0.mlp.gate_proj.weight"
+
+static const att_layout_row rows[] = {
+    {"embeddings.cls_token", .to = "cls_token"},
+    {"embeddings.register_tokens", .to = "reg_token"},
+    {"embeddings.mask_token", .to = NULL},
+    {"embeddings.patch_embeddings.@", .to = "patch_embed.proj.@"},
+    {"rope_embeddings.inv_freq", .to = NULL},
+    {"layer.#.norm1.@", .to = "blocks.#.norm1.@"},
+    {"layer.#.attention.q_proj.@", .to = "blocks.#.attn.q_proj.@"},
+    {"layer.#.attention.k_proj.@", .to = "blocks.#.attn.k_proj.@"},
+    {"layer.#.attention.v_proj.@", .to = "blocks.#.attn.v_proj.@"},
+    {"layer.#.attention.o_proj.@", .to = "blocks.#.attn.proj.@"},
+    {"layer.#.layer_scale1.lambda1", .to = "blocks.#.gamma_1"},
+    {"layer.#.norm2.@", .to = "blocks.#.norm2.@"},
+    {"layer.#.mlp.up_proj.@", .to = "blocks.#.mlp.fc1.@", .when = "!" GATED},
+    {"layer.#.mlp.up_proj.@", .to = "blocks.#.mlp.fc1_x.@", .when = GATED},
+    {"layer.#.mlp.gate_proj.@", .to = "blocks.#.mlp.fc1_g.@"},
+    {"layer.#.mlp.down_proj.@", .to = "blocks.#.mlp.fc2.@"},
+    {"layer.#.layer_scale2.lambda1", .to = "blocks.#.gamma_2"},
+    {"norm.@", .to = "norm.@"},
+};
+
+static const att_layout_setting settings[] = {
+    {"image_size", "img_size", NULL},         {"num_attention_heads", "num_heads", NULL},
+    {"layer_norm_eps", "norm_eps", NULL},     {"num_register_tokens", "reg_tokens", NULL},
+    {"rope_theta", "rope_temperature", NULL}, {NULL, NULL, NULL}};
+
+/* The family has GELU in MLPs and SiLU in gated ones. */
+static att_status complete(const att_layout_source *source, att_config *config)
+{
+    const bool gated = json_is_true(json_object_get(source->config, "use_gated_mlp"));
+    const char *act = json_string_value(json_object_get(source->config, "hidden_act"));
+    const char *expected = gated ? "silu" : "gelu";
+    (void)config;
+    if (act && strcmp(act, expected) != 0)
+        return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                        "%s: hidden_act is \"%.64s\"; attscope has DINOv3 with \"%s\"%s", source->path, act, expected,
+                        gated ? " if use_gated_mlp is true" : "");
+    return ATT_OK;
+}
+
+const att_layout att_layout_transformers_dinov3 = {
+    .name = "transformers' DINOv3",
+    .types = "dinov3_vit",
+    .prefixes = "model. dinov3_vit.",
+    .signature = "layer.0.layer_scale1.lambda1",
+    .variants =
+        "vit_base_patch16_dinov3_qkvb vit_small_patch16_dinov3_qkvb vit_large_patch16_dinov3_qkvb "
+        "vit_small_plus_patch16_dinov3_qkvb vit_huge_plus_patch16_dinov3_qkvb vit_7b_patch16_dinov3",
+    ATT_LAYOUT_ROWS(rows),
+    .settings = settings,
+    .defaults =
+        "img_size=224 num_heads=6 norm_eps=1e-5 rope_temperature=100 global_pool=token fc_norm=false "
+        "crop_pct=1 crop_mode=squash interpolation=bilinear mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ",
+    .complete = complete,
+};
