@@ -95,6 +95,9 @@ att_status att_layout_apply(const att_layout *layout, att_tensors *file);
 /* Reads the settings of the network. On success *config names it, with its options and preprocessing. Errors:
  * ERR_UNSUPPORTED for a setting that attscope lacks, ERR_FORMAT for one of another type. */
 att_status att_layout_configure(const att_layout *layout, const att_layout_source *source, att_config *config);
+/* For complete(): refuse another value of a setting (ERR_UNSUPPORTED) that config.json may have. */
+att_status att_layout_require_text(const att_layout_source *source, const char *key, const char *text);
+att_status att_layout_require_number(const att_layout_source *source, const char *key, double number);
 /* Sets the members of *config that preprocessor_config.json gives. path: for messages. */
 att_status att_layout_preprocess(att_context *context, const char *path, const json_t *root, att_config *config);
 

@@ -50,6 +50,28 @@ static att_status note_settings(const att_layout *layout, const att_layout_sourc
     return ATT_OK;
 }
 
+att_status att_layout_require_text(const att_layout_source *source, const char *key, const char *text)
+{
+    const json_t *value = json_object_get(source->config, key);
+    const char *word = json_string_value(value);
+    if (!value || json_is_null(value) || (word && strcmp(word, text) == 0))
+        return ATT_OK;
+    return att_fail(source->context, ATT_ERR_UNSUPPORTED, "%s: %s is \"%.64s\"; attscope has \"%s\" only", source->path,
+                    key, word ? word : "not a text", text);
+}
+
+att_status att_layout_require_number(const att_layout_source *source, const char *key, double number)
+{
+    const json_t *value = json_object_get(source->config, key);
+    const att_fact fact = att_fact_of_json(value);
+    if (!value || json_is_null(value) || (fact.count == 1 && fact.numbers[0] == number))
+        return ATT_OK;
+    if (fact.kind != ATT_FACT_NUMBERS || fact.count != 1)
+        return att_fail(source->context, ATT_ERR_FORMAT, "%s: %s must be a number", source->path, key);
+    return att_fail(source->context, ATT_ERR_UNSUPPORTED, "%s: %s is %g; attscope has %g only", source->path, key,
+                    fact.numbers[0], number);
+}
+
 static bool is_like(const att_variant *variant, const att_option_values *found)
 {
     static const char *const keys[] = {"embed_dim", "depth", "layers", "patch_size"};

@@ -1,7 +1,4 @@
 /* transformers' DINOv3 ViTs. */
-#include <string.h>
-
-#include "base/core/error.h"
 #include "networks/layouts/layout.h"
 
 #define GATED "layer.0.mlp.gate_proj.weight"
@@ -36,14 +33,8 @@ static const att_layout_setting settings[] = {
 static att_status complete(const att_layout_source *source, att_config *config)
 {
     const bool gated = json_is_true(json_object_get(source->config, "use_gated_mlp"));
-    const char *act = json_string_value(json_object_get(source->config, "hidden_act"));
-    const char *expected = gated ? "silu" : "gelu";
     (void)config;
-    if (act && strcmp(act, expected) != 0)
-        return att_fail(source->context, ATT_ERR_UNSUPPORTED,
-                        "%s: hidden_act is \"%.64s\"; attscope has DINOv3 with \"%s\"%s", source->path, act, expected,
-                        gated ? " if use_gated_mlp is true" : "");
-    return ATT_OK;
+    return att_layout_require_text(source, "hidden_act", gated ? "silu" : "gelu");
 }
 
 const att_layout att_layout_transformers_dinov3 = {
