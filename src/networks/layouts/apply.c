@@ -134,6 +134,40 @@ static att_status raise(const applying *a, piece *p)
     return ATT_OK;
 }
 
+static att_status make_zeros(const applying *a, piece *p)
+{
+    att_tensors_info *info = &p->item.info;
+    const int64_t count = info->shape.rank > 0 ? info->shape.dims[0] : 1;
+    const void *zeros = att_arena_allocate(&a->file->arena, (size_t)count * sizeof(float));
+    if (!zeros)
+        return att_fail_memory(a->file->context, (size_t)count * sizeof(float), info->name);
+    *info = (att_tensors_info){info->name, ATT_SAFETENSORS_F32, att_shape_of(count), count};
+    p->item = (att_tensors_item){.info = *info, .data = zeros};
+    return ATT_OK;
+}
+
+/* The rows of a patch's pixels are [h][w][3]. */
+static att_status make_convolution(const applying *a, piece *p)
+{
+    enum { COLOURS = 3 };
+    att_shape *shape = &p->item.info.shape;
+    if (shape->rank != 2)
+        return ATT_OK;
+    const int64_t width = shape->dims[1], rows = shape->dims[0];
+    int64_t side = 0;
+    while (side * side * COLOURS < width)
+        side++;
+    if (side * side * COLOURS != width || p->item.strides || p->item.data)
+        return fail_piece(a, p->from, "is no layer for patches of square sides");
+    int64_t *strides = att_arena_allocate(&a->file->arena, sizeof(int64_t[ATT_MAX_RANK]));
+    if (!strides)
+        return att_fail_memory(a->file->context, sizeof(int64_t[ATT_MAX_RANK]), p->from);
+    *shape = att_shape_of(rows, COLOURS, side, side);
+    strides[0] = width, strides[1] = 1, strides[2] = side * COLOURS, strides[3] = COLOURS;
+    p->item.strides = strides;
+    return ATT_OK;
+}
+
 static att_status add_piece(applying *a, const att_tensors_item *item, const att_layout_row *row, const char *name)
 {
     piece *p = &a->pieces[a->count++];
@@ -141,6 +175,10 @@ static att_status add_piece(applying *a, const att_tensors_item *item, const att
     p->item.info.name = att_arena_string(&a->file->arena, name);
     if (!p->item.info.name)
         return att_fail_memory(a->file->context, strlen(name) + 1, "the name of a tensor");
+    if (row && row->zeros)
+        return make_zeros(a, p);
+    if (row && row->patches)
+        return make_convolution(a, p);
     if (row && (row->first || row->end))
         ATT_TRY(cut(a, p));
     return row ? raise(a, p) : ATT_OK;

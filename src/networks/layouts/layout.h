@@ -24,8 +24,10 @@ typedef struct att_layout_row {
     /* Takes a part of the tensor, along its first dimension that is larger than 1: from `first` to `end`, in units of
      * its length divided by `of`. of 0: in rows; end 0: to its end. */
     int first, end, of;
-    int rank;         /* rank of the tensor `to`, which gets dimensions of 1 in front; 0: the file's */
-    bool add;         /* the values are added to those of `to`, as F32 */
+    int rank;     /* rank of the tensor `to`, which gets dimensions of 1 in front; 0: the file's */
+    bool add;     /* the values are added to those of `to`, as F32 */
+    bool zeros;   /* `to` has as many zeros, as F32, as the tensor has rows: a bias that the file lacks */
+    bool patches; /* if [C, h w 3] with h = w, a layer for pixels of a patch, it becomes the convolution [C, 3, h, w] */
     const char *when; /* the row applies if the file has this tensor (without prefix), "!name": if it lacks it */
 } att_layout_row;
 

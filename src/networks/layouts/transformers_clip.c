@@ -1,0 +1,139 @@
+/* The image networks of transformers' CLIP, SigLIP and SigLIP 2, alone, with their projection or classifier, or beside
+ * their text networks, which are left out. */
+#include "base/core/error.h"
+#include "networks/layouts/layout.h"
+
+#define LAYER "encoder.layers.#."
+#define CLASSIFIER "classifier.weight"
+
+#define COMMON_ROWS                                                                                                  \
+    {"embeddings.position_embedding.weight", .to = "pos_embed", .rank = 3}, {"embeddings.position_ids", .to = NULL}, \
+        {LAYER "layer_norm1.@", .to = "blocks.#.norm1.@"},                                                           \
+        {LAYER "self_attn.q_proj.@", .to = "blocks.#.attn.qkv.@", .part = 0},                                        \
+        {LAYER "self_attn.k_proj.@", .to = "blocks.#.attn.qkv.@", .part = 1},                                        \
+        {LAYER "self_attn.v_proj.@", .to = "blocks.#.attn.qkv.@", .part = 2},                                        \
+        {LAYER "self_attn.out_proj.@", .to = "blocks.#.attn.proj.@"},                                                \
+        {LAYER "layer_norm2.@", .to = "blocks.#.norm2.@"}, {LAYER "mlp.fc1.@", .to = "blocks.#.mlp.fc1.@"},          \
+        {LAYER "mlp.fc2.@", .to = "blocks.#.mlp.fc2.@"}, {"text_model.*", .to = NULL}, {"logit_scale", .to = NULL},  \
+    {                                                                                                                \
+        "classifier.@", .to = "head.@"                                                                               \
+    }
+
+static const att_layout_row rows[] = {
+    COMMON_ROWS,
+    {"embeddings.class_embedding", .to = "cls_token", .rank = 3},
+    {"embeddings.patch_embedding.weight", .to = "patch_embed.proj.weight"},
+    {"pre_layrnorm.@", .to = "norm_pre.@"},
+    /* The classifier reads the mean of the patches before this norm. */
+    {"post_layernorm.@", .to = "norm.@", .when = "!" CLASSIFIER},
+    {"post_layernorm.@", .to = NULL},
+    {"visual_projection.weight", .to = "head.weight"},
+    {"visual_projection.weight", .to = "head.bias", .zeros = true},
+    {"text_projection.weight", .to = NULL},
+};
+
+#define POOL(from, name, ...)                                                      \
+    {                                                                              \
+        "head." from, .to = "attn_pool." name, .when = "!" CLASSIFIER, __VA_ARGS__ \
+    }
+
+static const att_layout_row siglip_rows[] = {
+    COMMON_ROWS,
+    {"embeddings.patch_embedding.weight", .to = "patch_embed.proj.weight", .patches = true},
+    {"embeddings.patch_embedding.bias", .to = "patch_embed.proj.bias"},
+    {"post_layernorm.@", .to = "norm.@"},
+    POOL("probe", "latent", .rank = 3),
+    POOL("attention.in_proj_weight", "q.weight", .end = 1, .of = 3),
+    POOL("attention.in_proj_weight", "kv.weight", .first = 1, .of = 3),
+    POOL("attention.in_proj_bias", "q.bias", .end = 1, .of = 3),
+    POOL("attention.in_proj_bias", "kv.bias", .first = 1, .of = 3),
+    POOL("attention.out_proj.@", "proj.@", .part = 0),
+    POOL("layernorm.@", "norm.@", .part = 0),
+    POOL("mlp.fc1.@", "mlp.fc1.@", .part = 0),
+    POOL("mlp.fc2.@", "mlp.fc2.@", .part = 0),
+    {"head.*", .to = NULL}, /* of a classifier, which reads the mean of the tokens */
+    {"logit_bias", .to = NULL},
+};
+
+static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
+                                              {"num_attention_heads", "num_heads", NULL},
+                                              {"layer_norm_eps", "norm_eps", NULL},
+                                              {"hidden_act", "act_layer", att_layout_activations},
+                                              {NULL, NULL, NULL}};
+
+/* Without the last norm, a classifier reads the mean of the patches. */
+static att_status complete(const att_layout_source *source, att_config *config)
+{
+    const bool norm = att_tensors_find(source->file, "norm.weight") >= 0;
+    att_options_set_text(&config->options, "global_pool", norm ? "token" : "avg");
+    att_options_set(&config->options, "fc_norm", 0);
+    att_options_set(&config->options, "final_norm", norm);
+    return ATT_OK;
+}
+
+static att_status complete_siglip(const att_layout_source *source, att_config *config)
+{
+    const bool pool = att_tensors_find(source->file, "attn_pool.latent") >= 0;
+    att_options_set_text(&config->options, "global_pool", pool ? "map" : "avg");
+    return ATT_OK;
+}
+
+static att_status complete_siglip2(const att_layout_source *source, att_config *config)
+{
+    const json_t *patches = json_object_get(source->config, "num_patches");
+    const json_t *patch = json_object_get(source->config, "patch_size");
+    const json_int_t side = json_is_integer(patch) ? json_integer_value(patch) : 16;
+    const json_int_t count = json_is_integer(patches) ? json_integer_value(patches) : 256;
+    json_int_t height = 1;
+    while (height * height < count && height < 4096)
+        height++;
+    if (height * height != count || side < 1 || side > 4096)
+        return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                        "%s: num_patches is %lld and patch_size %lld; expected the number of patches of a square grid",
+                        source->path, (long long)count, (long long)side);
+    att_options_set_sides(&config->options, "img_size", (int)(height * side), (int)(height * side));
+    return complete_siglip(source, config);
+}
+
+const att_layout att_layout_transformers_clip = {
+    .name = "transformers' CLIP",
+    .types = "clip clip_vision_model",
+    .prefixes = "vision_model.",
+    .signature = "pre_layrnorm.weight",
+    .variants =
+        "vit_base_patch16_clip_quickgelu_224 vit_base_patch32_clip_quickgelu_224 "
+        "vit_large_patch14_clip_quickgelu_224 vit_huge_patch14_clip_quickgelu_224",
+    ATT_LAYOUT_ROWS(rows),
+    .settings = settings,
+    .defaults =
+        "img_size=224 num_heads=12 norm_eps=1e-5 act_layer=quick_gelu pos_embed_resize=bicubic_plain "
+        "crop_pct=1 crop_mode=center interpolation=bicubic mean=0.48145466,0.4578275,0.40821073 "
+        "std=0.26862954,0.26130258,0.27577711 ",
+    .complete = complete,
+};
+
+#define SIGLIP_NETWORK                                                                                \
+    .prefixes = "vision_model.", .signature = "embeddings.patch_embedding.bias",                      \
+    .variants =                                                                                       \
+        "vit_base_patch16_siglip_224 vit_large_patch16_siglip_256 vit_so400m_patch14_siglip_224 "     \
+        "vit_so400m_patch16_siglip_256 vit_base_patch32_siglip_256 vit_giantopt_patch16_siglip_256",  \
+    ATT_LAYOUT_ROWS(siglip_rows), .settings = settings,                                               \
+    .defaults =                                                                                       \
+        "img_size=224 pos_embed_resize=bicubic_plain num_heads=12 norm_eps=1e-6 act_layer=gelu_tanh " \
+        "class_token=false fc_norm=false crop_pct=1 crop_mode=squash interpolation=bicubic mean=0.5 std=0.5 "
+
+const att_layout att_layout_transformers_siglip = {
+    .name = "transformers' SigLIP",
+    .types = "siglip siglip_vision_model",
+    SIGLIP_NETWORK,
+    .complete = complete_siglip,
+};
+
+/* Its processor gives each image a grid of its own proportions; attscope gives all images the square grid of the
+ * pretraining. */
+const att_layout att_layout_transformers_siglip2 = {
+    .name = "transformers' SigLIP 2 (NaFlex)",
+    .types = "siglip2 siglip2_vision_model",
+    SIGLIP_NETWORK,
+    .complete = complete_siglip2,
+};
