@@ -8,53 +8,12 @@ import pathlib
 import sys
 
 import torch
-import transformers as hf
+import transformers
 from formula import uniform
 from networks import picture
+from transformers_networks import networks
 
-SIDE = 8
-VIT = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16, "image_size": SIDE,
-       "patch_size": 4}
-CLASSES = {"num_labels": 3}
-DECODER = {"decoder_hidden_size": 4, "decoder_num_hidden_layers": 1, "decoder_intermediate_size": 4,
-           "decoder_num_attention_heads": 1, "mask_ratio": 0.0}
-SIZE = {"size": {"height": SIDE, "width": SIDE}}
-CROP = {"size": {"shortest_edge": 10}, "crop_size": {"height": SIDE, "width": SIDE}}
-
-
-def logits(model, image):
-    return model(pixel_values=image).logits
-
-
-def class_token(model, image):
-    return model(pixel_values=image).last_hidden_state[:, 0]
-
-
-def mean_of_tokens(model, image):
-    return model(pixel_values=image).last_hidden_state.mean(1)
-
-
-def class_token_of_encoder(model, image):
-    """Of a masked autoencoder that masks nothing and leaves the patches in their order."""
-    in_order = torch.arange((SIDE // VIT["patch_size"]) ** 2)[None].double()
-    return model.vit(pixel_values=image, noise=in_order).last_hidden_state[:, 0]
-
-
-# The name, the class of the network, its configuration, its processor, and what attscope must compute.
-NETWORKS = [
-    ("vit", hf.ViTForImageClassification, hf.ViTConfig(**VIT, **CLASSES), hf.ViTImageProcessor(**SIZE), logits),
-    ("vit_base", hf.ViTModel, hf.ViTConfig(**VIT, hidden_act="gelu_pytorch_tanh"), hf.ViTImageProcessor(**SIZE),
-     class_token),
-    ("deit", hf.DeiTForImageClassification, hf.DeiTConfig(**VIT, **CLASSES), hf.DeiTImageProcessor(**CROP), logits),
-    ("deit_teacher", hf.DeiTForImageClassificationWithTeacher, hf.DeiTConfig(**VIT, **CLASSES),
-     hf.DeiTImageProcessor(**CROP), logits),
-    ("vit_mae", hf.ViTMAEForPreTraining, hf.ViTMAEConfig(**VIT, **DECODER), hf.ViTImageProcessor(**SIZE),
-     class_token_of_encoder),
-    ("vit_msn", hf.ViTMSNForImageClassification, hf.ViTMSNConfig(**VIT, **CLASSES), hf.ViTImageProcessor(**SIZE),
-     logits),
-    ("ijepa", hf.IJepaForImageClassification, hf.IJepaConfig(**VIT, **CLASSES), hf.ViTImageProcessor(**SIZE), logits),
-    ("ijepa_base", hf.IJepaModel, hf.IJepaConfig(**VIT), hf.ViTImageProcessor(**SIZE), mean_of_tokens),
-]
+SIDE, WIDTH = 8, 8
 
 
 def fill(model):
@@ -67,16 +26,15 @@ def fill(model):
             tensor.copy_(values.reshape(tensor.shape).bfloat16())
 
 
-hf.logging.set_verbosity_error()
-hf.logging.disable_progress_bar()
-root = pathlib.Path(sys.argv[1]) / "layouts"
-for name, network, config, processor, answer in NETWORKS:
-    folder = root / name
+transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
+for network in networks(SIDE, WIDTH):
+    folder = pathlib.Path(sys.argv[1]) / "layouts" / network.name
     folder.mkdir(parents=True, exist_ok=True)
-    model = network(config).bfloat16().eval()
+    model = network.make().double().eval()
     fill(model)
-    model.save_pretrained(folder)
-    processor.save_pretrained(folder)
     with torch.no_grad():
-        values = answer(model.double(), picture(SIDE, SIDE))[0].tolist()
+        values = network.answer(model, picture(network.side, network.side))[0].tolist()
     (folder / "expected.txt").write_text(" ".join(f"{v:.8g}" for v in values) + "\n")
+    model.bfloat16().save_pretrained(folder)
+    network.processor.save_pretrained(folder)
