@@ -32,6 +32,8 @@ struct att_tensors {
     int metadata_count;
     struct att_tensors_name *keys; /* [metadata_count], of the metadata, sorted; set by att_tensors_open() */
     const char *origin, *skipped;
+    /* Sources, for people, of the network's identity and preprocessing in the metadata. NULL: the file itself. */
+    const char *identity_from, *preprocess_from;
     bool has_average;
     struct att_tensors **shards; /* [shard_count], the files that an index names; their items are in `items`, too */
     int shard_count;

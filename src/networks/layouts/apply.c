@@ -318,7 +318,7 @@ static att_status rename_all(applying *a)
     for (int i = 0; i < a->file->count; i++)
         ATT_TRY(add_pieces(a, &a->file->items[i]));
     qsort(a->pieces, (size_t)a->count, sizeof *a->pieces, compare_pieces);
-    ATT_TRY(att_new_array(context, &items, (size_t)a->count, sizeof *items, "the tensors of a file"));
+    ATT_TRY(att_new_array(context, &items, (size_t)a->count + 1, sizeof *items, "the tensors of a file"));
     att_status status = make_items(a, items, &count);
     if (status == ATT_OK)
         return att_tensors_replace(a->file, items, count);

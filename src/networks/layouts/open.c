@@ -5,6 +5,7 @@
 #include "base/io/file.h"
 #include "networks/layouts/layout.h"
 #include "networks/models/family.h"
+#include "networks/models/identify.h"
 
 enum { SIDE_FILE_BYTES = 1 << 24 };
 
@@ -114,11 +115,14 @@ static att_status take_layout(att_tensors *file, const att_layout *layout, att_l
     att_status status = read_side_file(file, "preprocessor_config.json", &path, &processor);
     if (status == ATT_OK && processor)
         status = att_layout_preprocess(file->context, path.data, processor, &config);
+    const bool processor_found = processor;
     json_decref(processor);
     att_text_free(&path);
     ATT_TRY(status);
     ATT_TRY(att_layout_configure(layout, source, &config));
     ATT_TRY(describe(file, &config));
+    file->identity_from = att_from_config;
+    file->preprocess_from = processor_found ? att_from_processor : att_from_type;
     return note_origin(file, layout);
 }
 

@@ -14,6 +14,7 @@ const char att_from_architecture[] = "the checkpoint's \"" ATT_TENSORS_ARCHITECT
 const char att_from_description[] = "the training's settings stored in the checkpoint";
 const char att_from_caller[] = "as given";
 const char att_from_arguments[] = "args.yaml", att_from_config[] = "config.json";
+const char att_from_processor[] = "preprocessor_config.json", att_from_type[] = "the defaults of its model type";
 const char att_from_file_name[] = "torchvision's name of the file";
 static const char OPTIONS[] = "the checkpoint's \"" ATT_TENSORS_OPTIONS "\"";
 
@@ -252,5 +253,6 @@ att_status att_identify_read_sources(att_identification *s, const char *name, co
     char what[512];
     snprintf(what, sizeof what, "%s: its metadata", s->path);
     ATT_TRY(att_config_parse(s->context, what, text, &given));
-    return merge(s, att_from_metadata, &given);
+    const char *from = s->file->identity_from ? s->file->identity_from : att_from_metadata;
+    return merge_parts(s, from, s->file->preprocess_from ? s->file->preprocess_from : from, &given);
 }

@@ -1,0 +1,221 @@
+/* Layouts: what becomes of tensors that fit a table, or do not, and of side files of any content. */
+#include "base/io/scratch.h"
+#include "base/io/tensors.h"
+#include "golden_path.h"
+#include "networks/layouts/layout.h"
+
+/* --- a table ------------------------------------------------------------------------------------------------------ */
+
+static const att_layout_row rows[] = {
+    {"q.@", .to = "qkv.@", .part = 0},
+    {"k.@", .to = "qkv.@", .part = 1},
+    {"v.@", .to = "qkv.@", .part = 2},
+    {"layer.#.fc.@", .to = "blocks.#.mlp.@"},
+    {"stages.#.down.#.@", .to = "layers.+.down.#.@"},
+    {"top", .to = "first_rows", .end = 2},
+    {"both", .to = "upper", .end = 1, .of = 2},
+    {"both", .to = "lower", .first = 1, .of = 2},
+    {"base", .to = "sum"},
+    {"more", .to = "sum", .add = true},
+    {"probe", .to = "latent", .rank = 3},
+    {"text.*", .to = NULL},
+    {"maybe", .to = "with_q", .when = "q.weight"},
+    {"maybe", .to = "without_q", .when = "!q.weight"},
+    {"lacks_bias.weight", .to = "bias", .zeros = true},
+    {"patches.weight", .to = "proj.weight", .patches = true},
+    {"transposed", .to = "turned", .first = 1},
+    {"every_third", .to = "thirds", .rank = 2},
+};
+static const att_layout toy = {.name = "a toy", .prefixes = "toy. doll.", ATT_LAYOUT_ROWS(rows)};
+
+enum { MOST_TENSORS = 8, MOST_VALUES = 64 };
+
+static float counted[MOST_VALUES]; /* 0, 1, 2, ... */
+
+static att_safetensors_tensor tensor(const char *name, att_shape shape)
+{
+    for (int i = 0; i < MOST_VALUES; i++)
+        counted[i] = (float)i;
+    return (att_safetensors_tensor){.name = name, .dtype = ATT_SAFETENSORS_F32, .shape = shape, .data = counted};
+}
+
+#define T(name, ...) tensor(name, att_shape_of(__VA_ARGS__))
+
+static att_status apply(scratch *self, const att_safetensors_tensor *tensors, int count, att_tensors **file)
+{
+    const att_safetensors_content content = {.tensors = tensors, .tensor_count = count};
+    CHECK(self->context, att_safetensors_write(self->context, self->path, &content));
+    CHECK(self->context, att_tensors_open(self->context, self->path, file));
+    return att_layout_apply(&toy, *file);
+}
+
+/* Applies the table to the tensors given, as *file. */
+#define APPLY(file, ...)                                       \
+    apply(self, (const att_safetensors_tensor[]){__VA_ARGS__}, \
+          sizeof(const att_safetensors_tensor[]){__VA_ARGS__} / sizeof(att_safetensors_tensor), &(file))
+
+#define REFUSES(part, ...)                                                              \
+    do {                                                                                \
+        att_tensors *refused = NULL;                                                    \
+        assert_fails(self->context, APPLY(refused, __VA_ARGS__), ATT_ERR_FORMAT, part); \
+        att_tensors_close(&refused);                                                    \
+    } while (0)
+
+static void check_values(const att_tensors *file, const char *name, att_shape shape, const float *expected)
+{
+    const int index = att_tensors_find(file, name);
+    float values[MOST_VALUES];
+    if (index < 0)
+        fail_msg("there is no tensor %s", name);
+    assert_true(att_shape_equal(att_tensors_at(file, index).shape, shape));
+    const int64_t count = att_shape_count(shape);
+    assert_int_equal(att_tensors_read_f32(file, index, values, count), ATT_OK);
+    for (int64_t i = 0; i < count; i++)
+        if (values[i] != expected[i])
+            fail_msg("%s: element %d is %g instead of %g", name, (int)i, values[i], expected[i]);
+}
+
+#define HAS(file, name, shape, ...) check_values(file, name, shape, (const float[]){__VA_ARGS__})
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+SCRATCH_TEST(names_are_changed_behind_any_prefix)
+{
+    att_tensors *file;
+    CHECK(self->context, APPLY(file, T("toy.layer.3.fc.weight", 2), T("doll.layer.12.fc.bias", 1),
+                               T("stages.1.down.7.a", 1), T("other.thing", 1)));
+    HAS(file, "blocks.3.mlp.weight", att_shape_of(2), 0, 1);
+    HAS(file, "blocks.12.mlp.bias", att_shape_of(1), 0);
+    HAS(file, "layers.2.down.7.a", att_shape_of(1), 0);
+    HAS(file, "other.thing", att_shape_of(1), 0); /* without a row: kept, for the loader to refuse */
+    assert_int_equal(att_tensors_count(file), 4);
+    att_tensors_close(&file);
+}
+
+SCRATCH_TEST(names_that_only_resemble_a_row_are_kept)
+{
+    static const char *const names[] = {
+        "layer..fc.weight", "layer.-1.fc.weight", "layer.12345678901234567890.fc.weight",
+        "layer.1.fc.",      "layer.1.fc.a.b",     "layer.1.fc",
+        "xlayer.1.fc.a",    "toy.toy.q.weight"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        att_tensors *file;
+        CHECK(self->context, APPLY(file, T(names[i], 1)));
+        assert_string_equal(att_tensors_at(file, 0).name, names[i]);
+        att_tensors_close(&file);
+    }
+}
+
+SCRATCH_TEST(two_names_of_one_tensor_are_refused)
+{
+    REFUSES("of a toy is there twice", T("layer.1.fc.a", 1), T("layer.01.fc.a", 1));
+    REFUSES("is there twice", T("layer.1.fc.a", 1), T("toy.layer.1.fc.a", 1));
+    REFUSES("is there twice", T("layer.1.fc.a", 1), T("blocks.1.mlp.a", 1)); /* the second has timm's name */
+}
+
+SCRATCH_TEST(rows_may_leave_out_tensors)
+{
+    att_tensors *file;
+    CHECK(self->context, APPLY(file, T("text.a", 1), T("toy.text.b.c", 1), T("layer.0.fc.none", 0)));
+    assert_int_equal(att_tensors_count(file), 0);
+    att_tensors_close(&file);
+}
+
+SCRATCH_TEST(rows_may_depend_on_another_tensor)
+{
+    att_tensors *file;
+    CHECK(self->context, APPLY(file, T("maybe", 1), T("toy.q.weight", 1)));
+    assert_true(att_tensors_find(file, "with_q") >= 0 && att_tensors_find(file, "without_q") < 0);
+    att_tensors_close(&file);
+    CHECK(self->context, APPLY(file, T("maybe", 1)));
+    assert_true(att_tensors_find(file, "with_q") < 0 && att_tensors_find(file, "without_q") >= 0);
+    att_tensors_close(&file);
+}
+
+/* --- joined and added tensors ------------------------------------------------------------------------------------- */
+
+SCRATCH_TEST(parts_are_joined_in_their_order)
+{
+    att_tensors *file;
+    CHECK(self->context, APPLY(file, T("v.weight", 1, 2), T("q.weight", 2, 2), T("k.weight", 1, 2)));
+    HAS(file, "qkv.weight", att_shape_of(4, 2), 0, 1, 2, 3, 0, 1, 0, 1);
+    assert_int_equal(att_tensors_count(file), 1);
+    att_tensors_close(&file);
+}
+
+SCRATCH_TEST(parts_that_do_not_fit_are_refused)
+{
+    REFUSES("\"k.weight\" of a toy lacks those it is joined to", T("k.weight", 2, 2), T("v.weight", 2, 2));
+    REFUSES("\"v.weight\" of a toy lacks those it is joined to", T("q.weight", 2, 2), T("v.weight", 2, 2));
+    REFUSES("\"v.weight\" of a toy lacks those it is joined to", T("v.weight", 2, 2));
+    REFUSES("\"toy.k.weight\" of a toy is there twice", T("q.weight", 2, 2), T("k.weight", 2, 2),
+            T("toy.k.weight", 2, 2), T("v.weight", 2, 2));
+    REFUSES("\"k.weight\" of a toy has another type or width", T("q.weight", 2, 2), T("k.weight", 2, 3));
+    REFUSES("\"k.weight\" of a toy has another type or width", T("q.weight", 2, 2), T("k.weight", 2));
+    att_safetensors_tensor half = T("k.weight", 2, 2);
+    half.dtype = ATT_SAFETENSORS_F16;
+    REFUSES("\"k.weight\" of a toy has another type or width", T("q.weight", 2, 2), half);
+    REFUSES("has another type or width", tensor("q.weight", (att_shape){.rank = 0}),
+            tensor("k.weight", (att_shape){.rank = 0}));
+}
+
+SCRATCH_TEST(tensors_are_added)
+{
+    att_tensors *file;
+    CHECK(self->context, APPLY(file, T("more", 3), T("base", 1, 3)));
+    HAS(file, "sum", att_shape_of(1, 3), 0, 2, 4);
+    assert_int_equal(att_tensors_count(file), 1);
+    att_tensors_close(&file);
+    REFUSES("\"more\" of a toy lacks what it is added to", T("more", 3));
+    REFUSES("\"more\" of a toy has another size than what it is added to", T("more", 2), T("base", 3));
+    REFUSES("is there twice", T("base", 2), T("toy.base", 2), T("more", 2));
+}
+
+/* --- parts and shapes --------------------------------------------------------------------------------------------- */
+
+SCRATCH_TEST(rows_of_a_tensor_are_taken)
+{
+    att_tensors *file;
+    CHECK(self->context, APPLY(file, T("top", 1, 3, 2), T("both", 4)));
+    HAS(file, "first_rows", att_shape_of(1, 2, 2), 0, 1, 2, 3);
+    HAS(file, "upper", att_shape_of(2), 0, 1);
+    HAS(file, "lower", att_shape_of(2), 2, 3);
+    att_tensors_close(&file);
+}
+
+SCRATCH_TEST(rows_that_a_tensor_lacks_are_refused)
+{
+    REFUSES("\"top\" of a toy has too few rows", T("top", 1, 1));
+    REFUSES("\"toy.both\" of a toy has too few rows", T("toy.both", 3, 2));
+    REFUSES("\"top\" of a toy has no elements", tensor("top", (att_shape){.rank = 0}));
+}
+
+SCRATCH_TEST(shapes_are_changed)
+{
+    att_tensors *file;
+    CHECK(self->context, APPLY(file, T("probe", 2), T("lacks_bias.weight", 2, 1), T("patches.weight", 1, 12)));
+    HAS(file, "latent", att_shape_of(1, 1, 2), 0, 1);
+    HAS(file, "bias", att_shape_of(2), 0, 0);
+    att_tensors_close(&file);
+    CHECK(self->context, APPLY(file, T("patches.weight", 1, 3, 2, 2), T("probe", 1, 1, 1, 2)));
+    HAS(file, "latent", att_shape_of(1, 1, 1, 2), 0, 1);
+    assert_true(att_tensors_find(file, "proj.weight") >= 0);
+    att_tensors_close(&file);
+    REFUSES("\"patches.weight\" of a toy is no layer for patches of square sides", T("patches.weight", 1, 6));
+}
+
+/* transposed: [3, 2], the rows 0 3, 1 4, 2 5; every_third: 2 5 8 11 (tools/goldens/checkpoints.py). */
+SCRATCH_TEST(rows_of_tensors_with_strides_are_taken)
+{
+    static const char *const files[] = {"checkpoints/kinds_zip.pth", "checkpoints/kinds_old.pth"};
+    for (int i = 0; i < 2; i++) {
+        char path[4096];
+        att_tensors *file;
+        golden_path(files[i], path, sizeof path);
+        CHECK(self->context, att_tensors_open(self->context, path, &file));
+        CHECK(self->context, att_layout_apply(&toy, file));
+        HAS(file, "turned", att_shape_of(2, 2), 1, 4, 2, 5);
+        HAS(file, "thirds", att_shape_of(1, 4), 2, 5, 8, 11);
+        att_tensors_close(&file);
+    }
+}
