@@ -100,10 +100,7 @@ static att_status cut(const applying *a, piece *p)
     if ((row->of && length % row->of != 0) || first >= end || end > length)
         return fail_piece(a, p->from, "has too few rows");
     const int64_t step = first * (p->item.strides ? p->item.strides[d] : inner);
-    const size_t bytes = (size_t)step * att_safetensors_dtype_size(info->dtype);
-    p->item.place += bytes;
-    if (p->item.data)
-        p->item.data = (const char *)p->item.data + bytes;
+    p->item.place += (size_t)step * att_safetensors_dtype_size(info->dtype);
     info->shape.dims[d] = end - first;
     info->count = (end - first) * inner;
     return ATT_OK;
