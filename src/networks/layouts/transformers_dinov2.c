@@ -1,4 +1,6 @@
 /* transformers' DINOv2 with and without registers. */
+#include <string.h>
+
 #include "networks/layouts/layout.h"
 
 #define REGISTERS "embeddings.register_tokens"
@@ -34,17 +36,30 @@ static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
                                               {"hidden_act", "act_layer", att_layout_activations},
                                               {NULL, NULL, NULL}};
 
-/* A gated MLP always has SiLU. The classifier reads the class token and the mean of the patches side by side. */
+static bool has_registers(const att_layout_source *source)
+{
+    const char *type = json_string_value(json_object_get(source->config, "model_type"));
+    return type && strcmp(type, "dinov2_with_registers") == 0;
+}
+
+/* A classifier reads the class token and the mean of the patches side by side. */
+static bool has_classifier(const att_tensors *file)
+{
+    const int head = att_tensors_find(file, "head.weight"), norm = att_tensors_find(file, "norm.weight");
+    return head >= 0 && norm >= 0 && att_tensors_at(file, head).shape.rank == 2 &&
+           att_tensors_at(file, head).shape.dims[1] == 2 * att_tensors_at(file, norm).count;
+}
+
+/* A gated MLP always has SiLU. Networks with registers, even if there are none of these, resize their positions with
+ * antialiasing, others without. */
 static att_status complete(const att_layout_source *source, att_config *config)
 {
-    const int head = att_tensors_find(source->file, "head.weight"),
-              norm = att_tensors_find(source->file, "norm.weight");
-    const bool registers = att_tensors_find(source->file, "reg_token") >= 0;
+    const bool registers = has_registers(source);
     if (json_is_true(json_object_get(source->config, "use_swiglu_ffn")))
         att_options_set_text(&config->options, "act_layer", "silu");
     att_options_set(&config->options, "embed_class", !registers);
-    if (head >= 0 && norm >= 0 && att_tensors_at(source->file, head).shape.rank == 2 &&
-        att_tensors_at(source->file, head).shape.dims[1] == 2 * att_tensors_at(source->file, norm).count)
+    att_options_set_text(&config->options, "pos_embed_resize", registers ? "bicubic" : "bicubic_plain");
+    if (has_classifier(source->file))
         att_options_set_text(&config->options, "global_pool", "cls_avg");
     return ATT_OK;
 }
@@ -61,8 +76,7 @@ const att_layout att_layout_transformers_dinov2 = {
     ATT_LAYOUT_ROWS(rows),
     .settings = settings,
     .defaults =
-        "img_size=224 num_heads=12 norm_eps=1e-6 act_layer=gelu pos_embed_resize=bicubic_plain "
-        "global_pool=token fc_norm=false crop_pct=0.875 crop_mode=center interpolation=bicubic "
-        "mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ",
+        "img_size=224 num_heads=12 norm_eps=1e-6 act_layer=gelu global_pool=token fc_norm=false "
+        "crop_pct=0.875 crop_mode=center interpolation=bicubic mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ",
     .complete = complete,
 };

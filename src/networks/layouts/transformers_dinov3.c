@@ -1,6 +1,10 @@
 /* transformers' DINOv3 ViTs. */
+#include "base/core/error.h"
 #include "networks/layouts/layout.h"
 
+#define QUERY_BIAS "layer.0.attention.q_proj.bias"
+#define VALUE_BIAS "layer.0.attention.v_proj.bias"
+#define OUTPUT_BIAS "layer.0.attention.o_proj.bias"
 #define GATED "layer.0.mlp.gate_proj.weight"
 
 static const att_layout_row rows[] = {
@@ -14,6 +18,10 @@ static const att_layout_row rows[] = {
     {"layer.#.attention.k_proj.@", .to = "blocks.#.attn.k_proj.@"},
     {"layer.#.attention.v_proj.@", .to = "blocks.#.attn.v_proj.@"},
     {"layer.#.attention.o_proj.@", .to = "blocks.#.attn.proj.@"},
+    /* The family has biases of queries and values or none, and always one of the output. */
+    {"layer.#.attention.v_proj.bias", .to = "blocks.#.attn.q_proj.bias", .zeros = true, .when = "!" QUERY_BIAS},
+    {"layer.#.attention.q_proj.bias", .to = "blocks.#.attn.v_proj.bias", .zeros = true, .when = "!" VALUE_BIAS},
+    {"layer.#.attention.o_proj.weight", .to = "blocks.#.attn.proj.bias", .zeros = true, .when = "!" OUTPUT_BIAS},
     {"layer.#.layer_scale1.lambda1", .to = "blocks.#.gamma_1"},
     {"layer.#.norm2.@", .to = "blocks.#.norm2.@"},
     {"layer.#.mlp.up_proj.@", .to = "blocks.#.mlp.fc1.@", .when = "!" GATED},
@@ -29,11 +37,16 @@ static const att_layout_setting settings[] = {
     {"layer_norm_eps", "norm_eps", NULL},     {"num_register_tokens", "reg_tokens", NULL},
     {"rope_theta", "rope_temperature", NULL}, {NULL, NULL, NULL}};
 
-/* The family has GELU in MLPs and SiLU in gated ones. */
+/* The family has GELU in MLPs and SiLU in gated ones; transformers has GELU in both if config.json names none. */
 static att_status complete(const att_layout_source *source, att_config *config)
 {
     const bool gated = json_is_true(json_object_get(source->config, "use_gated_mlp"));
     (void)config;
+    ATT_TRY(att_layout_require_number(source, "mlp_bias", 1));
+    if (gated && !json_object_get(source->config, "hidden_act"))
+        return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                        "%s: hidden_act is missing, which means \"gelu\"; attscope has \"silu\" only in gated MLPs",
+                        source->path);
     return att_layout_require_text(source, "hidden_act", gated ? "silu" : "gelu");
 }
 
