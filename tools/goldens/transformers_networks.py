@@ -79,6 +79,7 @@ def networks(side, width):
             "window_size": 2}
     resnet = {"embedding_size": width // 4, "hidden_sizes": [width // 4 * 2**i for i in range(4)], "depths": [1] * 4,
               "layer_type": "basic"}
+    larger_table = {"mlp_ratio": 2, "image_size": 3 * side}  # of positions, for 12 x 12 patches
     classes, whole = {"num_labels": 3}, {"height": side, "width": side}
     larger = {"size": {"shortest_edge": side * 5 // 4}, "crop_size": whole}
     squashed = hf.ViTImageProcessor(size=whole)
@@ -111,9 +112,18 @@ def networks(side, width):
         row("dinov2_base", hf.Dinov2Model, hf.Dinov2Config, vit | {"use_swiglu_ffn": True}, dinov2, pooled),
         row("dinov2_registers", hf.Dinov2WithRegistersForImageClassification, hf.Dinov2WithRegistersConfig,
             vit | classes | {"mlp_ratio": 2}, dinov2, logits),
+        row("dinov2_resized", hf.Dinov2Model, hf.Dinov2Config, vit | larger_table, dinov2, pooled),
+        row("dinov2_registers_resized", hf.Dinov2WithRegistersModel, hf.Dinov2WithRegistersConfig,
+            vit | larger_table | {"num_register_tokens": 2}, dinov2, pooled),
+        row("dinov2_registers_none", hf.Dinov2WithRegistersForImageClassification, hf.Dinov2WithRegistersConfig,
+            vit | classes | {"mlp_ratio": 2, "num_register_tokens": 0}, dinov2, logits),
         row("dinov3", hf.DINOv3ViTModel, hf.DINOv3ViTConfig, vit | {"num_register_tokens": 2}, dinov3, pooled),
         row("dinov3_gated", hf.DINOv3ViTModel, hf.DINOv3ViTConfig,
             vit | {"num_register_tokens": 2, "use_gated_mlp": True, "hidden_act": "silu"}, dinov3, pooled),
+        row("dinov3_query_bias", hf.DINOv3ViTModel, hf.DINOv3ViTConfig,
+            vit | {"key_bias": True, "value_bias": False, "rope_theta": 10.0}, dinov3, pooled),
+        row("dinov3_value_bias", hf.DINOv3ViTModel, hf.DINOv3ViTConfig,
+            vit | {"query_bias": False, "proj_bias": False}, dinov3, pooled),
         row("beit", hf.BeitForImageClassification, hf.BeitConfig,
             vit | classes | {"use_relative_position_bias": True}, beit, logits),
         row("beit_masked", hf.BeitForMaskedImageModeling, hf.BeitConfig,
