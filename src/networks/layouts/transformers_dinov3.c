@@ -40,7 +40,7 @@ static const att_layout_setting settings[] = {
 /* The family has GELU in MLPs and SiLU in gated ones; transformers has GELU in both if config.json names none. */
 static att_status complete(const att_layout_source *source, att_config *config)
 {
-    const bool gated = json_is_true(json_object_get(source->config, "use_gated_mlp"));
+    const bool gated = att_tensors_find(source->file, "blocks.0.mlp.fc1_g.weight") >= 0;
     (void)config;
     ATT_TRY(att_layout_require_number(source, "mlp_bias", 1));
     if (gated && !json_object_get(source->config, "hidden_act"))
