@@ -79,7 +79,7 @@ def networks(side, width):
             "window_size": 2}
     resnet = {"embedding_size": width // 4, "hidden_sizes": [width // 4 * 2**i for i in range(4)], "depths": [1] * 4,
               "layer_type": "basic"}
-    larger_table = {"mlp_ratio": 2, "image_size": 3 * side}  # of positions, for 12 x 12 patches
+    larger_table = {"mlp_ratio": 2, "image_size": 9 * side // 4}  # of positions, for 9 x 9 patches
     classes, whole = {"num_labels": 3}, {"height": side, "width": side}
     larger = {"size": {"shortest_edge": side * 5 // 4}, "crop_size": whole}
     squashed = hf.ViTImageProcessor(size=whole)
