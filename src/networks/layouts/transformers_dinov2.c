@@ -1,6 +1,7 @@
 /* transformers' DINOv2 with and without registers. */
 #include <string.h>
 
+#include "base/core/error.h"
 #include "networks/layouts/layout.h"
 
 #define REGISTERS "embeddings.register_tokens"
@@ -50,11 +51,24 @@ static bool has_classifier(const att_tensors *file)
            att_tensors_at(file, head).shape.dims[1] == 2 * att_tensors_at(file, norm).count;
 }
 
+/* transformers takes any table of positions as one of a square grid. */
+static att_status check_square(const att_layout_source *source, const att_config *config)
+{
+    const att_option_value *size = att_options_find(&config->options, "img_size");
+    if (!size || size->numbers[0] == size->numbers[1])
+        return ATT_OK;
+    return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                    "%s: image_size is %g x %g; attscope opens DINOv2s of transformers whose image_size is a square, "
+                    "then for images of any size",
+                    source->path, size->numbers[0], size->numbers[1]);
+}
+
 /* A gated MLP always has SiLU. Networks with registers, even if there are none of these, resize their positions with
  * antialiasing, others without. */
 static att_status complete(const att_layout_source *source, att_config *config)
 {
     const bool registers = has_registers(source);
+    ATT_TRY(check_square(source, config));
     if (json_is_true(json_object_get(source->config, "use_swiglu_ffn")))
         att_options_set_text(&config->options, "act_layer", "silu");
     att_options_set(&config->options, "embed_class", !registers);

@@ -70,3 +70,14 @@ SCRATCH_TEST(activations_and_biases_that_the_family_lacks_are_refused)
     CHECK(self->context, identify(self, "dinov3_gated", V3 ", \"hidden_act\": \"silu\"}", &found));
     refuses(self, "dinov3", FITTING("dinov3_convnext") "}", "model_type is \"dinov3_convnext\"");
 }
+
+SCRATCH_TEST(positions_of_a_grid_that_is_no_square_are_refused)
+{
+    static const char start[] = "{\"model_type\": \"dinov2\", \"num_attention_heads\": 2, \"image_size\": ";
+    char config[256];
+    att_identity found;
+    snprintf(config, sizeof config, "%s[4, 16]}", start);
+    refuses(self, "dinov2", config, "image_size is 4 x 16; attscope opens DINOv2s");
+    snprintf(config, sizeof config, "%s[8, 8]}", start);
+    CHECK(self->context, identify(self, "dinov2", config, &found));
+}
