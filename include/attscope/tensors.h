@@ -21,7 +21,7 @@
  *
  * In both formats, tensors that only training uses are skipped: mask_token; MAE's decoder
  * (decoder_embed., decoder_pos_embed, decoder_blocks., decoder_norm., decoder_pred.); the projection heads of DINO,
- * iBOT and DINOv2 (head.mlp., head.last_layer, dino_head., ibot_head., ...). If the network's names begin with
+ * iBOT and DINOv2 (head.mlp.0., head.last_layer, dino_head., ibot_head., ...). If the network's names begin with
  * encoder_q. or base_encoder., MoCo's projection (fc. or head. in it), second encoder, predictor and queue are skipped
  * as well. If the network's names have any prefix of step 3, tensors without it whose names show that they are part of
  * a loss (criterion., loss_fn.weight, class_weights, ...), a metric (val_acc., metrics., states of torchmetrics such as

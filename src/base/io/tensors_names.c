@@ -17,7 +17,6 @@ enum {
                         files a tensor of that name may belong to the network */
     BESIDE = 4,      /* names that lack the prefix of the network: losses, metrics and copies of the network that a
                         training program keeps beside it, as those of Lightning do */
-    PROJECTED = 8,   /* files with DINO's projection head, whose last layer is head.last_layer */
 };
 
 /* Names of tensors to skip. The first pattern that matches counts. */
@@ -31,8 +30,10 @@ static const struct training_pattern {
     {"decoder_blocks.*", ANYWHERE},
     {"decoder_norm.*", ANYWHERE},
     {"decoder_pred.*", ANYWHERE},
-    {"head.mlp.*", PROJECTED},
-    {"head.last_layer*", PROJECTED},
+    {"head.mlp.weight", ANYWHERE}, /* DINO's; head.mlp.fc1 is a part of SigLIP's pooling */
+    {"head.mlp.bias", ANYWHERE},
+    {"head.mlp.?.*", ANYWHERE},
+    {"head.last_layer*", ANYWHERE},
     {"dino_head.*", ANYWHERE},
     {"ibot_head.*", ANYWHERE},
     {"dino_loss.*", ANYWHERE},
@@ -150,7 +151,7 @@ static bool is_taken(const att_tensors *file, int first, const char *prefix, con
 static int count_without_prefix(const att_tensors *file, int first, const struct prefix *prefix)
 {
     enum { MAX_WITHOUT = 16, SHARE = 4 };
-    const int where = ANYWHERE | BESIDE | PROJECTED | (prefix->contrastive ? CONTRASTIVE : 0);
+    const int where = ANYWHERE | BESIDE | (prefix->contrastive ? CONTRASTIVE : 0);
     int without = 0, with = 0;
     for (int i = first; i < file->count; i++) {
         const char *name = file->items[i].info.name;
@@ -248,22 +249,13 @@ static att_status join_chunks(att_tensors *file, int first, att_text *changes)
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-static bool is_projected(const att_tensors *file, int first)
-{
-    bool is = false;
-    for (int i = first; i < file->count; i++)
-        is = is || has_prefix(file->items[i].info.name, "head.last_layer");
-    return is;
-}
-
 att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes)
 {
     int counts[COUNT(training_only)] = {0};
     const int count = file->count;
     bool contrastive = false;
     strip(file, first, changes, &contrastive, counts);
-    const int where = ANYWHERE | (contrastive ? CONTRASTIVE : 0) | (is_projected(file, first) ? PROJECTED : 0);
-    remove_training_only(file, first, NULL, where, counts);
+    remove_training_only(file, first, NULL, ANYWHERE | (contrastive ? CONTRASTIVE : 0), counts);
     ATT_TRY(file->count < count ? record_skipped(file, counts) : ATT_OK);
     return join_chunks(file, first, changes);
 }
