@@ -28,7 +28,7 @@ bool cli_has_prefix(const char *text, const char *prefix)
 static void note_skipped(cli_app *cli, const att_tensors *file)
 {
     if (*att_tensors_skipped(file))
-        cli_note(cli, "%s: skipped, because only training uses them: %s", att_tensors_path(file),
+        cli_note(cli, "%s: skipped, because the network does not use them: %s", att_tensors_path(file),
                  att_tensors_skipped(file));
 }
 

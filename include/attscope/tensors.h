@@ -68,7 +68,8 @@ ATT_API const char *att_tensors_path(const att_tensors *file);
  * without the prefix module.; left out: epoch, optimizer". For safetensors "" or "without the prefix module.". Lives as
  * long as `file`. */
 ATT_API const char *att_tensors_origin(const att_tensors *file);
-/* Describes the skipped tensors: "mask_token, decoder_blocks.* (96)"; "" if there are none. Lives as long as `file`. */
+/* Describes the tensors that are skipped, as only training or another network in the file uses them: "mask_token,
+ * decoder_blocks.* (96)"; "" if there are none. Lives as long as `file`. */
 ATT_API const char *att_tensors_skipped(const att_tensors *file);
 
 /* The tensors, in the order of their bytes (safetensors) or of their names in the file (PyTorch). The name lives as

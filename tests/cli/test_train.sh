@@ -417,11 +417,11 @@ run 0 measure bare.safetensors data --with entropy
 LC_ALL=C sed 's/"ema\.xweight"/"head.mlp.0."/' headless.safetensors >projection.safetensors
 cmp -s headless.safetensors projection.safetensors && fail 'the test could not rename the tensors'
 run 0 measure projection.safetensors data --with entropy
-err_has 'projection.safetensors: skipped, because only training uses them: head.mlp.?.*'
+err_has 'projection.safetensors: skipped, because the network does not use them: head.mlp.?.*'
 run 0 inspect projection.safetensors
-err_has 'projection.safetensors: skipped, because only training uses them: head.mlp.?.*'
+err_has 'projection.safetensors: skipped, because the network does not use them: head.mlp.?.*'
 run 0 convert projection.safetensors bare.safetensors
-err_has 'projection.safetensors: skipped, because only training uses them: head.mlp.?.*'
+err_has 'projection.safetensors: skipped, because the network does not use them: head.mlp.?.*'
 grep -q '^tensors  *[0-9]*, [0-9]* skipped' stdout || fail "$command_line: $(cat stdout)"
 
 # Without --num-classes, a fine-tuned network gets as many classes as the data set or the class map has.

@@ -94,7 +94,7 @@ static att_status identify(const att_tensors *file, const att_recipe_network *ne
         return att_fail(n->context, ATT_ERR_MISMATCH, "%s holds weights, but no training that can be resumed",
                         n->checkpoint);
     if (*att_tensors_skipped(file))
-        att_log(n->context, ATT_LOG_INFO, "%s: skipped, because only training uses them: %s", n->checkpoint,
+        att_log(n->context, ATT_LOG_INFO, "%s: skipped, because the network does not use them: %s", n->checkpoint,
                 att_tensors_skipped(file));
     if (network->model)
         ATT_TRY(as_argument(att_model_resolve(n->context, network->model, &found)));

@@ -74,6 +74,7 @@ typedef struct applying {
     att_tensors *file;
     piece *pieces;
     int count;
+    int *left_out; /* [layout->row_count], tensors that a row leaves out */
 } applying;
 
 static att_status fail_piece(const applying *a, const char *from, const char *problem)
@@ -193,6 +194,8 @@ static bool applies(const applying *a, const att_layout_row *row)
 static att_status add_pieces(applying *a, const att_tensors_item *item)
 {
     const char *bare = att_layout_bare(a->layout, item->info.name);
+    const int before = a->count;
+    int *left_out = NULL;
     bool known = item->info.count == 0; /* as DINOv3's registers, if there are none */
     for (int i = 0; i < a->layout->row_count; i++) {
         const att_layout_row *row = &a->layout->rows[i];
@@ -201,12 +204,38 @@ static att_status add_pieces(applying *a, const att_tensors_item *item)
         if (!matches(row->from, bare, &found) || !applies(a, row))
             continue;
         known = true;
+        if (!row->to)
+            left_out = &a->left_out[i];
         if (!row->to || item->info.count == 0)
             continue;
         make_name(row->to, &found, name);
         ATT_TRY(add_piece(a, item, row, name));
     }
+    if (left_out && a->count == before)
+        ++*left_out;
     return known ? ATT_OK : add_piece(a, item, NULL, item->info.name);
+}
+
+/* Adds what is left out to file->skipped: "text_model.* (196), logit_scale". */
+static att_status note_left_out(const applying *a)
+{
+    att_text text = {.context = a->file->context};
+    att_text_append(&text, "%s", a->file->skipped);
+    for (int i = 0; i < a->layout->row_count; i++) {
+        if (a->left_out[i] == 0)
+            continue;
+        att_text_append(&text, "%s", text.length ? ", " : "");
+        for (const char *c = a->layout->rows[i].from; *c; c++)
+            att_text_append(&text, "%c", *c == '#' || *c == '@' ? '*' : *c);
+        if (a->left_out[i] > 1)
+            att_text_append(&text, " (%d)", a->left_out[i]);
+    }
+    const char *copy = text.failed ? NULL : att_arena_string(&a->file->arena, text.data ? text.data : "");
+    att_text_free(&text);
+    if (!copy)
+        return att_fail_memory(a->file->context, 256, "the description of a file");
+    a->file->skipped = copy;
+    return ATT_OK;
 }
 
 /* --- joining ------------------------------------------------------------------------------------------------------ */
@@ -314,6 +343,7 @@ static att_status rename_all(applying *a)
     int count;
     for (int i = 0; i < a->file->count; i++)
         ATT_TRY(add_pieces(a, &a->file->items[i]));
+    ATT_TRY(note_left_out(a));
     qsort(a->pieces, (size_t)a->count, sizeof *a->pieces, compare_pieces);
     ATT_TRY(att_new_array(context, &items, (size_t)a->count + 1, sizeof *items, "the tensors of a file"));
     att_status status = make_items(a, items, &count);
@@ -326,7 +356,10 @@ static att_status rename_all(applying *a)
 att_status att_layout_apply(const att_layout *layout, att_tensors *file)
 {
     enum { MOST_ROWS = 3 }; /* that match one tensor */
-    applying a = {.layout = layout, .file = file};
+    const size_t counts = (size_t)layout->row_count * sizeof(int);
+    applying a = {.layout = layout, .file = file, .left_out = att_arena_allocate(&file->arena, counts)};
+    if (!a.left_out)
+        return att_fail_memory(file->context, counts, "the tensors of a file");
     ATT_TRY(att_new(file->context, &a.pieces, (size_t)file->count * MOST_ROWS + 1, "the tensors of a file"));
     att_status status = rename_all(&a);
     att_free(file->context, a.pieces);

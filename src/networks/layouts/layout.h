@@ -90,7 +90,8 @@ const char *att_layout_bare(const att_layout *layout, const char *name);
 /* Returns the index of the tensor that is called `name` behind one of the layout's prefixes or none; -1: none is. */
 int att_layout_find(const att_layout *layout, const att_tensors *file, const char *name);
 
-/* Gives the file's tensors timm's names. Tensors without a row keep theirs. Errors: ERR_FORMAT if tensors to be joined
+/* Gives the file's tensors timm's names. Tensors without a row keep theirs; those that are left out are added to
+ * file->skipped. Errors: ERR_FORMAT if tensors to be joined
  * do not fit together or one is missing; ERR_MEMORY; those of reading, for tensors that are added. */
 att_status att_layout_apply(const att_layout *layout, att_tensors *file);
 
