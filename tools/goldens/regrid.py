@@ -2,9 +2,9 @@
 
 regrid.txt has for each case one line with the number of extra rows, of prefix tokens, the height and width of the old
 grid, the height and width of the new grid, and the width of a token; then the resampled numbers, row by row, one per
-line. The original numbers are uniform("pos_embed"), as in training.py. regrid_plain.txt, regrid_bilinear.txt and
-regrid_corners.txt are resampled in timm's other ways. regrid_shifts.txt has the same for tables of relative positions,
-with the sides of the tables in place of those of the grids.
+line. The original numbers are uniform("pos_embed"), as in training.py. The other names are those of the other ways to
+resample a grid. regrid_shifts.txt has the same for tables of relative positions, with the sides of the
+tables in place of those of the grids.
 """
 import sys
 import torch
@@ -12,9 +12,11 @@ from timm.layers import resample_abs_pos_embed, resize_rel_pos_bias_table
 from formula import uniform
 
 
-WAYS = {"regrid": {}, "regrid_plain": {"antialias": False},
+WAYS = {"regrid": {}, "regrid_plain_bicubic": {"antialias": False},
+        "regrid_bilinear_antialiased": {"interpolation": "bilinear"},
         "regrid_bilinear": {"interpolation": "bilinear", "antialias": False},
         "regrid_corners": {"interpolation": "bilinear", "antialias": False, "align_corners": True}}
+
 
 for name, way in WAYS.items():
     with open(f"{sys.argv[1]}/{name}.txt", "w") as out:

@@ -106,8 +106,9 @@ static int weigh_old(const pass *p, int x, int *first, double *weights)
 {
     if (p->way == ATT_REGRID_SHIFTS)
         return weigh_shifts(p->from, p->to, x, first, weights);
-    if (p->way == ATT_REGRID_BICUBIC)
-        return att_filter_weights(ATT_BICUBIC, p->from, p->to, x, first, weights);
+    if (p->way == ATT_REGRID_BICUBIC || p->way == ATT_REGRID_BILINEAR_ANTIALIASED)
+        return att_filter_weights(p->way == ATT_REGRID_BICUBIC ? ATT_BICUBIC : ATT_BILINEAR, p->from, p->to, x, first,
+                                  weights);
     if (p->way == ATT_REGRID_PLAIN_BICUBIC)
         return weigh_four(p->from, p->to, x, first, weights);
     return weigh_neighbours(p->way == ATT_REGRID_CORNERS, p->from, p->to, x, first, weights);

@@ -11,11 +11,12 @@
 typedef enum att_regrid_way {
     ATT_REGRID_BICUBIC,       /* patches, like an image: bicubically with antialiasing (data/filter.h) */
     ATT_REGRID_PLAIN_BICUBIC, /* patches: bicubically (Keys, a = -0.75) from the four nearest, without antialiasing */
-    ATT_REGRID_BILINEAR,      /* patches: linearly between the centres of neighbours, without antialiasing */
-    ATT_REGRID_CORNERS,       /* the same, with the centres of the patches at the corners in the same places */
-    ATT_REGRID_SHIFTS,        /* shifts, of which a window of n rows or columns has 2 n - 1: linearly between places at
-                                 distances 1, q, q^2, ... from each other on either side of shift 0, where q is such that
-                                 the old shifts span the new window (resize_rel_pos_bias_table()) */
+    ATT_REGRID_BILINEAR_ANTIALIASED, /* patches, like an image: bilinearly with antialiasing (data/filter.h) */
+    ATT_REGRID_BILINEAR,             /* patches: linearly between the centres of neighbours, without antialiasing */
+    ATT_REGRID_CORNERS,              /* the same, with the centres of the patches at the corners in the same places */
+    ATT_REGRID_SHIFTS, /* shifts, of which a window of n rows or columns has 2 n - 1: linearly between places at
+                          distances 1, q, q^2, ... from each other on either side of shift 0, where q is such that
+                          the old shifts span the new window (resize_rel_pos_bias_table()) */
 } att_regrid_way;
 
 /* The table has rows of `width` numbers: one row per patch or shift, and `extra` rows that belong to none. The grid

@@ -18,7 +18,7 @@
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
 ATT_CHOICES(extra_layer_names, "none", "attn", "mlp")
-ATT_CHOICES(resize_names, "bicubic", ATT_VIT_PLAIN, ATT_VIT_BILINEAR, ATT_VIT_CORNERS)
+ATT_CHOICES(resize_names, "bicubic", ATT_VIT_PLAIN, ATT_VIT_BILINEAR_ANTIALIASED, ATT_VIT_BILINEAR, ATT_VIT_CORNERS)
 ATT_CHOICES(relative_names, "none", ATT_VIT_BIAS, ATT_VIT_MLP)
 ATT_CHOICES(norm_names, "layernorm", ATT_VIT_RMS_NORM)
 ATT_CHOICES(embed_norm_names, "none", "layernorm", ATT_VIT_RMS_NORM)
@@ -58,7 +58,7 @@ static const att_option vit_options[] = {
      .choice = att_token_position_name, VIT(pos_embed)},
     {"pos_embed_resize", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "how the position embedding of a file is resampled for other images: bicubic (antialiased), bicubic_plain "
-             "(not antialiased, as Meta's and transformers' code), bilinear, or "
+             "(not antialiased, as Meta's and transformers' code), bilinear_antialiased, bilinear, or "
              "bilinear_corners (with the corners in the same places)",
      .choice = resize_names, .not_compared = true, VIT(pos_embed_resize)},
     {"rel_pos_type", .kind = ATT_OPTION_TEXT, .value = "NAME",

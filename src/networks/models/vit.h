@@ -26,6 +26,7 @@ extern const att_variants att_vit_variants;
 /* Names of pos_embed_resize, rel_pos_type, norm_layer, mlp_layer, attn_layer and block_fn that more than one file
  * knows. */
 #define ATT_VIT_PLAIN "bicubic_plain"
+#define ATT_VIT_BILINEAR_ANTIALIASED "bilinear_antialiased"
 #define ATT_VIT_BILINEAR "bilinear"
 #define ATT_VIT_CORNERS "bilinear_corners"
 #define ATT_VIT_BIAS "bias"

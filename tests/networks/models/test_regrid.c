@@ -59,7 +59,8 @@ static void check_tables(const char *file, att_regrid_way way)
 TEST(tables_are_timm_s)
 {
     check_tables("regrid.txt", ATT_REGRID_BICUBIC);
-    check_tables("regrid_plain.txt", ATT_REGRID_PLAIN_BICUBIC);
+    check_tables("regrid_plain_bicubic.txt", ATT_REGRID_PLAIN_BICUBIC);
+    check_tables("regrid_bilinear_antialiased.txt", ATT_REGRID_BILINEAR_ANTIALIASED);
     check_tables("regrid_bilinear.txt", ATT_REGRID_BILINEAR);
     check_tables("regrid_corners.txt", ATT_REGRID_CORNERS);
 }
