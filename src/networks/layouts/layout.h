@@ -55,7 +55,8 @@ typedef struct att_layout {
     const char *prefixes;  /* that names of tensors may begin with: "vit. deit." */
     const char *signature; /* a tensor that every such file has, without prefix */
     /* Names of the list of models, "vit_base_patch16_224 ...". A file is named after the first that is as wide, deep
-     * and has patches as large, else after the first. Its options follow from the file, whatever the name. */
+     * and has patches as large, and the same activation if there is one, else after the first. Its options follow from
+     * the file, whatever the name. */
     const char *variants;
     const att_layout_row *rows; /* [row_count] */
     int row_count;

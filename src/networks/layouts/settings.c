@@ -72,24 +72,28 @@ att_status att_layout_require_number(const att_layout_source *source, const char
                     fact.numbers[0], number);
 }
 
-static bool is_like(const att_variant *variant, const att_option_values *found)
+/* Returns 0 if the variant is not as wide or deep as the network or has other patches, 2 if it has the same activation,
+ * too, else 1. */
+static int likeness(const att_variant *variant, const att_option_values *found)
 {
-    static const char *const keys[] = {"embed_dim", "depth", "layers", "patch_size"};
+    static const char *const keys[] = {"act_layer", "embed_dim", "depth", "layers", "patch_size"};
     att_option_values own;
     att_preprocess preprocess;
-    bool same = true;
+    int like = 2;
     att_variant_defaults(variant, NULL, &own, &preprocess);
-    for (size_t i = 0; same && i < sizeof keys / sizeof *keys; i++) {
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const att_option *option = att_option_find(variant->family->options, keys[i]);
-        same = !option || !att_options_find(found, keys[i]) || att_option_same(option, found, &own);
+        if (option && att_options_find(found, keys[i]) && !att_option_same(option, found, &own))
+            like = i == 0 ? 1 : 0;
     }
-    return same;
+    return like;
 }
 
-/* Names the network after the first variant that is like the file's tensors. */
+/* Names the network after the variant that is most like it, the first of several. */
 static att_status choose_name(const att_layout *layout, const att_layout_source *source, att_config *config)
 {
     att_option_values found = att_options_none();
+    int best = 0;
     for (const char *at = layout->variants; *at; at += strspn(at, " ")) {
         const size_t length = strcspn(at, " ");
         char name[sizeof config->name];
@@ -98,13 +102,15 @@ static att_status choose_name(const att_layout *layout, const att_layout_source 
         ATT_TRY(att_variant_find(source->context, name, &variant));
         if (at == layout->variants) {
             ATT_TRY(variant.family->recognise(source->context, source->file, &found));
+            att_options_fill(&found, &config->options);
             memcpy(config->name, name, sizeof name);
         }
         at += length;
-        if (!is_like(&variant, &found))
+        const int like = likeness(&variant, &found);
+        if (like <= best)
             continue;
         memcpy(config->name, name, sizeof name);
-        break;
+        best = like;
     }
     return ATT_OK;
 }
@@ -112,8 +118,8 @@ static att_status choose_name(const att_layout *layout, const att_layout_source 
 att_status att_layout_configure(const att_layout *layout, const att_layout_source *source, att_config *config)
 {
     att_variant variant;
-    ATT_TRY(choose_name(layout, source, config));
     ATT_TRY(note_settings(layout, source, config));
+    ATT_TRY(choose_name(layout, source, config));
     if (layout->complete)
         ATT_TRY(layout->complete(source, config));
     ATT_TRY(att_variant_find(source->context, config->name, &variant));
