@@ -152,16 +152,17 @@ static att_status make_convolution(const applying *a, piece *p)
     if (shape->rank != 2)
         return ATT_OK;
     const int64_t width = shape->dims[1], rows = shape->dims[0];
+    const int64_t row = p->item.strides ? p->item.strides[0] : width, pixel = p->item.strides ? p->item.strides[1] : 1;
     int64_t side = 0;
     while (side * side * COLOURS < width)
         side++;
-    if (side * side * COLOURS != width || p->item.strides || p->item.data)
-        return fail_piece(a, p->from, "is no layer for patches of square sides");
+    if (side * side * COLOURS != width)
+        return fail_piece(a, p->from, "is no layer for patches of square sides with three channels");
     int64_t *strides = att_arena_allocate(&a->file->arena, sizeof(int64_t[ATT_MAX_RANK]));
     if (!strides)
         return att_fail_memory(a->file->context, sizeof(int64_t[ATT_MAX_RANK]), p->from);
     *shape = att_shape_of(rows, COLOURS, side, side);
-    strides[0] = width, strides[1] = 1, strides[2] = side * COLOURS, strides[3] = COLOURS;
+    strides[0] = row, strides[1] = pixel, strides[2] = pixel * side * COLOURS, strides[3] = pixel * COLOURS;
     p->item.strides = strides;
     return ATT_OK;
 }

@@ -67,11 +67,15 @@ static att_status refuse_tensors(const att_tensors *file, const att_layout *layo
                     path, layout->name, file->path, layout->signature);
 }
 
-/* Returns the object that describes the network of images. */
+/* Returns the object that describes the network of images. Older files of CLIP have a "vision_config_dict", which
+ * replaces all of "vision_config". */
 static const json_t *described(const json_t *root)
 {
-    const json_t *vision = json_object_get(root, "vision_config");
-    return json_is_object(vision) ? vision : root;
+    static const char *const keys[] = {"vision_config_dict", "vision_config"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_is_object(json_object_get(root, keys[i])))
+            return json_object_get(root, keys[i]);
+    return root;
 }
 
 /* --- metadata ----------------------------------------------------------------------------------------------------- */

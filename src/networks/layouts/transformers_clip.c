@@ -1,5 +1,7 @@
 /* The image networks of transformers' CLIP, SigLIP and SigLIP 2, alone, with their projection or classifier, or beside
  * their text networks, which are left out. */
+#include <string.h>
+
 #include "base/core/error.h"
 #include "networks/layouts/layout.h"
 
@@ -55,6 +57,7 @@ static const att_layout_row siglip_rows[] = {
     {"logit_bias", .to = NULL},
 };
 
+/* SigLIP 2 has those after the first. */
 static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
                                               {"num_attention_heads", "num_heads", NULL},
                                               {"layer_norm_eps", "norm_eps", NULL},
@@ -65,6 +68,10 @@ static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
 static att_status complete(const att_layout_source *source, att_config *config)
 {
     const bool norm = att_tensors_find(source->file, "norm.weight") >= 0;
+    const char *class = json_string_value(json_array_get(json_object_get(source->root, "architectures"), 0));
+    if (norm && class && strcmp(class, "CLIPForImageClassification") == 0)
+        return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                        "%s: describes a %s, but the file has no tensor \"" CLASSIFIER "\"", source->path, class);
     att_options_set_text(&config->options, "global_pool", norm ? "token" : "avg");
     att_options_set(&config->options, "fc_norm", 0);
     att_options_set(&config->options, "final_norm", norm);
@@ -78,20 +85,10 @@ static att_status complete_siglip(const att_layout_source *source, att_config *c
     return ATT_OK;
 }
 
+/* config.json has no size of images: the tensors show that of square images with as many patches as positions. */
 static att_status complete_siglip2(const att_layout_source *source, att_config *config)
 {
-    const json_t *patches = json_object_get(source->config, "num_patches");
-    const json_t *patch = json_object_get(source->config, "patch_size");
-    const json_int_t side = json_is_integer(patch) ? json_integer_value(patch) : 16;
-    const json_int_t count = json_is_integer(patches) ? json_integer_value(patches) : 256;
-    json_int_t height = 1;
-    while (height * height < count && height < 4096)
-        height++;
-    if (height * height != count || side < 1 || side > 4096)
-        return att_fail(source->context, ATT_ERR_UNSUPPORTED,
-                        "%s: num_patches is %lld and patch_size %lld; expected the number of patches of a square grid",
-                        source->path, (long long)count, (long long)side);
-    att_options_set_sides(&config->options, "img_size", (int)(height * side), (int)(height * side));
+    ATT_TRY(att_layout_require_number(source, "num_channels", 3));
     return complete_siglip(source, config);
 }
 
@@ -102,7 +99,10 @@ const att_layout att_layout_transformers_clip = {
     .signature = "pre_layrnorm.weight",
     .variants =
         "vit_base_patch16_clip_quickgelu_224 vit_base_patch32_clip_quickgelu_224 "
-        "vit_large_patch14_clip_quickgelu_224 vit_huge_patch14_clip_quickgelu_224",
+        "vit_large_patch14_clip_quickgelu_224 vit_huge_patch14_clip_quickgelu_224 "
+        "vit_gigantic_patch14_clip_quickgelu_224 vit_base_patch32_clip_224 vit_base_patch16_clip_224 "
+        "vit_large_patch14_clip_224 vit_huge_patch14_clip_224 vit_giant_patch14_clip_224 "
+        "vit_gigantic_patch14_clip_224",
     ATT_LAYOUT_ROWS(rows),
     .settings = settings,
     .defaults =
@@ -112,28 +112,32 @@ const att_layout att_layout_transformers_clip = {
     .complete = complete,
 };
 
-#define SIGLIP_NETWORK                                                                                \
-    .prefixes = "vision_model.", .signature = "embeddings.patch_embedding.bias",                      \
-    .variants =                                                                                       \
-        "vit_base_patch16_siglip_224 vit_large_patch16_siglip_256 vit_so400m_patch14_siglip_224 "     \
-        "vit_so400m_patch16_siglip_256 vit_base_patch32_siglip_256 vit_giantopt_patch16_siglip_256",  \
-    ATT_LAYOUT_ROWS(siglip_rows), .settings = settings,                                               \
-    .defaults =                                                                                       \
-        "img_size=224 pos_embed_resize=bicubic_plain num_heads=12 norm_eps=1e-6 act_layer=gelu_tanh " \
-        "class_token=false fc_norm=false crop_pct=1 crop_mode=squash interpolation=bicubic mean=0.5 std=0.5 "
+#define SIGLIP_NETWORK                                                                               \
+    .prefixes = "vision_model.", .signature = "embeddings.patch_embedding.bias",                     \
+    .variants =                                                                                      \
+        "vit_base_patch16_siglip_224 vit_large_patch16_siglip_256 vit_so400m_patch14_siglip_224 "    \
+        "vit_so400m_patch16_siglip_256 vit_base_patch32_siglip_256 vit_giantopt_patch16_siglip_256", \
+    ATT_LAYOUT_ROWS(siglip_rows)
+#define SIGLIP_DEFAULTS                                                                                           \
+    "num_heads=12 norm_eps=1e-6 act_layer=gelu_tanh class_token=false fc_norm=false crop_pct=1 crop_mode=squash " \
+    "mean=0.5 std=0.5 "
 
 const att_layout att_layout_transformers_siglip = {
     .name = "transformers' SigLIP",
     .types = "siglip siglip_vision_model",
     SIGLIP_NETWORK,
+    .settings = settings,
+    .defaults = "img_size=224 pos_embed_resize=bicubic_plain interpolation=bicubic " SIGLIP_DEFAULTS,
     .complete = complete_siglip,
 };
 
 /* Its processor gives each image a grid of its own proportions; attscope gives all images the square grid of the
  * pretraining. */
 const att_layout att_layout_transformers_siglip2 = {
-    .name = "transformers' SigLIP 2 (NaFlex)",
+    .name = "transformers' SigLIP 2 (NaFlex), as for square images",
     .types = "siglip2 siglip2_vision_model",
     SIGLIP_NETWORK,
+    .settings = settings + 1,
+    .defaults = "pos_embed_resize=bilinear_antialiased interpolation=bilinear " SIGLIP_DEFAULTS,
     .complete = complete_siglip2,
 };
