@@ -148,9 +148,9 @@ ATT_API char *att_identity_describe(const att_context *context, const att_identi
 /* Opens a file of weights as att_tensors_open() does. If config.json in its folder describes a network of the
  * transformers library, the tensors get timm's names, and the settings in config.json and preprocessor_config.json
  * become metadata of the file, from which att_model_identify() reads them. Tensors of parts that attscope does not use
- * (a text network, the decoder of a pretraining) are left out. Other errors: ERR_UNSUPPORTED for a model type or
- * setting that attscope lacks, and for tensors that the described network does not have; ERR_FORMAT for side files that
- * cannot be parsed. */
+ * (a text network, the decoder of a pretraining) are left out; att_tensors_skipped() names them. Other errors:
+ * ERR_UNSUPPORTED for a model type or setting that attscope lacks, and for tensors that the described network does not
+ * have; ERR_FORMAT for side files that cannot be parsed. */
 ATT_API ATT_MUST_CHECK att_status att_model_open_file(att_context *context, const char *path, att_tensors **file);
 
 /* Identifies the network of a file. Each fact comes from the first of these sources that has it:
