@@ -191,10 +191,16 @@ static bool applies(const applying *a, const att_layout_row *row)
     return (att_layout_find(a->layout, a->file, row->when + lacks) < 0) == lacks;
 }
 
+/* Whether the row is one of the tensor's: by its name without the prefix, or by its whole name. */
+static bool is_row_of(const applying *a, const att_layout_row *row, const char *name, captured *found)
+{
+    return (matches(row->from, att_layout_bare(a->layout, name), found) || matches(row->from, name, found)) &&
+           applies(a, row);
+}
+
 /* Adds the pieces that a tensor becomes. A tensor without a row keeps its name. */
 static att_status add_pieces(applying *a, const att_tensors_item *item)
 {
-    const char *bare = att_layout_bare(a->layout, item->info.name);
     const int before = a->count;
     int *left_out = NULL;
     bool known = item->info.count == 0; /* as DINOv3's registers, if there are none */
@@ -202,7 +208,7 @@ static att_status add_pieces(applying *a, const att_tensors_item *item)
         const att_layout_row *row = &a->layout->rows[i];
         captured found;
         char name[NAME];
-        if (!matches(row->from, bare, &found) || !applies(a, row))
+        if (!is_row_of(a, row, item->info.name, &found))
             continue;
         known = true;
         if (!row->to)

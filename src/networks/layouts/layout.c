@@ -40,9 +40,11 @@ const char *att_layout_bare(const att_layout *layout, const char *name)
 
 int att_layout_find(const att_layout *layout, const att_tensors *file, const char *name)
 {
-    for (int i = 0; i < att_tensors_count(file); i++)
-        if (strcmp(att_layout_bare(layout, att_tensors_at(file, i).name), name) == 0)
+    for (int i = 0; i < att_tensors_count(file); i++) {
+        const char *whole = att_tensors_at(file, i).name;
+        if (strcmp(whole, name) == 0 || strcmp(att_layout_bare(layout, whole), name) == 0)
             return i;
+    }
     return -1;
 }
 

@@ -13,8 +13,8 @@
 
 /* A tensor of the file and what becomes of it. All rows that match a tensor apply to it. */
 typedef struct att_layout_row {
-    /* Name in the file, without a prefix of the layout. '#' stands for a whole number, '@' for a text without dots at
-     * the end, as "weight". */
+    /* Name in the file, with or without a prefix of the layout. '#' stands for a whole number, '@' for a text without
+     * dots at the end, as "weight". */
     const char *from;
     /* timm's name. '#' is the number of the '#' at the same place of the order, '+' that number plus one, '@' the text.
      * NULL: the tensor is left out. */
@@ -28,7 +28,7 @@ typedef struct att_layout_row {
     bool add;     /* the values are added to those of `to`, as F32 */
     bool zeros;   /* `to` has as many zeros, as F32, as the tensor has rows: a bias that the file lacks */
     bool patches; /* if [C, h w 3] with h = w, a layer for pixels of a patch, it becomes the convolution [C, 3, h, w] */
-    const char *when; /* the row applies if the file has this tensor (without prefix), "!name": if it lacks it */
+    const char *when; /* the row applies if the file has this tensor, "!name": if it lacks it */
 } att_layout_row;
 
 /* A setting of config.json and the option that it sets. */
@@ -88,7 +88,7 @@ const att_layout *att_layout_of_type(const char *type);
 const att_layout *att_layout_of_tensors(const att_tensors *file, bool has_config);
 /* Returns the name without the prefix of the layout that it begins with. */
 const char *att_layout_bare(const att_layout *layout, const char *name);
-/* Returns the index of the tensor that is called `name` behind one of the layout's prefixes or none; -1: none is. */
+/* Returns the index of the tensor that is called `name`, with or without one of the layout's prefixes; -1: none is. */
 int att_layout_find(const att_layout *layout, const att_tensors *file, const char *name);
 
 /* Gives the file's tensors timm's names. Tensors without a row keep theirs; those that are left out are added to

@@ -68,6 +68,9 @@ att_status att_layout_require_number(const att_layout_source *source, const char
         return ATT_OK;
     if (fact.kind != ATT_FACT_NUMBERS || fact.count != 1)
         return att_fail(source->context, ATT_ERR_FORMAT, "%s: %s must be a number", source->path, key);
+    if (fact.is_truth)
+        return att_fail(source->context, ATT_ERR_UNSUPPORTED, "%s: %s is %s, which attscope does not support",
+                        source->path, key, number == 0 ? "true" : "false");
     return att_fail(source->context, ATT_ERR_UNSUPPORTED, "%s: %s is %g; attscope has %g only", source->path, key,
                     fact.numbers[0], number);
 }
@@ -76,14 +79,16 @@ att_status att_layout_require_number(const att_layout_source *source, const char
  * too, else 1. */
 static int likeness(const att_variant *variant, const att_option_values *found)
 {
-    static const char *const keys[] = {"act_layer", "embed_dim", "depth", "layers", "patch_size"};
+    static const char *const keys[] = {"act_layer", "embed_dim", "depth",       "layers",
+                                       "depths",    "block",     "window_size", "patch_size"};
     att_option_values own;
     att_preprocess preprocess;
     int like = 2;
     att_variant_defaults(variant, NULL, &own, &preprocess);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const att_option *option = att_option_find(variant->family->options, keys[i]);
-        if (option && att_options_find(found, keys[i]) && !att_option_same(option, found, &own))
+        if (option && att_options_find(found, keys[i]) && att_options_find(&own, keys[i]) &&
+            !att_option_same(option, found, &own))
             like = i == 0 ? 1 : 0;
     }
     return like;

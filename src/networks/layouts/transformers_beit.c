@@ -1,9 +1,13 @@
 /* transformers' BEiT and Data2Vec. */
+#include <string.h>
+
+#include "base/core/error.h"
 #include "networks/layouts/layout.h"
 
 #define ATTENTION "encoder.layer.#.attention.attention."
 #define TABLE "relative_position_bias.relative_position_bias_table"
 #define INDEX "relative_position_bias.relative_position_index"
+#define BACKBONE_NORM "beit.layernorm."
 
 static const att_layout_row rows[] = {
     {"embeddings.cls_token", .to = "cls_token"},
@@ -27,10 +31,14 @@ static const att_layout_row rows[] = {
     {"encoder.layer.#.intermediate.dense.@", .to = "blocks.#.mlp.fc1.@"},
     {"encoder.layer.#.output.dense.@", .to = "blocks.#.mlp.fc2.@"},
     {"encoder.layer.#.lambda_2", .to = "blocks.#.gamma_2"},
-    {"layernorm.@", .to = "norm.@"},
+    /* BeitForMaskedImageModeling has a norm of this name before lm_head, too. It is left out if the backbone has one.
+     */
+    {BACKBONE_NORM "@", .to = "norm.@"},
+    {"layernorm.@", .to = "norm.@", .when = "!" BACKBONE_NORM "weight"},
+    {"layernorm.@", .to = NULL, .when = BACKBONE_NORM "weight"},
+    {"lm_head.@", .to = NULL},
     {"pooler.layernorm.@", .to = "fc_norm.@"},
     {"classifier.@", .to = "head.@"},
-    {"lm_head.@", .to = NULL}, /* of BeitForMaskedImageModeling */
 };
 
 static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
@@ -39,10 +47,77 @@ static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
                                               {"hidden_act", "act_layer", att_layout_activations},
                                               {NULL, NULL, NULL}};
 
-/* A norm after the pooling is that of the mean over patches; without one, the class token is read. */
+/* Settings that add tensors, and their defaults. */
+static const struct part {
+    const char *setting, *tensor;
+    bool otherwise;
+} parts[] = {
+    {"use_absolute_position_embeddings", "pos_embed", false},
+    {"use_relative_position_bias", "blocks.0.attn.relative_position_bias_table", false},
+    {"use_shared_relative_position_bias", "rel_pos_bias.relative_position_bias_table", false},
+    {"layer_scale_init_value", "blocks.0.gamma_1", true},
+};
+
+/* Whether a setting is true or positive. */
+static bool is_set(const att_layout_source *source, const char *setting, bool otherwise)
+{
+    const json_t *value = json_object_get(source->config, setting);
+    return json_is_number(value)    ? json_number_value(value) > 0
+           : json_is_boolean(value) ? json_is_true(value)
+                                    : otherwise;
+}
+
+/* transformers ignores tensors that a setting excludes. expected: whether a network of this setting has the tensor */
+static att_status check_part(const att_layout_source *source, const char *setting, const char *tensor, bool set,
+                             bool expected)
+{
+    const bool has = att_tensors_find(source->file, tensor) >= 0;
+    if (has == expected)
+        return ATT_OK;
+    return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                    "%s: %s is %s, but the tensors of %s are those of a network with the opposite; correct the setting",
+                    source->path, setting, set ? "on" : "off", att_tensors_path(source->file));
+}
+
+static att_status check_parts(const att_layout_source *source)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const bool set = is_set(source, parts[i].setting, parts[i].otherwise);
+        ATT_TRY(check_part(source, parts[i].setting, parts[i].tensor, set, set));
+    }
+    if (is_set(source, parts[1].setting, false) && is_set(source, parts[2].setting, false))
+        return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                        "%s: %s and %s are both true; attscope has networks with one of them", source->path,
+                        parts[1].setting, parts[2].setting);
+    return ATT_OK;
+}
+
+/* transformers takes the sides of a grid for each other where it resamples relative positions, and resamples other
+ * positions of grids that are no squares. */
+static att_status check_square(const att_layout_source *source, const att_config *config)
+{
+    const att_option_value *size = att_options_find(&config->options, "img_size");
+    if (!size || size->numbers[0] == size->numbers[1])
+        return ATT_OK;
+    return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                    "%s: image_size is %g x %g; attscope has BEiTs of transformers for square images only",
+                    source->path, size->numbers[0], size->numbers[1]);
+}
+
+static bool is_masked(const att_layout_source *source)
+{
+    const char *name = json_string_value(json_array_get(json_object_get(source->root, "architectures"), 0));
+    return name && strcmp(name, "BeitForMaskedImageModeling") == 0;
+}
+
+/* The mean over patches is read without the last norm, the class token after it. A masked image model has the norm of
+ * its head in any case. */
 static att_status complete(const att_layout_source *source, att_config *config)
 {
-    const bool mean = att_tensors_find(source->file, "fc_norm.weight") >= 0;
+    const bool set = is_set(source, "use_mean_pooling", true), mean = set && !is_masked(source);
+    ATT_TRY(check_parts(source));
+    ATT_TRY(check_part(source, "use_mean_pooling", "norm.weight", set, !mean));
+    ATT_TRY(check_square(source, config));
     att_options_set_text(&config->options, "global_pool", mean ? "avg" : "token");
     att_options_set(&config->options, "fc_norm", mean);
     return ATT_OK;
@@ -59,7 +134,7 @@ const att_layout att_layout_transformers_beit = {
     ATT_LAYOUT_ROWS(rows),
     .settings = settings,
     .defaults =
-        "img_size=224 num_heads=12 norm_eps=1e-12 act_layer=gelu mean=0.5 std=0.5 crop_pct=1 crop_mode=squash "
-        "interpolation=bilinear ",
+        "img_size=224 num_heads=12 norm_eps=1e-12 act_layer=gelu pos_embed_resize=bicubic_plain mean=0.5 std=0.5 "
+        "crop_pct=1 crop_mode=squash interpolation=bicubic ",
     .complete = complete,
 };

@@ -1,6 +1,10 @@
 /* transformers' Swin and Swin V2. */
 #include "base/core/error.h"
+#include "base/core/text.h"
 #include "networks/layouts/layout.h"
+#include "networks/models/checkpoint.h"
+#include "networks/models/placement.h"
+#include "networks/models/relative_bias.h"
 
 #define BLOCK "encoder.layers.#.blocks.#."
 #define SELF BLOCK "attention.self."
@@ -9,6 +13,7 @@
 #define COMMON_ROWS                                                                               \
     {"embeddings.patch_embeddings.projection.@", .to = "patch_embed.proj.@"},                     \
         {"embeddings.norm.@", .to = "patch_embed.norm.@"}, {"embeddings.mask_token", .to = NULL}, \
+        {"embeddings.position_embeddings", .to = NULL},                                           \
         {BLOCK "layernorm_before.@", .to = "layers.#.blocks.#.norm1.@"},                          \
         {SELF "query.weight", .to = "layers.#.blocks.#.attn.qkv.weight", .part = 0},              \
         {SELF "key.weight", .to = "layers.#.blocks.#.attn.qkv.weight", .part = 1},                \
@@ -45,29 +50,124 @@ static const att_layout_row rows_v2[] = {
 static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
                                               {"num_heads", "stage_heads", NULL},
                                               {"window_size", "window_size", NULL},
-                                              {"pretrained_window_sizes", "pretrained_window_sizes", NULL},
                                               {NULL, NULL, NULL}};
 
-/* Whether the setting is a list of zeros, which may be longer than there are stages. */
-static bool is_zeros(const json_t *list)
+static int count_stages(const att_tensors *file)
 {
-    bool zeros = json_is_array(list);
-    for (size_t i = 0; zeros && i < json_array_size(list); i++)
-        zeros = json_integer_value(json_array_get(list, i)) == 0 && json_is_integer(json_array_get(list, i));
-    return zeros;
+    int stages = 0;
+    while (stages < ATT_STAGES && att_checkpoint_has(file, "layers.%d.blocks.0.norm1.weight", stages))
+        stages++;
+    return stages;
+}
+
+/* --- windows ------------------------------------------------------------------------------------------------------ */
+
+/* Whether both programs compute the same in a stage. Where windows do not fill a grid, transformers adds tokens before
+ * it shifts the windows, attscope after that, as timm. It shifts them along both sides or none, attscope along those
+ * longer than the window. Swin V1 fails on smaller grids; V2 takes an odd grid for the smaller of its halves.
+ * halved: height of the first grid, halved without rounding up; V1: the window */
+static bool agree(const int grid[2], int window, int halved)
+{
+    if (grid[0] > window && grid[1] > window)
+        return grid[0] % window == 0 && grid[1] % window == 0;
+    return grid[0] == grid[1] && grid[0] == halved;
+}
+
+static att_status check_stages(const att_layout_source *source, int grid[2], int window, bool is_v2)
+{
+    const int stages = count_stages(source->file), height = grid[0];
+    for (int s = 0; s < stages; s++) {
+        if (!agree(grid, window, is_v2 ? height >> s : window))
+            return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                            "%s: stage %d has %d x %d tokens, which windows of %d x %d do not fill; transformers pads "
+                            "and shifts such windows in its own way, which attscope lacks",
+                            source->path, s + 1, grid[0], grid[1], window, window);
+        for (int i = 0; i < 2; i++)
+            grid[i] = (grid[i] + 1) / 2;
+    }
+    return ATT_OK;
+}
+
+/* Of Swin V1, whose tables depend on the window. */
+static att_status check_table(const att_layout_source *source, int window)
+{
+    att_shape table;
+    const int64_t *dims =
+        att_checkpoint_dims(source->file, "layers.0.blocks.0.attn.relative_position_bias_table", 2, &table);
+    if (!dims || dims[0] == att_relative_shifts((const int[]){window, window}))
+        return ATT_OK;
+    return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                    "%s: window_size is %d, but the tables of %s belong to windows of %d tokens a side; correct the "
+                    "setting",
+                    source->path, window, att_tensors_path(source->file), att_relative_side(dims[0]));
+}
+
+static att_status check_windows(const att_layout_source *source, const att_config *config, bool is_v2)
+{
+    enum { DEFAULT_IMAGE = 224, DEFAULT_WINDOW = 7, MOST = 1 << 16 };
+    const att_option_value *size = att_options_find(&config->options, "img_size");
+    const json_t *given = json_object_get(source->config, "window_size");
+    const json_int_t window = given ? json_integer_value(given) : DEFAULT_WINDOW;
+    att_shape patch;
+    int grid[2];
+    if (window < 1 || window > MOST)
+        return att_fail(source->context, ATT_ERR_FORMAT, "%s: window_size must be a whole number above 0",
+                        source->path);
+    ATT_TRY(check_table(source, (int)window));
+    const int64_t *dims = att_checkpoint_dims(source->file, "patch_embed.proj.weight", 4, &patch);
+    for (int i = 0; dims && i < 2; i++) {
+        const int side = size ? (int)size->numbers[i] : DEFAULT_IMAGE;
+        if (side % dims[2 + i])
+            return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                            "%s: image_size %d is no multiple of the patches' %d pixels; transformers pads such "
+                            "images, attscope does not",
+                            source->path, side, (int)dims[2 + i]);
+        grid[i] = side / (int)dims[2 + i];
+    }
+    return dims ? check_stages(source, grid, (int)window, is_v2) : ATT_OK;
+}
+
+/* --- settings ----------------------------------------------------------------------------------------------------- */
+
+static att_status complete_any(const att_layout_source *source, const att_config *config, bool is_v2)
+{
+    ATT_TRY(att_layout_require_text(source, "hidden_act", "gelu"));
+    ATT_TRY(att_layout_require_number(source, "layer_norm_eps", 1e-5));
+    ATT_TRY(att_layout_require_number(source, "use_absolute_embeddings", 0));
+    return check_windows(source, config, is_v2);
 }
 
 static att_status complete(const att_layout_source *source, att_config *config)
 {
-    if (is_zeros(json_object_get(source->config, "pretrained_window_sizes")))
-        att_options_set_text(&config->options, "pretrained_window_sizes", "0");
-    ATT_TRY(att_layout_require_text(source, "hidden_act", "gelu"));
-    ATT_TRY(att_layout_require_number(source, "layer_norm_eps", 1e-5));
-    return att_layout_require_number(source, "use_absolute_embeddings", 0);
+    return complete_any(source, config, false);
 }
 
-#define DEFAULTS                                                                                          \
-    "img_size=224 stage_heads=3,6,12,24 window_size=7 crop_pct=1 crop_mode=squash interpolation=bicubic " \
+/* The list may be longer than there are stages. */
+static att_status complete_v2(const att_layout_source *source, att_config *config)
+{
+    const json_t *list = json_object_get(source->config, "pretrained_window_sizes");
+    const int stages = count_stages(source->file);
+    int sides[ATT_STAGES];
+    char text[ATT_OPTION_TEXT_BYTES];
+    ATT_TRY(complete_any(source, config, true));
+    if (!list)
+        return ATT_OK;
+    for (int s = 0; s < stages; s++) {
+        const json_t *side = json_array_get(list, (size_t)s);
+        if (!json_is_integer(side) || json_integer_value(side) < 0 || json_integer_value(side) > 1 << 16)
+            return att_fail(source->context, ATT_ERR_FORMAT,
+                            "%s: pretrained_window_sizes must be a list of whole numbers, one for each of %d stages",
+                            source->path, stages);
+        sides[s] = (int)json_integer_value(side);
+    }
+    att_format_list(sides, stages, text, sizeof text);
+    att_options_set_text(&config->options, "pretrained_window_sizes", text);
+    return ATT_OK;
+}
+
+#define DEFAULTS                                                                                              \
+    "img_size=224 stage_heads=3,6,12,24 window_size=7 pretrained_window_sizes=0 crop_pct=1 crop_mode=squash " \
+    "interpolation=bicubic "                                                                                  \
     "mean=0.485,0.456,0.406 std=0.229,0.224,0.225 "
 
 const att_layout att_layout_transformers_swin = {
@@ -77,7 +177,7 @@ const att_layout att_layout_transformers_swin = {
     .signature = "encoder.layers.0.blocks.0.attention.self.relative_position_bias_table",
     .variants =
         "swin_tiny_patch4_window7_224 swin_small_patch4_window7_224 swin_base_patch4_window7_224 "
-        "swin_large_patch4_window7_224",
+        "swin_large_patch4_window7_224 swin_base_patch4_window12_384 swin_large_patch4_window12_384",
     ATT_LAYOUT_ROWS(rows),
     .settings = settings,
     .defaults = DEFAULTS,
@@ -95,5 +195,5 @@ const att_layout att_layout_transformers_swin_v2 = {
     ATT_LAYOUT_ROWS(rows_v2),
     .settings = settings,
     .defaults = DEFAULTS,
-    .complete = complete,
+    .complete = complete_v2,
 };
