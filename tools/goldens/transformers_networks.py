@@ -28,6 +28,10 @@ def mean_of_tokens(model, image):
     return model(pixel_values=image).last_hidden_state.mean(1)
 
 
+def mean_of_patches(model, image):
+    return model(pixel_values=image).last_hidden_state[:, 1:].mean(1)
+
+
 def projected(model, image):
     return model(pixel_values=image).image_embeds
 
@@ -132,12 +136,28 @@ def networks(side, width):
             vit | {"vocab_size": 8, "use_shared_relative_position_bias": True,
                    "use_absolute_position_embeddings": True},
             beit, lambda model, image: model.layernorm(class_token(model.beit, image))),
+        row("beit_class", hf.BeitForImageClassification, hf.BeitConfig,
+            vit | classes | {"use_absolute_position_embeddings": True, "use_mean_pooling": False,
+                             "layer_scale_init_value": 0.0},
+            beit, logits),
+        row("beit_backbone", hf.BeitForMaskedImageModeling, hf.BeitConfig,
+            vit | {"vocab_size": 8, "use_mean_pooling": False}, beit,
+            lambda model, image: class_token(model.beit, image)),
         row("data2vec", hf.Data2VecVisionForImageClassification, hf.Data2VecVisionConfig,
             vit | classes | {"use_relative_position_bias": True}, beit, logits),
+        row("data2vec_base", hf.Data2VecVisionModel, hf.Data2VecVisionConfig,
+            vit | {"use_shared_relative_position_bias": True}, beit, mean_of_patches),
         row("swin", hf.SwinForImageClassification, hf.SwinConfig, swin | classes, squashed, logits),
         row("swin_base", hf.SwinModel, hf.SwinConfig, swin, squashed, pooled),
-        row("swinv2", hf.Swinv2ForImageClassification, hf.Swinv2Config, swin | classes, squashed, logits),
+        row("swin_masked", hf.SwinForMaskedImageModeling, hf.SwinConfig,
+            swin | {"depths": [2, 1], "qkv_bias": False, "encoder_stride": side // 2}, squashed,
+            lambda model, image: mean_of_tokens(model.swin, image)),
+        row("swinv2", hf.Swinv2ForImageClassification, hf.Swinv2Config,
+            swin | classes | {"pretrained_window_sizes": [3, 4, 0, 0]}, squashed, logits),
         row("resnet", hf.ResNetForImageClassification, hf.ResNetConfig, resnet | classes, cropped, logits),
+        row("resnet_bottleneck", hf.ResNetForImageClassification, hf.ResNetConfig,
+            resnet | classes | {"layer_type": "bottleneck", "embedding_size": width // 8,
+                                "hidden_sizes": [width // 2 * 2**i for i in range(4)]}, cropped, logits),
         row("resnet_base", hf.ResNetModel, hf.ResNetConfig, resnet, cropped, pooled_map),
         row("clip", hf.CLIPModel, hf.CLIPConfig, both | {"projection_dim": 4}, clip, projected_image),
         row("clip_classes", hf.CLIPForImageClassification, hf.CLIPConfig, both | classes, clip, logits),
