@@ -2,6 +2,7 @@
 # --task segment: training, validation, measurement and prediction on photographs with masks, as one process and as two.
 . "$(dirname "$0")/lib.sh"
 needs python3
+too_long_sanitized
 
 photographs data
 settings=(--task segment --model resnet20 --img-size 32 40 --crop-mode squash --crop-pct 1 --scale 1 1 --color-jitter 0

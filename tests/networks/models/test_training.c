@@ -5,6 +5,7 @@
 
 #include "context.h"
 #include "networks/models/fixture.h"
+#include "sanitized.h"
 
 SHARED_CONTEXT(threads, 0)
 
@@ -494,6 +495,15 @@ static void train_encodings(const numbers *how)
     train("attention_cnn_quadratic", "attention_cnn_pruned", &pruned, 0, "sgd", how);
 }
 
+/* Each reference kernel runs under sanitizers in test_ref_cases. */
+static void leave_to_f32(void)
+{
+    if (!is_sanitized())
+        return;
+    print_message("skipped: whole networks of the reference take long under sanitizers\n");
+    skip();
+}
+
 TEST(encodings_train_as_in_pytorch_in_f64)
 {
     train_encodings(&f64_ref);
@@ -506,11 +516,13 @@ TEST(encodings_train_as_in_pytorch_in_f32)
 
 TEST(the_reference_trains_as_pytorch_in_f64)
 {
+    leave_to_f32();
     train_all(&f64_ref);
 }
 
 TEST(options_of_vits_train_as_in_pytorch_in_f64)
 {
+    leave_to_f32();
     train_vits(&f64_ref);
 }
 
@@ -521,6 +533,7 @@ TEST(options_of_vits_train_as_in_pytorch_in_f32)
 
 TEST(swins_train_as_in_pytorch_in_f64)
 {
+    leave_to_f32();
     train_swins(&f64_ref);
 }
 

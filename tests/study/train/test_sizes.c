@@ -5,6 +5,7 @@
 #include "base/comm/threads.h"
 #include "base/core/error.h"
 #include "data/picture.h"
+#include "sanitized.h"
 #include "study/train/inference.h"
 #include "test.h"
 
@@ -220,6 +221,10 @@ FIXTURE_TEST(another_plan_for_a_size_is_refused_when_it_is_used)
 /* Every size keeps to the memory, which is checked before the first update. Less of it changes no bit. */
 FIXTURE_TEST(memory_counts_every_size)
 {
+    if (is_sanitized()) {
+        print_message("skipped: several trainings; the same plans are made in the tests above\n");
+        skip();
+    }
     process p = process_in(f, NULL, NULL);
     process first = run_all(&p, 1, 2);
     p.options.memory = 1000;

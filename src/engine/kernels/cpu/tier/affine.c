@@ -79,6 +79,13 @@ ATT_INLINE void finish_tile(const product *p, form f, bool whole, int rows, int 
     }
 }
 
+/* finish_tile() of a panel that has columns past the last. Its code is not repeated for each form. */
+static __attribute__((noinline)) void finish_edge(const product *p, form f, int rows, int vectors,
+                                                  vf sum[][GEMM_VECTORS], int64_t row, int64_t column)
+{
+    finish_tile(p, f, false, rows, vectors, sum, row, column);
+}
+
 /* A pair of bf16 is only aligned to two bytes. */
 ATT_INLINE float element_at(const void *x)
 {
@@ -106,10 +113,15 @@ ATT_INLINE void product_tile(const product *p, form f, int rows, int vectors, co
                 sum[r][v] = f.pairs ? v_dot(element, columns[v], sum[r][v]) : v_fma(element, columns[v], sum[r][v]);
         }
     }
-    if (column + vectors * VW <= p->columns)
+    if (column + vectors * VW <= p->columns) {
         finish_tile(p, f, true, rows, vectors, sum, row, column);
-    else
-        finish_tile(p, f, false, rows, vectors, sum, row, column);
+        return;
+    }
+    vf edge[2 * TILE][GEMM_VECTORS]; /* a copy, so that the sums can stay in registers */
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < vectors; v++)
+            edge[r][v] = sum[r][v];
+    finish_edge(p, f, rows, vectors, edge, row, column);
 }
 
 /* product_tile() with a constant number of rows, so that its sums are in registers. */
