@@ -43,9 +43,15 @@ static att_status fail_network(att_context *context, const char *network)
 /* first: the network's first entry of `count`. */
 static att_status fail_weights(att_context *context, const att_torchvision *first, int count, const char *weights)
 {
-    return att_fail(context, ATT_ERR_NOT_FOUND, "torchvision's %s has no weights \"%.64s\"; it has %s%s%s",
-                    first->network, weights, first->weights, count > 1 ? " and " : "",
-                    count > 1 ? first[1].weights : "");
+    att_text known = {.context = context};
+    for (int i = 0; i < count; i++)
+        att_text_append(&known, "%s%s", i == 0 ? "" : i < count - 1 ? ", " : " and ", first[i].weights);
+    att_status status =
+        known.failed ? att_fail_memory(context, 256, "a message")
+                     : att_fail(context, ATT_ERR_NOT_FOUND, "torchvision's %s has no weights \"%.64s\"; it has %s",
+                                first->network, weights, known.data);
+    att_text_free(&known);
+    return status;
 }
 
 /* Finds the entry of "NETWORK.WEIGHTS". */

@@ -211,7 +211,7 @@ static att_status add_pieces(applying *a, const att_tensors_item *item)
         if (!is_row_of(a, row, item->info.name, &found))
             continue;
         known = true;
-        if (!row->to)
+        if (!row->to && !row->computed)
             left_out = &a->left_out[i];
         if (!row->to || item->info.count == 0)
             continue;

@@ -48,10 +48,10 @@ int att_layout_find(const att_layout *layout, const att_tensors *file, const cha
     return -1;
 }
 
-const att_layout *att_layout_of_tensors(const att_tensors *file, bool has_config)
+const att_layout *att_layout_of_tensors(const att_tensors *file)
 {
     for (int i = 0; i < LAYOUTS; i++)
-        if (!layouts[i]->types != has_config && att_layout_find(layouts[i], file, layouts[i]->signature) >= 0)
+        if (!layouts[i]->types && att_layout_find(layouts[i], file, layouts[i]->signature) >= 0)
             return layouts[i];
     return NULL;
 }

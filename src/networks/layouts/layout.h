@@ -28,6 +28,7 @@ typedef struct att_layout_row {
     bool add;     /* the values are added to those of `to`, as F32 */
     bool zeros;   /* `to` has as many zeros, as F32, as the tensor has rows: a bias that the file lacks */
     bool patches; /* if [C, h w 3] with h = w, a layer for pixels of a patch, it becomes the convolution [C, 3, h, w] */
+    bool computed;    /* with `to` NULL: values that follow from the settings, which are left out without a word */
     const char *when; /* the row applies if the file has this tensor, "!name": if it lacks it */
 } att_layout_row;
 
@@ -84,8 +85,8 @@ extern const char *const att_layout_activations[][2];
 const att_layout *att_layout_at(int index);
 /* Returns the layout of a model type; NULL: there is none. */
 const att_layout *att_layout_of_type(const char *type);
-/* Returns the layout, one without config.json or any other, whose signature the file has; NULL: there is none. */
-const att_layout *att_layout_of_tensors(const att_tensors *file, bool has_config);
+/* Returns the layout without model types whose signature the file has; NULL: there is none. */
+const att_layout *att_layout_of_tensors(const att_tensors *file);
 /* Returns the name without the prefix of the layout that it begins with. */
 const char *att_layout_bare(const att_layout *layout, const char *name);
 /* Returns the index of the tensor that is called `name`, with or without one of the layout's prefixes; -1: none is. */

@@ -6,6 +6,7 @@
 #include "networks/layouts/layout.h"
 #include "networks/models/family.h"
 #include "networks/models/identify.h"
+#include "networks/models/torchvision.h"
 
 enum { SIDE_FILE_BYTES = 1 << 24 };
 
@@ -110,24 +111,45 @@ static att_status note_origin(att_tensors *file, const att_layout *layout)
     return ATT_OK;
 }
 
-static att_status take_layout(att_tensors *file, const att_layout *layout, att_layout_source *source)
+/* Gives the file the layout's names, and metadata of the settings in *config and those that it leaves open. */
+static att_status take_layout(att_tensors *file, const att_layout *layout, const att_layout_source *source,
+                              att_config *config)
+{
+    ATT_TRY(att_layout_apply(layout, file));
+    ATT_TRY(att_layout_configure(layout, source, config));
+    ATT_TRY(describe(file, config));
+    return note_origin(file, layout);
+}
+
+/* The same for a network of the transformers library. */
+static att_status take_transformers(att_tensors *file, const att_layout *layout, const att_layout_source *source)
 {
     att_config config = att_config_none();
     json_t *processor;
     att_text path;
-    ATT_TRY(att_layout_apply(layout, file));
     att_status status = read_side_file(file, "preprocessor_config.json", &path, &processor);
     if (status == ATT_OK && processor)
         status = att_layout_preprocess(file->context, path.data, processor, &config);
-    const bool processor_found = processor;
+    file->identity_from = att_from_config;
+    file->preprocess_from = processor ? att_from_processor : att_from_type;
     json_decref(processor);
     att_text_free(&path);
-    ATT_TRY(status);
-    ATT_TRY(att_layout_configure(layout, source, &config));
-    ATT_TRY(describe(file, &config));
-    file->identity_from = att_from_config;
-    file->preprocess_from = processor_found ? att_from_processor : att_from_type;
-    return note_origin(file, layout);
+    return status == ATT_OK ? take_layout(file, layout, source, &config) : status;
+}
+
+/* The same for a network of torchvision, whose files have no settings but their name. */
+static att_status take_torchvision(att_tensors *file, const att_layout *layout)
+{
+    const att_torchvision *known = att_torchvision_of_file(file->path);
+    const att_layout_source source = {.context = file->context, .file = file, .path = file->path};
+    att_config config = att_config_none();
+    if (known) {
+        config.crop_pct = known->crop_pct;
+        snprintf(config.interpolation, sizeof config.interpolation, "%s", known->interpolation);
+    }
+    file->identity_from = att_from_tensor_names;
+    file->preprocess_from = known ? att_from_file_name : att_from_tensor_names;
+    return take_layout(file, layout, &source, &config);
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
@@ -155,8 +177,8 @@ static att_status take_described(att_tensors *file, const char *path, const json
     ATT_TRY(find_layout(file->context, path, type, &layout));
     if (att_layout_find(layout, file, layout->signature) < 0)
         return refuse_tensors(file, layout, path);
-    att_layout_source source = {file->context, file, path, described(root), root};
-    return take_layout(file, layout, &source);
+    const att_layout_source source = {file->context, file, path, described(root), root};
+    return take_transformers(file, layout, &source);
 }
 
 att_status att_layout_take(att_tensors *file)
@@ -166,8 +188,11 @@ att_status att_layout_take(att_tensors *file)
     if (att_tensors_metadata(file, ATT_IDENTITY_KEY))
         return ATT_OK;
     att_status status = read_side_file(file, "config.json", &path, &root);
+    const att_layout *layout = root ? NULL : att_layout_of_tensors(file);
     if (status == ATT_OK && json_is_object(root))
         status = take_described(file, path.data, root);
+    else if (status == ATT_OK && layout)
+        status = take_torchvision(file, layout);
     json_decref(root);
     att_text_free(&path);
     return status;

@@ -15,7 +15,7 @@ static const att_layout_row rows[] = {
     {"embeddings.patch_embeddings.projection.@", .to = "patch_embed.proj.@"},
     {"embeddings.mask_token", .to = NULL},
     {"encoder." TABLE, .to = "rel_pos_bias.relative_position_bias_table"},
-    {"encoder." INDEX, .to = NULL},
+    {"encoder." INDEX, .to = NULL, .computed = true},
     {"encoder.layer.#.layernorm_before.@", .to = "blocks.#.norm1.@"},
     /* Keys have no bias. */
     {ATTENTION "query.weight", .to = "blocks.#.attn.qkv.weight", .part = 0},
@@ -24,7 +24,7 @@ static const att_layout_row rows[] = {
     {ATTENTION "query.bias", .to = "blocks.#.attn.q_bias"},
     {ATTENTION "value.bias", .to = "blocks.#.attn.v_bias"},
     {ATTENTION TABLE, .to = "blocks.#.attn.relative_position_bias_table"},
-    {ATTENTION INDEX, .to = NULL},
+    {ATTENTION INDEX, .to = NULL, .computed = true},
     {"encoder.layer.#.attention.output.dense.@", .to = "blocks.#.attn.proj.@"},
     {"encoder.layer.#.lambda_1", .to = "blocks.#.gamma_1"},
     {"encoder.layer.#.layernorm_after.@", .to = "blocks.#.norm2.@"},

@@ -8,17 +8,17 @@
 #define LAYER "encoder.layers.#."
 #define CLASSIFIER "classifier.weight"
 
-#define COMMON_ROWS                                                                                                  \
-    {"embeddings.position_embedding.weight", .to = "pos_embed", .rank = 3}, {"embeddings.position_ids", .to = NULL}, \
-        {LAYER "layer_norm1.@", .to = "blocks.#.norm1.@"},                                                           \
-        {LAYER "self_attn.q_proj.@", .to = "blocks.#.attn.qkv.@", .part = 0},                                        \
-        {LAYER "self_attn.k_proj.@", .to = "blocks.#.attn.qkv.@", .part = 1},                                        \
-        {LAYER "self_attn.v_proj.@", .to = "blocks.#.attn.qkv.@", .part = 2},                                        \
-        {LAYER "self_attn.out_proj.@", .to = "blocks.#.attn.proj.@"},                                                \
-        {LAYER "layer_norm2.@", .to = "blocks.#.norm2.@"}, {LAYER "mlp.fc1.@", .to = "blocks.#.mlp.fc1.@"},          \
-        {LAYER "mlp.fc2.@", .to = "blocks.#.mlp.fc2.@"}, {"text_model.*", .to = NULL}, {"logit_scale", .to = NULL},  \
-    {                                                                                                                \
-        "classifier.@", .to = "head.@"                                                                               \
+#define COMMON_ROWS                                                                                                   \
+    {"embeddings.position_embedding.weight", .to = "pos_embed", .rank = 3},                                           \
+        {"embeddings.position_ids", .to = NULL, .computed = true}, {LAYER "layer_norm1.@", .to = "blocks.#.norm1.@"}, \
+        {LAYER "self_attn.q_proj.@", .to = "blocks.#.attn.qkv.@", .part = 0},                                         \
+        {LAYER "self_attn.k_proj.@", .to = "blocks.#.attn.qkv.@", .part = 1},                                         \
+        {LAYER "self_attn.v_proj.@", .to = "blocks.#.attn.qkv.@", .part = 2},                                         \
+        {LAYER "self_attn.out_proj.@", .to = "blocks.#.attn.proj.@"},                                                 \
+        {LAYER "layer_norm2.@", .to = "blocks.#.norm2.@"}, {LAYER "mlp.fc1.@", .to = "blocks.#.mlp.fc1.@"},           \
+        {LAYER "mlp.fc2.@", .to = "blocks.#.mlp.fc2.@"}, {"text_model.*", .to = NULL}, {"logit_scale", .to = NULL},   \
+    {                                                                                                                 \
+        "classifier.@", .to = "head.@"                                                                                \
     }
 
 static const att_layout_row rows[] = {

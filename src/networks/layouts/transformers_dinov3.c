@@ -12,7 +12,7 @@ static const att_layout_row rows[] = {
     {"embeddings.register_tokens", .to = "reg_token"},
     {"embeddings.mask_token", .to = NULL},
     {"embeddings.patch_embeddings.@", .to = "patch_embed.proj.@"},
-    {"rope_embeddings.inv_freq", .to = NULL},
+    {"rope_embeddings.inv_freq", .to = NULL, .computed = true},
     {"layer.#.norm1.@", .to = "blocks.#.norm1.@"},
     {"layer.#.attention.q_proj.@", .to = "blocks.#.attn.q_proj.@"},
     {"layer.#.attention.k_proj.@", .to = "blocks.#.attn.k_proj.@"},

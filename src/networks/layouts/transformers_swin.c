@@ -18,7 +18,7 @@
         {SELF "query.weight", .to = "layers.#.blocks.#.attn.qkv.weight", .part = 0},              \
         {SELF "key.weight", .to = "layers.#.blocks.#.attn.qkv.weight", .part = 1},                \
         {SELF "value.weight", .to = "layers.#.blocks.#.attn.qkv.weight", .part = 2},              \
-        {SELF "relative_position_index", .to = NULL},                                             \
+        {SELF "relative_position_index", .to = NULL, .computed = true},                           \
         {BLOCK "attention.output.dense.@", .to = "layers.#.blocks.#.attn.proj.@"},                \
         {BLOCK "layernorm_after.@", .to = "layers.#.blocks.#.norm2.@"},                           \
         {BLOCK "intermediate.dense.@", .to = "layers.#.blocks.#.mlp.fc1.@"},                      \
@@ -44,7 +44,7 @@ static const att_layout_row rows_v2[] = {
     {SELF "value.bias", .to = "layers.#.blocks.#.attn.v_bias"},
     {SELF "logit_scale", .to = "layers.#.blocks.#.attn.logit_scale"},
     {SELF "continuous_position_bias_mlp.#.@", .to = "layers.#.blocks.#.attn.cpb_mlp.#.@"},
-    {SELF "relative_coords_table", .to = NULL},
+    {SELF "relative_coords_table", .to = NULL, .computed = true},
 };
 
 static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},

@@ -5,7 +5,8 @@
 #include "networks/models/checkpoint.h"
 #include "networks/tasks/task.h"
 
-#define TRANSFORMERS "the transformers library's names; only timm's are read"
+#define TRANSFORMERS \
+    "the transformers library's names, which are read with the library's config.json in the same folder"
 
 /* Tensor names of other networks. The first match counts: specific patterns come before general ones. */
 static const struct foreign_name {
@@ -98,8 +99,6 @@ static const struct foreign_name {
     {"*.attn.inner_attn_ln.*", "EVA under its authors' names; only timm's are read"},
     {"*.mlp.ffn_ln.*", "EVA under its authors' names; only timm's are read"},
     {"*.attn.wq.*", "Sapiens2"},
-    {"features.*.attn.*", "torchvision's names of a Swin transformer; only timm's are read"},
-    {"encoder.layers.encoder_layer_*", "torchvision's names of a ViT; only timm's are read"},
     {"vit.embeddings.*", TRANSFORMERS},
     {"vit.encoder.*", TRANSFORMERS},
     {"deit.embeddings.*", TRANSFORMERS},

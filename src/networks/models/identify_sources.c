@@ -14,6 +14,7 @@ const char att_from_architecture[] = "the checkpoint's \"" ATT_TENSORS_ARCHITECT
 const char att_from_description[] = "the training's settings stored in the checkpoint";
 const char att_from_caller[] = "as given";
 const char att_from_arguments[] = "args.yaml", att_from_config[] = "config.json";
+const char att_from_tensor_names[] = "torchvision's names of the tensors";
 const char att_from_processor[] = "preprocessor_config.json", att_from_type[] = "the defaults of its model type";
 const char att_from_file_name[] = "torchvision's name of the file";
 static const char OPTIONS[] = "the checkpoint's \"" ATT_TENSORS_OPTIONS "\"";
@@ -229,7 +230,7 @@ static att_status read_file_name(att_identification *s)
         return ATT_OK;
     snprintf(given.name, sizeof given.name, "%s", known->network);
     given.crop_pct = known->crop_pct;
-    snprintf(given.interpolation, sizeof given.interpolation, "bilinear");
+    snprintf(given.interpolation, sizeof given.interpolation, "%s", known->interpolation);
     return merge(s, att_from_file_name, &given);
 }
 

@@ -5,10 +5,11 @@
 #include <stddef.h>
 
 typedef struct att_torchvision {
-    const char *network; /* attscope's, timm's and torchvision's name: "resnet50" */
+    const char *network; /* torchvision's name, of a residual network also attscope's: "resnet50" */
     const char *weights; /* "IMAGENET1K_V2" */
     const char *file;    /* "resnet50-11ad3fa6.pth"; the digits are the first 8 of the file's SHA-256 */
-    double crop_pct;     /* of its evaluation: 224 pixels of 256 or 232 */
+    double crop_pct;     /* of its evaluation: the side of images divided by this is that of its resizing */
+    const char *interpolation;
 } att_torchvision;
 
 /* torchvision's default weights of a network come first. */
