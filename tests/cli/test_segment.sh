@@ -36,6 +36,12 @@ out_has 'FGSM 0.1'
 run 0 measure output/first/last.safetensors data --brief
 grep -q '"instrument":"segmentation","node":"sky","statistic":"accuracy"' output/first/measure.jsonl ||
     fail 'the records of a measurement have no figures of classes'
+! grep -q 'has no masks' stderr || fail 'masks that exist are missed'
+run 0 measure output/first/last.safetensors data/val --brief
+err_has 'data/val has no masks that belong to its photographs'
+err_has 'name the split (--split)'
+run 1 validate data/val --checkpoint output/first
+err_has 'give the folder that contains its photographs and masks, and name the split'
 
 run 0 predict output/first data/val/0.png data/val/1.png
 out_has '% of the pixels       1  road'

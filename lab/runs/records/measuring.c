@@ -119,12 +119,34 @@ static void leave_out_labels(att_measuring *m)
         att_instruments_leave_out_labels(&m->with);
 }
 
+/* Whether this process writes files. */
+static bool writes(const att_measuring *m)
+{
+    return att_comm_rank(m->options->comm) == 0;
+}
+
+static unsigned wanted_annotations(const att_measuring *m)
+{
+    return att_task_annotations(m->context, att_model_task(att_network_model(m->network)).name);
+}
+
 /* Whether the network's task can be evaluated with annotations of the images other than a class. */
 static bool has_annotations(const att_measuring *m)
 {
-    const unsigned wanted = att_task_annotations(m->context, att_model_task(att_network_model(m->network)).name);
+    const unsigned wanted = wanted_annotations(m);
     return wanted && (att_dataset_annotations(m->dataset) & wanted) == wanted &&
            att_dataset_class_count(m->dataset) == classes_of(m);
+}
+
+static void warn_without_masks(const att_measuring *m)
+{
+    if ((wanted_annotations(m) & ~att_dataset_annotations(m->dataset) & ATT_ANNOTATION_MASK) == 0 || !writes(m))
+        return;
+    att_log(m->context, ATT_LOG_WARNING,
+            "%s has no masks that belong to its photographs, so that IoU and accuracy of the classes are not measured; "
+            "to measure them, give the folder that contains the photographs and the masks, and name the split "
+            "(--split)",
+            m->data[0]);
 }
 
 /* Decides whether labels are used, and by which instruments. */
@@ -142,6 +164,7 @@ static att_status choose_labels(att_measuring *m)
         ATT_TRY(att_network_need_head(m->network, consequence));
     if (has_annotations(m))
         m->unlabelled = false;
+    warn_without_masks(m);
     return m->unlabelled ? ATT_OK : att_network_compare_classes(m->network, m->dataset, !all);
 }
 
@@ -228,12 +251,6 @@ static att_status open_data(att_measuring *m)
     const char *split = att_dataset_split(m->dataset);
     snprintf(m->found->split, sizeof m->found->split, "%s", *split ? split : "all");
     return ATT_OK;
-}
-
-/* Whether this process writes files. */
-static bool writes(const att_measuring *m)
-{
-    return att_comm_rank(m->options->comm) == 0;
 }
 
 static att_status prepare(att_measuring *m)
