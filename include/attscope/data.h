@@ -254,7 +254,8 @@ ATT_API void att_mask_free(att_context *context, att_mask *mask);
 typedef enum att_interpolation {
     ATT_BILINEAR,
     ATT_BICUBIC,
-    ATT_RANDOM_INTERPOLATION /* for transforms only: draw one of the two for each image */
+    ATT_RANDOM_INTERPOLATION, /* for transforms only: draw one of the two for each image */
+    ATT_NEAREST               /* the pixel at the place of the result's centre */
 } att_interpolation;
 
 typedef enum att_crop {
@@ -267,8 +268,9 @@ typedef enum att_crop {
     ATT_CROP_SIMPLE, /* training: DeiT III's simple random crop. The image covers the target size exactly, gets `pad`
                         reflected pixels at each side, and is cropped at a random position */
     ATT_CROP_KEEP,   /* evaluation: resize the whole image, keep its aspect ratio */
-    ATT_CROP_SCALED  /* training: mmsegmentation's; resize by a random factor, keep the aspect ratio, crop at a random
+    ATT_CROP_SCALED, /* training: mmsegmentation's; resize by a random factor, keep the aspect ratio, crop at a random
                         position */
+    ATT_CROP_FLOOR   /* evaluation: as ATT_CROP_CENTER, the offsets of the crop rounded down, as by transformers */
 } att_crop;
 
 /* timm's RandAugment (Cubuk et al. 2019; timm/data/auto_augment.py). `layers` times, one of AutoContrast, Equalize,
@@ -307,6 +309,9 @@ typedef enum att_erase_mode { ATT_ERASE_CONST, ATT_ERASE_RAND, ATT_ERASE_PIXEL }
  *   border   the image fits into s and keeps its aspect ratio: sides divided by max(h / s_h, w / s_w), rounded half to
  *            even. If a side is smaller than the target's, floor((target - side) / 2) pixels are added before the image
  *            and the rest after it. Their colour is round(255 mean), rounded half to even, clipped to 0..255
+ *
+ * ATT_CROP_FLOOR is the mode "center" with offsets floor((side - target) / 2), as image processors of transformers
+ * compute them.
  *
  * ATT_CROP_RANDOM_RESIZED is timm's: area U(scale), aspect ratio log-uniform in `ratio`, ten tries, then the largest
  * central box whose aspect ratio lies in `ratio`.

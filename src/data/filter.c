@@ -1,6 +1,7 @@
 #include "data/filter.h"
 
 #include <math.h>
+#include <stddef.h>
 
 /* A fused multiply-add would round weights differently. gcc does not contract under -std=c17. */
 #if defined(__clang__)
@@ -29,11 +30,21 @@ static double cubic(double distance)
     return 0.0;
 }
 
-static const filter filters[] = {[ATT_BILINEAR] = {1.0, triangle}, [ATT_BICUBIC] = {2.0, cubic}};
+static const filter filters[] = {
+    [ATT_BILINEAR] = {1.0, triangle}, [ATT_BICUBIC] = {2.0, cubic}, [ATT_NEAREST] = {0.0, NULL}};
 
 static double stretch_of(double scale)
 {
     return scale < 1.0 ? 1.0 : scale;
+}
+
+/* Sums up steps as Pillow's affine transform does, which affects the rounding. */
+static int nearest_pixel(double scale, int in, int x)
+{
+    double at = scale * 0.5;
+    for (int i = 0; i < x; i++)
+        at += scale;
+    return (int)at < in ? (int)at : in - 1;
 }
 
 int att_filter_max_weights(att_interpolation interpolation, int in, int out)
@@ -46,6 +57,11 @@ int att_filter_weights(att_interpolation interpolation, int in, int out, int x, 
     const filter *f = &filters[interpolation];
     double scale = (double)in / out, stretch = stretch_of(scale), support = f->support * stretch;
     double center = (x + 0.5) * scale, per_sample = 1.0 / stretch, sum = 0.0;
+    if (interpolation == ATT_NEAREST) {
+        *first = nearest_pixel(scale, in, x);
+        *weights = 1.0;
+        return 1;
+    }
     double low = center - support + 0.5, high = center + support + 0.5;
     int begin = low < 0 ? 0 : (int)low, end = high > in ? in : (int)high;
     for (int i = 0; i < end - begin; i++) {

@@ -86,9 +86,9 @@ att_status att_transform_check(att_context *context, const att_transform_options
         wrong = "height and width must lie in 1..16384";
     else if (options->channels != 1 && options->channels != 3)
         wrong = "channels must be 1 or 3";
-    else if (options->crop < ATT_CROP_CENTER || options->crop > ATT_CROP_SCALED)
+    else if (options->crop < ATT_CROP_CENTER || options->crop > ATT_CROP_FLOOR)
         wrong = "unknown crop";
-    else if (options->interpolation < ATT_BILINEAR || options->interpolation > ATT_RANDOM_INTERPOLATION)
+    else if (options->interpolation < ATT_BILINEAR || options->interpolation > ATT_NEAREST)
         wrong = "unknown interpolation";
     else if (!(options->crop_pct >= 0.01 && options->crop_pct <= 1.0))
         wrong = "crop_pct must lie in 0.01..1";
@@ -131,11 +131,11 @@ typedef struct crop_plan {
     att_box window;
 } crop_plan;
 
-/* (larger - smaller) / 2, rounded half to even. */
-static int middle(int64_t larger, int smaller)
+/* (larger - smaller) / 2, rounded down for ATT_CROP_FLOOR, else half to even. */
+static int middle(att_crop crop, int64_t larger, int smaller)
 {
     int64_t half = (larger - smaller) / 2;
-    bool up = (larger - smaller) % 2 != 0 && half % 2 != 0;
+    bool up = crop != ATT_CROP_FLOOR && (larger - smaller) % 2 != 0 && half % 2 != 0;
     return (int)(half + up);
 }
 
@@ -186,8 +186,8 @@ static crop_plan evaluation_crop(const att_transform_options *options, int width
         return plan;
     plan.window.width = at_most(plan.width, options->width);
     plan.window.height = at_most(plan.height, options->height);
-    plan.window.x = middle(plan.width, plan.window.width);
-    plan.window.y = middle(plan.height, plan.window.height);
+    plan.window.x = middle(options->crop, plan.width, plan.window.width);
+    plan.window.y = middle(options->crop, plan.height, plan.window.height);
     return plan;
 }
 
@@ -342,8 +342,8 @@ static att_geometry geometry_of(const att_transform_options *options, const tran
 
 int att_transform_variants(const att_transform_options *options)
 {
-    const bool fixed =
-        options->crop == ATT_CROP_CENTER || options->crop == ATT_CROP_SQUASH || options->crop == ATT_CROP_BORDER;
+    const bool fixed = options->crop == ATT_CROP_CENTER || options->crop == ATT_CROP_FLOOR ||
+                       options->crop == ATT_CROP_SQUASH || options->crop == ATT_CROP_BORDER;
     const double flips[] = {options->flip, options->vertical_flip};
     int variants =
         fixed && !att_augments(options) && options->erase == 0 && options->interpolation != ATT_RANDOM_INTERPOLATION;

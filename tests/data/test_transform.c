@@ -146,6 +146,44 @@ static att_transform_options plain_options(void)
     return options;
 }
 
+/* 3 columns are left: 1.5 on either side. */
+SCRATCH_TEST(offsets_of_crops_are_rounded_half_to_even_or_down)
+{
+    enum { HEIGHT = 4, WIDTH = 7 };
+    uint8_t pixels[HEIGHT * WIDTH];
+    float out[HEIGHT * HEIGHT];
+    for (int i = 0; i < HEIGHT * WIDTH; i++)
+        pixels[i] = (uint8_t)(i % WIDTH);
+    const att_image image = {WIDTH, HEIGHT, 1, pixels};
+    att_transform_options options = plain_options();
+    options.height = options.width = HEIGHT;
+    options.crop_pct = 1;
+    options.crop = ATT_CROP_CENTER;
+    transform(self, &options, &image, 0, out);
+    assert_int_equal(lrintf(out[0]), 2);
+    options.crop = ATT_CROP_FLOOR;
+    transform(self, &options, &image, 0, out);
+    assert_int_equal(lrintf(out[0]), 1);
+}
+
+SCRATCH_TEST(the_nearest_pixel_is_that_at_the_centre)
+{
+    enum { BIG = 8, SMALL = 4 };
+    uint8_t pixels[BIG * BIG];
+    float out[SMALL * SMALL];
+    for (int i = 0; i < BIG * BIG; i++)
+        pixels[i] = (uint8_t)i;
+    const att_image image = {BIG, BIG, 1, pixels};
+    att_transform_options options = plain_options();
+    options.height = options.width = SMALL;
+    options.crop_pct = 1;
+    options.crop = ATT_CROP_SQUASH;
+    options.interpolation = ATT_NEAREST;
+    transform(self, &options, &image, 0, out);
+    for (int i = 0; i < SMALL * SMALL; i++)
+        assert_int_equal(lrintf(out[i]), (2 * (i / SMALL) + 1) * BIG + 2 * (i % SMALL) + 1);
+}
+
 SCRATCH_TEST(an_image_of_the_right_size_is_only_flipped)
 {
     uint8_t pixels[SIDE * SIDE];

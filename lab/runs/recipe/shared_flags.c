@@ -201,13 +201,16 @@ static const att_flag preprocess_options[] = {
      .help = "size of the crop over the size that images are resized to", ATT_FLAG_AT(att_recipe_preprocess, crop_pct),
      .low = 0.01, .high = 1, .open = true},
     {"crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help = "evaluation; center: keep the aspect ratio and cover the crop; squash: ignore it; border: fit the whole "
+     .help = "evaluation; center: keep the aspect ratio and cover the crop; floor: as center, with offsets rounded "
+             "down, as "
+             "transformers does; squash: ignore it; border: fit the whole "
              "image in and fill up with the mean; keep: keep the aspect ratio of the whole image, so that images have "
              "several sizes, and fill up with 0 to multiples of 32",
-     .choices = (const char *const[]){"center", "squash", "border", "keep", NULL},
+     .choices = (const char *const[]){"center", "floor", "squash", "border", "keep", NULL},
      ATT_FLAG_AT(att_recipe_preprocess, crop_mode)},
     {"interpolation", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "of resizing",
-     .choices = (const char *const[]){"bicubic", "bilinear", NULL}, ATT_FLAG_AT(att_recipe_preprocess, interpolation)},
+     .choices = (const char *const[]){"bicubic", "bilinear", "nearest", NULL},
+     ATT_FLAG_AT(att_recipe_preprocess, interpolation)},
 };
 
 static att_status take_channels(att_context *context, const char *name, const att_reals *reals, int channels,

@@ -74,8 +74,9 @@ static const struct training_pattern {
 static const struct prefix {
     const char *text;
     bool contrastive; /* prefix of the encoder to load, in a file with two encoders */
-} prefixes[] = {{"module.", false}, {"_orig_mod.", false}, {"model.", false},    {"backbone.", false},
-                {"net.", false},    {"network.", false},   {"encoder_q.", true}, {"base_encoder.", true}};
+} prefixes[] = {{"module.", false},     {"_orig_mod.", false}, {"model.", false},
+                {"backbone.", false},   {"net.", false},       {"network.", false},
+                {"timm_model.", false}, {"encoder_q.", true},  {"base_encoder.", true}};
 
 static bool has_prefix(const char *name, const char *prefix)
 {

@@ -103,7 +103,9 @@ att_status att_layout_configure(const att_layout *layout, const att_layout_sourc
 /* For complete(): refuse another value of a setting (ERR_UNSUPPORTED) that config.json may have. */
 att_status att_layout_require_text(const att_layout_source *source, const char *key, const char *text);
 att_status att_layout_require_number(const att_layout_source *source, const char *key, double number);
-/* Sets the members of *config that preprocessor_config.json gives. path: for messages. */
+/* Sets mean, std, crop, interpolation and img_size of *config to those of a preprocessor_config.json or
+ * processor_config.json, with the defaults of the class of image processors that it names. path: for messages. Errors:
+ * ERR_UNSUPPORTED for what attscope cannot do in the same way. */
 att_status att_layout_preprocess(att_context *context, const char *path, const json_t *root, att_config *config);
 
 #endif

@@ -121,20 +121,33 @@ static att_status take_layout(att_tensors *file, const att_layout *layout, const
     return note_origin(file, layout);
 }
 
+/* Reads the first file that is there. The second one is that of processors of images and texts. */
+static att_status read_processor(att_tensors *file, att_config *config)
+{
+    static const char *const names[] = {att_from_processor, "processor_config.json"};
+    json_t *root = NULL;
+    att_status status = ATT_OK;
+    file->preprocess_from = att_from_type;
+    for (size_t i = 0; status == ATT_OK && !root && i < sizeof names / sizeof *names; i++) {
+        att_text path;
+        status = read_side_file(file, names[i], &path, &root);
+        if (status == ATT_OK && root) {
+            status = att_layout_preprocess(file->context, path.data, root, config);
+            file->preprocess_from = names[i];
+        }
+        att_text_free(&path);
+    }
+    json_decref(root);
+    return status;
+}
+
 /* The same for a network of the transformers library. */
 static att_status take_transformers(att_tensors *file, const att_layout *layout, const att_layout_source *source)
 {
     att_config config = att_config_none();
-    json_t *processor;
-    att_text path;
-    att_status status = read_side_file(file, "preprocessor_config.json", &path, &processor);
-    if (status == ATT_OK && processor)
-        status = att_layout_preprocess(file->context, path.data, processor, &config);
+    ATT_TRY(read_processor(file, &config));
     file->identity_from = att_from_config;
-    file->preprocess_from = processor ? att_from_processor : att_from_type;
-    json_decref(processor);
-    att_text_free(&path);
-    return status == ATT_OK ? take_layout(file, layout, source, &config) : status;
+    return take_layout(file, layout, source, &config);
 }
 
 /* The same for a network of torchvision, whose files have no settings but their name. */

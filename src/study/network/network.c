@@ -274,26 +274,16 @@ att_transform_options att_network_transform(const att_network *network)
     return att_evaluate_transform(&network->identity.preprocess);
 }
 
-/* Checks the texts, which att_evaluate_transform() takes for the default if it does not know them. */
-static att_status check_words(att_context *context, const att_preprocess *preprocess)
+/* Checks a text, which att_evaluate_transform() takes for the default if it does not know it. known: names separated by
+ * ", ". */
+static att_status check_word(att_context *context, const char *member, const char *text, size_t size, const char *known)
 {
-    const struct {
-        const char *member, *text, *known[4];
-        size_t size;
-    } words[] = {
-        {"crop_mode", preprocess->crop_mode, {"center", "squash", "border", "keep"}, sizeof preprocess->crop_mode},
-        {"interpolation", preprocess->interpolation, {"bicubic", "bilinear"}, sizeof preprocess->interpolation},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        bool known = false;
-        for (int k = 0; k < 4 && words[i].known[k]; k++)
-            known = known || strncmp(words[i].text, words[i].known[k], words[i].size) == 0;
-        if (!known)
-            return att_fail(context, ATT_ERR_ARGUMENT, "the preprocessing's %s is \"%.*s\", expected %s, %s%s%s",
-                            words[i].member, (int)words[i].size, words[i].text, words[i].known[0], words[i].known[1],
-                            words[i].known[2] ? ", " : "", words[i].known[2] ? words[i].known[2] : "");
-    }
-    return ATT_OK;
+    const size_t length = strnlen(text, size);
+    for (const char *at = known; length < size && at; at = strstr(at, ", ") ? strstr(at, ", ") + 2 : NULL)
+        if (strcspn(at, ",") == length && strncmp(at, text, length) == 0)
+            return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT, "the preprocessing's %s is \"%.*s\", expected %s", member, (int)length,
+                    text, known);
 }
 
 att_status att_network_set_preprocess(att_network *network, const att_preprocess *preprocess)
@@ -305,7 +295,10 @@ att_status att_network_set_preprocess(att_network *network, const att_preprocess
         return att_fail(network->context, ATT_ERR_MISMATCH,
                         "the network takes images of %d x %d pixels with %d channels, not %d x %d with %d", own->height,
                         own->width, own->in_chans, preprocess->height, preprocess->width, preprocess->in_chans);
-    ATT_TRY(check_words(network->context, preprocess));
+    ATT_TRY(check_word(network->context, "crop_mode", preprocess->crop_mode, sizeof preprocess->crop_mode,
+                       "center, floor, squash, border, keep"));
+    ATT_TRY(check_word(network->context, "interpolation", preprocess->interpolation, sizeof preprocess->interpolation,
+                       "bicubic, bilinear, nearest"));
     const att_transform_options transform = att_evaluate_transform(preprocess);
     ATT_TRY(att_transform_check(network->context, &transform));
     network->identity.preprocess = *preprocess;

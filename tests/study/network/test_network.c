@@ -467,14 +467,15 @@ FIXTURE_TEST(preprocessing_can_be_set)
                  "takes images of 8 x 8 pixels with 1 channels, not 8 x 16 with 1");
     const att_preprocess own = att_network_identity(network)->preprocess;
     for (int i = 0; i < 8; i++) {
-        static const char *const messages[] = {"std",
-                                               "std",
-                                               "mean",
-                                               "crop_pct",
-                                               "crop_pct",
-                                               "crop_mode is \"middle\", expected center, squash, border",
-                                               "the preprocessing's crop_mode is \"centerxx\"",
-                                               "the preprocessing's interpolation is \"\", expected bicubic, bilinear"};
+        static const char *const messages[] = {
+            "std",
+            "std",
+            "mean",
+            "crop_pct",
+            "crop_pct",
+            "crop_mode is \"middle\", expected center, floor, squash, border, keep",
+            "the preprocessing's crop_mode is \"centerxx\"",
+            "the preprocessing's interpolation is \"\", expected bicubic, bilinear, nearest"};
         look = own;
         look.std[0] = i == 0 ? 0 : i == 1 ? (double)NAN : look.std[0];
         look.mean[0] = i == 2 ? (double)INFINITY : look.mean[0];
