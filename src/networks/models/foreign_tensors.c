@@ -5,6 +5,8 @@
 #include "networks/models/checkpoint.h"
 #include "networks/tasks/task.h"
 
+#define TORCHVISION "torchvision's names"
+#define COMPLETE ", which are read if all of them are there and no config.json lies beside the file"
 #define TRANSFORMERS \
     "the transformers library's names, which are read with the library's config.json in the same folder"
 
@@ -99,6 +101,8 @@ static const struct foreign_name {
     {"*.attn.inner_attn_ln.*", "EVA under its authors' names; only timm's are read"},
     {"*.mlp.ffn_ln.*", "EVA under its authors' names; only timm's are read"},
     {"*.attn.wq.*", "Sapiens2"},
+    {"features.*.attn.*", TORCHVISION " of a Swin transformer" COMPLETE},
+    {"encoder.layers.encoder_layer_*", TORCHVISION " of a ViT" COMPLETE},
     {"vit.embeddings.*", TRANSFORMERS},
     {"vit.encoder.*", TRANSFORMERS},
     {"deit.embeddings.*", TRANSFORMERS},
