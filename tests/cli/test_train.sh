@@ -509,6 +509,7 @@ run 0 train --resume out/layers
 # A part of the network. Images always have the same pixels, so the frozen part is computed once for each.
 train 0 frozen --epochs 2 --freeze 'blocks.*, patch_embed.*'
 err_has '14 parameter tensors are frozen (--freeze)'
+err_has '--freeze keeps the random numbers with which the network begins'
 err_has 'the frozen part is computed once for each of 96 images; its values take at most'
 grep -qxF 'freeze: blocks.*, patch_embed.*' out/frozen/args.yaml || fail "args.yaml: $(grep freeze out/frozen/args.yaml)"
 run 0 train -c out/frozen/args.yaml --experiment frozen_again

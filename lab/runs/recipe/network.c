@@ -231,6 +231,10 @@ att_status att_trained_network_find(att_recipe *recipe, const char *resume, att_
     ATT_TRY(find_teacher(n->context, recipe->files.teacher, n->resumes));
     n->checkpoint = n->resumes ? resume : recipe->files.initial_checkpoint;
     ATT_TRY(n->checkpoint ? read_checkpoint(recipe, n) : name_network(recipe, n));
+    if (!n->checkpoint && recipe->train.freeze && *recipe->train.freeze)
+        att_log(n->context, ATT_LOG_WARNING,
+                "--freeze keeps the random numbers with which the network begins; --initial-checkpoint gives it "
+                "pretrained weights");
     return att_trained_network_try(recipe, n, n->with.data, recipe->measure.nodes);
 }
 
