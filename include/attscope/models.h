@@ -148,7 +148,8 @@ ATT_API char *att_identity_describe(const att_context *context, const att_identi
 /* Opens a file of weights as att_tensors_open() does. If config.json in its folder describes a network of the
  * transformers library, the tensors get timm's names, and the settings in config.json and preprocessor_config.json
  * become metadata of the file, from which att_model_identify() reads them. Tensors of parts that attscope does not use
- * (a text network, the decoder of a pretraining) are left out; att_tensors_skipped() names them. Other errors:
+ * (a text network, the decoder of a pretraining) are left out; att_tensors_skipped() names them. Without a config.json,
+ * files of torchvision's ViTs and Swin transformers are recognised by their tensors. Other errors:
  * ERR_UNSUPPORTED for a model type or setting that attscope lacks, and for tensors that the described network does not
  * have; ERR_FORMAT for side files that cannot be parsed. */
 ATT_API ATT_MUST_CHECK att_status att_model_open_file(att_context *context, const char *path, att_tensors **file);
@@ -174,7 +175,7 @@ ATT_API ATT_MUST_CHECK att_status att_model_open_file(att_context *context, cons
  *   ERR_UNSUPPORTED   in all cases, even if the caller gives another value: a source names a network that timm has and
  *                     attscope lacks; a source names two networks; a source has an argument of timm's constructors
  *                     that changes what the same tensors compute (act_layer, output_stride, ...); config.json is that
- *                     of the transformers library
+ *                     of the transformers library, and att_tensors_open() opened the file
  *   ERR_UNSUPPORTED   unless the caller gives another value: a module or task that is neither built in nor registered
  *                     with the context
  *   ERR_UNSUPPORTED   also: a tensor that no model here has (the message names it); a described network that cannot be

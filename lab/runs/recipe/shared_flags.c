@@ -202,8 +202,7 @@ static const att_flag preprocess_options[] = {
      .low = 0.01, .high = 1, .open = true},
     {"crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "evaluation; center: keep the aspect ratio and cover the crop; floor: as center, with offsets rounded "
-             "down, as "
-             "transformers does; squash: ignore it; border: fit the whole "
+             "down, as transformers does; squash: ignore the aspect ratio; border: fit the whole "
              "image in and fill up with the mean; keep: keep the aspect ratio of the whole image, so that images have "
              "several sizes, and fill up with 0 to multiples of 32",
      .choices = (const char *const[]){"center", "floor", "squash", "border", "keep", NULL},

@@ -1,6 +1,5 @@
 /* Gives the tensors of a file the names of a layout's table. */
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +72,7 @@ typedef struct applying {
     const att_layout *layout;
     att_tensors *file;
     piece *pieces;
-    int count;
+    int count, capacity;
     int *left_out; /* [layout->row_count], tensors that a row leaves out */
 } applying;
 
@@ -169,6 +168,8 @@ static att_status make_convolution(const applying *a, piece *p)
 
 static att_status add_piece(applying *a, const att_tensors_item *item, const att_layout_row *row, const char *name)
 {
+    if (!att_list_grow(a->file->context, &a->pieces, a->count, &a->capacity, sizeof *a->pieces))
+        return att_fail_memory(a->file->context, sizeof *a->pieces, "the tensors of a file");
     piece *p = &a->pieces[a->count++];
     *p = (piece){.item = *item, .from = item->info.name, .row = row};
     p->item.info.name = att_arena_string(&a->file->arena, name);
@@ -261,6 +262,18 @@ static int compare_pieces(const void *a, const void *b)
     return order ? order : p_added != q_added ? p_added - q_added : part_of(p) - part_of(q);
 }
 
+/* Returns how many parts the tensor has that the piece becomes, or becomes a part of. */
+static int parts_of(const applying *a, const piece *p)
+{
+    int most = 0;
+    for (int i = 0; p->row && i < a->layout->row_count; i++) {
+        const att_layout_row *row = &a->layout->rows[i];
+        if (row->to && strcmp(row->to, p->row->to) == 0 && row->part > most)
+            most = row->part;
+    }
+    return most + 1;
+}
+
 /* Whether two tensors differ in nothing but their first dimension. */
 static bool is_alike(const att_tensors_info *a, const att_tensors_info *b)
 {
@@ -270,8 +283,8 @@ static bool is_alike(const att_tensors_info *a, const att_tensors_info *b)
     return same;
 }
 
-/* Joins pieces with the parts 0 to count - 1 of one tensor. */
-static att_status join(const applying *a, const piece *pieces, int count, att_tensors_item *joined)
+/* Joins pieces, which must be the parts 0 to most - 1 of one tensor. */
+static att_status join(const applying *a, const piece *pieces, int count, int most, att_tensors_item *joined)
 {
     att_tensors_item *parts = att_arena_allocate(&a->file->arena, (size_t)count * sizeof *parts);
     if (!parts)
@@ -288,7 +301,7 @@ static att_status join(const applying *a, const piece *pieces, int count, att_te
         joined->info.shape.dims[0] += parts[i].info.shape.dims[0];
         joined->info.count += parts[i].info.count;
     }
-    return ATT_OK;
+    return count == most ? ATT_OK : fail_piece(a, pieces[0].from, "lacks those it is joined to");
 }
 
 /* Adds pieces to *sum, whose values are then in memory, as F32. */
@@ -325,9 +338,10 @@ static att_status make_item(const applying *a, const piece *pieces, int count, a
         added++;
     if (added == count)
         return fail_piece(a, pieces[0].from, "lacks what it is added to");
+    const int most = parts_of(a, &pieces[0]);
     *made = pieces[0].item;
-    if (count - added > 1 || part_of(&pieces[0]) > 0)
-        ATT_TRY(join(a, pieces, count - added, made));
+    if (count - added > 1 || most > 1)
+        ATT_TRY(join(a, pieces, count - added, most, made));
     return added > 0 ? add(a, pieces + count - added, added, made) : ATT_OK;
 }
 
@@ -351,7 +365,8 @@ static att_status rename_all(applying *a)
     for (int i = 0; i < a->file->count; i++)
         ATT_TRY(add_pieces(a, &a->file->items[i]));
     ATT_TRY(note_left_out(a));
-    qsort(a->pieces, (size_t)a->count, sizeof *a->pieces, compare_pieces);
+    if (a->count > 0)
+        qsort(a->pieces, (size_t)a->count, sizeof *a->pieces, compare_pieces);
     ATT_TRY(att_new_array(context, &items, (size_t)a->count + 1, sizeof *items, "the tensors of a file"));
     att_status status = make_items(a, items, &count);
     if (status == ATT_OK)
@@ -362,12 +377,10 @@ static att_status rename_all(applying *a)
 
 att_status att_layout_apply(const att_layout *layout, att_tensors *file)
 {
-    enum { MOST_ROWS = 3 }; /* that match one tensor */
     const size_t counts = (size_t)layout->row_count * sizeof(int);
     applying a = {.layout = layout, .file = file, .left_out = att_arena_allocate(&file->arena, counts)};
     if (!a.left_out)
         return att_fail_memory(file->context, counts, "the tensors of a file");
-    ATT_TRY(att_new(file->context, &a.pieces, (size_t)file->count * MOST_ROWS + 1, "the tensors of a file"));
     att_status status = rename_all(&a);
     att_free(file->context, a.pieces);
     return status;

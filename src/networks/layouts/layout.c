@@ -1,6 +1,5 @@
 #include "networks/layouts/layout.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "networks/layouts/list.h"
@@ -26,7 +25,6 @@ const att_layout *att_layout_of_type(const char *type)
     return NULL;
 }
 
-/* Returns the name without the prefix of the layout that it begins with. */
 const char *att_layout_bare(const att_layout *layout, const char *name)
 {
     for (const char *at = layout->prefixes; *at;) {

@@ -14,7 +14,7 @@
 /* A tensor of the file and what becomes of it. All rows that match a tensor apply to it. */
 typedef struct att_layout_row {
     /* Name in the file, with or without a prefix of the layout. '#' stands for a whole number, '@' for a text without
-     * dots at the end, as "weight". */
+     * dots at the end, as "weight", '*' for any text at the end. */
     const char *from;
     /* timm's name. '#' is the number of the '#' at the same place of the order, '+' that number plus one, '@' the text.
      * NULL: the tensor is left out. */
@@ -61,7 +61,7 @@ typedef struct att_layout {
     const char *variants;
     const att_layout_row *rows; /* [row_count] */
     int row_count;
-    const att_layout_setting *settings; /* the last has a NULL key */
+    const att_layout_setting *settings; /* the last has a NULL key; NULL: none */
     /* Options of all such networks, and the values of options and of the preprocessing that the side files leave open,
      * as in att_variant_row.settings. */
     const char *defaults;
@@ -78,8 +78,8 @@ att_status att_layout_check_config(att_context *context, const char *path, bool 
 
 #define ATT_LAYOUT_ROWS(table) .rows = (table), .row_count = sizeof(table) / sizeof *(table)
 
-/* transformers' names of activations, for att_layout_setting.words. */
-extern const char *const att_layout_activations[][2];
+/* transformers' settings of ViTs: image_size, num_attention_heads, layer_norm_eps and hidden_act. */
+extern const att_layout_setting att_layout_vit_settings[];
 
 /* Returns NULL past the last layout. */
 const att_layout *att_layout_at(int index);
@@ -93,8 +93,8 @@ const char *att_layout_bare(const att_layout *layout, const char *name);
 int att_layout_find(const att_layout *layout, const att_tensors *file, const char *name);
 
 /* Gives the file's tensors timm's names. Tensors without a row keep theirs; those that are left out are added to
- * file->skipped. Errors: ERR_FORMAT if tensors to be joined
- * do not fit together or one is missing; ERR_MEMORY; those of reading, for tensors that are added. */
+ * file->skipped. Errors: ERR_FORMAT if tensors to be joined do not fit together or one is missing; ERR_MEMORY; those of
+ * reading, for tensors that are added. */
 att_status att_layout_apply(const att_layout *layout, att_tensors *file);
 
 /* Reads the settings of the network. On success *config names it, with its options and preprocessing. Errors:
@@ -103,6 +103,10 @@ att_status att_layout_configure(const att_layout *layout, const att_layout_sourc
 /* For complete(): refuse another value of a setting (ERR_UNSUPPORTED) that config.json may have. */
 att_status att_layout_require_text(const att_layout_source *source, const char *key, const char *text);
 att_status att_layout_require_number(const att_layout_source *source, const char *key, double number);
+/* For complete(): refuses an image_size that is no square (ERR_UNSUPPORTED). */
+att_status att_layout_require_square(const att_layout_source *source, const att_config *config);
+/* The class that saved the file, from config.json: "ViTForImageClassification"; "" if it names none. */
+const char *att_layout_class(const att_layout_source *source);
 /* Sets mean, std, crop, interpolation and img_size of *config to those of a preprocessor_config.json or
  * processor_config.json, with the defaults of the class of image processors that it names. path: for messages. Errors:
  * ERR_UNSUPPORTED for what attscope cannot do in the same way. */

@@ -6,15 +6,21 @@
 #include "networks/layouts/layout.h"
 #include "networks/models/family.h"
 
-const char *const att_layout_activations[][2] = {{"gelu", "gelu"},
-                                                 {"gelu_new", "gelu_tanh"},
-                                                 {"gelu_pytorch_tanh", "gelu_tanh"},
-                                                 {"gelu_fast", "gelu_tanh"},
-                                                 {"quick_gelu", "quick_gelu"},
-                                                 {"relu", "relu"},
-                                                 {"silu", "silu"},
-                                                 {"swish", "silu"},
-                                                 {NULL, NULL}};
+static const char *const activations[][2] = {{"gelu", "gelu"},
+                                             {"gelu_new", "gelu_tanh"},
+                                             {"gelu_pytorch_tanh", "gelu_tanh"},
+                                             {"gelu_fast", "gelu_tanh"},
+                                             {"quick_gelu", "quick_gelu"},
+                                             {"relu", "relu"},
+                                             {"silu", "silu"},
+                                             {"swish", "silu"},
+                                             {NULL, NULL}};
+
+const att_layout_setting att_layout_vit_settings[] = {{"image_size", "img_size", NULL},
+                                                      {"num_attention_heads", "num_heads", NULL},
+                                                      {"layer_norm_eps", "norm_eps", NULL},
+                                                      {"hidden_act", "act_layer", activations},
+                                                      {NULL, NULL, NULL}};
 
 static att_status refuse_word(const att_layout_source *source, const char *key, const char *word)
 {
@@ -36,7 +42,7 @@ static att_status translate(const att_layout_source *source, const att_layout_se
 
 static att_status note_settings(const att_layout *layout, const att_layout_source *source, att_config *config)
 {
-    for (const att_layout_setting *s = layout->settings; s->key; s++) {
+    for (const att_layout_setting *s = layout->settings; s && s->key; s++) {
         const json_t *value = json_object_get(source->config, s->key);
         char what[512];
         if (!value || json_is_null(value))
@@ -73,6 +79,22 @@ att_status att_layout_require_number(const att_layout_source *source, const char
                         source->path, key, number == 0 ? "true" : "false");
     return att_fail(source->context, ATT_ERR_UNSUPPORTED, "%s: %s is %g; attscope has %g only", source->path, key,
                     fact.numbers[0], number);
+}
+
+att_status att_layout_require_square(const att_layout_source *source, const att_config *config)
+{
+    const att_option_value *size = att_options_find(&config->options, "img_size");
+    if (!size || size->numbers[0] == size->numbers[1])
+        return ATT_OK;
+    return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                    "%s: image_size is %g x %g; attscope opens networks of this type whose image_size is a square",
+                    source->path, size->numbers[0], size->numbers[1]);
+}
+
+const char *att_layout_class(const att_layout_source *source)
+{
+    const char *name = json_string_value(json_array_get(json_object_get(source->root, "architectures"), 0));
+    return name ? name : "";
 }
 
 /* Returns 0 if the variant is not as wide or deep as the network or has other patches, 2 if it has the same activation,

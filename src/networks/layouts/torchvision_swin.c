@@ -51,8 +51,6 @@ static const att_layout_row rows[] = {ENDS, STAGE_V1("1", "0"), STAGE_V1("3", "1
 static const att_layout_row rows_v2[] = {ENDS, STAGE_V2("1", "0"), STAGE_V2("3", "1"), STAGE_V2("5", "2"),
                                          STAGE_V2("7", "3")};
 
-static const att_layout_setting settings[] = {{NULL, NULL, NULL}};
-
 #define IMAGES "crop_mode=center interpolation=bicubic mean=0.485,0.456,0.406 std=0.229,0.224,0.225 "
 
 const att_layout att_layout_torchvision_swin = {
@@ -61,7 +59,6 @@ const att_layout att_layout_torchvision_swin = {
     .signature = "features.1.0.attn.relative_position_bias_table",
     .variants = "swin_tiny_patch4_window7_224 swin_small_patch4_window7_224 swin_base_patch4_window7_224",
     ATT_LAYOUT_ROWS(rows),
-    .settings = settings,
     .defaults = "img_size=224 window_size=7 crop_pct=0.965 " IMAGES,
 };
 
@@ -71,6 +68,5 @@ const att_layout att_layout_torchvision_swin_v2 = {
     .signature = "features.1.0.attn.logit_scale",
     .variants = "swinv2_tiny_window8_256 swinv2_small_window8_256 swinv2_base_window8_256",
     ATT_LAYOUT_ROWS(rows_v2),
-    .settings = settings,
     .defaults = "img_size=256 window_size=8 pretrained_window_sizes=0 crop_pct=0.984 " IMAGES,
 };

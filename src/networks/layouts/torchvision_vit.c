@@ -22,8 +22,6 @@ static const att_layout_row rows[] = {
     {"heads.0.@", .to = "head.@"},
 };
 
-static const att_layout_setting settings[] = {{NULL, NULL, NULL}};
-
 /* The number of heads is that of the variant as wide. */
 const att_layout att_layout_torchvision_vit = {
     .name = "torchvision's ViT",
@@ -33,7 +31,6 @@ const att_layout att_layout_torchvision_vit = {
         "vit_base_patch16_224 vit_base_patch32_224 vit_large_patch16_224 vit_large_patch32_224 "
         "vit_huge_patch14_224",
     ATT_LAYOUT_ROWS(rows),
-    .settings = settings,
     .defaults =
         "norm_eps=1e-6 act_layer=gelu pos_embed_resize=bicubic_plain global_pool=token crop_pct=0.875 "
         "crop_mode=center interpolation=bilinear mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ",

@@ -41,12 +41,6 @@ static const att_layout_row rows[] = {
     {"classifier.@", .to = "head.@"},
 };
 
-static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
-                                              {"num_attention_heads", "num_heads", NULL},
-                                              {"layer_norm_eps", "norm_eps", NULL},
-                                              {"hidden_act", "act_layer", att_layout_activations},
-                                              {NULL, NULL, NULL}};
-
 /* Settings that add tensors, and their defaults. */
 static const struct part {
     const char *setting, *tensor;
@@ -92,32 +86,17 @@ static att_status check_parts(const att_layout_source *source)
     return ATT_OK;
 }
 
-/* transformers takes the sides of a grid for each other where it resamples relative positions, and resamples other
- * positions of grids that are no squares. */
-static att_status check_square(const att_layout_source *source, const att_config *config)
-{
-    const att_option_value *size = att_options_find(&config->options, "img_size");
-    if (!size || size->numbers[0] == size->numbers[1])
-        return ATT_OK;
-    return att_fail(source->context, ATT_ERR_UNSUPPORTED,
-                    "%s: image_size is %g x %g; attscope has BEiTs of transformers for square images only",
-                    source->path, size->numbers[0], size->numbers[1]);
-}
-
-static bool is_masked(const att_layout_source *source)
-{
-    const char *name = json_string_value(json_array_get(json_object_get(source->root, "architectures"), 0));
-    return name && strcmp(name, "BeitForMaskedImageModeling") == 0;
-}
-
 /* The mean over patches is read without the last norm, the class token after it. A masked image model has the norm of
  * its head in any case. */
 static att_status complete(const att_layout_source *source, att_config *config)
 {
-    const bool set = is_set(source, "use_mean_pooling", true), mean = set && !is_masked(source);
+    const bool masked = strcmp(att_layout_class(source), "BeitForMaskedImageModeling") == 0;
+    const bool set = is_set(source, "use_mean_pooling", true), mean = set && !masked;
     ATT_TRY(check_parts(source));
     ATT_TRY(check_part(source, "use_mean_pooling", "norm.weight", set, !mean));
-    ATT_TRY(check_square(source, config));
+    /* transformers takes the sides of a grid for each other where it resamples relative positions, and resamples other
+     * positions of grids that are no squares. */
+    ATT_TRY(att_layout_require_square(source, config));
     att_options_set_text(&config->options, "global_pool", mean ? "avg" : "token");
     att_options_set(&config->options, "fc_norm", mean);
     return ATT_OK;
@@ -132,7 +111,7 @@ const att_layout att_layout_transformers_beit = {
         "beit_base_patch16_224 beit_large_patch16_224 beit_base_patch16_384 beit_large_patch16_384 "
         "beit_large_patch16_512",
     ATT_LAYOUT_ROWS(rows),
-    .settings = settings,
+    .settings = att_layout_vit_settings,
     .defaults =
         "img_size=224 num_heads=12 norm_eps=1e-12 act_layer=gelu pos_embed_resize=bicubic_plain mean=0.5 std=0.5 "
         "crop_pct=1 crop_mode=squash interpolation=bicubic ",

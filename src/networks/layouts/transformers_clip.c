@@ -57,19 +57,12 @@ static const att_layout_row siglip_rows[] = {
     {"logit_bias", .to = NULL},
 };
 
-/* SigLIP 2 has those after the first. */
-static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
-                                              {"num_attention_heads", "num_heads", NULL},
-                                              {"layer_norm_eps", "norm_eps", NULL},
-                                              {"hidden_act", "act_layer", att_layout_activations},
-                                              {NULL, NULL, NULL}};
-
 /* Without the last norm, a classifier reads the mean of the patches. */
 static att_status complete(const att_layout_source *source, att_config *config)
 {
     const bool norm = att_tensors_find(source->file, "norm.weight") >= 0;
-    const char *class = json_string_value(json_array_get(json_object_get(source->root, "architectures"), 0));
-    if (norm && class && strcmp(class, "CLIPForImageClassification") == 0)
+    const char *class = att_layout_class(source);
+    if (norm && strcmp(class, "CLIPForImageClassification") == 0)
         return att_fail(source->context, ATT_ERR_UNSUPPORTED,
                         "%s: describes a %s, but the file has no tensor \"" CLASSIFIER "\"", source->path, class);
     att_options_set_text(&config->options, "global_pool", norm ? "token" : "avg");
@@ -104,7 +97,7 @@ const att_layout att_layout_transformers_clip = {
         "vit_large_patch14_clip_224 vit_huge_patch14_clip_224 vit_giant_patch14_clip_224 "
         "vit_gigantic_patch14_clip_224",
     ATT_LAYOUT_ROWS(rows),
-    .settings = settings,
+    .settings = att_layout_vit_settings,
     .defaults =
         "img_size=224 num_heads=12 norm_eps=1e-5 act_layer=quick_gelu pos_embed_resize=bicubic_plain "
         "crop_pct=1 crop_mode=center interpolation=bicubic mean=0.48145466,0.4578275,0.40821073 "
@@ -126,7 +119,7 @@ const att_layout att_layout_transformers_siglip = {
     .name = "transformers' SigLIP",
     .types = "siglip siglip_vision_model",
     SIGLIP_NETWORK,
-    .settings = settings,
+    .settings = att_layout_vit_settings,
     .defaults = "img_size=224 pos_embed_resize=bicubic_plain interpolation=bicubic " SIGLIP_DEFAULTS,
     .complete = complete_siglip,
 };
@@ -137,7 +130,7 @@ const att_layout att_layout_transformers_siglip2 = {
     .name = "transformers' SigLIP 2 (NaFlex), as for square images",
     .types = "siglip2 siglip2_vision_model",
     SIGLIP_NETWORK,
-    .settings = settings + 1,
+    .settings = att_layout_vit_settings + 1, /* without image_size */
     .defaults = "pos_embed_resize=bilinear_antialiased interpolation=bilinear " SIGLIP_DEFAULTS,
     .complete = complete_siglip2,
 };

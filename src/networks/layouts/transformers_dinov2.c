@@ -31,12 +31,6 @@ static const att_layout_row rows[] = {
     {"classifier.@", .to = "head.@"},
 };
 
-static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
-                                              {"num_attention_heads", "num_heads", NULL},
-                                              {"layer_norm_eps", "norm_eps", NULL},
-                                              {"hidden_act", "act_layer", att_layout_activations},
-                                              {NULL, NULL, NULL}};
-
 static bool has_registers(const att_layout_source *source)
 {
     const char *type = json_string_value(json_object_get(source->config, "model_type"));
@@ -51,24 +45,12 @@ static bool has_classifier(const att_tensors *file)
            att_tensors_at(file, head).shape.dims[1] == 2 * att_tensors_at(file, norm).count;
 }
 
-/* transformers takes any table of positions as one of a square grid. */
-static att_status check_square(const att_layout_source *source, const att_config *config)
-{
-    const att_option_value *size = att_options_find(&config->options, "img_size");
-    if (!size || size->numbers[0] == size->numbers[1])
-        return ATT_OK;
-    return att_fail(source->context, ATT_ERR_UNSUPPORTED,
-                    "%s: image_size is %g x %g; attscope opens DINOv2s of transformers whose image_size is a square, "
-                    "then for images of any size",
-                    source->path, size->numbers[0], size->numbers[1]);
-}
-
 /* A gated MLP always has SiLU. Networks with registers, even if there are none of these, resize their positions with
  * antialiasing, others without. */
 static att_status complete(const att_layout_source *source, att_config *config)
 {
     const bool registers = has_registers(source);
-    ATT_TRY(check_square(source, config));
+    ATT_TRY(att_layout_require_square(source, config)); /* transformers takes any table as that of a square grid */
     if (json_is_true(json_object_get(source->config, "use_swiglu_ffn")))
         att_options_set_text(&config->options, "act_layer", "silu");
     att_options_set(&config->options, "embed_class", !registers);
@@ -88,7 +70,7 @@ const att_layout att_layout_transformers_dinov2 = {
         "vit_small_patch14_reg4_dinov2 vit_base_patch14_reg4_dinov2 vit_large_patch14_reg4_dinov2 "
         "vit_giant_patch14_reg4_dinov2",
     ATT_LAYOUT_ROWS(rows),
-    .settings = settings,
+    .settings = att_layout_vit_settings,
     .defaults =
         "img_size=224 num_heads=12 norm_eps=1e-6 act_layer=gelu global_pool=token fc_norm=false "
         "crop_pct=0.875 crop_mode=center interpolation=bicubic mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ",

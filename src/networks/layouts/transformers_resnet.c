@@ -16,8 +16,6 @@ static const att_layout_row rows[] = {
     {"classifier.1.@", .to = "fc.@"},
 };
 
-static const att_layout_setting settings[] = {{NULL, NULL, NULL}};
-
 static json_int_t size_of(const json_t *value, json_int_t otherwise)
 {
     return value ? json_integer_value(value) : otherwise;
@@ -60,7 +58,6 @@ const att_layout att_layout_transformers_resnet = {
     .signature = "embedder.embedder.convolution.weight",
     .variants = "resnet50 resnet18 resnet34 resnet26 resnet101 resnet152",
     ATT_LAYOUT_ROWS(rows),
-    .settings = settings,
     .defaults =
         "img_size=224 crop_pct=0.875 crop_mode=center interpolation=bicubic mean=0.485,0.456,0.406 "
         "std=0.229,0.224,0.225 ",

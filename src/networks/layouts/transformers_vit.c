@@ -32,12 +32,6 @@ static const att_layout_row rows[] = {
     {"decoder.decoder_encoder.*", .to = NULL},
 };
 
-static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
-                                              {"num_attention_heads", "num_heads", NULL},
-                                              {"layer_norm_eps", "norm_eps", NULL},
-                                              {"hidden_act", "act_layer", att_layout_activations},
-                                              {NULL, NULL, NULL}};
-
 /* I-JEPA has no class token; its classifiers read the mean of the tokens. */
 static att_status complete(const att_layout_source *source, att_config *config)
 {
@@ -59,7 +53,7 @@ const att_layout att_layout_transformers_vit = {
         "vit_huge_patch14_224 vit_base_patch32_224 vit_small_patch32_224 vit_large_patch32_224 "
         "vit_base_patch8_224 vit_small_patch8_224",
     ATT_LAYOUT_ROWS(rows),
-    .settings = settings,
+    .settings = att_layout_vit_settings,
     .defaults =
         "img_size=224 num_heads=12 norm_eps=1e-12 act_layer=gelu pos_embed_resize=bicubic_plain mean=0.5 std=0.5 "
         "crop_pct=1 crop_mode=squash "

@@ -42,6 +42,7 @@ typedef struct att_fact {
     int count;         /* how many numbers, at most 4; a longer list is ATT_FACT_OTHER */
     bool is_truth;     /* written as true or false */
 } att_fact;
+/* A value that is no text, number, truth or short list of numbers is ATT_FACT_OTHER; so is NULL. */
 att_fact att_fact_of_json(const json_t *value);
 /* Sets the value of `key` unless the config has one. what: name of the source, for messages. Errors: ERR_FORMAT if the
  * value has the wrong type or is out of range; ERR_NOT_FOUND, without a message, for an unknown key. */

@@ -345,10 +345,12 @@ static att_status check_transformers(att_context *context, const char *what, con
     if (att_tensors_metadata(file, ATT_IDENTITY_KEY))
         return ATT_OK;
     const char *type = json_string_value(json_object_get(root, "model_type"));
-    return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "%s: describes a network of the transformers library (model_type \"%.64s\"); attscope has timm's. "
-                    "If it belongs to another file, move that file to a folder of its own",
-                    what, type);
+    return att_fail(
+        context, ATT_ERR_UNSUPPORTED,
+        "%s: describes a network of the transformers library (model_type \"%.64s\"), but the file has not been "
+        "opened as one (att_model_open_file()). "
+        "If it belongs to another file, move that file to a folder of its own",
+        what, type);
 }
 
 static att_status note_config(att_context *context, const char *what, const att_tensors *file, const json_t *root,

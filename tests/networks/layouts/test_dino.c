@@ -77,7 +77,7 @@ SCRATCH_TEST(positions_of_a_grid_that_is_no_square_are_refused)
     char config[256];
     att_identity found;
     snprintf(config, sizeof config, "%s[4, 16]}", start);
-    refuses(self, "dinov2", config, "image_size is 4 x 16; attscope opens DINOv2s");
+    refuses(self, "dinov2", config, "image_size is 4 x 16; attscope opens networks of this type");
     snprintf(config, sizeof config, "%s[8, 8]}", start);
     CHECK(self->context, identify(self, "dinov2", config, &found));
 }

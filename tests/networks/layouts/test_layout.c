@@ -7,6 +7,10 @@
 /* --- a table ------------------------------------------------------------------------------------------------------ */
 
 static const att_layout_row rows[] = {
+    {"often", .to = "once"},
+    {"often", .to = "twice"},
+    {"often", .to = "thrice"},
+    {"often", .to = "four_times"},
     {"q.@", .to = "qkv.@", .part = 0},
     {"k.@", .to = "qkv.@", .part = 1},
     {"v.@", .to = "qkv.@", .part = 2},
@@ -19,8 +23,8 @@ static const att_layout_row rows[] = {
     {"more", .to = "sum", .add = true},
     {"probe", .to = "latent", .rank = 3},
     {"text.*", .to = NULL},
-    {"maybe", .to = "with_q", .when = "q.weight"},
-    {"maybe", .to = "without_q", .when = "!q.weight"},
+    {"maybe", .to = "with_probe", .when = "probe"},
+    {"maybe", .to = "without_probe", .when = "!probe"},
     {"lacks_bias.weight", .to = "bias", .zeros = true},
     {"patches.weight", .to = "proj.weight", .patches = true},
     {"transposed", .to = "turned", .first = 1},
@@ -121,14 +125,23 @@ SCRATCH_TEST(rows_may_leave_out_tensors)
     att_tensors_close(&file);
 }
 
+SCRATCH_TEST(many_rows_may_use_a_tensor)
+{
+    att_tensors *file;
+    CHECK(self->context, APPLY(file, T("often", 1)));
+    assert_int_equal(att_tensors_count(file), 4);
+    assert_true(att_tensors_find(file, "once") >= 0 && att_tensors_find(file, "four_times") >= 0);
+    att_tensors_close(&file);
+}
+
 SCRATCH_TEST(rows_may_depend_on_another_tensor)
 {
     att_tensors *file;
-    CHECK(self->context, APPLY(file, T("maybe", 1), T("toy.q.weight", 1)));
-    assert_true(att_tensors_find(file, "with_q") >= 0 && att_tensors_find(file, "without_q") < 0);
+    CHECK(self->context, APPLY(file, T("maybe", 1), T("toy.probe", 1)));
+    assert_true(att_tensors_find(file, "with_probe") >= 0 && att_tensors_find(file, "without_probe") < 0);
     att_tensors_close(&file);
     CHECK(self->context, APPLY(file, T("maybe", 1)));
-    assert_true(att_tensors_find(file, "with_q") < 0 && att_tensors_find(file, "without_q") >= 0);
+    assert_true(att_tensors_find(file, "with_probe") < 0 && att_tensors_find(file, "without_probe") >= 0);
     att_tensors_close(&file);
 }
 
@@ -148,6 +161,8 @@ SCRATCH_TEST(parts_that_do_not_fit_are_refused)
     REFUSES("\"k.weight\" of a toy lacks those it is joined to", T("k.weight", 2, 2), T("v.weight", 2, 2));
     REFUSES("\"v.weight\" of a toy lacks those it is joined to", T("q.weight", 2, 2), T("v.weight", 2, 2));
     REFUSES("\"v.weight\" of a toy lacks those it is joined to", T("v.weight", 2, 2));
+    REFUSES("\"q.weight\" of a toy lacks those it is joined to", T("q.weight", 2, 2));
+    REFUSES("\"q.weight\" of a toy lacks those it is joined to", T("q.weight", 2, 2), T("k.weight", 2, 2));
     REFUSES("\"toy.k.weight\" of a toy is there twice", T("q.weight", 2, 2), T("k.weight", 2, 2),
             T("toy.k.weight", 2, 2), T("v.weight", 2, 2));
     REFUSES("\"k.weight\" of a toy has another type or width", T("q.weight", 2, 2), T("k.weight", 2, 3));

@@ -1,4 +1,4 @@
-/* Files of torchvision, which have no settings beside them. tools/versus_transformers compares whole networks. */
+/* Files of torchvision, which have no settings beside them: names, options and preprocessing. */
 #include "base/io/scratch.h"
 
 #include <attscope/models.h>
