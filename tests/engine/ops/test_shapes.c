@@ -470,6 +470,8 @@ TEST(ops_on_upsampled_logits_refuse_what_does_not_fit)
     MISFIT("upsampled_argmax: logits [5, 6] must have 3 axes", att_upsampled_argmax(g, x, 4, 6));
     WRONG("upsampled_argmax: the result is 0 x 6, must be at least 1 x 1",
           att_upsampled_argmax(g, sample(g, map), 0, 6));
+    WRONG("upsampled_argmax: the result is 4 x 0, must be at least 1 x 1",
+          att_upsampled_argmax(g, sample(g, map), 4, 0));
 }
 
 /* Binary cross entropy of seven logits. */

@@ -3,6 +3,7 @@
 #include <attscope/plan.h>
 
 #include "engine/graph/graph.h"
+#include "engine/ops/drop.h"
 #include "networks/heads/heads.h"
 #include "test.h"
 
@@ -15,10 +16,10 @@ typedef struct headed {
     att_value y;
 } headed;
 
-/* A graph whose stages are inputs of these sides. */
-static headed head_on(const int *sides, int count)
+/* A graph whose stages are inputs of these heights and widths. */
+static headed head_on_maps(int (*maps)[2], int count, double drop_rate)
 {
-    headed h = {0};
+    headed h = {.backbone.drop_rate = drop_rate};
     char name[16];
     assert_int_equal(att_context_create(NULL, &h.context), ATT_OK);
     CHECK(h.context, att_graph_create(h.context, ATT_F32, &h.graph));
@@ -26,11 +27,20 @@ static headed head_on(const int *sides, int count)
     for (int i = 0; i < count; i++) {
         snprintf(name, sizeof name, "stage%d", i);
         h.backbone.features.stages[i] =
-            att_graph_input(h.graph, name, ATT_F32, att_shape_of(sides[i], sides[i], CHANNELS));
+            att_graph_input(h.graph, name, ATT_F32, att_shape_of(maps[i][0], maps[i][1], CHANNELS));
     }
     const att_scope root = att_scope_root(h.graph), scope = att_scope_in(&root, "segmenter");
     h.y = att_head_linear(&scope, &h.backbone, OUTPUTS);
     return h;
+}
+
+/* The same for square maps. */
+static headed head_on(const int *sides, int count)
+{
+    int maps[ATT_FEATURE_STAGES][2];
+    for (int i = 0; i < count; i++)
+        maps[i][0] = maps[i][1] = sides[i];
+    return head_on_maps(maps, count, 0);
 }
 
 static void close_head(headed *h)
@@ -65,6 +75,33 @@ TEST(of_a_network_that_shrinks_its_map_the_last_stage_counts)
     assert_true(att_shape_equal(att_value_shape(h.graph, h.y), att_shape_of(SIDE, SIDE, OUTPUTS)));
     expect_parameter(&h, att_graph_parameter_count(h.graph) - 2, "segmenter.linear.weight",
                      att_shape_of(OUTPUTS, CHANNELS));
+    close_head(&h);
+}
+
+TEST(maps_of_another_width_or_height_do_not_count)
+{
+    int maps[][2] = {{SIDE, 2 * SIDE}, {2 * SIDE, SIDE}, {SIDE, SIDE}};
+    headed h = head_on_maps(maps, 3, 0);
+    expect_parameter(&h, 0, "segmenter.bn.weight", att_shape_of(CHANNELS));
+    close_head(&h);
+}
+
+static double dropout_rate_of(const headed *h)
+{
+    for (int i = 0; i < h->graph->nodes.count; i++)
+        if (strcmp(h->graph->nodes.items[i].op->name, "dropout") == 0)
+            return ATT_ATTRS(&h->graph->nodes.items[i], drop)->rate;
+    return 0;
+}
+
+TEST(the_layer_drops_with_the_rate_of_the_backbone)
+{
+    int maps[][2] = {{SIDE, SIDE}};
+    headed h = head_on_maps(maps, 1, 0.25);
+    assert_true(dropout_rate_of(&h) == 0.25);
+    close_head(&h);
+    h = head_on_maps(maps, 1, 0);
+    assert_true(dropout_rate_of(&h) == 0);
     close_head(&h);
 }
 

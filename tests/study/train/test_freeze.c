@@ -252,12 +252,9 @@ FIXTURE_TEST(a_stopped_training_continues_to_the_same_bits)
     assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_MISMATCH, ", not \"\"");
 }
 
-FIXTURE_TEST(frozen_parts_allow_a_batch_of_one)
+/* Replaces the network by a residual one, which has batch norm. */
+static void use_residual_network(fixture *f)
 {
-    att_train_options options = small_training();
-    options.batch_size = 1;
-    options.epochs = 1;
-    options.warmup_epochs = 0;
     att_weights_destroy(&f->weights);
     att_model_destroy(&f->model);
     att_option_values residual = att_options_none();
@@ -266,6 +263,47 @@ FIXTURE_TEST(frozen_parts_allow_a_batch_of_one)
     assert_int_equal(att_model_create(f->context, "resnet20", &residual, ATT_F32, &f->model), ATT_OK);
     assert_int_equal(att_weights_create(att_model_graph(f->model), "cpu", &f->weights), ATT_OK);
     assert_int_equal(att_weights_initialise(f->weights, 1), ATT_OK);
+}
+
+/* Returns what att_freeze_count() does for these patterns, and whether it freezes a buffer of bn1 and of layer1. */
+static int count_frozen(const fixture *f, const char *patterns, bool buffers, bool frozen_norms[2])
+{
+    enum { MOST = 256 };
+    static const char *const names[] = {"bn1.running_mean", "layer1.0.bn1.running_var"};
+    att_parameter_rates rates[MOST] = {0};
+    bool frozen[MOST];
+    const int count = att_weights_count(f->weights);
+    assert_in_range(count, 1, MOST);
+    assert_int_equal(att_freeze_apply(f->context, f->model, patterns, rates), ATT_OK);
+    for (int i = 0; i < count; i++)
+        frozen[i] = rates[i].frozen;
+    const int counted = att_freeze_count(f->model, buffers, frozen);
+    for (int i = 0; i < 2; i++)
+        frozen_norms[i] = frozen[att_weights_find(f->weights, names[i])];
+    return counted;
+}
+
+/* Running statistics are no parameters: no pattern names them, and they follow the parameters of their norm. */
+FIXTURE_TEST(buffers_follow_their_parameters)
+{
+    bool norms[2];
+    use_residual_network(f);
+    refuses(f, "bn1.running_*", "\"bn1.running_*\" matches no parameter");
+    assert_int_equal(count_frozen(f, "bn1.*", true, norms), 2);
+    assert_true(norms[0] && !norms[1]);
+    assert_int_equal(count_frozen(f, "layer1.0.*", true, norms), 2 * 3); /* two convolutions with their norms */
+    assert_true(!norms[0] && norms[1]);
+    assert_int_equal(count_frozen(f, "bn1.*", false, norms), 2);
+    assert_true(!norms[0] && !norms[1]);
+}
+
+FIXTURE_TEST(frozen_parts_allow_a_batch_of_one)
+{
+    att_train_options options = small_training();
+    options.batch_size = 1;
+    options.epochs = 1;
+    options.warmup_epochs = 0;
+    use_residual_network(f);
     options.freeze = "conv1.*,bn1.*,layer?.*";
     int64_t count;
     float *before = values_of(f->weights, NULL, &count);
