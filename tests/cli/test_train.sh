@@ -492,15 +492,15 @@ run 1 predict out/whole/last.safetensors names
 err_has 'names'
 
 # Mixed precision: recorded, kept when resumed, and refused if the processor lacks AVX-512, unless forced.
-ATTSCOPE_CPU=avx2 train 1 refused --epochs 1 --amp
-grep -qE '^attscope: --amp needs a processor with AVX-512; this one has (avx2|baseline) \(--amp-force ' stderr || fail "--amp: $(cat stderr)"
+ATTSCOPE_CPU=baseline train 1 refused --epochs 1 --amp
+grep -qE '^attscope: --amp needs a processor with AVX-512; this one has baseline \(--amp-force ' stderr || fail "--amp: $(cat stderr)"
 train 2 refused --epochs 1 --amp-force
 grep -qF -e '--amp-force has no effect without --amp; give both or none' stderr || fail "--amp-force: $(cat stderr)"
-ATTSCOPE_CPU=avx2 train 0 forced --epochs 1 --amp --amp-force
+ATTSCOPE_CPU=baseline train 0 forced --epochs 1 --amp --amp-force
 grep -qxF 'amp_force: true' out/forced/args.yaml || fail 'args.yaml does not say amp-force'
 run 0 inspect out/forced/last.safetensors --json -
 out_has 'precision=bf16'
-ATTSCOPE_CPU=avx2 run 0 predict out/forced/last.safetensors "$picture" --amp --amp-force
+ATTSCOPE_CPU=baseline run 0 predict out/forced/last.safetensors "$picture" --amp --amp-force
 # Layer-wise learning rates and binary cross entropy. The layers are the stem, a block and the head.
 train 0 layers --epochs 1 --layer-decay 0.5 --layer-decay-no-opt-scale 0.3 --bce-loss --bce-target-thresh 0.2
 err_has '--layer-decay 0.5: learning rates of 3 layers, from 0.5 to 1 (head) of --lr'

@@ -8,22 +8,23 @@
 
 /* The tiers of the instruction set: X(of, name, features), the preferred one first. A tier is a set of features, for
  * which the files in folders tier/ are compiled; cmake/targets.cmake has the compiler's flags of each name. The last
- * tier needs no feature. of: passed on to X. ATT_WITHOUT_AVX512: sanitizer builds leave out avx512, whose code is that
- * of avx512_bf16 without bf16. */
-#if defined(ATT_WITHOUT_AVX512)
-#define ATT_TIER_AVX512(X, of)
+ * tier needs no feature. of: passed on to X. ATT_WITHOUT_...: sanitizer builds leave out some tiers. */
+#if defined(__x86_64__) && !defined(ATT_WITHOUT_AVX512_BF16)
+#define ATT_TIER_AVX512_BF16(X, of) X(of, avx512_bf16, ATT_AVX2 | ATT_AVX512 | ATT_AVX512_BF16)
 #else
+#define ATT_TIER_AVX512_BF16(X, of)
+#endif
+#if defined(__x86_64__) && !defined(ATT_WITHOUT_AVX512)
 #define ATT_TIER_AVX512(X, of) X(of, avx512, ATT_AVX2 | ATT_AVX512)
-#endif
-#if defined(__x86_64__)
-#define ATT_EACH_TIER(X, of)                                    \
-    X(of, avx512_bf16, ATT_AVX2 | ATT_AVX512 | ATT_AVX512_BF16) \
-    ATT_TIER_AVX512(X, of)                                      \
-    X(of, avx2, ATT_AVX2)                                       \
-    X(of, baseline, 0)
 #else
-#define ATT_EACH_TIER(X, of) X(of, baseline, 0)
+#define ATT_TIER_AVX512(X, of)
 #endif
+#if defined(__x86_64__) && !defined(ATT_WITHOUT_AVX2)
+#define ATT_TIER_AVX2(X, of) X(of, avx2, ATT_AVX2)
+#else
+#define ATT_TIER_AVX2(X, of)
+#endif
+#define ATT_EACH_TIER(X, of) ATT_TIER_AVX512_BF16(X, of) ATT_TIER_AVX512(X, of) ATT_TIER_AVX2(X, of) X(of, baseline, 0)
 
 #define ATT_TIER_FEATURES_(of, name, features) ATT_FEATURES_##name = (features),
 enum { ATT_EACH_TIER(ATT_TIER_FEATURES_, ) };

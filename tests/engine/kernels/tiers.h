@@ -11,7 +11,6 @@
 #include "engine/kernels/case.h"
 #include "engine/kernels/cpu/list.h"
 #include "engine/kernels/truth.h"
-#include "sanitized.h"
 
 static size_t tiers_bytes_at_start;
 
@@ -84,8 +83,6 @@ static inline int tiers_run_all(const char *program)
     for (const att_tier *tier = att_tiers; tier->name; tier++) {
         if (tier->features & ~features)
             printf("skipped: this processor has no %s\n", tier->name);
-        else if (is_sanitized() && tier != att_tiers && tier->features && !(tier[-1].features & ~features))
-            printf("skipped: %s under sanitizers; narrower and wider vectors run the same code\n", tier->name);
         else
             failed |= tiers_run_one(program, tier->name);
     }
