@@ -7,9 +7,10 @@
  *   hf-hub:ORG/NAME                any repository of the Hub, at its branch main
  *   hf-hub:ORG/NAME@REVISION       the same, at another branch, a tag or a commit
  *   torchvision/NETWORK.WEIGHTS    weights of torchvision ("torchvision/resnet50.IMAGENET1K_V2"); without .WEIGHTS,
- *                                  torchvision's default. Only residual networks
+ *                                  torchvision's default
  *
- * Look-up. Of a repository, attscope uses config.json and the first of model.safetensors, pytorch_model.bin and, each
+ * Look-up. Of a repository, attscope uses config.json, for a network of the transformers library also
+ * preprocessor_config.json and processor_config.json, and the first of model.safetensors, pytorch_model.bin and, each
  * directly after its file, their indexes (.index.json) with the files that they list. If the Hub's cache has them, no
  * connection is opened, so a branch stays at the commit at which it was downloaded. Otherwise they are downloaded into
  * it, in the layout of the Hub's Python client (blobs, refs, snapshots), which finds them there. torchvision's files

@@ -17,7 +17,10 @@
 
 enum { MOST_SIDE_FILE = 1 << 20, MOST_INDEX = 16 << 20, MOST_SHARDS = 1000 };
 
-static const char CONFIG[] = "config.json", PROCESSOR[] = "preprocessor_config.json";
+static const char CONFIG[] = "config.json";
+/* How images are prepared for a network of the transformers library: a repository has one of them or both. */
+static const char *const processors[] = {"preprocessor_config.json", "processor_config.json"};
+enum { PROCESSORS = sizeof processors / sizeof *processors };
 
 /* Files of weights, the preferred one first. */
 static const char *const weights[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
@@ -45,7 +48,10 @@ static bool is_index(const char *file)
 
 static bool is_side_file(const char *file)
 {
-    return strcmp(file, CONFIG) == 0 || strcmp(file, PROCESSOR) == 0;
+    bool found = strcmp(file, CONFIG) == 0;
+    for (int i = 0; i < PROCESSORS; i++)
+        found |= strcmp(file, processors[i]) == 0;
+    return found;
 }
 
 /* Calls `use` for each file that the index names, until it fails. A file may come several times. */
@@ -104,7 +110,7 @@ static bool knows(const search *s, const char *file)
 }
 
 /* Sets *transformers if the cache's configuration describes a network of the transformers library, whose preprocessing
- * is in a file of its own. Fails for a network that attscope lacks. */
+ * is in files of its own. Fails for a network that attscope lacks. */
 static att_status check_config(const search *s, bool *transformers)
 {
     char path[ATT_HUB_PATH];
@@ -117,8 +123,12 @@ static att_status check_config(const search *s, bool *transformers)
 
 static bool knows_side_files(const search *s)
 {
-    bool transformers;
-    return knows(s, CONFIG) && (check_config(s, &transformers) != ATT_OK || !transformers || knows(s, PROCESSOR));
+    bool transformers, known = knows(s, CONFIG);
+    if (!known || check_config(s, &transformers) != ATT_OK)
+        return known;
+    for (int i = 0; transformers && i < PROCESSORS; i++)
+        known &= knows(s, processors[i]);
+    return known;
 }
 
 /* --- errors of the Hub -------------------------------------------------------------------------------------------- */
@@ -339,7 +349,10 @@ static att_status get_side_files(search *s)
     if (!knows(s, CONFIG))
         ATT_TRY(get(s, CONFIG, &found));
     ATT_TRY(check_config(s, &transformers));
-    return transformers && !knows(s, PROCESSOR) ? get(s, PROCESSOR, &found) : ATT_OK;
+    for (int i = 0; transformers && i < PROCESSORS; i++)
+        if (!knows(s, processors[i]))
+            ATT_TRY(get(s, processors[i], &found));
+    return ATT_OK;
 }
 
 /* Downloads side files and the preferred file of weights. */
@@ -381,7 +394,7 @@ static att_status fail_offline(const search *s)
     return fail_with_suggestion(s, what);
 }
 
-/* A download that fails does not matter if the cache has weights, and only the configuration is missing. */
+/* A download that fails does not matter if the cache has weights, and only side files are missing. */
 static att_status find(search *s, const char **file)
 {
     ATT_TRY(att_hub_cache_commit(&s->cache, s->name->revision, s->commit));
@@ -397,8 +410,8 @@ static att_status find(search *s, const char **file)
     att_status status = download(s, file);
     if (!cached || status == ATT_OK || status == ATT_ERR_STOPPED || status == ATT_ERR_MEMORY)
         return status;
-    att_log(s->context, ATT_LOG_WARNING, "%s is used without its config.json: %s", s->name->repository,
-            att_context_message(s->context));
+    att_log(s->context, ATT_LOG_WARNING, "%s is used with those of its settings that are in the cache: %s",
+            s->name->repository, att_context_message(s->context));
     *file = cached;
     return ATT_OK;
 }

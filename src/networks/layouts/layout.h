@@ -107,9 +107,9 @@ att_status att_layout_require_number(const att_layout_source *source, const char
 att_status att_layout_require_square(const att_layout_source *source, const att_config *config);
 /* The class that saved the file, from config.json: "ViTForImageClassification"; "" if it names none. */
 const char *att_layout_class(const att_layout_source *source);
-/* Sets mean, std, crop, interpolation and img_size of *config to those of a preprocessor_config.json or
- * processor_config.json, with the defaults of the class of image processors that it names. path: for messages. Errors:
- * ERR_UNSUPPORTED for what attscope cannot do in the same way. */
-att_status att_layout_preprocess(att_context *context, const char *path, const json_t *root, att_config *config);
+/* Sets mean, std, crop, interpolation and img_size of *config to those of an image processor, with the defaults of the
+ * class that it names. path: of its file, for messages. Errors: ERR_UNSUPPORTED for what attscope cannot do in the same
+ * way. */
+att_status att_layout_preprocess(att_context *context, const char *path, const json_t *settings, att_config *config);
 
 #endif

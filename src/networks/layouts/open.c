@@ -121,24 +121,30 @@ static att_status take_layout(att_tensors *file, const att_layout *layout, const
     return note_origin(file, layout);
 }
 
-/* Reads the first file that is there. The second one is that of processors of images and texts. */
-static att_status read_processor(att_tensors *file, att_config *config)
+/* Reads how images are prepared from a side file, or from its member `key`. *taken: whether the file has it. */
+static att_status take_processor(att_tensors *file, const char *name, const char *key, att_config *config, bool *taken)
 {
-    static const char *const names[] = {att_from_processor, "processor_config.json"};
-    json_t *root = NULL;
-    att_status status = ATT_OK;
-    file->preprocess_from = att_from_type;
-    for (size_t i = 0; status == ATT_OK && !root && i < sizeof names / sizeof *names; i++) {
-        att_text path;
-        status = read_side_file(file, names[i], &path, &root);
-        if (status == ATT_OK && root) {
-            status = att_layout_preprocess(file->context, path.data, root, config);
-            file->preprocess_from = names[i];
-        }
-        att_text_free(&path);
+    json_t *root;
+    att_text path;
+    att_status status = read_side_file(file, name, &path, &root);
+    const json_t *settings = key ? json_object_get(root, key) : root;
+    *taken = status == ATT_OK && settings;
+    if (*taken) {
+        status = att_layout_preprocess(file->context, path.data, settings, config);
+        file->preprocess_from = name;
     }
     json_decref(root);
+    att_text_free(&path);
     return status;
+}
+
+/* As in transformers 5, what a processor of images and texts says about images takes precedence. */
+static att_status read_processor(att_tensors *file, att_config *config)
+{
+    bool taken;
+    file->preprocess_from = att_from_type;
+    ATT_TRY(take_processor(file, "processor_config.json", "image_processor", config, &taken));
+    return taken ? ATT_OK : take_processor(file, att_from_processor, NULL, config, &taken);
 }
 
 /* The same for a network of the transformers library. */

@@ -1,4 +1,4 @@
-/* The settings of transformers' image processors, preprocessor_config.json, as those of attscope's preprocessing. */
+/* The settings of transformers' image processors as those of attscope's preprocessing. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -270,10 +270,9 @@ static att_status refuse_others(const reading *r)
     return ATT_OK;
 }
 
-att_status att_layout_preprocess(att_context *context, const char *path, const json_t *root, att_config *config)
+att_status att_layout_preprocess(att_context *context, const char *path, const json_t *settings, att_config *config)
 {
-    const json_t *inner = json_object_get(root, "image_processor");
-    reading r = {.context = context, .path = path, .root = json_is_object(inner) ? inner : root};
+    reading r = {.context = context, .path = path, .root = settings};
     ATT_TRY(choose_processor(&r));
     ATT_TRY(refuse_others(&r));
     if (!r.processor->is_fixed) {

@@ -34,6 +34,7 @@ INDEX = json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "model-2.saf
 FILES = {
     "config.json": read(2, b'{"architecture": "vit_tiny_patch16_224"}\n'),
     "preprocessor_config.json": b'{"image_mean": [0.1, 0.2, 0.3]}',
+    "processor_config.json": b'{"image_processor": {"image_mean": [0.1, 0.2, 0.3]}}',
     "model.safetensors": WEIGHTS,
     "pytorch_model.bin": WEIGHTS[::-1],
     "model.safetensors.index.json": INDEX,
@@ -46,6 +47,8 @@ LARGE = (".safetensors", ".bin")
 # Which files a repository lacks.
 LACKS = {
     "noconfig": ["config.json"],
+    "transformers": ["processor_config.json"],
+    "processor": ["preprocessor_config.json"],
     "pickle": ["model.safetensors", "model.safetensors.index.json"],
     "sharded": ["model.safetensors"],
     "holes": ["model.safetensors", "model-2.safetensors"],
@@ -64,6 +67,7 @@ INDEXES = {
 # Configurations of the transformers library and of networks that attscope lacks.
 CONFIGS = {
     "transformers": b'{"model_type": "vit"}',
+    "processor": b'{"model_type": "clip"}',
     "wav": b'{"model_type": "wav2vec2"}',
     "convnext": b'{"architecture": "convnext_tiny"}',
 }

@@ -264,10 +264,21 @@ SCRATCH_TEST(side_files_decide_before_weights_are_requested)
     assert_finds(self, "hf-hub:good/vit");
     assert_int_equal(size_of(below(self, "models--good--vit/snapshots/" COMMIT "/preprocessor_config.json")), -1);
 
+    /* What transformers writes for images and texts. */
+    assert_finds(self, "hf-hub:processor/clip");
+    assert_true(size_of(below(self, "models--processor--clip/snapshots/" COMMIT "/processor_config.json")) > 0);
+    requests();
+    assert_finds(self, "hf-hub:transformers/vit");
+    assert_finds(self, "hf-hub:processor/clip");
+    assert_string_equal(requests(), "");
+
     /* Another program has left the weights without the preprocessing. */
     shell(self, "rm hub/models--transformers--vit/snapshots/" COMMIT "/preprocessor_config.json");
     assert_finds(self, "hf-hub:transformers/vit");
     assert_true(size_of(below(self, "models--transformers--vit/snapshots/" COMMIT "/preprocessor_config.json")) > 0);
+    shell(self, "rm hub/models--processor--clip/snapshots/" COMMIT "/processor_config.json");
+    assert_finds(self, "hf-hub:processor/clip");
+    assert_true(size_of(below(self, "models--processor--clip/snapshots/" COMMIT "/processor_config.json")) > 0);
 }
 
 SCRATCH_TEST(a_transfer_that_breaks_off_is_continued)

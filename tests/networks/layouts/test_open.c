@@ -141,6 +141,21 @@ SCRATCH_TEST(the_origin_names_the_side_files)
     assert_true(identity.preprocess.mean[1] == 0.2 && identity.preprocess.std[1] == 0.5);
 }
 
+/* Older versions of transformers write no settings of images into it. */
+SCRATCH_TEST(a_processor_of_images_and_texts_takes_precedence)
+{
+    att_identity identity;
+    scratch_text(self, "preprocessor_config.json", "{\"image_mean\": [0.1, 0.2, 0.3]}");
+    scratch_text(self, "processor_config.json", "{\"processor_class\": \"CLIPProcessor\"}");
+    CHECK(self->context, identify_beside(self, FITTING "}", &identity));
+    assert_non_null(strstr(identity.origin, "preprocessing: preprocessor_config.json"));
+    assert_true(identity.preprocess.mean[1] == 0.2);
+    scratch_text(self, "processor_config.json", "{\"image_processor\": {\"image_mean\": [0.3, 0.4, 0.5]}}");
+    CHECK(self->context, identify_beside(self, FITTING "}", &identity));
+    assert_non_null(strstr(identity.origin, "preprocessing: processor_config.json"));
+    assert_true(identity.preprocess.mean[1] == 0.4);
+}
+
 SCRATCH_TEST(a_preprocessing_that_cannot_be_read_is_refused)
 {
     att_identity identity;

@@ -37,9 +37,8 @@ SCRATCH_TEST(sizes_crops_and_interpolations_are_read)
          "floor", "bicubic", 224, 256},
         {"{\"image_processor_type\": \"ConvNextImageProcessor\", \"size\": {\"shortest_edge\": 384}}", "squash",
          "bicubic", 384, 384},
-        {"{\"image_processor\": {\"image_processor_type\": \"SiglipImageProcessor\", \"size\": {\"height\": 96, "
-         "\"width\": 96}}}",
-         "squash", "bicubic", 96, 96},
+        {"{\"image_processor_type\": \"SiglipImageProcessor\", \"size\": {\"height\": 96, \"width\": 96}}", "squash",
+         "bicubic", 96, 96},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         att_config config;
