@@ -56,10 +56,21 @@ static bool is_placeholder(const char *name, int number)
     return strcmp(name, placeholder) == 0;
 }
 
+static bool are_as_many(const att_network *network, const char *path, const json_t *names)
+{
+    const int classes = att_model_classes(network->model);
+    if (count_of(names) == (size_t)classes)
+        return true;
+    att_log(network->context, ATT_LOG_WARNING,
+            "%s: names %zu classes, but the network's classifier has %d; these names are not used", path,
+            count_of(names), classes);
+    return false;
+}
+
 static bool are_names(const json_t *names, int classes)
 {
     bool named = false;
-    if (!names || classes > MOST_CLASSES || count_of(names) != (size_t)classes)
+    if (classes > MOST_CLASSES)
         return false;
     for (int c = 0; c < classes; c++) {
         const char *name = name_at(names, c);
@@ -126,8 +137,8 @@ static att_status read_config(att_network *network, const char *path, const att_
     att_status status = att_json_parse(network->context, path, bytes, size, &root);
     att_free(network->context, bytes);
     const json_t *names = find_names(root);
-    if (status == ATT_OK && is_of_network(network, root) && are_names(names, att_model_classes(network->model)) &&
-        !are_known(names, known))
+    if (status == ATT_OK && names && is_of_network(network, root) && are_as_many(network, path, names) &&
+        are_names(names, att_model_classes(network->model)) && !are_known(names, known))
         status = take_names(network, root, names, shown);
     json_decref(root);
     return status;

@@ -60,7 +60,7 @@ att_status att_network_take_class_names(att_network *network);
 const att_known_classes *att_network_known_order(const att_network *network);
 /* config_names.c: sets network->config_names, and *shown to the names for people, one per line, which the caller frees.
  * Changes neither if there are no names for all classes, if they are those of `known`, or if the file itself has names.
- */
+ * Logs a warning if there are names for another number of classes. */
 att_status att_network_read_config_names(att_network *network, const att_known_classes *known, char **shown);
 
 /* outputs.c: copies the model's graph and adds every output and probe that `outputs` names (NULL: the task's outputs).

@@ -82,6 +82,42 @@ FIXTURE_TEST(classes_are_called_as_config_json_says)
     unlink(config);
 }
 
+static void note_count(void *user, att_log_level level, const char *line)
+{
+    bool *said = user;
+    *said |= level == ATT_LOG_WARNING &&
+             strstr(line, "config.json: names 3 classes, but the network's classifier has 4; these names are not used");
+}
+
+FIXTURE_TEST(names_of_another_number_of_classes_are_not_used_silently)
+{
+    static const struct {
+        const char *config;
+        bool warned;
+    } cases[] = {{"{\"id2label\": {\"0\": \"one\", \"1\": \"two\", \"2\": \"three\"}}", true},
+                 {"{\"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\", \"3\": \"d\"}}", false},
+                 {"{\"architecture\": \"resnet18\", \"label_names\": [\"one\", \"two\", \"three\"]}", false},
+                 {"{}", false}};
+    char path[160], config[160];
+    export(f, path);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool said = false;
+        att_settings settings = att_settings_defaults();
+        const att_network_options options = {.model = att_model_name(f->model), .backend = "cpu"};
+        att_context *context;
+        att_network *network = NULL;
+        settings.log = note_count;
+        settings.log_user = &said;
+        write_text(path_to(f, "config.json", config), cases[i].config);
+        assert_int_equal(att_context_create(&settings, &context), ATT_OK);
+        CHECK(context, att_network_open(context, path, &options, &network));
+        assert_true(said == cases[i].warned);
+        att_network_close(&network);
+        att_context_destroy(&context);
+    }
+    unlink(config);
+}
+
 FIXTURE_TEST(a_data_set_is_opened_for_a_network)
 {
     char path[160];
