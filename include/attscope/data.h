@@ -255,7 +255,9 @@ typedef enum att_interpolation {
     ATT_BILINEAR,
     ATT_BICUBIC,
     ATT_RANDOM_INTERPOLATION, /* for transforms only: draw one of the two for each image */
-    ATT_NEAREST               /* the pixel at the place of the result's centre */
+    ATT_NEAREST,              /* the pixel at the place of the result's centre */
+    ATT_BILINEAR_FLOAT,       /* the same in floats: values are not rounded to bytes, as by torchvision's resize of */
+    ATT_BICUBIC_FLOAT         /* float tensors. Images that are augmented by value are resized in bytes */
 } att_interpolation;
 
 typedef enum att_crop {
@@ -296,7 +298,7 @@ ATT_API ATT_MUST_CHECK att_status att_rand_augment_parse(att_context *context, c
 typedef enum att_erase_mode { ATT_ERASE_CONST, ATT_ERASE_RAND, ATT_ERASE_PIXEL } att_erase_mode;
 
 /* Settings that turn an 8-bit image into floats [height][width][channels]. Resizing gives Pillow's pixels exactly
- * (antialiased, two passes).
+ * (antialiased, two passes), but for interpolations in floats.
  *
  * ATT_CROP_CENTER, ATT_CROP_SQUASH and ATT_CROP_BORDER are timm's crop modes for evaluation. With the target size (H,
  * W), the scale size is s = floor(target / crop_pct). The image is resized to a size that depends on the mode (h, w:

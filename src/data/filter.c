@@ -30,8 +30,11 @@ static double cubic(double distance)
     return 0.0;
 }
 
-static const filter filters[] = {
-    [ATT_BILINEAR] = {1.0, triangle}, [ATT_BICUBIC] = {2.0, cubic}, [ATT_NEAREST] = {0.0, NULL}};
+static const filter filters[] = {[ATT_BILINEAR] = {1.0, triangle},
+                                 [ATT_BILINEAR_FLOAT] = {1.0, triangle},
+                                 [ATT_BICUBIC] = {2.0, cubic},
+                                 [ATT_BICUBIC_FLOAT] = {2.0, cubic},
+                                 [ATT_NEAREST] = {0.0, NULL}};
 
 static double stretch_of(double scale)
 {

@@ -21,6 +21,7 @@ static void free_taps(att_context *context, att_taps *taps)
     att_free(context, taps->first);
     att_free(context, taps->length);
     att_free(context, taps->weights);
+    att_free(context, taps->floats);
 }
 
 /* Computes the taps of output pixels start..start+count-1 of a line that is resized from `in` to `out` pixels. */
@@ -29,18 +30,25 @@ static att_status make_taps(att_context *context, att_interpolation interpolatio
 {
     int room = att_filter_max_weights(interpolation, in, out);
     size_t weights = (size_t)room * (size_t)count;
+    const bool floats = att_resizes_in_floats(interpolation);
     double *exact = att_allocate_array(context, (size_t)room, sizeof *exact);
+    void *all = att_allocate_array(context, weights, floats ? sizeof *taps->floats : sizeof *taps->weights);
     *taps = (att_taps){.room = room,
                        .first = att_allocate_array(context, (size_t)count, sizeof *taps->first),
                        .length = att_allocate_array(context, (size_t)count, sizeof *taps->length),
-                       .weights = att_allocate_array(context, weights, sizeof *taps->weights)};
+                       .weights = floats ? NULL : all,
+                       .floats = floats ? all : NULL};
     att_status status = ATT_OK;
-    if (!exact || !taps->first || !taps->length || !taps->weights)
+    if (!exact || !taps->first || !taps->length || !all)
         status = att_fail_memory(context, weights * sizeof *taps->weights, "the weights of a resize");
     for (int i = 0; status == ATT_OK && i < count; i++) {
+        const size_t at = (size_t)i * (size_t)room;
         taps->length[i] = att_filter_weights(interpolation, in, out, start + i, &taps->first[i], exact);
-        for (int k = 0; k < taps->length[i]; k++)
-            taps->weights[(size_t)i * (size_t)room + (size_t)k] = to_fixed(exact[k]);
+        for (size_t k = 0; k < (size_t)taps->length[i]; k++)
+            if (floats)
+                taps->floats[at + k] = (float)exact[k];
+            else
+                taps->weights[at + k] = to_fixed(exact[k]);
     }
     att_free(context, exact);
     if (status != ATT_OK)
@@ -102,6 +110,7 @@ typedef struct resize_job {
     uint8_t *lines;        /* [right - left][LANES] */
     uint8_t *out;          /* [window.width][LANES] */
     uint8_t *intermediate; /* result of the first pass */
+    float *floats;         /* the same in floats */
 } resize_job;
 
 /* `count` rows of pixels, `stride` bytes apart. */
@@ -161,13 +170,62 @@ static void run_passes(const resize_job *r, bool vertical_first, uint8_t *out)
     }
 }
 
-static att_status resize_window(att_context *context, resize_job *r, bool vertical_first, uint8_t *out)
+/* --- in floats ---------------------------------------------------------------------------------------------------- */
+
+/* One row of the image: the sums over its columns. */
+static void sum_columns(const resize_job *r, const uint8_t *row, float *out)
+{
+    const int channels = r->image->channels;
+    for (int x = 0; x < r->window.width; x++)
+        for (int c = 0; c < channels; c++) {
+            const float *weights = r->columns.floats + (size_t)x * (size_t)r->columns.room;
+            const uint8_t *from = row + (size_t)r->columns.first[x] * (size_t)channels + c;
+            float sum = 0;
+            for (int k = 0; k < r->columns.length[x]; k++)
+                sum += weights[k] * (float)from[k * channels];
+            *out++ = sum;
+        }
+}
+
+/* One row of the result: the sums over `count` numbers each of the rows top..bottom-1. */
+static void sum_rows(const resize_job *r, int y, size_t count, float *out)
+{
+    const float *from = r->floats + (size_t)(r->rows.first[y] - r->top) * count;
+    memset(out, 0, count * sizeof *out);
+    for (int k = 0; k < r->rows.length[y]; k++) {
+        const float weight = r->rows.floats[(size_t)y * (size_t)r->rows.room + (size_t)k];
+        for (size_t i = 0; i < count; i++)
+            out[i] += weight * from[(size_t)k * count + i];
+    }
+}
+
+static att_status resize_floats(att_context *context, resize_job *r, float *out)
+{
+    const size_t count = (size_t)r->window.width * (size_t)r->image->channels, rows = (size_t)(r->bottom - r->top);
+    r->floats = att_allocate_array(context, rows * count, sizeof *r->floats);
+    if (!r->floats)
+        return att_fail_memory(context, rows * count * sizeof *r->floats, "a resize");
+    for (size_t y = 0; y < rows; y++)
+        sum_columns(r, pixel_at(r->image, r->from.x, r->from.y + r->top + (int)y), r->floats + y * count);
+    for (int y = 0; y < r->window.height; y++)
+        sum_rows(r, y, count, out + (size_t)y * count);
+    att_free(context, r->floats);
+    return ATT_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+static void find_bounds(resize_job *r)
 {
     int last_x = r->window.width - 1, last_y = r->window.height - 1;
     r->left = r->columns.first[0];
     r->right = r->columns.first[last_x] + r->columns.length[last_x];
     r->top = r->rows.first[0];
     r->bottom = r->rows.first[last_y] + r->rows.length[last_y];
+}
+
+static att_status resize_bytes(att_context *context, resize_job *r, bool vertical_first, uint8_t *out)
+{
     size_t lines = (size_t)(r->right - r->left) * LANES, results = (size_t)r->window.width * LANES;
     size_t intermediate = vertical_first ? (size_t)r->window.height * (size_t)(r->right - r->left)
                                          : (size_t)(r->bottom - r->top) * (size_t)r->window.width;
@@ -189,10 +247,16 @@ static bool vertical_comes_first(att_box from, int width, int height)
     return lower > 0 && lower > 2 * narrower;
 }
 
-att_status att_resize(att_context *context, const att_image *image, att_box from, att_interpolation interpolation,
-                      int width, int height, att_box window, uint8_t *out)
+bool att_resizes_in_floats(att_interpolation interpolation)
 {
-    if (width == from.width && height == from.height) {
+    return interpolation == ATT_BILINEAR_FLOAT || interpolation == ATT_BICUBIC_FLOAT;
+}
+
+att_status att_resize(att_context *context, const att_image *image, att_box from, att_interpolation interpolation,
+                      int width, int height, att_box window, void *out)
+{
+    const bool floats = att_resizes_in_floats(interpolation);
+    if (width == from.width && height == from.height && !floats) {
         copy_box(image, from.x, from.y, window, out);
         return ATT_OK;
     }
@@ -200,7 +264,9 @@ att_status att_resize(att_context *context, const att_image *image, att_box from
     ATT_TRY(make_taps(context, interpolation, from.width, width, window.x, window.width, &r.columns));
     att_status status = make_taps(context, interpolation, from.height, height, window.y, window.height, &r.rows);
     if (status == ATT_OK) {
-        status = resize_window(context, &r, vertical_comes_first(from, width, height), out);
+        find_bounds(&r);
+        status = floats ? resize_floats(context, &r, out)
+                        : resize_bytes(context, &r, vertical_comes_first(from, width, height), out);
         free_taps(context, &r.rows);
     }
     free_taps(context, &r.columns);

@@ -11,6 +11,7 @@ typedef struct att_taps {
     int room; /* capacity: weights per output pixel */
     int *first, *length;
     int32_t *weights; /* [output pixels][room] */
+    float *floats;    /* the same without rounding; one of the two is NULL */
 } att_taps;
 
 enum { ATT_TAPS_FRACTION = 22, ATT_RESIZE_LANES = 16 };

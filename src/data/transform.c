@@ -88,7 +88,7 @@ att_status att_transform_check(att_context *context, const att_transform_options
         wrong = "channels must be 1 or 3";
     else if (options->crop < ATT_CROP_CENTER || options->crop > ATT_CROP_FLOOR)
         wrong = "unknown crop";
-    else if (options->interpolation < ATT_BILINEAR || options->interpolation > ATT_NEAREST)
+    else if (options->interpolation < ATT_BILINEAR || options->interpolation > ATT_BICUBIC_FLOAT)
         wrong = "unknown interpolation";
     else if (!(options->crop_pct >= 0.01 && options->crop_pct <= 1.0))
         wrong = "crop_pct must lie in 0.01..1";
@@ -295,7 +295,8 @@ static int simple_crop(att_random *random, int64_t size, int length, int pad, in
  * the rest filled with the colour `fill`. */
 typedef struct placement {
     int width, height, offset_x, offset_y;
-    uint8_t fill[3];
+    size_t pixel; /* bytes of a pixel, whose values are bytes or floats */
+    uint8_t fill[3 * sizeof(float)];
     bool reflected; /* the rest is filled with reflected pixels instead */
     bool mirrored, upside_down;
 } placement;
@@ -375,6 +376,16 @@ static void place_simple_crop(const att_transform_options *options, att_random *
         simple_crop(random, plan->width, options->width, options->pad, &plan->window.x, &plan->window.width);
 }
 
+/* Fills the rest with the mean. */
+static void fill_with_mean(const att_transform_options *options, placement *place)
+{
+    uint8_t colour[3];
+    att_pixels_mean_colour(options->mean, options->channels, colour);
+    memcpy(place->fill, colour, sizeof colour);
+    for (int c = 0; c < options->channels && att_resizes_in_floats(options->interpolation); c++)
+        memcpy(place->fill + (size_t)c * sizeof(float), &(float){colour[c]}, sizeof(float));
+}
+
 static transform_layout plan_layout(const att_transform_options *options, int width, int height,
                                     const att_transform_key *key)
 {
@@ -386,12 +397,14 @@ static transform_layout plan_layout(const att_transform_options *options, int wi
                                                          : evaluation_crop(options, width, height)};
     if (options->crop == ATT_CROP_SIMPLE && can_be_resized(&layout.plan))
         place_simple_crop(options, &random, &layout);
+    layout.place.pixel =
+        (size_t)options->channels * (att_resizes_in_floats(options->interpolation) ? sizeof(float) : 1);
     layout.place.width = layout.plan.window.width;
     layout.place.height = layout.plan.window.height;
     if (options->crop == ATT_CROP_BORDER) {
         layout.place.offset_x = -((options->width - layout.place.width) / 2);
         layout.place.offset_y = -((options->height - layout.place.height) / 2);
-        att_pixels_mean_colour(options->mean, options->channels, layout.place.fill);
+        fill_with_mean(options, &layout.place);
     }
     if (options->crop == ATT_CROP_PAD) {
         layout.place.offset_y = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;
@@ -404,6 +417,8 @@ static transform_layout plan_layout(const att_transform_options *options, int wi
 
 static att_interpolation interpolation_of(const att_transform_options *options, const att_transform_key *key)
 {
+    if (att_augments(options) && att_resizes_in_floats(options->interpolation))
+        return options->interpolation == ATT_BILINEAR_FLOAT ? ATT_BILINEAR : ATT_BICUBIC;
     if (options->interpolation != ATT_RANDOM_INTERPOLATION)
         return options->interpolation;
     att_random draws = stage_random(key, "interpolation");
@@ -418,33 +433,33 @@ att_box att_transform_needs(const att_transform_options *options, int width, int
     return att_resize_needs(plan.from, interpolation_of(options, key), (int)plan.width, (int)plan.height, plan.window);
 }
 
-/* --- bytes to bytes ---------------------------------------------------------------------------------------------- */
+/* --- pixels to pixels --------------------------------------------------------------------------------------------- */
 
 static int clamp(int value, int low, int high)
 {
     return value < low ? low : value > high ? high : value;
 }
 
-static void fill_pixels(const uint8_t colour[3], int channels, int count, uint8_t *out)
+static void fill_pixels(const placement *place, int count, uint8_t *out)
 {
     for (int i = 0; i < count; i++)
-        memcpy(out + (size_t)i * (size_t)channels, colour, (size_t)channels);
+        memcpy(out + (size_t)i * place->pixel, place->fill, place->pixel);
 }
 
 /* Writes a row of `width` pixels. */
-static void place_row(const placement *place, const uint8_t *row, int channels, int width, uint8_t *out)
+static void place_row(const placement *place, const uint8_t *row, int width, uint8_t *out)
 {
+    const size_t pixel = place->pixel;
     int shift = place->mirrored ? width + place->offset_x - place->width : -place->offset_x;
     int begin = clamp(shift, 0, width), end = clamp(shift + place->width, 0, width);
     int from = place->mirrored ? width - 1 - begin + place->offset_x : begin + place->offset_x;
-    fill_pixels(place->fill, channels, begin, out);
-    fill_pixels(place->fill, channels, width - end, out + (size_t)end * (size_t)channels);
+    fill_pixels(place, begin, out);
+    fill_pixels(place, width - end, out + (size_t)end * pixel);
     if (!place->mirrored && begin < end)
-        memcpy(out + (size_t)begin * (size_t)channels, row + (size_t)from * (size_t)channels,
-               (size_t)(end - begin) * (size_t)channels);
+        memcpy(out + (size_t)begin * pixel, row + (size_t)from * pixel, (size_t)(end - begin) * pixel);
     for (int x = begin; place->mirrored && x < end; x++)
-        for (int c = 0; c < channels; c++)
-            out[x * channels + c] = row[(from - (x - begin)) * channels + c];
+        for (size_t b = 0; b < pixel; b++)
+            out[(size_t)x * pixel + b] = row[(size_t)(from - (x - begin)) * pixel + b];
 }
 
 /* The pixel that is seen at `at` in a line of `size` pixels between mirrors on its first and last pixel. */
@@ -456,13 +471,13 @@ static int reflect(int at, int size)
 static void place_reflected(const att_transform_options *options, const placement *place, const uint8_t *pixels,
                             uint8_t *out)
 {
-    const size_t channels = (size_t)options->channels, stride = (size_t)place->width * channels;
+    const size_t pixel = place->pixel, stride = (size_t)place->width * pixel;
     for (int y = 0; y < options->height; y++) {
         int row = (place->upside_down ? options->height - 1 - y : y) + place->offset_y;
         const uint8_t *from = pixels + (size_t)reflect(row, place->height) * stride;
-        for (int x = 0; x < options->width; x++, out += channels) {
+        for (int x = 0; x < options->width; x++, out += pixel) {
             int column = (place->mirrored ? options->width - 1 - x : x) + place->offset_x;
-            memcpy(out, from + (size_t)reflect(column, place->width) * channels, channels);
+            memcpy(out, from + (size_t)reflect(column, place->width) * pixel, pixel);
         }
     }
 }
@@ -470,28 +485,41 @@ static void place_reflected(const att_transform_options *options, const placemen
 static void place_rows(const att_transform_options *options, const placement *place, const uint8_t *pixels,
                        uint8_t *out)
 {
-    int channels = options->channels, width = options->width;
-    size_t stride = (size_t)place->width * (size_t)channels;
+    int width = options->width;
+    size_t stride = (size_t)place->width * place->pixel;
     for (int y = 0; y < options->height; y++) {
         int from = (place->upside_down ? options->height - 1 - y : y) + place->offset_y;
-        uint8_t *to = out + (size_t)y * (size_t)width * (size_t)channels;
+        uint8_t *to = out + (size_t)y * (size_t)width * place->pixel;
         if (from < 0 || from >= place->height)
-            fill_pixels(place->fill, channels, width, to);
+            fill_pixels(place, width, to);
         else
-            place_row(place, pixels + (size_t)from * stride, channels, width, to);
+            place_row(place, pixels + (size_t)from * stride, width, to);
     }
 }
 
 /* Makes the centre square black. */
-static void occlude(const att_transform_options *options, uint8_t *pixels)
+static void occlude(const att_transform_options *options, size_t pixel, uint8_t *pixels)
 {
     int side = options->occlude, left = (options->width - side) / 2, top = (options->height - side) / 2;
-    size_t channels = (size_t)options->channels, stride = (size_t)options->width * channels;
+    size_t stride = (size_t)options->width * pixel;
     for (int y = top; y < top + side; y++)
-        memset(pixels + (size_t)y * stride + (size_t)left * channels, 0, (size_t)side * channels);
+        memset(pixels + (size_t)y * stride + (size_t)left * pixel, 0, (size_t)side * pixel);
 }
 
-/* --- bytes to floats --------------------------------------------------------------------------------------------- */
+/* --- pixels to floats --------------------------------------------------------------------------------------------- */
+
+static float normalised(const att_transform_options *options, size_t channel, float value)
+{
+    return (value / 255.0f - (float)options->mean[channel]) / (float)options->std[channel];
+}
+
+static void normalise_floats(const att_transform_options *options, const float *pixels, float *out)
+{
+    size_t count = (size_t)options->height * (size_t)options->width, channels = (size_t)options->channels;
+    for (size_t i = 0; i < count * channels; i += channels)
+        for (size_t c = 0; c < channels; c++)
+            out[i + c] = normalised(options, c, pixels[i + c]);
+}
 
 static void normalise(const att_transform_options *options, const uint8_t *pixels, float *out)
 {
@@ -499,7 +527,7 @@ static void normalise(const att_transform_options *options, const uint8_t *pixel
     size_t count = (size_t)options->height * (size_t)options->width, channels = (size_t)options->channels;
     for (size_t c = 0; c < channels; c++)
         for (int value = 0; value < 256; value++)
-            table[c][value] = ((float)value / 255.0f - (float)options->mean[c]) / (float)options->std[c];
+            table[c][value] = normalised(options, c, (float)value);
     if (channels == 1)
         for (size_t i = 0; i < count; i++)
             out[i] = table[0][pixels[i]];
@@ -520,8 +548,11 @@ static void finish(const att_transform_options *options, const placement *place,
         place_rows(options, place, resized, placed);
     att_random draws = stage_random(key, "augment");
     att_augment(options, &image, &draws, resized, geometry);
-    occlude(options, placed);
-    normalise(options, placed, out);
+    occlude(options, place->pixel, placed);
+    if (att_resizes_in_floats(options->interpolation))
+        normalise_floats(options, (const float *)(const void *)placed, out);
+    else
+        normalise(options, placed, out);
     draws = stage_random(key, "erase");
     if (options->erase > 0)
         att_erase(options, &draws, out);
@@ -612,7 +643,7 @@ static att_status make_floats(att_context *context, const att_transform_options 
     att_transform_options inner;
     const crop_plan *plan = &layout.plan;
     ATT_TRY(lay_out(context, options, image->width, image->height, key, &layout, &inner, geometry));
-    size_t bytes = (size_t)inner.height * (size_t)inner.width * (size_t)inner.channels;
+    size_t bytes = (size_t)inner.height * (size_t)inner.width * layout.place.pixel;
     uint8_t *pixels = att_reallocate(context, NULL, 2 * bytes);
     if (!pixels)
         return att_fail_memory(context, 2 * bytes, "a transformed image");

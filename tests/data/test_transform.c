@@ -184,6 +184,65 @@ SCRATCH_TEST(the_nearest_pixel_is_that_at_the_centre)
         assert_int_equal(lrintf(out[i]), (2 * (i / SMALL) + 1) * BIG + 2 * (i % SMALL) + 1);
 }
 
+/* Bytes round twice: after each pass. Bicubic sums would be clipped, too. */
+static void check_floats(scratch *self, const att_transform_options *bytes, const att_image *image)
+{
+    enum { MOST = 24 * 24 * 3 };
+    static float of_bytes[MOST], of_floats[MOST];
+    att_transform_options floats = *bytes;
+    const int count = bytes->height * bytes->width * bytes->channels;
+    int fractions = 0;
+    floats.interpolation = ATT_BILINEAR_FLOAT;
+    assert_true(count <= MOST);
+    transform(self, bytes, image, 0, of_bytes);
+    transform(self, &floats, image, 0, of_floats);
+    for (int i = 0; i < count; i++) {
+        fractions += fabsf(of_floats[i] - rintf(of_floats[i])) > 0.01f;
+        if (!(fabsf(of_floats[i] - of_bytes[i]) <= 1.5f))
+            fail_msg("crop %d: number %d is %g instead of %g", (int)bytes->crop, i, (double)of_floats[i],
+                     (double)of_bytes[i]);
+    }
+    assert_true(fractions > count / 3);
+}
+
+SCRATCH_TEST(floats_are_placed_as_bytes_are)
+{
+    static const att_crop crops[] = {ATT_CROP_CENTER, ATT_CROP_RANDOM_RESIZED, ATT_CROP_PAD,  ATT_CROP_SQUASH,
+                                     ATT_CROP_BORDER, ATT_CROP_SIMPLE,         ATT_CROP_KEEP, ATT_CROP_FLOOR};
+    for (size_t i = 0; i < sizeof crops / sizeof *crops; i++)
+        for (int channels = 1; channels <= 3; channels += 2) {
+            att_image image = golden_noise(33, 50, channels);
+            att_transform_options options = att_transform_options_defaults(20, 24, channels);
+            options.crop = crops[i];
+            options.interpolation = ATT_BILINEAR;
+            options.flip = options.vertical_flip = 1;
+            options.occlude = crops[i] == ATT_CROP_KEEP ? 0 : 4;
+            for (int c = 0; c < 3; c++) {
+                options.mean[c] = i < 4 ? 0 : 0.2; /* the colour of the border */
+                options.std[c] = 1.0f / 255.0f;
+            }
+            check_floats(self, &options, &image);
+            options.flip = 0;
+            check_floats(self, &options, &image);
+            free(image.pixels);
+        }
+}
+
+/* What is augmented by value is resized in bytes. */
+SCRATCH_TEST(augmented_images_are_resized_in_bytes)
+{
+    enum { COUNT = 20 * 24 * 3 };
+    static float of_bytes[COUNT], of_floats[COUNT];
+    att_image image = golden_noise(33, 50, 3);
+    att_transform_options options = att_transform_options_defaults(20, 24, 3);
+    options.color_jitter[0] = 0.4;
+    transform(self, &options, &image, 0, of_bytes);
+    options.interpolation = ATT_BICUBIC_FLOAT;
+    transform(self, &options, &image, 0, of_floats);
+    assert_memory_equal(of_floats, of_bytes, sizeof of_bytes);
+    free(image.pixels);
+}
+
 SCRATCH_TEST(an_image_of_the_right_size_is_only_flipped)
 {
     uint8_t pixels[SIDE * SIDE];

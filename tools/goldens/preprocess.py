@@ -5,6 +5,8 @@ preprocess.txt has these kinds of lines, told apart by the first word:
 decode     file under images/, width, height, hash of RGB, hash of grey ("-" for both if the file must be refused)
 resize     width, height, channels, new width, new height, filter, hash; the image consists of the high bytes of the
            generator s = 1664525 s + 1013904223 mod 2^32, started at 12345
+floats     width, height, channels, new width, new height, filter, values [height][width][channels]: the same image,
+           as floats, resized by torchvision with antialias
 crop       crop mode, width, height, channels, new width, new height, crop_pct, filter, mean, hash: the same image after
            timm's evaluation transform, without normalisation; the mean is used for every channel
 photo      file of the 200 photographs, hash of 224 x 224 x 3 bytes after bicubic resize to 248 and centre crop
@@ -23,6 +25,7 @@ from PIL import Image
 from timm.data import create_transform
 from timm.data.transforms_factory import transforms_imagenet_eval
 from torchvision import transforms as T
+from torchvision.transforms.v2 import functional
 
 BILINEAR, BICUBIC = Image.Resampling.BILINEAR, Image.Resampling.BICUBIC
 folder = sys.argv[1]
@@ -171,6 +174,13 @@ def resized(width, height, channels, to_width, to_height, method):
     return fnv(image.resize((to_width, to_height), method).tobytes())
 
 
+def resized_in_floats(width, height, channels, to_width, to_height, method):
+    image = torch.from_numpy(np.asarray(noise_image(width, height, channels)).copy()).float()
+    image = image.reshape(height, width, channels).permute(2, 0, 1)
+    values = functional.resize(image, [to_height, to_width], interpolation=method, antialias=True)
+    return " ".join(f"{v:.7g}" for v in values.permute(1, 2, 0).flatten().tolist())
+
+
 def refused(name):
     return name.startswith("cut") or name.endswith("short.png")
 
@@ -193,6 +203,9 @@ with open(folder + "/preprocess.txt", "w") as out:
                   (40, 90, 3, 20, 50), (31, 200, 3, 31, 17), (20, 60, 1, 90, 59)):
         for filter_name, method in ("bilinear", BILINEAR), ("bicubic", BICUBIC):
             out.write(f"resize {' '.join(map(str, sizes))} {filter_name} {resized(*sizes, method)}\n")
+    for sizes in (500, 375, 1, 5, 4), (9, 7, 3, 3, 4), (5, 7, 3, 2, 6), (6, 4, 1, 6, 4):
+        for filter_name, method in ("bilinear", T.InterpolationMode.BILINEAR), ("bicubic", T.InterpolationMode.BICUBIC):
+            out.write(f"floats {' '.join(map(str, sizes))} {filter_name} {resized_in_floats(*sizes, method)}\n")
     for mode in "center", "squash", "border":
         for sizes in ((90, 61, 3), (61, 90, 3), (64, 64, 1), (20, 13, 3), (13, 20, 1), (170, 30, 3), (30, 170, 3)):
             for how in ((32, 32, 1.0, "bicubic", 0.3), (32, 32, 0.875, "bilinear", 0.485), (40, 24, 0.9, "bicubic", 0.9)):

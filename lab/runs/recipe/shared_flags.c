@@ -207,8 +207,9 @@ static const att_flag preprocess_options[] = {
              "several sizes, and fill up with 0 to multiples of 32",
      .choices = (const char *const[]){"center", "floor", "squash", "border", "keep", NULL},
      ATT_FLAG_AT(att_recipe_preprocess, crop_mode)},
-    {"interpolation", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "of resizing",
-     .choices = (const char *const[]){"bicubic", "bilinear", "nearest", NULL},
+    {"interpolation", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "of resizing; bicubic_float, bilinear_float: without rounding to bytes, as DINOv3's in transformers",
+     .choices = (const char *const[]){"bicubic", "bilinear", "nearest", "bicubic_float", "bilinear_float", NULL},
      ATT_FLAG_AT(att_recipe_preprocess, interpolation)},
 };
 

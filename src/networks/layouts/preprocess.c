@@ -12,7 +12,8 @@ typedef struct processor {
     int size, crop;   /* crop 0: do_center_crop is false */
     bool keeps_ratio; /* a number is the size of the shorter side */
     bool has_crop_pct;
-    bool is_fixed; /* does not read `size`: the layout has the sides */
+    bool is_fixed;  /* does not read `size`: the layout has the sides */
+    bool in_floats; /* resizes what it has rescaled, without rounding */
     const char *interpolation;
     double mean[3], std[3];
 } processor;
@@ -34,15 +35,15 @@ typedef struct processor {
     }
 
 static const processor processors[] = {
-    {"ViT", 224, 0, false, false, false, "bilinear", STANDARD},
-    {"DeiT", 256, 224, false, false, false, "bicubic", STANDARD},
-    {"Beit", 224, 0, false, false, false, "bicubic", STANDARD},
-    {"CLIP", 224, 224, true, false, false, "bicubic", CLIP},
-    {"Bit", 224, 224, true, false, false, "bicubic", CLIP},
-    {"ConvNext", 384, 0, true, true, false, "bicubic", STANDARD},
-    {"Siglip", 224, 0, false, false, false, "bicubic", STANDARD},
-    {"Siglip2", 0, 0, false, false, true, "bilinear", STANDARD},
-    {"DINOv3ViT", 224, 0, false, false, false, "bilinear", IMAGENET},
+    {"ViT", 224, 0, false, false, false, false, "bilinear", STANDARD},
+    {"DeiT", 256, 224, false, false, false, false, "bicubic", STANDARD},
+    {"Beit", 224, 0, false, false, false, false, "bicubic", STANDARD},
+    {"CLIP", 224, 224, true, false, false, false, "bicubic", CLIP},
+    {"Bit", 224, 224, true, false, false, false, "bicubic", CLIP},
+    {"ConvNext", 384, 0, true, true, false, false, "bicubic", STANDARD},
+    {"Siglip", 224, 0, false, false, false, false, "bicubic", STANDARD},
+    {"Siglip2", 0, 0, false, false, true, false, "bilinear", STANDARD},
+    {"DINOv3ViT", 224, 0, false, false, false, true, "bilinear", IMAGENET},
 };
 
 enum { CONVNEXT_WHOLE = 384, MOST_SIDE = 16384 }; /* ConvNext's processor does not crop images of this side or more */
@@ -218,7 +219,8 @@ static att_status set_interpolation(const reading *r, att_config *config)
         name = json_is_integer(value) && number >= 0 && number <= 3 ? names[number] : NULL;
     if (!name)
         return refuse(r, "resample", "is none of 0 (nearest), 2 (bilinear) and 3 (bicubic)");
-    snprintf(config->interpolation, sizeof config->interpolation, "%s", name);
+    const bool in_floats = r->processor->in_floats && is_on(r, "do_rescale", true) && name != names[0];
+    snprintf(config->interpolation, sizeof config->interpolation, "%s%s", name, in_floats ? "_float" : "");
     return ATT_OK;
 }
 

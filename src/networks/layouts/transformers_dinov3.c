@@ -62,6 +62,6 @@ const att_layout att_layout_transformers_dinov3 = {
     .settings = settings,
     .defaults =
         "img_size=224 num_heads=6 norm_eps=1e-5 rope_temperature=100 global_pool=token fc_norm=false "
-        "crop_pct=1 crop_mode=squash interpolation=bilinear mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ",
+        "crop_pct=1 crop_mode=squash interpolation=bilinear_float mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ",
     .complete = complete,
 };

@@ -330,7 +330,8 @@ att_status att_config_note(att_context *context, const char *what, const char *k
                            "\"center\", \"floor\", \"squash\", \"border\" or \"keep\"", config->crop_mode,
                            sizeof config->crop_mode);
     if (strcmp(key, "interpolation") == 0)
-        return note_choice(&n, "bicubic bilinear nearest", "\"bicubic\", \"bilinear\" or \"nearest\"",
+        return note_choice(&n, "bicubic bilinear nearest bicubic_float bilinear_float",
+                           "\"bicubic\", \"bilinear\", \"nearest\", \"bicubic_float\" or \"bilinear_float\"",
                            config->interpolation, sizeof config->interpolation);
     return ATT_ERR_NOT_FOUND;
 }

@@ -298,7 +298,7 @@ att_status att_network_set_preprocess(att_network *network, const att_preprocess
     ATT_TRY(check_word(network->context, "crop_mode", preprocess->crop_mode, sizeof preprocess->crop_mode,
                        "center, floor, squash, border, keep"));
     ATT_TRY(check_word(network->context, "interpolation", preprocess->interpolation, sizeof preprocess->interpolation,
-                       "bicubic, bilinear, nearest"));
+                       "bicubic, bilinear, nearest, bicubic_float, bilinear_float"));
     const att_transform_options transform = att_evaluate_transform(preprocess);
     ATT_TRY(att_transform_check(network->context, &transform));
     network->identity.preprocess = *preprocess;

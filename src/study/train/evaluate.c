@@ -30,9 +30,11 @@ att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
                    : strcmp(preprocess->crop_mode, "floor") == 0  ? ATT_CROP_FLOOR
                                                                   : ATT_CROP_CENTER;
     options.crop_pct = preprocess->crop_pct;
-    options.interpolation = strcmp(preprocess->interpolation, "bilinear") == 0  ? ATT_BILINEAR
-                            : strcmp(preprocess->interpolation, "nearest") == 0 ? ATT_NEAREST
-                                                                                : ATT_BICUBIC;
+    options.interpolation = strcmp(preprocess->interpolation, "bilinear") == 0         ? ATT_BILINEAR
+                            : strcmp(preprocess->interpolation, "nearest") == 0        ? ATT_NEAREST
+                            : strcmp(preprocess->interpolation, "bilinear_float") == 0 ? ATT_BILINEAR_FLOAT
+                            : strcmp(preprocess->interpolation, "bicubic_float") == 0  ? ATT_BICUBIC_FLOAT
+                                                                                       : ATT_BICUBIC;
     /* Images with one channel use the first channel's values for all three. */
     for (int c = 0; c < 3; c++) {
         options.mean[c] = preprocess->mean[c < preprocess->in_chans ? c : 0];

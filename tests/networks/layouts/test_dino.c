@@ -57,7 +57,7 @@ SCRATCH_TEST(missing_settings_are_those_of_the_model_type)
     CHECK(self->context, identify(self, "dinov3", V3 "}", &found));
     assert_true(att_options_number(&found.options, "norm_eps", 0) == 1e-5);
     assert_true(att_options_number(&found.options, "rope_temperature", 0) == 100);
-    check_preprocess(&found.preprocess, 1, "squash", "bilinear");
+    check_preprocess(&found.preprocess, 1, "squash", "bilinear_float");
 }
 
 SCRATCH_TEST(activations_and_biases_that_the_family_lacks_are_refused)

@@ -37,6 +37,11 @@ SCRATCH_TEST(sizes_crops_and_interpolations_are_read)
          "floor", "bicubic", 224, 256},
         {"{\"image_processor_type\": \"ConvNextImageProcessor\", \"size\": {\"shortest_edge\": 384}}", "squash",
          "bicubic", 384, 384},
+        {"{\"image_processor_type\": \"DINOv3ViTImageProcessorFast\"}", "squash", "bilinear_float", 224, 224},
+        {"{\"image_processor_type\": \"DINOv3ViTImageProcessor\", \"resample\": 3}", "squash", "bicubic_float", 224,
+         224},
+        {"{\"image_processor_type\": \"DINOv3ViTImageProcessor\", \"do_rescale\": false}", "squash", "bilinear", 224,
+         224},
         {"{\"image_processor_type\": \"SiglipImageProcessor\", \"size\": {\"height\": 96, \"width\": 96}}", "squash",
          "bicubic", 96, 96},
     };
