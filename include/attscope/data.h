@@ -315,6 +315,10 @@ typedef enum att_erase_mode { ATT_ERASE_CONST, ATT_ERASE_RAND, ATT_ERASE_PIXEL }
  * ATT_CROP_FLOOR is the mode "center" with offsets floor((side - target) / 2), as image processors of transformers
  * compute them.
  *
+ * With a crop_pct above 1 the crop can be larger than the resized image, which then lies in its middle and is filled up
+ * with black (with the mean: border). As in torchvision, floor((target - side) / 2) pixels are added before it and the
+ * rest after it; ATT_CROP_FLOOR adds ceil((target - side) / 2) before it, as transformers does with NumPy.
+ *
  * ATT_CROP_RANDOM_RESIZED is timm's: area U(scale), aspect ratio log-uniform in `ratio`, ten tries, then the largest
  * central box whose aspect ratio lies in `ratio`.
  *
@@ -350,7 +354,7 @@ typedef struct att_transform_options {
     int height, width, channels; /* of the result; channels 1 or 3 */
     att_crop crop;
     att_interpolation interpolation;
-    double crop_pct;           /* 0.01..1; not used by ATT_CROP_RANDOM_RESIZED */
+    double crop_pct;           /* 0.01..10 (ATT_CROP_PAD: 0.01..1); not used by ATT_CROP_RANDOM_RESIZED */
     double scale[2], ratio[2]; /* ATT_CROP_RANDOM_RESIZED: ranges of area and of aspect ratio */
     int pad;                   /* ATT_CROP_PAD, ATT_CROP_SIMPLE (less than height and width): pixels */
     int longer, shorter;       /* ATT_CROP_KEEP, ATT_CROP_SCALED: largest sides to resize to; longer >= shorter */

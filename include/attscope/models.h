@@ -32,7 +32,7 @@ typedef struct att_preprocess {
     /* For pixels in 0..1; the first in_chans elements are used. Where a source gives three for a network of one
      * channel, their average is used, as in timm. */
     double mean[3], std[3];
-    double crop_pct;        /* (0, 1]; evaluation resizes to the sides divided by crop_pct */
+    double crop_pct;        /* (0, 10]; evaluation resizes to the sides divided by crop_pct */
     char crop_mode[8];      /* "center", "floor", "squash", "border", "keep": ATT_CROP_CENTER etc. (data.h) */
     char interpolation[16]; /* "bicubic", "bilinear", "nearest", "bicubic_float", "bilinear_float" (data.h) */
 } att_preprocess;

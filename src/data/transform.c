@@ -56,6 +56,13 @@ bool att_transform_chooses(const att_transform_options *options)
     return options->crop == ATT_CROP_SCALED && options->cat_max_ratio < 1;
 }
 
+/* Whether the crop lies in the middle of the resized image. */
+static bool is_centred(const att_transform_options *options)
+{
+    return options->crop == ATT_CROP_CENTER || options->crop == ATT_CROP_FLOOR || options->crop == ATT_CROP_SQUASH ||
+           options->crop == ATT_CROP_BORDER;
+}
+
 /* Whether the image can be smaller than the result, which is then filled up with 0. */
 static bool is_filled_up(const att_transform_options *options)
 {
@@ -90,8 +97,10 @@ att_status att_transform_check(att_context *context, const att_transform_options
         wrong = "unknown crop";
     else if (options->interpolation < ATT_BILINEAR || options->interpolation > ATT_BICUBIC_FLOAT)
         wrong = "unknown interpolation";
-    else if (!(options->crop_pct >= 0.01 && options->crop_pct <= 1.0))
-        wrong = "crop_pct must lie in 0.01..1";
+    else if (!(options->crop_pct >= 0.01 && options->crop_pct <= 10.0))
+        wrong = "crop_pct must lie in 0.01..10";
+    else if (options->crop == ATT_CROP_PAD && options->crop_pct > 1.0)
+        wrong = "crop_pct must be at most 1 where the crop is shifted";
     else if (!is_range(options->scale, 1.0))
         wrong = "scale must be a range in (0, 1]";
     else if (!is_range(options->ratio, 100.0))
@@ -343,11 +352,9 @@ static att_geometry geometry_of(const att_transform_options *options, const tran
 
 int att_transform_variants(const att_transform_options *options)
 {
-    const bool fixed = options->crop == ATT_CROP_CENTER || options->crop == ATT_CROP_FLOOR ||
-                       options->crop == ATT_CROP_SQUASH || options->crop == ATT_CROP_BORDER;
     const double flips[] = {options->flip, options->vertical_flip};
-    int variants =
-        fixed && !att_augments(options) && options->erase == 0 && options->interpolation != ATT_RANDOM_INTERPOLATION;
+    int variants = is_centred(options) && !att_augments(options) && options->erase == 0 &&
+                   options->interpolation != ATT_RANDOM_INTERPOLATION;
     for (int i = 0; i < 2; i++)
         variants *= flips[i] > 0 && flips[i] < 1 ? 2 : 1;
     return variants;
@@ -376,6 +383,12 @@ static void place_simple_crop(const att_transform_options *options, att_random *
         simple_crop(random, plan->width, options->width, options->pad, &plan->window.x, &plan->window.width);
 }
 
+/* How many of `rest` pixels are added before an image that is smaller than the result. */
+static int before_image(att_crop crop, int rest)
+{
+    return (rest + (crop == ATT_CROP_FLOOR)) / 2;
+}
+
 /* Fills the rest with the mean. */
 static void fill_with_mean(const att_transform_options *options, placement *place)
 {
@@ -401,11 +414,12 @@ static transform_layout plan_layout(const att_transform_options *options, int wi
         (size_t)options->channels * (att_resizes_in_floats(options->interpolation) ? sizeof(float) : 1);
     layout.place.width = layout.plan.window.width;
     layout.place.height = layout.plan.window.height;
-    if (options->crop == ATT_CROP_BORDER) {
-        layout.place.offset_x = -((options->width - layout.place.width) / 2);
-        layout.place.offset_y = -((options->height - layout.place.height) / 2);
-        fill_with_mean(options, &layout.place);
+    if (is_centred(options)) {
+        layout.place.offset_x = -before_image(options->crop, options->width - layout.place.width);
+        layout.place.offset_y = -before_image(options->crop, options->height - layout.place.height);
     }
+    if (options->crop == ATT_CROP_BORDER)
+        fill_with_mean(options, &layout.place);
     if (options->crop == ATT_CROP_PAD) {
         layout.place.offset_y = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;
         layout.place.offset_x = (int)att_random_below(&random, 2 * (int64_t)options->pad + 1) - options->pad;

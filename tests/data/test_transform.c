@@ -166,6 +166,35 @@ SCRATCH_TEST(offsets_of_crops_are_rounded_half_to_even_or_down)
     assert_int_equal(lrintf(out[0]), 1);
 }
 
+/* An image of 3 x 3 pixels after resizing; 5 rows and columns are missing. */
+SCRATCH_TEST(an_image_smaller_than_the_crop_lies_in_its_middle)
+{
+    enum { SMALL = 3 };
+    static const att_crop crops[] = {ATT_CROP_CENTER, ATT_CROP_SQUASH, ATT_CROP_BORDER, ATT_CROP_FLOOR};
+    uint8_t pixels[5 * 5];
+    float out[SIDE * SIDE];
+    memset(pixels, 100, sizeof pixels);
+    const att_image image = {5, 5, 1, pixels};
+    att_transform_options options = plain_options();
+    options.crop_pct = 2.5;
+    for (int i = 0; i < 8; i++) {
+        const int begin = crops[i / 2] == ATT_CROP_FLOOR ? 3 : 2;
+        double x = 0, y = 0;
+        att_geometry geometry;
+        options.crop = crops[i / 2];
+        options.interpolation = i % 2 ? ATT_BILINEAR_FLOAT : ATT_BILINEAR;
+        transform(self, &options, &image, 0, out);
+        for (int at = 0; at < SIDE * SIDE; at++) {
+            const int row = at / SIDE - begin, column = at % SIDE - begin;
+            const bool inside = row >= 0 && row < SMALL && column >= 0 && column < SMALL;
+            assert_int_equal(lrintf(out[at]), inside ? 100 : 0);
+        }
+        CHECK(self->context, att_transform_geometry(self->context, &options, 5, 5, &geometry));
+        att_geometry_move(&geometry, &x, &y);
+        assert_true(x == begin && y == begin);
+    }
+}
+
 SCRATCH_TEST(the_nearest_pixel_is_that_at_the_centre)
 {
     enum { BIG = 8, SMALL = 4 };
@@ -533,13 +562,15 @@ SCRATCH_TEST(wrong_options_are_refused)
     uint8_t pixels[SIDE * SIDE * 3] = {0};
     float out[SIDE * SIDE];
     att_image image = {SIDE, SIDE, 1, pixels}, colour = {SIDE, SIDE, 3, pixels};
-    att_transform_options wrong[11];
-    for (int i = 0; i < 11; i++)
+    att_transform_options wrong[12];
+    for (int i = 0; i < 12; i++)
         wrong[i] = plain_options();
     wrong[0].height = 0;
     wrong[1].channels = 2;
     wrong[2].crop_pct = NAN;
-    wrong[3].crop_pct = 1.1;
+    wrong[3].crop_pct = 10.1;
+    wrong[11].crop = ATT_CROP_PAD;
+    wrong[11].crop_pct = 1.1;
     wrong[4].scale[0] = 0;
     wrong[5].ratio[1] = 0.1;
     wrong[6].pad = -1;
@@ -548,7 +579,7 @@ SCRATCH_TEST(wrong_options_are_refused)
     wrong[9].crop = wrong[10].crop = ATT_CROP_SIMPLE;
     wrong[9].width = wrong[10].height = SIDE / 2;
     wrong[9].pad = wrong[10].pad = SIDE / 2;
-    for (int i = 0; i < 11; i++)
+    for (int i = 0; i < 12; i++)
         assert_int_equal(att_transform_image(self->context, &wrong[i], &image, 0, 0, 0, out), ATT_ERR_ARGUMENT);
     att_transform_options options = plain_options();
     assert_int_equal(att_transform_image(self->context, &options, &colour, 0, 0, 0, out), ATT_ERR_ARGUMENT);

@@ -199,7 +199,7 @@ static const att_flag preprocess_options[] = {
      ATT_FLAG_AT(att_recipe_preprocess, std), .low = 1e-6, .high = 10},
     {"crop-pct", .kind = ATT_FLAG_REAL, .value = "X",
      .help = "size of the crop over the size that images are resized to", ATT_FLAG_AT(att_recipe_preprocess, crop_pct),
-     .low = 0.01, .high = 1, .open = true},
+     .low = 0.01, .high = 10, .open = true},
     {"crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "evaluation; center: keep the aspect ratio and cover the crop; floor: as center, with offsets rounded "
              "down, as transformers does; squash: ignore the aspect ratio; border: fit the whole "

@@ -46,7 +46,8 @@ static const processor processors[] = {
     {"DINOv3ViT", 224, 0, false, false, false, true, "bilinear", IMAGENET},
 };
 
-enum { CONVNEXT_WHOLE = 384, MOST_SIDE = 16384 }; /* ConvNext's processor does not crop images of this side or more */
+enum { CONVNEXT_WHOLE = 384 }; /* ConvNext's processor does not crop images of this side or more */
+enum { MOST_SIDE = 16384, MOST_SHARE = 10 };
 
 /* A file that is read, and what it says. */
 typedef struct reading {
@@ -190,15 +191,21 @@ static double share_of(int crop, int resized)
     return share;
 }
 
+/* Whether the crop mode "squash" divides what is left over, or what is missing, in another way than the processor. */
+static bool is_divided_otherwise(int rest)
+{
+    return rest < 0 ? rest % 2 != 0 : rest % 4 == 3;
+}
+
 static att_status set_sizes(const reading *r, att_config *config)
 {
     const int rest = r->resized[0] - r->crop[0];
     const double share = share_of(r->crop[0], r->resized[0]);
-    if (rest < 0 || r->resized[1] < r->crop[1])
-        return refuse(r, "crop_size", "is larger than size, so that images are filled up, which attscope does not do");
+    if (share > MOST_SHARE)
+        return refuse(r, "crop_size", "is more than 10 times as large as size, which attscope does not support");
     if ((r->keeps_ratio && r->crop[0] != r->crop[1]) || (int)floor(r->crop[1] / share) != r->resized[1])
         return refuse(r, "crop_size", "has another shape than size, which attscope does not support");
-    if (!r->keeps_ratio && (rest % 4 == 3 || (r->resized[1] - r->crop[1]) % 4 == 3))
+    if (!r->keeps_ratio && (is_divided_otherwise(rest) || is_divided_otherwise(r->resized[1] - r->crop[1])))
         return refuse(r, "crop_size", "leaves an odd rest of size, which attscope divides in another way");
     const att_fact sides = {.kind = ATT_FACT_NUMBERS, .numbers = {r->crop[0], r->crop[1]}, .count = 2};
     config->crop_pct = share;

@@ -268,8 +268,8 @@ static att_status note_channels(const note *n, double low, double *to, bool *has
 static att_status note_crop(const note *n, double *crop_pct)
 {
     if (n->fact->kind != ATT_FACT_NUMBERS || n->fact->count != 1 || !(n->fact->numbers[0] > 0.01) ||
-        !(n->fact->numbers[0] <= 1))
-        return fail_note(n, "a number above 0.01 and up to 1");
+        !(n->fact->numbers[0] <= 10))
+        return fail_note(n, "a number above 0.01 and up to 10");
     if (*crop_pct == 0)
         *crop_pct = n->fact->numbers[0];
     return ATT_OK;
