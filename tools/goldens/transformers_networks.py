@@ -5,9 +5,10 @@ import collections
 import torch
 import transformers as hf
 
-# make() returns the network with its first weights. processor prepares images. answer(network, image), for an image
-# [1, 3, side, side], returns what attscope computes.
-Network = collections.namedtuple("Network", "name make processor side answer")
+# make() returns the network with its first weights. processor prepares images; None: as config.json says.
+# answer(network, image), for an image [1, 3, side, side], returns what attscope computes. saving: arguments of
+# save_pretrained().
+Network = collections.namedtuple("Network", "name make processor side answer saving", defaults=[{}])
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
@@ -172,3 +173,22 @@ def networks(side, width):
         row("siglip2_classes", hf.Siglip2ForImageClassification, hf.Siglip2Config,
             {"text_config": text, "vision_config": naflex} | classes, siglip2, in_patches("logits")),
     ]
+
+
+def other_networks(side, width):
+    """Returns small networks without a golden: one of timm in the library's wrapper, in one file and in several, and
+    one whose images are smaller than the crop."""
+    small = hf.CLIPImageProcessor(size={"shortest_edge": side - 15}, crop_size={"height": side, "width": side})
+    padded = hf.CLIPVisionConfig(hidden_size=width, num_hidden_layers=1, num_attention_heads=2, intermediate_size=width,
+                                 image_size=side, patch_size=side // 4)
+    config = {"architecture": "vit_tiny_patch16_224", "num_labels": 3,
+              "model_args": {"img_size": side, "patch_size": side // 4, "embed_dim": width, "depth": 2, "num_heads": 2},
+              "pretrained_cfg": {"input_size": [3, side, side], "crop_pct": 0.8, "interpolation": "bilinear",
+                                 "mean": [0.1, 0.2, 0.3], "std": [0.4, 0.5, 0.6]}}
+
+    def wrapped():
+        return hf.TimmWrapperForImageClassification(hf.TimmWrapperConfig(**config))
+
+    return [Network("timm", wrapped, None, side, logits),
+            Network("timm_in_parts", wrapped, None, side, logits, {"max_shard_size": "64KB"}),
+            Network("clip_padded", lambda: hf.CLIPVisionModel(padded), small, side, pooled)]
