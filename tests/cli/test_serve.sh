@@ -72,6 +72,12 @@ port=$(sed 's/.*:\([0-9]*\)\/.*/\1/' <<<"$address") token=${address#*token=}
 [ "$(head -n 1 err)" = "warning: $PWD/$why" ] || fail "serve: a damaged checkpoint: $(cat err)"
 ask '/api/model?model=m1' | grep -qF '"network":"resnet20"' || fail 'serve: no checkpoint beside a damaged one'
 end INT
+cp -r "$here/../goldens/layouts/dinov3" .
+start dinov3
+port=$(sed 's/.*:\([0-9]*\)\/.*/\1/' <<<"$address") token=${address#*token=}
+ask '/api/model?model=m0' | grep -qF '"network":"vit_base_patch16_dinov3_qkvb"' || fail 'serve: no folder of transformers'
+ask '/api/graph?model=m0' | grep -qF 'blocks.1.attn' || fail 'serve: no graph of a folder of transformers'
+end INT
 start bad.safetensors runs
 grep -qxF "warning: $PWD/$why" err || fail "serve: a damaged checkpoint beside runs: $(cat err)"
 end INT

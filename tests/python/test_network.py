@@ -370,6 +370,18 @@ class Answers(Case):
             with tiny(seed=1, **network.options) as again:
                 self.assertEqual(again.options, network.options)
 
+    def test_a_folder_of_the_transformers_library(self):
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../goldens/layouts/dinov3")
+        images = np.random.default_rng(1).integers(0, 256, (2, 20, 30, 3), dtype=np.uint8)
+        with attscope.open(folder) as network:
+            self.assertEqual(network.classes, 0)
+            self.assertEqual(network.features(images).shape, (2, 8))
+            self.assertEqual(network.layers, ["blocks.0.attn", "blocks.1.attn"])
+            weights = network.attention(images[0], 1)
+            self.assertEqual(weights.shape, (2, 1 + 2 + 16, 1 + 2 + 16))
+            np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)  # measured: 2e-7
+            self.assertEqual(network.measure(images, "entropy", frame=False).images, 2)
+
     def test_random_weights_are_not_taken_for_pretrained_ones(self):
         with self.assertWarnsRegex(UserWarning, "its weights are random, not pretrained"):
             tiny(seed=None).close()

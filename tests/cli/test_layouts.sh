@@ -1,0 +1,27 @@
+#!/bin/bash
+# Folders of the transformers library: measured, trained further with other classes and at another image size, converted.
+. "$(dirname "$0")/lib.sh"
+idx data
+
+check() { # FOLDER FIRST SIZE: FIRST is the first attention, SIZE another image size
+    local folder=$here/../goldens/layouts/$1
+    run 0 measure "$folder" data --with nsi,tns,residual,entropy,distance --maps 1 --output out --experiment "of_$1"
+    out_has "$2"
+    [ -s "out/of_$1/maps.safetensors" ] || fail "there are no maps of $1"
+    # shellcheck disable=SC2086
+    run 0 train data --initial-checkpoint "$folder" --num-classes 4 --img-size "$3" $recipe --epochs 1 \
+        --output out --experiment "$1"
+    run 0 validate data --checkpoint "out/$1/last.safetensors"
+    run 0 inspect "out/$1/last.safetensors"
+    out_has "images       $3 x $3 x 3"
+    grep -qE ' num_classes +4$' stdout || fail "$1: the trained network has other classes"
+    run 0 convert "$folder" "$1.safetensors"
+    run 0 inspect "$1.safetensors"
+}
+check vit blocks.0.attn 12
+check beit blocks.0.attn 12
+check clip blocks.0.attn 12
+check swinv2 layers.0.blocks.0.attn 16
+check dinov3 blocks.0.attn 12
+out_has 'images       8 x 8 x 3, mean 0.485 0.456 0.406, std 0.229 0.224 0.225, crop 1 squash, bilinear_float'
+finish
