@@ -256,8 +256,10 @@ typedef enum att_interpolation {
     ATT_BICUBIC,
     ATT_RANDOM_INTERPOLATION, /* for transforms only: draw one of the two for each image */
     ATT_NEAREST,              /* the pixel at the place of the result's centre */
-    ATT_BILINEAR_FLOAT,       /* the same in floats: values are not rounded to bytes, as by torchvision's resize of */
-    ATT_BICUBIC_FLOAT         /* float tensors. Images that are augmented by value are resized in bytes */
+    /* Without rounding to bytes, as torchvision resizes float tensors with antialias=True. Where RandAugment,
+     * 3-Augment, colour jitter or photometric distortion follow, which need bytes, values are rounded all the same. */
+    ATT_BILINEAR_FLOAT,
+    ATT_BICUBIC_FLOAT
 } att_interpolation;
 
 typedef enum att_crop {
