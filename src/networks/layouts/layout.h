@@ -109,7 +109,7 @@ att_status att_layout_require_square(const att_layout_source *source, const att_
 const char *att_layout_class(const att_layout_source *source);
 /* Sets mean, std, crop, interpolation and img_size of *config to those of an image processor, with the defaults of the
  * class that it names. path: of its file, for messages. Errors: ERR_UNSUPPORTED for what attscope cannot do in the same
- * way. */
+ * way, ERR_FORMAT for values of another type. */
 att_status att_layout_preprocess(att_context *context, const char *path, const json_t *settings, att_config *config);
 
 #endif

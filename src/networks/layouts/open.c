@@ -128,7 +128,7 @@ static att_status take_processor(att_tensors *file, const char *name, const char
     att_text path;
     att_status status = read_side_file(file, name, &path, &root);
     const json_t *settings = key ? json_object_get(root, key) : root;
-    *taken = status == ATT_OK && settings;
+    *taken = status == ATT_OK && settings && !json_is_null(settings);
     if (*taken) {
         status = att_layout_preprocess(file->context, path.data, settings, config);
         file->preprocess_from = name;

@@ -282,6 +282,8 @@ static att_status refuse_others(const reading *r)
 att_status att_layout_preprocess(att_context *context, const char *path, const json_t *settings, att_config *config)
 {
     reading r = {.context = context, .path = path, .root = settings};
+    if (!json_is_object(settings))
+        return att_fail(context, ATT_ERR_FORMAT, "%s: the settings of images must be an object", path);
     ATT_TRY(choose_processor(&r));
     ATT_TRY(refuse_others(&r));
     if (!r.processor->is_fixed) {

@@ -146,7 +146,7 @@ SCRATCH_TEST(a_processor_of_images_and_texts_takes_precedence)
 {
     att_identity identity;
     scratch_text(self, "preprocessor_config.json", "{\"image_mean\": [0.1, 0.2, 0.3]}");
-    scratch_text(self, "processor_config.json", "{\"processor_class\": \"CLIPProcessor\"}");
+    scratch_text(self, "processor_config.json", "{\"processor_class\": \"CLIPProcessor\", \"image_processor\": null}");
     CHECK(self->context, identify_beside(self, FITTING "}", &identity));
     assert_non_null(strstr(identity.origin, "preprocessing: preprocessor_config.json"));
     assert_true(identity.preprocess.mean[1] == 0.2);
@@ -154,6 +154,9 @@ SCRATCH_TEST(a_processor_of_images_and_texts_takes_precedence)
     CHECK(self->context, identify_beside(self, FITTING "}", &identity));
     assert_non_null(strstr(identity.origin, "preprocessing: processor_config.json"));
     assert_true(identity.preprocess.mean[1] == 0.4);
+    scratch_text(self, "processor_config.json", "{\"image_processor\": 5}");
+    assert_fails(self->context, identify_beside(self, FITTING "}", &identity), ATT_ERR_FORMAT,
+                 "processor_config.json: the settings of images must be an object");
 }
 
 SCRATCH_TEST(a_preprocessing_that_cannot_be_read_is_refused)
