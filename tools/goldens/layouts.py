@@ -1,7 +1,7 @@
 """Tiny networks of the transformers library as it writes them, and their answers in f64.
 
-layouts/NAME/ has config.json, preprocessor_config.json and model.safetensors, whose bfloat16 weights follow from a
-formula, and expected.txt: the logits of the formula's image, or the features of a network without a classifier.
+layouts/NAME/ has config.json, preprocessor_config.json and model.safetensors (timm_wrapper: its index and shards), whose
+bfloat16 weights follow from a formula, and expected.txt: the logits of the formula's image, or the features of a network without a classifier.
 tests/networks/layouts/test_transformers.c has a row for each NAME.
 """
 import pathlib
@@ -36,5 +36,5 @@ for network in networks(SIDE, WIDTH):
     with torch.no_grad():
         values = network.answer(model, picture(network.side, network.side))[0].tolist()
     (folder / "expected.txt").write_text(" ".join(f"{v:.8g}" for v in values) + "\n")
-    model.bfloat16().save_pretrained(folder)
+    model.bfloat16().save_pretrained(folder, max_shard_size="2KB" if network.name == "timm_wrapper" else "50GB")
     network.processor.save_pretrained(folder)

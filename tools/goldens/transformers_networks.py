@@ -95,6 +95,11 @@ def networks(side, width):
     beit = hf.BeitImageProcessor(size=whole, crop_size=whole, do_center_crop=False)
     cropped = hf.ConvNextImageProcessor(size={"shortest_edge": 4 * side}, crop_pct=0.8)
     both = {"text_config": text, "vision_config": vit}
+    prepared = {"input_size": [3, side, side], "mean": [0.5] * 3, "std": [0.5] * 3, "crop_pct": 0.8,
+                "crop_mode": "center", "interpolation": "bicubic"}
+    wrapped = {"architecture": "vit_tiny_patch16_224", "pretrained_cfg": prepared,
+               "model_args": {"img_size": side, "patch_size": side // 4, "embed_dim": width, "depth": 2,
+                              "num_heads": 2, "mlp_ratio": 2, "reg_tokens": 1}}
     naflex = {k: v for k, v in vit.items() if k != "image_size"} | {"num_patches": 16}
 
     def row(name, network, config, options, processor, answer):
@@ -172,6 +177,8 @@ def networks(side, width):
             in_patches("pooler_output")),
         row("siglip2_classes", hf.Siglip2ForImageClassification, hf.Siglip2Config,
             {"text_config": text, "vision_config": naflex} | classes, siglip2, in_patches("logits")),
+        row("timm_wrapper", hf.TimmWrapperForImageClassification, hf.TimmWrapperConfig, wrapped | classes,
+            hf.TimmWrapperImageProcessor(prepared, wrapped["architecture"]), logits),
     ]
 
 

@@ -1,4 +1,6 @@
 /* Tiny networks of the transformers library against its own answers (tools/goldens/layouts.py). */
+#include <unistd.h>
+
 #include <attscope/plan.h>
 
 #include "context.h"
@@ -74,6 +76,7 @@ static const row rows[] = {
     {"siglip_vision", SIGLIP BASE "global_pool=map", HALF "1 squash bicubic"},
     {"siglip2_vision", SIGLIP BASE "global_pool=map", NULL},
     {"siglip2_classes", SIGLIP CLASSES "global_pool=avg", NULL},
+    {"timm_wrapper", "vit_tiny_patch16_224", SMALL CLASSES "reg_tokens=1 norm_eps=1e-06", HALF "0.8 center bicubic"},
 };
 
 static void path_of(const row *r, const char *file, char path[4096])
@@ -196,6 +199,8 @@ TEST(networks_of_transformers_give_its_answers)
         att_tensors *file;
         att_weights *weights;
         path_of(r, "model.safetensors", path);
+        if (access(path, F_OK) != 0)
+            path_of(r, "model.safetensors.index.json", path);
         must(att_model_open_file(context, path, &file));
         att_model *model = identify(r, file);
         must(att_weights_create(att_model_graph(model), "cpu", &weights));
