@@ -107,7 +107,7 @@ static void write_sides(att_json_writer *writer, const double *sides)
     att_json_end_array(writer);
 }
 
-static void write_value(att_json_writer *writer, const att_option *option, const att_option_value *value)
+void att_option_write_json(att_json_writer *writer, const att_option *option, const att_option_value *value)
 {
     if (value->count == 0)
         att_json_string(writer, value->text);
@@ -127,7 +127,7 @@ void att_options_write_json(att_json_writer *writer, const att_option_table *tab
         if (!value || option->internal || option->training)
             continue;
         att_json_key(writer, option->key);
-        write_value(writer, option, value);
+        att_option_write_json(writer, option, value);
     }
 }
 

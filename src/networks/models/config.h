@@ -74,6 +74,8 @@ bool att_options_agree(const att_option_values *found, const att_option_values *
  * whether there were any. */
 bool att_options_differences(att_text *text, const att_option_table *table, const att_option_values *options,
                              const att_option_values *own);
+/* Writes a value: a text, a number, two unequal sides as a list. */
+void att_option_write_json(att_json_writer *writer, const att_option *option, const att_option_value *value);
 /* Writes the options that checkpoints record as members of the open JSON object, in the table's order. */
 void att_options_write_json(att_json_writer *writer, const att_option_table *table, const att_option_values *options);
 

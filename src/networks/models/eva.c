@@ -6,6 +6,7 @@
 #include <attscope/nn.h>
 
 #include "base/core/error.h"
+#include "networks/models/checkpoint.h"
 #include "networks/models/eva.h"
 #include "networks/models/patches.h"
 #include "networks/models/token_ends.h"
@@ -128,6 +129,59 @@ static bool take_argument(const char *key, const att_fact *fact, att_option_valu
     return att_token_take_switch(switch_arguments, key, fact, options);
 }
 
+static const char same_arguments[] =
+    "img_size in_chans patch_size embed_dim depth num_heads mlp_ratio class_token qkv_bias qkv_fused attn_type "
+    "rope_temperature rope_grid_offset rope_grid_indexing rope_rotate_half attn_pool_num_heads attn_pool_mlp_ratio";
+
+/* timm takes the layers of a gated MLP apart if they have a norm. */
+static bool is_gated(const att_timm_network *network)
+{
+    return strcmp(att_options_text(network->options, "mlp_layer"), "mlp") != 0;
+}
+
+/* Rotary positions can be left out or be of another kind, but not be added. */
+static bool give_rope(const att_timm_network *network, const att_option *option, att_json_writer *writer)
+{
+    if (strcmp(att_options_text(network->own, option->key), ATT_EVA_NO_ROPE) == 0)
+        return false;
+    if (strcmp(att_options_text(network->options, option->key), ATT_EVA_NO_ROPE) != 0)
+        return att_timm_give(network, option, option->key, writer);
+    att_json_put_bool(writer, "use_rot_pos_emb", false);
+    return true;
+}
+
+/* The norm after the pooling takes the place of the last norm; without a last norm there is neither. */
+static bool give_pool_norm(const att_timm_network *network, const att_option *option, att_json_writer *writer)
+{
+    att_json_put_bool(writer, "use_fc_norm",
+                      att_options_number(network->options, "final_norm", 0) != 0 &&
+                          att_options_number(network->options, option->key, 0) != 0);
+    return true;
+}
+
+static bool give_argument(const att_timm_network *network, const att_option *option, att_json_writer *writer)
+{
+    if (strcmp(option->key, "embed_class") == 0 && !att_token_embeds_prefix(network->options))
+        return true;
+    if (strcmp(option->key, "global_pool") == 0)
+        return att_timm_give_word("token avg max avgmax map", network, option, writer);
+    if (strcmp(option->key, "rope_type") == 0)
+        return give_rope(network, option, writer);
+    if (strcmp(option->key, "fc_norm") == 0)
+        return give_pool_norm(network, option, writer);
+    if (strcmp(option->key, "reg_tokens") == 0)
+        return att_timm_give(network, option, "num_reg_tokens", writer);
+    if (att_checkpoint_lists("init_values ref_feat_shape", option->key)) /* timm takes 0 for a value */
+        return att_options_number(network->options, option->key, 0) > 0 &&
+               att_timm_give(network, option, option->key, writer);
+    if (strcmp(option->key, "scale_mlp_norm") == 0 && is_gated(network))
+        return false;
+    return att_timm_give_of(same_arguments, network, option, writer) ||
+           att_token_give_switch(switch_arguments, network, option, writer);
+}
+
+static const att_timm_form timm_form = {.sized = true, .idle = "embed_class", .give_argument = give_argument};
+
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
 static att_status check_rope(att_context *context, const att_eva_options *o)
@@ -224,6 +278,7 @@ const att_family att_family_eva = {
     .foreign = att_eva_foreign,
     .recognise = att_eva_recognise,
     .take_argument = take_argument,
+    .timm = &timm_form,
     .disambiguate = att_token_disambiguate,
     .check_undetermined = att_eva_check_undetermined,
     .regrids = att_eva_regrids,

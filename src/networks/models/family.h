@@ -15,6 +15,7 @@
 #include "networks/models/placement.h"
 #include "networks/models/position_heads.h"
 #include "networks/models/regrid.h"
+#include "networks/models/timm_config.h"
 #include "networks/tasks/task.h"
 
 /* An argument of timm's constructors that has no option here. value: the value with which timm's network computes the
@@ -106,6 +107,7 @@ typedef struct att_family {
     /* Handles an argument of timm's constructor that has another form than the option here, such as two ratios in one
      * list: sets the corresponding options unless they are set. Returns false for other arguments. */
     bool (*take_argument)(const char *key, const att_fact *fact, att_option_values *options);
+    const att_timm_form *timm; /* NULL: timm has none of the family's networks */
     /* Returns ERR_UNSUPPORTED or ERR_MISMATCH if no network has both the given options and the file's tensors,
      * ERR_UNSUPPORTED if an option that the tensors do not determine must be given because the variant's value cannot
      * be assumed. */

@@ -122,7 +122,7 @@ static att_status identify(att_identification *s, const char *name, const att_op
     if (!s->config.name[0])
         return att_identify_fail_unnamed(s);
     att_variant variant = s->variant;
-    if (s->name_from != att_from_metadata) /* attscope's metadata gives every option */
+    if (s->name_from != att_from_metadata && !s->is_described)
         ATT_TRY(att_identify_check_name(s, variant));
     att_identity made = {0};
     att_option_values found, own;

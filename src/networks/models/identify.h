@@ -34,6 +34,7 @@ typedef struct att_identification {
     att_network_name named;                             /* the name, as name_from gives it */
     att_variant variant;                                /* variant of that name */
     att_text notes;            /* for the user: "; config.json, which names deit_tiny, was left out" */
+    bool is_described;         /* attscope's metadata, which gives every option, is of the network that is named */
     bool caller_gives_classes; /* including "no classes" */
     char unknown[128];         /* the file's name of its network if attscope knows no such name; "" */
     const char *unknown_from;

@@ -255,5 +255,7 @@ att_status att_identify_read_sources(att_identification *s, const char *name, co
     snprintf(what, sizeof what, "%s: its metadata", s->path);
     ATT_TRY(att_config_parse(s->context, what, text, &given));
     const char *from = s->file->identity_from ? s->file->identity_from : att_from_metadata;
-    return merge_parts(s, from, s->file->preprocess_from ? s->file->preprocess_from : from, &given);
+    ATT_TRY(merge_parts(s, from, s->file->preprocess_from ? s->file->preprocess_from : from, &given));
+    s->is_described = from == att_from_metadata && strcmp(given.name, s->named.network) == 0;
+    return ATT_OK;
 }

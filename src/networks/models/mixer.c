@@ -120,6 +120,27 @@ static bool take_argument(const char *key, const att_fact *fact, att_option_valu
     return true;
 }
 
+static bool give_ratios(const att_timm_network *network, const att_option *option, att_json_writer *writer)
+{
+    if (strcmp(option->key, "token_mlp_ratio") == 0 && att_timm_differs(network, "mlp_ratio"))
+        return true;
+    att_json_put_array(writer, "mlp_ratio");
+    att_json_number(writer, att_options_number(network->options, "token_mlp_ratio", 0));
+    att_json_number(writer, att_options_number(network->options, "mlp_ratio", 0));
+    att_json_end_array(writer);
+    return true;
+}
+
+/* timm's named networks fix patches, width and depth. */
+static bool give_argument(const att_timm_network *network, const att_option *option, att_json_writer *writer)
+{
+    if (att_checkpoint_lists("mlp_ratio token_mlp_ratio", option->key))
+        return give_ratios(network, option, writer);
+    return att_timm_give_of("img_size in_chans", network, option, writer);
+}
+
+static const att_timm_form timm_form = {.sized = true, .give_argument = give_argument};
+
 /* --- the network ------------------------------------------------------------------------------------------------- */
 
 /* Initialised as in timm: Glorot-uniform weights, biases close to 0. */
@@ -378,6 +399,7 @@ const att_family att_family_mixer = {
     .foreign = mixer_foreign,
     .recognise = mixer_recognise,
     .take_argument = take_argument,
+    .timm = &timm_form,
     .check_undetermined = mixer_check_undetermined,
     .is_added = mixer_is_added,
     .layer = att_token_layer,

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "networks/models/checkpoint.h"
 #include "networks/models/variants.h"
 
 static const char RESNET[] = "ResNet (He et al., CVPR 2016)";
@@ -126,7 +127,8 @@ static att_classifier_form resnet_classifier(const void *options)
                                  .build = att_nn_classifier};
 }
 
-/* stem_width and avg_down may have any value because the tensors show them. */
+/* stem_width and avg_down may have any value because the tensors show them. A member of an argument that is a mapping
+ * follows a dot, and names a module that they show. */
 static const att_accepted_argument resnet_arguments[] = {
     {"drop_block_rate", ATT_ANY_VALUE},
     {"output_stride", "32"},
@@ -138,8 +140,65 @@ static const att_accepted_argument resnet_arguments[] = {
     {"norm_layer", "batchnorm2d"},
     {"stem_width", ATT_ANY_VALUE},
     {"avg_down", ATT_ANY_VALUE},
+    {"block_args.attn_layer", "se"},
+    {"block_args.attn_layer", "eca"},
     {NULL, NULL},
 };
+
+/* timm's networks without avg_down may have other shortcuts here, which the tensors show. */
+static bool take_argument(const char *key, const att_fact *fact, att_option_values *options)
+{
+    if (strcmp(key, "avg_down") != 0 || fact->kind != ATT_FACT_NUMBERS || fact->numbers[0] != 1)
+        return false;
+    if (!att_options_find(options, "shortcut"))
+        att_options_set_text(options, "shortcut", "avg_conv");
+    return true;
+}
+
+/* timm's stem has 64 channels, those of three convolutions twice stem_width. */
+static bool give_stem(const char *stem, att_json_writer *writer)
+{
+    const bool plain = strcmp(stem, "conv7") == 0;
+    if (strcmp(stem, "conv3") == 0)
+        return false;
+    att_json_put_string(writer, "stem_type", plain ? "" : stem);
+    att_json_put_integer(writer, "stem_width", plain ? 64 : 32);
+    return true;
+}
+
+/* timm's modules have no options; its hidden widths are multiples of 8. */
+static bool give_modules(const att_timm_network *network, const char *modules, att_json_writer *writer)
+{
+    const bool basic = strcmp(att_options_text(network->options, "block"), "basic") == 0,
+               gated = att_checkpoint_lists(basic ? "se:divisor=8" : "se se:divisor=8", modules),
+               eca = strcmp(modules, "eca") == 0;
+    if (!gated && !eca && strcmp(modules, "none") != 0)
+        return false;
+    att_json_put_object(writer, "block_args");
+    if (gated || eca)
+        att_json_put_string(writer, "attn_layer", gated ? "se" : "eca");
+    att_json_end_object(writer);
+    return true;
+}
+
+static bool give_argument(const att_timm_network *network, const att_option *option, att_json_writer *writer)
+{
+    const char *text = att_options_text(network->options, option->key);
+    if (att_checkpoint_lists("img_size depth", option->key)) /* any size; the depth follows from the layers */
+        return true;
+    if (strcmp(option->key, "layers") == 0)
+        return att_timm_give_list(text, option->key, writer);
+    if (strcmp(option->key, "stem_type") == 0)
+        return give_stem(text, writer);
+    if (strcmp(option->key, "modules") == 0)
+        return give_modules(network, text, writer);
+    if (strcmp(option->key, "shortcut") != 0)
+        return att_timm_give_of("in_chans cardinality base_width", network, option, writer);
+    att_json_put_bool(writer, "avg_down", strcmp(text, "avg_conv") == 0);
+    return strcmp(text, "pad") != 0;
+}
+
+static const att_timm_form timm_form = {.give_argument = give_argument};
 
 static const att_module_hook hooks[] = {
     {"after_branch", "at the end of a residual branch, before the addition", ATT_ON_MAPS},
@@ -155,6 +214,8 @@ const att_family att_family_resnet = {
     .options = &att_resnet_table,
     .hooks = {hooks, sizeof hooks / sizeof *hooks},
     .accepted_arguments = resnet_arguments,
+    .take_argument = take_argument,
+    .timm = &timm_form,
     .classifier = resnet_classifier,
     .variants = &variants,
     .complete = att_resnet_complete,

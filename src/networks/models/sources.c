@@ -271,6 +271,42 @@ static att_status note_argument(att_context *context, const char *what, const at
     return status == ATT_ERR_NOT_FOUND ? check_argument(context, what, family, key, fact) : status;
 }
 
+static bool is_listed(const char *key)
+{
+    const att_fact nothing = {.kind = ATT_FACT_OTHER};
+    bool accepted, listed = has_argument(accepted_arguments, key, &nothing, &accepted);
+    for (int i = 0; i < att_family_count() && !listed; i++)
+        listed = has_argument(att_family_at(i)->accepted_arguments, key, &nothing, &accepted);
+    return listed;
+}
+
+/* Whether the tensors show the module. */
+static bool has_module(att_context *context, const att_family *family, const att_tensors *file, const att_fact *name)
+{
+    att_option_values found = att_options_none();
+    if (name->kind != ATT_FACT_TEXT || !family || family->recognise(context, file, &found) != ATT_OK)
+        return false;
+    const char *modules = att_options_text(&found, "modules");
+    return strcspn(modules, ":@") == strlen(name->text) && strncmp(modules, name->text, strlen(name->text)) == 0;
+}
+
+/* Takes an argument that is a mapping. All that is known is block_args.attn_layer, which names a module. */
+static att_status note_mapping(att_context *context, const char *what, const att_family *family,
+                               const att_tensors *file, const char *key, const json_t *members)
+{
+    const char *member;
+    json_t *value;
+    char name[128];
+    json_object_foreach((json_t *)members, member, value)
+    {
+        att_fact fact = att_fact_of_json(value);
+        snprintf(name, sizeof name, "%s.%s", key, member);
+        if (!is_listed(name) || !is_accepted(family, name, &fact) || !has_module(context, family, file, &fact))
+            return refuse_argument(context, what, name, &fact);
+    }
+    return ATT_OK;
+}
+
 static att_status note_model_args(att_context *context, const char *what, const att_tensors *file, const json_t *args,
                                   att_config *config)
 {
@@ -280,19 +316,12 @@ static att_status note_model_args(att_context *context, const char *what, const 
     json_object_foreach((json_t *)args, key, value)
     {
         att_fact fact = att_fact_of_json(value);
-        if (!is_empty_value(key, value))
-            ATT_TRY(note_argument(context, what, family, key, &fact, config));
+        if (is_empty_value(key, value))
+            continue;
+        ATT_TRY(json_is_object(value) ? note_mapping(context, what, family, file, key, value)
+                                      : note_argument(context, what, family, key, &fact, config));
     }
     return ATT_OK;
-}
-
-static bool is_listed(const char *key)
-{
-    const att_fact nothing = {.kind = ATT_FACT_OTHER};
-    bool accepted, listed = has_argument(accepted_arguments, key, &nothing, &accepted);
-    for (int i = 0; i < att_family_count() && !listed; i++)
-        listed = has_argument(att_family_at(i)->accepted_arguments, key, &nothing, &accepted);
-    return listed;
 }
 
 /* Sets the options of the constructor's arguments in config.json, including the arguments beside the name. */

@@ -5,6 +5,7 @@
 #include "networks/models/swin.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/error.h"
@@ -111,6 +112,50 @@ static bool take_argument(const char *key, const att_fact *fact, att_option_valu
     return strcmp(key, "window_ratio") == 0 && take_ratio(fact, options);
 }
 
+/* Returns N of "1/N", 0 for other texts. */
+static int parse_fraction(const char *text)
+{
+    int64_t number;
+    bool fraction = strncmp(text, "1/", 2) == 0 && att_text_to_i64(text + 2, &number) && number >= 1 && number <= 65536;
+    return fraction ? (int)number : 0;
+}
+
+/* Numbers of tokens, or a fraction of the grid, which only V2-CR has. */
+static bool give_windows(const char *text, bool is_cr, att_json_writer *writer)
+{
+    const int fraction = parse_fraction(text);
+    if (fraction && !is_cr)
+        return false;
+    if (fraction)
+        att_json_put_integer(writer, "window_ratio", fraction);
+    else if (!strchr(text, ','))
+        att_json_put_integer(writer, "window_size", strtol(text, NULL, 10));
+    else
+        return att_timm_give_list(text, "window_size", writer);
+    return true;
+}
+
+static bool give_argument(const att_timm_network *network, const att_option *option, att_json_writer *writer)
+{
+    const char *version = att_options_text(network->own, "swin_version"),
+               *text = att_options_text(network->options, option->key);
+    const bool is_v2 = strcmp(version, ATT_SWIN_V2) == 0, is_cr = strcmp(version, ATT_SWIN_V2_CR) == 0;
+    if (strcmp(option->key, "depths") == 0)
+        return att_timm_give_list(text, option->key, writer);
+    if (strcmp(option->key, "stage_heads") == 0)
+        return att_timm_give_list(text, "num_heads", writer);
+    if (strcmp(option->key, "window_size") == 0)
+        return give_windows(text, is_cr, writer);
+    if (strcmp(option->key, "pretrained_window_sizes") == 0)
+        return is_v2 && strchr(text, ',') && att_timm_give_list(text, option->key, writer);
+    return att_timm_give_of("img_size in_chans patch_size embed_dim mlp_ratio always_partition", network, option,
+                            writer) ||
+           (is_cr ? att_timm_give_of("extra_norm_period extra_norm_stage", network, option, writer)
+                  : att_timm_give_of("qkv_bias", network, option, writer));
+}
+
+static const att_timm_form timm_form = {.sized = true, .give_argument = give_argument};
+
 /* --- lists ------------------------------------------------------------------------------------------------------- */
 
 enum { MOST_NUMBER = 65536 }; /* of a list of an option */
@@ -170,14 +215,6 @@ static void fit_window(const att_swin_options *o, const int window[2], att_swin_
         stage->window[i] = whole ? stage->grid[i] : window[i];
         stage->shift[i] = whole ? 0 : window[i] / 2;
     }
-}
-
-/* Returns N of "1/N", 0 for other texts. */
-static int parse_fraction(const char *text)
-{
-    int64_t number;
-    bool fraction = strncmp(text, "1/", 2) == 0 && att_text_to_i64(text + 2, &number) && number >= 1 && number <= 65536;
-    return fraction ? (int)number : 0;
 }
 
 /* Sets the sides of all windows, in tokens. A fraction refers to the grid of the first stage, in all stages, as timm's
@@ -320,6 +357,7 @@ const att_family att_family_swin = {
     .foreign = att_swin_foreign,
     .recognise = att_swin_recognise,
     .take_argument = take_argument,
+    .timm = &timm_form,
     .check_undetermined = att_swin_check_undetermined,
     .regrids = att_swin_regrids,
     .is_added = att_swin_is_added,

@@ -150,6 +150,26 @@ bool att_token_take_switch(const att_switch_argument *arguments, const char *key
     return true;
 }
 
+bool att_token_embeds_prefix(const att_option_values *options)
+{
+    return att_options_number(options, "class_token", 0) + att_options_number(options, "reg_tokens", 0) > 0 &&
+           strcmp(att_options_text(options, "pos_embed"), "learn") == 0;
+}
+
+bool att_token_give_switch(const att_switch_argument *arguments, const att_timm_network *network,
+                           const att_option *option, att_json_writer *writer)
+{
+    const att_switch_argument *a = arguments;
+    while (a->key && strcmp(a->option, option->key) != 0)
+        a++;
+    if (!a->key)
+        return false;
+    const bool value = a->texts[1] ? strcmp(att_options_text(network->options, a->option), a->texts[1]) == 0
+                                   : att_options_number(network->options, a->option, 0) != 0;
+    att_json_put_bool(writer, a->key, value != a->opposite);
+    return true;
+}
+
 void att_token_read_tokens(const att_tensors *file, att_option_values *found)
 {
     att_shape shape;

@@ -68,6 +68,11 @@ typedef struct att_switch_argument {
 /* Part of att_family.take_argument. */
 bool att_token_take_switch(const att_switch_argument *arguments, const char *key, const att_fact *fact,
                            att_option_values *options);
+/* Whether the network has tokens before the patches and a learned position embedding, so that embed_class matters. */
+bool att_token_embeds_prefix(const att_option_values *options);
+/* Part of att_timm_form.give_argument: false if no argument is the option's. */
+bool att_token_give_switch(const att_switch_argument *arguments, const att_timm_network *network,
+                           const att_option *option, att_json_writer *writer);
 
 /* Sets class_token, reg_tokens and pos_embed, and global_pool if the tensors show it. */
 void att_token_read_tokens(const att_tensors *file, att_option_values *found);

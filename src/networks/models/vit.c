@@ -151,17 +151,93 @@ static void take_shared_table(bool shared, att_option_values *options)
         att_options_set(options, "shared_rel_pos", shared);
 }
 
+static const double DEFAULT_EPS = 1e-6; /* of timm's norms */
+
 /* A norm named by an argument has timm's default eps, whatever the variant's norm has. */
 static bool take_argument(const char *key, const att_fact *fact, att_option_values *options)
 {
     if (strcmp(key, "norm_layer") == 0 && !att_options_find(options, "norm_eps"))
-        att_options_set(options, "norm_eps", 1e-6);
+        att_options_set(options, "norm_eps", DEFAULT_EPS);
     if (strcmp(key, "use_shared_rel_pos_bias") != 0 || fact->kind != ATT_FACT_NUMBERS || fact->count != 1 ||
         (fact->numbers[0] != 0 && fact->numbers[0] != 1))
         return att_token_take_switch(switch_arguments, key, fact, options);
     take_shared_table(fact->numbers[0] != 0, options);
     return true;
 }
+
+/* timm has other constructors for BEiTs, for ViTs with relative positions, and for the rest. Each has the arguments of
+ * all and those named here; distillation tokens, kinds of blocks and of MLPs are no arguments. */
+static const char arguments_of_all[] = "img_size in_chans patch_size embed_dim depth num_heads mlp_ratio qkv_bias";
+static const char arguments_of_relative[] = "class_token fc_norm qk_norm rel_pos_dim shared_rel_pos";
+static const char arguments_of_rest[] =
+    "class_token reg_tokens pos_embed pre_norm final_norm fc_norm pool_include_prefix qk_norm scale_attn_norm "
+    "scale_mlp_norm proj_bias act_layer attn_layer";
+
+/* timm takes 0 for a LayerScale of zeros where blocks compute attention and MLP of one norm. */
+static bool give_scale(const att_timm_network *network, const att_option *option, att_json_writer *writer)
+{
+    const char *block = att_options_text(network->options, "block_fn");
+    return (att_options_number(network->options, option->key, 0) > 0 ||
+            !att_checkpoint_lists(ATT_VIT_SCALING " " ATT_VIT_DIFF_SCALING, block)) &&
+           att_timm_give(network, option, option->key, writer);
+}
+
+/* The argument norm_layer is a name, which means timm's default eps. */
+static bool give_norm(const att_timm_network *network, const att_option *option, att_json_writer *writer)
+{
+    if (att_options_number(network->options, "norm_eps", 0) != DEFAULT_EPS)
+        return false;
+    if (strcmp(option->key, "norm_layer") == 0 || !att_timm_differs(network, "norm_layer"))
+        att_json_put_string(writer, "norm_layer", att_options_text(network->options, "norm_layer"));
+    return true;
+}
+
+/* The tables of BEiT's blocks, or one for all. */
+static bool give_tables(const att_timm_network *network, const att_option *option, att_json_writer *writer)
+{
+    const bool has = strcmp(att_options_text(network->options, "rel_pos_type"), "none") != 0,
+               shared = att_options_number(network->options, "shared_rel_pos", 0) != 0;
+    if (strcmp(option->key, "shared_rel_pos") == 0 && att_timm_differs(network, "rel_pos_type"))
+        return true;
+    att_json_put_bool(writer, "use_rel_pos_bias", has && !shared);
+    att_json_put_bool(writer, "use_shared_rel_pos_bias", has && shared);
+    return true;
+}
+
+static bool give_to_beit(const att_timm_network *network, const att_option *option, att_json_writer *writer)
+{
+    if (att_checkpoint_lists("rel_pos_type shared_rel_pos", option->key))
+        return give_tables(network, option, writer);
+    return att_checkpoint_lists("pos_embed fc_norm scale_mlp_norm", option->key) &&
+           att_token_give_switch(switch_arguments, network, option, writer);
+}
+
+static bool give_argument(const att_timm_network *network, const att_option *option, att_json_writer *writer)
+{
+    const bool beit = strcmp(att_options_text(network->own, "block_fn"), ATT_VIT_BEIT) == 0,
+               relative = strcmp(att_options_text(network->own, "rel_pos_type"), "none") != 0;
+    if (strcmp(option->key, "embed_class") == 0 && !att_token_embeds_prefix(network->options))
+        return true;
+    if (strcmp(option->key, "init_values") == 0)
+        return give_scale(network, option, writer);
+    if (strcmp(option->key, "global_pool") == 0)
+        return att_timm_give_word(beit || relative ? "token avg" : "token avg max avgmax map", network, option, writer);
+    if (att_timm_give_of(arguments_of_all, network, option, writer))
+        return true;
+    if (beit)
+        return give_to_beit(network, option, writer);
+    if (relative && strcmp(option->key, "rel_pos_type") == 0)
+        return att_timm_give_word(ATT_VIT_BIAS " " ATT_VIT_MLP, network, option, writer);
+    if (relative)
+        return att_timm_give_of(arguments_of_relative, network, option, writer);
+    if (att_checkpoint_lists("norm_layer norm_eps", option->key))
+        return give_norm(network, option, writer);
+    return att_timm_give_of(arguments_of_rest, network, option, writer) ||
+           (strcmp(option->key, "embed_class") == 0 &&
+            att_token_give_switch(switch_arguments, network, option, writer));
+}
+
+static const att_timm_form timm_form = {.sized = true, .idle = "embed_class", .give_argument = give_argument};
 
 bool att_vit_is_sequential(const char *block_fn)
 {
@@ -313,6 +389,7 @@ const att_family att_family_vit = {
     .foreign = att_vit_foreign,
     .recognise = att_vit_recognise,
     .take_argument = take_argument,
+    .timm = &timm_form,
     .disambiguate = att_vit_disambiguate,
     .check_undetermined = att_vit_check_undetermined,
     .regrids = att_vit_regrids,

@@ -393,9 +393,17 @@ att_status att_checkpoint_write(const att_train_run *run, const att_train_state 
 
 att_status att_checkpoint_export(const att_model *model, const att_weights *weights, const char *path)
 {
+    return att_checkpoint_export_named(model, weights, NULL, NULL, path);
+}
+
+att_status att_checkpoint_export_named(const att_model *model, const att_weights *weights, const char *classes,
+                                       const char *known, const char *path)
+{
     att_context *context = att_graph_context(att_model_graph(model));
     content c = {.context = context, .weights = weights, .metadata = {.arena = {.context = context}}};
     att_status status = att_metadata_identity(&c.metadata, model);
+    if (status == ATT_OK)
+        status = att_metadata_classes(&c.metadata, classes, known);
     if (status == ATT_OK)
         status = select_of_model(&c, model);
     if (status == ATT_OK)

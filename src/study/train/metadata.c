@@ -76,6 +76,15 @@ att_status att_metadata_identity(att_metadata *metadata, const att_model *model)
     return finish(metadata);
 }
 
+att_status att_metadata_classes(att_metadata *metadata, const char *lines, const char *known)
+{
+    if (lines)
+        put_text(metadata, "classes", lines);
+    else if (known)
+        put(metadata, ATT_CLASSES_KEY, known);
+    return finish(metadata);
+}
+
 static char *transform_text(const att_transform_options *options, char text[VALUE_SIZE])
 {
     char numbers[12][ATT_NUMBER_TEXT];

@@ -80,6 +80,25 @@ PLACE_TEST(a_named_norm_has_timms_eps)
     assert_true(att_options_number(&identity.options, "norm_eps", 0) == 1e-6);
 }
 
+PLACE_TEST(the_module_that_an_argument_names_must_be_in_the_tensors)
+{
+    att_option_values options = att_options_none();
+    att_options_set_text(&options, "layers", "1,1,1,1");
+    att_options_set_text(&options, "modules", "se");
+    write_model(p, "resnet50", &options, false);
+    static const argument arguments[] = {
+        {"\"block_args\": {\"attn_layer\": \"se\"}", "block_args.attn_layer: se", NULL},
+        {"\"block_args\": {\"attn_layer\": \"cbam\"}", "block_args.attn_layer: cbam", "block_args.attn_layer \"cbam\""},
+    };
+    takes_arguments(p, "resnet50", arguments, sizeof arguments / sizeof *arguments);
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"resnet50\", \"model_args\": {\"block_args\": {\"attn_layer\": \"eca\"}}}");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "block_args.attn_layer \"eca\"");
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"resnet50\", \"model_args\": {\"block_args\": {\"reduce_first\": 0}}}");
+    refused(p, NULL, ATT_ERR_UNSUPPORTED, "block_args.reduce_first 0");
+}
+
 PLACE_TEST(arguments_that_change_a_resnet_are_refused)
 {
     att_option_values options = att_options_none();
