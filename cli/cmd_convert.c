@@ -1,6 +1,8 @@
 /* attscope convert: writes a checkpoint's weights as safetensors, also those of a network made from it. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "convert_heads.h"
@@ -42,8 +44,10 @@ static const att_flag_use uses[] = {
 typedef struct job {
     cli_app *cli;
     const settings *settings;
-    const char *checkpoint, *out; /* out may be NULL with --to-convolution */
-    char path[CLI_PATH];          /* path of the input file; `checkpoint` may be its folder */
+    const char *checkpoint, *out;             /* out may be NULL with --to-convolution */
+    char path[CLI_PATH];                      /* path of the input file; `checkpoint` may be its folder */
+    bool is_folder;                           /* `out` is a folder that timm is to open */
+    char weights[CLI_PATH], config[CLI_PATH]; /* of a folder: its files; `config` is "" if it is not written */
     att_tensors *file;
     char origin[2048];    /* where the weights come from */
     att_network *network; /* the identified network; NULL: not identified */
@@ -145,10 +149,11 @@ static int choose_metadata(job *j, const char *identity)
     return CLI_OK;
 }
 
-/* Options describe the network, so they need one, too. */
-static bool needs_network(const settings *s)
+/* Options and config.json describe the network, so they need one, too. */
+static bool needs_network(const job *j)
 {
-    return s->attention.layers || s->heads.prune || s->heads.to_convolution || s->network.model ||
+    const settings *s = j->settings;
+    return j->is_folder || s->attention.layers || s->heads.prune || s->heads.to_convolution || s->network.model ||
            s->network.options.count > 0;
 }
 
@@ -164,7 +169,7 @@ static int identify(job *j)
     att_status status = att_network_open(j->cli->context, j->path, &options, &j->network);
     if (status == ATT_OK)
         j->identity = *att_network_identity(j->network);
-    if (status == ATT_OK || status == ATT_ERR_STOPPED || needs_network(j->settings))
+    if (status == ATT_OK || status == ATT_ERR_STOPPED || needs_network(j))
         return cli_identity_check(j->cli, flags->model, status);
     cli_note(j->cli, "%s will not contain the name of its network: %s", j->out, att_context_message(j->cli->context));
     return CLI_OK;
@@ -178,17 +183,18 @@ typedef struct made {
     const att_weights *weights;
 } made;
 
-/* Whether the network may have another number of channels than the file: loading then makes another first layer. */
-static bool has_own_channels(const job *j)
+/* Whether the loaded weights are written, not the file's tensors: for timm, which knows only its own names; if the
+ * network may have another number of channels than the file, because loading then makes another first layer. */
+static bool writes_loaded(const job *j)
 {
-    return j->network && att_options_find(&j->settings->network.options, "in_chans");
+    return j->network && (j->is_folder || att_options_find(&j->settings->network.options, "in_chans"));
 }
 
 static made made_network(const job *j)
 {
     if (j->layers.made.model)
         return (made){j->layers.made.model, j->layers.made.weights};
-    if (!j->pruned.model && has_own_channels(j))
+    if (!j->pruned.model && writes_loaded(j))
         return (made){att_network_model(j->network), att_network_weights(j->network)};
     return (made){j->pruned.model, j->pruned.weights};
 }
@@ -225,7 +231,7 @@ static int list_parameters(job *j)
 static int convert_network(job *j)
 {
     const settings *s = j->settings;
-    if (!j->network || !(s->attention.layers || s->heads.to_convolution || s->heads.prune || has_own_channels(j)))
+    if (!j->network || !(s->attention.layers || s->heads.to_convolution || s->heads.prune || writes_loaded(j)))
         return CLI_OK;
     const att_model *model = att_network_model(j->network);
     att_weights *weights = att_network_weights(j->network);
@@ -256,15 +262,25 @@ static void print_result(const job *j)
         cli_conversion_print(&j->layers);
     if (j->pruned.model)
         cli_pruned_print(&j->pruned);
-    if (j->out)
+    if (j->is_folder)
+        cli_print("written      %s: model.safetensors%s\n", j->out, *j->config ? ", config.json" : "");
+    else if (j->out)
         cli_print("written      %s\n", j->out);
+}
+
+/* The path of the written weights; NULL: none are written. */
+static const char *file_of(const job *j)
+{
+    return j->is_folder ? j->weights : j->out;
 }
 
 static void write_result(att_json_writer *w, const void *from)
 {
     const job *j = from;
     if (j->out)
-        att_json_put_string(w, "file", j->out);
+        att_json_put_string(w, "file", file_of(j));
+    if (*j->config)
+        att_json_put_string(w, "config", j->config);
     att_json_put_string(w, "origin", j->origin);
     att_json_put_integer(w, "tensors", j->count);
     att_json_put_integer(w, "tensors_left_out", j->dropped);
@@ -276,6 +292,33 @@ static void write_result(att_json_writer *w, const void *from)
         cli_conversion_write(&j->layers, w);
     if (j->pruned.model)
         cli_pruned_write(&j->pruned, w);
+}
+
+/* Makes the folder, without a config.json that belongs to other weights. */
+static int prepare_folder(job *j)
+{
+    cli_join(j->out, "model.safetensors", j->weights, sizeof j->weights);
+    cli_join(j->out, "config.json", j->config, sizeof j->config);
+    int code = cli_check(j->cli, att_file_make_folders(j->cli->context, j->out));
+    if (code == CLI_OK && unlink(j->config) != 0 && errno != ENOENT)
+        return cli_failure("%s could not be removed: %s", j->config, strerror(errno));
+    return code;
+}
+
+/* Writes config.json, unless timm cannot build the network: a note says why. A converted network is opened for this. */
+static int write_config(job *j)
+{
+    att_network *converted = NULL;
+    const bool is_own = made_network(j).model == att_network_model(j->network);
+    att_status status = is_own ? ATT_OK : att_network_open(j->cli->context, j->weights, NULL, &converted);
+    if (status == ATT_OK)
+        status = att_network_write_config(is_own ? j->network : converted, j->config);
+    att_network_close(&converted);
+    if (status != ATT_ERR_UNSUPPORTED)
+        return cli_check(j->cli, status);
+    cli_note(j->cli, "%s is not written: %s", j->config, att_context_message(j->cli->context));
+    *j->config = '\0';
+    return CLI_OK;
 }
 
 static int write_file(job *j)
@@ -296,8 +339,12 @@ static int write_file(job *j)
                                        .fill = made_network(j).weights ? fill_from_weights : fill,
                                        .fill_user = j};
     char target[CLI_PATH];
+    if (code == CLI_OK && j->is_folder)
+        code = prepare_folder(j);
     if (code == CLI_OK && j->out)
-        code = cli_check(j->cli, att_safetensors_write(j->cli->context, cli_file_target(j->out, target), &content));
+        code = cli_check(j->cli, att_safetensors_write(j->cli->context, cli_file_target(file_of(j), target), &content));
+    if (code == CLI_OK && j->is_folder)
+        code = write_config(j);
     if (code == CLI_OK && cli_prints(j->settings->output.json))
         print_result(j);
     return code == CLI_OK ? cli_json_save(j->cli, j->settings->output.json, write_result, j) : code;
@@ -310,21 +357,46 @@ static bool reads_heads(const job *j)
            att_model_attention_convolutions(att_network_model(j->network), att_network_weights(j->network)) == 0;
 }
 
+static bool is_training(const char *folder)
+{
+    char best[CLI_PATH], last[CLI_PATH];
+    return cli_exists(cli_join(folder, "model_best.safetensors", best, sizeof best)) ||
+           cli_exists(cli_join(folder, "last.safetensors", last, sizeof last));
+}
+
+/* Refuses an output that would replace the input, and a config.json that would be read with other weights. */
+static int check_input(const job *j)
+{
+    char folder[CLI_PATH];
+    if (j->out && cli_is_same_file(j->out, j->path))
+        return cli_usage("convert would overwrite its input: %s is the file %s; give OUT another name", j->out,
+                         j->path);
+    if (j->is_folder && cli_is_same_file(j->out, cli_folder_of(j->path, folder, sizeof folder)))
+        return cli_usage("convert would write beside its input: %s is the folder of %s; give another folder", j->out,
+                         j->path);
+    if (j->is_folder && is_training(j->out))
+        return cli_usage("convert would write beside checkpoints: %s is the folder of a training; give another folder",
+                         j->out);
+    return CLI_OK;
+}
+
 static int convert(job *j)
 {
-    const cli_named_output outputs[] = {{"OUT", j->out, false}, {"--json", j->settings->output.json, false}};
+    const cli_named_output outputs[] = {{"OUT", j->out, j->is_folder}, {"--json", j->settings->output.json, false}};
     int code = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs);
     if (code == CLI_OK)
         code = cli_checkpoint_locate(j->cli, j->checkpoint, j->path);
-    if (code == CLI_OK && j->out && cli_is_same_file(j->out, j->path))
-        return cli_usage("convert would overwrite its input: %s is the file %s; give OUT another name", j->out,
-                         j->path);
+    if (code == CLI_OK)
+        code = check_input(j);
     if (code == CLI_OK)
         code = cli_tensors_open(j->cli, j->path, &j->file);
     if (code == CLI_OK)
         code = choose_tensors(j);
     if (code == CLI_OK)
         code = identify(j);
+    if (code == CLI_OK && reads_heads(j) && j->is_folder)
+        return cli_usage("--to-convolution writes convolutions of %s, which are no network: \"%s\" should end in %s",
+                         j->path, j->out, suffix);
     if (code == CLI_OK && reads_heads(j))
         return cli_heads_to_convolution(j->cli, &j->settings->heads, att_network_model(j->network),
                                         att_network_weights(j->network), j->out, j->settings->output.json);
@@ -349,12 +421,27 @@ static void free_job(job *j)
     free(j->metadata);
 }
 
+static bool ends_in(const char *text, const char *end)
+{
+    size_t length = strlen(text), of_end = strlen(end);
+    return length > of_end && strcmp(text + length - of_end, end) == 0;
+}
+
+/* Whether OUT is the name of a file of PyTorch. */
+static bool is_pickle(const char *out)
+{
+    static const char *const endings[] = {".pth", ".pt", ".th", ".bin", ".ckpt", ".tar"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        is = is || ends_in(out, endings[i]);
+    return is && !cli_is_folder(out);
+}
+
 static int check_settings(const settings *s, const char *out)
 {
-    size_t length = out ? strlen(out) : 0, end = strlen(suffix);
     if (!out && !s->heads.to_convolution)
-        return cli_usage("convert writes a file: name it after the checkpoint, as OUT.safetensors");
-    if (out && (length <= end || strcmp(out + length - end, suffix) != 0))
+        return cli_usage("convert writes a file or a folder: name it after the checkpoint, as OUT.safetensors or OUT/");
+    if (out && is_pickle(out))
         return cli_usage("convert writes safetensors: \"%s\" should end in %s", out, suffix);
     if (s->attention.alpha != 0 && !s->attention.layers)
         return cli_usage("--alpha belongs to --to-attention");
@@ -375,6 +462,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     job j = {.cli = cli, .settings = user, .checkpoint = operands[0], .out = count > 1 ? operands[1] : NULL};
     int code = check_settings(user, j.out);
+    j.is_folder = j.out && (!ends_in(j.out, suffix) || cli_is_folder(j.out));
     if (code == CLI_OK)
         code = cli_open(cli, 1);
     if (code == CLI_OK)
@@ -385,8 +473,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 
 const cli_command cli_command_convert = {
     .name = "convert",
-    .summary = "writes a checkpoint's weights as safetensors",
-    .operands = "CHECKPOINT [OUT.safetensors]",
+    .summary = "writes a checkpoint's weights as safetensors, also for timm and transformers",
+    .operands = "CHECKPOINT [OUT]",
     .least_operands = 1,
     .most_operands = 2,
     .about = CLI_CHECKPOINT_HELP
@@ -395,6 +483,10 @@ const cli_command cli_command_convert = {
     "code, or safetensors. Of a training, only the weights are written, without the\n"
     "optimiser's state; --use-ema writes the averaged weights instead. Prefixes that\n"
     "all names share, such as module., are removed.\n\n"
+    "OUT is a file, as OUT.safetensors, or a folder. A folder gets model.safetensors and\n"
+    "config.json, which timm.create_model('local-dir:OUT') and transformers' AutoModel\n"
+    "open without arguments. Where timm lacks the network, a note says why, and there is\n"
+    "no config.json.\n\n"
     "--to-attention LAYERS makes another network first: attention heads take the place of\n"
     "convolutions, with the same outputs. A K x K kernel becomes K K heads; each selects\n"
     "one pixel by the score -alpha |shift - center|^2 and projects it with the kernel's\n"
@@ -410,6 +502,7 @@ const cli_command cli_command_convert = {
     .example =
         "  attscope convert deit_tiny_patch16_224-a1311bcf.pth deit_tiny.safetensors \\\n"
         "      --model deit_tiny_patch16_224\n"
+        "  attscope convert run vit_flowers/\n"
         "  attscope convert resnet20-12fca82f.th resnet20_attention.safetensors \\\n"
         "      --model resnet20 --to-attention all\n"
         "  attscope convert resnet20_attention.safetensors resnet20.safetensors --to-convolution all\n"

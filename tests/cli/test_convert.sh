@@ -142,4 +142,42 @@ cmp converted.json loaded.json || fail 'the file of grey weights gives other out
 run 1 validate photos --split train --checkpoint grey.safetensors --in-chans 3
 err_has 'reads images of 1 channel, not of 3'
 
+# Folders for timm and transformers.
+run 0 convert "$goldens/vit_old.pth" for/timm $vit --json converted.json
+out_has 'written      for/timm: model.safetensors, config.json'
+grep -q '"config": "for/timm/config.json"' converted.json || fail 'the JSON does not name config.json'
+grep -q '"file": "for/timm/model.safetensors"' converted.json || fail 'the JSON does not name the weights'
+run 0 validate data --checkpoint for/timm --threads 1 --json folder.json
+[ "$(figures before.json)" = "$(figures folder.json)" ] || fail 'the folder gives other results'
+for part in '"architecture": "vit_tiny_patch16_224"' '"num_classes": 4' '"img_size": 8' '"depth": 1' '"num_heads": 2'; do
+    grep -qF "$part" for/timm/config.json || fail "config.json lacks $part"
+done
+mkdir empty.safetensors
+run 0 convert for/timm empty.safetensors --img-size 12
+err_has 'for/timm is a folder; using its model.safetensors'
+run 0 inspect empty.safetensors
+out_has 'img_size            12'
+! grep -q 'resampled' stderr || fail 'the position embedding was not resampled by convert'
+run 0 convert out/rgb for/timm
+err_has 'for/timm/config.json is not written: timm cannot build this network: it has none called "resnet20"'
+out_has 'written      for/timm: model.safetensors'
+[ ! -e for/timm/config.json ] || fail 'a folder has the config.json of another network'
+run 0 inspect for/timm
+out_has 'network      resnet20'
+run 0 train photos --model resnet18 --img-size 32 --val-split '' --epochs 0 --batch-size 2 --output out --experiment r18
+run 0 convert out/r18 attending.safetensors --to-attention layer1.0.conv1
+run 0 convert attending.safetensors for/conv --to-convolution all
+out_has 'written      for/conv: model.safetensors, config.json'
+run 0 convert attending.safetensors for/attention/
+err_has 'config.json is not written: timm cannot build this network: attention_layers is layer1.0.conv1'
+run 2 convert held held
+err_has 'convert would write beside its input: held is the folder of held/model.safetensors; give another folder'
+usage 'convert would write beside checkpoints: out/rgb is the folder of a training; give another folder' \
+    convert vit.safetensors out/rgb
+run 1 convert kinds.safetensors for/unknown
+[ ! -e for/unknown ] || fail 'a folder was made for an unknown network'
+: >file
+run 1 convert vit.safetensors file/below
+err_has 'file is a file, but must be a folder'
+
 finish

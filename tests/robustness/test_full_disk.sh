@@ -39,6 +39,19 @@ run 0 train --resume full/out/cut/last.safetensors
 cmp full/out/cut/last.safetensors out/whole/last.safetensors || fail 'weights differ from those without the full disk'
 cmp full/out/cut/summary.csv out/whole/summary.csv || fail 'summary.csv differs from that without the full disk'
 
+# A folder for timm keeps its old weights, without a config.json that could belong to others.
+run 0 convert out/whole full/vit
+cp -r full/vit vit
+fill
+run 1 convert out/whole full/vit
+err_has 'full/vit/model.safetensors could not be written: No space left on device'
+cmp vit/model.safetensors full/vit/model.safetensors || fail 'a full disk changes the weights of a folder'
+[ "$(ls full/vit)" = model.safetensors ] || fail "a full disk leaves $(ls full/vit | tr '\n' ' ')"
+rm full/filler
+run 0 convert out/whole full/vit
+cmp vit/config.json full/vit/config.json || fail 'config.json differs from that without the full disk'
+rm -r full/vit
+
 # The folder of a new run cannot be created.
 fill
 # shellcheck disable=SC2086
