@@ -6,7 +6,7 @@ too_long_sanitized
 idx data
 
 train 0 whole --epochs 3 --log-interval 2 --json result.json --mean 0.4 --std 0.3 --crop-pct 0.8 --crop-mode squash
-[ "$(ls out/whole | tr '\n' ' ')" = 'args.yaml checkpoint-0.safetensors checkpoint-1.safetensors checkpoint-2.safetensors classes.txt events.out.tfevents.attscope last.safetensors metrics.jsonl model_best.safetensors summary.csv ' ] ||
+[ "$(ls out/whole | tr '\n' ' ')" = 'args.yaml checkpoint-0.safetensors checkpoint-1.safetensors checkpoint-2.safetensors classes.txt events.out.tfevents.attscope last.safetensors metrics.jsonl model_best.safetensors summary.csv timm ' ] ||
     fail "files of a run: $(ls out/whole | tr '\n' ' ')"
 sed -E 's/[0-9]+\.[0-9]+/X/g; s/in epoch [0-9]/in epoch E/; s/top1 [0-9]+/top1 X/' stdout >shape && mv shape stdout
 out_is <<'TEXT'
@@ -100,6 +100,20 @@ err_has 'out/whole is a folder; using its model_best.safetensors'
 err_has 'attscope: nowhere does not exist'
 [ "$(cut -d, -f1-5 out/seeded/summary.csv)" = "$(cut -d, -f1-5 out/taken/summary.csv)" ] ||
     fail 'a training from the untrained weights differs from a training from the seed'
+
+# The folder for timm has the best weights, without the optimiser's state.
+run 0 predict out/whole "$here/../goldens/images/422.jpg" --logits --json best.json
+run 0 predict out/whole/timm "$here/../goldens/images/422.jpg" --logits --json timm.json
+cmp best.json timm.json || fail 'the folder for timm gives other logits than the best checkpoint'
+[ "$(ls out/whole/timm | tr '\n' ' ')" = 'config.json model.safetensors ' ] || fail "timm has $(ls out/whole/timm)"
+[ "$(wc -c <out/whole/timm/model.safetensors)" -lt $(($(wc -c <out/whole/last.safetensors) / 2)) ] ||
+    fail 'the folder for timm has more than the weights'
+for part in '"architecture": "vit_tiny_patch16_224"' '"num_classes": 4' '"crop_mode": "squash"' '"embed_dim": 16'; do
+    grep -qF "$part" out/whole/timm/config.json || fail "config.json lacks $part"
+done
+train 0 gated --epochs 1 --modules cb_s
+err_has 'out/gated/timm is not written: timm cannot build this network: modules is cb_s'
+[ ! -e out/gated/timm ] || fail 'there is a folder for timm, which lacks the network'
 
 # A note lists the flags that differ from the checkpoint, and only those.
 run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.3 --std 0.3 --crop-pct 0.9 --crop-mode border
@@ -527,6 +541,7 @@ data, t10k: 32 images, 4 classes, numbered by the labels
 the network has 9 classes, but the data has 4; --num-classes 4 leaves the others out
 trains vit_tiny_patch16_224, 8 x 8 x 1, 9 classes, 4953 parameters, extra layer attn
 without effect, because of --no-aug: --three-augment, --reprob
+out/unaugmented/timm is not written: timm cannot build this network: extra_layer is attn, in timm's vit_tiny_patch16_224 it is none, and no argument of timm's constructor changes that
 TEXT
 train 0 added --epochs 0 --modules cb --extra-layer mlp
 err_has 'parameters, cb, extra layer mlp'

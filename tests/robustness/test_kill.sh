@@ -35,7 +35,7 @@ while [ $killed -lt "$kills" ]; do
         killed=$((killed + 1))
     elif [ $status -eq 0 ]; then
         finished=$((finished + 1))
-        for file in last.safetensors model_best.safetensors summary.csv; do
+        for file in last.safetensors model_best.safetensors summary.csv timm/model.safetensors timm/config.json; do
             cmp out/cut/$file out/whole/$file || fail "after $killed kills: $file differs"
         done
         rm -rf out/cut
@@ -43,7 +43,7 @@ while [ $killed -lt "$kills" ]; do
         fail "after $killed kills: exit status $status: $(cat stderr)"
         break
     fi
-    for file in out/cut/*.safetensors; do
+    for file in out/cut/*.safetensors out/cut/timm/*.safetensors; do
         [ ! -e "$file" ] || "$ATTSCOPE" inspect "$file" >stdout 2>stderr || fail "after $killed kills: $(cat stderr)"
     done
 done
@@ -53,7 +53,7 @@ else
     rm -rf out/cut
     train "${start[@]}" --experiment cut
 fi || fail "the last training: $(cat stderr)"
-for file in last.safetensors model_best.safetensors summary.csv; do
+for file in last.safetensors model_best.safetensors summary.csv timm/model.safetensors timm/config.json; do
     cmp out/cut/$file out/whole/$file || fail "after $killed kills: $file differs"
 done
 # Prints the log without times (seconds, rates, shares of waiting).

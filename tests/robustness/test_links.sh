@@ -43,6 +43,14 @@ for name in runs.sqlite-wal runs.sqlite-shm runs.sqlite-journal; do
     untouched $name
 done
 
+# A link in place of the folder for timm.
+rm -rf out && cp -r given out && rm -r out/theirs/timm && mkdir mine && cp saved mine/model.safetensors
+ln -s "$work/mine" out/theirs/timm
+# shellcheck disable=SC2086
+run 1 $resume
+err_has 'out/theirs/timm is a symbolic link; the network is not written there'
+cmp -s saved mine/model.safetensors && [ ! -e mine/config.json ] || fail "$command_line: wrote to the target of timm"
+
 # Pipes in place of the database's files: SQLite would wait for ever for the other end.
 for name in runs.sqlite runs.sqlite-wal runs.sqlite-shm runs.sqlite-journal; do
     rm -rf out && cp -r given out && rm -f out/$name && mkfifo out/$name
@@ -72,7 +80,7 @@ done
 
 # Files that are replaced in one step replace the link.
 for name in args.yaml classes.txt last.safetensors model_best.safetensors args.yaml.tmp classes.txt.tmp \
-    last.safetensors.tmp model_best.safetensors.tmp; do
+    last.safetensors.tmp model_best.safetensors.tmp timm/model.safetensors timm/config.json timm/config.json.tmp; do
     # shellcheck disable=SC2086
     linked $folder/$name 0 $resume
     [ ! -L "out/$folder/$name" ] || fail "$command_line: $name is still a link"

@@ -2,9 +2,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <attscope/evaluate.h>
 #include <attscope/file.h>
+#include <attscope/network.h>
 #include <attscope/store.h>
 
 #include "base/core/error.h"
@@ -423,6 +425,33 @@ static att_status on_event(void *user, const att_event *event)
     return t->listener ? t->listener->emit(t->listener->user, event) : ATT_OK;
 }
 
+static att_status export_to(const att_training *t, const char *folder)
+{
+    att_network *network = NULL;
+    att_network_options options = att_network_options_defaults();
+    options.averaged = t->recipe.train.model_ema;
+    if (readlink(folder, &(char){0}, 1) >= 0) /* of whoever made the folder of the run */
+        return att_fail(t->context, ATT_ERR_IO, "%s is a symbolic link; the network is not written there", folder);
+    ATT_TRY(att_network_open(t->context, t->folder.folder, &options, &network));
+    att_status status = att_network_export(network, folder);
+    att_network_close(&network);
+    return status;
+}
+
+/* Writes the best weights, of which the metric is that of the evaluations, for timm and the transformers library. They
+ * have a folder of their own: a config.json beside the checkpoints would be read with each of them. A network that timm
+ * lacks, or whose checkpoint does not say enough of it, is trained all the same. */
+static att_status export_best(const att_training *t)
+{
+    char folder[ATT_RUN_PATH];
+    ATT_TRY(att_path_join(t->context, t->folder.folder, "timm", folder, sizeof folder));
+    att_status status = export_to(t, folder);
+    if (status == ATT_OK || status == ATT_ERR_IO || status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED)
+        return status;
+    att_log(t->context, ATT_LOG_INFO, "%s is not written: %s", folder, att_context_message(t->context));
+    return ATT_OK;
+}
+
 att_status att_training_run(att_training *t, const att_training_observer *observer, att_train_result *result)
 {
     if (!t)
@@ -447,5 +476,5 @@ att_status att_training_run(att_training *t, const att_training_observer *observ
     if (t->records.close)
         t->records.close(t->records.user);
     t->records = (att_sink){0};
-    return status;
+    return status == ATT_OK && att_comm_rank(options.comm) == 0 ? export_best(t) : status;
 }

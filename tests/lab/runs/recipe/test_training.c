@@ -43,8 +43,14 @@ FIXTURE_TEST(a_recipe_is_trained_into_its_folder)
     assert_int_equal(result.epochs, 2);
     assert_int_equal(l.begins, 1);
     assert_int_equal(l.epochs, 2);
-    static const char *const files[] = {"args.yaml",   "classes.txt",      "metrics.jsonl",
-                                        "summary.csv", "last.safetensors", "model_best.safetensors"};
+    static const char *const files[] = {"args.yaml",
+                                        "classes.txt",
+                                        "metrics.jsonl",
+                                        "summary.csv",
+                                        "last.safetensors",
+                                        "model_best.safetensors",
+                                        "timm/model.safetensors",
+                                        "timm/config.json"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char name[64];
         snprintf(name, sizeof name, "run/%s", files[i]);
