@@ -183,8 +183,8 @@ def networks(side, width):
 
 
 def other_networks(side, width):
-    """Returns small networks without a golden: one of timm in the library's wrapper, in one file and in several, and
-    one whose images are smaller than the crop."""
+    """Returns small networks without a golden: one of timm in the library's wrapper, in several files, and one whose
+    images are smaller than the crop."""
     small = hf.CLIPImageProcessor(size={"shortest_edge": side - 15}, crop_size={"height": side, "width": side})
     padded = hf.CLIPVisionConfig(hidden_size=width, num_hidden_layers=1, num_attention_heads=2, intermediate_size=width,
                                  image_size=side, patch_size=side // 4)
@@ -196,6 +196,5 @@ def other_networks(side, width):
     def wrapped():
         return hf.TimmWrapperForImageClassification(hf.TimmWrapperConfig(**config))
 
-    return [Network("timm", wrapped, None, side, logits),
-            Network("timm_in_parts", wrapped, None, side, logits, {"max_shard_size": "64KB"}),
+    return [Network("timm_in_parts", wrapped, None, side, logits, {"max_shard_size": "64KB"}),
             Network("clip_padded", lambda: hf.CLIPVisionModel(padded), small, side, pooled)]

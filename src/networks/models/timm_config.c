@@ -11,8 +11,7 @@
 #include "networks/models/family.h"
 #include "networks/models/timm.h"
 
-/* --- arguments of timm's constructors ------------------------------------------------------------------------------
- */
+/* --- arguments of timm's constructors ---------------------------------------------------------------------------- */
 
 bool att_timm_differs(const att_timm_network *network, const char *key)
 {
@@ -86,8 +85,7 @@ static att_status write_arguments(const att_model *model, const att_timm_network
     return ATT_OK;
 }
 
-/* --- preparation of images -----------------------------------------------------------------------------------------
- */
+/* --- preparation of images --------------------------------------------------------------------------------------- */
 
 static void write_size(att_json_writer *writer, const char *key, int channels, int height, int width)
 {
@@ -112,6 +110,10 @@ static att_status write_images(att_context *context, const att_identity *identit
     if (!att_checkpoint_lists("center squash border", p->crop_mode))
         return att_fail(context, ATT_ERR_UNSUPPORTED,
                         "timm cannot prepare the images of this network: it has no crop_mode \"%s\"", p->crop_mode);
+    if (!att_checkpoint_lists("nearest bilinear bicubic box hamming lanczos", p->interpolation))
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "timm cannot prepare the images of this network: it has no interpolation \"%s\"",
+                        p->interpolation);
     write_size(writer, "input_size", p->in_chans, p->height, p->width);
     write_channels(writer, "mean", p->mean, p->in_chans);
     write_channels(writer, "std", p->std, p->in_chans);
@@ -125,8 +127,7 @@ static att_status write_images(att_context *context, const att_identity *identit
     return ATT_OK;
 }
 
-/* --- layers that timm changes for other classes and channels -------------------------------------------------------
- */
+/* --- layers that timm changes for other classes and channels ----------------------------------------------------- */
 
 /* The first convolution is the first parameter of four axes. */
 static void write_first_layer(const att_graph *graph, att_json_writer *writer)
@@ -155,8 +156,7 @@ static void write_classifier(const att_model *model, att_json_writer *writer)
     att_json_end_array(writer);
 }
 
-/* --- the whole -----------------------------------------------------------------------------------------------------
- */
+/* --- the whole --------------------------------------------------------------------------------------------------- */
 
 static att_status write_members(const att_model *model, const att_identity *identity, const att_timm_network *network,
                                 att_json_writer *writer)

@@ -253,6 +253,10 @@ PLACE_TEST(images_are_prepared_as_said)
     snprintf(identity.preprocess.crop_mode, sizeof identity.preprocess.crop_mode, "floor");
     assert_fails(p->context, write_config(p, model, &identity, &config), ATT_ERR_UNSUPPORTED,
                  "timm cannot prepare the images of this network: it has no crop_mode \"floor\"");
+    snprintf(identity.preprocess.crop_mode, sizeof identity.preprocess.crop_mode, "center");
+    snprintf(identity.preprocess.interpolation, sizeof identity.preprocess.interpolation, "bilinear_float");
+    assert_fails(p->context, write_config(p, model, &identity, &config), ATT_ERR_UNSUPPORTED,
+                 "it has no interpolation \"bilinear_float\"");
     att_model_destroy(&model);
 }
 
