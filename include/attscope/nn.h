@@ -60,6 +60,19 @@ typedef struct att_nn_conv_options {
 } att_nn_conv_options;
 ATT_API att_value att_nn_conv(const att_scope *scope, att_value x, int64_t outputs, const att_nn_conv_options *options);
 
+/* A transposed convolution (att_conv_transpose2d()) of kernel x kernel pixels. weight [C, O, kernel, kernel], with
+ * decay, and, if `bias`, bias [O], without; both initialised uniformly within 1 / sqrt(O kernel^2), as in PyTorch. x
+ * [h, w, C] -> [stride (h - 1) + kernel - 2 padding, likewise, O]: with a kernel of 2 and a stride of 2, a map of twice
+ * the size. */
+typedef struct att_nn_conv_transpose_options {
+    int kernel;
+    int stride; /* 0: 1 */
+    int padding;
+    bool bias;
+} att_nn_conv_transpose_options;
+ATT_API att_value att_nn_conv_transpose(const att_scope *scope, att_value x, int64_t outputs,
+                                        const att_nn_conv_transpose_options *options);
+
 /* Attention of kernel x kernel heads in place of a convolution, with the same shapes: att_pair_attention() with a ring
  * of dilation (kernel - 1) / 2 tokens and with centers at the kernel's shifts, then the projections of the heads.
  * row_centers, column_centers [kernel]: initialised to dilation (i - (kernel - 1) / 2), no decay. row_sharpness,

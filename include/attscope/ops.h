@@ -423,6 +423,18 @@ typedef struct att_conv_options {
 ATT_API att_value att_conv2d(att_graph *graph, att_value x, att_value weight, att_value bias,
                              const att_conv_options *options);
 
+/* A transposed convolution: y[stride i + dilation u - padding, stride j + dilation v - padding, o] is bias[o] + the sum
+ * over all such (i, j), (u, v) and c of x[i, j, c] weight[c, o, u, v]. weight [C, O / groups, kernel_h, kernel_w]
+ * shared; the C / groups input channels of a group add to its O / groups output channels; bias [O] shared or ATT_NONE.
+ * y [oh, ow, O], oh = stride (h - 1) + dilation (kernel_h - 1) + 1 - 2 padding + output_padding, ow likewise. Options:
+ * 0 means 1 for stride, dilation and groups; output_padding < stride. As PyTorch's ConvTranspose2d. With the weight of
+ * a convolution, it is the gradient of that convolution with respect to its input. */
+typedef struct att_conv_transpose_options {
+    int stride, padding, output_padding, dilation, groups;
+} att_conv_transpose_options;
+ATT_API att_value att_conv_transpose2d(att_graph *graph, att_value x, att_value weight, att_value bias,
+                                       const att_conv_transpose_options *options);
+
 /* y = (x - m) / sqrt(v + eps) * gamma + beta over x [.., C]; gamma, beta [C] shared. In inference m and v are the
  * buffers mean and variance [C]. In training they are the mean and the biased variance over all rows of all samples of
  * the run, and the buffers become (1 - momentum) old + momentum new, with the unbiased variance; a run with a single

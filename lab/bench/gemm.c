@@ -72,6 +72,22 @@ static att_status add_linear(att_gemm *gemm, const att_graph *graph, const att_n
     return add_shape(gemm, &added);
 }
 
+/* Adds a transposed convolution as a product of its input and the weight: per group, all pixels that an input pixel
+ * adds to are a row of the result. */
+static att_status add_transposed(att_gemm *gemm, const att_graph *graph, const att_node *node, int64_t batch)
+{
+    att_shape weight = att_value_shape(graph, node->in[1]), x = att_value_shape(graph, node->in[0]);
+    int64_t groups = ATT_ATTRS(node, conv)->groups;
+    shape added = {.layers = groups,
+                   .items = 1,
+                   .rows = batch * (att_shape_count(x) / last_dim(x)),
+                   .inner = weight.dims[0] / groups,
+                   .columns = att_shape_count(weight) / weight.dims[0],
+                   .is_linear = true,
+                   .b_transposed = true};
+    return add_shape(gemm, &added);
+}
+
 /* Adds a convolution as a product on columns (im2col): per group, the window of each output pixel (C / groups times the
  * kernel's area) by the weights of the group. */
 static att_status add_convolution(att_gemm *gemm, const att_graph *graph, const att_node *node, int64_t batch)
@@ -112,6 +128,8 @@ static att_status find_shapes(att_gemm *gemm, const att_graph *graph, int64_t ba
             ATT_TRY(add_linear(gemm, graph, node, batch));
         else if (strcmp(node->op->name, "conv2d") == 0)
             ATT_TRY(add_convolution(gemm, graph, node, batch));
+        else if (strcmp(node->op->name, "conv_transpose2d") == 0)
+            ATT_TRY(add_transposed(gemm, graph, node, batch));
         else if (strcmp(node->op->name, "attention") == 0)
             ATT_TRY(add_attention(gemm, graph, node, batch));
     }

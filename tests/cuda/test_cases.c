@@ -31,13 +31,19 @@ static const tolerance tolerances[] = {
     {NULL, NULL, 4e-6},                /* 2.1e-6 */
 };
 
+/* The convolutions that bias and norm follow. */
+static bool is_conv(const char *op)
+{
+    return !strcmp(op, "conv2d") || !strcmp(op, "conv_transpose2d");
+}
+
 /* A batch norm that is folded into a weight changes the weight before it is rounded to bf16. */
 static const double folded_limit = 5e-3; /* 1.7e-3 */
 
 static bool is_folded(const case_setup *setup)
 {
     enum { GAMMA = 4 };
-    return !strcmp(setup->op->name, "conv2d") && setup->definition->in_count > GAMMA &&
+    return is_conv(setup->op->name) && setup->definition->in_count > GAMMA &&
            att_desc_present(&setup->definition->in[GAMMA].desc) && (setup->autocast_in & 1);
 }
 
@@ -67,7 +73,7 @@ static const double rounded_twice_limit = 8e-3;
 static bool is_rounded_twice(const case_setup *setup)
 {
     const char *op = setup->op->name;
-    bool linear = !strcmp(op, "linear"), product = linear || !strncmp(op, "conv2d", 6);
+    bool linear = !strcmp(op, "linear"), product = linear || !strncmp(op, "conv", 4);
     const att_linear_attrs *attrs = linear ? att_op_case_attrs(setup->op, setup->definition) : NULL;
     bool narrow = (setup->autocast_in & 1) && (setup->autocast_out & 1);
     return product && narrow && (setup->skew || (attrs && attrs->activation == ATT_ACT_GELU));
@@ -233,7 +239,7 @@ static void round_bias(const case_drawn *drawn)
     enum { BIAS = 2 };
     const char *op = drawn->setup.op->name;
     float *bias = (float *)(uintptr_t)drawn->data[BIAS];
-    bool has_bias = (!strcmp(op, "linear") || !strcmp(op, "conv2d")) && att_desc_present(&drawn->in[BIAS]);
+    bool has_bias = (!strcmp(op, "linear") || is_conv(op)) && att_desc_present(&drawn->in[BIAS]);
     for (int64_t i = 0; has_bias && i < case_count(&drawn->setup, &drawn->in[BIAS]); i++)
         bias[i] = (float)att_bf16_load(att_bf16_store(bias[i]));
 }

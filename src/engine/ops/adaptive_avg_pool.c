@@ -49,6 +49,8 @@ static const att_op_case adaptive_cases[] = {
     {.name = "equal", TO(4, 4), IN(SAMPLE(4, 4, 18))},
     {.name = "large_values", TO(2, 2), IN(DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 33))},
     {.name = "fca_28", TO(7, 7), IN(SAMPLE(28, 28, 128)), .bench = true},
+    {.name = "pyramid_1", TO(1, 1), IN(SAMPLE(16, 16, 512)), .bench = true},
+    {.name = "pyramid_6", TO(6, 6), IN(SAMPLE(16, 16, 512)), .bench = true},
 };
 
 const att_op att_op_adaptive_avg_pool = {
@@ -82,6 +84,8 @@ static const att_op_case grad_cases[] = {
     {.name = "smaller", BACK(2, 3, 5, 7), IN(SAMPLE(2, 3, 3))},
     {.name = "larger", BACK(5, 4, 3, 2), IN(SAMPLE(5, 4, 19))},
     {.name = "fca_28", BACK(7, 7, 28, 28), IN(SAMPLE(7, 7, 128)), .bench = true},
+    {.name = "pyramid_1", BACK(1, 1, 16, 16), IN(SAMPLE(1, 1, 512)), .bench = true},
+    {.name = "pyramid_6", BACK(6, 6, 16, 16), IN(SAMPLE(6, 6, 512)), .bench = true},
 };
 
 const att_op att_op_adaptive_avg_pool_grad = {

@@ -24,15 +24,30 @@ att_value att_conv2d(att_graph *graph, att_value x, att_value weight, att_value 
     return att_emit(graph, "conv2d", &attrs, in, IN_COUNT, NULL);
 }
 
+att_value att_conv_transpose2d(att_graph *graph, att_value x, att_value weight, att_value bias,
+                               const att_conv_transpose_options *options)
+{
+    att_conv_transpose_options o = options ? *options : (att_conv_transpose_options){0};
+    att_conv_attrs attrs = {.stride = or_one(o.stride),
+                            .padding = o.padding,
+                            .dilation = or_one(o.dilation),
+                            .groups = or_one(o.groups),
+                            .output_padding = o.output_padding};
+    att_value in[IN_COUNT] = {x, weight, bias, ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE};
+    return att_emit(graph, "conv_transpose2d", &attrs, in, IN_COUNT, NULL);
+}
+
+static att_status misfit(const att_infer *infer)
+{
+    return att_rule_fail(infer, ATT_ERR_MISMATCH, "weight %s does not fit x %s in %d groups",
+                         ATT_SHOWN(&infer->in[WEIGHT]), ATT_SHOWN(&infer->in[X]), ATT_ATTRS(infer, conv)->groups);
+}
+
 static att_status check_channels(const att_infer *infer)
 {
-    const att_conv_attrs *attrs = infer->attrs;
-    const att_desc *x = &infer->in[X], *weight = &infer->in[WEIGHT];
-    int64_t outputs = weight->shape.dims[0], seen = weight->shape.dims[1];
-    if (x->shape.dims[2] % attrs->groups || x->shape.dims[2] / attrs->groups != seen || outputs % attrs->groups)
-        return att_rule_fail(infer, ATT_ERR_MISMATCH, "weight %s does not fit x %s in %d groups", ATT_SHOWN(weight),
-                             ATT_SHOWN(x), attrs->groups);
-    return ATT_OK;
+    int64_t groups = ATT_ATTRS(infer, conv)->groups, inputs = infer->in[X].shape.dims[2];
+    const int64_t *weight = infer->in[WEIGHT].shape.dims;
+    return inputs % groups || inputs / groups != weight[1] || weight[0] % groups ? misfit(infer) : ATT_OK;
 }
 
 /* Checks the bias, and the vectors of an absorbed norm (all or none): one element per output channel. */
@@ -64,34 +79,51 @@ static att_status require_residual(const att_infer *infer)
     return ATT_OK;
 }
 
-static att_status conv2d_infer(att_infer *infer)
+static att_status require_operands(const att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, IN_COUNT));
     ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 3));
-    ATT_TRY(att_rule_require_rank(infer, WEIGHT, "weight", ATT_SHARED, 4));
-    const int64_t *x = infer->in[X].shape.dims, *weight = infer->in[WEIGHT].shape.dims;
-    int64_t to[2];
-    ATT_TRY(att_conv_size(infer, x, weight + 2, to));
-    ATT_TRY(check_channels(infer));
-    att_shape shape = att_shape_of(to[0], to[1], weight[0]);
+    return att_rule_require_rank(infer, WEIGHT, "weight", ATT_SHARED, 4);
+}
+
+/* Adds the output, and checks the inputs that belong to its channels and elements. */
+static att_status yield(att_infer *infer, att_shape shape)
+{
     if (att_shape_count(shape) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of x %s and weight %s is too large",
                              ATT_SHOWN(&infer->in[X]), ATT_SHOWN(&infer->in[WEIGHT]));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, shape);
-    ATT_TRY(require_vectors(infer, weight[0]));
+    ATT_TRY(require_vectors(infer, shape.dims[2]));
     return require_residual(infer);
+}
+
+static att_status conv2d_infer(att_infer *infer)
+{
+    ATT_TRY(require_operands(infer));
+    const int64_t *weight = infer->in[WEIGHT].shape.dims;
+    int64_t to[2];
+    ATT_TRY(att_conv_size(infer, infer->in[X].shape.dims, weight + 2, to));
+    ATT_TRY(check_channels(infer));
+    return yield(infer, att_shape_of(to[0], to[1], weight[0]));
+}
+
+/* The attributes of the gradient of x, or of the gradient of the weight. */
+static att_conv_attrs attrs_of_gradient(att_backward *backward)
+{
+    att_conv_attrs attrs = *(const att_conv_attrs *)att_backward_attrs(backward);
+    att_shape x = att_backward_in_desc(backward, X).shape, weight = att_backward_in_desc(backward, WEIGHT).shape;
+    attrs.height = (int32_t)x.dims[0];
+    attrs.width = (int32_t)x.dims[1];
+    attrs.kernel_h = (int32_t)weight.dims[2];
+    attrs.kernel_w = (int32_t)weight.dims[3];
+    return attrs;
 }
 
 /* For the plain form that att_conv2d() emits; runs before anything is absorbed. */
 static void conv2d_backward(att_backward *backward)
 {
-    att_conv_attrs attrs = *(const att_conv_attrs *)att_backward_attrs(backward);
-    att_shape x = att_backward_in_desc(backward, X).shape, weight = att_backward_in_desc(backward, WEIGHT).shape;
+    att_conv_attrs attrs = attrs_of_gradient(backward);
     att_value dy = att_backward_gradient(backward, 0);
-    attrs.height = (int32_t)x.dims[0];
-    attrs.width = (int32_t)x.dims[1];
-    attrs.kernel_h = (int32_t)weight.dims[2];
-    attrs.kernel_w = (int32_t)weight.dims[3];
     if (att_backward_needs_gradient(backward, X)) {
         att_value in[] = {dy, att_backward_in(backward, WEIGHT), ATT_NONE, ATT_NONE, ATT_NONE};
         att_rule_add_node(backward, X, "conv2d_data_grad", &attrs, in, 5);
@@ -250,4 +282,117 @@ const att_op att_op_conv2d = {
     .cost = conv2d_cost,
     .absorb = conv2d_absorb,
     ATT_CASES(conv2d_cases),
+};
+
+/* --- transposed --------------------------------------------------------------------------------------------------- */
+
+static att_status transpose_infer(att_infer *infer)
+{
+    ATT_TRY(require_operands(infer));
+    const int64_t *x = infer->in[X].shape.dims, *weight = infer->in[WEIGHT].shape.dims;
+    int64_t groups = ATT_ATTRS(infer, conv)->groups, to[2];
+    ATT_TRY(att_conv_transpose_size(infer, x, weight + 2, to));
+    if (x[2] != weight[0] || x[2] % groups)
+        return misfit(infer);
+    return yield(infer, att_shape_of(to[0], to[1], weight[1] <= INT32_MAX ? weight[1] * groups : -1));
+}
+
+/* Of the convolution that reads dy, x is the gradient of the output: a convolution and its transpose exchange roles. */
+static void transpose_backward(att_backward *backward)
+{
+    att_conv_attrs attrs = attrs_of_gradient(backward);
+    att_value dy = att_backward_gradient(backward, 0);
+    if (att_backward_needs_gradient(backward, X)) {
+        att_value in[IN_COUNT] = {
+            dy, att_backward_in(backward, WEIGHT), ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE, ATT_NONE};
+        att_rule_add_node(backward, X, "conv2d", &attrs, in, IN_COUNT);
+    }
+    if (att_backward_needs_gradient(backward, WEIGHT)) {
+        att_value in[] = {att_backward_in(backward, X), dy};
+        att_rule_add_node(backward, WEIGHT, "conv2d_weight_grad", &attrs, in, 2);
+    }
+    if (att_backward_needs_gradient(backward, BIAS))
+        att_rule_add_sum(backward, BIAS, dy, 1);
+}
+
+static void transpose_cost(const att_desc *in, const att_desc *out, const void *attrs, att_cost *cost)
+{
+    (void)out, (void)attrs;
+    const att_shape *weight = &in[WEIGHT].shape;
+    cost->macs = (double)att_shape_count(in[X].shape) * (double)att_shape_count(*weight) / (double)weight->dims[0];
+}
+
+#define WIDER(s, p, o) ATTRS(conv, .stride = (s), .padding = (p), .output_padding = (o), .dilation = 1, .groups = 1)
+static const att_op_case transpose_cases[] = {
+    {.name = "doubled",
+     PLAIN(2, 0, 1, 1),
+     IN(SAMPLE(3, 4, 5), SHARED(5, 3, 2, 2), SHARED(3), ABSENT, NO_NORM),
+     .gradient = true},
+    {.name = "overlapping",
+     PLAIN(2, 1, 1, 1),
+     IN(SAMPLE(3, 2, 4), SHARED(4, 3, 4, 4), SHARED(3), ABSENT, NO_NORM),
+     .gradient = true},
+    {.name = "stride_1", PLAIN(1, 1, 1, 1), IN(SAMPLE(5, 6, 4), SHARED(4, 3, 3, 3), NO_MORE), .gradient = true},
+    {.name = "output_padding", WIDER(2, 1, 1), IN(SAMPLE(3, 2, 3), SHARED(3, 2, 3, 3), NO_MORE), .gradient = true},
+    {.name = "output_padding_bias",
+     WIDER(3, 0, 2),
+     IN(SAMPLE(2, 3, 16), WEIGHTS(16, 17, 2, 2), SHARED(17), ABSENT, NO_NORM)},
+    {.name = "gaps",
+     PLAIN(3, 0, 1, 1),
+     IN(SAMPLE(3, 2, 4), SHARED(4, 3, 2, 2), SHARED(3), ABSENT, NO_NORM),
+     .gradient = true},
+    {.name = "dilation", PLAIN(2, 1, 2, 1), IN(SAMPLE(3, 4, 2), SHARED(2, 3, 3, 3), NO_MORE), .gradient = true},
+    {.name = "groups",
+     PLAIN(2, 0, 1, 2),
+     IN(SAMPLE(4, 3, 4), SHARED(4, 3, 2, 2), SHARED(6), ABSENT, NO_NORM),
+     .gradient = true},
+    {.name = "depthwise", PLAIN(2, 1, 1, 5), IN(SAMPLE(3, 3, 5), SHARED(5, 1, 4, 4), NO_MORE), .gradient = true},
+    {.name = "pointwise",
+     PLAIN(1, 0, 1, 1),
+     IN(SAMPLE(3, 5, 7), SHARED(7, 6, 1, 1), SHARED(6), ABSENT, NO_NORM),
+     .gradient = true},
+    {.name = "one_axis",
+     PLAIN(2, 0, 1, 1),
+     IN(SAMPLE(3, 4, 5), SHARED(5, 6, 1, 2), SHARED(6), ABSENT, NO_NORM),
+     .gradient = true},
+    {.name = "one_pixel", PLAIN(4, 0, 1, 1), IN(SAMPLE(1, 1, 18), WEIGHTS(18, 16, 4, 4), NO_MORE)},
+    {.name = "relu", RELU(2, 0, 1, 1), IN(SAMPLE(4, 5, 16), WEIGHTS(16, 33, 2, 2), SHARED(33), ABSENT, NO_NORM)},
+    {.name = "residual",
+     PLAIN(2, 0, 1, 1),
+     IN(SAMPLE(4, 5, 7), SHARED(7, 17, 2, 2), ABSENT, SAMPLE(8, 10, 17), NO_NORM)},
+    {.name = "norm", NORM(2, 1, 1, 2), IN(SAMPLE(3, 4, 4), SHARED(4, 3, 4, 4), SHARED(6), ABSENT, NORM_OF(6))},
+    {.name = "pointwise_norm", NORM(1, 0, 1, 1), IN(SAMPLE(5, 6, 4), SHARED(4, 6, 1, 1), ABSENT, ABSENT, NORM_OF(6))},
+    {.name = "everything",
+     NORM_RELU(2, 0, 1, 1),
+     IN(SAMPLE(3, 4, 16), WEIGHTS(16, 18, 2, 2), SHARED(18), SAMPLE(6, 8, 18), NORM_OF(18))},
+    {.name = "by_rows", PLAIN(3, 0, 1, 1), IN(SAMPLE(4, 9, 16), WEIGHTS(16, 19, 3, 3), NO_MORE)},
+    {.name = "by_rows_everything",
+     NORM_RELU(2, 0, 1, 1),
+     IN(SAMPLE(5, 10, 19), WEIGHTS(19, 34, 2, 2), SHARED(34), SAMPLE(10, 20, 34), NORM_OF(34))},
+    {.name = "large_values",
+     PLAIN(2, 0, 1, 1),
+     IN(DRAWN(ATT_SAMPLE, 1e4, 0, 3, 4, 18), SHARED(18, 19, 2, 2), SHARED(19), ABSENT, NO_NORM)},
+    {.name = "neck_small",
+     PLAIN(2, 0, 1, 1),
+     IN(SAMPLE(32, 32, 384), WEIGHTS(384, 384, 2, 2), SHARED(384), ABSENT, NO_NORM),
+     .bench = true},
+    {.name = "decoder",
+     NORM_RELU(2, 1, 1, 1),
+     IN(SAMPLE(16, 16, 256), WEIGHTS(256, 128, 4, 4), ABSENT, ABSENT, NORM_OF(128)),
+     .bench = true},
+};
+
+const att_op att_op_conv_transpose2d = {
+    .name = "conv_transpose2d",
+    .attrs_size = sizeof(att_conv_attrs),
+    .help = "y = act(norm(x, spread by W to where a convolution reads it, + b) + r); norm as of conv2d",
+    .autocast_in = 1 << X | 1 << RESIDUAL,
+    .autocast_cast = 1 << X,
+    .autocast_out = 1,
+    .autocast_promote = 1 << RESIDUAL,
+    .infer = transpose_infer,
+    .backward = transpose_backward,
+    .cost = transpose_cost,
+    .absorb = conv2d_absorb,
+    ATT_CASES(transpose_cases),
 };

@@ -26,6 +26,7 @@
     X(conv2d)                       \
     X(conv2d_data_grad)             \
     X(conv2d_weight_grad)           \
+    X(conv_transpose2d)             \
     X(max_pool)                     \
     X(max_pool_grad)                \
     X(avg_pool)                     \

@@ -93,6 +93,7 @@ static const att_op_case max_pool_cases[] = {
     {.name = "gaps", PLAIN(1, 2, 0), IN(SAMPLE(5, 6, 4)), .gradient = true},
     {.name = "equal_elements", PLAIN(3, 1, 1), IN(DRAWN(ATT_SAMPLE, 0, 2, 4, 4, 18))},
     {.name = "resnet50", PLAIN(3, 2, 1), IN(SAMPLE(112, 112, 64)), .bench = true},
+    {.name = "neck", PLAIN(2, 2, 0), IN(SAMPLE(32, 32, 384)), .bench = true},
 };
 
 const att_op att_op_max_pool = {
@@ -122,10 +123,12 @@ static att_status max_pool_grad_infer(att_infer *infer)
 static const att_op_case max_pool_grad_cases[] = {
     {.name = "odd", PLAIN(3, 2, 1), IN(SAMPLE(3, 4, 3), SAMPLE(5, 7, 3))},
     {.name = "even", PLAIN(3, 2, 1), IN(SAMPLE(3, 4, 19), SAMPLE(6, 8, 19))},
+    {.name = "apart", PLAIN(2, 2, 0), IN(SAMPLE(2, 3, 35), SAMPLE(5, 6, 35))},
     {.name = "ceil", CEIL(3, 2, 0), IN(SAMPLE(3, 2, 33), SAMPLE(6, 4, 33))},
     {.name = "gaps", PLAIN(1, 2, 0), IN(SAMPLE(3, 3, 4), SAMPLE(5, 6, 4))},
     {.name = "equal_elements", PLAIN(3, 1, 1), IN(SAMPLE(4, 4, 18), DRAWN(ATT_SAMPLE, 0, 2, 4, 4, 18))},
     {.name = "resnet50", PLAIN(3, 2, 1), IN(SAMPLE(56, 56, 64), SAMPLE(112, 112, 64)), .bench = true},
+    {.name = "neck", PLAIN(2, 2, 0), IN(SAMPLE(16, 16, 384), SAMPLE(32, 32, 384)), .bench = true},
 };
 
 const att_op att_op_max_pool_grad = {

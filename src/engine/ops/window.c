@@ -16,19 +16,26 @@ static bool is_size(int64_t size)
     return size >= 1 && size <= INT32_MAX;
 }
 
-att_status att_conv_size(const att_infer *infer, const int64_t size[2], const int64_t kernel[2], int64_t to[2])
+static att_status check_conv(const att_infer *infer, const int64_t size[2], const int64_t kernel[2])
 {
     const att_conv_attrs *attrs = infer->attrs;
     if (attrs->stride < 1 || attrs->dilation < 1 || attrs->groups < 1 || attrs->padding < 0)
         return att_rule_fail(infer, ATT_ERR_ARGUMENT,
                              "stride %d, dilation %d and groups %d must be at least 1, padding %d at least 0",
                              attrs->stride, attrs->dilation, attrs->groups, attrs->padding);
+    if (!is_size(size[0]) || !is_size(size[1]) || !is_size(kernel[0]) || !is_size(kernel[1]))
+        return att_rule_fail(infer, ATT_ERR_MISMATCH,
+                             "map and kernel sides must be 1 to %d, not %lld x %lld (map) and %lld x %lld (kernel)",
+                             INT32_MAX, (long long)size[0], (long long)size[1], (long long)kernel[0],
+                             (long long)kernel[1]);
+    return ATT_OK;
+}
+
+att_status att_conv_size(const att_infer *infer, const int64_t size[2], const int64_t kernel[2], int64_t to[2])
+{
+    const att_conv_attrs *attrs = infer->attrs;
+    ATT_TRY(check_conv(infer, size, kernel));
     for (int axis = 0; axis < 2; axis++) {
-        if (!is_size(size[axis]) || !is_size(kernel[axis]))
-            return att_rule_fail(infer, ATT_ERR_MISMATCH,
-                                 "map and kernel sides must be 1 to %d, not %lld x %lld (map) and %lld x %lld (kernel)",
-                                 INT32_MAX, (long long)size[0], (long long)size[1], (long long)kernel[0],
-                                 (long long)kernel[1]);
         to[axis] = window_count(size[axis], attrs->dilation * (kernel[axis] - 1) + 1, attrs->stride, attrs->padding);
         if (to[axis] < 1)
             return att_rule_fail(infer, ATT_ERR_MISMATCH,
@@ -37,6 +44,23 @@ att_status att_conv_size(const att_infer *infer, const int64_t size[2], const in
                                  (long long)kernel[0], (long long)kernel[1], attrs->dilation, (long long)size[0],
                                  (long long)size[1], attrs->padding);
     }
+    return ATT_OK;
+}
+
+att_status att_conv_transpose_size(const att_infer *infer, const int64_t size[2], const int64_t kernel[2],
+                                   int64_t to[2])
+{
+    const att_conv_attrs *attrs = infer->attrs;
+    ATT_TRY(check_conv(infer, size, kernel));
+    if (attrs->output_padding < 0 || attrs->output_padding >= attrs->stride)
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "output padding %d must be from 0 to less than the stride, %d",
+                             attrs->output_padding, attrs->stride);
+    for (int axis = 0; axis < 2; axis++)
+        to[axis] = (size[axis] - 1) * attrs->stride + attrs->dilation * (kernel[axis] - 1) + 1 -
+                   2 * (int64_t)attrs->padding + attrs->output_padding;
+    if (!is_size(to[0]) || !is_size(to[1]))
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "the sides of the result must be 1 to %d, not %lld x %lld",
+                             INT32_MAX, (long long)to[0], (long long)to[1]);
     return ATT_OK;
 }
 

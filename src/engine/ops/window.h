@@ -8,6 +8,11 @@
  * attribute or size is out of range or the kernel is larger than the padded map. */
 att_status att_conv_size(const att_infer *infer, const int64_t size[2], const int64_t kernel[2], int64_t to[2]);
 
+/* The same for a transposed convolution: the largest map over which a convolution has `size` positions, if
+ * output_padding is stride - 1. */
+att_status att_conv_transpose_size(const att_infer *infer, const int64_t size[2], const int64_t kernel[2],
+                                   int64_t to[2]);
+
 /* Writes the output size of a pool over a map of size[0] x size[1] to `to`. Fails like att_conv_size(). Every window
  * contains at least one element of x. */
 att_status att_pool_size(const att_infer *infer, const int64_t size[2], int64_t to[2]);

@@ -30,6 +30,19 @@ att_value att_nn_conv(const att_scope *scope, att_value x, int64_t outputs, cons
     return att_conv2d(scope->graph, x, weight, conv_bias(scope, outputs, options->bias), &conv);
 }
 
+att_value att_nn_conv_transpose(const att_scope *scope, att_value x, int64_t outputs,
+                                const att_nn_conv_transpose_options *options)
+{
+    att_scope_enter(scope);
+    int kernel = options->kernel;
+    att_conv_transpose_options conv = {.stride = options->stride, .padding = options->padding};
+    att_init init = {.rule = ATT_INIT_UNIFORM, .value = 1 / sqrt((double)outputs * kernel * kernel)};
+    att_shape shape = att_shape_of(att_width_of(scope, x), outputs, kernel, kernel);
+    att_value weight = att_scope_parameter(scope, "weight", shape, init, true);
+    att_value bias = options->bias ? att_scope_parameter(scope, "bias", att_shape_of(outputs), init, false) : ATT_NONE;
+    return att_conv_transpose2d(scope->graph, x, weight, bias, &conv);
+}
+
 /* --- convolutions as attention ------------------------------------------------------------------------------------ */
 
 /* Sizes of one axis: a query for each output of the convolution. */

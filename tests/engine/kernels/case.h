@@ -156,7 +156,8 @@ static inline case_drawn case_draw(case_setup setup)
  * two. Then the kernel and the reference multiply the same numbers. */
 static inline void case_round_weights(const case_drawn *drawn)
 {
-    static const char *const products[] = {"linear", "conv2d", "conv2d_data_grad", "affine", "affine_data_grad"};
+    static const char *const products[] = {"linear",           "conv2d", "conv2d_data_grad",
+                                           "conv_transpose2d", "affine", "affine_data_grad"};
     const char *op = drawn->setup.op->name;
     bool found = false;
     for (int i = 0; i < (int)(sizeof products / sizeof *products); i++)

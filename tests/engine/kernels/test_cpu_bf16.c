@@ -73,6 +73,9 @@ TEST(products_agree_with_the_reference)
     run_op("conv2d_data_grad", 1 | 4 | 8, 1); /* also residual and passed, if the case has them */
     run_op("conv2d_data_grad", 1 | 8, 0);
     run_op("conv2d_weight_grad", 3, 0);
+    run_op("conv_transpose2d", 1, 0);
+    run_op("conv_transpose2d", 1, 1);
+    run_op("conv_transpose2d", 1 | 8, 1);
     run_op("affine", 1, 0);
     run_op("affine", 1, 1);
     run_op("affine", 1 | 8, 1);

@@ -21,6 +21,7 @@ static const tolerance tolerances[] = {
     {"conv2d", NULL, 2e-6},             /* 1.0e-6 */
     {"conv2d_data_grad", NULL, 2e-6},   /* 1.2e-6 */
     {"conv2d_weight_grad", NULL, 2e-6}, /* 1.2e-6 */
+    {"conv_transpose2d", NULL, 2e-6},   /* 1.1e-6 */
     /* Measured: 1.2e-5. In f32, the mean of 1e4 is known to 5e-4, and the deviations of 1 are measured from it. */
     {"layer_norm", "large_mean", 2e-5},
     {"group_norm", "large_mean", 3e-5}, /* 1.4e-5, for the same reason */
@@ -83,7 +84,7 @@ static bool is_statistics(const att_op *op, int out)
 static double worst_measured, worst_rounded_inside, worst_flipped;
 /* The share of elements of a bf16 output that may be rounded to the other neighbour when the exact value lies near the
  * middle of two numbers. An output of few elements has a limit of its own: a rounding error shows in half of them. */
-static const double flipped_limit = 0.02; /* 0.0083, of group_norm's case "large_mean"; 0.0003 in all others */
+static const double flipped_limit = 0.02; /* 0.0083, of group_norm's case "large_mean"; 0.0032 in all others */
 
 static double bf16_difference(const case_setup *setup, const case_result *ours, const case_result *truth, int out)
 {
@@ -122,7 +123,7 @@ static void compare(const case_setup *setup, const case_result *ours, const case
 /* Whether the second operand is f32 and is rounded to bf16 inside the kernel. */
 static bool is_product(const char *op)
 {
-    return !strncmp(op, "linear", 6) || !strncmp(op, "conv2d", 6) || !strncmp(op, "affine", 6) || !strcmp(op, "matmul");
+    return !strncmp(op, "linear", 6) || !strncmp(op, "conv", 4) || !strncmp(op, "affine", 6) || !strcmp(op, "matmul");
 }
 
 /* The bits of our own kernels do not depend on how many threads share a call; nor do those of batches of matrices.

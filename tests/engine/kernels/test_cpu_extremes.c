@@ -60,7 +60,7 @@ static bool has_nan(double ours, double truth, double largest, bool is_bf16)
  * pad an odd number of bf16 channels. */
 static bool meets_zeros(const char *op, int in, bool is_bf16)
 {
-    return !strncmp(op, "conv2d", 6) && (is_bf16 || in == 1 || !strcmp(op, "conv2d_weight_grad"));
+    return !strncmp(op, "conv", 4) && (is_bf16 || in == 1 || !strcmp(op, "conv2d_weight_grad"));
 }
 
 static double worst;

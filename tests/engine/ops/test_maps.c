@@ -64,6 +64,21 @@ TEST(convolutions_yield_the_stated_shapes)
     att_graph_destroy(&g);
 }
 
+/* As PyTorch's ConvTranspose2d. */
+TEST(transposed_convolutions_yield_the_stated_shapes)
+{
+    att_graph *g = new_graph();
+    const att_conv_transpose_options twice = {.stride = 2}, smooth = {.stride = 2, .padding = 1},
+                                     wider = {.stride = 2, .padding = 1, .output_padding = 1},
+                                     apart = {.stride = 3, .dilation = 2, .groups = 2};
+    assert_map(g, att_conv_transpose2d(g, map(g, 14, 13, 8), weight(g, 8, 5, 2, 2), vector(g, 5), &twice), 28, 26, 5);
+    assert_map(g, att_conv_transpose2d(g, map(g, 14, 13, 8), weight(g, 8, 5, 4, 4), ATT_NONE, &smooth), 28, 26, 5);
+    assert_map(g, att_conv_transpose2d(g, map(g, 7, 9, 4), weight(g, 4, 5, 3, 3), ATT_NONE, &wider), 14, 18, 5);
+    assert_map(g, att_conv_transpose2d(g, map(g, 2, 4, 4), weight(g, 4, 3, 2, 1), vector(g, 6), &apart), 6, 10, 6);
+    assert_map(g, att_conv_transpose2d(g, map(g, 1, 1, 2), weight(g, 2, 5, 3, 4), ATT_NONE, NULL), 3, 4, 5);
+    att_graph_destroy(&g);
+}
+
 /* As PyTorch's MaxPool2d, AvgPool2d, AdaptiveAvgPool2d. */
 TEST(pools_yield_the_stated_shapes)
 {
@@ -120,6 +135,27 @@ TEST(convolutions_refuse_what_does_not_fit)
     WRONG("conv2d: stride -1", att_conv2d(g, x, weight(g, 4, 4, 1, 1), ATT_NONE, &negative));
     WRONG("conv2d: stride 1, dilation 1 and groups 1 must be at least 1, padding -1 at least 0",
           att_conv2d(g, x, weight(g, 4, 4, 1, 1), ATT_NONE, &padding));
+}
+
+TEST(transposed_convolutions_refuse_what_does_not_fit)
+{
+    const att_conv_transpose_options three = {.groups = 3}, negative = {.output_padding = -1},
+                                     wide = {.stride = 2, .output_padding = 2}, padded = {.padding = 3},
+                                     far = {.stride = INT32_MAX, .dilation = INT32_MAX};
+    MISFIT("conv_transpose2d: weight [3, 4, 1, 1] does not fit x [5, 6, 4] in 1 groups",
+           att_conv_transpose2d(g, x, weight(g, 3, 4, 1, 1), ATT_NONE, NULL));
+    MISFIT("conv_transpose2d: weight [4, 3, 1, 1] does not fit x [5, 6, 4] in 3 groups",
+           att_conv_transpose2d(g, x, weight(g, 4, 3, 1, 1), ATT_NONE, &three));
+    MISFIT("conv_transpose2d: the sides of the result must be 1 to 2147483647, not 0 x 1",
+           att_conv_transpose2d(g, x, weight(g, 4, 4, 2, 2), ATT_NONE, &padded));
+    MISFIT("conv_transpose2d: the sides of the result must be 1 to 2147483647, not 10737418236 x",
+           att_conv_transpose2d(g, x, weight(g, 4, 4, 2, 2), ATT_NONE, &far));
+    MISFIT("conv_transpose2d: bias [3] must have 5 elements for weight [4, 5, 2, 2]",
+           att_conv_transpose2d(g, x, weight(g, 4, 5, 2, 2), vector(g, 3), NULL));
+    WRONG("conv_transpose2d: output padding -1 must be from 0 to less than the stride, 1",
+          att_conv_transpose2d(g, x, weight(g, 4, 4, 1, 1), ATT_NONE, &negative));
+    WRONG("conv_transpose2d: output padding 2 must be from 0 to less than the stride, 2",
+          att_conv_transpose2d(g, x, weight(g, 4, 4, 2, 2), ATT_NONE, &wide));
 }
 
 TEST(pools_refuse_what_does_not_fit)

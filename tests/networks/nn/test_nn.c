@@ -51,6 +51,27 @@ TEST(layers_declare_timms_parameters)
     att_graph_destroy(&graph);
 }
 
+/* As PyTorch's ConvTranspose2d. */
+TEST(a_transposed_convolution_declares_pytorchs_parameters)
+{
+    const att_nn_conv_transpose_options options = {.kernel = 4, .stride = 2, .padding = 1, .bias = true},
+                                        plain = {.kernel = 2};
+    const att_init uniform = {ATT_INIT_UNIFORM, 0.0625}; /* 1 / sqrt(16 4 4) */
+    att_graph *graph = new_graph();
+    att_scope root = att_scope_root(graph), up = att_scope_in(&root, "fpn1.0"), more = att_scope_in(&root, "fpn1.3");
+    att_value x = att_graph_input(graph, "x", ATT_F64, att_shape_of(3, 5, 6));
+    x = att_nn_conv_transpose(&up, x, 16, &options);
+    assert_true(att_shape_equal(att_value_shape(graph, x), att_shape_of(6, 10, 16)));
+    x = att_nn_conv_transpose(&more, x, 4, &plain);
+    assert_int_equal(att_graph_status(graph), ATT_OK);
+    assert_true(att_shape_equal(att_value_shape(graph, x), att_shape_of(7, 11, 4)));
+    has_parameter(graph, 0, "fpn1.0.weight", att_shape_of(6, 16, 4, 4), uniform, true);
+    has_parameter(graph, 1, "fpn1.0.bias", att_shape_of(16), uniform, false);
+    has_parameter(graph, 2, "fpn1.3.weight", att_shape_of(16, 4, 2, 2), (att_init){ATT_INIT_UNIFORM, 0.25}, true);
+    assert_int_equal(att_graph_parameter_count(graph), 3);
+    att_graph_destroy(&graph);
+}
+
 /* Probes find the attention op itself under "blocks.*.attn", not its linear layers. */
 TEST(attention_has_the_name_of_its_scope)
 {

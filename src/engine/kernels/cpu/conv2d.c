@@ -10,17 +10,20 @@
 #include "engine/ops/activation.h"
 #include "engine/ops/conv2d.h"
 
-enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE }; /* inputs of conv2d */
+enum { X, WEIGHT, BIAS, RESIDUAL, GAMMA, BETA, MEAN, VARIANCE }; /* inputs of conv2d and conv_transpose2d */
 enum { DY, GRAD_RESIDUAL = 2, RELU_OUTPUT, POOLED };             /* inputs of conv2d_data_grad, besides WEIGHT */
+
+/* The op. A transposed convolution is computed as a data gradient, and finished as a convolution. */
+typedef enum conv_role { CONV, TRANSPOSED, DATA_GRAD } conv_role;
 
 /* Block size in elements for everything after the convolution, so that its input is still cached; at least one sample.
  */
 enum { BLOCK_ELEMENTS = 1 << 18 };
 
-/* Forward pass or data gradient. The group is split into pieces of `samples` samples, the last one possibly smaller. If
- * there are fewer samples than parts, each sample of a forward pass is split into `slices` slices of output rows
- * instead. */
+/* A call's work. The group is split into pieces of `samples` samples, the last one possibly smaller. Where slices_of()
+ * says so, each sample is split into `slices` slices of rows of y instead, and of the rows of x that belong to them. */
 typedef struct conv2d {
+    conv_role role;
     const att_tier_functions *functions;
     att_conv_spec spec;                 /* of a piece of whole samples */
     int64_t group, slices, pieces;      /* pieces: number of all pieces or slices */
@@ -37,13 +40,14 @@ typedef struct conv2d {
 
 /* --- description-------------------------------------------------------------------------------------------------- */
 
-static att_conv_spec spec_of(const att_problem *problem, att_conv_kind kind)
+static att_conv_spec spec_of(const att_problem *problem, conv_role role)
 {
     const att_conv_attrs *attrs = problem->attrs;
-    const int64_t *x = (kind == ATT_CONV_FORWARD ? &problem->in[X] : &problem->out[0])->shape.dims;
-    const int64_t *y = (kind == ATT_CONV_FORWARD ? &problem->out[0] : &problem->in[DY])->shape.dims;
+    bool forward = role == CONV;
+    const int64_t *x = (forward ? &problem->in[X] : &problem->out[0])->shape.dims;
+    const int64_t *y = (forward ? &problem->out[0] : &problem->in[DY])->shape.dims;
     const int64_t *weight = problem->in[WEIGHT].shape.dims;
-    return (att_conv_spec){.kind = kind,
+    return (att_conv_spec){.kind = forward ? ATT_CONV_FORWARD : ATT_CONV_DATA_GRAD,
                            .height = x[0],
                            .width = x[1],
                            .inputs = x[2],
@@ -56,7 +60,14 @@ static att_conv_spec spec_of(const att_problem *problem, att_conv_kind kind)
                            .dilation = attrs->dilation,
                            .groups = attrs->groups,
                            .above = attrs->padding,
-                           .left = attrs->padding};
+                           .left = attrs->padding,
+                           .plain = role == DATA_GRAD};
+}
+
+/* Channels of the output. */
+static int64_t channels_of(const conv2d *c)
+{
+    return c->role == CONV ? c->spec.outputs : c->spec.inputs;
 }
 
 static int64_t rows_of_window(const att_conv_spec *spec)
@@ -64,12 +75,16 @@ static int64_t rows_of_window(const att_conv_spec *spec)
     return spec->dilation * (spec->kernel_h - 1) + 1;
 }
 
-/* Number of slices. Every window must contain a row of x, so that no slice is without rows. */
+/* Number of slices: for a convolution as many as there are parts for a sample. Every window must contain a row of x, so
+ * that no slice is without rows. If windows do not overlap, rows of dx can be sliced, too, into blocks. */
 static int64_t slices_of(const att_problem *problem, const att_conv_spec *spec)
 {
     int64_t needed = (problem->parts + problem->group - 1) / problem->group;
-    if (spec->kind != ATT_CONV_FORWARD || spec->above >= rows_of_window(spec))
+    int64_t blocks = (spec->height * spec->width * spec->inputs + BLOCK_ELEMENTS - 1) / BLOCK_ELEMENTS;
+    if (spec->kind == ATT_CONV_FORWARD ? spec->above >= rows_of_window(spec) : !att_conv_is_apart(spec))
         return 1;
+    if (spec->kind != ATT_CONV_FORWARD && blocks > needed)
+        needed = blocks;
     return needed < spec->out_h ? needed : spec->out_h;
 }
 
@@ -95,15 +110,16 @@ static void split_samples(const att_problem *problem, conv2d *c)
     c->pieces = c->slices > 1 ? group * c->slices : (group + samples - 1) / samples;
 }
 
-static void describe(const att_problem *problem, att_conv_kind kind, bool widened, conv2d *c)
+static void describe(const att_problem *problem, conv_role role, bool widened, conv2d *c)
 {
-    bool forward = kind == ATT_CONV_FORWARD;
-    c->spec = spec_of(problem, kind);
+    bool forward = role == CONV;
+    c->role = role;
+    c->spec = spec_of(problem, role);
     c->functions = att_cpu_functions(problem->context);
     c->from = problem->in[0].dtype;
     c->to = problem->out[0].dtype;
     c->widened = widened;
-    c->relu = forward && ATT_ATTRS(problem, conv)->activation == ATT_ACT_RELU;
+    c->relu = role != DATA_GRAD && ATT_ATTRS(problem, conv)->activation == ATT_ACT_RELU;
     bool after = c->relu;
     for (int i = WEIGHT + 1; i < problem->in_count; i++)
         after |= att_desc_present(&problem->in[i]);
@@ -131,6 +147,32 @@ static slice slice_of(const conv2d *c, int64_t number)
     s.above = s.from - first;
     s.height = (last < spec->height ? last : spec->height) - s.from;
     return s;
+}
+
+/* One piece: reads `elements` elements of the input from index `from`, writes `out_elements` elements of the output
+ * from index `to`. */
+typedef struct piece {
+    const att_conv *conv;
+    int64_t from, elements, to, out_elements;
+} piece;
+
+static piece piece_of(const conv2d *c, int64_t number)
+{
+    const att_conv_spec *spec = &c->spec;
+    int64_t from = sample_elements_before(c), to = sample_elements(c);
+    if (c->slices > 1) {
+        int64_t sample = number / c->slices;
+        slice s = slice_of(c, number % c->slices);
+        int64_t rows = s.end - s.begin;
+        bool forward = c->role == CONV;
+        return (piece){c->conv[number % c->slices], sample * from + (forward ? s.from : s.begin) * c->from_elements,
+                       (forward ? s.height : rows) * c->from_elements,
+                       sample * to + (forward ? s.begin : s.from) * c->to_elements,
+                       (forward ? rows : s.height) * c->to_elements};
+    }
+    int64_t first = number * spec->samples, left = c->group - first;
+    int64_t samples = left < spec->samples ? left : spec->samples;
+    return (piece){c->conv[samples < spec->samples], first * from, samples * from, first * to, samples * to};
 }
 
 /* --- preparing---------------------------------------------------------------------------------------------------- */
@@ -171,11 +213,16 @@ static size_t take(size_t *top, size_t bytes)
 static void lay_out(const att_problem *problem, conv2d *c, att_prepared *prepared)
 {
     const att_conv_spec *spec = &c->spec;
-    int64_t from = spec->samples * sample_elements_before(c), to = spec->samples * sample_elements(c);
+    int64_t from = 0, to = 0;
     size_t top = 0;
     for (int i = 0; i < c->convs; i++) {
         size_t bytes = att_conv_scratch_bytes(c->conv[i]);
         top = bytes > top ? bytes : top;
+    }
+    for (int64_t i = 0; i < c->slices; i++) {
+        piece p = piece_of(c, i);
+        from = p.elements > from ? p.elements : from;
+        to = p.out_elements > to ? p.out_elements : to;
     }
     c->from_at = take(&top, c->widened ? (size_t)from * sizeof(float) : 0);
     c->sums_at = take(&top, c->sums ? (size_t)to * sizeof(float) : 0);
@@ -184,19 +231,19 @@ static void lay_out(const att_problem *problem, conv2d *c, att_prepared *prepare
         return;
     prepared->packed_key = att_conv_vectors_key(problem, att_conv_packed_key(c->conv[0]), c->finishes);
     prepared->packed_bytes = att_conv_packed_bytes(c->conv[0]);
-    c->vectors_at = take(&prepared->packed_bytes, c->finishes ? 2 * (size_t)spec->outputs * sizeof(float) : 0);
+    c->vectors_at = take(&prepared->packed_bytes, c->finishes ? 2 * (size_t)channels_of(c) * sizeof(float) : 0);
 }
 
-static att_status prepare_as(const att_problem *problem, att_conv_kind kind, bool widened, att_prepared *prepared)
+static att_status prepare_as(const att_problem *problem, conv_role role, bool widened, att_prepared *prepared)
 {
-    att_conv_spec whole = spec_of(problem, kind);
+    att_conv_spec whole = spec_of(problem, role);
     int64_t slices = slices_of(problem, &whole);
     size_t most = slices > 2 ? (size_t)slices : 2, bytes = sizeof(conv2d) + most * sizeof(att_conv *);
     conv2d *c = att_allocate(problem->context, bytes);
     if (!c)
         return att_fail_memory(problem->context, bytes, "a convolution");
     c->slices = slices;
-    describe(problem, kind, widened, c);
+    describe(problem, role, widened, c);
     split_samples(problem, c);
     bool even = c->group % c->spec.samples == 0;
     att_status status = make_convs(problem, c, slices > 1 ? (int)slices : even ? 1 : 2);
@@ -210,11 +257,11 @@ static att_status prepare_as(const att_problem *problem, att_conv_kind kind, boo
 }
 
 /* If oneDNN has no bf16 convolution, although the processor supports bf16, the operands are widened to f32. */
-static att_status prepare_kind(const att_problem *problem, att_conv_kind kind, att_prepared *prepared)
+static att_status prepare_role(const att_problem *problem, conv_role role, att_prepared *prepared)
 {
     bool is_bf16 = problem->in[0].dtype == ATT_BF16, has_bf16 = att_context_has_bf16(problem->context);
-    att_status status = prepare_as(problem, kind, is_bf16 && !has_bf16, prepared);
-    return status == ATT_ERR_UNSUPPORTED && is_bf16 && has_bf16 ? prepare_as(problem, kind, true, prepared) : status;
+    att_status status = prepare_as(problem, role, is_bf16 && !has_bf16, prepared);
+    return status == ATT_ERR_UNSUPPORTED && is_bf16 && has_bf16 ? prepare_as(problem, role, true, prepared) : status;
 }
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
@@ -222,37 +269,14 @@ static att_status prepare_kind(const att_problem *problem, att_conv_kind kind, a
 static att_status pack(const att_problem *problem, void *state, const void *const *in, void *packed)
 {
     const conv2d *c = state;
-    if (c->finishes && c->spec.kind == ATT_CONV_FORWARD) {
+    if (c->finishes && c->role != DATA_GRAD) {
         float *vectors = (float *)((char *)packed + c->vectors_at);
-        att_conv_fill_vectors(problem, in, vectors, vectors + c->spec.outputs);
+        att_conv_fill_vectors(problem, in, vectors, vectors + channels_of(c));
     }
     return att_conv_pack(c->conv[0], in[WEIGHT], packed);
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
-
-/* One piece: reads `elements` elements of the input from index `from`, writes `out_elements` elements of the output
- * from index `to`. */
-typedef struct piece {
-    const att_conv *conv;
-    int64_t from, elements, to, out_elements;
-} piece;
-
-static piece piece_of(const conv2d *c, int64_t number)
-{
-    const att_conv_spec *spec = &c->spec;
-    int64_t from = sample_elements_before(c), to = sample_elements(c);
-    if (c->slices > 1) {
-        int64_t sample = number / c->slices;
-        slice s = slice_of(c, number % c->slices);
-        return (piece){c->conv[number % c->slices], sample * from + s.from * c->from_elements,
-                       s.height * c->from_elements, sample * to + s.begin * c->to_elements,
-                       (s.end - s.begin) * c->to_elements};
-    }
-    int64_t first = number * spec->samples, left = c->group - first;
-    int64_t samples = left < spec->samples ? left : spec->samples;
-    return (piece){c->conv[samples < spec->samples], first * from, samples * from, first * to, samples * to};
-}
 
 /* Element `from` of input i; NULL if the input is absent. */
 static const void *input_at(const att_call *call, int i, int64_t from)
@@ -279,14 +303,14 @@ static void finish_gradient(const att_call *call, const conv2d *c, int64_t first
 
 static void finish(const att_call *call, const conv2d *c, const piece *p, const float *sums, void *y)
 {
-    if (c->spec.kind != ATT_CONV_FORWARD) {
-        int64_t each = call->in[POOLED] ? sample_elements(c) : p->out_elements;
+    if (c->role == DATA_GRAD) {
+        int64_t each = call->in[POOLED] && c->slices == 1 ? sample_elements(c) : p->out_elements;
         for (int64_t at = 0; at < p->out_elements; at += each)
             finish_gradient(call, c, p->to + at, each, sums + at, (char *)y + (size_t)at * att_dtype_size(c->to));
         return;
     }
     const float *vectors = (const float *)((const char *)call->packed + c->vectors_at);
-    int64_t channels = c->spec.outputs;
+    int64_t channels = channels_of(c);
     c->functions->finish_channels(sums, vectors, vectors + channels, input_at(call, RESIDUAL, p->to),
                                   att_is_bf16(&call->problem->in[RESIDUAL]), c->relu ? 0 : -INFINITY,
                                   p->out_elements / channels, channels, y, c->sums);
@@ -326,12 +350,17 @@ static bool takes_bf16(const att_problem *problem)
 
 static att_status prepare_forward(const att_problem *problem, att_prepared *prepared)
 {
-    return prepare_kind(problem, ATT_CONV_FORWARD, prepared);
+    return prepare_role(problem, CONV, prepared);
+}
+
+static att_status prepare_transposed(const att_problem *problem, att_prepared *prepared)
+{
+    return prepare_role(problem, TRANSPOSED, prepared);
 }
 
 static att_status prepare_data_grad(const att_problem *problem, att_prepared *prepared)
 {
-    return prepare_kind(problem, ATT_CONV_DATA_GRAD, prepared);
+    return prepare_role(problem, DATA_GRAD, prepared);
 }
 
 #define KERNEL(symbol, op, name, prepare_, ...)                                                                      \
@@ -344,6 +373,10 @@ KERNEL(conv2d, "conv2d", "onednn", prepare_forward, .features = 0)
 KERNEL(conv2d_bf16, "conv2d", "onednn-bf16", prepare_forward, .features = ATT_AVX512_BF16, FORWARD_BF16)
 /* For processors without bf16 products; slower than f32. */
 KERNEL(conv2d_widened, "conv2d", "onednn-widened", prepare_forward, FORWARD_BF16)
+KERNEL(conv_transpose2d, "conv_transpose2d", "onednn", prepare_transposed, .features = 0)
+KERNEL(conv_transpose2d_bf16, "conv_transpose2d", "onednn-bf16", prepare_transposed, .features = ATT_AVX512_BF16,
+       FORWARD_BF16)
+KERNEL(conv_transpose2d_widened, "conv_transpose2d", "onednn-widened", prepare_transposed, FORWARD_BF16)
 KERNEL(conv2d_data_grad, "conv2d_data_grad", "onednn", prepare_data_grad, .features = 0)
 KERNEL(conv2d_data_grad_bf16, "conv2d_data_grad", "onednn-bf16", prepare_data_grad, .features = ATT_AVX512_BF16,
        GRAD_BF16)

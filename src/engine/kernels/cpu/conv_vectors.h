@@ -1,5 +1,5 @@
-/* kernels/cpu/conv_vectors.h - combines conv2d's bias and norm into one factor and one addend per channel. Static
- * functions only, so that tier objects can use it. */
+/* kernels/cpu/conv_vectors.h - combines a convolution's bias and norm into one factor and one addend per channel.
+ * Static functions only, so that tier objects can use it. */
 #ifndef ATT_KERNELS_CPU_CONV_VECTORS_H
 #define ATT_KERNELS_CPU_CONV_VECTORS_H
 
@@ -10,7 +10,7 @@
 #include "engine/backend/kernel.h"
 #include "engine/ops/conv2d.h"
 
-/* Inputs of conv2d. */
+/* Inputs of conv2d and conv_transpose2d. */
 enum { ATT_CONV_X, ATT_CONV_WEIGHT, ATT_CONV_BIAS, ATT_CONV_RESIDUAL, ATT_CONV_GAMMA };
 
 /* Computes the factors and addends in y = scale sum + shift from the norm and the bias, or from the bias alone. in: as
@@ -19,7 +19,7 @@ static inline void att_conv_fill_vectors(const att_problem *problem, const void 
 {
     const float *bias = in[ATT_CONV_BIAS], *gamma = in[ATT_CONV_GAMMA], *beta = in[ATT_CONV_GAMMA + 1];
     const float *mean = in[ATT_CONV_GAMMA + 2], *variance = in[ATT_CONV_GAMMA + 3];
-    int64_t channels = problem->in[ATT_CONV_WEIGHT].shape.dims[0];
+    int64_t channels = problem->out[0].shape.dims[2];
     for (int64_t c = 0; c < channels; c++) {
         double factor = gamma ? gamma[c] / sqrt(variance[c] + ATT_ATTRS(problem, conv)->eps) : 1;
         double start = bias ? bias[c] : 0;

@@ -19,6 +19,8 @@
     X(conv2d_bf16)                \
     X(conv2d_data_grad)           \
     X(conv2d_data_grad_bf16)      \
+    X(conv_transpose2d)           \
+    X(conv_transpose2d_bf16)      \
     X(conv2d_weight_grad_columns) \
     X(conv2d_weight_grad)         \
     X(conv2d_weight_grad_bf16)    \
@@ -66,6 +68,7 @@
     X(linear_weight_grad_widened)  \
     X(conv2d_widened)              \
     X(conv2d_data_grad_widened)    \
+    X(conv_transpose2d_widened)    \
     X(conv2d_weight_grad_widened)
 
 /* Defines att_cpu_<symbol>. ...: the other members of the descriptor. */

@@ -8,8 +8,8 @@
 
 enum { X, WEIGHT, Y, DESCS };
 
-/* Either a matrix product, or a primitive with a reorder. The reorder converts the plain weight to the primitive's
- * layout; for weight gradients, it converts back and adds. */
+/* Either a matrix product, of all pixels or of a row at a time, or a primitive with a reorder. The reorder converts the
+ * plain weight to the primitive's layout; for weight gradients, it converts back and adds. */
 struct att_conv {
     att_context *context;
     att_conv_spec spec;
@@ -21,16 +21,31 @@ struct att_conv {
     att_onednn_ref plain, reorder_scratch; /* descriptions from reorder_desc */
 };
 
-/* Whether the convolution is computed as a matrix product. Never true of weight gradients. */
+/* Whether the convolution is computed as one matrix product. Never true of weight gradients. */
 static bool is_product(const att_conv_spec *spec)
 {
     return spec->kernel_h == 1 && spec->kernel_w == 1 && spec->stride == 1 && spec->groups == 1 && spec->above == 0 &&
            spec->left == 0 && spec->kind != ATT_CONV_WEIGHT_GRAD;
 }
 
+bool att_conv_is_apart(const att_conv_spec *spec)
+{
+    return spec->kind == ATT_CONV_DATA_GRAD && spec->stride > 1 && spec->kernel_h == spec->stride &&
+           spec->kernel_w == spec->stride && spec->dilation == 1 && spec->groups == 1 && spec->above == 0 &&
+           spec->left == 0 && spec->height == spec->stride * spec->out_h && spec->width == spec->stride * spec->out_w;
+}
+
+/* Whether the convolution is computed row by row: each row of dy, times the weights of a row of the kernel, is a row of
+ * dx. Rows of few pixels make products too small to be fast. */
+static bool is_by_rows(const att_conv_spec *spec)
+{
+    enum { FEWEST = 8 };
+    return att_conv_is_apart(spec) && spec->out_w >= FEWEST;
+}
+
 bool att_conv_is_packed(const att_conv_spec *spec)
 {
-    return spec->kind == ATT_CONV_FORWARD || spec->dtype != ATT_F32 || !is_product(spec);
+    return !spec->plain || spec->dtype != ATT_F32 || !is_product(spec);
 }
 
 /* --- creating----------------------------------------------------------------------------------------------------- */
@@ -39,9 +54,9 @@ static att_status make_product(att_conv *conv)
 {
     const att_conv_spec *spec = &conv->spec;
     bool back = spec->kind == ATT_CONV_DATA_GRAD;
-    att_product_spec product = {.rows = spec->samples * spec->out_h * spec->out_w,
+    att_product_spec product = {.rows = is_by_rows(spec) ? spec->out_w : spec->samples * spec->out_h * spec->out_w,
                                 .inner = back ? spec->outputs : spec->inputs,
-                                .columns = back ? spec->inputs : spec->outputs,
+                                .columns = back ? spec->kernel_w * spec->inputs : spec->outputs,
                                 .dtype = spec->dtype,
                                 .to = spec->to,
                                 .b_transposed = !back,
@@ -155,7 +170,7 @@ static dnnl_status_t create_reorder(att_conv *conv)
 
 static att_status create_all(att_conv *conv)
 {
-    if (is_product(&conv->spec))
+    if (is_product(&conv->spec) || is_by_rows(&conv->spec))
         return make_product(conv);
     ATT_TRY(att_onednn_begin(conv->context, "a convolution"));
     int before = att_onednn_enter();
@@ -212,15 +227,30 @@ size_t att_conv_scratch_bytes(const att_conv *conv)
     return conv->spec.kind == ATT_CONV_WEIGHT_GRAD ? weight_part(conv) + (run > reorder ? run : reorder) : run;
 }
 
+/* Of one row of the kernel. */
+static size_t row_part(const att_conv *conv)
+{
+    return (att_product_packed_bytes(conv->product) + 63) / 64 * 64;
+}
+
+/* Elements of one row of the kernel. */
+static int64_t row_elements(const att_conv_spec *spec)
+{
+    return spec->outputs * spec->kernel_w * spec->inputs;
+}
+
 size_t att_conv_packed_bytes(const att_conv *conv)
 {
+    const att_conv_spec *spec = &conv->spec;
+    if (is_by_rows(spec))
+        return (size_t)spec->kernel_h * row_part(conv) + (size_t)row_elements(spec) * sizeof(float);
     return conv->product ? att_product_packed_bytes(conv->product)
                          : weight_part(conv) + dnnl_memory_desc_get_size(conv->reorder_scratch);
 }
 
 uint64_t att_conv_packed_key(const att_conv *conv)
 {
-    return conv->product ? att_product_packed_key(conv->product)
+    return conv->product ? att_random_key(att_product_packed_key(conv->product), is_by_rows(&conv->spec), 0)
                          : att_random_key(att_onednn_layout_hash(conv->tensor[WEIGHT]), att_conv_packed_bytes(conv), 1);
 }
 
@@ -241,8 +271,29 @@ static att_status execute(const att_conv *conv, dnnl_primitive_t primitive, att_
                             "running a convolution");
 }
 
+/* The weights of row u of the kernel as [outputs, kernel_w, inputs]. */
+static void copy_row(const att_conv_spec *spec, const float *weight, int64_t u, float *row)
+{
+    for (int64_t o = 0; o < spec->outputs; o++)
+        for (int64_t v = 0; v < spec->kernel_w; v++)
+            for (int64_t c = 0; c < spec->inputs; c++)
+                *row++ = weight[((o * spec->inputs + c) * spec->kernel_h + u) * spec->kernel_w + v];
+}
+
+static att_status pack_rows(const att_conv *conv, const float *weight, char *packed)
+{
+    float *row = (float *)(packed + (size_t)conv->spec.kernel_h * row_part(conv));
+    for (int64_t u = 0; u < conv->spec.kernel_h; u++) {
+        copy_row(&conv->spec, weight, u, row);
+        ATT_TRY(att_product_pack(conv->product, row, packed + (size_t)u * row_part(conv)));
+    }
+    return ATT_OK;
+}
+
 att_status att_conv_pack(const att_conv *conv, const float *weight, void *packed)
 {
+    if (is_by_rows(&conv->spec))
+        return pack_rows(conv, weight, packed);
     if (conv->product)
         return att_product_pack(conv->product, weight, packed);
     att_onednn_argument arguments[ATT_ONEDNN_ARGUMENTS] = {{DNNL_ARG_FROM, conv->plain, weight},
@@ -250,8 +301,23 @@ att_status att_conv_pack(const att_conv *conv, const float *weight, void *packed
     return execute(conv, conv->reorder, arguments, 2, conv->reorder_scratch, (char *)packed + weight_part(conv));
 }
 
+static att_status run_rows(const att_conv *conv, const char *from, const char *weight, char *to, void *scratch)
+{
+    const att_conv_spec *spec = &conv->spec;
+    size_t y_row = (size_t)(spec->out_w * spec->outputs) * att_dtype_size(spec->dtype);
+    size_t x_row = (size_t)(spec->width * spec->inputs) * att_dtype_size(spec->to);
+    for (int64_t row = 0; row < spec->samples * spec->height; row++) {
+        const void *weights = weight + (size_t)(row % spec->kernel_h) * row_part(conv);
+        ATT_TRY(att_product_run(conv->product, from + (size_t)(row / spec->kernel_h) * y_row, weights, NULL,
+                                to + (size_t)row * x_row, scratch));
+    }
+    return ATT_OK;
+}
+
 att_status att_conv_run(const att_conv *conv, const void *from, const void *weight, void *to, void *scratch)
 {
+    if (is_by_rows(&conv->spec))
+        return run_rows(conv, from, weight, to, scratch);
     if (conv->product)
         return att_product_run(conv->product, from, weight, NULL, to, scratch);
     bool back = conv->spec.kind == ATT_CONV_DATA_GRAD;

@@ -1,6 +1,7 @@
 /* kernels/cpu/onednn_conv.h - convolutions and their gradients with oneDNN, on maps with channels last.
  *
- * A 1 x 1 convolution with stride 1 runs as a matrix product (onednn.h), except for the gradient of its weight. The
+ * A 1 x 1 convolution with stride 1 runs as a matrix product (onednn.h), except for the gradient of its weight. So does
+ * the data gradient if each element of x is in one window: one product for each row of dy and row of the kernel. The
  * notes on threads and instruction sets in onednn.h apply here, too.
  */
 #ifndef ATT_KERNELS_CPU_ONEDNN_CONV_H
@@ -18,6 +19,7 @@ typedef struct att_conv_spec {
     int64_t samples, height, width, inputs, out_h, out_w, outputs, kernel_h, kernel_w;
     int64_t stride, dilation, groups, above, left;
     att_dtype dtype, to; /* ATT_F32 or ATT_BF16: of the operands, and of the result; the weight's gradient is f32 */
+    bool plain;          /* a data gradient that is one f32 product reads the plain weight */
     const struct att_conv *layout_of; /* pack the weight in this convolution's layout; NULL: in a layout of its own */
 } att_conv_spec;
 
@@ -28,8 +30,9 @@ att_status att_conv_create(att_context *context, const att_conv_spec *spec, att_
 /* conv may be NULL. */
 void att_conv_destroy(att_context *context, att_conv *conv);
 
-/* Whether the weight must be packed with att_conv_pack(). The f32 data gradient of a product reads the plain weight: a
- * packed copy would cost memory for little speed. */
+/* Whether the spec is of a data gradient with a stride, and each element of x is in exactly one window. */
+bool att_conv_is_apart(const att_conv_spec *spec);
+/* Whether the weight must be packed with att_conv_pack(). */
 bool att_conv_is_packed(const att_conv_spec *spec);
 
 /* Bytes of scratch for each running thread, aligned to 64. */

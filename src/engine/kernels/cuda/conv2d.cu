@@ -236,18 +236,22 @@ template <bool Transposed> static att_status run_product(const att_call *call, c
     return att_cuda_launched(call);
 }
 
+static att_finish_parts forward_parts(const att_problem *problem)
+{
+    att_finish_parts parts = {};
+    parts.bias = att_desc_present(&problem->in[GAMMA]) || att_desc_present(&problem->in[BIAS]);
+    parts.residual = att_desc_present(&problem->in[RESIDUAL]);
+    parts.residual_type = problem->in[RESIDUAL].dtype;
+    parts.relu = ATT_ATTRS(problem, conv)->activation == ATT_ACT_RELU;
+    return parts;
+}
+
 static att_status prepare_conv2d(const att_problem *problem, att_prepared *prepared)
 {
     const int64_t *weight = problem->in[WEIGHT].shape.dims;
     conv c = conv_of(problem, &problem->in[X], &problem->out[0], weight[2], weight[3]);
-    bool normed = att_desc_present(&problem->in[GAMMA]);
-    att_finish_parts parts = {};
-    parts.bias = normed || att_desc_present(&problem->in[BIAS]);
-    parts.residual = att_desc_present(&problem->in[RESIDUAL]);
-    parts.residual_type = problem->in[RESIDUAL].dtype;
-    parts.relu = ATT_ATTRS(problem, conv)->activation == ATT_ACT_RELU;
-    bool packed = normed || !c.direct || problem->in[X].dtype == ATT_BF16;
-    return prepare_product(problem, &c, weight[0], true, parts, packed, prepared);
+    bool packed = att_desc_present(&problem->in[GAMMA]) || !c.direct || problem->in[X].dtype == ATT_BF16;
+    return prepare_product(problem, &c, weight[0], true, forward_parts(problem), packed, prepared);
 }
 
 /* The numbers of a batch norm, which is folded into the weights. */
@@ -288,24 +292,34 @@ template <class T> struct pack_bias {
     }
 };
 
+static folded_norm norm_of(const att_problem *problem, const void *const *in)
+{
+    return {(const float *)in[BIAS], (const float *)in[GAMMA],    (const float *)in[BETA],
+            (const float *)in[MEAN], (const float *)in[VARIANCE], ATT_ATTRS(problem, conv)->eps};
+}
+
+static void write_bias(const att_problem *problem, const conv_product *p, folded_norm norm, void *packed)
+{
+    att_cuda_typed(att_product_bias_type(&p->product), (void *)((char *)packed + p->bias), [&](auto *to) {
+        att_cuda_each(problem->out[0].shape.dims[2], pack_bias{norm, to});
+    });
+}
+
 static att_status pack_conv2d(const att_problem *problem, void *state, const void *const *in, void *packed)
 {
     const conv_product *p = (const conv_product *)state;
     int64_t outputs = problem->in[WEIGHT].shape.dims[0];
-    folded_norm norm = {(const float *)in[BIAS], (const float *)in[GAMMA],    (const float *)in[BETA],
-                        (const float *)in[MEAN], (const float *)in[VARIANCE], ATT_ATTRS(problem, conv)->eps};
+    folded_norm norm = norm_of(problem, in);
     const float *weight = (const float *)in[WEIGHT];
     att_cuda_typed(problem->in[X].dtype, packed, [&](auto *to) {
         typedef std::remove_pointer_t<decltype(to)> type;
         att_cuda_each(outputs * p->c.k, pack_forward<type>{p->c, norm, weight, to});
     });
-    att_cuda_typed(att_product_bias_type(&p->product), (void *)((char *)packed + p->bias), [&](auto *to) {
-        att_cuda_each(outputs, pack_bias{norm, to});
-    });
+    write_bias(problem, p, norm, packed);
     return att_cuda_check(problem->context, cudaPeekAtLastError(), "packing a weight");
 }
 
-static att_status run_conv2d(const att_call *call)
+static att_finish forward_finish(const att_call *call)
 {
     const conv_product *state = (const conv_product *)call->state;
     const att_problem *problem = call->problem;
@@ -317,6 +331,12 @@ static att_status run_conv2d(const att_call *call)
     finish.residual = call->in[RESIDUAL];
     finish.residual_type = problem->in[RESIDUAL].dtype;
     finish.relu = ATT_ATTRS(problem, conv)->activation == ATT_ACT_RELU;
+    return finish;
+}
+
+static att_status run_conv2d(const att_call *call)
+{
+    att_finish finish = forward_finish(call);
     return run_product<false>(call, &finish, call->packed ? call->packed : call->in[WEIGHT]);
 }
 
@@ -335,9 +355,10 @@ static att_status prepare_data_grad(const att_problem *problem, att_prepared *pr
 }
 
 /* Element i of [groups, channels of x, taps, outputs of the group], padded to rows of k; c.channels: the outputs of a
- * group. */
+ * group. norm: of the channels of x, in a transposed convolution. */
 template <class T> struct pack_backward {
     conv c;
+    folded_norm norm;
     int64_t seen;        /* channels of x in a group */
     const float *weight; /* [outputs, seen, taps] */
     T *packed;
@@ -346,7 +367,7 @@ template <class T> struct pack_backward {
         int64_t row = i / c.k, inside = i % c.k, group = row / seen, channel = row % seen;
         int64_t taps = (int64_t)c.kernel_h * c.kernel_w, tap = inside / c.channels;
         int64_t output = group * c.channels + inside % c.channels;
-        store(packed, i, tap < taps ? weight[(output * seen + channel) * taps + tap] : 0);
+        store(packed, i, tap < taps ? weight[(output * seen + channel) * taps + tap] * norm.slope(row) : 0);
     }
 };
 
@@ -369,7 +390,7 @@ static att_status pack_data_grad(const att_problem *problem, void *state, const 
     else
         att_cuda_typed(problem->in[DY].dtype, packed, [&](auto *to) {
             typedef std::remove_pointer_t<decltype(to)> type;
-            att_cuda_each(inputs * p->c.k, pack_backward<type>{p->c, inputs / p->c.groups, weight, to});
+            att_cuda_each(inputs * p->c.k, pack_backward<type>{p->c, {}, inputs / p->c.groups, weight, to});
         });
     return att_cuda_check(problem->context, cudaPeekAtLastError(), "packing a weight");
 }
@@ -386,6 +407,36 @@ static att_status run_data_grad(const att_call *call)
     finish.pooled = (const float *)call->in[POOLED];
     finish.rows_per_sample = x[0] * x[1];
     return run_product<true>(call, &finish, call->packed ? call->packed : call->in[WEIGHT]);
+}
+
+/* A transposed convolution computes the gradient of x, and ends as a convolution. It always gathers. */
+static att_status prepare_conv_transpose2d(const att_problem *problem, att_prepared *prepared)
+{
+    const int64_t *weight = problem->in[WEIGHT].shape.dims;
+    conv c = conv_of(problem, &problem->in[X], &problem->out[0], weight[2], weight[3]);
+    c.direct = false;
+    c.k = (c.k + 7) / 8 * 8;
+    return prepare_product(problem, &c, problem->out[0].shape.dims[2], true, forward_parts(problem), true, prepared);
+}
+
+static att_status pack_conv_transpose2d(const att_problem *problem, void *state, const void *const *in, void *packed)
+{
+    const conv_product *p = (const conv_product *)state;
+    const float *weight = (const float *)in[WEIGHT];
+    int64_t outputs = problem->out[0].shape.dims[2];
+    folded_norm norm = norm_of(problem, in);
+    att_cuda_typed(problem->in[X].dtype, packed, [&](auto *to) {
+        typedef std::remove_pointer_t<decltype(to)> type;
+        att_cuda_each(outputs * p->c.k, pack_backward<type>{p->c, norm, outputs / p->c.groups, weight, to});
+    });
+    write_bias(problem, p, norm, packed);
+    return att_cuda_check(problem->context, cudaPeekAtLastError(), "packing a weight");
+}
+
+static att_status run_conv_transpose2d(const att_call *call)
+{
+    att_finish finish = forward_finish(call);
+    return run_product<true>(call, &finish, call->packed);
 }
 
 /* --- the gradient of the weight ----------------------------------------------------------------------------------- */
@@ -525,3 +576,6 @@ extern "C" const att_kernel att_cuda_conv2d = {"conv2d",       "cublaslt",  0, a
 extern "C" const att_kernel att_cuda_conv2d_data_grad = {"conv2d_data_grad", "cublaslt",        0,
                                                          att_cuda_accepts,   prepare_data_grad, pack_data_grad,
                                                          run_data_grad,      release_product};
+extern "C" const att_kernel att_cuda_conv_transpose2d = {
+    "conv_transpose2d",    "cublaslt",           0, att_cuda_accepts, prepare_conv_transpose2d, pack_conv_transpose2d,
+    run_conv_transpose2d, release_product};

@@ -54,6 +54,7 @@
     X(conv2d_weight_grad)           \
     X(conv2d)                       \
     X(conv2d_data_grad)             \
+    X(conv_transpose2d)             \
     /* drop.cu */                   \
     X(dropout)                      \
     X(drop_path)                    \

@@ -42,9 +42,14 @@ static int64_t pixel_at(const conv *c, int64_t sample, int64_t i, int64_t j, int
     return ((sample * c->height + row) * c->width + column) * c->inputs;
 }
 
+static double bias_of(const att_call *call, int64_t output)
+{
+    return ref_has(call, BIAS) ? ref_in(call, BIAS, output) : 0;
+}
+
 static double sum_of(const att_call *call, const conv *c, int64_t sample, int64_t i, int64_t j, int64_t output)
 {
-    double sum = ref_has(call, BIAS) ? ref_in(call, BIAS, output) : 0;
+    double sum = bias_of(call, output);
     int64_t first = first_channel(c, output);
     for (int64_t u = 0; u < c->kernel_h; u++)
         for (int64_t v = 0; v < c->kernel_w; v++) {
@@ -124,7 +129,8 @@ static double finished_gradient(const att_call *call, const conv *c, int64_t sam
     return ref_has(call, RELU_OUTPUT) && !(ref_in(call, RELU_OUTPUT, e) > 0) ? 0 : dx;
 }
 
-static att_status run_data_grad(const att_call *call)
+/* The gradient of x, or a transposed convolution, which is the same sum and ends as conv2d does. */
+static att_status run_transposed(const att_call *call, bool gradient)
 {
     const att_problem *problem = call->problem;
     conv c = conv_of(call, &problem->out[0], &problem->in[DY], &problem->in[WEIGHT]);
@@ -133,14 +139,28 @@ static att_status run_data_grad(const att_call *call)
         int64_t column = pixel % c.width, row = pixel / c.width % c.height, sample = pixel / (c.width * c.height);
         for (int64_t k = 0; k < c.inputs; k++) {
             int64_t e = pixel * c.inputs + k;
-            double dx = data_grad_at(call, &c, sample, row, column, k);
-            ref_out(call, 0, e, finished_gradient(call, &c, sample, dx, e));
+            double sum = data_grad_at(call, &c, sample, row, column, k);
+            ref_out(call, 0, e,
+                    gradient ? finished_gradient(call, &c, sample, sum, e)
+                             : finished(call, bias_of(call, k) + sum, k, e));
         }
     }
     return ATT_OK;
 }
 
+static att_status run_data_grad(const att_call *call)
+{
+    return run_transposed(call, true);
+}
+
 const att_kernel att_ref_conv2d_data_grad = {.op = "conv2d_data_grad", .name = "ref", .run = run_data_grad};
+
+static att_status run_conv_transpose2d(const att_call *call)
+{
+    return run_transposed(call, false);
+}
+
+const att_kernel att_ref_conv_transpose2d = {.op = "conv_transpose2d", .name = "ref", .run = run_conv_transpose2d};
 
 static double weight_grad_at(const att_call *call, const conv *c, int64_t output, int64_t channel, int64_t u, int64_t v)
 {
