@@ -55,6 +55,8 @@ static const att_op_case upsample_cases[] = {
     {.name = "same", TO(3, 4), IN(SAMPLE(3, 4, 19))},
     {.name = "pixel", TO(3, 2), IN(SAMPLE(1, 1, 33))},
     {.name = "double", TO(6, 10), IN(SAMPLE(3, 5, 17))},
+    {.name = "larger_and_smaller", TO(2, 9), IN(SAMPLE(7, 4, 70))},
+    {.name = "pyramid", TO(16, 16), IN(SAMPLE(6, 6, 384)), .bench = true},
     {.name = "segmentation", TO(56, 56), IN(SAMPLE(28, 28, 192)), .bench = true},
 };
 
@@ -62,6 +64,8 @@ const att_op att_op_upsample_bilinear = {
     .name = "upsample_bilinear",
     .attrs_size = sizeof(att_upsample_attrs),
     .help = "y [h, w, C]: x [H, W, C] interpolated at ((i + 1/2) H / h - 1/2, (j + 1/2) W / w - 1/2)",
+    .autocast_in = 1,
+    .autocast_out = 1,
     .infer = upsample_infer,
     .backward = upsample_backward,
     .cost = upsample_cost,
@@ -78,6 +82,8 @@ static const att_op_case grad_cases[] = {
     {.name = "smaller", TO(5, 7), IN(SAMPLE(2, 3, 2))},
     {.name = "pixel", TO(1, 1), IN(SAMPLE(3, 2, 33))},
     {.name = "double", TO(3, 5), IN(SAMPLE(6, 10, 17))},
+    {.name = "larger_and_smaller", TO(7, 4), IN(SAMPLE(2, 9, 70))},
+    {.name = "pyramid", TO(6, 6), IN(SAMPLE(16, 16, 384)), .bench = true},
     {.name = "segmentation", TO(28, 28), IN(SAMPLE(56, 56, 192)), .bench = true},
 };
 
@@ -85,6 +91,8 @@ const att_op att_op_upsample_bilinear_grad = {
     .name = "upsample_bilinear_grad",
     .attrs_size = sizeof(att_upsample_attrs),
     .help = "dx [H, W, C]: the transpose of upsample_bilinear on dy",
+    .autocast_in = 1,
+    .autocast_out = 1,
     .infer = grad_infer,
     .cost = upsample_cost,
     ATT_CASES(grad_cases),

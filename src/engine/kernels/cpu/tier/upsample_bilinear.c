@@ -1,70 +1,157 @@
 #include "engine/ops/upsample_bilinear.h"
-#include "base/core/simd.h"
 #include "engine/kernels/cpu/shape.h"
+#include "engine/kernels/cpu/tier/floats.h"
 #include "engine/kernels/cpu/tiered.h"
 
-/* y [channels] += share x [channels], or = if `first`. */
-ATT_INLINE void add_share(float *y, const float *x, double share, int64_t channels, bool first)
-{
-    float factor = (float)share;
-#pragma omp simd
-    for (int64_t c = 0; c < channels; c++)
-        y[c] = first ? factor * x[c] : y[c] + factor * x[c];
-}
+/* --- forward ------------------------------------------------------------------------------------------------------ */
 
-static void make_pixel(const float *x, const int64_t *size, att_upsample_place row, att_upsample_place column, float *y)
+/* Sums four pixels of x, which begin at elements `at`, with these shares. */
+ATT_INLINE void make_pixel(const void *x, const int64_t at[4], const vf share[4], int64_t channels, void *y, int64_t to,
+                           bool x_is_bf16, bool y_is_bf16)
 {
-    const float *low = x + row.low * size[1] * size[2], *high = x + row.high * size[1] * size[2];
-    int64_t left = column.low * size[2], right = column.high * size[2];
-    add_share(y, low + left, (1 - row.share) * (1 - column.share), size[2], true);
-    add_share(y, low + right, (1 - row.share) * column.share, size[2], false);
-    add_share(y, high + left, row.share * (1 - column.share), size[2], false);
-    add_share(y, high + right, row.share * column.share, size[2], false);
+    for (int64_t c = 0; c < channels; c += VW) {
+        vf sum = share[0] * v_get_until(x, at[0] + c, at[0] + channels, x_is_bf16);
+        for (int i = 1; i < 4; i++)
+            sum = v_fma(share[i], v_get_until(x, at[i] + c, at[i] + channels, x_is_bf16), sum);
+        v_put_until(y, to + c, to + channels, sum, y_is_bf16);
+    }
 }
 
 /* Parts share the pixels of y of all samples. */
-static att_status upsample_bilinear_run(const att_call *call)
+ATT_INLINE void upsample_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
 {
     const int64_t *x = call->problem->in[0].shape.dims, *y = call->problem->out[0].shape.dims;
     att_range part = att_part_of(call, call->problem->group * y[0] * y[1], 1);
     for (int64_t pixel = part.begin; pixel < part.end; pixel++) {
-        const float *from = (const float *)call->in[0] + pixel / (y[0] * y[1]) * (x[0] * x[1] * x[2]);
-        make_pixel(from, x, att_upsample_place_of(pixel / y[1] % y[0], x[0], y[0]),
-                   att_upsample_place_of(pixel % y[1], x[1], y[1]), (float *)call->out[0] + pixel * y[2]);
+        att_upsample_place row = att_upsample_place_of(pixel / y[1] % y[0], x[0], y[0]);
+        att_upsample_place column = att_upsample_place_of(pixel % y[1], x[1], y[1]);
+        int64_t first = pixel / (y[0] * y[1]) * x[0], low = (first + row.low) * x[1], high = (first + row.high) * x[1];
+        const int64_t at[] = {(low + column.low) * x[2], (low + column.high) * x[2], (high + column.low) * x[2],
+                              (high + column.high) * x[2]};
+        const vf share[] = {v_set((float)((1 - row.share) * (1 - column.share))),
+                            v_set((float)((1 - row.share) * column.share)),
+                            v_set((float)(row.share * (1 - column.share))), v_set((float)(row.share * column.share))};
+        make_pixel(call->in[0], at, share, x[2], call->out[0], pixel * x[2], x_is_bf16, y_is_bf16);
     }
-    return ATT_OK;
 }
 
-ATT_SIMD_KERNEL(upsample_bilinear, .run = upsample_bilinear_run);
-
-/* Adds `share` times a row dy [y[1], channels] to a row dx [x[1], channels]. */
-static void add_row(const float *dy, const int64_t *y, double share, float *dx, const int64_t *x)
+static att_status upsample_bilinear_run(const att_call *call)
 {
-    for (int64_t j = 0; j < y[1]; j++) {
-        att_upsample_place column = att_upsample_place_of(j, x[1], y[1]);
-        add_share(dx + column.low * x[2], dy + j * y[2], share * (1 - column.share), x[2], false);
-        add_share(dx + column.high * x[2], dy + j * y[2], share * column.share, x[2], false);
+    return run_for_types(call, upsample_as, &call->problem->in[0], &call->problem->out[0]);
+}
+
+ATT_SIMD_KERNEL(upsample_bilinear, .bf16_in = 1, .bf16_out = 1, .run = upsample_bilinear_run);
+
+/* --- gradient ----------------------------------------------------------------------------------------------------- */
+
+enum { VECTORS = 4 }; /* vectors of channels that are summed at once */
+
+/* The rows (or columns) of y that are interpolated from one row of x, and its share in each. */
+typedef struct readers {
+    int64_t begin, end;
+    const float *share; /* of row begin + i at index i */
+} readers;
+
+static bool reads(att_upsample_place place, int64_t at)
+{
+    return place.low == at || place.high == at;
+}
+
+/* The readers of row `at` of `from` rows of x, with `to` rows of y. Writes their shares to `share`. The bounds from
+ * which the search starts are those of rows that lie less than one row of x away. */
+static readers readers_of(int64_t at, int64_t from, int64_t to, float *share)
+{
+    double step = (double)to / (double)from;
+    int64_t begin = (int64_t)(((double)at - 0.5) * step) - 1, end = (int64_t)(((double)at + 1.5) * step) + 1;
+    begin = begin > 0 ? begin : 0;
+    end = at < from - 1 && end < to ? end : to;
+    while (begin < end && !reads(att_upsample_place_of(begin, from, to), at))
+        begin++;
+    while (begin < end && !reads(att_upsample_place_of(end - 1, from, to), at))
+        end--;
+    for (int64_t i = begin; i < end; i++) {
+        att_upsample_place place = att_upsample_place_of(i, from, to);
+        share[i - begin] = (float)((place.low == at ? 1 - place.share : 0) + (place.high == at ? place.share : 0));
     }
+    return (readers){begin, end, share};
+}
+
+/* In scratch: the readers of each column of x, with all their shares, and the shares of a row. A column of y reads at
+ * most two of x. */
+typedef struct tables {
+    readers *columns;
+    float *column_shares, *row_shares;
+} tables;
+
+static tables tables_in(void *scratch, const int64_t *x, const int64_t *y)
+{
+    readers *columns = scratch;
+    float *shares = (float *)(columns + x[1]);
+    return (tables){columns, shares, shares + 2 * y[1]};
+}
+
+static size_t tables_bytes(const int64_t *x, const int64_t *y)
+{
+    return (size_t)x[1] * sizeof(readers) + (size_t)(2 * y[1] + y[0]) * sizeof(float);
+}
+
+static void fill_columns(const tables *t, const int64_t *x, const int64_t *y)
+{
+    float *share = t->column_shares;
+    for (int64_t j = 0; j < x[1]; j++) {
+        t->columns[j] = readers_of(j, x[1], y[1], share);
+        share += t->columns[j].end - t->columns[j].begin;
+    }
+}
+
+/* `vectors` vectors of channels from c on of a pixel of dx, which begins at element `to`. dy begins at element `from`
+ * of the map. */
+ATT_INLINE void sum_pixel(const void *dy, int64_t from, const int64_t *y, const readers *rows, const readers *columns,
+                          int64_t c, int vectors, void *dx, int64_t to, bool dy_is_bf16, bool dx_is_bf16)
+{
+    vf sum[VECTORS] = {0};
+    for (int64_t i = rows->begin; i < rows->end; i++)
+        for (int64_t j = columns->begin; j < columns->end; j++) {
+            int64_t pixel = from + (i * y[1] + j) * y[2];
+            vf share = v_set(rows->share[i - rows->begin] * columns->share[j - columns->begin]);
+            for (int v = 0; v < vectors; v++)
+                sum[v] = v_fma(share, v_get_until(dy, pixel + c + v * VW, pixel + y[2], dy_is_bf16), sum[v]);
+        }
+    for (int v = 0; v < vectors; v++)
+        v_put_until(dx, to + c + v * VW, to + y[2], sum[v], dx_is_bf16);
 }
 
 /* Parts share the rows of dx of all samples. */
-static att_status upsample_bilinear_grad_run(const att_call *call)
+ATT_INLINE void gradient_as(const att_call *call, bool dy_is_bf16, bool dx_is_bf16)
 {
     const int64_t *x = call->problem->out[0].shape.dims, *y = call->problem->in[0].shape.dims;
     att_range part = att_part_of(call, call->problem->group * x[0], 1);
+    tables t = tables_in(call->scratch, x, y);
+    fill_columns(&t, x, y);
     for (int64_t row = part.begin; row < part.end; row++) {
-        float *dx = (float *)call->out[0] + row * x[1] * x[2];
-        const float *dy = (const float *)call->in[0] + row / x[0] * (y[0] * y[1] * y[2]);
-        att_float_clear(dx, 0, false, x[1] * x[2]);
-        for (int64_t i = 0; i < y[0]; i++) {
-            att_upsample_place place = att_upsample_place_of(i, x[0], y[0]);
-            if (place.low == row % x[0])
-                add_row(dy + i * y[1] * y[2], y, 1 - place.share, dx, x);
-            if (place.high == row % x[0])
-                add_row(dy + i * y[1] * y[2], y, place.share, dx, x);
+        readers rows = readers_of(row % x[0], x[0], y[0], t.row_shares);
+        int64_t from = row / x[0] * (y[0] * y[1] * y[2]);
+        for (int64_t j = 0; j < x[1]; j++) {
+            int64_t to = (row * x[1] + j) * x[2], c = 0;
+            for (; c + VECTORS * VW <= x[2]; c += VECTORS * VW)
+                sum_pixel(call->in[0], from, y, &rows, &t.columns[j], c, VECTORS, call->out[0], to, dy_is_bf16,
+                          dx_is_bf16);
+            for (; c < x[2]; c += VW)
+                sum_pixel(call->in[0], from, y, &rows, &t.columns[j], c, 1, call->out[0], to, dy_is_bf16, dx_is_bf16);
         }
     }
+}
+
+static att_status upsample_bilinear_grad_run(const att_call *call)
+{
+    return run_for_types(call, gradient_as, &call->problem->in[0], &call->problem->out[0]);
+}
+
+static att_status upsample_bilinear_grad_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    prepared->scratch_bytes = tables_bytes(problem->out[0].shape.dims, problem->in[0].shape.dims);
     return ATT_OK;
 }
 
-ATT_SIMD_KERNEL(upsample_bilinear_grad, .run = upsample_bilinear_grad_run);
+ATT_SIMD_KERNEL(upsample_bilinear_grad, .bf16_in = 1, .bf16_out = 1, .prepare = upsample_bilinear_grad_prepare,
+                .run = upsample_bilinear_grad_run);
