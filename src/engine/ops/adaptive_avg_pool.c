@@ -47,6 +47,7 @@ static const att_op_case adaptive_cases[] = {
     {.name = "smaller", TO(2, 3), IN(SAMPLE(5, 7, 3)), .gradient = true},
     {.name = "larger", TO(5, 4), IN(SAMPLE(3, 2, 3)), .gradient = true},
     {.name = "equal", TO(4, 4), IN(SAMPLE(4, 4, 18))},
+    {.name = "wide", TO(2, 3), IN(SAMPLE(5, 4, 147))},
     {.name = "large_values", TO(2, 2), IN(DRAWN(ATT_SAMPLE, 1, 1e4, 4, 5, 33))},
     {.name = "fca_28", TO(7, 7), IN(SAMPLE(28, 28, 128)), .bench = true},
     {.name = "pyramid_1", TO(1, 1), IN(SAMPLE(16, 16, 512)), .bench = true},

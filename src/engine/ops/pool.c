@@ -87,6 +87,7 @@ static const att_op_case max_pool_cases[] = {
     {.name = "odd", PLAIN(3, 2, 1), IN(SAMPLE(5, 7, 3)), .gradient = true},
     {.name = "even", PLAIN(3, 2, 1), IN(SAMPLE(6, 8, 19))},
     {.name = "apart", PLAIN(2, 2, 0), IN(SAMPLE(5, 4, 33)), .gradient = true},
+    {.name = "wide", PLAIN(2, 2, 0), IN(SAMPLE(4, 5, 147))},
     {.name = "ceil", CEIL(3, 2, 0), IN(SAMPLE(6, 4, 5)), .gradient = true},
     {.name = "no_window_behind", CEIL(2, 2, 1), IN(SAMPLE(3, 4, 5))},
     {.name = "one_pixel", PLAIN(3, 2, 1), IN(SAMPLE(1, 1, 17))},

@@ -77,6 +77,9 @@ static int64_t pixel_of(const pool *p, int64_t sample, int64_t row, int64_t colu
     return ((sample * p->down.size + row) * p->across.size + column) * p->channels;
 }
 
+/* Vectors of channels for which a window is read at once: pixels are far apart in memory. */
+enum { VECTORS = 8 };
+
 /* --- maximum ------------------------------------------------------------------------------------------------------ */
 
 ATT_INLINE vf choose(vi first, vf a, vf b)
@@ -90,23 +93,37 @@ ATT_INLINE vi replaces(vf x, vf best)
     return (vi)(x > best) | (vi)(x != x);
 }
 
+/* `vectors` vectors of channels from c on, of one window. */
+ATT_INLINE void maximum_of(const att_call *call, const pool *p, int64_t window, place at, int64_t c, int vectors,
+                           bool x_is_bf16, bool y_is_bf16)
+{
+    vf best[VECTORS];
+    int64_t to = window * p->channels;
+    for (int v = 0; v < vectors; v++)
+        best[v] = v_set(-__builtin_inff());
+    for (int64_t i = at.rows.begin; i < at.rows.end; i++)
+        for (int64_t j = at.columns.begin; j < at.columns.end; j++) {
+            int64_t pixel = pixel_of(p, at.sample, i, j);
+            for (int v = 0; v < vectors; v++) {
+                vf x = v_get_until(call->in[0], pixel + c + v * VW, pixel + p->channels, x_is_bf16);
+                best[v] = choose(replaces(x, best[v]), x, best[v]);
+            }
+        }
+    for (int v = 0; v < vectors; v++)
+        v_put_until(call->out[0], to + c + v * VW, to + p->channels, best[v], y_is_bf16);
+}
+
 ATT_INLINE void max_pool_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
 {
     pool p = pool_of(call, &call->problem->in[0], &call->problem->out[0], false);
     att_range part = att_part_of(call, p.group * p.down.places * p.across.places, 1);
     for (int64_t window = part.begin; window < part.end; window++) {
         place at = place_of(&p, window);
-        for (int64_t c = 0; c < p.channels; c += VW) {
-            vf best = v_set(-__builtin_inff());
-            for (int64_t i = at.rows.begin; i < at.rows.end; i++)
-                for (int64_t j = at.columns.begin; j < at.columns.end; j++) {
-                    int64_t pixel = pixel_of(&p, at.sample, i, j);
-                    vf x = v_get_until(call->in[0], pixel + c, pixel + p.channels, x_is_bf16);
-                    best = choose(replaces(x, best), x, best);
-                }
-            int64_t to = window * p.channels;
-            v_put_until(call->out[0], to + c, to + p.channels, best, y_is_bf16);
-        }
+        int64_t c = 0;
+        for (; c + VECTORS * VW <= p.channels; c += VECTORS * VW)
+            maximum_of(call, &p, window, at, c, VECTORS, x_is_bf16, y_is_bf16);
+        for (; c < p.channels; c += VW)
+            maximum_of(call, &p, window, at, c, 1, x_is_bf16, y_is_bf16);
     }
 }
 
@@ -207,22 +224,32 @@ ATT_SIMD_KERNEL(max_pool_grad, .bf16_in = 3, .bf16_out = 1, .prepare = max_pool_
 
 /* --- mean --------------------------------------------------------------------------------------------------------- */
 
+/* `vectors` vectors of channels from c on, of one window. */
+ATT_INLINE void mean_of(const att_call *call, const pool *p, int64_t window, place at, int64_t c, int vectors,
+                        bool x_is_bf16, bool y_is_bf16)
+{
+    vf sum[VECTORS] = {0}, share = v_set(1 / (float)(at.rows.count * at.columns.count));
+    int64_t to = window * p->channels;
+    for (int64_t i = at.rows.begin; i < at.rows.end; i++)
+        for (int64_t j = at.columns.begin; j < at.columns.end; j++) {
+            int64_t pixel = pixel_of(p, at.sample, i, j);
+            for (int v = 0; v < vectors; v++)
+                sum[v] += v_get_until(call->in[0], pixel + c + v * VW, pixel + p->channels, x_is_bf16);
+        }
+    for (int v = 0; v < vectors; v++)
+        v_put_until(call->out[0], to + c + v * VW, to + p->channels, sum[v] * share, y_is_bf16);
+}
+
 ATT_INLINE void mean_as(const att_call *call, const pool *p, bool x_is_bf16, bool y_is_bf16)
 {
     att_range part = att_part_of(call, p->group * p->down.places * p->across.places, 1);
     for (int64_t window = part.begin; window < part.end; window++) {
         place at = place_of(p, window);
-        vf share = v_set(1 / (float)(at.rows.count * at.columns.count));
-        for (int64_t c = 0; c < p->channels; c += VW) {
-            vf sum = {0};
-            for (int64_t i = at.rows.begin; i < at.rows.end; i++)
-                for (int64_t j = at.columns.begin; j < at.columns.end; j++) {
-                    int64_t pixel = pixel_of(p, at.sample, i, j);
-                    sum += v_get_until(call->in[0], pixel + c, pixel + p->channels, x_is_bf16);
-                }
-            int64_t to = window * p->channels;
-            v_put_until(call->out[0], to + c, to + p->channels, sum * share, y_is_bf16);
-        }
+        int64_t c = 0;
+        for (; c + VECTORS * VW <= p->channels; c += VECTORS * VW)
+            mean_of(call, p, window, at, c, VECTORS, x_is_bf16, y_is_bf16);
+        for (; c < p->channels; c += VW)
+            mean_of(call, p, window, at, c, 1, x_is_bf16, y_is_bf16);
     }
 }
 
