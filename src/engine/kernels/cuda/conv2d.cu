@@ -571,11 +571,8 @@ static att_status run_weight_grad(const att_call *call)
 } // namespace
 
 ATT_CUDA_PREPARED_KERNEL(conv2d_weight_grad, prepare_weight_grad, run_weight_grad, release_weight_grad);
-extern "C" const att_kernel att_cuda_conv2d = {"conv2d",       "cublaslt",  0, att_cuda_accepts,
-                                               prepare_conv2d, pack_conv2d, run_conv2d,        release_product};
-extern "C" const att_kernel att_cuda_conv2d_data_grad = {"conv2d_data_grad", "cublaslt",        0,
-                                                         att_cuda_accepts,   prepare_data_grad, pack_data_grad,
-                                                         run_data_grad,      release_product};
-extern "C" const att_kernel att_cuda_conv_transpose2d = {
-    "conv_transpose2d",    "cublaslt",           0, att_cuda_accepts, prepare_conv_transpose2d, pack_conv_transpose2d,
-    run_conv_transpose2d, release_product};
+ATT_CUDA_DESCRIPTOR(conv2d, "cublaslt", att_cuda_accepts, prepare_conv2d, pack_conv2d, run_conv2d, release_product);
+ATT_CUDA_DESCRIPTOR(conv2d_data_grad, "cublaslt", att_cuda_accepts, prepare_data_grad, pack_data_grad, run_data_grad,
+                    release_product);
+ATT_CUDA_DESCRIPTOR(conv_transpose2d, "cublaslt", att_cuda_accepts, prepare_conv_transpose2d, pack_conv_transpose2d,
+                    run_conv_transpose2d, release_product);

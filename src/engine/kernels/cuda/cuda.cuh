@@ -59,12 +59,13 @@ static inline att_status att_cuda_launched(const att_call *call)
 bool att_cuda_accepts(const att_problem *problem);
 
 /* The descriptor att_cuda_<op> of a kernel that needs nothing prepared, and of one with a prepare function. */
-#define ATT_CUDA_KERNEL(op_, run_)                                                                                     \
-    extern "C" const att_kernel att_cuda_##op_ = {#op_, "cuda", 0, att_cuda_accepts, nullptr, nullptr, \
-                                                  run_, nullptr}
-#define ATT_CUDA_PREPARED_KERNEL(op_, prepare_, run_, release_)                                                   \
-    extern "C" const att_kernel att_cuda_##op_ = {#op_,    "cuda", 0, att_cuda_accepts, prepare_, \
-                                                  nullptr, run_,   release_}
+#define ATT_CUDA_KERNEL(op_, run_) ATT_CUDA_PREPARED_KERNEL(op_, nullptr, run_, nullptr)
+#define ATT_CUDA_PREPARED_KERNEL(op_, prepare_, run_, release_)                                                        \
+    ATT_CUDA_DESCRIPTOR(op_, "cuda", att_cuda_accepts, prepare_, nullptr, run_, release_)
+/* The descriptor with a name and all functions. */
+#define ATT_CUDA_DESCRIPTOR(op_, name_, accepts_, prepare_, pack_, run_, release_) \
+    extern "C" const att_kernel att_cuda_##op_ = {                                 \
+        #op_, name_, 0, false, 0, 0, accepts_, prepare_, pack_, run_, release_}
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 

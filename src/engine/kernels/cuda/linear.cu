@@ -289,5 +289,4 @@ static att_status run_matmul(const att_call *call)
 
 ATT_CUDA_PREPARED_KERNEL(linear_weight_grad, prepare_weight_grad, run_weight_grad, release_weight_grad);
 ATT_CUDA_PREPARED_KERNEL(matmul, prepare_matmul, run_matmul, release_matmul);
-extern "C" const att_kernel att_cuda_linear = {"linear",       "cublaslt",  0, att_cuda_accepts,
-                                               prepare_linear, pack_linear, run_linear,        release_product};
+ATT_CUDA_DESCRIPTOR(linear, "cublaslt", att_cuda_accepts, prepare_linear, pack_linear, run_linear, release_product);

@@ -207,9 +207,7 @@ static att_status run_ema(const att_call *call)
 } // namespace
 
 /* The norm is in f64. */
-#define WIDE_KERNEL(op, run)                                                                                      \
-    extern "C" const att_kernel att_cuda_##op = {#op, "cuda", 0, is_f32_update, nullptr, nullptr, \
-                                                 run, nullptr}
+#define WIDE_KERNEL(op, run) ATT_CUDA_DESCRIPTOR(op, "cuda", is_f32_update, nullptr, nullptr, run, nullptr)
 
 ATT_CUDA_KERNEL(sum_lanes, run_sum_lanes);
 WIDE_KERNEL(sum_squares, run_sum_squares);
