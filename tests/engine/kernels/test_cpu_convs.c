@@ -49,10 +49,9 @@ TEST(no_convolution_of_a_resnet_is_a_reference_one)
             }
 }
 
-/* One sample cut into slices of rows, for 2 to 9 threads, gives the result of the whole. */
-TEST(slices_agree_with_the_whole)
+static void check_slices(const char *name)
 {
-    const att_op *op = case_op(att_ops, "conv2d");
+    const att_op *op = case_op(att_ops, name);
     for (int i = 0; i < op->case_count; i++) {
         if (op->cases[i].bench)
             continue;
@@ -67,6 +66,14 @@ TEST(slices_agree_with_the_whole)
         case_result_free(&whole);
         case_free(&drawn);
     }
+}
+
+/* One sample cut into slices of rows, for 2 to 9 threads, gives the result of the whole. */
+TEST(slices_agree_with_the_whole)
+{
+    check_slices("conv2d");
+    check_slices("conv2d_data_grad");
+    check_slices("conv_transpose2d");
 }
 
 static float relu_of(float sum, float scale, float shift, float residual)
