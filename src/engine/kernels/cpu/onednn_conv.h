@@ -2,7 +2,8 @@
  *
  * A 1 x 1 convolution with stride 1 runs as a matrix product (onednn.h), except for the gradient of its weight. So does
  * the data gradient if each element of x is in one window: one product for each row of dy and row of the kernel. The
- * notes on threads and instruction sets in onednn.h apply here, too.
+ * f32 data gradient of large maps runs as a convolution with the rotated kernel. The notes on threads and instruction
+ * sets in onednn.h apply here, too.
  */
 #ifndef ATT_KERNELS_CPU_ONEDNN_CONV_H
 #define ATT_KERNELS_CPU_ONEDNN_CONV_H
