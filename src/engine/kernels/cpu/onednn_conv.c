@@ -46,11 +46,12 @@ static bool is_by_rows(const att_conv_spec *spec)
 
 /* Whether a data gradient is computed as the convolution of dy with the kernel rotated by 180 degrees. oneDNN's data
  * gradient in f32 is slow if dy has many channels and does not fit into the level 2 cache: it reaches 150 to 225
- * GFLOP/s on a core on which the convolution reaches 265 (28 x 28 to 128 x 128 pixels, 256 and 512 channels). */
+ * GFLOP/s on a core on which the convolution reaches 265 (28 x 28 to 128 x 128 pixels, 256 and 512 channels). An f32
+ * result of bf16 operands, which other steps finish, is possible only as a convolution. */
 static bool is_rotated(const att_conv_spec *spec)
 {
     enum { CHANNELS = 256, ELEMENTS = 1 << 18 };
-    return spec->kind == ATT_CONV_DATA_GRAD && spec->dtype == ATT_F32 && spec->stride == 1 && spec->groups == 1 &&
+    return spec->kind == ATT_CONV_DATA_GRAD && spec->to == ATT_F32 && spec->stride == 1 && spec->groups == 1 &&
            !is_product(spec) && spec->above <= spec->dilation * (spec->kernel_h - 1) &&
            spec->left <= spec->dilation * (spec->kernel_w - 1) && spec->outputs >= CHANNELS &&
            spec->out_h * spec->out_w * spec->outputs > ELEMENTS;
