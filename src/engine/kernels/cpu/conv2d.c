@@ -16,9 +16,9 @@ enum { DY, GRAD_RESIDUAL = 2, RELU_OUTPUT, POOLED };             /* inputs of co
 /* The op. A transposed convolution is computed as a data gradient, and finished as a convolution. */
 typedef enum conv_role { CONV, TRANSPOSED, DATA_GRAD } conv_role;
 
-/* Block size in elements for everything after the convolution, so that its input is still cached; at least one sample.
- */
-enum { BLOCK_ELEMENTS = 1 << 18 };
+/* Block size in elements for everything after the convolution, so that its input is still cached: of whole samples, at
+ * least one, and of slices of a sample, at least one row. */
+enum { BLOCK_ELEMENTS = 1 << 18, SLICE_ELEMENTS = 1 << 16 };
 
 /* A call's work. The group is split into pieces of `samples` samples, the last one possibly smaller. Where slices_of()
  * says so, each sample is split into `slices` slices of rows of y instead, and of the rows of x that belong to them. */
@@ -80,7 +80,7 @@ static int64_t rows_of_window(const att_conv_spec *spec)
 static int64_t slices_of(const att_problem *problem, const att_conv_spec *spec)
 {
     int64_t needed = (problem->parts + problem->group - 1) / problem->group;
-    int64_t blocks = (spec->height * spec->width * spec->inputs + BLOCK_ELEMENTS - 1) / BLOCK_ELEMENTS;
+    int64_t blocks = (spec->height * spec->width * spec->inputs + SLICE_ELEMENTS - 1) / SLICE_ELEMENTS;
     if (spec->kind == ATT_CONV_FORWARD ? spec->above >= rows_of_window(spec) : !att_conv_is_apart(spec))
         return 1;
     if (spec->kind != ATT_CONV_FORWARD && blocks > needed)
