@@ -159,7 +159,9 @@ static void print_training(const facts *f)
               (long long)t->batch, t->batch == 1 ? "" : "es", (long long)t->update, cli_plural(t->update),
               (unsigned long long)t->seed, t->ema ? ", with averaged weights" : "");
     if (isfinite(t->metric))
-        cli_print("metric       %g, best %g in epoch %d\n", t->metric, t->best_metric, t->best_epoch + 1);
+        cli_print("metric       %g, best %g %s %lld\n", t->metric, t->best_metric,
+                  t->best_update >= 0 ? "after update" : "in epoch",
+                  (long long)(t->best_update >= 0 ? t->best_update : t->best_epoch + 1));
     for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {
         const char *key = att_tensors_metadata_key(f->file, i);
         char name[SHOWN], value[SHOWN];
@@ -203,6 +205,7 @@ static void write_training(att_json_writer *w, const facts *f)
     att_json_put_number(w, "metric", t->metric);
     att_json_put_number(w, "best_metric", t->best_metric);
     att_json_put_integer(w, "best_epoch", t->best_epoch);
+    att_json_put_integer(w, "best_update", t->best_update);
     for (int i = 0; i < att_tensors_metadata_count(f->file); i++) {
         const char *key = att_tensors_metadata_key(f->file, i);
         if (cli_has_prefix(key, train_prefix) && !is_internal(key + strlen(train_prefix)))

@@ -28,7 +28,8 @@ typedef struct job {
     att_training *training;
     const att_recipe *recipe; /* owned by `training` */
     const att_run_folder *run;
-    bool has_begun; /* the begin event has been received */
+    bool has_begun;  /* the begin event has been received */
+    int64_t updates; /* of the whole training, by the begin event */
     att_train_result result;
 } job;
 
@@ -40,6 +41,21 @@ static double field(const att_event *event, const char *name)
         if (strcmp(event->fields[i].name, name) == 0 && !event->fields[i].text)
             return event->fields[i].number;
     return NAN;
+}
+
+/* The number in a text of the event; 0 if there is none. */
+static int64_t whole_field(const att_event *event, const char *name)
+{
+    for (int i = 0; i < event->field_count; i++)
+        if (strcmp(event->fields[i].name, name) == 0 && event->fields[i].text)
+            return strtoll(event->fields[i].text, NULL, 10);
+    return 0;
+}
+
+/* Whether the training, or its evaluations, are counted in updates, not in epochs. */
+static bool counts_updates(const job *j)
+{
+    return j->recipe->train.updates > 0 || j->recipe->train.eval_every > 0;
 }
 
 /* Says which weights were evaluated, unless they are the plain ones. */
@@ -76,23 +92,28 @@ static void describe_shares(double wait, double teacher, const char *of_time, ch
         snprintf(text + length, size - length, ", %.0f %% the teacher", 100 * teacher);
 }
 
-static void print_epoch(job *j, const att_event *event)
+static void print_evaluation(job *j, const att_event *event)
 {
     char evaluated[512], shares[96];
+    const bool updates = counts_updates(j);
     describe_evaluation(j, event, evaluated, sizeof evaluated);
     describe_shares(field(event, "wait_share"), field(event, "teacher_share"), "", shares, sizeof shares);
-    cli_note(j->cli, "epoch %lld/%d  loss %.4f%s  lr %.3g  %s", (long long)event->epoch + 1, j->recipe->train.epochs,
-             field(event, "train_loss"), evaluated, field(event, "lr"), shares);
+    cli_note(j->cli, "%s %lld/%lld  loss %.4f%s  lr %.3g  %s", updates ? "update" : "epoch",
+             (long long)(updates ? event->step : event->epoch + 1),
+             (long long)(updates ? j->updates : j->recipe->train.epochs), field(event, "train_loss"), evaluated,
+             field(event, "lr"), shares);
 }
 
 /* Prints where a resumed training continues. */
 static void print_resume(const job *j, const att_event *begin)
 {
-    if (*j->run->resume && begin->epoch == j->recipe->train.epochs)
+    const bool updates = j->recipe->train.updates > 0;
+    const int64_t length = updates ? j->updates : j->recipe->train.epochs;
+    if (*j->run->resume && begin->step == j->updates && !(field(begin, "unevaluated") > 0))
         cli_note(j->cli,
-                 "%s: its training of %lld epoch%s is complete, so there is nothing left to train; "
+                 "%s: its training of %lld %s%s is complete, so there is nothing left to train; "
                  "--initial-checkpoint starts a new training from its weights",
-                 j->run->resume, (long long)begin->epoch, cli_plural(begin->epoch));
+                 j->run->resume, (long long)length, updates ? "update" : "epoch", cli_plural(length));
     else if (begin->step > 0)
         cli_note(j->cli, "%s: resumes in epoch %lld after %lld updates", j->run->resume, (long long)begin->epoch + 1,
                  (long long)begin->step);
@@ -117,11 +138,12 @@ static att_status on_event(void *user, const att_event *event)
     job *j = user;
     if (event->kind == ATT_EVENT_RUN_BEGIN) {
         j->has_begun = true;
+        j->updates = whole_field(event, "updates");
         print_resume(j, event);
         print_rates(j, event);
     }
     if (event->kind == ATT_EVENT_EPOCH)
-        print_epoch(j, event);
+        print_evaluation(j, event);
     return ATT_OK;
 }
 
@@ -137,8 +159,9 @@ static void print_result(const job *j, const att_train_result *r)
         cli_print("%s\n", evaluated_weights(j));
     }
     if (r->best_epoch >= 0)
-        cli_print("best %s %.4g in epoch %d%s\n", j->recipe->train.eval_metric, r->best_metric, r->best_epoch + 1,
-                  evaluated_weights(j));
+        cli_print("best %s %.4g %s %lld%s\n", j->recipe->train.eval_metric, r->best_metric,
+                  counts_updates(j) ? "after update" : "in epoch",
+                  (long long)(counts_updates(j) ? r->best_update : r->best_epoch + 1), evaluated_weights(j));
     cli_print("%s\n", j->run->folder);
 }
 
@@ -155,6 +178,7 @@ static void write_result(att_json_writer *w, const void *from)
     cli_metrics_json(w, &task, "eval_", r->eval);
     att_json_put_number(w, "best_metric", r->best_metric);
     att_json_put_integer(w, "best_epoch", r->best_epoch);
+    att_json_put_integer(w, "best_update", r->best_update);
     att_json_put_number(w, "train_samples_per_sec", r->images_per_second);
     att_json_put_number(w, "wait_share", r->wait_share);
     if (isfinite(r->teacher_share))
@@ -246,6 +270,7 @@ static int train(job *j)
 {
     int64_t batches = j->recipe->train.grad_accum_steps;
     cli_progress progress = cli_progress_to(j->cli, batches, j->recipe->train.log_interval * batches);
+    progress.in_updates = j->recipe->train.updates > 0;
     const att_sink sink = {.emit = on_event, .user = j};
     const att_training_observer observer = {.sink = &sink, .progress = cli_progress_show, .progress_user = &progress};
     return finish(j, att_training_run(j->training, &observer, &j->result));
@@ -383,7 +408,8 @@ const cli_command cli_command_train = {
     "\n\n"
     "Ctrl-C writes a checkpoint. --resume continues with the same results, bit for\n"
     "bit, as an uninterrupted run. What is printed counts epochs from 1; files and\n"
-    "--json count from 0 (checkpoint-0, best_epoch).\n\n"
+    "--json count from 0 (checkpoint-0, best_epoch). With --eval-every, the number of\n"
+    "a checkpoint is the number of its updates (checkpoint-4000).\n\n"
     "mpirun or srun start several processes, on one machine or on several, which\n"
     "train one network together: the same results as one process with as many\n"
     "--lanes (networks with batch norm: with --sync-bn).",

@@ -71,10 +71,20 @@ cli_progress cli_progress_to(cli_app *cli, int64_t first, int64_t every)
     return (cli_progress){.cli = cli, .terminal = draws, .first = first, .every = every, .last_shown = cli_now()};
 }
 
-/* "train 3/7" */
-static void format_stage(const att_progress *p, char *text, size_t size)
+/* Whether the stage is counted in updates of the whole training, not in batches of an epoch. */
+static bool counts_updates(const cli_progress *progress, const att_progress *p)
 {
-    if (p->epochs > 0)
+    return progress->in_updates && strcmp(p->stage, "train") == 0;
+}
+
+/* "train 3/7", or in a training that is counted in updates "train", "evaluate 12000/40000" */
+static void format_stage(const cli_progress *progress, const att_progress *p, char *text, size_t size)
+{
+    if (counts_updates(progress, p))
+        snprintf(text, size, "%s", p->stage);
+    else if (progress->in_updates)
+        snprintf(text, size, "%s %lld/%lld", p->stage, (long long)p->update, (long long)p->updates);
+    else if (p->epochs > 0)
         snprintf(text, size, "%s %d/%d", p->stage, p->epoch + 1, p->epochs);
     else
         snprintf(text, size, "%s", p->stage);
@@ -93,20 +103,31 @@ static void format_figures(const att_progress *p, char *text, size_t size)
              p->unit ? p->unit : "images", format_seconds(p->seconds_left, left, sizeof left), others);
 }
 
-/* "96/1000": samples if they are counted, else batches. */
-static void format_count(const att_progress *p, char *text, size_t size)
+/* "96/1000": samples if they are counted, else batches; "12/40000 updates". */
+static void format_count(const cli_progress *progress, const att_progress *p, char *text, size_t size)
 {
     const bool samples = p->total > 0;
-    snprintf(text, size, "%lld/%lld", (long long)(samples ? p->done : p->batch),
-             (long long)(samples ? p->total : p->batches));
+    if (counts_updates(progress, p))
+        snprintf(text, size, "%lld/%lld updates", (long long)p->update, (long long)p->updates);
+    else
+        snprintf(text, size, "%lld/%lld", (long long)(samples ? p->done : p->batch),
+                 (long long)(samples ? p->total : p->batches));
+}
+
+/* Cells of the bar, of `cells`, that are full. */
+static int full_cells(const cli_progress *progress, const att_progress *p, int cells)
+{
+    if (counts_updates(progress, p))
+        return (int)(cells * p->update / p->updates);
+    return p->batches > 0 ? (int)((int64_t)cells * p->batch / p->batches) : 0;
 }
 
 static void draw(cli_progress *progress, const att_progress *p)
 {
     char stage[40], figures[144], count[48], bar[WIDTH], line[4 * WIDTH];
-    format_stage(p, stage, sizeof stage);
+    format_stage(progress, p, stage, sizeof stage);
     format_figures(p, figures, sizeof figures);
-    format_count(p, count, sizeof count);
+    format_count(progress, p, count, sizeof count);
 
     int width = terminal_width();
     int cells = width - (int)(strlen(stage) + strlen(count) + strlen(figures)) - 4; /* " [" and "] " */
@@ -115,7 +136,7 @@ static void draw(cli_progress *progress, const att_progress *p)
     if (cells < 4) {
         snprintf(line, sizeof line, "%s %s%s", stage, count, figures);
     } else {
-        int full = p->batches > 0 ? (int)((int64_t)cells * p->batch / p->batches) : 0;
+        int full = full_cells(progress, p, cells);
         memset(bar, '#', (size_t)full);
         memset(bar + full, '.', (size_t)(cells - full));
         bar[cells] = '\0';
@@ -124,12 +145,12 @@ static void draw(cli_progress *progress, const att_progress *p)
     cli_bar_print(progress->cli, "%-*.*s", width, width, line);
 }
 
-static void print_line(const att_progress *p)
+static void print_line(const cli_progress *progress, const att_progress *p)
 {
     char stage[40], figures[144], count[48];
-    format_stage(p, stage, sizeof stage);
+    format_stage(progress, p, stage, sizeof stage);
     format_figures(p, figures, sizeof figures);
-    format_count(p, count, sizeof count);
+    format_count(progress, p, count, sizeof count);
     fprintf(stderr, "%s  %s%s\n", stage, count, figures);
 }
 
@@ -175,7 +196,7 @@ bool cli_progress_show(void *user, const att_progress *p)
     if (due && progress->terminal)
         draw(progress, p);
     else if (due)
-        print_line(p);
+        print_line(progress, p);
     return !cli_stop_asked();
 }
 

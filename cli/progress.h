@@ -15,9 +15,10 @@ double cli_now(void);
 typedef struct cli_progress {
     cli_app *cli;
     bool terminal;
-    int64_t first; /* lines: batches of the first update, after which the first line is printed */
-    int64_t every; /* lines: batches between two lines of a training */
-    bool shown;    /* something was shown; last_shown: time of the last output, or the start time */
+    int64_t first;   /* lines: batches of the first update, after which the first line is printed */
+    int64_t every;   /* lines: batches between two lines of a training */
+    bool in_updates; /* a training shows its updates, not the batches of an epoch */
+    bool shown;      /* something was shown; last_shown: time of the last output, or the start time */
     double last_shown;
     int64_t last_tenth; /* lines: last printed tenth of a stage other than training */
 } cli_progress;

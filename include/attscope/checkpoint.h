@@ -24,9 +24,11 @@ typedef struct att_checkpoint_info {
     int64_t batch;  /* finished batches of the epoch in progress */
     int64_t update; /* updates done */
     uint64_t seed;
-    double metric;      /* metric of the last evaluated epoch; NaN: none */
-    double best_metric; /* NaN: none */
-    int best_epoch;     /* 0-based; -1: none */
+    bool unevaluated;    /* updates have been made since the last evaluation */
+    double metric;       /* metric of the last evaluation; NaN: none */
+    double best_metric;  /* NaN: none */
+    int best_epoch;      /* 0-based epoch of the best evaluation; -1: none, or best_update counts */
+    int64_t best_update; /* with eval_every: updates done at the best evaluation; else -1 */
 } att_checkpoint_info;
 /* Reads the state of the training from a file. Errors: ERR_FORMAT if the metadata is inconsistent. */
 ATT_API att_status att_checkpoint_describe(att_context *context, const att_tensors *file, att_checkpoint_info *info);

@@ -12,10 +12,10 @@ typedef enum att_event_kind {
     ATT_EVENT_RUN_BEGIN, /* the run's settings, as text fields */
     ATT_EVENT_STEP,      /* after every log_interval-th update */
     ATT_EVENT_MEASURE,   /* figures of instruments, in `measurements` */
-    ATT_EVENT_EPOCH,     /* after an epoch and its evaluation */
-    ATT_EVENT_RUN_END,   /* the run ended: finished, stopped or failed */
-    ATT_EVENT_WARNING,   /* a problem that does not end the run */
-    ATT_EVENT_ALERT      /* figures of instruments show trouble (att_train_options.alert) */
+    ATT_EVENT_EPOCH,   /* after an epoch and its evaluation; with att_train_options.eval_every after so many updates */
+    ATT_EVENT_RUN_END, /* the run ended: finished, stopped or failed */
+    ATT_EVENT_WARNING, /* a problem that does not end the run */
+    ATT_EVENT_ALERT    /* figures of instruments show trouble (att_train_options.alert) */
 } att_event_kind;
 
 /* One named value: `text` if it is not NULL, else `number`. */

@@ -13,6 +13,7 @@ extern "C" {
 typedef struct att_progress {
     const char *stage;        /* "train", "evaluate", "evaluate ema" */
     int epoch, epochs;        /* 0-based index of the epoch, and their number; both 0 outside training */
+    int64_t update, updates;  /* updates whose batches are finished, and their number; both 0 outside training */
     int64_t batch, batches;   /* batches finished in this stage, and their number */
     double images_per_second; /* mean speed of this stage so far */
     double seconds_left;      /* estimate for the rest of the whole call */

@@ -7,8 +7,8 @@
  *                   has measurements: an array of instrument, node, head (missing for all heads together), statistic,
  *                   mean, deviation, n (samples), and samples, if they were kept: values of the first samples, to 5
  *                   digits
- *   summary.csv     every ATT_EVENT_EPOCH, as in timm: epoch, fields named train_..., fields named eval_..., lr. The
- *                   first epoch determines the columns
+ *   summary.csv     every ATT_EVENT_EPOCH, as in timm: epoch, fields named train_..., fields named eval_..., lr; then
+ *                   update, the number of updates done. The first event determines the columns
  *   events.out.tfevents.attscope
  *                   scalars for TensorBoard: fields of steps; train_... and eval_... of epochs, and the epoch's number
  *                   as "epoch"; measurements of all heads together, as "entropy/blocks.3.attn/mean"
@@ -49,8 +49,9 @@ extern "C" {
 
 /* Where a resumed training continues (from att_checkpoint_info). */
 typedef struct att_store_resume {
-    int64_t epoch; /* epochs finished */
-    int64_t step;  /* updates done */
+    int64_t epoch;    /* epochs finished */
+    int64_t step;     /* updates done */
+    bool unevaluated; /* updates have been made since the last evaluation: an ATT_EVENT_EPOCH at `step` is dropped */
 } att_store_resume;
 
 typedef struct att_store_options {

@@ -43,7 +43,11 @@ typedef struct att_train_options {
                        do not change. 0: after a resume the checkpoint's value, else a fixed rule for each network. If
                        it is too small: ERR_MEMORY, with the least that works */
     int epochs;
-    int batch_size;           /* images per batch; the incomplete last batch of an epoch is dropped */
+    int updates;    /* length of the training in updates of the weights, in place of `epochs`: the last epoch may end
+                       early, and the rate changes at every update. 0: `epochs` counts */
+    int eval_every; /* evaluate, record and write checkpoints after so many updates and at the end, in place of after
+                       each epoch. 0: after each epoch */
+    int batch_size; /* images per batch; the incomplete last batch of an epoch is dropped */
     int grad_accum_steps;     /* batches per update; the last update of an epoch may have fewer */
     const char *optimizer;    /* "sgd", "momentum", "adamw", "adam" */
     double momentum;          /* for sgd and momentum */
@@ -63,10 +67,15 @@ typedef struct att_train_options {
     double clip_grad; /* largest Euclidean norm of the whole gradient; 0: no clipping */
     double lr;        /* 0: lr_base r, or for adamw lr_base sqrt r, with r = batch_size grad_accum_steps / 256 */
     double lr_base;
-    const char *schedule;  /* "cosine", "step", "multistep", "constant", "none" */
+    const char *schedule;  /* "cosine", "poly", "step", "multistep", "constant", "none" */
     bool sched_on_updates; /* change the rate at every update instead of every epoch */
     int warmup_epochs;     /* linear from warmup_lr to lr; these epochs count in `epochs` */
+    int warmup_updates;    /* updates of the warm-up, in place of warmup_epochs; the rate then changes at every update.
+                              0: warmup_epochs counts */
     double warmup_lr, min_lr;
+    double poly_power; /* poly: min_lr + (lr - min_lr) (1 - (t - w) / (T - w))^poly_power, t of T epochs or updates
+                          after the start, w of them warm-up (mmsegmentation's LinearLR followed by PolyLR; timm's poly
+                          counts from the start of the warm-up) */
     double decay_epochs, decay_rate; /* step: lr decay_rate^floor(t / decay_epochs), t epochs after the start */
     int decay_milestones[ATT_MOST_MILESTONES]; /* multistep, increasing epochs: lr decay_rate^(number of milestones <= t
                                                   + 1). As in timm, the rate falls one epoch (one update with
@@ -131,15 +140,17 @@ ATT_API att_train_options att_train_options_defaults(void);
 typedef struct att_train_result {
     int epochs; /* finished epochs, including those before a resume */
     int64_t updates;
-    double train_loss;                    /* mean loss of the last epoch that this call finished; NaN: none */
-    double eval[ATT_MAX_METRICS];         /* metrics of that epoch, in the task's order; NaN: none */
+    double train_loss;                    /* mean loss of the updates before the last ATT_EVENT_EPOCH of this call; NaN:
+                                             there was none */
+    double eval[ATT_MAX_METRICS];         /* metrics of that event, in the task's order; NaN: none */
     double best_metric;                   /* NaN: none */
-    int best_epoch;                       /* 0-based; -1: none */
+    int best_epoch;                       /* 0-based epoch of the best evaluation; -1: none */
+    int64_t best_update;                  /* updates done at the best evaluation; -1: none */
     double images_per_second, wait_share; /* speed, and share of the time spent waiting for data, in this call */
     double measure_share;                 /* share of the updates' time that instruments took; NaN: cannot be told */
     double teacher_share;                 /* share of the time in which the teacher computed; NaN: no teacher */
-    int64_t train_corrupt, eval_corrupt;  /* images replaced in training and left out in evaluation, in the last epoch
-                                             that this call finished */
+    int64_t train_corrupt, eval_corrupt;  /* images replaced in training and left out in evaluation, up to the last
+                                             ATT_EVENT_EPOCH of this call */
 } att_train_result;
 
 /* The data of a training and its transforms. eval may be NULL: no evaluation. Sides and channels of the transforms must
@@ -152,21 +163,27 @@ typedef struct att_train_data {
 
 /* Trains `weights` of `model`, which must be in f32. The loss of the model's task is added to a copy of its graph.
  * Files in `output`, each written atomically: last.safetensors after every epoch; checkpoint-N.safetensors (N: 0-based
- * epoch); model_best.safetensors. With `epochs` 0, last.safetensors holds the given weights.
+ * epoch); model_best.safetensors. With `epochs` 0, last.safetensors holds the given weights. With `eval_every` these
+ * files are written after every evaluation, and N is the number of updates done.
  *
  * Events, none of which is emitted before all arguments have been checked:
  *
  *   ATT_EVENT_RUN_BEGIN   model, task, parameters, train_images, epoch_images and epoch_updates (the images in the
  *                         complete batches of an epoch, and its updates; with aug_repeats an image counts once for
- *                         each of its repeats), listing (a hash of the names and classes of the
- *                         training images), fingerprint, tokens (if the network has attention), teacher (if there is
- * one), and the settings as texts. The event's epoch and step say where a resumed training continues ATT_EVENT_STEP
- * loss (mean over the update's images), lr, grad_norm, images_per_second, wait_share; teacher_share, the part of the
- * time in which the teacher computed, if there is one ATT_EVENT_EPOCH       train_loss, lr, images_per_second,
- * wait_share; with a teacher teacher_share. After an evaluation also the task's metrics as eval_loss, eval_top1, ...:
- * of the moving average of the weights if one is kept, followed by those of the plain weights as eval_plain_loss, ...
- * With skip_corrupt also train_corrupt and eval_corrupt (numbers of images replaced and left out) ATT_EVENT_WARNING for
- * each image that cannot be decoded, once per call: message (image and reason), set
+ *                         each of its repeats), listing (a hash of the names and classes of the training images),
+ *                         fingerprint, tokens (if the network has attention), teacher (if there is one), and the
+ *                         settings as texts, of which `epochs` and `updates` are those of the whole training. The
+ *                         event's epoch and step say where a resumed training continues; unevaluated is 1 if there are
+ *                         updates that no ATT_EVENT_EPOCH has covered (att_store_resume)
+ *   ATT_EVENT_STEP        loss (mean over the update's images), lr, grad_norm, images_per_second, wait_share;
+ *                         teacher_share, the part of the time in which the teacher computed, if there is one
+ *   ATT_EVENT_EPOCH       after each epoch, or each `eval_every` updates, and at the end: train_loss, lr,
+ *                         images_per_second, wait_share; with a teacher teacher_share; all of the updates since the
+ *                         previous such event. After an evaluation also the task's metrics as eval_loss, eval_top1,
+ *                         ...: of the moving average of the weights if one is kept, followed by those of the plain
+ *                         weights as eval_plain_loss, ... With skip_corrupt also train_corrupt and eval_corrupt
+ *                         (numbers of images replaced and left out)
+ *   ATT_EVENT_WARNING     for each image that cannot be decoded, once per call: message (image and reason), set
  *                         ("train", "eval")
  *   ATT_EVENT_MEASURE     split = "train", images, and the figures of the images of one update, computed with the
  *                         weights before that update; the event's step counts that update. Without accuracy if images

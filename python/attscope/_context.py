@@ -51,6 +51,10 @@ class Progress:
     seconds_left: float = math.nan
     loss: float = math.nan
     lr: float = math.nan
+    update: int = 0
+    """updates of the training whose batches are finished; 0 outside training"""
+    updates: int = 0
+    """updates of the whole training"""
 
 
 ProgressCallback = Callable[[Progress], Any]
@@ -208,7 +212,7 @@ class Context:
                 if callback is not None and not requests.stop:
                     shown = Progress(
                         p.stage.decode(), p.epoch, p.epochs, p.batch, p.batches, p.images_per_second, p.seconds_left,
-                        p.loss, p.lr,
+                        p.loss, p.lr, p.update, p.updates,
                     )  # fmt: skip
                     requests.stop = is_stop(callback(shown)) or requests.stop
             except BaseException as error:  # passed on to the caller of the library by check()

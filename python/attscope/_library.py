@@ -146,8 +146,8 @@ att_measurement = _struct(
 att_progress = _struct(
     "att_progress",
     """
-    text stage; int epoch, epochs; int64_t batch, batches; double images_per_second, seconds_left, loss, lr;
-    int slowest_rank; double others_share; int64_t done, total; text unit
+    text stage; int epoch, epochs; int64_t update, updates, batch, batches;
+    double images_per_second, seconds_left, loss, lr; int slowest_rank; double others_share; int64_t done, total; text unit
     """,
 )
 ProgressFn = ctypes.CFUNCTYPE(c_bool, c_void_p, POINTER(att_progress))
@@ -192,7 +192,7 @@ att_training_observer = _struct(
 att_train_result = _struct(
     "att_train_result",
     """
-    int epochs; int64_t updates; double train_loss, eval[16], best_metric; int best_epoch;
+    int epochs; int64_t updates; double train_loss, eval[16], best_metric; int best_epoch; int64_t best_update;
     double images_per_second, wait_share, measure_share, teacher_share; int64_t train_corrupt, eval_corrupt
     """,
 )

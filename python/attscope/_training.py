@@ -27,19 +27,22 @@ class Training:
     """finished epochs, with those before a resume"""
     updates: int
     train_loss: float
-    """mean loss of the last epoch; NaN: none"""
+    """mean loss of the last epoch, or with eval_every of the updates before the last evaluation; NaN: none"""
     best_metric: float
     """NaN: nothing was evaluated"""
     best_epoch: int
     """from 0; -1: none"""
+    best_update: int
+    """updates done at the best evaluation; -1: none"""
     history: dict[str, np.ndarray]
-    """figures of the epochs of this call, by name: "epoch", "train_loss", "lr", "eval_top1", ..."""
+    """figures of the epochs of this call, or with eval_every of its evaluations, by name: "epoch", "update",
+    "train_loss", "lr", "eval_top1", ..."""
 
     def __init__(self, folder: str, result: lib.att_train_result, epochs: list[dict[str, float]]) -> None:
         self.folder = folder
         self.epochs, self.updates = result.epochs, result.updates
         self.train_loss, self.best_metric = result.train_loss, result.best_metric
-        self.best_epoch = result.best_epoch
+        self.best_epoch, self.best_update = result.best_epoch, result.best_update
         names = dict.fromkeys(name for epoch in epochs for name in epoch)
         self.history = {name: np.array([epoch.get(name, math.nan) for epoch in epochs]) for name in names}
 
@@ -144,14 +147,14 @@ def _text(name: str, value: Any) -> str:
 
 
 def _collector(epochs: list[dict[str, float]]) -> Any:
-    """A receiver of events that keeps the figures of each epoch."""
+    """A receiver of events that keeps the figures of each epoch or evaluation."""
 
     def emit(_user: Any, pointer: Any) -> int:
         event = pointer.contents
         if event.kind == lib.EVENT_EPOCH:
             fields = [event.fields[i] for i in range(event.field_count)]
             numbers = {field.name.decode(): field.number for field in fields if field.text is None}
-            epochs.append({"epoch": event.epoch, **numbers})
+            epochs.append({"epoch": event.epoch, "update": event.step, **numbers})
         return 0
 
     return lib.EmitFn(emit)

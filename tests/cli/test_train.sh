@@ -194,7 +194,7 @@ run 2 train --resume out/cut/last.safetensors --epochs 60.5
 cp -r out/cut before
 run 1 train --resume out/cut/last.safetensors --epochs 61
 err_has 'it was trained with epochs "60", not "61"'
-err_has 'it was trained with epochs "60", not "61"; its learning rates depend on the number of epochs'
+err_has 'it was trained with epochs "60", not "61"; its learning rates depend on the length of the training'
 err_has 'out/cut/args.yaml has the options and the data of a resume; to train its weights further with a new schedule:'
 err_has 'new schedule: attscope train DATA --initial-checkpoint out/cut/last.safetensors --experiment NAME --epochs MORE'
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
@@ -210,6 +210,37 @@ err_is <<<'attscope: bare/last.safetensors does not exist'
 rm -r out/cut && cp -r before out/cut
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 diff -r before out/cut >difference || fail "a refused training changes its folder: $(cat difference)"
+
+# A training counted in updates, of which an epoch has six: evaluated within epochs, interrupted, and resumed.
+in_updates='--updates 200 --eval-every 4 --sched poly --warmup-updates 2 --checkpoint-hist 2'
+# shellcheck disable=SC2086
+train 0 counted $in_updates --log-interval 2
+out_has 'vit_tiny_patch16_224: 33 epochs, 200 updates'
+grep -qE '^best top1 [0-9.]+ after update [0-9]+$' stdout || fail "the best update: $(cat stdout)"
+grep -qE '^train  1/200 updates  loss ' stderr || fail "$command_line: the first line does not count updates"
+grep -qE '^update 4/200  loss [0-9.]+  eval loss .* lr [0-9.e-]+' stderr || fail 'no line after four updates'
+! grep -q '^epoch' stderr || fail 'a line counts epochs'
+[ "$(sed -n '1p;4p' out/counted/summary.csv | sed 's/,.*,/ /')" = 'epoch update
+1 12' ] || fail "summary.csv: $(head -4 out/counted/summary.csv)"
+[ "$(ls out/counted/checkpoint-*.safetensors | wc -l)" -eq 2 ] ||
+    fail "checkpoints: $(ls out/counted)"
+grep -qF '"epochs":"34","updates":"200","eval_every":"4"' out/counted/metrics.jsonl || fail 'run_begin lacks the length'
+run 0 inspect out/counted/last.safetensors
+grep -qE '^metric .* best .* after update [0-9]+$' stdout || fail "inspect: $(grep metric stdout)"
+# shellcheck disable=SC2086
+"$ATTSCOPE" train data $network $recipe $in_updates --log-interval 2 --output out --experiment counted-cut >stdout 2>stderr &
+child=$!
+until [ "$(ls out/counted-cut/checkpoint-*.safetensors 2>/dev/null | wc -l)" -ge 2 ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+kill -INT $child 2>/dev/null
+wait $child
+status=$?
+command_line='attscope train --updates, interrupted'
+[ $status -eq 130 ] || fail "interrupted: exit status $status"
+run 0 train --resume out/counted-cut
+cmp out/counted-cut/last.safetensors out/counted/last.safetensors || fail 'weights differ from those without the stop'
+cmp out/counted-cut/summary.csv out/counted/summary.csv || fail 'summary.csv differs from that without the stop'
+run 0 train --resume out/counted-cut
+err_has 'its training of 200 updates is complete, so there is nothing left to train'
 
 # Weights that give NaN end a training, whether an update or an evaluation detects them, and write no checkpoint.
 train 1 burst --epochs 1 --lr 1000 --opt sgd --val-split ''
@@ -367,7 +398,7 @@ grep -qxF 'crop_mode: squash' out/whole/args.yaml || fail "args.yaml does not re
 # A warm-up that is longer than the training causes a warning.
 # shellcheck disable=SC2086
 run 0 train data $network --batch-size 16 --no-aug --threads 2 --epochs 1 --output out --experiment cold
-err_has 'the warm-up lasts the whole training: with --warmup-epochs 5 and --epochs 1 the rate never reaches --lr'
+err_has 'the warm-up lasts the whole training: it has 5 of 1 epochs, so the rate never reaches --lr; lower --warmup-epochs'
 grep -qE '"event":"run_begin".*"lr":"0.00625","lr_base":"0.1"' out/cold/metrics.jsonl || fail 'the automatic rate is not recorded'
 # shellcheck disable=SC2086
 run 0 train data $network $recipe --epochs 1 --output out --experiment warm

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_file("metrics.jsonl", lines, (size_t)(kept - lines));
     fuzz_file("summary.csv", csv, (size_t)(end - csv));
     fuzz_file("events.out.tfevents.attscope", data, size);
-    att_store_resume resume = {data[0] / 4, data[0]};
+    att_store_resume resume = {data[0] / 4, data[0], data[0] % 2};
     att_sink sink;
     if (att_store_open(fuzz_context(), fuzz_folder(), &(att_store_options){.resume = &resume}, &sink) == ATT_OK) {
         const att_event_field fields[] = {{"lr", 0.1, NULL}, {"train_loss", 1.5, NULL}, {"eval_note", 0, "a,\"b\""}};

@@ -34,7 +34,7 @@ static void use(bool measured)
     char folder[300], database[300];
     snprintf(folder, sizeof folder, "%s/run", fuzz_folder());
     snprintf(database, sizeof database, "%s/runs.sqlite", fuzz_folder());
-    const att_store_resume resume = {1, 4};
+    const att_store_resume resume = {1, 4, false};
     const att_store_options options = {.resume = &resume, .database = database};
     att_sink sink;
     att_status status = measured ? att_store_open_measured(fuzz_context(), folder, database, &sink)

@@ -48,6 +48,18 @@ class Trainings(Case):
         again = attscope.train(config="runs/first/args.yaml", resume="runs/first", epochs=3)
         self.assertEqual((again.epochs, len(again.history)), (3, 0))
 
+    def test_a_training_is_counted_in_updates(self):
+        seen = []
+        training = attscope.train(
+            "data", updates=8, eval_every=3, opt="adamw", sched="poly", warmup_updates=2, output="runs",
+            experiment="updates", progress=seen.append, **OPTIONS,
+        )  # fmt: skip
+        self.assertEqual((training.epochs, training.updates), (1, 8))
+        self.assertEqual(list(training.history["update"]), [3, 6, 8])
+        self.assertEqual(list(training.history["epoch"]), [0, 0, 1])
+        self.assertIn(training.best_update, (3, 6, 8))
+        self.assertEqual((seen[-1].update, seen[-1].updates), (8, 8))
+
     def test_wrong_settings_are_refused(self):
         for options, part in [
             ({"epoch": 3}, "epoch"),

@@ -25,7 +25,8 @@
  *   GET /explore, /network, /lessons
  *                           pages about checkpoints
  *   GET /api/runs           JSON: {attscope, runs: [...], models: [...]}. A run has run (its number), name (last
- *                           component of its folder), state, model, epochs (finished), epochs_wanted, step, seconds,
+ *                           component of its folder), state, model, epochs (finished; with --eval-every with
+ *                           the part of the last one), epochs_wanted, step, seconds,
  *                           best {metric, unit, value}, settings (the recorded options in which the listed runs
  *                           differ), trained, measured, checkpoint (whether it has such), problem (a sentence, if its
  *                           records are damaged). What is not known is null. state: "running" (a

@@ -160,17 +160,6 @@ static void complete_recipe(att_training *t)
     att_recipe_take_task(r, &task);
 }
 
-/* Logs a hint if the warm-up lasts the whole training, as the default of five epochs can. */
-static void log_warmup(const att_training *t)
-{
-    const att_train_options *train = &t->recipe.train;
-    if (train->epochs > 0 && train->warmup_epochs >= train->epochs && strcmp(train->schedule, "none") != 0)
-        att_log(t->context, ATT_LOG_INFO,
-                "the warm-up lasts the whole training: with --warmup-epochs %d and --epochs %d the rate never "
-                "reaches --lr",
-                train->warmup_epochs, train->epochs);
-}
-
 /* Appends the flags of the recipe's member `images` that are not at their defaults, except --no-aug itself. */
 static void list_augmentation(const att_training *t, const att_flags *flags, att_text *list)
 {
@@ -332,7 +321,6 @@ static att_status prepare(att_training *t)
     ATT_TRY(make_transforms(t));
     complete_recipe(t);
     ATT_TRY(att_recipe_resolve(t->context, &t->recipe)); /* args.yaml must hold valid values, also the network's own */
-    log_warmup(t);
     ATT_TRY(log_no_augmentation(t));
     ATT_TRY(open_teacher(t));
     return fill_weights(t);
@@ -402,11 +390,19 @@ static att_status write_classes(const att_training *t)
     return status;
 }
 
+static bool has_field(const att_event *event, const char *name)
+{
+    for (int i = 0; i < event->field_count; i++)
+        if (strcmp(event->fields[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* Called at the first event, so that a training that is refused before this event leaves existing files unchanged. A
  * resume continues the records where this event says: the checkpoint may have changed since att_training_open(). */
 static att_status open_records(att_training *t, const att_event *begin)
 {
-    const att_store_resume at = {begin->epoch, begin->step};
+    const att_store_resume at = {begin->epoch, begin->step, has_field(begin, "unevaluated")};
     att_store_options options = {.resume = *t->folder.resume ? &at : NULL, .database = t->folder.database};
     char path[ATT_RUN_PATH];
     ATT_TRY(att_store_open(t->context, t->folder.folder, &options, &t->records));

@@ -39,6 +39,14 @@ static att_status add_column(struct csv *csv, const char *name, size_t length)
     return ATT_OK;
 }
 
+/* Name of the last column. Files of the first versions lack it; each of their rows is an epoch. */
+static const char update_column[] = "update";
+
+static bool has_updates(const struct csv *csv)
+{
+    return csv->column_count > 0 && strcmp(csv->columns[csv->column_count - 1], update_column) == 0;
+}
+
 /* Reads the columns from the header of an existing file: `epoch` first, names without commas or quotes. */
 static att_status read_header(struct csv *csv, const char *path, const char *line, size_t length)
 {
@@ -58,6 +66,19 @@ static att_status read_header(struct csv *csv, const char *path, const char *lin
     return ATT_OK;
 }
 
+/* Reads the integer before the next comma. */
+static bool read_cell(const char *text, size_t length, int64_t *number)
+{
+    char cell[32];
+    size_t size = 0;
+    while (size < length && size < sizeof(cell) - 1 && text[size] != ',') {
+        cell[size] = text[size];
+        size++;
+    }
+    cell[size] = '\0';
+    return att_text_to_i64(cell, number);
+}
+
 static att_line judge_line(void *user, const char *line, size_t length)
 {
     struct resume_point *point = user;
@@ -65,17 +86,16 @@ static att_line judge_line(void *user, const char *line, size_t length)
         point->status = read_header(point->csv, point->path, line, length);
         return point->status == ATT_OK ? ATT_LINE_KEEP : ATT_LINE_DROP;
     }
-    char cell[32];
-    size_t size = 0;
-    while (size < length && size < sizeof(cell) - 1 && line[size] != ',') {
-        cell[size] = line[size];
-        size++;
-    }
-    cell[size] = '\0';
-    int64_t epoch;
-    if (!att_text_to_i64(cell, &epoch))
+    const bool in_updates = has_updates(point->csv);
+    const att_store_resume *resume = point->resume;
+    const char *last = line;
+    int64_t epoch, update = 0;
+    for (size_t i = 0; i < length; i++)
+        last = line[i] == ',' ? line + i + 1 : last;
+    if (!read_cell(line, length, &epoch) || (in_updates && !read_cell(last, (size_t)(line + length - last), &update)))
         return ATT_LINE_UNREADABLE;
-    return epoch < point->resume->epoch ? ATT_LINE_KEEP : ATT_LINE_DROP;
+    const bool drops = in_updates ? att_log_drops(resume, update, true) : epoch >= resume->epoch;
+    return drops ? ATT_LINE_DROP : ATT_LINE_KEEP;
 }
 
 static void close_csv(void *log)
@@ -154,7 +174,9 @@ static att_status choose_columns(struct csv *csv, const att_event *event)
     csv->column_count = 0;
     ATT_TRY(add_columns(csv, event, "train_"));
     ATT_TRY(add_columns(csv, event, "eval_"));
-    return has_field(event, "lr") ? add_column(csv, "lr", strlen("lr")) : ATT_OK;
+    if (has_field(event, "lr"))
+        ATT_TRY(add_column(csv, "lr", strlen("lr")));
+    return add_column(csv, update_column, strlen(update_column));
 }
 
 static void append_cell(att_text *row, const att_event *event, const char *column)
@@ -185,8 +207,10 @@ static att_status emit_csv(void *log, const att_event *event)
         att_text_append(&csv->row, "\n");
     }
     att_text_append(&csv->row, "%" PRId64, event->epoch);
-    for (int i = 0; i < csv->column_count; i++)
+    for (int i = 0; i < csv->column_count - has_updates(csv); i++)
         append_cell(&csv->row, event, csv->columns[i]);
+    if (has_updates(csv))
+        att_text_append(&csv->row, ",%" PRId64, event->step);
     att_text_append(&csv->row, "\n");
     if (csv->row.failed)
         return att_fail_memory(csv->context, csv->row.length, "a row of the summary");

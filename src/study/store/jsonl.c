@@ -138,8 +138,9 @@ static att_line judge_object(const att_store_resume *resume, const json_t *objec
     const json_t *epoch = json_object_get(object, "epoch"), *step = json_object_get(object, "step");
     if (kind == NULL || !json_is_integer(epoch) || !json_is_integer(step))
         return ATT_LINE_UNREADABLE;
-    bool drops = json_integer_value(step) > resume->step || strcmp(kind, kinds[ATT_EVENT_RUN_END]) == 0 ||
-                 (strcmp(kind, kinds[ATT_EVENT_EPOCH]) == 0 && json_integer_value(epoch) >= resume->epoch);
+    const bool evaluated = strcmp(kind, kinds[ATT_EVENT_EPOCH]) == 0;
+    bool drops =
+        strcmp(kind, kinds[ATT_EVENT_RUN_END]) == 0 || att_log_drops(resume, json_integer_value(step), evaluated);
     return drops ? ATT_LINE_DROP : ATT_LINE_KEEP;
 }
 

@@ -35,6 +35,12 @@ void att_log_json_fields(att_json_writer *json, const att_event *event);
  * ERR_MEMORY. */
 att_status att_log_json_line(att_json_writer *json, const att_event *event, att_text *line);
 
+/* Whether a resume drops an event at this step. evaluated: it is an ATT_EVENT_EPOCH. */
+static inline bool att_log_drops(const att_store_resume *resume, int64_t step, bool evaluated)
+{
+    return step > resume->step || (evaluated && resume->unevaluated && step == resume->step);
+}
+
 typedef enum att_line { ATT_LINE_KEEP, ATT_LINE_DROP, ATT_LINE_UNREADABLE } att_line;
 
 /* Limit on the bytes of a line. A longer line is unreadable. */

@@ -112,10 +112,10 @@ static att_status delete_run(runs *r)
 static att_status delete_later(runs *r, const att_store_resume *resume)
 {
     att_query scalars =
-        att_query_open(&r->database, "DELETE FROM scalars WHERE run=? AND (step>? OR (event='epoch' AND epoch>=?))");
+        att_query_open(&r->database, "DELETE FROM scalars WHERE run=? AND (step>? OR (event='epoch' AND step>?))");
     att_query_integer(&scalars, r->id);
     att_query_integer(&scalars, resume->step);
-    att_query_integer(&scalars, resume->epoch);
+    att_query_integer(&scalars, resume->step - resume->unevaluated);
     att_query_run(&scalars);
     ATT_TRY(att_query_close(&scalars));
     att_query measured =

@@ -5,7 +5,6 @@
  *   Summary: repeated value = 1
  *   Value: tag = 1 (string), simple_value = 2 (float)
  */
-#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -19,7 +18,7 @@ enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2 };
 enum { FIRST_WINDOW = 1 << 12, LARGEST_RECORD = 16 << 20 };
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
-/* Tag of the scalar that contains the epoch's number. Resuming a run uses it to drop later epochs. */
+/* Tag of the scalar that contains the epoch's number. A resume finds the events of ATT_EVENT_EPOCH by it. */
 static const char epoch_tag[] = "epoch";
 
 typedef struct tensorboard {
@@ -223,41 +222,25 @@ static bool take_field(bytes *from, field *found)
     return true;
 }
 
-static float float_of(bytes from)
-{
-    uint32_t bits = 0;
-    float value;
-    for (int i = 0; i < 4; i++)
-        bits |= (uint32_t)from.at[i] << 8 * i;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* Sets *epoch if the value's tag is epoch_tag. Returns false if the value is malformed. */
-static bool read_value(bytes value, double *epoch)
+/* Sets *evaluated if the value's tag is epoch_tag. Returns false if the value is malformed. */
+static bool read_value(bytes value, bool *evaluated)
 {
     field part;
-    bool named = false;
-    float number = NAN;
     while (value.at < value.end) {
         if (!take_field(&value, &part))
             return false;
         size_t length = (size_t)(part.inner.end - part.inner.at);
         if (part.number == VALUE_TAG && part.wire == WIRE_BYTES)
-            named = length == strlen(epoch_tag) && memcmp(part.inner.at, epoch_tag, length) == 0;
-        else if (part.number == VALUE_SIMPLE && part.wire == WIRE_32)
-            number = float_of(part.inner);
+            *evaluated |= length == strlen(epoch_tag) && memcmp(part.inner.at, epoch_tag, length) == 0;
     }
-    if (named)
-        *epoch = (double)number;
     return true;
 }
 
-static bool read_summary(bytes summary, double *epoch)
+static bool read_summary(bytes summary, bool *evaluated)
 {
     field value;
     while (summary.at < summary.end)
-        if (!take_field(&summary, &value) || value.wire != WIRE_BYTES || !read_value(value.inner, epoch))
+        if (!take_field(&summary, &value) || value.wire != WIRE_BYTES || !read_value(value.inner, evaluated))
             return false;
     return true;
 }
@@ -266,18 +249,16 @@ static att_line judge_event(bytes event, const att_store_resume *resume)
 {
     field part;
     uint64_t step = 0;
-    double epoch = -1; /* -1: the event has no epoch */
+    bool evaluated = false;
     while (event.at < event.end) {
         if (!take_field(&event, &part))
             return ATT_LINE_UNREADABLE;
         if (part.number == EVENT_STEP && part.wire == WIRE_VARINT)
             step = part.varint;
-        if (part.number == EVENT_SUMMARY && part.wire == WIRE_BYTES && !read_summary(part.inner, &epoch))
+        if (part.number == EVENT_SUMMARY && part.wire == WIRE_BYTES && !read_summary(part.inner, &evaluated))
             return ATT_LINE_UNREADABLE;
     }
-    if (!(epoch >= -1))
-        return ATT_LINE_UNREADABLE;
-    return step > (uint64_t)resume->step || epoch >= (double)resume->epoch ? ATT_LINE_DROP : ATT_LINE_KEEP;
+    return att_log_drops(resume, (int64_t)step, evaluated) ? ATT_LINE_DROP : ATT_LINE_KEEP;
 }
 
 /* Reads the record at `offset` and sets *data if it is whole; *found is CUT_SHORT if the file ends within it. */

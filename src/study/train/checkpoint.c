@@ -74,18 +74,22 @@ att_status att_checkpoint_describe(att_context *context, const att_tensors *file
 {
     att_checkpoint_info read = {.ema = has_ema(file)};
     if (att_metadata_has_training(file)) {
-        int64_t epoch, best_epoch;
+        const char *seed = att_metadata_text(file, "option.seed"), *images = att_metadata_text(file, "loss_count"),
+                   *eval_every = att_metadata_text(file, "option.eval_every");
+        const bool in_updates = eval_every && strcmp(eval_every, "0") != 0;
+        int64_t epoch, best;
         ATT_TRY(att_metadata_integer(context, file, "epoch", 0, INT32_MAX, &epoch));
         ATT_TRY(att_metadata_integer(context, file, "batch", 0, INT64_MAX, &read.batch));
         ATT_TRY(att_metadata_integer(context, file, "update", 0, INT64_MAX, &read.update));
-        ATT_TRY(att_metadata_integer(context, file, "best_epoch", -1, INT32_MAX, &best_epoch));
+        ATT_TRY(att_metadata_integer(context, file, "best_epoch", -1, in_updates ? INT64_MAX : INT32_MAX, &best));
         ATT_TRY(att_metadata_real(context, file, "metric", &read.metric));
         ATT_TRY(att_metadata_real(context, file, "best_metric", &read.best_metric));
-        const char *seed = att_metadata_text(file, "option.seed");
         read.seed = seed ? strtoull(seed, NULL, 10) : 0;
         read.training = true;
         read.epoch = (int)epoch;
-        read.best_epoch = (int)best_epoch;
+        read.unevaluated = images && strcmp(images, "0") != 0;
+        read.best_epoch = in_updates ? -1 : (int)best;
+        read.best_update = in_updates ? best : -1;
     }
     *info = read;
     return ATT_OK;
@@ -479,6 +483,6 @@ static att_status load_slots(const att_train_run *run, const att_tensors *file)
 att_status att_checkpoint_resume(const att_train_run *run, const att_tensors *file, att_train_state *state)
 {
     ATT_TRY(att_metadata_compare(run, file));
-    ATT_TRY(att_metadata_state(run->context, file, state));
+    ATT_TRY(att_metadata_state(run, file, state));
     return load_slots(run, file);
 }

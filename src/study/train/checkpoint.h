@@ -16,10 +16,10 @@ typedef struct att_train_state {
     int epoch;       /* finished epochs */
     int64_t batch;   /* finished batches of the current epoch */
     int64_t update;  /* finished updates */
-    double loss_sum; /* sum of the losses of the current epoch's images; loss_count: their number */
+    double loss_sum; /* sum of the losses of the images since the last ATT_EVENT_EPOCH; loss_count: their number */
     int64_t loss_count;
-    int64_t corrupt; /* images replaced in the current epoch */
-    double metric;   /* of the last evaluated epoch; NaN if none was evaluated */
+    int64_t corrupt; /* images replaced since then */
+    double metric;   /* of the last evaluation; NaN if there was none */
     att_history history;
     att_alerts *alerts; /* NULL: no alerts */
 } att_train_state;
@@ -32,7 +32,7 @@ typedef struct att_train_run {
     att_weights *weights;
     const att_train_data *data;
     const att_train_options *options;
-    const char *metric;      /* name of the metric that selects the best epoch */
+    const char *metric;      /* name of the metric that selects the best checkpoint */
     const char *fingerprint; /* the plan's fingerprint; with images of several sizes: of the largest */
     att_text shapes;         /* a line "HEIGHTxWIDTH FINGERPRINT" for each other size that was trained on */
     int lanes, parts;
@@ -66,8 +66,12 @@ att_status att_checkpoint_resume(const att_train_run *run, const att_tensors *fi
  * att_free(). */
 att_status att_checkpoint_path(att_context *context, const char *output, const char *name, char **path);
 
-/* After an epoch: writes "last", links it as "checkpoint-N" and "model_best" if the history keeps it under these names,
- * and removes the checkpoint that the history evicted. */
+/* The number N of "checkpoint-N" in the state after an evaluation: the 0-based epoch, or with eval_every the updates.
+ */
+int64_t att_train_state_number(const att_train_options *options, const att_train_state *state);
+
+/* After an evaluation: writes "last", links it as "checkpoint-N" and "model_best" if the history keeps it under these
+ * names, and removes the checkpoint that the history evicted. */
 att_status att_checkpoint_publish(const att_train_run *run, const att_train_state *state);
 /* As att_checkpoint_publish(), but does not write "last", and links to `source`. Repeats the steps that a killed
  * process may have left undone. */

@@ -1,5 +1,7 @@
 #include "study/train/history.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,7 @@ static void clear(att_history *history)
 {
     history->count = 0;
     history->best_metric = NAN;
-    history->best_epoch = -1;
+    history->best = -1;
     history->evicted = -1;
 }
 
@@ -48,27 +50,27 @@ static int position_of(const att_history *history, double metric)
     return at;
 }
 
-void att_history_add(att_history *history, int epoch, double metric)
+void att_history_add(att_history *history, int64_t number, double metric)
 {
     history->evicted = -1;
-    if (!isnan(metric) && (history->best_epoch < 0 || better(history, metric, history->best_metric))) {
+    if (!isnan(metric) && (history->best < 0 || better(history, metric, history->best_metric))) {
         history->best_metric = metric;
-        history->best_epoch = epoch;
+        history->best = number;
     }
     int at = position_of(history, metric);
     if (at == history->capacity)
         return;
     if (history->count == history->capacity)
-        history->evicted = history->kept[--history->count].epoch;
+        history->evicted = history->kept[--history->count].number;
     memmove(&history->kept[at + 1], &history->kept[at], (size_t)(history->count - at) * sizeof *history->kept);
-    history->kept[at] = (att_kept){epoch, metric};
+    history->kept[at] = (att_kept){number, metric};
     history->count++;
 }
 
-bool att_history_keeps(const att_history *history, int epoch)
+bool att_history_keeps(const att_history *history, int64_t number)
 {
     for (int i = 0; i < history->count; i++) {
-        if (history->kept[i].epoch == epoch)
+        if (history->kept[i].number == number)
             return true;
     }
     return false;
@@ -78,7 +80,7 @@ void att_history_write(const att_history *history, att_text *text)
 {
     char bits[ATT_NUMBER_TEXT];
     for (int i = 0; i < history->count; i++)
-        att_text_append(text, "%s%d:%s", i ? " " : "", history->kept[i].epoch,
+        att_text_append(text, "%s%" PRId64 ":%s", i ? " " : "", history->kept[i].number,
                         att_bits_format(history->kept[i].metric, bits));
 }
 
@@ -87,10 +89,11 @@ void att_history_write(const att_history *history, att_text *text)
 static const char *read_entry(const char *text, att_kept *kept)
 {
     char *end;
-    long epoch = strtol(text, &end, 10);
-    if (end == text || *end != ':' || epoch < 0 || epoch > INT32_MAX || !att_bits_parse(end + 1, &kept->metric))
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    if (end == text || *end != ':' || number < 0 || errno != 0 || !att_bits_parse(end + 1, &kept->metric))
         return NULL;
-    kept->epoch = (int)epoch;
+    kept->number = number;
     text = end + 1 + strlen("0123456789abcdef");
     if (!*text)
         return text;

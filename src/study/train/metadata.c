@@ -20,6 +20,8 @@ static const char version_key[] = "version", training_version[] = "0.3";
 static const char images_line[] = "data.images", listing_line[] = "data.listing", eval_listing_line[] = "eval.listing",
                   sample_line[] = "data.sample", eval_sample_line[] = "eval.sample", teacher_line[] = "teacher.digest",
                   teacher_name_line[] = "teacher.name";
+/* The number of the best checkpoint: its epoch, or with eval_every the updates done. */
+static const char best_line[] = "best_epoch";
 
 void att_metadata_free(att_metadata *metadata)
 {
@@ -285,7 +287,7 @@ att_status att_metadata_training(att_metadata *metadata, const att_train_run *ru
     put_integer(metadata, "corrupt", state->corrupt);
     put_real(metadata, "metric", state->metric);
     put_real(metadata, "best_metric", state->history.best_metric);
-    put_integer(metadata, "best_epoch", state->history.best_epoch);
+    put_integer(metadata, best_line, state->history.best);
     put_integer(metadata, "evicted", state->history.evicted);
     att_text kept = {.context = run->context}, alerts = {.context = run->context};
     att_history_write(&state->history, &kept);
@@ -388,7 +390,9 @@ static char *explain_difference(const comparison *c, const char *what, const cha
         first_difference(&stored, &stored_length, &current, &current_length);
         snprintf(reason, REASON_SIZE, "it was trained with %s%s%s%s \"%.*s\", not \"%.*s\"%s", name, flag ? " (--" : "",
                  flag ? flag : "", flag ? ")" : "", (int)stored_length, stored, (int)current_length, current,
-                 strcmp(what, "option.epochs") == 0 ? "; its learning rates depend on the number of epochs" : "");
+                 strcmp(what, "option.epochs") == 0 || strcmp(what, "option.updates") == 0
+                     ? "; its learning rates depend on the length of the training"
+                     : "");
     }
     return reason;
 }
@@ -439,10 +443,10 @@ att_status att_metadata_real(att_context *context, const att_tensors *file, cons
                : bad_value(context, file, what, "16 hexadecimal digits");
 }
 
-static bool history_is_past(const att_history *history, int64_t epoch)
+static bool history_is_past(const att_history *history, int64_t number)
 {
     for (int i = 0; i < history->count; i++)
-        if (history->kept[i].epoch >= epoch)
+        if (history->kept[i].number > number)
             return false;
     return true;
 }
@@ -457,10 +461,12 @@ static att_status read_alerts(att_context *context, const att_tensors *file, att
     return valid ? ATT_OK : bad_value(context, file, "alerts", "lines of a rule, a head and a node");
 }
 
-att_status att_metadata_state(att_context *context, const att_tensors *file, att_train_state *state)
+att_status att_metadata_state(const att_train_run *run, const att_tensors *file, att_train_state *state)
 {
-    int64_t epoch, best_epoch, evicted;
+    att_context *context = run->context;
+    int64_t epoch;
     ATT_TRY(att_metadata_integer(context, file, "epoch", 0, INT32_MAX, &epoch));
+    state->epoch = (int)epoch;
     ATT_TRY(att_metadata_integer(context, file, "batch", 0, INT64_MAX, &state->batch));
     ATT_TRY(att_metadata_integer(context, file, "update", 0, INT64_MAX, &state->update));
     ATT_TRY(att_metadata_real(context, file, "loss_sum", &state->loss_sum));
@@ -470,14 +476,12 @@ att_status att_metadata_state(att_context *context, const att_tensors *file, att
         ATT_TRY(att_metadata_integer(context, file, "corrupt", 0, INT64_MAX, &state->corrupt));
     ATT_TRY(att_metadata_real(context, file, "metric", &state->metric));
     const char *kept = att_metadata_text(file, "history");
-    if (!kept || !att_history_read(&state->history, kept) || !history_is_past(&state->history, epoch))
-        return bad_value(context, file, "history", "past epochs with the bits of their metrics");
-    ATT_TRY(att_metadata_real(context, file, "best_metric", &state->history.best_metric));
-    ATT_TRY(att_metadata_integer(context, file, "best_epoch", -1, epoch - 1, &best_epoch));
-    ATT_TRY(att_metadata_integer(context, file, "evicted", -1, epoch - 1, &evicted));
-    ATT_TRY(read_alerts(context, file, state->alerts));
-    state->epoch = (int)epoch;
-    state->history.best_epoch = (int)best_epoch;
-    state->history.evicted = (int)evicted;
-    return ATT_OK;
+    const int64_t last = att_train_state_number(run->options, state);
+    att_history *history = &state->history;
+    if (!kept || !att_history_read(history, kept) || !history_is_past(history, last))
+        return bad_value(context, file, "history", "past checkpoints with the bits of their metrics");
+    ATT_TRY(att_metadata_real(context, file, "best_metric", &history->best_metric));
+    ATT_TRY(att_metadata_integer(context, file, best_line, -1, last, &history->best));
+    ATT_TRY(att_metadata_integer(context, file, "evicted", -1, last, &history->evicted));
+    return read_alerts(context, file, state->alerts);
 }

@@ -6,7 +6,7 @@
 #include "study/train/checkpoint.h"
 
 /* Key and value pairs, whose strings are in the arena. Zero-initialise, then set arena.context. */
-enum { ATT_METADATA_MAX = 96 };
+enum { ATT_METADATA_MAX = 128 };
 typedef struct att_metadata {
     att_arena arena;
     att_safetensors_pair pairs[ATT_METADATA_MAX];
@@ -33,7 +33,7 @@ att_status att_metadata_check_version(att_context *context, const att_tensors *f
 /* Compares all settings that affect the results bit by bit. ERR_MISMATCH names the first difference. */
 att_status att_metadata_compare(const att_train_run *run, const att_tensors *file);
 /* Reads the state. history.capacity is unchanged. Errors: ERR_FORMAT (a value is missing or invalid). */
-att_status att_metadata_state(att_context *context, const att_tensors *file, att_train_state *state);
+att_status att_metadata_state(const att_train_run *run, const att_tensors *file, att_train_state *state);
 /* Reads an integer in [least, most]. what: key such as "epoch". Errors: ERR_FORMAT. */
 att_status att_metadata_integer(att_context *context, const att_tensors *file, const char *what, int64_t least,
                                 int64_t most, int64_t *value);

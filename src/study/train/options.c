@@ -68,6 +68,16 @@ static_assert(offsetof(att_train_options, beta2) == offsetof(att_train_options, 
 static const att_flag recipe_options[] = {
     {"epochs", .kind = ATT_FLAG_INT, .value = "N", .start = "300",
      .help = "passes over the data; 0: write the untrained network", AT(epochs), .low = 0, .high = 1e6},
+    {"updates", .kind = ATT_FLAG_INT, .value = "N",
+     .help =
+         "updates of the weights, in place of --epochs; the last epoch may end early, and the rate changes at every "
+         "update; 0: --epochs counts",
+     AT(updates), .low = 0, .high = 1e9},
+    {"eval-every", .kind = ATT_FLAG_INT, .value = "UPDATES",
+     .help =
+         "updates between two evaluations, records and checkpoints, in place of one after each epoch; 0: after each "
+         "epoch",
+     AT(eval_every), .low = 0, .high = 1e9},
     {"batch-size", .letter = 'b', .kind = ATT_FLAG_INT, .value = "N", .start = "128",
      .help = "images per batch, of all processes together", AT(batch_size), .low = 1, .high = 65536},
     {"grad-accum-steps", .kind = ATT_FLAG_INT, .value = "N", .start = "1", .help = "batches per update",
@@ -110,9 +120,15 @@ static const att_flag recipe_options[] = {
     {"warmup-epochs", .kind = ATT_FLAG_INT, .value = "N", .start = "5",
      .help = "epochs in which the rate rises; with --epochs or more it never reaches --lr", AT(warmup_epochs), .low = 0,
      .high = 1e6},
+    {"warmup-updates", .kind = ATT_FLAG_INT, .value = "N",
+     .help = "updates in which the rate rises, in place of --warmup-epochs; the rate then changes at every update; 0: "
+             "--warmup-epochs counts",
+     AT(warmup_updates), .low = 0, .high = 1e9},
     {"warmup-lr", .kind = ATT_FLAG_REAL, .value = "X", .start = "1e-5",
      .help = "learning rate at the start of the warm-up", AT(warmup_lr), .low = 0, .high = 1e3},
     {"min-lr", .kind = ATT_FLAG_REAL, .value = "X", .help = "lowest learning rate", AT(min_lr), .low = 0, .high = 1e3},
+    {"poly-power", .kind = ATT_FLAG_REAL, .value = "X", .start = "1", .help = "poly: exponent of the remaining share",
+     AT(poly_power), .low = 0, .high = 100},
     {"decay-epochs", .kind = ATT_FLAG_REAL, .value = "X", .start = "90", .help = "step: epochs between two steps",
      AT(decay_epochs), .low = 1e-6, .high = 1e6},
     {"decay-rate", .alias = "dr", .kind = ATT_FLAG_REAL, .value = "X", .start = "0.1",

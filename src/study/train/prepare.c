@@ -30,6 +30,12 @@ int64_t att_trainer_updates_per_epoch(const att_trainer *trainer)
     return trainer->batches / steps + (trainer->batches % steps != 0);
 }
 
+int64_t att_trainer_batches_of(const att_trainer *trainer, int64_t update)
+{
+    const int64_t per_epoch = att_trainer_updates_per_epoch(trainer);
+    return update / per_epoch * trainer->batches + update % per_epoch * trainer->options->grad_accum_steps;
+}
+
 /* Learning rate of the next update after `update` finished ones, in the current epoch. */
 static double rate_after(const att_trainer *trainer, int64_t update)
 {
@@ -275,10 +281,19 @@ static att_status create_sessions(att_trainer *trainer)
     return att_update_create(trainer->gradient, &update, &trainer->update);
 }
 
+static void count_updates(att_trainer *trainer)
+{
+    const att_train_options *options = trainer->options;
+    const int64_t per_epoch = att_trainer_updates_per_epoch(trainer);
+    trainer->updates = options->updates > 0 ? options->updates : options->epochs * per_epoch;
+    trainer->interval = options->eval_every > 0 ? options->eval_every : per_epoch;
+}
+
 static att_status open_loader(att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
     const att_transform_options *transform = trainer->run.data->train_transform;
+    const bool trains = options->updates > 0 || options->epochs > 0;
     att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
     loader.transform = *transform;
     loader.mix = att_train_mix(options);
@@ -298,13 +313,14 @@ static att_status open_loader(att_trainer *trainer)
     ATT_TRY(att_trainer_list_shapes(trainer));
     ATT_TRY(check_inputs(trainer, &loader.targets));
     trainer->batches = att_loader_batches(trainer->loader);
-    if (trainer->batches < 1 && options->epochs > 0 && att_trainer_varies(trainer))
+    count_updates(trainer);
+    if (trainer->batches < 1 && trains && att_trainer_varies(trainer))
         return att_fail(trainer->context, ATT_ERR_ARGUMENT,
                         "no size of images fills a batch of %d: the %lld training images have %d sizes; use a smaller "
                         "--batch-size",
                         options->batch_size, (long long)att_dataset_count(trainer->run.data->train),
                         trainer->shape_count);
-    if (trainer->batches < 1 && options->epochs > 0)
+    if (trainer->batches < 1 && trains)
         return att_fail(trainer->context, ATT_ERR_ARGUMENT,
                         "the training set has %lld images, fewer than one batch of %d; use --batch-size %lld or less",
                         (long long)att_dataset_count(trainer->run.data->train), options->batch_size,
@@ -380,18 +396,28 @@ att_status att_trainer_set_checkpoint(att_trainer *trainer, const char *path)
     return ATT_OK;
 }
 
+/* Whether the images counted since the last evaluation are those of the updates since then. */
+static bool has_counted(const att_trainer *trainer)
+{
+    const att_train_state *state = &trainer->state;
+    if (state->loss_count == 0)
+        return state->update % trainer->interval == 0 || state->update == trainer->updates;
+    const int64_t evaluated = (state->update - 1) / trainer->interval * trainer->interval;
+    const int64_t batches = att_trainer_batches_of(trainer, state->update) - att_trainer_batches_of(trainer, evaluated);
+    return state->loss_count == batches * trainer->options->batch_size;
+}
+
 /* Whether the state is consistent: a position within the training, at the end of an update. */
 static bool is_consistent(const att_trainer *trainer)
 {
     const att_train_state *state = &trainer->state;
     int64_t steps = trainer->options->grad_accum_steps;
-    if (state->epoch > trainer->options->epochs || state->batch > trainer->batches ||
-        (state->epoch == trainer->options->epochs && state->batch > 0) ||
+    if (state->update > trainer->updates || state->batch > trainer->batches ||
         (state->batch % steps != 0 && state->batch != trainer->batches))
         return false;
     int64_t updates = state->batch / steps + (state->batch % steps != 0);
     return state->update == state->epoch * att_trainer_updates_per_epoch(trainer) + updates &&
-           state->loss_count == state->batch * trainer->options->batch_size;
+           (trainer->updates == 0 ? state->loss_count == 0 : has_counted(trainer));
 }
 
 static att_status resume(att_trainer *trainer, const att_tensors *file)

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,16 +49,21 @@ static att_status link_as(const att_train_run *run, const att_train_state *state
     return status;
 }
 
-static char *epoch_name(int epoch, char name[32])
+int64_t att_train_state_number(const att_train_options *options, const att_train_state *state)
 {
-    snprintf(name, 32, "checkpoint-%d", epoch);
+    return options->eval_every > 0 ? state->update : state->epoch - (state->batch == 0);
+}
+
+static char *numbered_name(int64_t number, char name[32])
+{
+    snprintf(name, 32, "checkpoint-%" PRId64, number);
     return name;
 }
 
-static att_status remove_evicted(const att_train_run *run, int epoch)
+static att_status remove_evicted(const att_train_run *run, int64_t number)
 {
     char name[32], *path = NULL;
-    ATT_TRY(att_checkpoint_path(run->context, run->options->output, epoch_name(epoch, name), &path));
+    ATT_TRY(att_checkpoint_path(run->context, run->options->output, numbered_name(number, name), &path));
     if (unlink(path) != 0 && errno != ENOENT)
         att_log(run->context, ATT_LOG_WARNING, "%s could not be removed: %s", path, strerror(errno));
     att_free(run->context, path);
@@ -67,12 +73,12 @@ static att_status remove_evicted(const att_train_run *run, int epoch)
 att_status att_checkpoint_link(const att_train_run *run, const att_train_state *state, const char *source)
 {
     char name[32];
-    int epoch = state->epoch - 1;
+    const int64_t number = att_train_state_number(run->options, state);
     if (state->history.evicted >= 0)
         ATT_TRY(remove_evicted(run, state->history.evicted));
-    if (att_history_keeps(&state->history, epoch))
-        ATT_TRY(link_as(run, state, source, epoch_name(epoch, name)));
-    if (state->history.best_epoch == epoch)
+    if (att_history_keeps(&state->history, number))
+        ATT_TRY(link_as(run, state, source, numbered_name(number, name)));
+    if (state->history.best == number)
         ATT_TRY(link_as(run, state, source, "model_best"));
     return ATT_OK;
 }

@@ -43,8 +43,9 @@ static att_status check_evaluation(const att_trainer *trainer)
     if (trainer->plain.not_finite == 0 && trainer->evaluation.not_finite == 0)
         return ATT_OK;
     return att_fail(trainer->context, ATT_ERR_NONFINITE,
-                    "epoch %d was not finished: its evaluation gave NaN or infinity; %s%s", trainer->state.epoch + 1,
-                    introduce_checkpoint(trainer), trainer->last_checkpoint ? trainer->last_checkpoint : "");
+                    "the evaluation after update %lld (epoch %d) gave NaN or infinity; %s%s",
+                    (long long)trainer->state.update, trainer->state.epoch + 1, introduce_checkpoint(trainer),
+                    trainer->last_checkpoint ? trainer->last_checkpoint : "");
 }
 
 static att_status next_batch(att_trainer *trainer, int64_t number, att_batch *batch)
@@ -102,7 +103,7 @@ static att_status accumulate(att_trainer *trainer, int64_t images)
     for (int i = 0; i < size; i++)
         trainer->partial_loss += trainer->losses[i];
     trainer->partial_images += size;
-    trainer->epoch_pace.images += size;
+    trainer->interval_pace.images += size;
     trainer->update_pace.images += size;
     return isfinite(trainer->partial_loss) ? ATT_OK : fail_nonfinite(trainer);
 }
@@ -145,6 +146,27 @@ static void start_measuring(att_trainer *trainer)
         att_measure_clear(options->measure);
 }
 
+/* Turns to the next epoch if all batches of the current one are done. */
+static void turn_epoch(att_trainer *trainer)
+{
+    att_train_state *state = &trainer->state;
+    if (state->batch < trainer->batches)
+        return;
+    state->epoch++;
+    state->batch = 0;
+    trainer->loading = false;
+}
+
+/* Lets the loader give the next batch of the training. */
+static att_status prepare_loader(att_trainer *trainer)
+{
+    turn_epoch(trainer);
+    if (trainer->loading)
+        return ATT_OK;
+    trainer->loading = true;
+    return att_loader_start(trainer->loader, trainer->state.epoch, trainer->state.batch);
+}
+
 static att_status run_update(att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
@@ -164,7 +186,7 @@ static att_status run_update(att_trainer *trainer)
     return att_processes_meet(&trainer->processes, &trainer->stop_requested);
 }
 
-/* --- epochs ------------------------------------------------------------------------------------------------------- */
+/* --- intervals: the updates up to an evaluation ------------------------------------------------------------------- */
 
 static att_status record_last(att_trainer *trainer)
 {
@@ -184,7 +206,7 @@ static att_status write_last(const att_trainer *trainer)
     return status;
 }
 
-/* Writes the checkpoint "last" within an epoch. */
+/* Writes the checkpoint "last" within an interval. */
 static att_status save(att_trainer *trainer)
 {
     if (!trainer->options->output)
@@ -212,11 +234,19 @@ static void count_time(att_trainer *trainer, int64_t first)
     trainer->timed_seconds[trainer->measuring] += att_pace_seconds(&trainer->update_pace);
 }
 
+/* Whether the updates since the last evaluation are those of a whole interval. */
+static bool interval_is_done(const att_trainer *trainer)
+{
+    const att_train_state *state = &trainer->state;
+    return state->loss_count > 0 && (state->update % trainer->interval == 0 || state->update == trainer->updates);
+}
+
 static att_status run_updates(att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
     const att_train_state *state = &trainer->state;
-    while (state->batch < trainer->batches) {
+    while (!interval_is_done(trainer)) {
+        ATT_TRY(prepare_loader(trainer));
         ATT_TRY(run_update(trainer));
         if (trainer->measuring)
             ATT_TRY(att_trainer_emit_measure(trainer));
@@ -225,16 +255,16 @@ static att_status run_updates(att_trainer *trainer)
             ATT_TRY(att_trainer_emit_step(trainer));
         if (trainer->stop_requested)
             return stop(trainer);
-        if (state->batch < trainer->batches && is_due(state->update, options->checkpoint_every_updates))
+        if (!interval_is_done(trainer) && is_due(state->update, options->checkpoint_every_updates))
             ATT_TRY(save(trainer));
     }
     return ATT_OK;
 }
 
-/* Stores the epoch's speed and shares of time in the result, and adds them to the totals of this call. */
-static void count_epoch(att_trainer *trainer)
+/* Stores the interval's speed and shares of time in the result, and adds them to the totals of this call. */
+static void count_interval(att_trainer *trainer)
 {
-    const att_pace *pace = &trainer->epoch_pace;
+    const att_pace *pace = &trainer->interval_pace;
     double seconds = att_pace_seconds(pace);
     trainer->result.images_per_second = att_pace_speed(pace);
     trainer->result.wait_share = att_pace_wait_share(pace, trainer->loader);
@@ -252,14 +282,13 @@ static void warn_without_classes(att_trainer *trainer)
         !(trainer->task->annotations & ATT_ANNOTATION_MASK))
         return;
     trainer->nothing_to_learn = true;
-    att_log(
-        trainer->context, ATT_LOG_WARNING,
-        "the loss of epoch %d is exactly 0: no pixel of the training masks has a class; do the numbers in the masks "
-        "fit the list of classes?",
-        trainer->state.epoch + 1);
+    att_log(trainer->context, ATT_LOG_WARNING,
+            "the loss up to update %lld is exactly 0: no pixel of the training masks has a class; do the numbers in "
+            "the masks fit the list of classes?",
+            (long long)trainer->state.update);
 }
 
-static att_status finish_epoch(att_trainer *trainer)
+static att_status finish_interval(att_trainer *trainer)
 {
     att_train_state *state = &trainer->state;
     trainer->result.train_loss = state->loss_sum / (double)state->loss_count;
@@ -267,9 +296,8 @@ static att_status finish_epoch(att_trainer *trainer)
     trainer->result.train_corrupt = state->corrupt;
     trainer->result.eval_corrupt = trainer->evaluation.corrupt;
     ATT_TRY(att_trainer_emit_epoch(trainer));
-    att_history_add(&state->history, state->epoch, state->metric);
-    state->epoch++;
-    state->batch = 0;
+    att_history_add(&state->history, att_train_state_number(trainer->options, state), state->metric);
+    turn_epoch(trainer);
     state->loss_sum = 0;
     state->loss_count = 0;
     state->corrupt = 0;
@@ -282,46 +310,47 @@ static att_status finish_epoch(att_trainer *trainer)
     return ATT_OK;
 }
 
-static att_status run_epoch(att_trainer *trainer)
+static att_status run_interval(att_trainer *trainer)
 {
-    trainer->epoch_pace = att_pace_start(trainer);
+    trainer->interval_pace = att_pace_start(trainer);
     att_processes_begin(&trainer->processes);
-    ATT_TRY(att_loader_start(trainer->loader, trainer->state.epoch, trainer->state.batch));
     ATT_TRY(run_updates(trainer));
-    count_epoch(trainer);
+    count_interval(trainer);
     if (trainer->run.data->eval) {
         att_status status = att_trainer_evaluate(trainer);
         ATT_TRY(status == ATT_ERR_STOPPED ? stop(trainer) : status);
         ATT_TRY(check_evaluation(trainer));
     }
-    return finish_epoch(trainer);
+    return finish_interval(trainer);
 }
 
 /* On a resume, repeats the linking and removal of checkpoints that a killed process may have left undone. Called after
  * the begin event, because a sink may refuse a second training in the same folder. */
-static att_status finish_interrupted_epoch(const att_trainer *trainer)
+static att_status finish_interrupted_interval(const att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
     const att_train_state *state = &trainer->state;
-    if (!att_trainer_writes(trainer) || !options->resume || !options->output || state->epoch == 0 || state->batch > 0)
+    if (!att_trainer_writes(trainer) || !options->resume || !options->output || state->update == 0 ||
+        state->loss_count > 0)
         return ATT_OK;
     return att_checkpoint_link(&trainer->run, state, options->resume);
 }
 
-/* Writes "last" for a training with 0 epochs. */
+/* Writes "last" for a training without updates. */
 static att_status save_untrained(att_trainer *trainer)
 {
     ATT_TRY(att_trainer_begin_average(trainer));
     return save(trainer);
 }
 
-static att_status run_epochs(att_trainer *trainer)
+static att_status run_intervals(att_trainer *trainer)
 {
-    ATT_TRY(finish_interrupted_epoch(trainer));
-    if (trainer->options->epochs == 0 && !trainer->options->resume)
+    const att_train_state *state = &trainer->state;
+    ATT_TRY(finish_interrupted_interval(trainer));
+    if (trainer->updates == 0 && !trainer->options->resume)
         return save_untrained(trainer);
-    while (trainer->state.epoch < trainer->options->epochs)
-        ATT_TRY(run_epoch(trainer));
+    while (state->update < trainer->updates || state->loss_count > 0)
+        ATT_TRY(run_interval(trainer));
     return ATT_OK;
 }
 
@@ -345,6 +374,20 @@ static void log_measure_share(const att_trainer *trainer)
                 share > 0.1 ? "; a larger measure_every takes less" : "");
 }
 
+/* The best checkpoint is numbered by its epoch, or by the updates done. */
+static void find_best(const att_trainer *trainer, att_train_result *result)
+{
+    const int64_t best = trainer->state.history.best;
+    result->best_epoch = -1;
+    result->best_update = -1;
+    if (best < 0)
+        return;
+    const int64_t per_epoch = att_trainer_updates_per_epoch(trainer), end = (best + 1) * per_epoch;
+    const bool in_updates = trainer->options->eval_every > 0;
+    result->best_epoch = (int)(in_updates ? (best - 1) / per_epoch : best);
+    result->best_update = in_updates ? best : end < trainer->updates ? end : trainer->updates;
+}
+
 static att_train_result result_of(const att_trainer *trainer)
 {
     const att_train_state *state = &trainer->state;
@@ -355,7 +398,7 @@ static att_train_result result_of(const att_trainer *trainer)
     for (int i = 0; i < ATT_MAX_METRICS; i++)
         result.eval[i] = evaluated ? trainer->evaluation.metrics[i] : NAN;
     result.best_metric = state->history.best_metric;
-    result.best_epoch = state->history.best_epoch;
+    find_best(trainer, &result);
     result.images_per_second = att_ratio((double)trainer->images, trainer->seconds);
     result.wait_share = att_ratio(trainer->waited, trainer->seconds);
     result.measure_share = measure_share(trainer);
@@ -375,7 +418,7 @@ static att_trainer trainer_of(const att_model *model, att_weights *weights, cons
                                  .data = data,
                                  .options = options,
                                  .shapes = {.context = context}},
-                         .state = {.metric = NAN, .history = {.best_metric = NAN, .best_epoch = -1}},
+                         .state = {.metric = NAN, .history = {.best_metric = NAN, .best = -1}},
                          .started = att_seconds_now(),
                          .lr = NAN,
                          .result = {.train_loss = NAN}};
@@ -420,6 +463,18 @@ static void log_teacher(const att_trainer *trainer)
         trainer->task->log_teacher(trainer->context, &trainer->settings);
 }
 
+/* Says if the warm-up lasts the whole training, as the default of five epochs can. */
+static void log_warmup(const att_trainer *trainer)
+{
+    const att_schedule_span span = att_schedule_span_of(trainer->schedule, trainer->options, trainer->base_lr,
+                                                        att_trainer_updates_per_epoch(trainer));
+    if (span.warmup >= span.total)
+        att_log(trainer->context, ATT_LOG_INFO,
+                "the warm-up lasts the whole training: it has %g of %g %s, so the rate never reaches --lr; lower "
+                "--warmup-epochs or --warmup-updates",
+                span.warmup, span.total, att_schedule_on_updates(trainer->options) ? "updates" : "epochs");
+}
+
 /* Says what an epoch leaves out, and how many updates it makes. */
 static void log_epoch_size(const att_trainer *trainer)
 {
@@ -427,8 +482,6 @@ static void log_epoch_size(const att_trainer *trainer)
     const int64_t images = att_dataset_count(trainer->run.data->train), used = trainer->batches * options->batch_size;
     const int64_t updates = att_trainer_updates_per_epoch(trainer);
     const int64_t last = trainer->batches - (updates - 1) * options->grad_accum_steps;
-    if (trainer->state.epoch >= options->epochs || !att_trainer_writes(trainer))
-        return;
     if (used < images && att_trainer_varies(trainer))
         log_sizes(trainer, images - used);
     else if (used < images)
@@ -455,10 +508,13 @@ att_status att_train(const att_model *model, att_weights *weights, const att_tra
         trainer.first_update = trainer.state.update;
         log_teacher(&trainer);
         log_alerts(&trainer);
-        log_epoch_size(&trainer);
+        if (trainer.state.update < trainer.updates && att_trainer_writes(&trainer)) {
+            log_warmup(&trainer);
+            log_epoch_size(&trainer);
+        }
         status = att_trainer_emit_begin(&trainer);
         if (status == ATT_OK)
-            status = run_epochs(&trainer);
+            status = run_intervals(&trainer);
         log_measure_share(&trainer);
         status = att_trainer_emit_end(&trainer, status);
     }

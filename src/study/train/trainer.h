@@ -43,7 +43,7 @@ typedef struct att_trainer {
     att_task_settings settings;
     att_field fields[ATT_MAX_TARGETS]; /* target fields of a sample */
     att_teaching teaching;
-    int metric; /* index of the task's metric that selects the best epoch */
+    int metric; /* index of the task's metric that selects the best checkpoint */
 
     att_trainer_shape *shapes; /* [shape_count], as those of the loader; the first is the largest */
     int shape_count;
@@ -59,15 +59,18 @@ typedef struct att_trainer {
     att_loader *loader;
     float *losses;          /* [batch_size] */
     int64_t batches;        /* per epoch */
+    int64_t updates;        /* of the whole training */
+    int64_t interval;       /* updates between two evaluations; the last interval may be shorter */
     char *last_checkpoint;  /* path of the last checkpoint that was written or resumed from; NULL: none */
     bool checkpoint_finite; /* an update or evaluation with the weights of last_checkpoint gave finite results */
 
     double started;
-    att_pace epoch_pace, update_pace;
+    att_pace interval_pace, update_pace;
     int64_t images; /* images that this call has trained on; seconds, waited: time for these images, and the part of it
                        spent waiting for data */
     double seconds, waited, taught; /* taught: part in which the teacher computed */
     double eval_seconds;            /* duration of the last evaluation */
+    bool loading;                   /* the loader gives the batches of the current epoch */
     bool stop_requested;
     bool measuring;             /* the current or last update is observed */
     bool nothing_to_learn;      /* a warning has said that masks have no pixel with a class: those of training, */
@@ -137,6 +140,8 @@ att_status att_trainer_eval_corrupt(void *user, int64_t index, const char *reaso
 att_status att_trainer_emit_end(att_trainer *trainer, att_status status);
 /* Reports progress after a batch. */
 void att_trainer_progress(att_trainer *trainer);
+/* Fills in where in the training it is: epoch, updates and learning rate. batch: finished batches of the epoch. */
+void att_trainer_describe(const att_trainer *trainer, int64_t batch, att_progress *progress);
 
 /* trainer_evaluate.c: fills `evaluation`, `plain` and state.metric. Requires an evaluation set. */
 att_status att_trainer_evaluate(att_trainer *trainer);

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <string.h>
 
 #include "base/core/error.h"
@@ -12,12 +13,9 @@ static bool forward_progress(void *user, const att_progress *stage)
     if (!trainer->options->progress)
         return true;
     att_progress progress = *stage;
-    progress.epoch = trainer->state.epoch;
-    progress.epochs = trainer->options->epochs;
-    progress.lr = trainer->lr;
-    int further = trainer->options->epochs - trainer->state.epoch - 1;
-    double epoch_seconds = att_pace_seconds(&trainer->epoch_pace);
-    progress.seconds_left += further * epoch_seconds;
+    att_trainer_describe(trainer, trainer->state.batch, &progress);
+    const double intervals = ceil((double)(trainer->updates - trainer->state.update) / (double)trainer->interval);
+    progress.seconds_left += intervals * att_pace_seconds(&trainer->interval_pace);
     return trainer->options->progress(trainer->options->progress_user, &progress);
 }
 

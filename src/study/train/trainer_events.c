@@ -10,7 +10,7 @@
 #include "study/train/prepare.h"
 #include "study/train/trainer.h"
 
-enum { FIELDS_MAX = 64, MESSAGE_SIZE = 2048, METRIC_NAME = 64 };
+enum { FIELDS_MAX = 96, MESSAGE_SIZE = 2048, METRIC_NAME = 64 };
 
 att_pace att_pace_start(const att_trainer *trainer)
 {
@@ -137,6 +137,25 @@ att_status att_trainer_emit_details(void *user, const att_measurement *figures, 
     return send(trainer, &event);
 }
 
+/* Epochs of the training, with the last one if it ends early. */
+static int64_t epochs_of(const att_trainer *trainer)
+{
+    const int64_t per_epoch = att_trainer_updates_per_epoch(trainer);
+    return trainer->options->updates > 0 ? (trainer->updates + per_epoch - 1) / per_epoch : trainer->options->epochs;
+}
+
+/* The value of a setting. That of the options can be automatic (lr), or replaced by another one (epochs, updates). */
+static char *setting_text(const att_trainer *trainer, const att_flag *row, char text[ATT_TRAIN_OPTION_TEXT])
+{
+    if (strcmp(row->member, "lr") == 0)
+        return att_format_number(trainer->base_lr, text);
+    if (strcmp(row->member, "epochs") == 0)
+        return att_format_number((double)epochs_of(trainer), text);
+    if (strcmp(row->member, "updates") == 0)
+        return att_format_number((double)trainer->updates, text);
+    return att_train_option_text(trainer->options, row, text);
+}
+
 att_status att_trainer_emit_begin(att_trainer *trainer)
 {
     const att_train_run *run = &trainer->run;
@@ -165,13 +184,13 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
         fields[count++] = (att_event_field){.name = "tokens", .number = (double)tokens};
     if (trainer->teaching.field.name)
         fields[count++] = (att_event_field){.name = "teacher", .text = att_teacher_name(trainer->options->teacher)};
+    if (trainer->state.loss_count > 0)
+        fields[count++] = (att_event_field){.name = "unevaluated", .number = 1};
     char texts[FIELDS_MAX][ATT_TRAIN_OPTION_TEXT];
     const att_flag *row;
     for (int i = 0; (row = att_train_option_at(i)) && count < FIELDS_MAX; i++, count++) {
-        bool is_lr = strcmp(row->member, "lr") == 0; /* options->lr can be 0: automatic */
         fields[count].name = row->member;
-        fields[count].text = is_lr ? att_format_number(trainer->base_lr, texts[count])
-                                   : att_train_option_text(run->options, row, texts[count]);
+        fields[count].text = setting_text(trainer, row, texts[count]);
     }
     return emit(trainer, ATT_EVENT_RUN_BEGIN, fields, count);
 }
@@ -257,15 +276,37 @@ att_status att_trainer_emit_end(att_trainer *trainer, att_status status)
     return status == ATT_OK ? sink_status : att_fail(trainer->context, status, "%s", message);
 }
 
-/* Estimated time until the end of the training, from the speed so far. */
+/* Estimated time until the end of the training, from the speed so far. batch: finished batches of the epoch. */
 static double seconds_left(const att_trainer *trainer, int64_t batch)
 {
-    int64_t images = trainer->images + trainer->epoch_pace.images;
-    double seconds = trainer->seconds + att_pace_seconds(&trainer->epoch_pace);
-    int epochs = trainer->options->epochs - trainer->state.epoch;
-    double batches = (double)epochs * (double)trainer->batches - (double)batch;
+    const att_train_state *state = &trainer->state;
+    int64_t images = trainer->images + trainer->interval_pace.images;
+    double seconds = trainer->seconds + att_pace_seconds(&trainer->interval_pace);
+    double batches =
+        (double)(att_trainer_batches_of(trainer, trainer->updates) - state->epoch * trainer->batches - batch);
     double of_training = images > 0 ? seconds / (double)images * trainer->options->batch_size * batches : NAN;
-    return of_training + epochs * trainer->eval_seconds;
+    double evaluations =
+        ceil((double)trainer->updates / (double)trainer->interval) - (double)(state->update / trainer->interval);
+    return of_training + evaluations * trainer->eval_seconds;
+}
+
+void att_trainer_describe(const att_trainer *trainer, int64_t batch, att_progress *progress)
+{
+    const int64_t per_epoch = att_trainer_updates_per_epoch(trainer);
+    const int epoch = trainer->state.epoch;
+    progress->epoch = epoch;
+    progress->epochs = (int)epochs_of(trainer);
+    progress->update =
+        epoch * per_epoch + (batch == trainer->batches ? per_epoch : batch / trainer->options->grad_accum_steps);
+    progress->updates = trainer->updates;
+    progress->lr = trainer->lr;
+}
+
+/* Batches of the current epoch, of which the last one of the training may have fewer. */
+static int64_t epoch_batches(const att_trainer *trainer)
+{
+    const int64_t left = att_trainer_batches_of(trainer, trainer->updates) - trainer->state.epoch * trainer->batches;
+    return left < trainer->batches ? left : trainer->batches;
 }
 
 void att_trainer_progress(att_trainer *trainer)
@@ -276,15 +317,13 @@ void att_trainer_progress(att_trainer *trainer)
         return;
     int64_t batch = state->batch + trainer->partial_images / options->batch_size;
     att_progress progress = {.stage = "train",
-                             .epoch = state->epoch,
-                             .epochs = options->epochs,
                              .batch = batch,
-                             .batches = trainer->batches,
-                             .images_per_second = att_pace_speed(&trainer->epoch_pace),
+                             .batches = epoch_batches(trainer),
+                             .images_per_second = att_pace_speed(&trainer->interval_pace),
                              .seconds_left = seconds_left(trainer, batch),
                              .loss = (state->loss_sum + trainer->partial_loss) /
-                                     (double)(state->loss_count + trainer->partial_images),
-                             .lr = trainer->lr};
+                                     (double)(state->loss_count + trainer->partial_images)};
+    att_trainer_describe(trainer, batch, &progress);
     att_processes_describe(&trainer->processes, &progress);
     if (!options->progress(options->progress_user, &progress))
         trainer->stop_requested = true;

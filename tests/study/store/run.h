@@ -38,18 +38,24 @@ static inline void emit_begin(const att_sink *sink)
     assert_int_equal(emit(sink, ATT_EVENT_RUN_BEGIN, 0, 0, FIELDS({"model", 0, "vit"}, {"seed", 0, "42"})), ATT_OK);
 }
 
-/* Emits the events of updates step + 1 to until: one step event each, and an epoch event after every four. */
-static inline void emit_run(const att_sink *sink, int64_t step, int64_t until)
+/* Emits the events of updates step + 1 to until: one step event each, and an evaluation after each `every`. */
+static inline void emit_run_every(const att_sink *sink, int64_t step, int64_t until, int every)
 {
     while (step < until) {
         int64_t epoch = step++ / STEPS_PER_EPOCH;
         assert_int_equal(emit(sink, ATT_EVENT_STEP, epoch, step, FIELDS({"loss", 1.0 / (double)step, NULL})), ATT_OK);
-        if (step % STEPS_PER_EPOCH == 0)
+        if (step % every == 0)
             assert_int_equal(emit(sink, ATT_EVENT_EPOCH, epoch, step,
                                   FIELDS({"lr", 0.1, NULL}, {"eval_loss", 2, NULL}, {"train_loss", 0.25, NULL},
                                          {"eval_top1", (double)epoch, NULL}, {"images_per_second", 7, NULL})),
                              ATT_OK);
     }
+}
+
+/* An evaluation comes after each epoch. */
+static inline void emit_run(const att_sink *sink, int64_t step, int64_t until)
+{
+    emit_run_every(sink, step, until, STEPS_PER_EPOCH);
 }
 
 static inline void emit_end(const att_sink *sink, int64_t step)

@@ -55,7 +55,7 @@ SCRATCH_TEST(a_resumed_run_has_the_rows_of_one_run)
             if (stop % 2 == 0)
                 emit_end(&sink, stop);
             sink.close(sink.user);
-            const att_store_resume resume = {saved / STEPS_PER_EPOCH, saved};
+            const att_store_resume resume = {saved / STEPS_PER_EPOCH, saved, false};
             sink = open_run(self, "run", &resume);
             emit_begin(&sink);
             assert_rows(self, "SELECT status,message FROM runs", "NULL|NULL\n");
@@ -67,7 +67,7 @@ SCRATCH_TEST(a_resumed_run_has_the_rows_of_one_run)
     free(whole);
     /* Without the database, a new one has the run from this point on. */
     remove(database_of(self));
-    const att_store_resume resume = {1, 5};
+    const att_store_resume resume = {1, 5, true};
     sink = open_run(self, "run", &resume);
     emit_begin(&sink);
     emit_run(&sink, 5, 6);
@@ -136,7 +136,7 @@ SCRATCH_TEST(a_resumed_epoch_ends_only_once)
     sink.close(sink.user);
     assert_rows(self, epochs, "4|0|lr|0.1\n");
     assert_int_equal(emit_checkpoint(self, 7, true), ATT_OK);
-    const att_store_resume resume = {.epoch = 0, .step = STEPS_PER_EPOCH};
+    const att_store_resume resume = {.step = STEPS_PER_EPOCH, .unevaluated = true};
     sink = open_run(self, "run", &resume);
     emit_begin(&sink);
     sink.close(sink.user);

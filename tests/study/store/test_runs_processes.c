@@ -79,7 +79,7 @@ SCRATCH_TEST(a_killed_run_leaves_whole_rows)
         usleep(1500U * (unsigned)round);
         kill(child, SIGKILL);
         assert_int_equal(waitpid(child, NULL, 0), child);
-        const att_store_resume end = {0, EVENTS};
+        const att_store_resume end = {0, EVENTS, false};
         snprintf(run, sizeof run, "%d", round);
         snprintf(file, sizeof file, "%d/metrics.jsonl", round);
         att_sink sink = open_run(self, run, &end);

@@ -29,19 +29,19 @@ SCRATCH_TEST(events_become_lines_and_epochs_a_summary)
         "\"lr\":1e-05}\n"
         "{\"event\":\"run_end\",\"epoch\":0,\"step\":2,\"seconds\":0.5,\"status\":\"OK\"}\n");
     assert_text_file(path_of(self, "summary.csv"),
-                     "epoch,train_loss,eval_loss,eval_note,lr\n"
-                     "0,0.30000000000000004,nan,\"a,\"\"b\"\" \",0.1\n"
-                     "1,3,,,1e-05\n");
+                     "epoch,train_loss,eval_loss,eval_note,lr,update\n"
+                     "0,0.30000000000000004,nan,\"a,\"\"b\"\" \",0.1,1\n"
+                     "1,3,,,1e-05,2\n");
 }
 
 /* Stopped after any number of updates and resumed from a checkpoint of any earlier moment: the logs are those of one
  * run. */
-SCRATCH_TEST(a_resumed_log_equals_that_of_one_run)
+static void resume_anywhere(scratch *self, int every)
 {
     enum { STEPS = 10 };
     att_sink sink = open_store(self, NULL);
     emit_begin(&sink);
-    emit_run(&sink, 0, STEPS);
+    emit_run_every(&sink, 0, STEPS, every);
     emit_end(&sink, STEPS);
     sink.close(sink.user);
     char *metrics = read_log(self, "metrics.jsonl"), *summary = read_log(self, "summary.csv");
@@ -49,14 +49,14 @@ SCRATCH_TEST(a_resumed_log_equals_that_of_one_run)
         for (int64_t saved = 0; saved <= stop; saved++) {
             sink = open_store(self, NULL);
             emit_begin(&sink);
-            emit_run(&sink, 0, stop);
+            emit_run_every(&sink, 0, stop, every);
             if (stop % 2 == 0) /* otherwise it was killed */
                 emit_end(&sink, stop);
             sink.close(sink.user);
-            const att_store_resume resume = {saved / STEPS_PER_EPOCH, saved};
+            const att_store_resume resume = {saved / STEPS_PER_EPOCH, saved, saved % every != 0};
             sink = open_store(self, &(att_store_options){.resume = &resume});
             emit_begin(&sink);
-            emit_run(&sink, saved, STEPS);
+            emit_run_every(&sink, saved, STEPS, every);
             emit_end(&sink, STEPS);
             sink.close(sink.user);
             assert_text_file(path_of(self, "metrics.jsonl"), metrics);
@@ -66,6 +66,30 @@ SCRATCH_TEST(a_resumed_log_equals_that_of_one_run)
     free(summary);
 }
 
+SCRATCH_TEST(a_resumed_log_equals_that_of_one_run)
+{
+    resume_anywhere(self, STEPS_PER_EPOCH);
+}
+
+SCRATCH_TEST(a_resumed_log_with_evaluations_within_epochs_equals_that_of_one_run)
+{
+    resume_anywhere(self, 3);
+}
+
+/* Files of the first versions have no column "update". */
+SCRATCH_TEST(a_summary_of_epochs_alone_is_continued)
+{
+    const att_store_resume resume = {1, 4, true};
+    FILE *file = fopen(path_of(self, "summary.csv"), "w");
+    assert_non_null(file);
+    fputs("epoch,train_loss,lr\n0,3,0.1\n1,2,0.1\n", file);
+    fclose(file);
+    att_sink sink = open_store(self, &(att_store_options){.resume = &resume});
+    emit_run(&sink, 4, 8);
+    sink.close(sink.user);
+    assert_text_file(path_of(self, "summary.csv"), "epoch,train_loss,lr\n0,3,0.1\n1,0.25,0.1\n");
+}
+
 /* A checkpoint written between an epoch's last update and its evaluation. */
 SCRATCH_TEST(resuming_before_an_evaluation_drops_its_epoch)
 {
@@ -73,11 +97,11 @@ SCRATCH_TEST(resuming_before_an_evaluation_drops_its_epoch)
     emit_begin(&sink);
     emit_run(&sink, 0, 8);
     sink.close(sink.user);
-    const att_store_resume resume = {1, 8};
+    const att_store_resume resume = {1, 8, true};
     sink = open_store(self, &(att_store_options){.resume = &resume});
     sink.close(sink.user);
     char *summary = read_log(self, "summary.csv"), *metrics = read_log(self, "metrics.jsonl");
-    assert_string_equal(summary, "epoch,train_loss,eval_loss,eval_top1,lr\n0,0.25,2,0,0.1\n");
+    assert_string_equal(summary, "epoch,train_loss,eval_loss,eval_top1,lr,update\n0,0.25,2,0,0.1,4\n");
     assert_non_null(strstr(metrics, "\"step\":8"));
     assert_null(strstr(metrics, "\"event\":\"epoch\",\"epoch\":1"));
     free(summary);
@@ -106,7 +130,7 @@ SCRATCH_TEST(damaged_lines_are_dropped)
     emit_run(&sink, 0, 4);
     sink.close(sink.user);
     char *metrics = read_log(self, "metrics.jsonl"), *summary = read_log(self, "summary.csv");
-    const att_store_resume never = {9, 99};
+    const att_store_resume never = {9, 99, false};
     const att_store_options later = {.resume = &never};
 
     /* Truncated lines are dropped without a message. */
@@ -132,12 +156,12 @@ SCRATCH_TEST(damaged_lines_are_dropped)
     for (int i = 0; i < 6; i++) {
         append(self, "metrics.jsonl", junk[i]);
         append(self, "metrics.jsonl", "{\"event\":\"step\",\"epoch\":1,\"step\":5}\n");
-        append(self, "summary.csv", i == 0 ? "9999999999999999999,1\n" : "");
+        append(self, "summary.csv", i == 0 ? "9999999999999999999,1\n" : i == 1 ? "1,0.25,2,0,0.1,x\n" : "");
         assert_int_equal(att_store_open(context, self->folder, &later, &sink), ATT_OK);
         sink.close(sink.user);
         assert_text_file(path_of(self, "metrics.jsonl"), metrics);
         assert_text_file(path_of(self, "summary.csv"), summary);
-        assert_int_equal(warnings, i + 2);
+        assert_int_equal(warnings, i + 2 + (i > 0));
     }
     att_context_destroy(&context);
     free(metrics);
@@ -148,7 +172,7 @@ SCRATCH_TEST(a_run_resumes_in_a_new_folder)
 {
     char folder[200];
     snprintf(folder, sizeof(folder), "%s/not/there", self->folder);
-    const att_store_resume resume = {1, 4};
+    const att_store_resume resume = {1, 4, false};
     att_sink sink;
     assert_int_equal(att_store_open(self->context, folder, &(att_store_options){.resume = &resume}, &sink), ATT_OK);
     emit_begin(&sink);
@@ -156,14 +180,14 @@ SCRATCH_TEST(a_run_resumes_in_a_new_folder)
     sink.close(sink.user);
     char *metrics = read_log(self, "not/there/metrics.jsonl"), *summary = read_log(self, "not/there/summary.csv");
     assert_non_null(strstr(metrics, "run_begin"));
-    assert_string_equal(summary, "epoch,train_loss,eval_loss,eval_top1,lr\n1,0.25,2,1,0.1\n");
+    assert_string_equal(summary, "epoch,train_loss,eval_loss,eval_top1,lr,update\n1,0.25,2,1,0.1,8\n");
     free(metrics);
     free(summary);
 }
 
 SCRATCH_TEST(a_summary_of_another_program_is_kept)
 {
-    const att_store_resume resume = {1, 4};
+    const att_store_resume resume = {1, 4, false};
     append(self, "summary.csv", "my,own,table\n1,2,3\n");
     att_sink sink;
     assert_fails(self->context,
@@ -182,7 +206,7 @@ SCRATCH_TEST(fields_that_cannot_be_written_are_refused)
     emit_run(&sink, 0, 4);
     sink.close(sink.user);
     char *summary = read_log(self, "summary.csv");
-    assert_string_equal(summary, "epoch,train_loss,eval_loss,eval_top1,lr\n0,0.25,2,0,0.1\n");
+    assert_string_equal(summary, "epoch,train_loss,eval_loss,eval_top1,lr,update\n0,0.25,2,0,0.1,4\n");
     free(summary);
 }
 
@@ -209,7 +233,7 @@ SCRATCH_TEST(a_full_disk_leaves_no_half_line)
 
 static att_status open_and_emit(scratch *self)
 {
-    const att_store_resume resume = {1, 4};
+    const att_store_resume resume = {1, 4, false};
     att_sink sink;
     att_status status = att_store_open(self->context, self->folder, &(att_store_options){.resume = &resume}, &sink);
     if (status != ATT_OK)
@@ -223,6 +247,6 @@ SCRATCH_TEST(lack_of_memory_is_reported_without_leaks)
 {
     assert_survives_lack_of_memory(self, open_and_emit);
     char *summary = read_log(self, "summary.csv");
-    assert_string_equal(summary, "epoch,train_loss,lr\n1,1,1\n");
+    assert_string_equal(summary, "epoch,train_loss,lr,update\n1,1,1,8\n");
     free(summary);
 }

@@ -209,7 +209,7 @@ SCRATCH_TEST(a_resumed_file_equals_that_of_one_run)
             sink = open_store(self, NULL);
             emit_run(&sink, 0, stop);
             sink.close(sink.user);
-            const att_store_resume resume = {saved / STEPS_PER_EPOCH, saved};
+            const att_store_resume resume = {saved / STEPS_PER_EPOCH, saved, false};
             sink = open_store(self, &(att_store_options){.resume = &resume});
             emit_run(&sink, saved, STEPS);
             sink.close(sink.user);
@@ -217,7 +217,7 @@ SCRATCH_TEST(a_resumed_file_equals_that_of_one_run)
             assert_same(&found, &whole);
         }
     /* A checkpoint written between an epoch's last update and its evaluation. */
-    const att_store_resume before = {0, STEPS_PER_EPOCH};
+    const att_store_resume before = {0, STEPS_PER_EPOCH, true};
     sink = open_store(self, &(att_store_options){.resume = &before});
     sink.close(sink.user);
     scalars found = read_file(self);
@@ -246,7 +246,7 @@ SCRATCH_TEST(damaged_files_keep_only_whole_events)
     sink.close(sink.user);
     size_t size;
     uint8_t *bytes = read_bytes(self, &size);
-    const att_store_resume never = {9, 99};
+    const att_store_resume never = {9, 99, false};
     for (size_t place = 0; place < 2 * size; place += STRIDE) {
         bool cut = place < size;
         FILE *file = fopen(path_of(self, file_name), "wb");

@@ -215,17 +215,25 @@ static inline void assert_same_file(const fixture *f, const char *a, const char 
     free(b_bytes);
 }
 
-/* The checkpoints of two trainings in the folders a and b. */
+static inline void assert_same_checkpoint(const fixture *f, const char *a, const char *b, const char *name)
+{
+    char a_name[96], b_name[96];
+    snprintf(a_name, sizeof a_name, "%s/%s.safetensors", a, name);
+    snprintf(b_name, sizeof b_name, "%s/%s.safetensors", b, name);
+    assert_int_equal(exists(f, a_name), exists(f, b_name));
+    if (exists(f, a_name))
+        assert_same_file(f, a_name, b_name);
+}
+
+/* The checkpoints of two trainings of at most 20 updates in the folders a and b. */
 static inline void assert_same_run(const fixture *f, const char *a, const char *b)
 {
-    static const char *const names[] = {"last", "model_best", "checkpoint-0", "checkpoint-1"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char a_name[64], b_name[64];
-        snprintf(a_name, sizeof a_name, "%s/%s.safetensors", a, names[i]);
-        snprintf(b_name, sizeof b_name, "%s/%s.safetensors", b, names[i]);
-        assert_int_equal(exists(f, a_name), exists(f, b_name));
-        if (exists(f, a_name))
-            assert_same_file(f, a_name, b_name);
+    assert_same_checkpoint(f, a, b, "last");
+    assert_same_checkpoint(f, a, b, "model_best");
+    for (int number = 0; number <= 20; number++) {
+        char name[32];
+        snprintf(name, sizeof name, "checkpoint-%d", number);
+        assert_same_checkpoint(f, a, b, name);
     }
 }
 

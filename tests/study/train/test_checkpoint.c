@@ -144,6 +144,37 @@ FIXTURE_TEST(checkpoints_tell_where_the_training_stood)
     assert_true(info.metric == result.eval[TOP1]);
     assert_true(info.best_metric == result.best_metric);
     assert_int_equal(info.best_epoch, result.best_epoch);
+    assert_int_equal(info.best_update, -1);
+    assert_false(info.unevaluated);
+    att_tensors_close(&file);
+}
+
+static bool stop_after(void *user, const att_progress *progress)
+{
+    return progress->update < *(const int64_t *)user;
+}
+
+/* Stopped within an interval between evaluations. */
+FIXTURE_TEST(checkpoints_of_updates_are_numbered_by_them)
+{
+    char output[160];
+    int64_t end = 8;
+    att_train_options options = training_in(f, output);
+    options.updates = 9;
+    options.eval_every = 3;
+    options.progress = stop_after;
+    options.progress_user = &end;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_STOPPED);
+    assert_true(exists(f, "run/checkpoint-3.safetensors") && exists(f, "run/checkpoint-6.safetensors"));
+    att_tensors *file = open_file(f, "run/last.safetensors");
+    att_checkpoint_info info;
+    CHECK(f->context, att_checkpoint_describe(f->context, file, &info));
+    assert_int_equal(info.update, 8);
+    assert_int_equal(info.epoch, 1);
+    assert_int_equal(info.batch, 3);
+    assert_true(info.unevaluated);
+    assert_int_equal(info.best_epoch, -1);
+    assert_true(info.best_update == 3 || info.best_update == 6);
     att_tensors_close(&file);
 }
 

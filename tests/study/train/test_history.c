@@ -1,15 +1,16 @@
-/* Which checkpoints of epochs are kept. */
+/* Which checkpoints are kept. */
 #include "study/train/history.h"
 
 #include "study/train/fixture.h"
 #include "study/train/numbers.h"
 
-static void expect(const att_history *history, const char *epochs)
+static void expect(const att_history *history, const char *numbers)
 {
     char text[64] = "";
     for (int i = 0; i < history->count; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", i ? " " : "", history->kept[i].epoch);
-    assert_string_equal(text, epochs);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld", i ? " " : "",
+                 (long long)history->kept[i].number);
+    assert_string_equal(text, numbers);
 }
 
 FIXTURE_TEST(the_best_checkpoints_are_kept)
@@ -22,7 +23,7 @@ FIXTURE_TEST(the_best_checkpoints_are_kept)
     for (int epoch = 0; epoch < 6; epoch++) {
         att_history_add(&history, epoch, metrics[epoch]);
         expect(&history, kept[epoch]);
-        assert_int_equal(history.best_epoch, best[epoch]);
+        assert_int_equal(history.best, best[epoch]);
         assert_int_equal(history.evicted, evicted[epoch]);
     }
     assert_true(att_history_keeps(&history, 3) && !att_history_keeps(&history, 0));
@@ -37,7 +38,7 @@ FIXTURE_TEST(a_smaller_loss_is_better)
     att_history_add(&history, 1, 1);
     att_history_add(&history, 2, 1.5);
     expect(&history, "1 2");
-    assert_int_equal(history.best_epoch, 1);
+    assert_int_equal(history.best, 1);
     att_history_free(&history);
 }
 
@@ -48,7 +49,7 @@ FIXTURE_TEST(without_a_metric_the_newest_checkpoints_are_kept)
     for (int epoch = 0; epoch < 3; epoch++)
         att_history_add(&history, epoch, NAN);
     expect(&history, "2 1");
-    assert_int_equal(history.best_epoch, -1);
+    assert_int_equal(history.best, -1);
     att_history_add(&history, 3, 10);
     expect(&history, "3 2");
     att_history_add(&history, 4, NAN);
@@ -66,10 +67,10 @@ FIXTURE_TEST(a_history_is_read_back_from_its_text)
     assert_int_equal(att_history_create(f->context, 4, false, &history), ATT_OK);
     assert_int_equal(att_history_create(f->context, 4, false, &read), ATT_OK);
     att_history_add(&history, 0, 0.1);
-    att_history_add(&history, 7, NAN);
+    att_history_add(&history, 160000000000, NAN);
     att_history_write(&history, &text);
     assert_true(att_history_read(&read, text.data));
-    expect(&read, "0 7");
+    expect(&read, "0 160000000000");
     assert_true(read.kept[0].metric == 0.1 && isnan(read.kept[1].metric));
     assert_true(att_history_read(&read, ""));
     expect(&read, "");
@@ -80,7 +81,7 @@ FIXTURE_TEST(a_history_is_read_back_from_its_text)
                                  "-1:3fb999999999999a",
                                  "1:3fb999999999999a ",
                                  "1:3fb999999999999ab",
-                                 "99999999999:3fb999999999999a",
+                                 "99999999999999999999:3fb999999999999a",
                                  "1:3FB999999999999A"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_false(att_history_read(&read, wrong[i]));

@@ -3,6 +3,7 @@
 #include "study/train/layer_decay.h"
 
 #include "base/core/context.h"
+#include "networks/models/family.h"
 #include "networks/models/fixture.h"
 #include "study/train/fixture.h"
 
@@ -126,6 +127,43 @@ FIXTURE_TEST(modules_belong_to_their_block)
     assert_float_equal(factor_of(&net, "layer3.16.se.fc1.weight"), 0.25, 0);
     assert_float_equal(factor_of(&net, "bn.weight"), 0.5, 0);
     close_network(&net);
+}
+
+/* The head of a segmenter is the last layer, whose rate does not fall; the layers below it are those of a classifier.
+ */
+FIXTURE_TEST(the_head_of_a_segmenter_is_the_last_layer)
+{
+    static const struct {
+        const char *network, *last_block, *stem;
+        int layers;
+    } cases[] = {
+        {"vit_tiny_patch16_224", "blocks.11.mlp.fc2.weight", "pos_embed", 14},
+        {"beit_base_patch16_224", "blocks.11.attn.relative_position_bias_table", "cls_token", 14},
+        {"eva02_tiny_patch14_224", "blocks.11.norm1.weight", "patch_embed.proj.weight", 14},
+        {"mixer_s32_224", "blocks.7.mlp_tokens.fc1.weight", "stem.proj.weight", 10},
+        {"swin_tiny_patch4_window7_224", "layers.3.blocks.1.mlp.fc1.weight", "patch_embed.proj.weight", 14},
+        {"resnet18", "layer4.1.conv2.weight", "conv1.weight", 10},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_train_options train = att_train_options_defaults();
+        att_option_values options = att_options_none();
+        network net;
+        int head = 0;
+        train.layer_decay = 0.5;
+        att_options_set_text(&options, "task", "segment");
+        att_options_set(&options, "num_classes", CLASSES);
+        open_network(f->context, cases[i].network, &options, &train, &net);
+        for (int k = 0; k < att_weights_count(net.weights); k++)
+            if (att_model_is_head(net.model, att_weights_at(net.weights, k).name)) {
+                assert_float_equal(net.rates[k].lr, 1, 0);
+                head++;
+            }
+        assert_true(head >= 4); /* batch norm and linear layer */
+        assert_int_equal(net.applied.layers, cases[i].layers);
+        assert_float_equal(factor_of(&net, cases[i].last_block), 0.5, 0);
+        assert_float_equal(factor_of(&net, cases[i].stem), pow(0.5, cases[i].layers - 1), 0);
+        close_network(&net);
+    }
 }
 
 FIXTURE_TEST(layers_with_a_small_factor_are_frozen)

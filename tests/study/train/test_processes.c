@@ -186,6 +186,15 @@ FIXTURE_TEST(mixed_images_and_repeats_do_not_either)
     assert_same_files(f, p);
 }
 
+FIXTURE_TEST(evaluations_within_epochs_do_not_either)
+{
+    char output[160];
+    process p = process_of(f, "one", output);
+    p.options.updates = 7;
+    p.options.eval_every = 2;
+    assert_same_files(f, p);
+}
+
 /* The teacher normalises images in its own way. */
 FIXTURE_TEST(answers_of_a_teacher_do_not_either)
 {

@@ -16,10 +16,31 @@ static att_train_options training_in(const fixture *f, const char *name, char ou
     return options;
 }
 
+/* Four epochs and one update, evaluated after each second update: within epochs, and at the end of one. */
+static att_train_options training_in_updates(const fixture *f, const char *name, char output[160])
+{
+    att_train_options options = training_in(f, name, output);
+    options.updates = 13;
+    options.eval_every = 2;
+    options.schedule = "poly";
+    options.warmup_updates = 3;
+    options.checkpoint_hist = 2;
+    return options;
+}
+
+enum { MOST_UPDATES = 13 };
+
 typedef struct stopper {
-    int calls_left;
-    double epoch_loss[2];
+    int calls_left, calls;
+    double losses[MOST_UPDATES + 1]; /* of the evaluations, by the updates done */
 } stopper;
+
+static bool count_calls(void *user, const att_progress *progress)
+{
+    (void)progress;
+    ((stopper *)user)->calls++;
+    return true;
+}
 
 static bool stop_later(void *user, const att_progress *progress)
 {
@@ -30,12 +51,9 @@ static bool stop_later(void *user, const att_progress *progress)
 static att_status keep_loss(void *user, const att_event *event)
 {
     if (event->kind == ATT_EVENT_EPOCH)
-        ((stopper *)user)->epoch_loss[event->epoch] = event->fields[0].number;
+        ((stopper *)user)->losses[event->step] = event->fields[0].number;
     return ATT_OK;
 }
-
-/* Number of progress calls of such a training: batches, and two evaluations of two batches. */
-enum { CALLS = 2 * (5 + 2 * 2) };
 
 /* Stops at every `step`th call. */
 static void stop_anywhere(fixture *f, att_train_options options, int step)
@@ -46,8 +64,10 @@ static void stop_anywhere(fixture *f, att_train_options options, int step)
     options.output = path_in(f, "whole", output);
     options.sinks = &sink;
     options.sink_count = 1;
+    options.progress = count_calls;
+    options.progress_user = &whole;
     assert_trains(f, &options);
-    for (int calls = 1; calls < CALLS; calls += step) {
+    for (int calls = 1; calls < whole.calls; calls += step) {
         stopper s = {.calls_left = calls};
         char name[32], last_name[64];
         snprintf(name, sizeof name, "stopped-%d", calls);
@@ -64,7 +84,7 @@ static void stop_anywhere(fixture *f, att_train_options options, int step)
         fixture_model(f, 0.1);
         assert_trains(f, &options);
         assert_same_run(f, "whole", name);
-        assert_memory_equal(s.epoch_loss, whole.epoch_loss, sizeof s.epoch_loss);
+        assert_memory_equal(s.losses, whole.losses, sizeof s.losses);
     }
 }
 
@@ -72,6 +92,12 @@ FIXTURE_TEST(a_stopped_training_continues_to_the_same_bits)
 {
     char output[160];
     stop_anywhere(f, training_in(f, "whole", output), 1);
+}
+
+FIXTURE_TEST(a_stopped_training_in_updates_continues_to_the_same_bits)
+{
+    char output[160];
+    stop_anywhere(f, training_in_updates(f, "whole", output), 3);
 }
 
 /* Mixing is switched off during the training; images are repeated. */
@@ -315,6 +341,12 @@ FIXTURE_TEST(the_first_difference_is_named)
     assert_refused(f, &good, "augment", "\"\"", "\"three_augment\"");
     f->train_transform.three_augment = false;
     options = good;
+    options.updates = 6;
+    assert_refused(f, &options, "updates", "\"0\"", "\"6\"; its learning rates depend on the length");
+    options = good;
+    options.eval_every = 2;
+    assert_refused(f, &options, "eval_every", "\"0\"", "\"2\"");
+    options = good;
     options.layer_decay = 0.75;
     assert_refused(f, &options, "layer_decay", "\"0\"", "\"0.75\"");
     options = good;
@@ -350,14 +382,19 @@ static bool linger(void *user, const att_progress *progress)
     return true;
 }
 
+static att_train_options killed_training(const fixture *f, const char *name, bool in_updates, char output[160])
+{
+    return in_updates ? training_in_updates(f, name, output) : training_in(f, name, output);
+}
+
 /* A process of its own, which resumes the training in `folder` if there is one. */
-static int work(const char *folder)
+static int work(const char *folder, bool in_updates)
 {
     fixture f = {0};
     char output[160], last[160];
     snprintf(f.folder, sizeof f.folder, "%s", folder);
     fixture_open(&f);
-    att_train_options options = training_in(&f, "killed", output);
+    att_train_options options = killed_training(&f, "killed", in_updates, output);
     options.progress = linger;
     options.resume = exists(&f, "killed/last.safetensors") ? path_in(&f, "killed/last.safetensors", last) : NULL;
     att_status status = att_train(f.model, f.weights, &f.data, &options, NULL);
@@ -367,12 +404,12 @@ static int work(const char *folder)
     return status == ATT_OK ? 0 : 1;
 }
 
-static pid_t start(const fixture *f)
+static pid_t start(const fixture *f, bool in_updates)
 {
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        execl("/proc/self/exe", "test_resume", f->folder, (char *)NULL);
+        execl("/proc/self/exe", "test_resume", f->folder, in_updates ? "updates" : "epochs", (char *)NULL);
         _exit(127);
     }
     return child;
@@ -393,10 +430,10 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-FIXTURE_TEST(a_killed_training_continues_to_the_same_bits)
+static void kill_often(fixture *f, bool in_updates)
 {
     char output[160];
-    att_train_options options = training_in(f, "whole", output);
+    att_train_options options = killed_training(f, "whole", in_updates, output);
     options.progress = linger;
     double started = seconds_now();
     assert_trains(f, &options);
@@ -405,7 +442,7 @@ FIXTURE_TEST(a_killed_training_continues_to_the_same_bits)
     uint32_t random = 12345;
     for (int i = 0; i < 20 && status != 0; i++) {
         random = random * 1664525 + 1013904223;
-        pid_t child = start(f);
+        pid_t child = start(f, in_updates);
         nanosleep(&(struct timespec){.tv_nsec = (long)(fmin(0.6 * whole, 0.9) * 1e9 * (random >> 8) / (1 << 24))},
                   NULL);
         kill(child, SIGKILL);
@@ -415,11 +452,21 @@ FIXTURE_TEST(a_killed_training_continues_to_the_same_bits)
     }
     printf("killed %d times, each within %.2f s\n", kills, 0.6 * whole);
     if (status != 0)
-        assert_int_equal(end_of(start(f)), 0);
+        assert_int_equal(end_of(start(f, in_updates)), 0);
     assert_same_run(f, "whole", "killed");
+}
+
+FIXTURE_TEST(a_killed_training_continues_to_the_same_bits)
+{
+    kill_often(f, false);
+}
+
+FIXTURE_TEST(a_killed_training_in_updates_continues_to_the_same_bits)
+{
+    kill_often(f, true);
 }
 
 int main(int argc, char **argv)
 {
-    return argc > 1 ? work(argv[1]) : test_run("resume");
+    return argc > 2 ? work(argv[1], strcmp(argv[2], "updates") == 0) : test_run("resume");
 }

@@ -1,4 +1,5 @@
-/* Learning rates and the numbers of an update against timm 1.0.31's create_scheduler_v2 and ModelEmaV3. */
+/* Learning rates and the numbers of an update against timm 1.0.31's create_scheduler_v2 and ModelEmaV3; poly against
+ * PyTorch's PolynomialLR. */
 
 #include "study/train/optimizer.h"
 #include "study/train/schedule.h"
@@ -61,6 +62,62 @@ TEST(rates_are_timms)
             assert_float_equal(rate, cases[c].rates[update], 1e-15);
         }
     }
+}
+
+/* PolynomialLR of PyTorch 2.15 after a linear warm-up of four updates; lr 0.1, warmup_lr 1e-5, min_lr 1e-3. */
+TEST(poly_falls_from_the_end_of_the_warm_up)
+{
+    const double in_updates[] = {
+        1e-05,
+        0.025007500000000002,
+        0.05000500000000001,
+        0.0750025,
+        0.1,
+        0.08878947307146352,
+        0.07741706116563346,
+        0.06585257284839176,
+        0.05405278639554651,
+        0.04195088912116935,
+        0.029430284286176618,
+        0.01623541211514334,
+    };
+    const double in_epochs[] = {1e-05, 0.05000500000000001, 0.1, 0.07525000000000001, 0.0505, 0.025750000000000002};
+    const att_schedule *poly = att_schedule_find("poly");
+    att_train_options options = att_train_options_defaults();
+    options.min_lr = 1e-3;
+    options.warmup_epochs = 2;
+    options.epochs = EPOCHS;
+    for (int epoch = 0; epoch < EPOCHS; epoch++) /* power 1 is the default; measured: 1.4e-17 */
+        assert_float_equal(att_schedule_lr(poly, &options, 0.1, 5, epoch, 5 * epoch), in_epochs[epoch], 1e-15);
+    options.poly_power = 0.9;
+    options.sched_on_updates = true;
+    for (int update = 0; update < EPOCHS * UPDATES; update++) /* measured: 6e-17 */
+        assert_float_equal(att_schedule_lr(poly, &options, 0.1, UPDATES, update / UPDATES, update), in_updates[update],
+                           1e-15);
+    options.sched_on_updates = false;
+    options.warmup_epochs = 300;
+    options.warmup_updates = 4;
+    options.epochs = 300;
+    options.updates = EPOCHS * UPDATES;
+    for (int update = 0; update < EPOCHS * UPDATES; update++)
+        assert_float_equal(att_schedule_lr(poly, &options, 0.1, 1000, 0, update), in_updates[update], 1e-15);
+    assert_float_equal(att_schedule_lr(poly, &options, 0.1, 1000, 0, EPOCHS * UPDATES), 1e-3, 0);
+}
+
+/* Each of the two alone makes the rate change at every update. */
+TEST(lengths_in_updates_replace_those_in_epochs)
+{
+    const att_schedule *cosine = att_schedule_find("cosine");
+    att_train_options options = att_train_options_defaults();
+    options.warmup_epochs = 1;
+    options.updates = 10;
+    assert_float_equal(att_schedule_lr(cosine, &options, 0.1, 4, 0, 2), 1e-5 + 0.5 * (0.1 - 1e-5), 1e-15);
+    assert_float_equal(att_schedule_lr(cosine, &options, 0.1, 4, 1, 5), 0.05, 1e-15);
+    options.updates = 0;
+    options.epochs = 5;
+    options.warmup_updates = 8;
+    assert_float_equal(att_schedule_lr(cosine, &options, 0.1, 4, 1, 6), 1e-5 + 0.75 * (0.1 - 1e-5), 1e-15);
+    assert_float_equal(att_schedule_lr(cosine, &options, 0.1, 4, 2, 10), 0.05, 1e-15);
 }
 
 TEST(the_rate_follows_the_batch)

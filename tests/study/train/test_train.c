@@ -269,6 +269,142 @@ FIXTURE_TEST(every_step_and_epoch_emits_an_event)
     }
 }
 
+/* --- lengths in updates ------------------------------------------------------------------------------------------ */
+
+enum { MOST_EVALUATIONS = 4, MOST_STEPS = 7 };
+
+/* What a training in updates reports: the losses of its updates; step, epoch and loss of its evaluations. */
+typedef struct counted {
+    double losses[MOST_STEPS], train_losses[MOST_EVALUATIONS];
+    int64_t steps[MOST_EVALUATIONS], epochs[MOST_EVALUATIONS];
+    int evaluations;
+    int64_t last_update; /* by the progress */
+} counted;
+
+static att_status count_evaluations(void *user, const att_event *event)
+{
+    counted *c = user;
+    if (event->kind == ATT_EVENT_RUN_BEGIN) {
+        assert_string_equal(field(event, "updates")->text, "7");
+        assert_string_equal(field(event, "epochs")->text, "3");
+    }
+    if (event->kind == ATT_EVENT_STEP)
+        c->losses[event->step - 1] = field(event, "loss")->number;
+    if (event->kind == ATT_EVENT_EPOCH) {
+        assert_true(c->evaluations < MOST_EVALUATIONS);
+        c->steps[c->evaluations] = event->step;
+        c->epochs[c->evaluations] = event->epoch;
+        c->train_losses[c->evaluations++] = field(event, "train_loss")->number;
+    }
+    return ATT_OK;
+}
+
+static bool watch_updates(void *user, const att_progress *progress)
+{
+    counted *c = user;
+    assert_int_equal(progress->updates, 7);
+    assert_int_equal(progress->epochs, 3);
+    assert_true(progress->update >= c->last_update && progress->update <= 7);
+    assert_true(progress->batch <= progress->batches && progress->batches <= 5 && progress->seconds_left >= 0);
+    c->last_update = progress->update;
+    return true;
+}
+
+/* Five batches are three updates, of which the third has one batch. The third epoch ends after its first update. */
+FIXTURE_TEST(evaluations_come_after_so_many_updates)
+{
+    char output[160];
+    counted c = {.evaluations = 0};
+    att_sink sink = {.emit = count_evaluations, .user = &c};
+    att_train_options options = small_training();
+    options.grad_accum_steps = 2;
+    options.updates = 7;
+    options.eval_every = 2;
+    options.log_interval = 1;
+    options.output = path_in(f, "run", output);
+    options.sinks = &sink;
+    options.sink_count = 1;
+    options.progress = watch_updates;
+    options.progress_user = &c;
+    att_train_result result;
+    CHECK(f->context, att_train(f->model, f->weights, &f->data, &options, &result));
+    const int64_t steps[] = {2, 4, 6, 7}, epochs[] = {0, 1, 1, 2};
+    const double *l = c.losses;
+    const double means[] = {(l[0] + l[1]) / 2, (l[2] + 2 * l[3]) / 3, (2 * l[4] + l[5]) / 3, l[6]};
+    assert_int_equal(c.evaluations, 4);
+    assert_memory_equal(c.steps, steps, sizeof steps);
+    assert_memory_equal(c.epochs, epochs, sizeof epochs);
+    for (int i = 0; i < 4; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "run/checkpoint-%d.safetensors", (int)steps[i]);
+        assert_true(exists(f, name));
+        assert_float_equal(c.train_losses[i], means[i], 1e-12); /* sums of doubles; measured: 2e-16 */
+    }
+    assert_false(exists(f, "run/checkpoint-0.safetensors") || exists(f, "run/checkpoint-3.safetensors"));
+    assert_int_equal(c.last_update, 7);
+    assert_int_equal(result.updates, 7);
+    assert_int_equal(result.epochs, 2);
+    assert_true(result.best_update >= 2 && result.best_epoch == (result.best_update - 1) / 3);
+}
+
+/* Nothing that instruments, files and weights show depends on how the length was given. */
+FIXTURE_TEST(an_epoch_is_an_interval_of_its_updates)
+{
+    int64_t count;
+    float *values[2];
+    att_train_result results[2];
+    for (int i = 0; i < 2; i++) {
+        att_train_options options = small_training();
+        options.epochs = i ? 300 : 2;
+        options.updates = i ? 10 : 0;
+        options.eval_every = i ? 5 : 0;
+        options.warmup_epochs = i ? 300 : 1;
+        options.warmup_updates = i ? 5 : 0;
+        fixture_model(f, 0.1);
+        CHECK(f->context, att_train(f->model, f->weights, &f->data, &options, &results[i]));
+        values[i] = values_of(f->weights, "ema", &count);
+    }
+    assert_memory_equal(values[0], values[1], (size_t)count * sizeof(float));
+    assert_memory_equal(results[0].eval, results[1].eval, sizeof results[0].eval);
+    assert_true(results[0].train_loss == results[1].train_loss);
+    assert_int_equal(results[0].best_update, results[1].best_update);
+    assert_int_equal(results[0].best_epoch, results[1].best_epoch);
+    free(values[0]);
+    free(values[1]);
+}
+
+static bool stop_at_the_seventh(void *user, const att_progress *progress)
+{
+    (void)user;
+    return strcmp(progress->stage, "train") != 0 || progress->update < 7;
+}
+
+/* Seven updates are those with which a longer training begins. Without eval_every, evaluations come after epochs. */
+FIXTURE_TEST(the_last_epoch_ends_with_the_last_update)
+{
+    int64_t count;
+    char output[160];
+    att_train_options options = small_training();
+    options.schedule = "none";
+    options.progress = stop_at_the_seventh;
+    assert_int_equal(att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_STOPPED);
+    float *longer = values_of(f->weights, NULL, &count);
+    options.progress = NULL;
+    options.updates = 7;
+    options.output = path_in(f, "run", output);
+    fixture_model(f, 0.1);
+    att_train_result result;
+    CHECK(f->context, att_train(f->model, f->weights, &f->data, &options, &result));
+    float *values = values_of(f->weights, NULL, &count);
+    assert_memory_equal(values, longer, (size_t)count * sizeof(float));
+    assert_int_equal(result.updates, 7);
+    assert_true(result.best_update == 5 || result.best_update == 7);
+    assert_int_equal(result.best_epoch, result.best_update / 7);
+    assert_true(exists(f, "run/checkpoint-0.safetensors") && exists(f, "run/checkpoint-1.safetensors"));
+    free(longer);
+    free(values);
+}
+
 /* A head of zeros that hardly learns: every image has the loss log(classes), for any update, batch or progress within
  * an epoch. */
 typedef struct even_losses {
@@ -469,7 +605,7 @@ FIXTURE_TEST(nan_in_the_evaluation_leaves_no_checkpoint)
     options.progress_user = &p;
     att_train_result result;
     assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, &result), ATT_ERR_NONFINITE,
-                 "epoch 2 was not finished: its evaluation gave NaN or infinity");
+                 "the evaluation after update 10 (epoch 2) gave NaN or infinity");
     assert_message_has(f, "the last good checkpoint is ");
     assert_message_has(f, "run/last.safetensors");
     assert_int_equal(result.epochs, 1);
@@ -546,7 +682,7 @@ FIXTURE_TEST(wrong_options_are_refused)
     options = good;
     options.schedule = "triangle";
     assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT,
-                 "cosine, step");
+                 "cosine, poly, step");
     options = good;
     options.eps = NAN;
     assert_fails(f->context, att_train(f->model, f->weights, &f->data, &options, NULL), ATT_ERR_ARGUMENT,
