@@ -22,6 +22,17 @@ for file in "$recipes"/*.yaml; do
     case $name in
     attention-cnn-pruned) start "$name" --model attention_cnn_quadratic $small ;; # the checkpoint names its network
     cifar10-quick) start "$name" --layers 1,1,1 ;;
+    upernet-*) # masks of three classes, of which one may fill a crop
+        photographs masks
+        layers=$small
+        case $name in
+        *resnet*) layers='--layers 1,1,1,1' ;;
+        *swin*) layers='--patch-size 2 --embed-dim 8 --depths 1,1,1,1 --stage-heads 1,1,1,1 --window-size 2' ;;
+        esac
+        run 0 train masks -c "$file" --img-size 32 $layers --num-classes 3 --img-scale 64 32 -b 8 --updates 3 \
+            --eval-every 2 --warmup-updates 1 --threads 2 --output out --experiment "$name"
+        out_has '1 epoch, 3 updates'
+        ;;
     segment-*) # needs masks
         photographs masks
         run 0 train masks -c "$file" --img-size 16 $small --epochs 1 -b 16 --threads 2 --output out --experiment "$name"
@@ -39,6 +50,16 @@ for name in deit-{ti,s,b} cb-vit-{ti,s,b}; do
         setting "out/$name" "$line"
     done
 done
+for name in upernet-{vit-b,swin-t,beit-b} upernet-cb-vit-{ti,s,b}; do
+    for line in 'opt: adamw' 'sched: poly' 'poly_power: 1' 'min_lr: 0' 'train_crop_mode: rsc' 'cat_max_ratio: 0.75' \
+        'photometric_distortion: true' 'pixel_mean: all'; do
+        setting "out/$name" "$line"
+    done
+done
+setting out/upernet-cb-vit-s 'lr: 6e-05'
+setting out/upernet-beit-b 'layer_decay: 0.9'
+setting out/upernet-resnet50 'poly_power: 0.9'
+setting out/upernet-resnet50 'weight_decay_on: all'
 setting out/cb-vit-s 'modules: cb'
 setting out/deit-s 'modules: none'
 setting out/deit-ti 'model: deit_tiny_patch16_224'
