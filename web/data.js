@@ -264,7 +264,11 @@ function taskOf(run) {
   return tasks.get(run.facts.task) ?? { name: run.facts.task, metrics: [...new Set(run.epochs.flatMap(Object.keys))]
     .filter((key) => /^eval_(?!plain_|corrupt$)/.test(key)).map((key) => named(key.slice("eval_".length))) };
 }
-/* The key of a metric in the record of an epoch. */
+/* The number of epochs done at the record of an evaluation. With --eval-every, evaluations lie within epochs. */
+function epochsDone(run, { step, epoch }) {
+  return run.facts.eval_every > 0 ? step / run.facts.epoch_updates : epoch + 1;
+}
+/* The key of a metric in the record of an evaluation. */
 function evaluatedAs(metric) {
   return `eval_${metric.name}`;
 }
@@ -288,7 +292,7 @@ function scoresOf(run) {
   }
   const epoch = run.epochs.findLast((e) => isNumber(e[key]));
   if (epoch) {
-    const where = `after epoch ${epoch.epoch + 1}`;
+    const where = run.facts.eval_every > 0 ? `after update ${count(epoch.step)}` : `after epoch ${epoch.epoch + 1}`;
     found.push({ score: epoch[key], where, of: `evaluated ${where}`, key: where });
   }
   return found;

@@ -32,7 +32,7 @@ function addStep(record) {
 }
 
 function addEpoch(record) {
-  live.epochs = [...live.epochs.filter((e) => e.epoch < record.epoch), record];
+  live.epochs = [...live.epochs.filter((e) => e.step < record.step), record];
 }
 
 function sameFigure(series, m) {
@@ -76,9 +76,9 @@ function updatesDone() {
   if (!isNumber(seen.step)) return "no records yet";
   return `update ${count(seen.step)}${isNumber(seen.updates) ? ` of ${count(Math.round(seen.updates))}` : ""}`;
 }
-function epochsDone() {
-  const done = live.epochs.length ? live.epochs.at(-1).epoch + 1 : 0;
-  return isNumber(seen.epochs) ? `epoch ${count(done)} of ${count(seen.epochs)} done` : null;
+function epochsWords() {
+  const done = live.epochs.length ? epochsDone(live, live.epochs.at(-1)) : 0;
+  return isNumber(seen.epochs) ? `epoch ${number(done)} of ${count(seen.epochs)} done` : null;
 }
 function rest() {
   if (seen.ended) return seen.ended.status === "OK" ? "finished" : seen.ended.message || `ended: ${seen.ended.status}`;
@@ -86,7 +86,7 @@ function rest() {
 }
 function progressWords() {
   const speed = isNumber(seen.speed) ? `${number(seen.speed, 3)} images per second` : null;
-  return seen.problem ?? [updatesDone(), epochsDone(), speed, rest()].filter(Boolean).join(" · ");
+  return seen.problem ?? [updatesDone(), epochsWords(), speed, rest()].filter(Boolean).join(" · ");
 }
 
 function speedChart({ axis, log }) {

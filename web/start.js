@@ -6,7 +6,7 @@ const REFRESH = 3000; /* milliseconds */
 /* Epochs done and planned. */
 function epochsCell({ epochs, epochs_wanted: planned }) {
   return element("td", { "data-value": whole(epochs), "data-more": JSON.stringify([whole(planned)]) },
-    !isNumber(epochs) ? "–" : isNumber(planned) ? `${count(epochs)} of ${count(planned)}` : count(epochs));
+    !isNumber(epochs) ? "–" : isNumber(planned) ? `${number(epochs)} of ${count(planned)}` : number(epochs));
 }
 function bestCell({ best }) {
   return element("td", { "data-value": whole(best?.value), "data-more": JSON.stringify([best?.metric ?? ""]) },

@@ -3,11 +3,11 @@
 
 function runCard(run) {
   const { score, where } = scoreOf(run), metric = scoreMetric(run);
-  const done = run.epochs.at(-1)?.epoch;
+  const last = run.epochs.at(-1);
   const facts = [["model", run.facts.model],
     ["parameters", run.facts.parameters > 0 ? millions(run.facts.parameters) : undefined],
     [networksOf(run) > 1 ? "seeds" : "seed", seedTextOf(run)],
-    ["epochs", run.begin ? `${isNumber(done) ? done + 1 : 0} of ${run.facts.epochs ?? "–"}` : undefined],
+    ["epochs", run.begin ? `${last ? number(epochsDone(run, last)) : 0} of ${run.facts.epochs ?? "–"}` : undefined],
     ["measured on", originOf(run) || undefined],
     ["maps", run.maps_left_out ? `not shown: ${run.maps_left_out}` : undefined],
     ["warnings", run.warning_count || undefined],
@@ -36,9 +36,10 @@ function runColumns() {
     ["scored", (run) => text(scoreOf(run).where)], ["model", (run) => text(run.facts.model)],
     ["parameters", (run) => countCell(run.facts.parameters, millions)], ["seed", (run) => text(seedTextOf(run))],
     [{ text: "epochs", csv: ["epochs", "epochs planned"] }, (run) => {
-      const done = run.begin ? (run.epochs.at(-1)?.epoch ?? -1) + 1 : NaN, planned = Number(run.facts.epochs);
+      const last = run.epochs.at(-1), planned = Number(run.facts.epochs);
+      const done = run.begin ? (last ? epochsDone(run, last) : 0) : NaN;
       return element("td", { "data-value": whole(done), "data-more": JSON.stringify([whole(planned)]) },
-        isNumber(done) ? `${count(done)} of ${count(planned)}` : "–");
+        isNumber(done) ? `${number(done)} of ${count(planned)}` : "–");
     }],
     ["measured on", (run) => text(originOf(run))], ["warnings", (run) => countCell(run.warning_count || undefined)],
     ["ended", (run) => text(!run.begin ? undefined : !run.end ? "no end recorded"

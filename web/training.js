@@ -22,7 +22,7 @@ function between(knots, update) {
 
 /* The number of epochs done at an update; null if the run does not say how many updates an epoch has. */
 function epochAt(run) {
-  const ended = run.epochs.map((e) => [e.step, e.epoch + 1]), last = ended.at(-1);
+  const ended = run.epochs.map((e) => [e.step, epochsDone(run, e)]), last = ended.at(-1);
   const pace = last ? last[0] / last[1] : run.updates / run.facts.epochs;
   const [update, epoch] = last ?? [0, 0];
   return (at) => (at <= update ? between([[0, 0], ...ended], at) : isNumber(pace) && pace > 0
@@ -101,9 +101,13 @@ function stepSeries(run, name, what, faint, axis) {
 }
 function epochSeries(run, name, what, axis) {
   const points = pointsOver(placesOf(run, axis).epochs, axis,
-    run.epochs.map((e) => ({ step: e.step, y: e[name] ?? null, epoch: e.epoch })));
+    run.epochs.map((e) => ({ step: e.step, y: e[name] ?? null, epochs: epochsDone(run, e) })));
   return { run, points, bare: run.epochs.length > 40,
-    tooltip: (p) => tooltipOfValue(run, what, `after epoch ${p.epoch + 1}, update ${count(p.step)}`, p) };
+    tooltip: (p) => tooltipOfValue(run, what, `after epoch ${number(p.epochs)}, update ${count(p.step)}`, p) };
+}
+/* When the runs are evaluated. */
+function rhythmOf(among) {
+  return among.some((run) => run.facts.eval_every > 0) ? "at each evaluation" : "after each epoch";
 }
 function hasEpochs(run, name) {
   return run.epochs.some((e) => isNumber(e[name]));
@@ -147,14 +151,14 @@ function trainingTable(among) {
     ...metrics.map(({ task, label, unit }) =>
       (task ? lossTitle(among, "eval loss", unit, task) : withUnit(label, unit))), "learning rate"];
   return table(["run", "epoch", "update", ...titles], among.flatMap((run) => run.epochs.map((e) =>
-    [element("td", {}, run.name), countCell(e.epoch + 1), countCell(e.step), numberCell(e.train_loss),
+    [element("td", {}, run.name), countCell(epochsDone(run, e), number), countCell(e.step), numberCell(e.train_loss),
       ...metrics.map((metric) => numberCell(hasMetric(run, metric) ? e[evaluatedAs(metric)] : undefined)),
       numberCell(e.lr)])));
 }
 
 /* --- charts ------------------------------------------------------------------------------------------------------ */
 
-/* The training loss: of each step and the mean of each epoch; with smoothing, of each step and smoothed. */
+/* The training loss: of each step and the mean up to each evaluation; with smoothing, of each step and smoothed. */
 function lossSeries(run, { axis, smooth }) {
   const steps = stepSeries(run, "loss", "train loss", true, axis);
   const epochs = epochSeries(run, "train_loss", "train loss, mean", axis);
@@ -166,7 +170,7 @@ function lossChart(among, task, own, view) {
   const thinned = strides.length ? ` Long trainings show every ${strides.join("th or ")}th logged step.` : "";
   return {
     title: lossTitle(among, "Training loss", lossUnit(own[0]), task),
-    key: lineKey(["faint", "each step"], ["", view.smooth > 0 ? "smoothed" : "mean of each epoch"]),
+    key: lineKey(["faint", "each step"], ["", view.smooth > 0 ? "smoothed" : `mean, ${rhythmOf(own)}`]),
     caption: `On the augmented training images, with the weights of each step.${thinned}`,
     series: faintFirst(own.flatMap((run) => lossSeries(run, view))),
   };
@@ -177,7 +181,7 @@ function metricChart(among, metric, { axis, smooth }) {
     title: task ? lossTitle(among, "Evaluation loss", unit, task)
       : withUnit(`${capital(label)} on evaluation images`, unit),
     max: maximumOf(unit),
-    key: smooth > 0 ? lineKey(["faint", "after each epoch"], ["", "smoothed"]) : lineKey(["", "after each epoch"]),
+    key: smooth > 0 ? lineKey(["faint", rhythmOf(among)], ["", "smoothed"]) : lineKey(["", rhythmOf(among)]),
     caption: task ? "On evaluation images, without augmentation and with fixed weights." : null,
     series: faintFirst(among.filter((run) => hasMetric(run, metric)).flatMap((run) =>
       withSmoothing(epochSeries(run, evaluatedAs(metric), task ? "evaluation loss" : label, axis), smooth))),
@@ -190,7 +194,7 @@ function valueChart(among, name, what, axis, more) {
   const stepsOf = (run) => (run.steps[name] ?? []).filter(isNumber).length;
   const isOfSteps = (run) => stepsOf(run) > 1 || !hasEpochs(run, name);
   const own = among.filter((run) => stepsOf(run) || hasEpochs(run, name));
-  const texts = new Set(own.map((run) => (isOfSteps(run) ? "at each logged update" : "after each epoch")));
+  const texts = new Set(own.map((run) => (isOfSteps(run) ? "at each logged update" : rhythmOf([run]))));
   return own.length ? { ...more, key: lineKey(...[...texts].map((text) => ["", text])),
     series: own.map((run) => (isOfSteps(run) ? stepSeries(run, name, what, false, axis)
       : epochSeries(run, name, what, axis))) } : null;

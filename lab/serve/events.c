@@ -13,7 +13,8 @@
 
 /* The progress of a training, from its records. */
 typedef struct progress {
-    double epochs, updates;           /* of the whole training; NaN: not known */
+    double updates;                   /* of the whole training; NaN: not known */
+    double epochs;                    /* of the whole training, if the records do not say its updates; else NaN */
     double images_per_second;         /* NaN: not known */
     double first_step, first_seconds; /* of the first record of this process */
     double step, seconds;             /* of the last record */
@@ -49,7 +50,7 @@ typedef struct follower {
 
 /* --- progress ----------------------------------------------------------------------------------------------------- */
 
-/* The updates that the settings promise: the incomplete last batch of an epoch is dropped. */
+/* The updates that the settings of an earlier version promise: the incomplete last batch of an epoch is dropped. */
 static double promised_updates(const json_t *begin, double epochs)
 {
     const double images = att_record_number(begin, "train_images"), batch = att_record_number(begin, "batch_size");
@@ -77,10 +78,11 @@ static void note(progress *p, const json_t *record)
         return;
     if (strcmp(kind, "run_begin") == 0) {
         *p = unknown;
-        p->epochs = att_record_number(record, "epochs");
-        p->updates = promised_updates(record, p->epochs);
+        const double updates = att_record_number(record, "updates"), epochs = att_record_number(record, "epochs");
+        p->epochs = updates > 0 ? NAN : epochs;
+        p->updates = updates > 0 ? updates : promised_updates(record, epochs);
     }
-    if (strcmp(kind, "epoch") == 0)
+    if (strcmp(kind, "epoch") == 0 && !isnan(p->epochs))
         p->updates = p->epochs * step / (att_record_number(record, "epoch") + 1);
     p->ended = strcmp(kind, "run_end") == 0;
     if (!isnan(step) && !isnan(seconds))

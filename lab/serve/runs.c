@@ -175,7 +175,7 @@ static void write_run(att_json_writer *json, int number, const char *folder, con
     write_known(json, "name", att_path_last(folder));
     write_known(json, "state", state_of(run, locked));
     write_known(json, "model", s->model);
-    att_json_put_number(json, "epochs", s->trained ? (double)s->epochs : NAN);
+    att_json_put_number(json, "epochs", s->trained ? s->epochs : NAN);
     att_json_put_number(json, "epochs_wanted", s->epochs_wanted >= 0 ? (double)s->epochs_wanted : NAN);
     att_json_put_number(json, "step", s->trained ? (double)s->step : NAN);
     att_json_put_number(json, "seconds", s->seconds);

@@ -21,13 +21,14 @@
 typedef struct reader {
     att_context *context;
     att_run_summary *summary;
-    att_metric metric; /* name NULL: the task is unknown */
+    att_metric metric;    /* name NULL: the task is unknown */
+    double epoch_updates; /* of an epoch, if evaluations are counted in updates; else 0 */
 } reader;
 
 /* What has a column of its own in the list of runs, or is no option. */
 static bool is_shown_elsewhere(const char *key)
 {
-    static const char *const keys[] = {"event", "model", "task", "epochs", "listing", "fingerprint"};
+    static const char *const keys[] = {"event", "model", "task", "epochs", "updates", "listing", "fingerprint"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(key, keys[i]) == 0)
             return true;
@@ -57,7 +58,9 @@ static void begin(reader *r, const json_t *object)
     s->epochs_wanted = wanted >= 0 ? (int64_t)wanted : -1;
     json_decref(s->settings);
     s->settings = settings_of(object);
-    s->epochs = s->step = 0;
+    s->epochs = 0;
+    s->step = 0;
+    r->epoch_updates = att_record_number(object, "eval_every") > 0 ? att_record_number(object, "epoch_updates") : 0;
     s->best = NAN;
     s->end[0] = '\0';
     r->metric = (att_metric){.name = NULL};
@@ -74,7 +77,7 @@ static void begin(reader *r, const json_t *object)
 static void epoch(reader *r, const att_line_event *event)
 {
     att_run_summary *s = r->summary;
-    s->epochs = event->epoch + 1;
+    s->epochs = r->epoch_updates > 0 ? (double)event->step / r->epoch_updates : (double)event->epoch + 1;
     if (r->metric.name == NULL)
         return;
     char key[64];

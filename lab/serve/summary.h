@@ -8,16 +8,17 @@
 #include <attscope/task.h>
 
 typedef struct att_run_summary {
-    bool trained, measured;        /* whether it has metrics.jsonl, measure.jsonl */
-    char model[128], task[64];     /* "": not recorded */
-    int64_t epochs, epochs_wanted; /* finished, and wanted; -1: not recorded */
-    int64_t step;                  /* updates done */
-    double seconds;                /* since the training was started or continued */
-    double best;                   /* the best value of the metric of the task, NaN if not evaluated */
-    const char *metric, *unit;     /* label and unit of this metric; NULL: the task is unknown */
-    char end[32];                  /* status of the recorded end: "OK", ...; "": none is recorded */
-    char problem[512];             /* why the records cannot be read; "": they can */
-    json_t *settings;              /* options as texts: of args.yaml, or else of run_begin; NULL: not recorded */
+    bool trained, measured;    /* whether it has metrics.jsonl, measure.jsonl */
+    char model[128], task[64]; /* "": not recorded */
+    double epochs;             /* finished; with --eval-every, those at the last evaluation, also parts of one */
+    int64_t epochs_wanted;     /* -1: not recorded */
+    int64_t step;              /* updates done */
+    double seconds;            /* since the training was started or continued */
+    double best;               /* the best value of the metric of the task, NaN if not evaluated */
+    const char *metric, *unit; /* label and unit of this metric; NULL: the task is unknown */
+    char end[32];              /* status of the recorded end: "OK", ...; "": none is recorded */
+    char problem[512];         /* why the records cannot be read; "": they can */
+    json_t *settings;          /* options as texts: of args.yaml, or else of run_begin; NULL: not recorded */
 } att_run_summary;
 
 /* Reads the records of a run. Damaged records are described in `problem`. On success the caller frees *summary with

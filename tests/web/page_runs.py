@@ -75,6 +75,25 @@ def read_few_updates(browser):
     read_counts(page)
 
 
+def read_updates(browser):
+    """With --eval-every, evaluations lie within epochs, and updates tell them apart."""
+    copy("plain-1", "in-updates")
+    kept = records("in-updates", "metrics.jsonl")
+    kept[0].update(eval_every="4", epoch_updates=10, epochs="2", updates="12")
+    kept = [event for event in kept if event["event"] in ("run_begin", "epoch")]
+    for i, event in enumerate(kept[1:]):
+        event.update(step=4 * (i + 1), epoch=i // 2)
+    write_records("in-updates", "metrics.jsonl", kept)
+    os.remove(os.path.join(folder, "in-updates", "measure.jsonl"))
+    page = open_report(browser, ["in-updates"], "in-updates.html")
+    card = text_of(page, "#overview .card")
+    check("1.2 of 2" in card and "after update 12" in card, f"the card of a training in updates: {card}")
+    rows = page.evaluate(READ_TABLES)["training"]
+    check([row[1:3] for row in rows] == [["0.4", "4"], ["0.8", "8"], ["1.2", "12"]], f"evaluations: {rows}")
+    key = page.evaluate("document.querySelector('#training .key').textContent")
+    check("at each evaluation" in key, f"the key of evaluations within epochs: {key}")
+
+
 def read_counts(page):
     """The ticks of updates are whole numbers, however few updates there are."""
     ticks = texts(page, "#training .axis.x .tick")

@@ -354,6 +354,25 @@ SITE_TEST(records_come_with_throughput_and_time_left)
     close(stream);
 }
 
+/* Records that say how many updates the training has, and evaluations within epochs. */
+SITE_TEST(a_training_in_updates_has_their_number)
+{
+    put(s, "run", "metrics.jsonl", "w",
+        "{\"event\":\"run_begin\",\"epoch\":0,\"step\":0,\"seconds\":0.5,\"model\":\"vit\",\"task\":\"classification\","
+        "\"train_images\":100,\"epoch_updates\":12,\"batch_size\":\"8\",\"epochs\":\"4\",\"updates\":\"40\","
+        "\"eval_every\":\"6\"}\n" EPOCH("0", "6", "3.5", "50") EPOCH("1", "18", "9.5", "75"));
+    const int stream = open_events(s);
+    char *at = received;
+    assert_record(s, stream, &at, 0, -1, -1, 40);
+    assert_record(s, stream, &at, 6, -1, 17, 40); /* (40 - 6) (3.5 - 0.5) / 6 */
+    assert_record(s, stream, &at, 18, -1, 11, 40);
+    close(stream);
+    json_t *answer = answer_of(s, "GET /api/runs");
+    const json_t *run = run_called(answer, "run");
+    assert_true(number_of(run, "epochs") == 1.5 && number_of(run, "epochs_wanted") == 4);
+    json_decref(answer);
+}
+
 /* Waits until the streams have no more than this memory. */
 static size_t wait_for_memory(const site *s, size_t most)
 {
