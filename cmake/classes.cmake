@@ -1,7 +1,8 @@
 # Compiles class names of known data sets, src/base/core/classes/*.txt, into the library (src/base/core/names.h). One file is one
 # data set; one line is one class; an ID such as n01440764 before the name is its WordNet synset. If the first line is
 # "# subsets: a=NAME b=NAME", the classes of other data sets are subsets of this one: letters between synset and name say
-# to which of them a class belongs, "-" to none. Run as a script (cmake -P), this file writes the C source; included, it
+# to which of them a class belongs, "-" to none. If the first line is "# colours", each line ends in red, green and blue of
+# the class in pictures. Run as a script (cmake -P), this file writes the C source; included, it
 # adds that step to att_core.
 cmake_minimum_required(VERSION 3.22)
 
@@ -18,9 +19,10 @@ if(CMAKE_SCRIPT_MODE_FILE)
     string(APPEND c "static const ${type} ${name}[] = {\n${joined}};\n")
   endmacro()
 
-  # Appends a row of att_known_classes_all. of: "NULL", or the array of the numbers that its classes have in the texts.
-  macro(append_list name id count synsets of)
-    string(APPEND table "    {\"${name}\", ${count}, ${synsets}, ${id}_texts, ${id}_places, ${of}},\n")
+  # Appends a row of att_known_classes_all. colours: "NULL", or their array. of: "NULL", or the array of the numbers that
+  # its classes have in the texts.
+  macro(append_list name id count synsets colours of)
+    string(APPEND table "    {\"${name}\", ${count}, ${synsets}, ${colours}, ${id}_texts, ${id}_places, ${of}},\n")
     math(EXPR count_of_lists "${count_of_lists} + 1")
   endmacro()
 
@@ -35,6 +37,12 @@ if(CMAKE_SCRIPT_MODE_FILE)
       string(REPLACE " " ";" subsets "${CMAKE_MATCH_1}")
       list(POP_FRONT lines)
     endif()
+    set(colours NULL)
+    set(triples "")
+    if(lines MATCHES "^# colours;")
+      set(colours ${id}_colours)
+      list(POP_FRONT lines)
+    endif()
     foreach(subset ${subsets})
       string(SUBSTRING ${subset} 0 1 letter)
       set(numbers_${letter} "")
@@ -46,6 +54,11 @@ if(CMAKE_SCRIPT_MODE_FILE)
     set(place 0)
     set(number 0)
     foreach(line IN LISTS lines)
+      if(NOT colours STREQUAL "NULL")
+        string(REGEX MATCH "^(.*) ([0-9]+) ([0-9]+) ([0-9]+)$" line "${line}")
+        set(line "${CMAKE_MATCH_1}")
+        list(APPEND triples "{${CMAKE_MATCH_2}, ${CMAKE_MATCH_3}, ${CMAKE_MATCH_4}}")
+      endif()
       if(line MATCHES "^(n[0-9]+) (.*)")
         set(synsets true)
         set(synset ${CMAKE_MATCH_1})
@@ -71,13 +84,17 @@ if(CMAKE_SCRIPT_MODE_FILE)
     endforeach()
     att_append_bytes(c ${id}_texts "${texts}")
     append_numbers(${id}_places uint32_t places)
-    append_list(${name} ${id} ${number} ${synsets} NULL)
+    if(triples)
+      list(JOIN triples ",\n" joined)
+      string(APPEND c "static const uint8_t ${colours}[][3] = {\n${joined}};\n")
+    endif()
+    append_list(${name} ${id} ${number} ${synsets} ${colours} NULL)
     foreach(subset ${subsets})
       string(SUBSTRING ${subset} 0 1 letter)
       string(SUBSTRING ${subset} 2 -1 name)
       list(LENGTH numbers_${letter} count)
       append_numbers(${id}_${letter} uint16_t numbers_${letter})
-      append_list(${name} ${id} ${count} true ${id}_${letter})
+      append_list(${name} ${id} ${count} true NULL ${id}_${letter})
     endforeach()
   endforeach()
   string(REPLACE "0x0a," "0x00," c "${c}")

@@ -158,7 +158,30 @@ att_status att_class_list_known(att_context *context, const char *data_set, att_
     const char **names = att_arena_allocate(&arena, (size_t)known->count * sizeof *names);
     for (int c = 0; names && c < known->count; c++)
         names[c] = att_known_classes_label(known, c);
-    return make_and_free(&arena, data_set, names, known->count, list);
+    ATT_TRY(make_and_free(&arena, data_set, names, known->count, list));
+    return att_class_list_colour(list, data_set);
+}
+
+bool att_class_list_is(const att_class_list *list, const char *data_set)
+{
+    const att_known_classes *known = att_known_classes_find(data_set);
+    bool equal = list->count == known->count;
+    for (int c = 0; equal && c < list->count; c++)
+        equal = strcmp(list->names[c], att_known_classes_label(known, c)) == 0;
+    return equal;
+}
+
+att_status att_class_list_colour(att_class_list *list, const char *data_set)
+{
+    const att_known_classes *known = att_known_classes_find(data_set);
+    if (list->colours || !known->colours || list->count != known->count)
+        return ATT_OK;
+    const size_t bytes = (size_t)list->count * sizeof *list->colours;
+    list->colours = att_arena_allocate(&list->arena, bytes);
+    if (!list->colours)
+        return att_fail_memory(list->arena.context, bytes, "the colours of classes");
+    memcpy(list->colours, known->colours, bytes);
+    return ATT_OK;
 }
 
 static att_status parse_map(att_arena *arena, const char *path, char *text, size_t size, att_class_list *list)

@@ -36,9 +36,14 @@ att_status att_class_list_read(att_context *context, const char *path, att_class
 /* Reads the list from the contents of such a file, which end in a NUL. `text` is modified. */
 att_status att_class_list_parse(att_context *context, const char *origin, char *text, size_t size,
                                 att_class_list *list);
-/* The same with the names "0", "1", ..., and with those of a built-in data set (base/core/names.h). */
+/* The same with the names "0", "1", ..., and with names and colours of a built-in data set (base/core/names.h).
+ */
 att_status att_class_list_number(att_context *context, int count, att_class_list *list);
 att_status att_class_list_known(att_context *context, const char *data_set, att_class_list *list);
+/* Whether the list has the names of a built-in data set, in the same order. */
+bool att_class_list_is(const att_class_list *list, const char *data_set);
+/* Gives a list without colours those of a built-in data set with as many classes, if it has any. Errors: ERR_MEMORY. */
+att_status att_class_list_colour(att_class_list *list, const char *data_set);
 /* Returns the names "0", "1", ..., which lie in the arena; NULL if memory is exhausted. */
 const char **att_class_numbers(att_arena *arena, int count);
 /* Returns the number of a class; -1 if the list lacks the name. */

@@ -139,12 +139,16 @@ static att_status make_from_table(att_context *context, const char *path, char *
                             "the last is its name",
                             path, i + 1, i);
         lines[i] = tab + 1;
-        lines[i][strcspn(lines[i], ",;")] = '\0';
+        size_t length = strcspn(lines[i], ",;");
+        while (length > 0 && lines[i][length - 1] == ' ')
+            length--;
+        lines[i][length] = '\0';
     }
     if (count < 2)
         return att_fail(context, ATT_ERR_FORMAT, "%s: it names no class; expected a heading and one on each line",
                         path);
-    return att_class_list_make(context, path, (const char *const *)lines + 1, count - 1, list);
+    ATT_TRY(att_class_list_make(context, path, (const char *const *)lines + 1, count - 1, list));
+    return att_class_list_colour(list, "ade20k");
 }
 
 static att_status parse(att_context *context, const char *path, char *text, size_t size, list_maker make,

@@ -11,7 +11,7 @@
 att_status att_mask_classes_parse(att_context *context, const char *path, char *text, size_t size,
                                   att_class_list *list);
 /* As above, for ADE20K's objectInfo150.txt, a table with a heading and one class on each line, whose last column has
- * the class's names, separated by commas; the first is taken. */
+ * the class's names, separated by commas; the first is taken. If all 150 are there, they have ADE20K's colours. */
 att_status att_mask_classes_parse_table(att_context *context, const char *path, char *text, size_t size,
                                         att_class_list *list);
 

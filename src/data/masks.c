@@ -142,6 +142,8 @@ static att_status name_classes(att_dataset *dataset, const att_dataset_options *
     ATT_TRY(read_own_classes(dataset, source, options->reduce_zero_label));
     if (dataset->classes.count == 0 && layout->classes)
         ATT_TRY(att_class_list_known(dataset->context, layout->classes, &dataset->classes));
+    if (layout->classes && att_class_list_is(&dataset->classes, layout->classes))
+        ATT_TRY(att_class_list_colour(&dataset->classes, layout->classes));
     if (dataset->classes.count == 0 && options->trained_count > 0)
         ATT_TRY(att_class_list_make(dataset->context, dataset->path, options->trained, options->trained_count,
                                     &dataset->classes));

@@ -414,9 +414,10 @@ SCRATCH_TEST(the_table_of_ade20k_gives_names)
     att_dataset *dataset;
     picture_write(self, "images/training/1.png", 1);
     mask_fill(self, "annotations/training/1.png", 2);
-    scratch_text(self, "objectInfo150.txt", "Idx\tRatio\tName\n1\t0.5\twall\n2\t0.25\tbuilding, edifice\n");
+    scratch_text(self, "objectInfo150.txt", "Idx\tRatio\tName\n1\t0.5\twall \n2\t0.25\tbuilding, edifice\n");
     CHECK(self->context, open_masks(self, self->folder, NULL, &dataset));
     assert_int_equal(att_dataset_class_count(dataset), 2);
+    assert_string_equal(att_dataset_class_name(dataset, 0), "wall");
     assert_string_equal(att_dataset_class_name(dataset, 1), "building");
     assert_int_equal(first_class(self, dataset, 0), 1);
     att_dataset_close(&dataset);
@@ -424,6 +425,28 @@ SCRATCH_TEST(the_table_of_ade20k_gives_names)
     expect_not_opened(self, NULL, ATT_ERR_FORMAT, "line 3: expected the number 2 of a class");
     scratch_text(self, "objectInfo150.txt", "Idx\tRatio\tName\n");
     expect_not_opened(self, NULL, ATT_ERR_FORMAT, "names no class");
+}
+
+/* With the names of CamVid alone, in its layout, classes have its colours. */
+SCRATCH_TEST(a_layout_gives_colours)
+{
+    static const char names[] = "sky\nbuilding\npole\nroad\npavement\ntree\nsign_symbol\nfence\ncar\npedestrian\n";
+    char text[sizeof names + sizeof "bicyclist\n"];
+    att_dataset *dataset;
+    picture_write(self, "train/1.png", 1);
+    mask_fill(self, "trainannot/1.png", 2);
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, "%s%s\n", names, i == 1 ? "bicyclist" : "cyclist");
+        if (i > 0)
+            scratch_text(self, "classes.txt", text);
+        CHECK(self->context, open_masks(self, self->folder, NULL, &dataset));
+        assert_int_equal(att_dataset_class_count(dataset), 11);
+        if (i < 2)
+            assert_memory_equal(att_dataset_class_colours(dataset)[3], ((uint8_t[]){128, 64, 128}), 3);
+        else
+            assert_null(att_dataset_class_colours(dataset));
+        att_dataset_close(&dataset);
+    }
 }
 
 SCRATCH_TEST(a_class_map_and_a_training_give_names)
@@ -639,6 +662,7 @@ SCRATCH_TEST(camvid_and_ade20k_are_read)
         assert_int_equal(att_dataset_class_count(dataset), 150);
         assert_string_equal(att_dataset_class_name(dataset, 0), "wall");
         assert_int_equal(first_class(self, dataset, 0), 2); /* sky */
+        assert_memory_equal(att_dataset_class_colours(dataset)[2], ((uint8_t[]){6, 230, 230}), 3);
         att_dataset_close(&dataset);
     }
 }

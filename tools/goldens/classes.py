@@ -10,7 +10,8 @@ sorted by synset as it is. Letters before the name say to which of them a synset
 
 COCO: torchvision's names of the 80 categories. coco-91: class c is the category with the number c; categories that the
 data set lacks have the names of its paper (Lin et al., ECCV 2014, appendix), and class 0 is the background. ADE20K: the
-first name of each of the 150 classes in objectInfo150.csv of the MIT scene parsing benchmark (Zhou et al., CVPR 2017).
+first name of each of the 150 classes in objectInfo150.csv of the MIT scene parsing benchmark (Zhou et al., CVPR 2017),
+and the colours of its color150.mat. A list whose first line is "# colours" has a colour after each name.
 """
 
 import collections
@@ -44,6 +45,18 @@ escalator, ottoman, bottle, buffet, poster, stage, van, ship, fountain, conveyer
 swimming pool, stool, barrel, basket, waterfall, tent, bag, minibike, cradle, oven, ball, food, step, tank, trade name,
 microwave, pot, animal, bicycle, lake, dishwasher, screen, blanket, sculpture, hood, sconce, vase, traffic light, tray,
 ashcan, fan, pier, crt screen, plate, monitor, bulletin board, shower, radiator, glass, clock, flag
+"""
+ADE20K_COLOURS = """
+787878 b47878 06e6e6 503232 04c803 787850 8c8c8c cc05ff e6e6e6 04fa07 e005ff ebff07 96053d 787846 08ff33 ff0652
+8fff8c ccff04 ff3307 cc4603 0066c8 3de6fa ff0633 0b66ff ff0747 ff09e0 0907e6 dcdcdc ff095c 7009ff 08ffd6 07ffe0
+ffb806 0aff47 ff290a 07ffff e0ff08 6608ff ff3d06 ffc207 ff7a08 00ff14 ff0829 ff0599 0633ff eb0cff a09614 00a3ff
+8c8c8c fa0a0f 14ff00 1fff00 ff1f00 ffe000 99ff00 0000ff ff4700 00ebff 00adff 1f00ff 0bc8c8 ff5200 00fff5 003dff
+00ff70 00ff85 ff0000 ffa300 ff6600 c2ff00 008fff 33ff00 0052ff 00ff29 00ffad 0a00ff adff00 00ff99 ff5c00 ff00ff
+ff00f5 ff0066 ffad00 ff0014 ffb8b8 001fff 00ff3d 0047ff ff00cc 00ffc2 00ff52 000aff 0070ff 3300ff 00c2ff 007aff
+00ffa3 ff9900 00ff0a ff7000 8fff00 5200ff a3ff00 ffeb00 08b8aa 8500ff 00ff5c b800ff ff001f 00b8ff 00d6ff ff0070
+5cff00 00e0ff 70e0ff 46b8a0 a300ff 9900ff 47ff00 ff00a3 ffcc00 ff008f 00ffeb 85ff00 ff00eb f500ff ff007a fff500
+0abed4 d6ff00 00ccff 1400ff ffff00 0099ff 0029ff 00ffcc 2900ff 29ff00 ad00ff 00f5ff 4700ff 7a00ff 00ffb8 005cff
+b8ff00 0085ff ffd600 19c2c2 66ff00 5c00ff
 """
 # Categories of COCO that no image has, with their numbers.
 COCO_UNUSED = {0: "background", 12: "street sign", 26: "hat", 29: "shoe", 30: "eye glasses", 45: "plate", 66: "mirror",
@@ -86,6 +99,11 @@ def imagenet():
     return [f"{s} {c if often[n] > 1 else n}" for s, n, c in zip(synsets, names, _IMAGENET_CATEGORIES)]
 
 
+def ade20k():
+    names, colours = ADE20K.replace("\n", " ").strip().split(", "), map(bytes.fromhex, ADE20K_COLOURS.split())
+    return ["# colours"] + [" ".join([name, *map(str, colour)]) for name, colour in zip(names, colours, strict=True)]
+
+
 lists = {
     "imagenet-1k": imagenet(),
     "cifar10": CIFAR10.split(),
@@ -94,10 +112,10 @@ lists = {
     "imagenet-21k": imagenet_21k(),
     "coco": [name for name in _COCO_CATEGORIES[1:] if name != "N/A"],
     "coco-91": [COCO_UNUSED.get(number, name) for number, name in enumerate(_COCO_CATEGORIES)],
-    "ade20k": ADE20K.replace("\n", " ").strip().split(", "),
+    "ade20k": ade20k(),
 }
-assert [len(names) for names in lists.values()] == [1000, 10, 100, 10, 1 + 21843, 80, 91, 150]
+assert [len(names) for names in lists.values()] == [1000, 10, 100, 10, 1 + 21843, 80, 91, 1 + 150]
 assert all(len(set(names)) == len(names) for names in lists.values())
-folder = pathlib.Path(__file__).parents[2] / "src" / "core" / "classes"
+folder = pathlib.Path(__file__).parents[2] / "src" / "base" / "core" / "classes"
 for name, lines in lists.items():
     (folder / f"{name}.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")

@@ -17,7 +17,7 @@
  *   imagenet-21k-p-w21   10,450, ImageNet-21K-P of winter 2021
  *   coco                 80 categories of objects
  *   coco-91              91: class c is the category with number c; class 0 is the background
- *   ade20k               150 classes of the scene parsing benchmark
+ *   ade20k               150 classes of the scene parsing benchmark; this and the next three have colours
  *   camvid               11 classes of SegNet's copy
  *   cityscapes           19 classes that are evaluated ("train IDs")
  *   voc                  21: the background and 20 kinds of objects
@@ -26,7 +26,8 @@
 typedef struct att_known_classes {
     const char *name;
     int count;
-    bool has_synsets; /* classes have WordNet's names, too, which ImageNet's folders have: "n01440764" */
+    bool has_synsets;            /* classes have WordNet's names, too, which ImageNet's folders have: "n01440764" */
+    const uint8_t (*colours)[3]; /* [count], red, green and blue of the classes in pictures; NULL: none are usual */
     /* For the functions below. */
     const unsigned char *texts;
     const uint32_t *places;

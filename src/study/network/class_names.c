@@ -99,6 +99,12 @@ static att_status add_known(names *n, const att_known_classes *known)
     return status;
 }
 
+static void take_known_colours(names *n, const att_known_classes *known)
+{
+    if (known->colours && known->count == n->room)
+        memcpy(n->colours, known->colours, (size_t)n->room * 3);
+}
+
 /* Takes "#0060ff" on each line; colours that are not whole, or those of another number of classes, are ignored. */
 static att_status add_trained_colours(names *n)
 {
@@ -139,6 +145,8 @@ att_status att_network_take_class_names(att_network *network)
     const att_known_classes *known = att_network_known_order(network);
     const char *lines = shown ? shown : att_network_trained_names(network);
     att_status status = begin(network, &n);
+    if (status == ATT_OK && known)
+        take_known_colours(&n, known);
     if (status == ATT_OK)
         status = add_trained_colours(&n);
     if (status == ATT_OK && known)
@@ -208,6 +216,7 @@ static att_status add_chosen(names *n, const char *from)
     if (!known)
         return add_file(n, from);
     ATT_TRY(check_count(n, known->name, known->count));
+    take_known_colours(n, known);
     return add_known(n, known);
 }
 

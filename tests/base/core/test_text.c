@@ -236,6 +236,10 @@ TEST(classes_of_data_sets_have_names)
             assert_int_equal(att_known_classes_with_synset(known, att_known_classes_synset(known, c)), c);
         }
     }
+    assert_memory_equal(att_known_classes_find("ade20k")->colours[149], ((uint8_t[]){92, 0, 255}), 3);
+    assert_memory_equal(att_known_classes_find("cityscapes")->colours[6], ((uint8_t[]){250, 170, 30}), 3);
+    assert_memory_equal(att_known_classes_find("voc")->colours, ((uint8_t[]){0, 0, 0, 128, 0, 0}), 6);
+    assert_null(att_known_classes_find("coco")->colours);
     assert_null(att_known_classes_find("cifar"));
     assert_null(att_known_classes_synset(att_known_classes_find("cifar10"), 0));
     assert_int_equal(att_known_classes_with_synset(att_known_classes_find("cifar10"), "airplane"), -1);

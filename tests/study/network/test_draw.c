@@ -143,6 +143,23 @@ FIXTURE_TEST(names_of_classes_may_have_colours)
     att_network_close(&network);
 }
 
+FIXTURE_TEST(names_of_a_data_set_bring_its_colours)
+{
+    att_option_values options = tiny_options();
+    att_model *model;
+    att_weights *weights;
+    att_network *network;
+    att_options_set(&options, "num_classes", 11);
+    CHECK(f->context, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &model));
+    CHECK(f->context, att_weights_create(att_model_graph(model), "cpu", &weights));
+    CHECK(f->context, att_network_wrap(model, weights, NULL, &network));
+    CHECK(f->context, att_network_name_classes(network, "camvid"));
+    assert_memory_equal(att_network_class_colours(network) + 9, ((uint8_t[]){128, 64, 128}), 3);
+    att_network_close(&network);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+}
+
 /* Adds an entry to the metadata of a file of weights. */
 static void add_metadata(const fixture *f, const char *path, const char *key, const char *value)
 {
