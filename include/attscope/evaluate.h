@@ -16,6 +16,32 @@
 extern "C" {
 #endif
 
+enum { ATT_MOST_SCALES = 8 };
+/* How a network that gives each pixel a class sees a photograph, as in mmsegmentation's tests: each scale is a pass
+ * over the photograph; with `flips` each scale is two passes, the second one over the mirrored photograph. In a pass
+ * the photograph is resized with its aspect ratio, as by ATT_CROP_KEEP, so that its longer and its shorter side are at
+ * most int(longer scale) and int(shorter scale). With a stride it is cut into windows of the size of the network's
+ * images: the first begins at row 0, the next `stride` rows below, and the last one ends with the photograph; columns
+ * likewise. A photograph smaller than a window along an axis is filled up with 0 to a multiple of 32, at most the
+ * window. Without a stride the whole photograph is one image, filled up in the same way: the network must take images
+ * of any size.
+ *
+ * Logits are interpolated to the pixels of their window; where windows overlap, they are averaged; the result is
+ * interpolated to the photograph's pixels. Several passes: the mean of their softmax is taken (attscope/task.h). A
+ * pixel has the first class with the largest value. Interpolation is bilinear, as PyTorch's with align_corners false.
+ *
+ * mmsegmentation's own resizing of photographs has no antialiasing, and this one has. Version 1 of mmsegmentation,
+ * other than version 0, multiplies the photograph's own sides by the scales.
+ *
+ * The logits of all passes over one photograph are in memory, of the size that the network gives them. */
+typedef struct att_pass_options {
+    int longer, shorter;            /* longer >= shorter; 0, 0: the sides of the network's images */
+    int stride[2];                  /* rows and columns, 1 to the side of a window; 0, 0: no windows */
+    double scales[ATT_MOST_SCALES]; /* above 0 */
+    int scale_count;                /* 0: the scale 1 */
+    bool flips;
+} att_pass_options;
+
 typedef struct att_evaluate_options {
     const att_option_values *task_options; /* options of the model's task, as in att_train_options */
     const char *backend;                   /* "cpu", "ref", "cuda"; NULL means "cpu" */

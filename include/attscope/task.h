@@ -278,6 +278,17 @@ typedef struct att_task {
     /* Frees the memory that the state points to, but not the state. NULL: there is none. */
     void (*end)(att_context *context, void *state);
 
+    /* --- passes over a photograph (att_pass_options): for tasks that give each pixel a class. All NULL: the task sees
+     * each image once --- */
+    /* Name of the output [h, w, classes], F32, that is interpolated: logits of the classes. */
+    const char *pixel_logits;
+    /* Name of the output [height, width], I32, with the class of each pixel. Passes replace all outputs by this one, of
+     * the photograph's size. */
+    const char *pixel_classes;
+    /* As observe(), for the classes of the pixels of photograph `index` of settings->evaluated. Needs `counts`. */
+    att_status (*observe_pixels)(att_context *context, void *state, const att_task_settings *settings, int64_t index,
+                                 const att_mask *classes);
+
     /* --- predictions --- */
     /* As att_network_write() and att_network_describe(). If a member is NULL, the function of the library returns
      * ERR_UNSUPPORTED for the task. */

@@ -615,6 +615,12 @@ static att_geometry filled_up(const att_transform_options *options, const att_tr
     return geometry;
 }
 
+static att_status fail_narrow(att_context *context, int width, int height)
+{
+    return att_fail(context, ATT_ERR_UNSUPPORTED, "an image of %d x %d pixels is too narrow to be resized", width,
+                    height);
+}
+
 /* *inner: the options of the image without what fills it up. *geometry: that of this image. */
 static att_status lay_out(att_context *context, const att_transform_options *options, int width, int height,
                           const att_transform_key *key, transform_layout *layout, att_transform_options *inner,
@@ -622,8 +628,7 @@ static att_status lay_out(att_context *context, const att_transform_options *opt
 {
     *layout = plan_layout(options, width, height, key);
     if (!can_be_resized(&layout->plan))
-        return att_fail(context, ATT_ERR_UNSUPPORTED, "an image of %d x %d pixels is too narrow to be resized", width,
-                        height);
+        return fail_narrow(context, width, height);
     *inner = without_filling(options, layout);
     *geometry = geometry_of(inner, layout, width, height);
     return ATT_OK;
@@ -696,4 +701,43 @@ att_status att_transform_image(att_context *context, const att_transform_options
     att_transform_key key = {.seed = seed, .epoch = epoch, .index = index};
     att_geometry geometry;
     return att_transform_keyed(context, options, image, &key, out, &geometry);
+}
+
+/* --- windows ------------------------------------------------------------------------------------------------------ */
+
+att_status att_transform_fit(att_context *context, const att_transform_options *options, int width, int height,
+                             att_transform_window *window)
+{
+    const crop_plan plan = resized_by(ratio_of(options->longer, options->shorter, width, height), width, height);
+    if (!can_be_resized(&plan))
+        return fail_narrow(context, width, height);
+    window->width = (int)plan.width;
+    window->height = (int)plan.height;
+    return ATT_OK;
+}
+
+att_status att_transform_window_image(att_context *context, const att_transform_options *options,
+                                      const att_image *image, const att_transform_window *window, float *out)
+{
+    const att_box all = {0, 0, image->width, image->height}, *box = &window->box;
+    const att_geometry result = {.width = box->width, .height = box->height};
+    att_transform_options inner = *options;
+    inner.width = at_most(window->width - box->x, box->width);
+    inner.height = at_most(window->height - box->y, box->height);
+    const placement place = {.width = inner.width, .height = inner.height, .mirrored = window->mirrored};
+    const att_box shown = {window->mirrored ? window->width - box->x - inner.width : box->x, box->y, inner.width,
+                           inner.height};
+    const size_t bytes = (size_t)inner.height * (size_t)inner.width * (size_t)inner.channels;
+    uint8_t *pixels = att_reallocate(context, NULL, 2 * bytes);
+    if (!pixels)
+        return att_fail_memory(context, 2 * bytes, "a window of an image");
+    att_status status =
+        att_resize(context, image, all, inner.interpolation, window->width, window->height, shown, pixels);
+    if (status == ATT_OK) {
+        place_rows(&inner, &place, pixels, pixels + bytes);
+        normalise(&inner, pixels + bytes, out);
+        fill_up(&inner, &result, out);
+    }
+    att_free(context, pixels);
+    return status;
 }

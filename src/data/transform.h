@@ -29,6 +29,20 @@ att_status att_transform_place(att_context *context, const att_transform_options
 bool att_transform_varies(const att_transform_options *options);
 /* Whether one of several random crops is chosen, by att_target_rules.choose_crop. */
 bool att_transform_chooses(const att_transform_options *options);
+/* A part of a resized image. */
+typedef struct att_transform_window {
+    int height, width; /* sides to which the whole image is resized */
+    bool mirrored;     /* left to right, before the part is taken */
+    att_box box;       /* within these sides, or beyond them to the right and below, where the result is 0 */
+} att_transform_window;
+/* Sets the sides to which ATT_CROP_KEEP would resize an image of width x height pixels with the sides options->longer
+ * and options->shorter. Errors: ERR_UNSUPPORTED as for att_transform_image(). */
+att_status att_transform_fit(att_context *context, const att_transform_options *options, int width, int height,
+                             att_transform_window *window);
+/* Writes [box.height][box.width][channels] normalised numbers. Of the options, which are checked, only channels,
+ * interpolation, mean and std are used. Errors: ERR_MEMORY. */
+att_status att_transform_window_image(att_context *context, const att_transform_options *options,
+                                      const att_image *image, const att_transform_window *window, float *out);
 /* The part of an image of width x height pixels that the transform with this key reads. */
 att_box att_transform_needs(const att_transform_options *options, int width, int height, const att_transform_key *key);
 

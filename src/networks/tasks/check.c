@@ -33,6 +33,11 @@ static att_status check_functions(att_context *context, const att_task *task)
                             functions[i].name);
     if (!task->teacher_field != !task->read_teacher)
         return refuse(context, task, "it needs both functions `teacher_field` and `read_teacher`, or none");
+    if (!task->pixel_logits != !task->observe_pixels || !task->pixel_classes != !task->observe_pixels ||
+        (task->observe_pixels && !task->counts))
+        return refuse(context, task,
+                      "it needs all of `pixel_logits`, `pixel_classes`, `observe_pixels` and `counts`, or none of the "
+                      "first three");
     return task->state_size > 0 ? ATT_OK : refuse(context, task, "its `state_size` is 0");
 }
 

@@ -223,19 +223,14 @@ static att_status predict(att_context *context, photograph *of)
     return enough ? ATT_OK : att_fail_memory(context, pixels * sizeof *of->predicted, "the classes of a photograph");
 }
 
-/* Compares the classes of a photograph's own pixels. */
-static att_status compare(att_context *context, att_confusion *confusion, const att_mask *mask, photograph *of)
+/* Compares the classes of a photograph's own pixels, [height][width]. */
+static att_status compare(att_context *context, att_confusion *confusion, const att_mask *mask, int width, int height,
+                          const uint16_t *predicted)
 {
-    const att_geometry *g = of->geometry;
-    if (mask->width != g->from_width || mask->height != g->from_height)
+    if (mask->width != width || mask->height != height)
         return att_fail(context, ATT_ERR_MISMATCH, "a mask of %d x %d pixels does not fit a photograph of %d x %d",
-                        mask->width, mask->height, g->from_width, g->from_height);
-    att_status status = predict(context, of);
-    if (status == ATT_OK)
-        status =
-            att_confusion_add(context, confusion, mask->classes, of->predicted, (int64_t)mask->width * mask->height);
-    att_free(context, of->predicted);
-    return status;
+                        mask->width, mask->height, width, height);
+    return att_confusion_add(context, confusion, mask->classes, predicted, (int64_t)width * height);
 }
 
 /* Returns the field `name` and its data. */
@@ -267,11 +262,26 @@ static att_status observe(att_context *context, void *state, const att_task_sett
                          .classes = size[2],
                          .geometry = &geometry};
         ATT_TRY(att_dataset_read_mask(settings->evaluated, context, batch->indices[i], &mask));
-        att_status status = compare(context, confusion, &mask, &of);
+        att_status status = predict(context, &of);
+        if (status == ATT_OK)
+            status = compare(context, confusion, &mask, geometry.from_width, geometry.from_height, of.predicted);
+        att_free(context, of.predicted);
         att_mask_free(context, &mask);
         ATT_TRY(status);
     }
     return ATT_OK;
+}
+
+static att_status observe_pixels(att_context *context, void *state, const att_task_settings *settings, int64_t index,
+                                 const att_mask *classes)
+{
+    att_confusion *confusion = &((segmentation_state *)state)->confusion;
+    att_mask mask;
+    ATT_TRY(att_confusion_begin(context, confusion, settings->classes));
+    ATT_TRY(att_dataset_read_mask(settings->evaluated, context, index, &mask));
+    att_status status = compare(context, confusion, &mask, classes->width, classes->height, classes->classes);
+    att_mask_free(context, &mask);
+    return status;
 }
 
 static att_status counts(att_context *context, void *state, const att_task_settings *settings, int64_t **values,
@@ -493,7 +503,25 @@ static att_status caption(att_context *context, const att_batch *answer, const a
     return ATT_OK;
 }
 
-/* Draws the classes that an evaluation compares with the photograph's mask. */
+/* Draws a class map of the photograph's size. */
+static att_status draw_map(att_context *context, const att_batch *answer, const att_geometry *geometry,
+                           att_drawing *drawing)
+{
+    const void *map = NULL;
+    const att_field *field = find_field(answer, map_name, &map);
+    uint16_t *classes;
+    if (!field || !att_shape_equal(field->shape, att_shape_of(geometry->from_height, geometry->from_width)))
+        return fail_headless(context);
+    const int64_t pixels = att_shape_count(field->shape);
+    ATT_TRY(att_new(context, &classes, (size_t)pixels, "the classes of a photograph"));
+    for (int64_t i = 0; i < pixels; i++)
+        classes[i] = (uint16_t)((const int32_t *)map)[i];
+    att_status status = att_draw_classes(context, classes, geometry, drawing);
+    att_free(context, classes);
+    return status;
+}
+
+/* Draws the classes that an evaluation compares with the photograph's mask. Answers of passes have no logits. */
 static att_status draw(att_context *context, const att_batch *answer, const att_answer_options *options,
                        const att_geometry *geometry, att_drawing *drawing)
 {
@@ -501,7 +529,7 @@ static att_status draw(att_context *context, const att_batch *answer, const att_
     const att_field *field = find_field(answer, logits_name, &logits);
     (void)options;
     if (!field)
-        return fail_headless(context);
+        return draw_map(context, answer, geometry, drawing);
     const int64_t *size = field->shape.dims;
     photograph of = {.logits = logits, .h = size[0], .w = size[1], .classes = size[2], .geometry = geometry};
     att_status status = predict(context, &of);
@@ -541,6 +569,9 @@ const att_task att_task_segmentation = {
     .report = report,
     .details = details,
     .end = end,
+    .pixel_logits = logits_name,
+    .pixel_classes = map_name,
+    .observe_pixels = observe_pixels,
     .write = write,
     .describe = describe,
     .caption = caption,

@@ -7,6 +7,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/io/tensors.h"
+#include "data/geometry.h"
 #include "data/transform.h"
 #include "engine/weights/weights.h"
 #include "networks/models/family.h"
@@ -215,6 +216,7 @@ void att_network_close(att_network **out)
     att_arena_free(&network->class_arena);
     att_free(context, network->pixels);
     att_free(context, network->places);
+    att_free(context, network->map);
     att_free(context, network->outputs);
     att_free(context, network->backend);
     att_free(context, network->config_names);
@@ -382,7 +384,10 @@ att_status att_network_draw(const att_network *network, const att_batch *answers
     const att_transform_options transform = att_network_transform(network);
     att_geometry geometry;
     ATT_TRY(att_require(network->context, photograph, "the photograph of a drawing"));
-    ATT_TRY(att_transform_geometry(network->context, &transform, photograph->width, photograph->height, &geometry));
+    if (att_passes_are_on(&network->passes))
+        geometry = att_geometry_of(photograph->width, photograph->height);
+    else
+        ATT_TRY(att_transform_geometry(network->context, &transform, photograph->width, photograph->height, &geometry));
     return explain_missing(network, att_task_draw(network->context, att_model_task(network->model).name,
                                                   att_model_classes(network->model), answers, &named, photograph,
                                                   &geometry, drawing));
@@ -433,6 +438,7 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
     const bool one_size = own.measure || own.observed || own.fgsm > 0 || own.occlude > 0;
     const att_transform_options transform =
         one_size ? att_network_transform(network) : att_evaluate_loading(&network->identity.preprocess);
+    att_passes passes;
     ATT_TRY(att_require(network->context, dataset, "the data set of an evaluation"));
     if (own.measure && own.measure != network->measure)
         return att_fail(network->context, ATT_ERR_ARGUMENT,
@@ -447,8 +453,10 @@ att_status att_network_evaluate(att_network *network, const att_dataset *dataset
     own.backend = network->backend;
     own.precision = network->precision;
     att_evaluation found = {0};
-    att_status status = att_evaluate(own.measure ? network->observed : network->model, network->weights, dataset,
-                                     &transform, &own, &found);
+    att_status status = att_network_passes(network, own.batch_size, &passes)
+                            ? att_evaluate_in_passes(network->model, dataset, &passes, &own, &found)
+                            : att_evaluate(own.measure ? network->observed : network->model, network->weights, dataset,
+                                           &transform, &own, &found);
     if (status == ATT_OK && result)
         *result = found;
     if (status == ATT_OK && !own.unlabelled && (!own.comm || att_comm_rank(own.comm) == 0))

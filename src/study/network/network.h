@@ -51,6 +51,11 @@ struct att_network {
     att_geometry *places; /* where the last run put its photographs; they belong to the answers at `placed` */
     int place_count, place_room;
     const void *placed; /* first field of the answers */
+    att_pass_options passes;
+    int32_t *map; /* the answer of passes: the class of each pixel of the photograph */
+    size_t map_room;
+    att_field map_field;
+    const void *map_data[1]; /* {map} */
 };
 
 /* class_names.c: sets the class names that the file or the config.json beside it gives, and the colours of the file or
@@ -74,6 +79,11 @@ void att_network_begin_views(att_network *network);
 /* Returns the view for inputs of these shapes and batches of at least `count`; the network owns it until it is asked
  * for another one. */
 att_status att_network_get_view(att_network *network, const att_shapes *shapes, int count, att_network_view **view);
+
+/* passes.c: whether the network has passes; *passes: how it runs photographs in them. */
+bool att_network_passes(att_network *network, int most_windows, att_passes *passes);
+/* Runs the network on a photograph in passes, which are on. *answers: one field, the task's pixel_classes. */
+att_status att_network_run_passes(att_network *network, const att_image *photograph, att_batch *answers);
 
 #define ATT_NONFINITE_OUTPUTS "the network's outputs contain NaN or infinity"
 

@@ -50,11 +50,33 @@ static att_status run_photographs(att_network *network, const att_transform_opti
     return ATT_OK;
 }
 
+static att_status check_one(const att_network *network, int count)
+{
+    if (count == 1)
+        return ATT_OK;
+    return att_fail(network->context, ATT_ERR_ARGUMENT,
+                    "passes over %d photographs, whose answers have different sizes; run one at a time", count);
+}
+
+/* Runs one file in passes. */
+static att_status run_file_in_passes(att_network *network, const char *path, int channels, att_batch *answers)
+{
+    att_image image = {0};
+    ATT_TRY(att_image_read(network->context, path, channels, NULL, &image));
+    att_status status = att_network_run_passes(network, &image, answers);
+    att_image_free(network->context, &image);
+    return status;
+}
+
 att_status att_network_run_images(att_network *network, const att_image *images, int count, att_batch *answers)
 {
     const att_transform_options transform = att_network_transform(network);
     size_t each;
     ATT_TRY(att_require(network->context, images, "the images of a run"));
+    if (att_passes_are_on(&network->passes)) {
+        ATT_TRY(check_one(network, count));
+        return att_network_run_passes(network, images, answers);
+    }
     ATT_TRY(reserve(network, transform.height, transform.width, count, &each));
     for (int i = 0; i < count; i++)
         ATT_TRY(put_photograph(network, &transform, &images[i], i, each));
@@ -66,6 +88,10 @@ att_status att_network_run_files(att_network *network, const char *const *paths,
     const att_transform_options transform = att_network_transform(network);
     size_t each;
     ATT_TRY(att_require_texts(network->context, paths, count, "the path of an image"));
+    if (att_passes_are_on(&network->passes)) {
+        ATT_TRY(check_one(network, count));
+        return run_file_in_passes(network, paths[0], transform.channels, answers);
+    }
     ATT_TRY(reserve(network, transform.height, transform.width, count, &each));
     for (int i = 0; i < count; i++) {
         att_image image = {0};

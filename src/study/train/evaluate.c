@@ -1,10 +1,13 @@
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <attscope/evaluate.h>
 
+#include "base/comm/comm.h"
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "data/dataset.h"
 #include "data/label_sets.h"
 #include "data/transform.h"
 #include "networks/models/family.h"
@@ -51,6 +54,15 @@ att_transform_options att_evaluate_loading(const att_preprocess *preprocess)
     return options;
 }
 
+enum { REASON = 512 };
+/* What became of a photograph, as the other processes learn it. */
+typedef struct outcome {
+    int64_t index;
+    int32_t status;
+    bool left_out; /* because it cannot be decoded or resized */
+    char reason[REASON];
+} outcome;
+
 typedef struct evaluator {
     att_context *context;
     const att_evaluate_options *options;
@@ -68,11 +80,14 @@ typedef struct evaluator {
     att_transform_options transform;
     att_attack attack;
     att_processes processes;
+    const att_passes *passes; /* NULL: a loader makes each image once */
+    outcome *outcomes;        /* [processes] */
     att_loader *loader;
     double started;
     int64_t images;                    /* of the data set */
     int64_t count, judged, not_finite; /* evaluated images; those with a right class; those with a NaN or infinite
                                           output */
+    int64_t corrupt;                   /* passes: images left out */
 } evaluator;
 
 static bool is_judged(const evaluator *e, int64_t image)
@@ -106,7 +121,7 @@ static att_status observe_batch(evaluator *e, const att_batch *batch, const att_
 static att_status add_counts(evaluator *e)
 {
     int64_t *values, count;
-    if (!e->inference.own)
+    if (!e->inference.own && !e->passes)
         return ATT_OK;
     ATT_TRY(att_processes_sum(&e->processes, &e->not_finite, 1));
     if (e->options->unlabelled)
@@ -136,13 +151,12 @@ static double loss_so_far(const evaluator *e)
     return values[loss];
 }
 
-/* Returns whether to go on. */
-static bool tell(const evaluator *e, const att_batch *batch)
+/* done: batches so far, of `batches`; seen: their images, with those that were left out. Returns whether to go on. */
+static bool tell(const evaluator *e, int64_t done, int64_t batches, int64_t seen)
 {
     if (!e->options->progress)
         return true;
-    int64_t done = batch->number + 1, batches = att_loader_batches(e->loader), images = e->images;
-    int64_t seen = done * e->options->batch_size; /* with those that were left out */
+    int64_t images = e->images;
     double elapsed = att_seconds_now() - e->started;
     att_progress progress = {.stage = e->options->stage,
                              .batch = done,
@@ -157,9 +171,9 @@ static bool tell(const evaluator *e, const att_batch *batch)
     return e->options->progress(e->options->progress_user, &progress);
 }
 
-static att_status report_progress(evaluator *e, const att_batch *batch)
+static att_status report_progress(evaluator *e, int64_t done, int64_t batches, int64_t seen)
 {
-    bool stop = !tell(e, batch);
+    bool stop = !tell(e, done, batches, seen);
     ATT_TRY(att_processes_meet(&e->processes, &stop));
     if (!stop)
         return ATT_OK;
@@ -234,9 +248,100 @@ static att_status run(evaluator *e, const att_dataset *dataset)
         if (e->options->observed)
             ATT_TRY(e->options->observed(e->options->observed_user, e->inference.session, &batch));
         ATT_TRY(observe_batch(e, &batch, &answers));
-        ATT_TRY(report_progress(e, &batch));
+        ATT_TRY(report_progress(e, batch.number + 1, att_loader_batches(e->loader),
+                                (batch.number + 1) * e->options->batch_size));
     }
 }
+
+/* --- passes over photographs ---------------------------------------------------------------------------------------
+ */
+
+/* Classifies the pixels of a photograph and observes them. */
+static att_status observe_photograph(evaluator *e, const att_image *photograph, int64_t index)
+{
+    att_mask classes;
+    bool finite;
+    ATT_TRY(att_passes_classify(e->context, e->passes, photograph, &classes, &finite));
+    att_status status = ATT_OK;
+    if (!e->options->unlabelled)
+        status = e->task->observe_pixels(e->context, e->state, &e->settings, index, &classes);
+    att_mask_free(e->context, &classes);
+    e->not_finite += status == ATT_OK && !finite;
+    return status;
+}
+
+/* Messages name the photograph. */
+static att_status see(evaluator *e, const att_dataset *dataset, int64_t index)
+{
+    att_image photograph;
+    char name[ATT_DATA_MAX_NAME];
+    ATT_TRY(att_dataset_read(dataset, e->context, index, e->transform.channels, &photograph));
+    att_status status = observe_photograph(e, &photograph, index);
+    att_image_free(e->context, &photograph);
+    if (status != ATT_OK &&
+        !strstr(att_context_message(e->context), att_dataset_name(dataset, index, name, sizeof name)))
+        return att_fail(e->context, status, "%s: %s", name, att_context_message(e->context));
+    return status;
+}
+
+/* Sees the photograph whose turn it is in this process. */
+static void take_turn(evaluator *e, const att_dataset *dataset, outcome *own)
+{
+    const att_status status = own->index < e->images ? see(e, dataset, own->index) : ATT_OK;
+    own->status = (int32_t)status;
+    own->left_out = e->options->skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED);
+    snprintf(own->reason, sizeof own->reason, "%s", status == ATT_OK ? "" : att_context_message(e->context));
+}
+
+static att_status report_left_out(evaluator *e, const outcome *it)
+{
+    e->corrupt++;
+    if (e->options->corrupt_found)
+        return e->options->corrupt_found(e->options->corrupt_user, it->index, it->reason);
+    att_log(e->context, ATT_LOG_WARNING, "image left out: %s", it->reason);
+    return ATT_OK;
+}
+
+/* Counts the photographs of all processes. */
+static att_status take_outcomes(evaluator *e, int processes, int rank)
+{
+    const att_status own = (att_status)e->outcomes[rank].status;
+    if (own != ATT_OK && !e->outcomes[rank].left_out)
+        return att_fail(e->context, own, "%s", e->outcomes[rank].reason);
+    for (int i = 0; i < processes; i++) {
+        const outcome *it = &e->outcomes[i];
+        if (it->left_out)
+            ATT_TRY(report_left_out(e, it));
+        else if (it->status != ATT_OK)
+            return att_fail(e->context, (att_status)it->status, "rank %d on %s: %s", i,
+                            att_comm_host(e->options->comm, i), it->reason);
+        else if (it->index < e->images)
+            e->count++, e->judged += is_judged(e, it->index);
+    }
+    return ATT_OK;
+}
+
+/* In each round every process sees one photograph. */
+static att_status run_passes(evaluator *e, const att_dataset *dataset)
+{
+    const int processes = att_comm_size(e->options->comm), rank = att_comm_rank(e->options->comm);
+    const int64_t rounds = (e->images + processes - 1) / processes;
+    e->started = att_seconds_now();
+    att_processes_begin(&e->processes);
+    ATT_TRY(att_new(e->context, &e->outcomes, (size_t)processes, "the list of processes"));
+    for (int64_t round = 0; round < rounds; round++) {
+        e->outcomes[rank].index = round * processes + rank;
+        take_turn(e, dataset, &e->outcomes[rank]);
+        if (processes > 1)
+            ATT_TRY(att_comm_collect(e->options->comm, ATT_COMM_MAIN, e->outcomes, sizeof *e->outcomes));
+        ATT_TRY(take_outcomes(e, processes, rank));
+        ATT_TRY(report_progress(e, round + 1, rounds, (round + 1) * processes));
+    }
+    return ATT_OK;
+}
+
+/* --- preparing -----------------------------------------------------------------------------------------------------
+ */
 
 static att_status open_loader(evaluator *e, const att_dataset *dataset)
 {
@@ -263,6 +368,10 @@ static att_status check_sizes(const evaluator *e)
                        : options->fgsm > 0                   ? "adversarial images"
                        : options->occlude > 0                ? "an occluded square"
                                                              : NULL;
+    if (what && e->passes)
+        return att_fail(e->context, ATT_ERR_UNSUPPORTED,
+                        "%s and passes over photographs (--stride, --scales, --flips, --img-scale) cannot be combined",
+                        what);
     if (!what || !att_transform_varies(&e->transform))
         return ATT_OK;
     return att_fail(e->context, ATT_ERR_UNSUPPORTED,
@@ -335,7 +444,7 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
     e->transform.occlude = e->options->occlude;
     e->model = model;
     e->weights = weights;
-    if (!att_transform_varies(&e->transform))
+    if (!att_transform_varies(&e->transform) && !e->passes)
         ATT_TRY(open_inference(e, model));
     if (!e->options->unlabelled)
         ATT_TRY(att_task_check_data(e->context, e->task, &e->settings, dataset));
@@ -346,13 +455,13 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
     e->state = att_allocate(e->context, e->task->state_size);
     if (!e->state)
         return att_fail_memory(e->context, e->task->state_size, "the metrics");
-    return open_loader(e, dataset);
+    return e->passes ? ATT_OK : open_loader(e, dataset);
 }
 
 static att_evaluation make_result(const evaluator *e)
 {
     double elapsed = att_seconds_now() - e->started;
-    att_loader_stats stats = att_loader_describe(e->loader);
+    att_loader_stats stats = e->loader ? att_loader_describe(e->loader) : (att_loader_stats){.corrupt = e->corrupt};
     att_evaluation evaluation = {.count = e->count,
                                  .judged = e->judged,
                                  .not_finite = e->not_finite,
@@ -378,39 +487,64 @@ bool att_evaluation_warn(const att_model *model, const att_evaluation *evaluatio
     return true;
 }
 
+/* Evaluates, and frees what the evaluator holds. */
+static att_status evaluate(evaluator *e, const att_model *model, att_weights *weights, const att_dataset *dataset,
+                           att_evaluation *result)
+{
+    e->images = att_dataset_count(dataset);
+    att_status status = prepare(e, model, weights, dataset);
+    if (status == ATT_OK)
+        status = e->passes ? run_passes(e, dataset) : run(e, dataset);
+    if (status == ATT_OK)
+        status = add_counts(e);
+    if (status == ATT_OK && e->count == 0)
+        status = att_fail(e->context, ATT_ERR_FORMAT, "none of the %lld images can be decoded",
+                          (long long)att_dataset_count(dataset));
+    if (status == ATT_OK)
+        status = tell_details(e);
+    if (status == ATT_OK && result)
+        *result = make_result(e);
+    att_loader_destroy(&e->loader);
+    if (e->state && e->task->end)
+        e->task->end(e->context, e->state);
+    att_free(e->context, e->state);
+    att_label_sets_free(&e->real);
+    att_free(e->context, e->competing);
+    att_free(e->context, e->outcomes);
+    att_attack_free(&e->attack);
+    close_inference(e);
+    att_processes_close(&e->processes);
+    return status;
+}
+
+static att_status check_arguments(const evaluator *e, const att_dataset *dataset)
+{
+    ATT_TRY(att_require(e->context, dataset, "the data set of an evaluation"));
+    if (e->options->batch_size < 1)
+        return att_fail(e->context, ATT_ERR_ARGUMENT, "the batch has %d images, expected at least 1",
+                        e->options->batch_size);
+    return ATT_OK;
+}
+
 att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
                         const att_transform_options *transform, const att_evaluate_options *options,
                         att_evaluation *result)
 {
     att_evaluate_options defaults = att_evaluate_options_defaults();
     evaluator e = {.context = att_graph_context(att_model_graph(model)), .options = options ? options : &defaults};
-    ATT_TRY(att_require(e.context, dataset, "the data set of an evaluation"));
+    ATT_TRY(check_arguments(&e, dataset));
     ATT_TRY(att_require(e.context, transform, "the transform of an evaluation"));
-    if (e.options->batch_size < 1)
-        return att_fail(e.context, ATT_ERR_ARGUMENT, "the batch has %d images, expected at least 1",
-                        e.options->batch_size);
     e.transform = *transform;
-    e.images = att_dataset_count(dataset);
-    att_status status = prepare(&e, model, weights, dataset);
-    if (status == ATT_OK)
-        status = run(&e, dataset);
-    if (status == ATT_OK)
-        status = add_counts(&e);
-    if (status == ATT_OK && e.count == 0)
-        status = att_fail(e.context, ATT_ERR_FORMAT, "none of the %lld images can be decoded",
-                          (long long)att_dataset_count(dataset));
-    if (status == ATT_OK)
-        status = tell_details(&e);
-    if (status == ATT_OK && result)
-        *result = make_result(&e);
-    att_loader_destroy(&e.loader);
-    if (e.state && e.task->end)
-        e.task->end(e.context, e.state);
-    att_free(e.context, e.state);
-    att_label_sets_free(&e.real);
-    att_free(e.context, e.competing);
-    att_attack_free(&e.attack);
-    close_inference(&e);
-    att_processes_close(&e.processes);
-    return status;
+    return evaluate(&e, model, weights, dataset, result);
+}
+
+att_status att_evaluate_in_passes(const att_model *model, const att_dataset *dataset, const att_passes *passes,
+                                  const att_evaluate_options *options, att_evaluation *result)
+{
+    evaluator e = {.context = att_graph_context(att_model_graph(model)),
+                   .options = options,
+                   .passes = passes,
+                   .transform = passes->transform};
+    ATT_TRY(check_arguments(&e, dataset));
+    return evaluate(&e, model, NULL, dataset, result);
 }

@@ -8,6 +8,7 @@
 #include <attscope/plan.h>
 
 #include "base/core/export.h"
+#include "study/train/passes.h"
 #include "study/train/shape_cache.h"
 
 /* An input of the plan. */
@@ -104,5 +105,9 @@ ATT_FOR_LAB att_transform_options att_evaluate_loading(const att_preprocess *pre
 att_status att_evaluate(const att_model *model, att_weights *weights, const att_dataset *dataset,
                         const att_transform_options *transform, const att_evaluate_options *options,
                         att_evaluation *result);
+/* The same in passes over photographs, which `passes` runs, checked by att_passes_check(). Each process runs
+ * photographs of its own. Errors: also ERR_UNSUPPORTED for instruments, FGSM and an occluded square. */
+att_status att_evaluate_in_passes(const att_model *model, const att_dataset *dataset, const att_passes *passes,
+                                  const att_evaluate_options *options, att_evaluation *result);
 
 #endif

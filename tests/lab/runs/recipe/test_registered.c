@@ -194,6 +194,10 @@ FIXTURE_TEST(a_task_may_refuse_teachers)
     half.teacher_field = att_task_classification.teacher_field;
     assert_fails(f->context, att_task_register(f->context, &half), ATT_ERR_ARGUMENT,
                  "it needs both functions `teacher_field` and `read_teacher`, or none");
+    half.teacher_field = NULL;
+    half.pixel_logits = "maps";
+    assert_fails(f->context, att_task_register(f->context, &half), ATT_ERR_ARGUMENT,
+                 "it needs all of `pixel_logits`, `pixel_classes`, `observe_pixels` and `counts`, or none");
 }
 
 static int too_many_fields(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS])

@@ -1,0 +1,43 @@
+/* tasks/pixels.h - the class of each pixel of a photograph, from the logits of windows that cover it at several scales.
+ *
+ * A pass is the photograph resized to some size, mirrored or not, and cut into overlapping windows, each of which is
+ * one image of the network. As in mmsegmentation's slide_inference(), the logits of a window are interpolated to its
+ * pixels, those of windows that overlap are averaged at each pixel of the resized photograph, and the result is
+ * interpolated to the pixels of the photograph. As in its SegTTAModel, the softmax of each pass is then averaged over
+ * the passes. All interpolation is bilinear, without antialiasing, with PyTorch's places (align_corners false).
+ *
+ * Both interpolations and the average are linear in the logits and act on rows and columns alone. So a row of the
+ * photograph is made of a few rows of the logits as they are, and the logits never have the size of the photograph. */
+#ifndef ATT_TASKS_PIXELS_H
+#define ATT_TASKS_PIXELS_H
+
+#include <attscope/data.h>
+
+#include "base/core/export.h"
+
+/* Windows along one axis of a resized photograph. Window k begins at pixel min(k stride, side - length), and at 0 if
+ * the window is longer than the side: what lies beyond the photograph is filled up. */
+typedef struct att_windows {
+    int side;   /* of the resized photograph */
+    int length; /* of a window */
+    int stride;
+    int count;
+} att_windows;
+/* As many windows as cover the side: one if it is no longer than `length`. stride 1..length. */
+att_windows att_windows_over(int side, int length, int stride);
+int att_window_begin(const att_windows *windows, int window);
+
+typedef struct att_pass {
+    att_windows down, across;
+    bool mirrored;       /* left to right, before it is cut */
+    int64_t h, w;        /* places of the logits of a window */
+    const float *logits; /* [down.count][across.count][h][w][classes] */
+} att_pass;
+
+/* Sets classes[mask->height][mask->width] of *mask, the photograph's, whose sides are set: the first class with the
+ * largest mean softmax; with a single pass the one with the largest logit. Bits do not depend on the number of threads.
+ * Memory: for each thread a row of the photograph and one of the logits. Errors: ERR_MEMORY. */
+att_status att_pixels_classify(att_context *context, const att_pass *passes, int count, int64_t classes,
+                               att_mask *mask);
+
+#endif
