@@ -16,6 +16,7 @@ typedef struct settings {
     const char *draw; /* folder; NULL: none */
     att_recipe_network network;
     att_recipe_preprocess preprocess;
+    cli_passes passes;
     att_recipe_engine engine;
     cli_output output;
 } settings;
@@ -35,6 +36,7 @@ static const att_flag_use uses[] = {
     {&weight_group, 0},
     {&att_recipe_network_group, offsetof(settings, network)},
     {&att_recipe_preprocess_group, offsetof(settings, preprocess)},
+    {&cli_group_passes, offsetof(settings, passes)},
     {&att_recipe_engine_group, offsetof(settings, engine)},
     {&cli_group_output, offsetof(settings, output)},
 };
@@ -258,9 +260,10 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->engine);
     if (code == CLI_OK)
-        code =
-            cli_load(cli, operands[0],
-                     &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema, false, ATT_F32}, &loaded);
+        code = cli_load(
+            cli, operands[0],
+            &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema, false, ATT_F32, &s->passes},
+            &loaded);
     if (code == CLI_OK)
         code = cli_check(cli, att_network_need_head(loaded.network, "it predicts nothing"));
     if (code == CLI_OK)

@@ -40,6 +40,7 @@ static const att_flag_use uses[] = {
     {&att_recipe_network_group, offsetof(settings, on.network)},
     {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
     {&evaluation_group, 0},
+    {&cli_group_passes, offsetof(settings, on.passes)},
     {&cli_group_robustness, offsetof(settings, on.evaluate)},
     {&att_recipe_engine_group, offsetof(settings, on.engine)},
     {&cli_group_processes, offsetof(settings, processes)},
@@ -118,6 +119,7 @@ static void write_setting(att_json_writer *writer, const job *j)
     att_json_put_string(writer, "numbered_by", numbered[att_dataset_numbering(j->dataset)]);
     att_json_put_string(writer, "precision",
                         s->f64 ? "f64" : att_precision_name(att_network_precision(j->loaded.network)));
+    cli_json_passes(writer, &s->on.passes);
     att_json_put_integer(writer, "occlude", robustness->occlude);
     att_json_put_number(writer, "fgsm", robustness->fgsm);
     att_json_put_bool(writer, "subset", robustness->subset);

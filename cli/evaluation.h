@@ -26,6 +26,7 @@ typedef struct cli_evaluation {
     att_recipe_preprocess preprocess;
     att_recipe_engine engine;
     att_evaluate_options evaluate; /* of flags: robustness only */
+    cli_passes passes;             /* of validate only */
     bool test_images;              /* these two are no flags; see cli_load_options */
     att_dtype dtype;
 } cli_evaluation;

@@ -193,6 +193,66 @@ int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PA
     return code;
 }
 
+/* --- passes over photographs ---------------------------------------------------------------------------------------
+ */
+
+static const att_flag pass_options[] = {
+    {"img-scale", .kind = ATT_FLAG_PAIR, .value = "N N",
+     .help = "longer and shorter side that a photograph is resized to, with its aspect ratio; default: those of the "
+             "network's images",
+     ATT_FLAG_AT(cli_passes, img_scale), .low = 1, .high = 16384, .open = true},
+    {"stride", .kind = ATT_FLAG_INTS, .value = "N...",
+     .help = "cut the photograph into overlapping windows of the size of the network's images (--img-size), each N "
+             "pixels from the one before, and average their logits; two numbers: rows and columns; without it, the "
+             "whole photograph is one image",
+     ATT_FLAG_AT(cli_passes, stride), .count_offset = offsetof(cli_passes, stride_count), .low = 1, .high = 16384,
+     .most = 2},
+    {"scales", .kind = ATT_FLAG_REALS, .value = "X...",
+     .help = "factors of --img-scale; probabilities are averaged over them: 0.5 0.75 1 1.25 1.5 1.75",
+     ATT_FLAG_AT(cli_passes, scales), .low = 1e-2, .high = 100, .most = ATT_MOST_SCALES},
+    {"flips", .kind = ATT_FLAG_SWITCH, .help = "see the photograph mirrored, too, and average the probabilities",
+     ATT_FLAG_AT(cli_passes, flips)},
+};
+
+const att_flag_group cli_group_passes = {.title = "Passes over a photograph (networks that give each pixel a class)",
+                                         .rows = pass_options,
+                                         .row_count = sizeof pass_options / sizeof *pass_options};
+
+static att_pass_options take_passes(const cli_passes *given)
+{
+    att_pass_options options = {.longer = (int)given->img_scale[0],
+                                .shorter = (int)given->img_scale[1],
+                                .scale_count = given->scales.count,
+                                .flips = given->flips};
+    for (int i = 0; i < given->stride_count; i++)
+        options.stride[i] = options.stride[1] = given->stride[i];
+    for (int i = 0; i < given->scales.count; i++)
+        options.scales[i] = given->scales.values[i];
+    return options;
+}
+
+static void put_numbers(att_json_writer *writer, const char *key, const double *values, int count)
+{
+    att_json_put_array(writer, key);
+    for (int i = 0; i < count; i++)
+        att_json_number(writer, values[i]);
+    att_json_end_array(writer);
+}
+
+void cli_json_passes(att_json_writer *writer, const cli_passes *given)
+{
+    const att_pass_options options = take_passes(given);
+    const double stride[] = {options.stride[0], options.stride[1]};
+    if (options.longer > 0)
+        put_numbers(writer, "img_scale", given->img_scale, 2);
+    if (options.stride[0] > 0)
+        put_numbers(writer, "stride", stride, 2);
+    if (options.scale_count > 0)
+        put_numbers(writer, "scales", options.scales, options.scale_count);
+    if (options.flips)
+        att_json_put_bool(writer, "flips", true);
+}
+
 int cli_load(cli_app *cli, const char *checkpoint, const cli_load_options *options, cli_loaded *loaded)
 {
     char path[CLI_PATH];
@@ -209,6 +269,10 @@ int cli_load(cli_app *cli, const char *checkpoint, const cli_load_options *optio
     if (options->test_images)
         note_test_images(cli, options->preprocess, network);
     code = apply_preprocess(cli, options->preprocess, network);
+    if (code == CLI_OK && options->passes) {
+        const att_pass_options passes = take_passes(options->passes);
+        code = cli_check(cli, att_network_set_passes(network, &passes));
+    }
     if (code == CLI_OK)
         note_modules(cli, options, network);
     if (code == CLI_OK && !options->averaged)

@@ -44,14 +44,26 @@ int cli_checkpoint_check(const char *flag, const char *checkpoint);
  * best weights are chosen, and a note says so; named weights are downloaded if they are in no cache. Returns CLI_OK or
  * an exit code. */
 int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PATH]);
+/* Flags of an att_pass_options. */
+typedef struct cli_passes {
+    double img_scale[2];
+    int stride[2], stride_count;
+    att_reals scales;
+    bool flips;
+} cli_passes;
+extern const att_flag_group cli_group_passes;
+/* Writes how photographs are seen as members of the current JSON object; nothing if they are seen once. */
+void cli_json_passes(att_json_writer *writer, const cli_passes *passes);
+
 /* Options of cli_load(). */
 typedef struct cli_load_options {
     const att_recipe_network *network;
     const att_recipe_preprocess *preprocess;
     const att_recipe_engine *engine;
-    bool averaged;    /* use the averaged weights */
-    bool test_images; /* use the image size and crop with which timm's validate.py evaluates the weights */
-    att_dtype dtype;  /* in which the network computes, see att_network_options */
+    bool averaged;            /* use the averaged weights */
+    bool test_images;         /* use the image size and crop with which timm's validate.py evaluates the weights */
+    att_dtype dtype;          /* in which the network computes, see att_network_options */
+    const cli_passes *passes; /* NULL: photographs are seen once */
 } cli_load_options;
 /* Opens the network of the checkpoint at `path`, a file or a training's folder. Notes on stderr which file was used and
  * how the network was identified. *loaded is zeroed before the call. The caller calls cli_unload(), also after a

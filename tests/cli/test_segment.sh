@@ -136,6 +136,32 @@ assert answers[5]["drawing"] == "drawn/here/0-2.drawn.png" and answers[5]["index
 assert {c["label"]: c["colour"] for c in answers[0]["classes"]}["road"] == "#ffff00"
 END
 
+# Passes: windows, scales and mirrored photographs. The drawn classes are those that validate compares with the masks.
+passes=(--img-scale 64 24 --stride 20 24 --scales 0.75 1.25 --flips)
+run 0 validate data --checkpoint output/first/last.safetensors "${passes[@]}" --json passes.json
+run 0 validate data --checkpoint output/first/last.safetensors "${passes[@]}" -b 1 --threads 1 --json again.json
+diff <(grep -v per_second passes.json | grep -v wait_share) <(grep -v per_second again.json | grep -v wait_share) ||
+    fail 'threads and windows of a run change the figures'
+run 0 predict output/first/last.safetensors data/val "${passes[@]}" --draw drawn/passes --json shares.json
+python3 -B - <<'END' || fail 'validate and predict differ in passes'
+import json, pngs
+found, both, either = json.load(open("passes.json")), [0] * 3, [0] * 3
+assert (found["img_scale"], found["stride"], found["scales"], found["flips"]) == ([64, 24], [20, 24], [0.75, 1.25], True)
+for i in range(5):
+    index, mask = pngs.read(f"drawn/passes/{i}.classes.png")[1], pngs.read(f"data/valannot/{i}.png")[1]
+    shares = {c["class"]: c["share"] for c in json.load(open("shares.json"))[i]["classes"]}
+    for c in range(3):
+        assert abs(shares.get(c, 0) - sum(row.count(c) for row in index) / len(index) / len(index[0])) < 1e-9
+        both[c] += sum(a == b == c for row, truth in zip(index, mask) for a, b in zip(row, truth))
+        either[c] += sum(b != 3 and c in (a, b) for row, truth in zip(index, mask) for a, b in zip(row, truth))
+ious = [100 * b / e for b, e in zip(both, either) if e]
+assert abs(sum(ious) / len(ious) - found["miou"]) < 1e-6, (ious, found["miou"])
+END
+run 1 validate data --checkpoint output/first --stride 41
+err_has 'a stride of 41 x 41 pixels between windows of 32 x 40: expected 1 to the side of a window'
+run 1 validate data --checkpoint output/first --flips --fgsm 0.1
+err_has 'adversarial images and passes over photographs (--stride, --scales, --flips, --img-scale) cannot be combined'
+
 # Colours beside the names of classes are those of the drawings: given by --labels, or learned from the training's data.
 printf 'sky 1 2 3\nroad 10 20 30\nsea 9 9 9\n' >colours.txt
 run 0 predict output/first data/val/1.png --draw drawn/coloured --labels colours.txt
@@ -167,6 +193,8 @@ err_has 'file is a file, but must be a folder'
 idx classified
 run 0 train classified --model vit_tiny_patch16_224 --img-size 8 --patch-size 8 --embed-dim 8 --depth 1 --num-heads 2 \
     --epochs 0 --threads 1 --output output --experiment classifier
+run 1 predict output/classifier data/val/1.png --flips
+err_has 'the task "classification" sees each image once: --stride, --scales, --flips and --img-scale are for networks'
 run 1 predict output/classifier data/val/1.png --draw drawn/none
 err_has '--draw: predictions of the task "classification" cannot be drawn'
 [ ! -e drawn/none ] || fail 'a folder was made for nothing'
