@@ -8,13 +8,13 @@
 #include "base/core/threads.h"
 #include "engine/ops/upsample_bilinear.h"
 
-att_windows att_windows_over(int side, int length, int stride)
+att_slide att_slide_over(int side, int length, int stride)
 {
     const int beyond = side > length ? side - length : 0;
-    return (att_windows){side, length, stride, (beyond + stride - 1) / stride + 1};
+    return (att_slide){side, length, stride, (beyond + stride - 1) / stride + 1};
 }
 
-int att_window_begin(const att_windows *windows, int window)
+int att_slide_begin(const att_slide *windows, int window)
 {
     const int last = windows->side > windows->length ? windows->side - windows->length : 0;
     const int64_t begin = (int64_t)window * windows->stride;
@@ -51,17 +51,17 @@ static bool add_tap(att_context *context, axis *to, int first, int64_t place, do
 }
 
 /* Adds a share of pixel `at` of the resized photograph: the mean of the windows that show it. */
-static bool add_pixel(att_context *context, axis *to, int first, const att_windows *windows, int64_t places, int64_t at,
+static bool add_pixel(att_context *context, axis *to, int first, const att_slide *windows, int64_t places, int64_t at,
                       double share)
 {
     int from = 0, covering = 0;
-    while (att_window_begin(windows, from) + windows->length <= at)
+    while (att_slide_begin(windows, from) + windows->length <= at)
         from++;
-    while (from + covering < windows->count && att_window_begin(windows, from + covering) <= at)
+    while (from + covering < windows->count && att_slide_begin(windows, from + covering) <= at)
         covering++;
     bool enough = true;
     for (int k = from; enough && k < from + covering; k++) {
-        const att_upsample_place in = att_upsample_place_of(at - att_window_begin(windows, k), places, windows->length);
+        const att_upsample_place in = att_upsample_place_of(at - att_slide_begin(windows, k), places, windows->length);
         enough = add_tap(context, to, first, k * places + in.low, share * (1 - in.share) / covering) &&
                  add_tap(context, to, first, k * places + in.high, share * in.share / covering);
     }
@@ -69,7 +69,7 @@ static bool add_pixel(att_context *context, axis *to, int first, const att_windo
 }
 
 /* Fills the axis for `pixels` pixels of the photograph. On failure the caller frees it, too. */
-static bool fill_axis(att_context *context, const att_windows *windows, int64_t places, bool mirrored, int pixels,
+static bool fill_axis(att_context *context, const att_slide *windows, int64_t places, bool mirrored, int pixels,
                       axis *to)
 {
     to->first = att_allocate_array(context, (size_t)pixels + 1, sizeof *to->first);

@@ -17,18 +17,18 @@
 
 /* Windows along one axis of a resized photograph. Window k begins at pixel min(k stride, side - length), and at 0 if
  * the window is longer than the side: what lies beyond the photograph is filled up. */
-typedef struct att_windows {
+typedef struct att_slide {
     int side;   /* of the resized photograph */
     int length; /* of a window */
     int stride;
     int count;
-} att_windows;
+} att_slide;
 /* As many windows as cover the side: one if it is no longer than `length`. stride 1..length. */
-att_windows att_windows_over(int side, int length, int stride);
-int att_window_begin(const att_windows *windows, int window);
+att_slide att_slide_over(int side, int length, int stride);
+int att_slide_begin(const att_slide *windows, int window);
 
 typedef struct att_pass {
-    att_windows down, across;
+    att_slide down, across;
     bool mirrored;       /* left to right, before it is cut */
     int64_t h, w;        /* places of the logits of a window */
     const float *logits; /* [down.count][across.count][h][w][classes] */

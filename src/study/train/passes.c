@@ -87,11 +87,11 @@ typedef struct photograph {
 } photograph;
 
 /* Windows along an axis. */
-static att_windows lay_windows(int side, int longest, int stride, int divisor)
+static att_slide lay_windows(int side, int longest, int stride, int divisor)
 {
     const int filled = (side + divisor - 1) / divisor * divisor;
     const int length = stride > 0 && filled > longest ? longest : filled;
-    return att_windows_over(side, length, stride > 0 ? stride : length);
+    return att_slide_over(side, length, stride > 0 ? stride : length);
 }
 
 /* Lays out the passes of all scales. */
@@ -126,8 +126,8 @@ static void make_windows(void *user, int thread)
         const att_transform_window window = {.height = pass->down.side,
                                              .width = pass->across.side,
                                              .mirrored = pass->mirrored,
-                                             .box = {att_window_begin(&pass->across, across),
-                                                     att_window_begin(&pass->down, down), pass->across.length,
+                                             .box = {att_slide_begin(&pass->across, across),
+                                                     att_slide_begin(&pass->down, down), pass->across.length,
                                                      pass->down.length}};
         att_status status = att_transform_window_image(p->context, &p->of->transform, p->image, &window,
                                                        p->pixels + (size_t)i * window_floats(p));

@@ -170,11 +170,11 @@ TEST(windows_cover_a_side)
     for (int side = 1; side < 40; side++)
         for (int length = 1; length < 20; length++)
             for (int stride = 1; stride <= length; stride++) {
-                const att_windows windows = att_windows_over(side, length, stride);
+                const att_slide windows = att_slide_over(side, length, stride);
                 int end = 0;
-                assert_int_equal(att_window_begin(&windows, 0), 0);
+                assert_int_equal(att_slide_begin(&windows, 0), 0);
                 for (int k = 0; k < windows.count; k++) {
-                    const int begin = att_window_begin(&windows, k);
+                    const int begin = att_slide_begin(&windows, k);
                     assert_true(begin <= end && begin + length > end);
                     end = begin + length;
                 }
