@@ -362,7 +362,7 @@ SCRATCH_TEST(what_passes_cannot_do_is_refused)
 
 SCRATCH_TEST(failing_allocations_are_survived)
 {
-    failing memory;
+    failing memory = {.left = -1};
     att_context *context;
     const att_settings settings = failing_settings(&memory);
     write_photographs(self);

@@ -236,7 +236,7 @@ TEST(impossible_passes_are_refused)
 TEST(failing_allocations_are_survived)
 {
     static network own;
-    failing memory;
+    failing memory = {.left = -1};
     att_context *context;
     const att_settings settings = failing_settings(&memory);
     assert_int_equal(att_context_create(&settings, &context), ATT_OK);
