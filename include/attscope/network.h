@@ -145,8 +145,8 @@ ATT_API att_status att_network_set_preprocess(att_network *network, const att_pr
 
 /* Sets in which passes photographs are seen by later calls of att_network_evaluate(), att_network_run_images(),
  * att_network_run_files() and att_network_draw(), for networks that give each pixel a class. The latter then run one
- * photograph at a time, and answer with "class_map" [height, width] of the photograph alone, I32. The selected outputs
- * must include "pixel_logits". options: copied; NULL: none, as in a new network, so that photographs are seen once, as
+ * photograph at a time, and answer with "class_map" [height, width] of the photograph alone, I32, whatever outputs are
+ * selected. options: copied; NULL: none, as in a new network, so that photographs are seen once, as
  * att_network_transform() makes them. att_network_set_preprocess() comes first. Errors, which leave the passes
  * unchanged: ERR_UNSUPPORTED (a network of another task), ERR_ARGUMENT (an option out of range). */
 ATT_API att_status att_network_set_passes(att_network *network, const att_pass_options *options);

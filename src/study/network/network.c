@@ -209,6 +209,7 @@ void att_network_close(att_network **out)
     att_network *network = *out;
     att_context *context = network->context;
     att_shape_cache_clear(&network->views);
+    att_shape_cache_clear(&network->windows);
     att_model_destroy(&network->observed);
     att_weights_destroy(&network->own_weights);
     att_model_destroy(&network->own_model);

@@ -46,6 +46,7 @@ struct att_network {
     const char *known_classes; /* the built-in data set whose names these are; NULL: none, or chosen by the caller */
     char *config_names;        /* class names in the config.json beside the file, one per line; NULL: none */
     att_shape_cache views;     /* of att_network_view */
+    att_shape_cache windows;   /* of att_network_view, of passes */
     float *pixels;             /* transformed images */
     size_t pixel_room;
     att_geometry *places; /* where the last run put its photographs; they belong to the answers at `placed` */
@@ -74,11 +75,13 @@ att_status att_network_read_config_names(att_network *network, const att_known_c
 att_status att_network_build_outputs(const att_model *model, const char *outputs, att_graph **graph,
                                      const char ***names);
 
-/* views.c: prepares the cache of views, which keeps to a quarter of the memory that is left now. */
+/* views.c: prepares the caches of views, each of which keeps to a quarter of the memory that is left now. */
 void att_network_begin_views(att_network *network);
-/* Returns the view for inputs of these shapes and batches of at least `count`; the network owns it until it is asked
- * for another one. */
-att_status att_network_get_view(att_network *network, const att_shapes *shapes, int count, att_network_view **view);
+/* Returns the view for inputs of these shapes and batches of at least `count`, which computes `outputs` as
+ * att_network_build_outputs() does; the cache owns it until it is asked for another one. All views of a cache have the
+ * same outputs. */
+att_status att_network_get_view(att_network *network, att_shape_cache *cache, const char *outputs,
+                                const att_shapes *shapes, int count, att_network_view **view);
 
 /* passes.c: whether the network has passes; *passes: how it runs photographs in them. */
 bool att_network_passes(att_network *network, int most_windows, att_passes *passes);

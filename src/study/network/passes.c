@@ -16,7 +16,8 @@ static att_status run_windows(void *user, const att_batch *images, att_batch *an
     att_batch given;
     att_shapes shapes;
     ATT_TRY(att_network_take_inputs(network, images, &given, &shapes));
-    ATT_TRY(att_network_get_view(network, &shapes, given.count, &view));
+    ATT_TRY(att_network_get_view(network, &network->windows, att_model_task_of(network->model)->pixel_logits, &shapes,
+                                 given.count, &view));
     return att_inference_run(&view->inference, &given, given.rows, answers);
 }
 

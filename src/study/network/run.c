@@ -97,7 +97,7 @@ att_status att_network_run(att_network *network, const att_batch *inputs, att_ba
     att_shapes shapes;
     network->place_count = 0;
     ATT_TRY(att_network_take_inputs(network, inputs, &given, &shapes));
-    ATT_TRY(att_network_get_view(network, &shapes, given.count, &view));
+    ATT_TRY(att_network_get_view(network, &network->views, network->outputs, &shapes, given.count, &view));
     ATT_TRY(att_inference_run(&view->inference, &given, given.rows, answers));
     for (int i = 0; i < given.count; i++)
         if (!att_inference_is_finite(answers, i))

@@ -54,7 +54,7 @@ static att_status run_once(att_network *network, timing *t)
         .count = 1, .field_count = own.count, .fields = t->fields, .data = (const void *const *)t->inputs};
     att_network_view *view;
     att_batch answers;
-    ATT_TRY(att_network_get_view(network, &own, 1, &view));
+    ATT_TRY(att_network_get_view(network, &network->views, network->outputs, &own, 1, &view));
     for (int i = 0; i < t->threads; i++)
         t->parts[i].next = 0;
     att_session_trace(view->inference.session, add, t);

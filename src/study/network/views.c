@@ -17,10 +17,10 @@ static void free_view(void *entry)
 
 void att_network_begin_views(att_network *network)
 {
-    network->views = (att_shape_cache){.context = network->context,
-                                       .entry_size = sizeof(att_network_view),
-                                       .free_entry = free_view,
-                                       .most_bytes = att_memory_left(network->context) / 4};
+    network->views = network->windows = (att_shape_cache){.context = network->context,
+                                                          .entry_size = sizeof(att_network_view),
+                                                          .free_entry = free_view,
+                                                          .most_bytes = att_memory_left(network->context) / 4};
 }
 
 /* Creates the model and weights of a view whose inputs have other shapes than the network's. */
@@ -34,17 +34,17 @@ static att_status make_model(att_network *network, const att_shapes *shapes, att
     return view->resized ? att_weights_overlay(network->weights, view->resized, &view->covered) : ATT_OK;
 }
 
-static att_status fill_view(att_network *network, const att_shapes *shapes, int count, att_network_view *view)
+static att_status fill_view(att_network *network, att_shape_cache *cache, const char *outputs, const att_shapes *shapes,
+                            int count, att_network_view *view)
 {
     const char **names = NULL;
     ATT_TRY(make_model(network, shapes, view));
-    ATT_TRY(
-        att_network_build_outputs(view->model ? view->model : network->model, network->outputs, &view->graph, &names));
+    ATT_TRY(att_network_build_outputs(view->model ? view->model : network->model, outputs, &view->graph, &names));
     const att_inference_options options = {.backend = network->backend,
                                            .precision = network->precision,
                                            .max_batch = count,
                                            .outputs = names,
-                                           .cache = &network->views,
+                                           .cache = cache,
                                            .entry = view};
     att_weights *weights = view->covered ? view->covered : network->weights;
     att_status status = att_inference_create(view->graph, weights, &options, &view->inference);
@@ -60,20 +60,21 @@ static bool is_ready(const att_network *network, const att_network_view *view, i
     return view->max_batch >= count && (!view->resized || view->version == att_weights_version(network->weights));
 }
 
-att_status att_network_get_view(att_network *network, const att_shapes *shapes, int count, att_network_view **out)
+att_status att_network_get_view(att_network *network, att_shape_cache *cache, const char *outputs,
+                                const att_shapes *shapes, int count, att_network_view **out)
 {
-    void *entry = att_shape_cache_find(&network->views, shapes);
+    void *entry = att_shape_cache_find(cache, shapes);
     if (!entry)
-        ATT_TRY(att_shape_cache_add(&network->views, shapes, &entry));
+        ATT_TRY(att_shape_cache_add(cache, shapes, &entry));
     att_network_view *view = entry;
     att_status status = ATT_OK;
     if (!is_ready(network, view, count)) {
         free_view(view);
-        status = fill_view(network, shapes, count, view);
+        status = fill_view(network, cache, outputs, shapes, count, view);
     }
     if (status == ATT_OK)
         *out = view;
     else
-        att_shape_cache_drop(&network->views, view);
+        att_shape_cache_drop(cache, view);
     return status;
 }
