@@ -247,6 +247,11 @@ two() { # NAME ONE FLAG...: trains with two processes; the weights are those of 
 two two first "${settings[@]}"
 two two-sizes sizes "${sized[@]}"
 two two-chosen chosen "${crops[@]}" --cat-max-ratio 0.75
+timeout 120 mpirun.openmpi --oversubscribe --bind-to none -n 2 "$ATTSCOPE" validate data --threads 1 \
+    --checkpoint output/first/last.safetensors "${passes[@]}" --json both.json >stdout 2>stderr ||
+    fail 'a validation in passes with two processes'
+diff <(grep -v per_second passes.json | grep -v wait_share) <(grep -v per_second both.json | grep -v wait_share) ||
+    fail 'two processes find other figures in passes than one'
 cmp <(grep -o '"measurements":.*' output/first/metrics.jsonl) <(grep -o '"measurements":.*' output/two/metrics.jsonl) ||
     fail 'two processes find other figures than one'
 finish
