@@ -22,9 +22,9 @@ enum { ATT_MOST_SCALES = 8 };
  * the photograph is resized with its aspect ratio, as by ATT_CROP_KEEP, so that its longer and its shorter side are at
  * most int(longer scale) and int(shorter scale). With a stride it is cut into windows of the size of the network's
  * images: the first begins at row 0, the next `stride` rows below, and the last one ends with the photograph; columns
- * likewise. A photograph smaller than a window along an axis is filled up with 0 to a multiple of 32, at most the
- * window. Without a stride the whole photograph is one image, filled up in the same way: the network must take images
- * of any size.
+ * likewise. A photograph smaller than a window along an axis is filled up with 0: to a multiple of 32, or to the window
+ * if its side is no multiple of 32. Without a stride the whole photograph is one image, filled up to multiples of 32:
+ * the network must take images of any size.
  *
  * Logits are interpolated to the pixels of their window; where windows overlap, they are averaged; the result is
  * interpolated to the photograph's pixels. Several passes: the mean of their softmax is taken (attscope/task.h). A

@@ -86,11 +86,11 @@ typedef struct photograph {
     atomic_int status;
 } photograph;
 
-/* Windows along an axis. */
-static att_slide lay_windows(int side, int longest, int stride, int divisor)
+/* Windows along an axis. own: the side of the network's images. */
+static att_slide lay_windows(int side, int own, int stride, int divisor)
 {
-    const int filled = (side + divisor - 1) / divisor * divisor;
-    const int length = stride > 0 && filled > longest ? longest : filled;
+    const int filled = stride > 0 && own % divisor != 0 ? own : (side + divisor - 1) / divisor * divisor;
+    const int length = stride > 0 && filled > own ? own : filled;
     return att_slide_over(side, length, stride > 0 ? stride : length);
 }
 

@@ -94,7 +94,6 @@ static void close_alone(opened *all)
     att_context_destroy(&all->context);
 }
 
-/* The photographs have windows of several sizes in the small scale, and of one in the others. */
 static att_pass_options usual_passes(void)
 {
     return (att_pass_options){

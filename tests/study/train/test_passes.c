@@ -196,6 +196,12 @@ TEST(a_window_is_run_once)
     assert_int_equal(own.runs, 2 * 2);
     assert_false(finite);
     att_mask_free(context, &found);
+    att_passes odd = passes_of(&own, 12, 12); /* a network that need not take sides that are multiples of 8 */
+    odd.transform.divisor = 8;
+    odd.options = (att_pass_options){.longer = 7, .shorter = 5, .stride = {10, 10}};
+    CHECK(context, classify(context, &odd, 5, 7, &found, &finite));
+    assert_true(att_shape_equal(own.field.shape, att_shape_of(3, 3, CLASSES)));
+    att_mask_free(context, &found);
     own.output = "other";
     assert_fails(context, classify(context, &passes, 20, 36, &found, &finite), ATT_ERR_MISMATCH,
                  "does not compute the output \"pixel_logits\"");
