@@ -310,13 +310,14 @@ static att_status take_outcomes(evaluator *e, int processes, int rank)
         return att_fail(e->context, own, "%s", e->outcomes[rank].reason);
     for (int i = 0; i < processes; i++) {
         const outcome *it = &e->outcomes[i];
-        if (it->left_out)
-            ATT_TRY(report_left_out(e, it));
-        else if (it->status != ATT_OK)
+        if (it->status != ATT_OK && !it->left_out)
             return att_fail(e->context, (att_status)it->status, "rank %d on %s: %s", i,
                             att_comm_host(e->options->comm, i), it->reason);
-        else if (it->index < e->images)
-            e->count++, e->judged += is_judged(e, it->index);
+        if (it->left_out)
+            ATT_TRY(report_left_out(e, it));
+        const bool seen = it->status == ATT_OK && it->index < e->images;
+        e->count += seen;
+        e->judged += seen && is_judged(e, it->index);
     }
     return ATT_OK;
 }

@@ -75,7 +75,8 @@ typedef struct photograph {
     att_context *context;
     const att_passes *of;
     const att_image *image;
-    att_pass *passes;
+    att_pass passes[2 * ATT_MOST_SCALES];
+    float *logits[2 * ATT_MOST_SCALES]; /* of the passes */
     int count;
     int64_t classes;
     bool finite;
@@ -137,8 +138,9 @@ static void make_windows(void *user, int thread)
 }
 
 /* Keeps the logits of the windows that were run. */
-static att_status keep_logits(photograph *p, att_pass *pass, const att_batch *answers)
+static att_status keep_logits(photograph *p, int number, const att_batch *answers)
 {
+    att_pass *pass = &p->passes[number];
     const char *name = p->of->task->pixel_logits;
     const float *logits = att_batch_field(answers, name);
     const att_field *field = answers->fields;
@@ -148,11 +150,11 @@ static att_status keep_logits(photograph *p, att_pass *pass, const att_batch *an
     while (strcmp(field->name, name) != 0)
         field++;
     const size_t each = (size_t)att_shape_count(field->shape), all = (size_t)(pass->down.count * pass->across.count);
-    float *kept = (float *)pass->logits;
-    if (!kept)
-        ATT_TRY(att_new(p->context, &kept, att_size_product(all, each), "the logits of a photograph's windows"));
-    memcpy(kept + (size_t)p->first * each, logits, (size_t)p->windows * each * sizeof *kept);
-    pass->logits = kept;
+    float **kept = &p->logits[number];
+    if (!*kept)
+        ATT_TRY(att_new(p->context, kept, att_size_product(all, each), "the logits of a photograph's windows"));
+    memcpy(*kept + (size_t)p->first * each, logits, (size_t)p->windows * each * sizeof **kept);
+    pass->logits = *kept;
     pass->h = field->shape.dims[0];
     pass->w = field->shape.dims[1];
     p->classes = field->shape.dims[2];
@@ -161,23 +163,25 @@ static att_status keep_logits(photograph *p, att_pass *pass, const att_batch *an
     return ATT_OK;
 }
 
-static att_status run_windows(photograph *p, att_pass *pass)
+/* Runs the windows that are the next ones of pass `number`. */
+static att_status run_windows(photograph *p, int number)
 {
     att_field field = p->of->image;
     att_batch answers;
     const void *const data[] = {p->pixels};
-    field.shape.dims[0] = pass->down.length;
-    field.shape.dims[1] = pass->across.length;
+    field.shape.dims[0] = p->pass->down.length;
+    field.shape.dims[1] = p->pass->across.length;
     atomic_store(&p->status, ATT_OK);
     att_threads_run(p->context, p->threads, make_windows, p);
     ATT_TRY((att_status)atomic_load(&p->status));
     ATT_TRY(p->of->run(p->of->user, &(att_batch){.count = p->windows, .field_count = 1, .fields = &field, .data = data},
                        &answers));
-    return keep_logits(p, pass, &answers);
+    return keep_logits(p, number, &answers);
 }
 
-static att_status run_pass(photograph *p, att_pass *pass)
+static att_status run_pass(photograph *p, int number)
 {
+    const att_pass *pass = &p->passes[number];
     const int all = pass->down.count * pass->across.count;
     const int most = all < p->of->most_windows ? all : p->of->most_windows;
     p->pass = pass;
@@ -186,7 +190,7 @@ static att_status run_pass(photograph *p, att_pass *pass)
     att_status status = ATT_OK;
     for (p->first = 0; status == ATT_OK && p->first < all; p->first += most) {
         p->windows = all - p->first < most ? all - p->first : most;
-        status = run_windows(p, pass);
+        status = run_windows(p, number);
     }
     att_free(p->context, p->pixels);
     return status;
@@ -197,7 +201,7 @@ static att_status classify(photograph *p, att_mask *classes)
     att_mask made = {.width = p->image->width, .height = p->image->height};
     ATT_TRY(lay_out(p));
     for (int i = 0; i < p->count; i++)
-        ATT_TRY(run_pass(p, &p->passes[i]));
+        ATT_TRY(run_pass(p, i));
     ATT_TRY(
         att_new(p->context, &made.classes, (size_t)made.width * (size_t)made.height, "the classes of a photograph"));
     att_status status = att_pixels_classify(p->context, p->passes, p->count, p->classes, &made);
@@ -211,16 +215,11 @@ static att_status classify(photograph *p, att_mask *classes)
 att_status att_passes_classify(att_context *context, const att_passes *passes, const att_image *image,
                                att_mask *classes, bool *finite)
 {
-    att_pass all[2 * ATT_MOST_SCALES] = {{.mirrored = false}};
-    photograph p = {.context = context,
-                    .of = passes,
-                    .image = image,
-                    .passes = all,
-                    .finite = true,
-                    .threads = att_context_threads(context)};
+    photograph p = {
+        .context = context, .of = passes, .image = image, .finite = true, .threads = att_context_threads(context)};
     att_status status = classify(&p, classes);
     for (int i = 0; i < p.count; i++)
-        att_free(context, (float *)all[i].logits);
+        att_free(context, p.logits[i]);
     *finite = p.finite;
     return status;
 }
