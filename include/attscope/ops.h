@@ -319,10 +319,12 @@ ATT_API att_value att_rank_one_residual(att_graph *graph, att_value x);
  * ICCV 2023) */
 ATT_API att_value att_context_broadcast(att_graph *graph, att_value x, double keep, double share, att_value scale);
 
-/* Dropout and drop path. Active in training only; inference plans drop them. Each element (dropout) or each sample
- * (drop path) is zeroed with probability `rate`, else divided by 1 - rate. 0 <= rate < 1; rate 0 adds no node. Dropout
- * of a derived value is the same for all samples of an update; drop path needs a sample value. */
+/* Dropout, dropout of channels and drop path. Active in training only; inference plans drop them. Each element
+ * (dropout), each channel of a sample x [.., C] (channel dropout, PyTorch's Dropout2d) or each sample (drop path) is
+ * zeroed with probability `rate`, else divided by 1 - rate. 0 <= rate < 1; rate 0 adds no node. Dropout of a derived
+ * value is the same for all samples of an update; the others need a sample value. */
 ATT_API att_value att_dropout(att_graph *graph, att_value x, double rate);
+ATT_API att_value att_channel_dropout(att_graph *graph, att_value x, double rate);
 ATT_API att_value att_drop_path(att_graph *graph, att_value x, double rate);
 
 /* loss = -sum_c t_c ln softmax(logits)_c, a scalar per sample. logits [C]. target: either an I32 scalar, the class,

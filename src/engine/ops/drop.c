@@ -15,7 +15,7 @@ static bool is_drop(const att_node *node)
     bool attends = node->op == &att_op_attention || node->op == &att_op_mix_tokens || node->op == &att_op_mix_axes;
     if (attends)
         return ATT_ATTRS(node, attention)->drop_rate > 0;
-    return node->op == &att_op_dropout || node->op == &att_op_drop_path;
+    return node->op == &att_op_dropout || node->op == &att_op_channel_dropout || node->op == &att_op_drop_path;
 }
 
 uint64_t att_drop_next_stream(const att_graph *graph)
@@ -37,6 +37,11 @@ static att_value emit_drop(att_graph *graph, const char *op, att_value x, double
 att_value att_dropout(att_graph *graph, att_value x, double rate)
 {
     return emit_drop(graph, "dropout", x, rate);
+}
+
+att_value att_channel_dropout(att_graph *graph, att_value x, double rate)
+{
+    return emit_drop(graph, "channel_dropout", x, rate);
 }
 
 att_value att_drop_path(att_graph *graph, att_value x, double rate)
@@ -88,6 +93,36 @@ const att_op att_op_dropout = {
     .infer = dropout_infer,
     .backward = dropout_backward,
     ATT_CASES(dropout_cases),
+};
+
+static att_status channel_dropout_infer(att_infer *infer)
+{
+    ATT_TRY(infer_drop(infer));
+    return att_rule_require_rows(infer, 0, "x");
+}
+
+static void channel_dropout_backward(att_backward *backward)
+{
+    drop_backward(backward, "channel_dropout");
+}
+
+static const att_op_case channel_dropout_cases[] = {
+    {.name = "odd", DROP(0.3, 5), IN(SAMPLE(5, 2, 7)), .gradient = true},
+    {.name = "keeps_all", DROP(0, 1), IN(SAMPLE(5, 7))},
+    {.name = "keeps_few", DROP(0.9, 2), IN(SAMPLE(9, 33))},
+    {.name = "uper", DROP(0.1, 3), IN(SAMPLE(32, 32, 192)), .bench = true},
+};
+
+const att_op att_op_channel_dropout = {
+    .name = "channel_dropout",
+    .attrs_size = sizeof(att_drop_attrs),
+    .help = "each channel of a sample zero with probability rate, else x / (1 - rate)",
+    .flags = ATT_OP_TRAIN_ONLY | ATT_OP_NEEDS_SAMPLES,
+    .autocast_in = 1,
+    .autocast_out = 1,
+    .infer = channel_dropout_infer,
+    .backward = channel_dropout_backward,
+    ATT_CASES(channel_dropout_cases),
 };
 
 static att_status drop_path_infer(att_infer *infer)

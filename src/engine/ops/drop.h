@@ -1,4 +1,4 @@
-/* ops/drop.h - attributes of dropout and drop_path. */
+/* ops/drop.h - attributes of dropout, channel_dropout and drop_path. */
 #ifndef ATT_OPS_DROP_H
 #define ATT_OPS_DROP_H
 
@@ -6,8 +6,8 @@
 
 struct att_graph;
 
-/* Attributes of dropout and drop_path. stream: key of the node's random draws; a gradient node has the stream of its
- * forward node. */
+/* Attributes of dropout, channel_dropout and drop_path. stream: key of the node's random draws; a gradient node has the
+ * stream of its forward node. */
 typedef struct att_drop_attrs {
     double rate;
     uint64_t stream;

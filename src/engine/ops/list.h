@@ -62,6 +62,7 @@
     X(context_broadcast)            \
     X(context_broadcast_scale_grad) \
     X(dropout)                      \
+    X(channel_dropout)              \
     X(drop_path)                    \
     X(cross_entropy)                \
     X(cross_entropy_grad)           \

@@ -13,12 +13,19 @@ att_path_rule att_path_rule_of(const att_node *node)
     static const struct {
         const att_op *op;
         att_path_rule rule;
-    } rules[] = {{&att_op_add, ATT_PATH_SUM},         {&att_op_combine, ATT_PATH_SUM},
-                 {&att_op_layer_norm, ATT_PATH_NORM}, {&att_op_rms_norm, ATT_PATH_NORM},
-                 {&att_op_linear, ATT_PATH_LINEAR},   {&att_op_drop_path, ATT_PATH_SAME},
-                 {&att_op_dropout, ATT_PATH_SAME},    {&att_op_scale, ATT_PATH_MAP},
-                 {&att_op_reshape, ATT_PATH_MAP},     {&att_op_context_broadcast, ATT_PATH_MAP},
-                 {&att_op_window_pad, ATT_PATH_MAP},  {&att_op_window_crop, ATT_PATH_MAP}};
+    } rules[] = {{&att_op_add, ATT_PATH_SUM},
+                 {&att_op_combine, ATT_PATH_SUM},
+                 {&att_op_layer_norm, ATT_PATH_NORM},
+                 {&att_op_rms_norm, ATT_PATH_NORM},
+                 {&att_op_linear, ATT_PATH_LINEAR},
+                 {&att_op_drop_path, ATT_PATH_SAME},
+                 {&att_op_dropout, ATT_PATH_SAME},
+                 {&att_op_channel_dropout, ATT_PATH_SAME},
+                 {&att_op_scale, ATT_PATH_MAP},
+                 {&att_op_reshape, ATT_PATH_MAP},
+                 {&att_op_context_broadcast, ATT_PATH_MAP},
+                 {&att_op_window_pad, ATT_PATH_MAP},
+                 {&att_op_window_crop, ATT_PATH_MAP}};
     if (att_is_attention(node))
         return ATT_PATH_ATTEND;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

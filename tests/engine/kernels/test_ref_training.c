@@ -338,6 +338,22 @@ TEST(masks_depend_on_position_step_and_stream_alone)
     }
 }
 
+TEST(channel_dropout_zeroes_a_channel_in_all_rows)
+{
+    enum { SAMPLES = 4, ROWS = 10, COLUMNS = DRAWS / SAMPLES / ROWS };
+    static double ones[DRAWS], y[DRAWS];
+    const att_drop_attrs attrs = {.rate = 0.25, .stream = 1};
+    const att_run run = {.seed = 42};
+    for (int i = 0; i < DRAWS; i++)
+        ones[i] = 1;
+    direct_run("channel_dropout", &attrs, SAMPLES, (const direct_input[]){SAMPLE(ones, ROWS, COLUMNS)}, 1, OUTPUTS(y),
+               &run, 0);
+    for (int i = 0; i < DRAWS; i++)
+        assert_true(y[i] == y[i / (ROWS * COLUMNS) * (ROWS * COLUMNS) + i % COLUMNS]);
+    assert_memory_not_equal(y, y + ROWS * COLUMNS, COLUMNS * sizeof *y);
+    assert_true(fabs(mean(y) - 1) < 4 * 0.0091 * sqrt(ROWS)); /* only 400 draws */
+}
+
 TEST(drop_path_zeroes_whole_samples)
 {
     double y[DRAWS];

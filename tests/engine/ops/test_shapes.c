@@ -70,6 +70,7 @@ TEST(builders_yield_the_stated_shapes)
                  att_shape_of(5, 40));
     assert_shape(g, att_context_broadcast(g, x, 0.5, 0.5, ATT_NONE), att_shape_of(5, 6));
     assert_shape(g, att_dropout(g, x, 0.1), att_shape_of(5, 6));
+    assert_shape(g, att_channel_dropout(g, x, 0.1), att_shape_of(5, 6));
     assert_shape(g, att_drop_path(g, x, 0.1), att_shape_of(5, 6));
     assert_shape(g, att_cross_entropy(g, sample(g, att_shape_of(9)), target, 0.1), (att_shape){.rank = 0});
     assert_shape(g, att_binary_cross_entropy(g, sample(g, att_shape_of(9)), target, NULL), (att_shape){.rank = 0});
@@ -435,6 +436,7 @@ TEST(windows_divide_the_cost_of_attention)
 TEST(training_ops_refuse_what_does_not_fit)
 {
     WRONG("dropout: rate is 1, must be in [0, 1)", att_dropout(g, x, 1));
+    WRONG("channel_dropout: rate is 1, must be in [0, 1)", att_channel_dropout(g, x, 1));
     WRONG("drop_path: rate is nan", att_drop_path(g, x, NAN));
     MISFIT("cross_entropy: logits [5, 6] must have 1 axes", att_cross_entropy(g, x, x, 0));
     MISFIT("cross_entropy: target [6] must have the shape [7]",

@@ -54,6 +54,7 @@
     X(binary_cross_entropy)         \
     X(binary_cross_entropy_grad)    \
     X(dropout)                      \
+    X(channel_dropout)              \
     X(drop_path)                    \
     X(batch_norm)                   \
     X(batch_norm_grad)              \

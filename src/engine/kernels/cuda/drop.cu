@@ -7,19 +7,20 @@ extern "C" {
 namespace
 {
 
-/* Four neighbouring elements of a sample share a block of draws. */
+/* Four neighbouring elements of a row share a block of draws, which are the same for all rows of a sample. */
 template <class Y, class X> struct dropped {
     cuda_draws draws;
     Y *y;
     const X *x;
-    int64_t count, blocks; /* of a sample */
+    int64_t count, blocks; /* of a row */
+    int64_t rows;          /* of a sample */
     __device__ void operator()(int64_t i) const
     {
-        int64_t sample = i / blocks, block = i % blocks;
+        int64_t row = i / blocks, block = i % blocks;
         float factors[4];
-        cuda_draw_factors(draws, sample, block, factors);
+        cuda_draw_factors(draws, row / rows, block, factors);
         for (int k = 0; k < 4 && block * 4 + k < count; k++) {
-            int64_t e = sample * count + block * 4 + k;
+            int64_t e = row * count + block * 4 + k;
             store(y, e, factors[k] == 0 ? 0 : factors[k] * load(x, e));
         }
     }
@@ -39,17 +40,29 @@ template <class Y, class X> struct dropped_whole {
     }
 };
 
-static att_status run_dropout(const att_call *call)
+/* Draws for the `count` elements of a row. */
+static att_status run_rows(const att_call *call, int64_t count)
 {
     const att_drop_attrs *attrs = ATT_ATTRS(call->problem, drop);
     cuda_draws draws = cuda_draws_of(call, attrs->rate, attrs->stream);
-    int64_t count = att_shape_count(call->problem->in[0].shape), blocks = (count + 3) / 4;
+    int64_t rows = att_shape_count(call->problem->in[0].shape) / count, blocks = (count + 3) / 4;
     att_cuda_out(call, 0, [&](auto *y) {
         att_cuda_in(call, 0, [&](auto *x) {
-            att_cuda_each(att_cuda_in_count(call, 0) / count * blocks, dropped{draws, y, x, count, blocks});
+            att_cuda_each(att_cuda_in_count(call, 0) / count * blocks, dropped{draws, y, x, count, blocks, rows});
         });
     });
     return att_cuda_launched(call);
+}
+
+static att_status run_dropout(const att_call *call)
+{
+    return run_rows(call, att_shape_count(call->problem->in[0].shape));
+}
+
+static att_status run_channel_dropout(const att_call *call)
+{
+    const att_shape *x = &call->problem->in[0].shape;
+    return run_rows(call, x->dims[x->rank - 1]);
 }
 
 static att_status run_drop_path(const att_call *call)
@@ -68,4 +81,5 @@ static att_status run_drop_path(const att_call *call)
 } // namespace
 
 ATT_CUDA_KERNEL(dropout, run_dropout);
+ATT_CUDA_KERNEL(channel_dropout, run_channel_dropout);
 ATT_CUDA_KERNEL(drop_path, run_drop_path);

@@ -57,6 +57,7 @@
     X(conv_transpose2d)             \
     /* drop.cu */                   \
     X(dropout)                      \
+    X(channel_dropout)              \
     X(drop_path)                    \
     /* frozen_norm.cu */            \
     X(frozen_norm)                  \
