@@ -61,6 +61,7 @@ typedef struct att_train_options {
     double layer_decay;              /* 0: the same rate for all parameters */
     double layer_decay_min_scale;    /* 0..1 */
     double layer_decay_no_opt_scale; /* parameters with a smaller factor are frozen, as by `freeze`; 0: none */
+    double head_lr_mult; /* the learning rate of the head's parameters is multiplied by this, also with layer_decay */
     /* Patterns of parameters' names that stay as they are, separated by commas ("blocks.*,patch_embed.*"; '*' stands
      * for any characters, '?' for one); NULL: none. See att_train(), "Frozen parts". */
     const char *freeze;

@@ -103,6 +103,8 @@ static const att_flag recipe_options[] = {
      AT(layer_decay_min_scale), .low = 0, .high = 1},
     {"layer-decay-no-opt-scale", .kind = ATT_FLAG_REAL, .value = "X",
      .help = "layers with a smaller factor are frozen; 0: none", AT(layer_decay_no_opt_scale), .low = 0, .high = 1},
+    {"head-lr-mult", .kind = ATT_FLAG_REAL, .value = "X", .start = "1", .help = "factor of the head's learning rate",
+     AT(head_lr_mult), .low = 0, .high = 1e6},
     {"freeze", .kind = ATT_FLAG_TEXT, .value = "PATTERNS",
      .help = "names of parameters that stay as they are, as blocks.*,patch_embed.*; parts without other parameters run "
              "as in inference",

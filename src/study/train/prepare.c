@@ -155,6 +155,9 @@ static att_status choose_rates(att_trainer *trainer)
     }
     ATT_TRY(att_layer_decay_apply(trainer->context, trainer->run.model, trainer->options, weights, trainer->rates,
                                   &trainer->layer_decay));
+    for (size_t i = 0; i < count; i++)
+        if (att_model_is_head(trainer->run.model, att_weights_at(weights, (int)i).name))
+            trainer->rates[i].lr *= trainer->options->head_lr_mult;
     ATT_TRY(att_freeze_apply(trainer->context, trainer->run.model, trainer->options->freeze, trainer->rates));
     for (size_t i = 0; i < count; i++)
         trainer->frozen[i] = trainer->rates[i].frozen;

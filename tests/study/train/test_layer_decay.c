@@ -253,6 +253,11 @@ FIXTURE_TEST(an_update_uses_the_factors)
     train_once(f, &options, scaled);
     check_changes(scaled[0], whole[0], 0);
     check_changes(scaled[1], whole[1], 0.5);
+    options.layer_decay_no_opt_scale = 0;
+    options.head_lr_mult = 10;
+    train_once(f, &options, scaled);
+    check_changes(scaled[1], whole[1], 0.5);
+    check_changes(scaled[2], whole[2], 10);
 }
 
 typedef struct begun {
