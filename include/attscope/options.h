@@ -60,6 +60,7 @@ typedef struct att_option {
     bool compare_presence; /* for numbers: networks are compared only by whether the value is above 0 */
     bool training;         /* affects training, not what the network computes: not recorded in a network's identity */
     bool internal;         /* known only from the tensors of a file: neither a flag nor recorded */
+    bool of_maps;          /* describes a head that reads maps of features; other heads do not have it */
     size_t offset, size;   /* of the member that holds the value in the struct of the option's owner; 0: none */
 } att_option;
 

@@ -149,8 +149,9 @@ typedef struct att_backbone {
     att_value image; /* the input with the image [h, w, c]; ATT_NONE: no input is an image */
     att_features features;
     att_classifier_form classifier;
-    int classes;      /* the option "num_classes", at least 1 */
-    double drop_rate; /* rate of dropout in the head */
+    int classes;                      /* the option "num_classes", at least 1 */
+    double drop_rate;                 /* rate of dropout in the head */
+    const att_option_values *options; /* of the network */
 } att_backbone;
 /* Applies dropout and the family's classifiers to their features. Returns the logits [classes]. */
 ATT_API att_value att_backbone_classify(att_graph *graph, const att_backbone *backbone);
@@ -196,10 +197,11 @@ typedef struct att_task {
     att_status (*check_options)(att_context *context, const att_task_settings *settings);
 
     /* --- head --- */
-    /* Chooses the blocks whose results become features.stages in a family that has blocks and no stages; 1 <=
-     * block_count. Writes their numbers, from 0, and returns how many there are, 1..ATT_FEATURE_STAGES. A head that
-     * reads stages needs it; att_taps_last() chooses the last four. NULL: such a family has no stages. */
-    int (*taps)(int block_count, int blocks[ATT_FEATURE_STAGES]);
+    /* Chooses the blocks whose results become features.stages in a family that has blocks and no stages, unless the
+     * option "taps" of the network lists them; 1 <= block_count. options: those of the network. Writes their numbers,
+     * from 0, and returns how many there are, 1..ATT_FEATURE_STAGES. A head that reads stages needs it;
+     * att_taps_last() chooses the last four. NULL: such a family has no stages. */
+    int (*taps)(const att_option_values *options, int block_count, int blocks[ATT_FEATURE_STAGES]);
     /* Adds the head and its outputs to the network. Parameters of the task's own head have the scope info.head_scope,
      * which no family and no other task uses; the scopes of the family are compared when a network is made. At least
      * one output is needed, and the name "loss" is not one. Reports failures with att_graph_fail(). */
@@ -317,7 +319,7 @@ typedef struct att_task {
 ATT_API ATT_MUST_CHECK att_status att_task_register(att_context *context, const att_task *task);
 
 /* A `taps` function: the last ATT_FEATURE_STAGES blocks, or all if there are fewer. */
-ATT_API int att_taps_last(int block_count, int blocks[ATT_FEATURE_STAGES]);
+ATT_API int att_taps_last(const att_option_values *options, int block_count, int blocks[ATT_FEATURE_STAGES]);
 /* For a `draw` function: sets drawing->classes to the class of each pixel of the photograph, [height][width], and
  * paints them. A pixel has ATT_MASK_NONE if its class is not one of drawing->class_count, or if its centre moves out of
  * the network's input. Of the colour of any other pixel, a half is the photograph's and a half that of its class.

@@ -96,7 +96,7 @@ att_option = _struct(
     """
     text key, alias, flag, value, help; double low, high; address choice, choice_in;
     text implied_by, instead_of, differs_as, not_in_tensors; int kind; bool detailed, not_compared, compare_presence;
-    bool training, internal; size_t offset, size
+    bool training, internal, of_maps; size_t offset, size
     """,
 )
 att_family_info = _struct(

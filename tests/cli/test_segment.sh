@@ -230,6 +230,33 @@ run 0 train data "${crops[@]}" --experiment any
 run 0 train data "${crops[@]}" --cat-max-ratio 0.75 --experiment chosen
 ! cmp -s output/any/last.safetensors output/chosen/last.safetensors || fail '--cat-max-ratio chooses no other crop'
 
+# UPerNet: a file records its head, a resume continues it, and another task has another head.
+uper=("${settings[@]}" --head uper --head-channels 8 --aux-channels 4 --drop 0.1 --epochs 2)
+run 0 train data "${uper[@]}" --experiment uper --json uper.json
+err_has 'head uper'
+run 0 validate data --checkpoint output/uper/last.safetensors --json validate.json
+[ "$(figure uper.json eval_miou)" = "$(figure validate.json miou)" ] || fail 'validate and train differ in UPerNet'
+run 0 inspect output/uper/last.safetensors
+out_has 'head             uper'
+out_has 'aux_channels     4'
+out_has 'segmenter.auxiliary_head.convs.0.conv.weight'
+run 0 predict output/uper data/val/0.png
+out_has '% of the pixels'
+cp -r output/uper output/uper-resumed
+rm output/uper-resumed/last.safetensors
+run 0 train --resume output/uper-resumed/checkpoint-0.safetensors
+cmp output/uper/last.safetensors output/uper-resumed/last.safetensors || fail 'a resume changes the weights of UPerNet'
+run 0 train data "${settings[@]}" --epochs 0 --head linear --initial-checkpoint output/first/last.safetensors \
+    --experiment linear
+run 0 train classes --task classification --in-chans 1 --epochs 0 --initial-checkpoint output/uper/last.safetensors \
+    --output output --experiment without-maps
+run 2 train data "${settings[@]}" --experiment none --head-channels 8
+err_has 'head_channels is an option of the head "uper"'
+run 2 train classes --model resnet20 --in-chans 1 --img-size 8 --experiment none --output output --head uper
+err_has 'head is an option of heads that read maps of features'
+run 2 train data "${uper[@]}" -b 1 --experiment one
+err_has '--batch-size (batch_size) 1: batch norm segmenter.psp_modules.0.1.bn has one value per channel of an image'
+
 # Two processes have the weights and the figures of one.
 only_unsanitized 'several processes take long under sanitizers'
 needs mpirun.openmpi
@@ -247,6 +274,7 @@ two() { # NAME ONE FLAG...: trains with two processes; the weights are those of 
 two two first "${settings[@]}"
 two two-sizes sizes "${sized[@]}"
 two two-chosen chosen "${crops[@]}" --cat-max-ratio 0.75
+two two-uper uper "${uper[@]}"
 timeout 120 mpirun.openmpi --oversubscribe --bind-to none -n 2 "$ATTSCOPE" validate data --threads 1 \
     --checkpoint output/first/last.safetensors "${passes[@]}" --json both.json >stdout 2>stderr ||
     fail 'a validation in passes with two processes'

@@ -367,12 +367,22 @@ att_node_info att_graph_node_at(const att_graph *graph, int index)
                            .out_count = node->out_count};
 }
 
-att_value att_graph_find_output(const att_graph *graph, const char *name)
+static att_value find_named(const att_graph *graph, const char *name, bool probe)
 {
     for (int i = 0; i < graph->outputs.count; i++)
-        if (strcmp(graph->outputs.items[i].name, name) == 0 && !graph->outputs.items[i].probe)
+        if (strcmp(graph->outputs.items[i].name, name) == 0 && graph->outputs.items[i].probe == probe)
             return graph->outputs.items[i].value;
     return ATT_NONE;
+}
+
+att_value att_graph_find_output(const att_graph *graph, const char *name)
+{
+    return find_named(graph, name, false);
+}
+
+att_value att_graph_find_probe(const att_graph *graph, const char *name)
+{
+    return find_named(graph, name, true);
 }
 
 int att_graph_parameter_of(const att_graph *graph, att_value value)

@@ -77,6 +77,8 @@ ATT_FOR_LAB att_cost att_node_cost(const att_graph *graph, const att_node *node)
 ATT_FOR_LAB att_status att_graph_inference_cost(const att_graph *graph, att_cost *cost);
 /* A deep copy. NULL if memory is exhausted. */
 att_graph *att_graph_copy(const att_graph *graph);
+/* Returns the probe `name`, ATT_NONE if there is none. */
+att_value att_graph_find_probe(const att_graph *graph, const char *name);
 /* Index of the parameter whose value is `value`, or -1. */
 ATT_FOR_LAB int att_graph_parameter_of(const att_graph *graph, att_value value);
 const char *att_graph_string(att_graph *graph, const char *text);

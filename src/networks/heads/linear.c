@@ -1,6 +1,5 @@
 #include <attscope/ops.h>
 
-#include "base/core/error.h"
 #include "networks/heads/heads.h"
 
 /* [h, w, channels of all stages of this size] */
@@ -20,10 +19,8 @@ static att_value join_stages(att_graph *graph, const att_features *features)
 att_value att_head_linear(const att_scope *scope, const att_backbone *backbone, int64_t outputs)
 {
     att_graph *graph = scope->graph;
-    if (backbone->features.stage_count == 0)
-        return att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_UNSUPPORTED,
-                                              "this network has no map of features, so that it cannot answer for each "
-                                              "pixel; networks of vit, eva, swin and resnet have one"));
+    if (!att_head_has_stages(graph, backbone))
+        return ATT_NONE;
     att_value x = join_stages(graph, &backbone->features);
     const att_shape map = att_value_shape(graph, x);
     const att_scope norm = att_scope_in(scope, "bn"), linear = att_scope_in(scope, "linear");

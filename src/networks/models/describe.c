@@ -20,11 +20,11 @@ char *att_head_describe(const att_context *context, const att_option_values *opt
     const att_option_values none = att_options_none();
     options = options ? options : &none;
     int classes = (int)att_options_number(options, "num_classes", 0);
-    const char *task = att_options_text(options, "task");
+    const char *task = att_options_text(options, "task"), *kind = att_options_text(options, "head");
     if (classes == 0)
         snprintf(text, ATT_HEAD_TEXT, "no head");
     else if (has_own_head(context, task))
-        snprintf(text, ATT_HEAD_TEXT, "task %s", task);
+        snprintf(text, ATT_HEAD_TEXT, "task %s%s%s", task, *kind ? ", head " : "", kind);
     else
         snprintf(text, ATT_HEAD_TEXT, "%d class%s", classes, classes == 1 ? "" : "es");
     return text;

@@ -157,12 +157,59 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
         .high = 3, .not_compared = true, ATT_OPTION_AT(type, in_chans)                                               \
     }
 
+/* Options of heads that read maps of features (att_features.stages). They have no value unless one is given. */
+#define ATT_MAP_OPTIONS(type)                                                                                      \
+    {.key = "head",                                                                                                \
+     .kind = ATT_OPTION_TEXT,                                                                                      \
+     .value = "NAME",                                                                                              \
+     .help = "segment: linear (the default) or uper, UPerNet",                                                     \
+     .choice = att_head_choice_name,                                                                               \
+     .not_compared = true,                                                                                         \
+     .of_maps = true,                                                                                              \
+     ATT_OPTION_AT(type, head)},                                                                                   \
+        {.key = "head_channels",                                                                                   \
+         .kind = ATT_OPTION_WHOLE,                                                                                 \
+         .value = "N",                                                                                             \
+         .help = "channels of UPerNet's convolutions; 512 by default",                                             \
+         .low = 1,                                                                                                 \
+         .high = 65536,                                                                                            \
+         .not_compared = true,                                                                                     \
+         .of_maps = true,                                                                                          \
+         ATT_OPTION_AT(type, head_channels)},                                                                      \
+        {.key = "aux_channels",                                                                                    \
+         .kind = ATT_OPTION_WHOLE,                                                                                 \
+         .value = "N",                                                                                             \
+         .help = "channels of the auxiliary head that is trained beside UPerNet; 256 by default, 0: no such head", \
+         .low = 0,                                                                                                 \
+         .high = 65536,                                                                                            \
+         .not_compared = true,                                                                                     \
+         .of_maps = true,                                                                                          \
+         ATT_OPTION_AT(type, aux_channels)},                                                                       \
+        {.key = "taps",                                                                                            \
+         .kind = ATT_OPTION_TEXT,                                                                                  \
+         .value = "LIST",                                                                                          \
+         .help =                                                                                                   \
+             "blocks whose results the head reads, counted from 0, at most four; of 12 blocks 8,9,10,11 by "       \
+             "default, with UPerNet 3,5,7,11",                                                                     \
+         .not_compared = true,                                                                                     \
+         .of_maps = true,                                                                                          \
+         ATT_OPTION_AT(type, taps)},                                                                               \
+    {                                                                                                              \
+        .key = "neck", .kind = ATT_OPTION_TEXT, .value = "NAME",                                                   \
+        .help =                                                                                                    \
+            "maps of four sizes for UPerNet, from four of one size: none, feature2pyramid (XCiT's and BEiT's "     \
+            "transposed convolutions) or multi_level (mmsegmentation's MultiLevelNeck)",                           \
+        .choice = att_neck_choice_name, .not_compared = true, .of_maps = true, ATT_OPTION_AT(type, neck)           \
+    }
+
 /* Options that every family declares, and their members in a struct `type`. */
 #define ATT_SHARED_MEMBERS               \
     int num_classes;                     \
     char task[ATT_OPTION_KEY];           \
     char modules[ATT_OPTION_TEXT_BYTES]; \
-    double drop_rate, drop_path_rate
+    double drop_rate, drop_path_rate;    \
+    char head[8], neck[16], taps[24];    \
+    int head_channels, aux_channels
 #define ATT_SHARED_OPTIONS(type)                                                                                  \
     {.key = "num_classes",                                                                                        \
      .kind = ATT_OPTION_WHOLE,                                                                                    \
@@ -180,6 +227,7 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
          .choice_in = att_task_choice_in,                                                                         \
          .not_compared = true,                                                                                    \
          ATT_OPTION_AT(type, task)},                                                                              \
+        ATT_MAP_OPTIONS(type),                                                                                    \
         {.key = "modules",                                                                                        \
          .kind = ATT_OPTION_TEXT,                                                                                 \
          .value = "LIST",                                                                                         \
@@ -231,6 +279,9 @@ att_value *att_features_of_tokens(att_graph *graph, int prefix, int height, int 
 /* "none", then every built-in module; every built-in task; NULL past the last. */
 const char *att_module_choice_name(int index);
 const char *att_task_choice_name(int index);
+/* The values of the options "head" and "neck"; NULL past the last. */
+const char *att_head_choice_name(int index);
+const char *att_neck_choice_name(int index);
 /* The same, with the modules and tasks that are registered with the context. */
 const char *att_module_choice_in(const att_context *context, int index);
 const char *att_task_choice_in(const att_context *context, int index);

@@ -148,6 +148,17 @@ static void note_providers(att_identification *s, const char *from, const att_op
 }
 
 /* Merges the values of a source. Its preprocessing comes from `preprocess_from`, a part of the source. */
+/* Another task has another head: the options of the source's head are left out. */
+static void drop_other_head(const att_option_values *known, att_option_values *given)
+{
+    const char *task = att_options_text(known, "task"), *own = att_options_text(given, "task");
+    for (int i = given->count; i-- > 0 && *task && *own && strcmp(task, own) != 0;) {
+        const att_option *option = att_family_option(given->items[i].key);
+        if (option && option->of_maps)
+            att_options_unset(given, option->key);
+    }
+}
+
 static att_status merge_parts(att_identification *s, const char *from, const char *preprocess_from, att_config *given)
 {
     att_network_name name;
@@ -168,6 +179,7 @@ static att_status merge_parts(att_identification *s, const char *from, const cha
         drop_preprocess(s, preprocess_from, given);
     if (!s->preprocess_from && has_preprocess(given))
         s->preprocess_from = preprocess_from;
+    drop_other_head(&s->config.options, &given->options);
     note_providers(s, from, &given->options);
     att_config_fill(&s->config, given);
     if (strcmp(from, att_from_caller) != 0)

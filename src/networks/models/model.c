@@ -8,6 +8,7 @@
 #include "base/core/text.h"
 #include "engine/graph/graph.h"
 #include "engine/ops/attention.h"
+#include "networks/heads/heads.h"
 #include "networks/models/config.h"
 #include "networks/models/family.h"
 #include "networks/models/list.h"
@@ -96,6 +97,18 @@ const char *att_task_choice_name(int index)
 const char *att_module_choice_name(int index)
 {
     return att_module_choice_in(NULL, index);
+}
+
+const char *att_head_choice_name(int index)
+{
+    static const char *const names[] = {ATT_HEAD_LINEAR, ATT_HEAD_UPER};
+    return index < 2 ? names[index] : NULL;
+}
+
+const char *att_neck_choice_name(int index)
+{
+    static const char *const names[] = {ATT_NECK_NONE, ATT_NECK_PYRAMID, ATT_NECK_MULTI_LEVEL};
+    return index < 3 ? names[index] : NULL;
 }
 
 const att_family *att_family_detect(const att_tensors *file)
@@ -367,9 +380,12 @@ static att_value find_image(const att_graph *graph)
 static void add_head(att_model *model)
 {
     if (model->task->taps)
-        att_task_tap_blocks(model->task, model->graph, &model->features);
+        att_task_tap_blocks(model->task, model->graph, &model->options, &model->features);
+    if (att_graph_status(model->graph) != ATT_OK)
+        return;
     const att_backbone backbone = {.image = find_image(model->graph),
                                    .features = model->features,
+                                   .options = &model->options,
                                    .classifier = model->family->classifier(&model->settings),
                                    .classes = att_model_classes(model),
                                    .drop_rate = att_options_number(&model->options, "drop_rate", 0)};
@@ -388,6 +404,20 @@ static att_status check_task_keys(const att_model *model)
             return att_fail(model->context, ATT_ERR_ARGUMENT,
                             "task \"%s\", option \"%s\": networks have an option of this key; give it another one",
                             info->name, info->options[i].key);
+    return ATT_OK;
+}
+
+/* Refuses options of heads that read maps if the task has another head. */
+static att_status check_map_options(const att_model *model)
+{
+    for (int i = 0; i < model->options.count && !model->task->taps; i++) {
+        const att_option *option = att_option_find(model->family->options, model->options.items[i].key);
+        if (option && option->of_maps)
+            return att_fail(model->context, ATT_ERR_ARGUMENT,
+                            "%s is an option of heads that read maps of features, as that of the task \"segment\"; the "
+                            "head of the task \"%s\" does not",
+                            option->key, model->task->info.name);
+    }
     return ATT_OK;
 }
 
@@ -452,6 +482,7 @@ static att_status resolve_options(att_model *model, const att_variant *variant, 
         att_family_note_ignored(model->context, model->family, options, &model->options);
     ATT_TRY(att_task_choose(model->context, att_options_text(&model->options, "task"), &model->task));
     ATT_TRY(check_task_keys(model));
+    ATT_TRY(check_map_options(model));
     att_options_size(&model->options, &model->preprocess);
     att_preprocess_average(&model->preprocess);
     return ATT_OK;

@@ -23,8 +23,9 @@ att_value att_backbone_classify(att_graph *graph, const att_backbone *backbone)
 
 /* --- stages from blocks ------------------------------------------------------------------------------------------- */
 
-int att_taps_last(int block_count, int blocks[ATT_FEATURE_STAGES])
+int att_taps_last(const att_option_values *options, int block_count, int blocks[ATT_FEATURE_STAGES])
 {
+    (void)options;
     const int count = block_count < ATT_FEATURE_STAGES ? block_count : ATT_FEATURE_STAGES;
     for (int i = 0; i < count; i++)
         blocks[i] = block_count - count + i;
@@ -49,18 +50,44 @@ static att_value as_map(att_graph *graph, const att_features *features, att_valu
     return att_reshape(graph, tokens, att_shape_of(height, width, channels));
 }
 
-void att_task_tap_blocks(const att_task *task, att_graph *graph, att_features *features)
+/* Reads the option "taps". Returns the number of blocks; 0 after the graph has failed. */
+static int read_taps(att_graph *graph, const char *text, int block_count, int blocks[ATT_FEATURE_STAGES])
+{
+    const int count = att_text_to_list(text, 0, block_count - 1, blocks, ATT_FEATURE_STAGES);
+    if (block_count == 0)
+        att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_ARGUMENT,
+                                       "taps (--taps) chooses among blocks, but the head of this network reads the "
+                                       "results of its stages: leave the option out"));
+    else if (count == 0)
+        att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_ARGUMENT,
+                                       "taps (--taps) is \"%s\", expected one to %d numbers of blocks from 0 to %d, "
+                                       "separated by commas",
+                                       text, ATT_FEATURE_STAGES, block_count - 1));
+    return block_count == 0 ? 0 : count;
+}
+
+/* As read_taps(), for the blocks that the task chooses. */
+static int ask_taps(const att_task *task, att_graph *graph, const att_option_values *options, int block_count,
+                    int blocks[ATT_FEATURE_STAGES])
+{
+    const int count = (task->taps ? task->taps : att_taps_last)(options, block_count, blocks);
+    if (are_valid(blocks, count, block_count))
+        return count;
+    att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_ARGUMENT,
+                                   "task \"%s\": its function `taps` must return 1 to %d and choose blocks 0 to %d",
+                                   task->info.name, ATT_FEATURE_STAGES, block_count - 1));
+    return 0;
+}
+
+void att_task_tap_blocks(const att_task *task, att_graph *graph, const att_option_values *options,
+                         att_features *features)
 {
     int blocks[ATT_FEATURE_STAGES];
-    if (features->stage_count > 0 || features->block_count == 0)
+    const char *taps = att_options_text(options, "taps");
+    if (!*taps && (features->stage_count > 0 || features->block_count == 0))
         return;
-    const int count = (task->taps ? task->taps : att_taps_last)(features->block_count, blocks);
-    if (!are_valid(blocks, count, features->block_count)) {
-        att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_ARGUMENT,
-                                       "task \"%s\": its function `taps` must return 1 to %d and choose blocks 0 to %d",
-                                       task->info.name, ATT_FEATURE_STAGES, features->block_count - 1));
-        return;
-    }
+    const int count = *taps ? read_taps(graph, taps, features->stage_count ? 0 : features->block_count, blocks)
+                            : ask_taps(task, graph, options, features->block_count, blocks);
     const att_scope root = att_scope_root(graph);
     for (int i = 0; i < count; i++) {
         const att_scope stage = att_scope_in(&root, "stage%d", i + 1);

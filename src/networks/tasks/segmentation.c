@@ -21,11 +21,14 @@
 
 static const char head_scope[] = "segmenter", logits_name[] = "pixel_logits", map_name[] = "class_map",
                   mask_name[] = "mask", geometry_name[] = "geometry";
+/* The auxiliary head's logits. They are a probe: an evaluation or a prediction does not compute them. */
+static const char auxiliary_name[] = "auxiliary_logits";
 
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
 typedef struct segmentation_options {
     char pixel_mean[16];
+    double aux_weight;
 } segmentation_options;
 ATT_ASSERT_SETTINGS_FIT(segmentation_options);
 
@@ -47,20 +50,96 @@ static const att_option declared[] = {
      .choice = choose_mean,
      .training = true,
      ATT_OPTION_AT(segmentation_options, pixel_mean)},
+    {.key = "aux_weight",
+     .kind = ATT_OPTION_REAL,
+     .value = "X",
+     .help = "the loss of UPerNet's auxiliary head counts this much; 0: that head is not trained",
+     .high = 1e3,
+     .training = true,
+     ATT_OPTION_AT(segmentation_options, aux_weight)},
 };
 
 static void defaults(att_option_values *options)
 {
     att_options_set_text(options, "pixel_mean", labeled);
+    att_options_set(options, "aux_weight", 0.4);
 }
 
-static att_pixel_mean mean_of(const att_task_settings *settings)
+static void plain(att_option_values *options)
 {
-    const segmentation_options *options = (const void *)&settings->options;
-    return strcmp(options->pixel_mean, all) == 0 ? ATT_MEAN_OF_ALL : ATT_MEAN_OF_LABELED;
+    att_options_set(options, "aux_weight", 0);
+}
+
+static const segmentation_options *options_of(const att_task_settings *settings)
+{
+    return (const void *)&settings->options;
 }
 
 /* --- head -------------------------------------------------------------------------------------------------------- */
+
+static bool is_uper(const att_option_values *options)
+{
+    return strcmp(att_options_text(options, "head"), ATT_HEAD_UPER) == 0;
+}
+
+/* With UPerNet, XCiT's: a third, a half, two thirds and all of the blocks; 3, 5, 7, 11 of 12. */
+static int taps(const att_option_values *options, int block_count, int blocks[ATT_FEATURE_STAGES])
+{
+    static const int twelfths[ATT_FEATURE_STAGES] = {4, 6, 8, 12};
+    if (!is_uper(options))
+        return att_taps_last(options, block_count, blocks);
+    for (int i = 0; i < ATT_FEATURE_STAGES; i++)
+        blocks[i] = (block_count < 3 ? 1 : block_count * twelfths[i] / 12) - 1;
+    blocks[ATT_FEATURE_STAGES - 1] = block_count - 1;
+    return ATT_FEATURE_STAGES;
+}
+
+/* Refuses options that the linear head does not have. */
+static bool has_own_options(att_graph *graph, const att_option_values *options)
+{
+    static const char *const keys[] = {"head_channels", "aux_channels", "neck"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (att_options_find(options, keys[i])) {
+            att_graph_fail(graph,
+                           att_fail(graph->context, ATT_ERR_ARGUMENT,
+                                    "%s is an option of the head \"uper\" (--head uper), not of \"linear\"", keys[i]));
+            return false;
+        }
+    return true;
+}
+
+/* The map that the auxiliary head reads: the third; of blocks without pyramid the last one. mmsegmentation's in_index 2
+ * and 3. */
+static int auxiliary_index(const att_backbone *backbone, int count)
+{
+    const bool of_blocks = backbone->features.block_count > 0 &&
+                           strcmp(att_options_text(backbone->options, "neck"), ATT_NECK_PYRAMID) != 0;
+    return count < 3 || of_blocks ? count - 1 : 2;
+}
+
+static att_value build_uper(const att_scope *scope, const att_backbone *backbone)
+{
+    att_value maps[ATT_FEATURE_STAGES];
+    const int count = att_head_maps(scope, backbone, maps), outputs = backbone->classes;
+    const att_scope beside = att_scope_in(scope, "auxiliary_head");
+    const att_conv_head_options options = {(int64_t)att_options_number(backbone->options, "head_channels", 512),
+                                           backbone->drop_rate},
+                                auxiliary = {(int64_t)att_options_number(backbone->options, "aux_channels", 256),
+                                             backbone->drop_rate};
+    if (count == 0)
+        return ATT_NONE;
+    att_value logits = att_head_uper(scope, maps, count, &options, outputs);
+    if (auxiliary.channels > 0)
+        att_graph_probe(scope->graph, auxiliary_name,
+                        att_head_fcn(&beside, maps[auxiliary_index(backbone, count)], &auxiliary, outputs));
+    return logits;
+}
+
+static att_value build_linear(const att_scope *scope, const att_backbone *backbone)
+{
+    return has_own_options(scope->graph, backbone->options) ? att_head_linear(scope, backbone, backbone->classes)
+                                                            : ATT_NONE;
+}
 
 static void head(att_graph *graph, const att_backbone *backbone)
 {
@@ -75,7 +154,7 @@ static void head(att_graph *graph, const att_backbone *backbone)
     }
     const att_scope root = att_scope_root(graph), scope = att_scope_in(&root, "%s", head_scope);
     const att_shape image = att_value_shape(graph, backbone->image);
-    att_value logits = att_head_linear(&scope, backbone, backbone->classes);
+    att_value logits = (is_uper(backbone->options) ? build_uper : build_linear)(&scope, backbone);
     att_graph_output(graph, logits_name, logits);
     att_graph_output(graph, map_name, att_upsampled_argmax(graph, logits, (int)image.dims[0], (int)image.dims[1]));
 }
@@ -133,8 +212,15 @@ static att_value loss(att_graph *graph, const att_task_settings *settings)
         return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_NOT_FOUND,
                                               "segmentation needs a network with a head: there is no output \"%s\"",
                                               logits_name));
+    const segmentation_options *options = options_of(settings);
+    const att_pixel_mean mean = strcmp(options->pixel_mean, all) == 0 ? ATT_MEAN_OF_ALL : ATT_MEAN_OF_LABELED;
     att_value mask = att_graph_input(graph, mask_name, ATT_I32, att_value_shape(graph, map));
-    return att_upsampled_cross_entropy(graph, logits, mask, ATT_NO_CLASS, mean_of(settings));
+    att_value sum = att_upsampled_cross_entropy(graph, logits, mask, ATT_NO_CLASS, mean);
+    att_value auxiliary = att_graph_find_probe(graph, auxiliary_name);
+    if (auxiliary == ATT_NONE || options->aux_weight == 0)
+        return sum;
+    return att_combine(graph, 1, sum, options->aux_weight,
+                       att_upsampled_cross_entropy(graph, auxiliary, mask, ATT_NO_CLASS, mean));
 }
 
 /* --- metrics ----------------------------------------------------------------------------------------------------- */
@@ -552,7 +638,7 @@ const att_task att_task_segmentation = {
              .option_count = sizeof declared / sizeof *declared},
     .options_size = sizeof(segmentation_options),
     .defaults = defaults,
-    .taps = att_taps_last,
+    .taps = taps,
     .head = head,
     .annotations = ATT_ANNOTATION_MASK,
     .fields = fields,
@@ -561,6 +647,7 @@ const att_task att_task_segmentation = {
     .mix = mix,
     .check = check,
     .loss = loss,
+    .plain = plain,
     .observed = observed,
     .state_size = sizeof(segmentation_state),
     .observe = observe,

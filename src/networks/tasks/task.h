@@ -28,9 +28,11 @@ att_status att_task_configure(att_context *context, const att_task *task, const 
 /* Calls the function `check_options` of every task of the context. given: options of any tasks. Errors: those of these
  * functions; ERR_ARGUMENT for an invalid value. */
 ATT_FOR_LAB att_status att_tasks_check_options(att_context *context, const att_option_values *given, bool taught);
-/* Sets the stages of a family that has blocks and no stages, from the blocks that `task` chooses: its `taps`, or if
- * that is NULL the last ones. Adds nodes to the graph, which fails if the choice is invalid. */
-void att_task_tap_blocks(const att_task *task, att_graph *graph, att_features *features);
+/* Sets the stages of a family that has blocks and no stages, from the blocks that the option "taps" lists, else from
+ * those that `task` chooses: its `taps`, or if that is NULL the last ones. Adds nodes to the graph, which fails if the
+ * choice is invalid, or if the option is given for a family with stages. */
+void att_task_tap_blocks(const att_task *task, att_graph *graph, const att_option_values *options,
+                         att_features *features);
 /* As att_task_add_loss(). */
 att_status att_task_build_loss(const att_task *task, att_graph *graph, const att_task_settings *settings);
 

@@ -44,7 +44,8 @@ static att_status add_features(output_request *w)
 {
     static const char *const stages[ATT_FEATURE_STAGES] = {"stage1", "stage2", "stage3", "stage4"};
     att_features features = *att_model_features(w->model);
-    att_task_tap_blocks(att_model_task_of(w->model), w->graph, &features);
+    if (features.stage_count == 0)
+        att_task_tap_blocks(att_model_task_of(w->model), w->graph, att_model_options(w->model), &features);
     add_output(w, "features", features.pooled);
     add_output(w, "tokens", features.tokens);
     for (int i = 0; i < features.stage_count; i++)

@@ -256,22 +256,24 @@ static void numbering_model(fixture *f)
 }
 
 /* Chooses the first block, a block that does not exist, or none. */
-static int first_tap(int block_count, int blocks[ATT_FEATURE_STAGES])
+static int first_tap(const att_option_values *options, int block_count, int blocks[ATT_FEATURE_STAGES])
 {
     assert_int_equal(block_count, 2);
+    assert_string_equal(att_options_text(options, "task"), "numbering");
     blocks[0] = 0;
     return 1;
 }
 
-static int far_tap(int block_count, int blocks[ATT_FEATURE_STAGES])
+static int far_tap(const att_option_values *options, int block_count, int blocks[ATT_FEATURE_STAGES])
 {
+    (void)options;
     blocks[0] = block_count;
     return 1;
 }
 
-static int no_tap(int block_count, int blocks[ATT_FEATURE_STAGES])
+static int no_tap(const att_option_values *options, int block_count, int blocks[ATT_FEATURE_STAGES])
 {
-    (void)block_count, (void)blocks;
+    (void)options, (void)block_count, (void)blocks;
     return 0;
 }
 
