@@ -233,7 +233,7 @@ def run(out, name, model):
         out.write(f"case {name}\n")
         write_logits(out, model.eval()(batch(0)[0])[0])
     kept = {"backbone." + key for key in getattr(model.backbone, "no_weight_decay", set)()}
-    update = torch.optim.SGD(param_groups_weight_decay(model, 1e-2, no_weight_decay_list=kept), lr=0.04, momentum=0.9)
+    update = torch.optim.SGD(param_groups_weight_decay(model, 1e-2, no_weight_decay_list=kept), lr=0.03, momentum=0.9)
     model.train()
     for step in range(STEPS):
         images, masks = batch(step)

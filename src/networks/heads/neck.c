@@ -64,10 +64,39 @@ static void make_multi_level(const att_scope *scope, att_value maps[LEVELS])
     }
 }
 
+/* A transposed convolution of 2 x 2 and stride 2 with bias, which keeps the channels and starts as PyTorch's. Its
+ * windows do not overlap: each place is a product with a matrix [4 C, C], whose result becomes 2 x 2 places. */
+static att_value double_sides(const att_scope *scope, const char *name, att_value x)
+{
+    static const int outputs_first[] = {2, 3, 1, 0}, rows_first[] = {0, 2, 1, 3, 4};
+    const att_scope conv = att_scope_in(scope, "%s", name);
+    const att_shape map = att_value_shape(scope->graph, x);
+    const int64_t h = map.dims[0], w = map.dims[1], channels = map.dims[2];
+    const att_init start = {ATT_INIT_UNIFORM, 1 / sqrt(4.0 * (double)channels)};
+    att_scope_enter(&conv);
+    att_value weight = att_scope_parameter(&conv, "weight", att_shape_of(channels, channels, 2, 2), start, true);
+    att_value bias = att_scope_parameter(&conv, "bias", att_shape_of(channels), start, false);
+    weight = att_transpose(scope->graph, weight, outputs_first, 4);
+    weight = att_reshape(scope->graph, weight, att_shape_of(4 * channels, channels));
+    x = att_reshape(scope->graph, att_linear(scope->graph, x, weight, ATT_NONE), att_shape_of(h, w, 2, 2, channels));
+    x = att_reshape(scope->graph, att_transpose(scope->graph, x, rows_first, 5), att_shape_of(2 * h, 2 * w, channels));
+    return att_add(scope->graph, x, bias);
+}
+
+static void make_pyramid(const att_scope *scope, att_value maps[LEVELS])
+{
+    const att_scope norm = att_scope_in(scope, "fpn1.1"), pool = att_scope_in(scope, "fpn4");
+    maps[0] = att_gelu(scope->graph, att_nn_batch_norm(&norm, double_sides(scope, "fpn1.0", maps[0]), 1));
+    maps[0] = double_sides(scope, "fpn1.3", maps[0]);
+    maps[1] = double_sides(scope, "fpn2.0", maps[1]);
+    att_scope_enter(&pool);
+    maps[3] = att_max_pool(scope->graph, maps[3], &(att_pool_options){.kernel = 2});
+}
+
 static const struct neck {
     const char *name;
     void (*make)(const att_scope *scope, att_value maps[LEVELS]);
-} necks[] = {{ATT_NECK_MULTI_LEVEL, make_multi_level}};
+} necks[] = {{ATT_NECK_PYRAMID, make_pyramid}, {ATT_NECK_MULTI_LEVEL, make_multi_level}};
 
 static const struct neck *find_neck(const char *name)
 {

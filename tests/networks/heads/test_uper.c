@@ -115,12 +115,13 @@ static void check_gradients(const char *neck, const int maps_of[LEVELS][2], doub
 TEST(gradients_are_central_differences)
 {
     check_gradients(ATT_NECK_NONE, sizes, 1e-6);
+    check_gradients(ATT_NECK_PYRAMID, square, 1e-6);
     check_gradients(ATT_NECK_MULTI_LEVEL, square, 1e-6);
 }
 
 TEST(necks_make_maps_of_four_sizes)
 {
-    static const char *const necks[] = {ATT_NECK_MULTI_LEVEL};
+    static const char *const necks[] = {ATT_NECK_PYRAMID, ATT_NECK_MULTI_LEVEL};
     for (size_t i = 0; i < sizeof necks / sizeof *necks; i++) {
         const att_option_values options = with_neck(necks[i]);
         fd_model model = fd_create();

@@ -223,7 +223,7 @@ static void check_training(network *n, const golden *g)
     att_plan_options options = att_plan_options_defaults();
     options.purpose = ATT_TRAIN, options.backend = n->how->backend, options.lanes = 2;
     const att_update_options with = {.backend = n->how->backend, .optimizer = "sgd"};
-    att_hyper hyper = {.lr = 0.04, .weight_decay = 1e-2, .momentum = 0.9};
+    att_hyper hyper = {.lr = 0.03, .weight_decay = 1e-2, .momentum = 0.9};
     att_plan *plan;
     att_session *session;
     att_gradient *gradient;
@@ -312,6 +312,7 @@ static void check_all(const numbers *how)
     check_swin("swin", WIDTH, "4", how);
     check_swin("transformers", HEIGHT, "2", how);
     check_vit("vit", NULL, how);
+    check_vit("vit_pyramid", "feature2pyramid", how);
     check_vit("vit_multi_level", "multi_level", how);
 }
 
