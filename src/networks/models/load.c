@@ -139,14 +139,18 @@ static bool lacks(const loading *l, bool (*is_kind)(const loading *l, const char
 
 static void describe_head(const loading *l, att_new_head *head)
 {
+    enum { NAMED = 8 };
     *head = (att_new_head){.classes = l->head_classes};
     size_t length = 0;
+    int count = 0;
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         const char *name = att_graph_parameter_at(l->graph, i).name;
-        if (l->without_head && is_head(l, name) && length < sizeof head->names)
+        if (l->without_head && is_head(l, name) && count++ < NAMED && length < sizeof head->names)
             length +=
                 (size_t)snprintf(head->names + length, sizeof head->names - length, "%s%s", length ? ", " : "", name);
     }
+    if (count > NAMED && length < sizeof head->names)
+        snprintf(head->names + length, sizeof head->names - length, " and %d more", count - NAMED);
 }
 
 static void log_added(const loading *l)

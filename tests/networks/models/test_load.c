@@ -281,6 +281,34 @@ PLACE_TEST(a_tasks_head_with_other_classes_starts_anew)
     }
 }
 
+/* Both heads have the classes. A file with the linear head has no head of the model's kind. */
+PLACE_TEST(other_classes_and_other_heads_make_upernet_new)
+{
+    for (int linear = 0; linear < 2; linear++) {
+        att_option_values options = small();
+        att_options_set_text(&options, "task", "segment");
+        if (!linear)
+            att_options_set_text(&options, "head", "uper");
+        att_model *model = make(p, "vit_tiny_patch16_224", &options);
+        tensors t = tensors_of(model);
+        att_safetensors_content content = {
+            .tensors = t.items, .tensor_count = t.count, .fill = fill_positive, .fill_user = &t};
+        CHECK(p->context, att_safetensors_write(p->context, p->weights, &content));
+        att_model_destroy(&model);
+        att_options_set_text(&options, "head", "uper"), att_options_set(&options, "num_classes", 5);
+        model = make(p, "vit_tiny_patch16_224", &options);
+        att_weights *weights;
+        att_new_head head;
+        CHECK(p->context, att_weights_create(att_model_graph(model), "cpu", &weights));
+        CHECK(p->context, load_pretrained(p, model, weights, &head));
+        assert_int_equal(head.classes, linear ? 0 : 7);
+        says(head.names, "segmenter.lateral_convs.0.conv.weight, ");
+        says(head.names, " and 61 more");
+        att_weights_destroy(&weights);
+        att_model_destroy(&model);
+    }
+}
+
 PLACE_TEST(a_network_without_a_head_takes_no_head)
 {
     att_option_values options = small();
