@@ -112,7 +112,7 @@ SCRATCH_TEST(a_damaged_database_is_used_or_refused)
         memset(bytes + place, 0x5a, size - place < 64 ? size - place : 64);
         write_database(self, bytes, size);
         free(bytes);
-        const att_store_resume resume = {1, 4};
+        const att_store_resume resume = {1, 4, false};
         att_status status = try_open(self, "run", &resume, &sink);
         if (status == ATT_OK) {
             status = emit(&sink, ATT_EVENT_STEP, 1, 5, FIELDS({"loss", 1, NULL}));
