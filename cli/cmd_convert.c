@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <attscope/convert.h>
+
 #include "cli.h"
 #include "convert_heads.h"
 #include "convert_layers.h"
@@ -18,6 +20,7 @@ static const char own_metadata[] = "attscope", classes_key[] = "attscope.train.c
 
 typedef struct choice {
     bool use_ema;
+    const char *program; /* whose form OUT gets; NULL: attscope's */
 } choice;
 
 typedef struct settings {
@@ -28,8 +31,13 @@ typedef struct settings {
     cli_output output;
 } settings;
 
+static const char transformers[] = "transformers";
+static const char *const programs[] = {transformers, "torchvision", NULL};
+
 static const att_flag choice_options[] = {
     {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "use the averaged weights", ATT_FLAG_AT(choice, use_ema)},
+    {"to", .kind = ATT_FLAG_TEXT, .value = "PROGRAM", .help = "write the network for this program", .choices = programs,
+     ATT_FLAG_AT(choice, program)},
 };
 static const att_flag_group choice_group = {"Weights", .rows = choice_options,
                                             .row_count = sizeof choice_options / sizeof *choice_options};
@@ -153,8 +161,8 @@ static int choose_metadata(job *j, const char *identity)
 static bool needs_network(const job *j)
 {
     const settings *s = j->settings;
-    return j->is_folder || s->attention.layers || s->heads.prune || s->heads.to_convolution || s->network.model ||
-           s->network.options.count > 0;
+    return j->is_folder || s->attention.layers || s->heads.prune || s->heads.to_convolution || s->choice.program ||
+           s->network.model || s->network.options.count > 0;
 }
 
 /* Identifies the network and loads its weights, which checks that they fit. It may remain unknown, unless --model or
@@ -321,13 +329,18 @@ static int write_config(job *j)
     return CLI_OK;
 }
 
-static int write_file(job *j)
+static void describe_origin(job *j)
 {
-    char identity[ATT_IDENTITY_TEXT];
     const char *slash = strrchr(j->path, '/'), *source = att_tensors_origin(j->file);
     snprintf(j->origin, sizeof j->origin, "%.255s%s%.1500s%s", slash ? slash + 1 : j->path, *source ? ": " : "", source,
              j->settings->choice.use_ema ? "; the averaged weights" : "");
+}
+
+static int write_file(job *j)
+{
+    char identity[ATT_IDENTITY_TEXT];
     int code = CLI_OK;
+    describe_origin(j);
     if (j->network)
         code = cli_check(j->cli, att_model_identity_text(j->cli->context, &j->identity, identity, sizeof identity));
     if (code == CLI_OK)
@@ -348,6 +361,34 @@ static int write_file(job *j)
     if (code == CLI_OK && cli_prints(j->settings->output.json))
         print_result(j);
     return code == CLI_OK ? cli_json_save(j->cli, j->settings->output.json, write_result, j) : code;
+}
+
+static bool is_for_transformers(const settings *s)
+{
+    return s->choice.program && strcmp(s->choice.program, transformers) == 0;
+}
+
+static void write_exported(att_json_writer *w, const void *from)
+{
+    const job *j = from;
+    att_json_put_string(w, is_for_transformers(j->settings) ? "folder" : "file", j->out);
+    att_json_put_string(w, "origin", j->origin);
+    att_json_put_string(w, "model", j->identity.name);
+}
+
+/* Writes the network for another program. */
+static int export_network(job *j)
+{
+    char target[CLI_PATH];
+    const char *json = j->settings->output.json;
+    const char *path = is_for_transformers(j->settings) ? j->out : cli_file_target(j->out, target);
+    describe_origin(j);
+    int code = cli_check(j->cli, att_model_export(j->cli->context, &j->identity, att_network_weights(j->network),
+                                                  att_network_class_names(j->network, NULL),
+                                                  j->settings->choice.program, path));
+    if (code == CLI_OK && cli_prints(json))
+        cli_print("from         %s\nnetwork      %s\nwritten      %s\n", j->origin, j->identity.name, j->out);
+    return code == CLI_OK ? cli_json_save(j->cli, json, write_exported, j) : code;
 }
 
 /* Whether --to-convolution reads heads by position. In other networks it makes attention convolutions again. */
@@ -397,6 +438,8 @@ static int convert(job *j)
     if (code == CLI_OK && reads_heads(j) && j->is_folder)
         return cli_usage("--to-convolution writes convolutions of %s, which are no network: \"%s\" should end in %s",
                          j->path, j->out, suffix);
+    if (code == CLI_OK && j->settings->choice.program)
+        return export_network(j);
     if (code == CLI_OK && reads_heads(j))
         return cli_heads_to_convolution(j->cli, &j->settings->heads, att_network_model(j->network),
                                         att_network_weights(j->network), j->out, j->settings->output.json);
@@ -427,6 +470,11 @@ static bool ends_in(const char *text, const char *end)
     return length > of_end && strcmp(text + length - of_end, end) == 0;
 }
 
+static bool names_folder(const char *out)
+{
+    return !ends_in(out, suffix) || cli_is_folder(out);
+}
+
 /* Whether OUT is the name of a file of PyTorch. */
 static bool is_pickle(const char *out)
 {
@@ -441,8 +489,11 @@ static int check_settings(const settings *s, const char *out)
 {
     if (!out && !s->heads.to_convolution)
         return cli_usage("convert writes a file or a folder: name it after the checkpoint, as OUT.safetensors or OUT/");
-    if (out && is_pickle(out))
+    const bool is_folder = out && names_folder(out);
+    if (out && (is_pickle(out) || (is_folder && s->choice.program && !is_for_transformers(s))))
         return cli_usage("convert writes safetensors: \"%s\" should end in %s", out, suffix);
+    if (out && !is_folder && is_for_transformers(s))
+        return cli_usage("--to transformers writes a folder: name it after the checkpoint, as OUT");
     if (s->attention.alpha != 0 && !s->attention.layers)
         return cli_usage("--alpha belongs to --to-attention");
     if (s->attention.layers && !*s->attention.layers)
@@ -453,8 +504,10 @@ static int check_settings(const settings *s, const char *out)
         return cli_usage("--kernel-size belongs to --to-convolution");
     if (s->heads.kernel && s->heads.kernel % 2 == 0)
         return cli_usage("--kernel-size: expected an odd number, got %d", s->heads.kernel);
-    if ((s->attention.layers != NULL) + s->heads.prune + (s->heads.to_convolution != NULL) > 1)
-        return cli_usage("--to-attention, --to-convolution and --prune-heads: give only one of them");
+    if ((s->attention.layers != NULL) + s->heads.prune + (s->heads.to_convolution != NULL) +
+            (s->choice.program != NULL) >
+        1)
+        return cli_usage("--to, --to-attention, --to-convolution and --prune-heads: give only one of them");
     return CLI_OK;
 }
 
@@ -462,7 +515,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     job j = {.cli = cli, .settings = user, .checkpoint = operands[0], .out = count > 1 ? operands[1] : NULL};
     int code = check_settings(user, j.out);
-    j.is_folder = j.out && (!ends_in(j.out, suffix) || cli_is_folder(j.out));
+    j.is_folder = j.out && names_folder(j.out);
     if (code == CLI_OK)
         code = cli_open(cli, 1);
     if (code == CLI_OK)
@@ -487,6 +540,10 @@ const cli_command cli_command_convert = {
     "config.json, which timm.create_model('local-dir:OUT') and transformers' AutoModel\n"
     "open without arguments. Where timm lacks the network, a note says why, and there is\n"
     "no config.json.\n\n"
+    "--to transformers writes a folder with the library's own classes in place of timm's,\n"
+    "for AutoModel and AutoImageProcessor; --to torchvision writes\n"
+    "a file for load_state_dict(). What is written is read back: a network that the program\n"
+    "cannot express, such as one with modules, is refused.\n\n"
     "--to-attention LAYERS makes another network first: attention heads take the place of\n"
     "convolutions, with the same outputs. A K x K kernel becomes K K heads; each selects\n"
     "one pixel by the score -alpha |shift - center|^2 and projects it with the kernel's\n"
@@ -507,7 +564,8 @@ const cli_command cli_command_convert = {
         "      --model resnet20 --to-attention all\n"
         "  attscope convert resnet20_attention.safetensors resnet20.safetensors --to-convolution all\n"
         "  attscope convert run/best.safetensors --to-convolution all\n"
-        "  attscope convert run/best.safetensors pruned.safetensors --prune-heads",
+        "  attscope convert run/best.safetensors pruned.safetensors --prune-heads\n"
+        "  attscope convert run my-vit --to transformers",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

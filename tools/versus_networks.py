@@ -2,14 +2,16 @@
 those of another library, for networks with random weights, from photographs on.
 
 A comparison runs both programs on three photographs. It finds the largest difference of an answer, relative to the
-largest answer, twice: "pixels", where attscope gets the numbers that the library made of the photographs, and "JPEG",
-where each program prepares the file itself.
+largest answer, three times: "pixels", where attscope gets the numbers that the library made of the photographs; "JPEG",
+where each program prepares the file itself; and "written", where the library opens the network that attscope convert
+wrote for it, with nothing missing.
 """
 import argparse
 import collections
 import fnmatch
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -20,9 +22,10 @@ PHOTOGRAPHS = ["n02112137/n02112137_chow", "n02128925/n02128925_jaguar", "n02977
 END = "<!-- end -->\n"
 
 # What a library makes of photographs. path: the file or folder that attscope opens. images: [1, 3, height, width] of
-# each photograph, as the library prepares it. answer(image): the library's answer. files: other photographs than those
-# that were given, or None.
-Prepared = collections.namedtuple("Prepared", "path images answer files", defaults=[None])
+# each photograph, as the library prepares it. answer(image): the library's answer. written(out): the library's answers
+# with the network that attscope wrote to `out`, from photographs on. flags: how attscope writes it. files: other
+# photographs than those that were given, or None.
+Prepared = collections.namedtuple("Prepared", "path images answer written flags files", defaults=[None])
 
 
 def parse_arguments(about, page):
@@ -67,8 +70,21 @@ def difference(found, expected):
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
-def compare(prepared, photographs):
-    """Returns the differences for pixels and for files, or the message of an error."""
+def compare_written(prepared, answers, given):
+    """Returns the difference of the written network's answers, or why attscope does not write it."""
+    import torch
+    out = prepared.path.parent / "written.safetensors"
+    out = out.with_suffix("") if "transformers" in prepared.flags else out
+    done = subprocess.run([ROOT / given.build / "attscope", "convert", prepared.path, out, *prepared.flags],
+                          capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1]
+    with torch.no_grad():
+        return difference(prepared.written(out).numpy(), answers)
+
+
+def compare(prepared, photographs, given):
+    """Returns the differences for pixels, for files and of the written network, or the message of an error."""
     import attscope
     import torch
     with torch.no_grad():
@@ -81,7 +97,8 @@ def compare(prepared, photographs):
             from_pixels = opened.run({"image": ready}, output)[output]
     except attscope.Error as error:
         return str(error)
-    return difference(from_pixels, expected), difference(from_files, expected)
+    return (difference(from_pixels, expected), difference(from_files, expected),
+            compare_written(prepared, from_files, given))
 
 
 def photographs_of(given):
@@ -94,6 +111,10 @@ def photographs_of(given):
     return found
 
 
+def cells(found):
+    return ["refused" if isinstance(f, str) else f"{f:.1e}" for f in ([found] if isinstance(found, str) else found)]
+
+
 def compare_all(networks, prepare, given):
     """Compares the networks whose names fit; prepare(network, folder, photographs) returns text about the network and
     what is compared. Returns the texts with the results, and whether a network was wrong."""
@@ -103,13 +124,13 @@ def compare_all(networks, prepare, given):
             continue
         with tempfile.TemporaryDirectory() as folder:
             about, prepared = prepare(network, pathlib.Path(folder), photographs)
-            found = compare(prepared, photographs)
+            found = compare(prepared, photographs, given)
         rows.append((about, found))
-        is_compared = isinstance(found, tuple)
-        text = "{:.1e} {:.1e}".format(*found) if is_compared else f"refused: {found}"
-        wrong = not is_compared or not max(found) <= TOLERANCE
+        wrong = isinstance(found, str) or not all(isinstance(f, str) or f <= TOLERANCE for f in found)
         failed |= wrong
-        print(f"{network.name:36} {about:66} {text}{' WRONG' if wrong else ''}", flush=True)
+        print(f"{network.name:36} {about:66} {' '.join(cells(found))}{' WRONG' if wrong else ''}", flush=True)
+        for message in [found] if isinstance(found, str) else [f for f in found if isinstance(f, str)]:
+            print("   ", message)
     return rows, failed
 
 
@@ -117,7 +138,6 @@ def write_table(page, script, head, rows, tail=()):
     """Writes the table of the rows between the page's two comments. head: the line before it, and the first cell."""
     begin = f"<!-- tools/{script} --docs -->\n"
     before, _, rest = page.read_text().partition(begin)
-    lines = [head[0], "", f"| {head[1]} | pixels | JPEG |", "| --- | --- | --- |"]
-    lines += [f"| {about} | {found[0]:.1e} | {found[1]:.1e} |" if isinstance(found, tuple) else
-              f"| {about} | refused | |" for about, found in rows]
+    lines = [head[0], "", f"| {head[1]} | pixels | JPEG | written |", "| --- | --- | --- | --- |"]
+    lines += [f"| {about} | {' | '.join((cells(found) + ['', ''])[:3])} |" for about, found in rows]
     page.write_text(before + begin + "\n" + "\n".join([*lines, *tail]) + "\n\n" + END + rest.partition(END)[2])

@@ -1,4 +1,5 @@
-/* attscope/convert.h - makes networks whose convolutions are attention, and convolutions of such attention again. */
+/* attscope/convert.h - makes networks whose convolutions are attention, and convolutions of such attention again;
+ * writes networks in the form of other programs. */
 #ifndef ATTSCOPE_CONVERT_H
 #define ATTSCOPE_CONVERT_H
 
@@ -70,6 +71,26 @@ ATT_API int att_model_attention_convolutions(const att_model *model, const att_w
 ATT_API ATT_MUST_CHECK att_status att_models_compare(const att_model *first, att_weights *first_weights,
                                                      const att_model *second, att_weights *second_weights, int count,
                                                      uint64_t seed, double *error);
+
+/* Writes a network so that another program opens it. program:
+ *   "transformers"  path: a new folder, which gets config.json, preprocessor_config.json and model.safetensors, for
+ *                   AutoModel, AutoModelForImageClassification and AutoImageProcessor. ERR_IO if there is something at
+ *                   `path` that is no empty folder
+ *   "torchvision"   path: a file, which is replaced: safetensors for load_state_dict(). Such a file does not say how
+ *                   images are prepared; the log says what the network expects
+ *
+ * The network is written as the first class of the program that can express it: the files are read back, and must give
+ * the same options, the same preprocessing and, bit for bit, the same weights. One pixel of a crop is no difference:
+ * the transformers library begins the crop at floor(rest / 2), timm (crop_mode "center") at rest / 2 rounded to even.
+ * The log names the class. identity: of the network, whose classifier may be missing. weights: its weights, in F32.
+ * class_names: [classes], stored as id2label, "LABEL_0" and so on for NULL. Tensors that the program computes or draws
+ * anew, and that do not change the answer, are not written: poolers, mask tokens, counters of batches.
+ *
+ * Errors, after which nothing is left behind: ERR_UNSUPPORTED for a network that no class of the program can express
+ * (the message says what: a tensor, options); ERR_ARGUMENT (program); ERR_IO, ERR_MEMORY, ERR_STOPPED. */
+ATT_API ATT_MUST_CHECK att_status att_model_export(att_context *context, const att_identity *identity,
+                                                   const att_weights *weights, const char *const *class_names,
+                                                   const char *program, const char *path);
 
 #ifdef __cplusplus
 }

@@ -180,4 +180,31 @@ run 1 convert kinds.safetensors for/unknown
 run 1 convert vit.safetensors file/below
 err_has 'file is a file, but must be a folder'
 
+# Networks for other programs.
+layouts=$here/../goldens/layouts
+run 0 convert "$layouts/vit" hf --to transformers
+out_is <<'END'
+from         model.safetensors: names and settings of transformers' ViT, changed to timm's
+network      vit_base_patch16_224
+written      hf
+END
+err_has "written as transformers' ViT (ViTForImageClassification)"
+run 0 predict hf photos/train --logits --json written.json
+run 0 predict "$layouts/vit" photos/train --logits --json own.json
+cmp written.json own.json || fail 'the written network gives other outputs'
+run 1 convert "$layouts/vit" hf --to transformers
+err_has 'hf exists and is no empty folder; give the new folder another name'
+run 0 convert "$layouts/resnet" resnet.safetensors --to torchvision --json -
+out_has '"file": "resnet.safetensors"'
+err_has "written as torchvision's ResNet (ResNet)"
+err_has 'torchvision'"'"'s files do not say how images are prepared; for this network: 32 x 32, crop_pct 0.8'
+run 1 convert out/rgb/last.safetensors small --to transformers
+err_has "resnet20 cannot be written for transformers: its tensor \"linear.weight\" has no place in transformers' ResNet"
+[ ! -e small ] && [ ! -e small.tmp ] || fail 'a refused network left files behind'
+usage '--to transformers writes a folder: name it after the checkpoint, as OUT' \
+    convert "$layouts/vit" x.safetensors --to transformers
+usage 'convert writes safetensors: "x" should end in .safetensors' convert "$layouts/vit" x --to torchvision
+usage '--to, --to-attention, --to-convolution and --prune-heads: give only one of them' \
+    convert "$layouts/vit" x --to transformers --prune-heads
+
 finish

@@ -36,6 +36,8 @@ ATT_API void att_json_key(att_json_writer *writer, const char *key);
 ATT_API void att_json_string(att_json_writer *writer, const char *text);
 /* Writes the shortest digits that read back as the same number. NaN and infinities, which JSON lacks, become null. */
 ATT_API void att_json_number(att_json_writer *writer, double value);
+/* The same, but "1.0" instead of "1", for readers that tell integers from other numbers, as Python does. */
+ATT_API void att_json_float(att_json_writer *writer, double value);
 ATT_API void att_json_integer(att_json_writer *writer, int64_t value);
 ATT_API void att_json_bool(att_json_writer *writer, bool value);
 

@@ -214,6 +214,14 @@ void att_json_number(att_json_writer *writer, double value)
         att_text_append(&writer->text, "%s", isfinite(value) ? att_format_number(value, text) : "null");
 }
 
+void att_json_float(att_json_writer *writer, double value)
+{
+    char text[ATT_NUMBER_TEXT];
+    att_json_number(writer, value);
+    if (isfinite(value) && !writer->misused && !strpbrk(att_format_number(value, text), ".e"))
+        att_text_append(&writer->text, ".0");
+}
+
 void att_json_integer(att_json_writer *writer, int64_t value)
 {
     if (begin_value(writer))

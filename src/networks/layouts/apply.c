@@ -1,63 +1,10 @@
 /* Gives the tensors of a file the names of a layout's table. */
-#include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/core/error.h"
 #include "networks/layouts/layout.h"
-
-enum { NUMBERS = 3, NAME = 256 };
-
-/* --- names -------------------------------------------------------------------------------------------------------- */
-
-/* What the signs of a pattern stand for in a name. */
-typedef struct captured {
-    int numbers[NUMBERS], count;
-    const char *text; /* of '@' */
-} captured;
-
-static bool take_number(const char **name, captured *found)
-{
-    int number = 0, digits = 0;
-    for (; isdigit((unsigned char)**name) && digits < 6; ++*name, digits++)
-        number = 10 * number + (**name - '0');
-    if (digits == 0 || found->count == NUMBERS)
-        return false;
-    found->numbers[found->count++] = number;
-    return true;
-}
-
-static bool matches(const char *pattern, const char *name, captured *found)
-{
-    *found = (captured){.count = 0};
-    for (; *pattern; pattern++) {
-        if (*pattern == '*')
-            return true;
-        if (*pattern == '@') {
-            found->text = name;
-            return *name && !strchr(name, '.');
-        }
-        if (*pattern == '#' ? !take_number(&name, found) : *pattern != *name++)
-            return false;
-    }
-    return *name == '\0';
-}
-
-static void make_name(const char *to, const captured *found, char name[NAME])
-{
-    size_t length = 0;
-    int number = 0;
-    for (; *to && length < NAME - 1; to++) {
-        if (*to == '#' || *to == '+')
-            length += (size_t)snprintf(name + length, NAME - length, "%d", found->numbers[number++] + (*to == '+'));
-        else if (*to == '@')
-            length += (size_t)snprintf(name + length, NAME - length, "%s", found->text);
-        else
-            name[length++] = *to;
-    }
-    name[length < NAME ? length : NAME - 1] = '\0';
-}
+#include "networks/layouts/pattern.h"
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
 
@@ -193,9 +140,10 @@ static bool applies(const applying *a, const att_layout_row *row)
 }
 
 /* Whether the row is one of the tensor's: by its name without the prefix, or by its whole name. */
-static bool is_row_of(const applying *a, const att_layout_row *row, const char *name, captured *found)
+static bool is_row_of(const applying *a, const att_layout_row *row, const char *name, att_captured *found)
 {
-    return (matches(row->from, att_layout_bare(a->layout, name), found) || matches(row->from, name, found)) &&
+    return (att_pattern_matches(row->from, att_layout_bare(a->layout, name), found) ||
+            att_pattern_matches(row->from, name, found)) &&
            applies(a, row);
 }
 
@@ -207,8 +155,8 @@ static att_status add_pieces(applying *a, const att_tensors_item *item)
     bool known = item->info.count == 0; /* as DINOv3's registers, if there are none */
     for (int i = 0; i < a->layout->row_count; i++) {
         const att_layout_row *row = &a->layout->rows[i];
-        captured found;
-        char name[NAME];
+        att_captured found;
+        char name[ATT_PATTERN_NAME];
         if (!is_row_of(a, row, item->info.name, &found))
             continue;
         known = true;
@@ -216,7 +164,7 @@ static att_status add_pieces(applying *a, const att_tensors_item *item)
             left_out = &a->left_out[i];
         if (!row->to || item->info.count == 0)
             continue;
-        make_name(row->to, &found, name);
+        att_pattern_name(row->to, &found, name);
         ATT_TRY(add_piece(a, item, row, name));
     }
     if (left_out && a->count == before)

@@ -49,7 +49,8 @@ int att_layout_find(const att_layout *layout, const att_tensors *file, const cha
 const att_layout *att_layout_of_tensors(const att_tensors *file)
 {
     for (int i = 0; i < LAYOUTS; i++)
-        if (!layouts[i]->types && att_layout_find(layouts[i], file, layouts[i]->signature) >= 0)
+        if (!layouts[i]->types && layouts[i]->signature &&
+            att_layout_find(layouts[i], file, layouts[i]->signature) >= 0)
             return layouts[i];
     return NULL;
 }

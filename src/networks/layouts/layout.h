@@ -1,17 +1,31 @@
 /* layouts/layout.h - the names and settings that other programs give to networks of attscope's families.
  *
  * A layout is data: a table of tensor names and a table of the settings in config.json. att_model_open_file() applies
- * it to an open file, which then has timm's names and attscope's own metadata; nothing else knows other programs. Each
- * layout is one file, with one line in list.h.
+ * it to an open file, which then has timm's names and attscope's own metadata; nothing else knows other programs.
+ * att_model_export() reads the same tables backwards. Each layout is one file, with one line in list.h.
  */
 #ifndef ATT_LAYOUTS_LAYOUT_H
 #define ATT_LAYOUTS_LAYOUT_H
+
+#include <attscope/weights.h>
 
 #include "base/io/json.h"
 #include "base/io/tensors.h"
 #include "networks/models/config.h"
 
-/* A tensor of the file and what becomes of it. All rows that match a tensor apply to it. */
+/* A network that is written in a layout. */
+typedef struct att_layout_target {
+    att_context *context;
+    const struct att_layout *layout;
+    const struct att_layout_form *form;
+    const att_identity *identity;
+    const att_weights *weights;     /* with timm's names */
+    const char *const *class_names; /* of all classes; NULL: unknown */
+} att_layout_target;
+
+/* A tensor of the file and what becomes of it. All rows that match a tensor apply to it. Of a network that is written,
+ * a tensor gets the name `from` of the first row that has its name as `to`, and that is not excluded by `writes` or
+ * `when`; of the first such row for each part if it is joined of parts. */
 typedef struct att_layout_row {
     /* Name in the file, with or without a prefix of the layout. '#' stands for a whole number, '@' for a text without
      * dots at the end, as "weight", '*' for any text at the end. */
@@ -30,15 +44,36 @@ typedef struct att_layout_row {
     bool patches; /* if [C, h w 3] with h = w, a layer for pixels of a patch, it becomes the convolution [C, 3, h, w] */
     bool computed;    /* with `to` NULL: values that follow from the settings, which are left out without a word */
     const char *when; /* the row applies if the file has this tensor, "!name": if it lacks it */
+    bool bare;        /* written without the prefix of the class */
+    /* Only networks whose option has this text, "key=text", are written with the row; "": none is. NULL: all are. */
+    const char *writes;
+    /* Of values that are computed and written beside each tensor of the same scope: sets type, shape and data of the
+     * tensor. The data is in the arena. NULL: such values are not written. */
+    att_status (*values)(const att_layout_target *target, att_arena *arena, att_safetensors_tensor *tensor);
 } att_layout_row;
 
 /* A setting of config.json and the option that it sets. */
 typedef struct att_layout_setting {
-    const char *key, *option;
+    const char *key, *option; /* option NULL: the setting is only written */
     /* Pairs of words in config.json and of the option, the last NULL; other words are refused. NULL: the values are the
-     * same. */
+     * same. Of several words for an option's value, the first is written. */
     const char *const (*words)[2];
+    bool shown; /* the tensors show the value, so that the setting is only written */
+    bool list;  /* written as a list, also if it is one number */
+    /* With `option` NULL, the value is the number of rows of this tensor, if the network has it, or whether it has this
+     * tensor. */
+    const char *rows_of, *has;
 } att_layout_setting;
+
+/* A class of networks that is written. */
+typedef struct att_layout_form {
+    const char *class;  /* for people, and in config.json: "ViTForImageClassification" */
+    const char *type;   /* model_type in config.json; NULL: there is no config.json */
+    const char *prefix; /* of all names but those of rows that are `bare` */
+    /* What every network of this class has, separated by blanks: timm's names of tensors, "!name" of tensors that none
+     * of them has, and numbers of options, "key=number". */
+    const char *when;
+} att_layout_form;
 
 /* What a layout reads in a file's folder. */
 typedef struct att_layout_source {
@@ -53,8 +88,10 @@ typedef struct att_layout {
     const char *name; /* for people: "transformers' ViT" */
     /* Model types in config.json, "vit vit_msn". NULL: such files have no config.json. */
     const char *types;
-    const char *prefixes;  /* that names of tensors may begin with: "vit. deit." */
-    const char *signature; /* a tensor that every such file has, without prefix */
+    const char *prefixes; /* that names of tensors may begin with: "vit. deit." */
+    /* A tensor that every such file has, without prefix. NULL: the names are timm's, and such files are opened as
+     * timm's under the names of `variants`. */
+    const char *signature;
     /* Names of the list of models, "vit_base_patch16_224 ...". A file is named after the first that is as wide, deep
      * and has patches as large, and the same activation if there is one, else after the first. Its options follow from
      * the file, whatever the name. */
@@ -67,6 +104,9 @@ typedef struct att_layout {
     const char *defaults;
     /* Sets what the tables cannot express, before `defaults`; refuses settings that attscope lacks. NULL: nothing. */
     att_status (*complete)(const att_layout_source *source, att_config *config);
+    const att_layout_form *forms; /* the last has a NULL name; NULL: networks are not written in this layout */
+    /* Writes members of config.json that the table of settings cannot express. NULL: there are none. */
+    att_status (*describe)(const att_layout_target *target, att_json_writer *json);
 } att_layout;
 
 /* Gives an open file timm's names and attscope's metadata if its side files describe another program's network, as
@@ -78,8 +118,18 @@ att_status att_layout_check_config(att_context *context, const char *path, bool 
 
 #define ATT_LAYOUT_ROWS(table) .rows = (table), .row_count = sizeof(table) / sizeof *(table)
 
-/* transformers' settings of ViTs: image_size, num_attention_heads, layer_norm_eps and hidden_act. */
+/* transformers' settings of ViTs: image_size, num_attention_heads, layer_norm_eps and hidden_act are read. */
 extern const att_layout_setting att_layout_vit_settings[];
+/* Settings of networks of tokens that the tensors show. */
+#define ATT_LAYOUT_SHOWN                                                                                            \
+    {"hidden_size", .option = "embed_dim", .shown = true}, {"num_hidden_layers", .option = "depth", .shown = true}, \
+        {"patch_size", .option = "patch_size", .shown = true},                                                      \
+    {                                                                                                               \
+        "num_channels", "in_chans", .shown = true                                                                   \
+    }
+/* What classes of ViTs require: positions, biases and a last norm; and a class token with a position. */
+#define ATT_LAYOUT_TOKENS "pos_embed patch_embed.proj.bias blocks.0.attn.proj.bias blocks.0.mlp.fc1.bias norm.bias "
+#define ATT_LAYOUT_CLASS "cls_token embed_class=1 "
 
 /* Returns NULL past the last layout. */
 const att_layout *att_layout_at(int index);
@@ -111,5 +161,35 @@ const char *att_layout_class(const att_layout_source *source);
  * class that it names. path: of its file, for messages. Errors: ERR_UNSUPPORTED for what attscope cannot do in the same
  * way, ERR_FORMAT for values of another type. */
 att_status att_layout_preprocess(att_context *context, const char *path, const json_t *settings, att_config *config);
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+/* The tensors of a network under the names of a layout. */
+typedef struct att_layout_tensors {
+    att_arena arena;
+    att_safetensors_tensor *tensors; /* sorted by name; those without data are filled by att_layout_fill() */
+    int count;
+    struct att_layout_slice *slices; /* what they consist of, sorted by name */
+    int slice_count;
+    int unplaced;               /* number of tensors that have no name in the layout */
+    const char *first_unplaced; /* timm's name of the first; NULL: none */
+} att_layout_tensors;
+/* Sets *made, which the caller frees with att_layout_tensors_free() in any case. Errors: ERR_MEMORY, those of
+ * att_layout_row.values. */
+att_status att_layout_name_tensors(const att_layout_target *target, att_layout_tensors *made);
+void att_layout_tensors_free(att_layout_tensors *made);
+/* att_safetensors_content.fill for these tensors, which are F32; user: an att_layout_filling. */
+typedef struct att_layout_filling {
+    const att_layout_target *target;
+    const att_layout_tensors *tensors;
+} att_layout_filling;
+att_status att_layout_fill(void *user, int index, void *out, size_t bytes);
+
+/* Write the network's config.json and preprocessor_config.json. Errors: ERR_UNSUPPORTED for values that have no word;
+ * errors of writing. */
+att_status att_layout_write_config(const att_layout_target *target, const char *path);
+att_status att_layout_write_processor(const att_layout_target *target, const char *path);
+/* For att_layout.describe: writes whole numbers as a list. */
+void att_layout_put_list(att_json_writer *json, const char *key, const int *numbers, int count);
 
 #endif

@@ -11,6 +11,8 @@
     X(transformers_swin_v2) \
     X(transformers_resnet)  \
     X(transformers_clip)    \
-    X(transformers_siglip) X(transformers_siglip2) X(torchvision_vit) X(torchvision_swin) X(torchvision_swin_v2)
+    X(transformers_siglip)  \
+    X(transformers_siglip2) \
+    X(torchvision_vit) X(torchvision_swin) X(torchvision_swin_v2) X(torchvision_resnet)
 
 #endif

@@ -7,8 +7,8 @@
 #include "networks/models/family.h"
 
 static const char *const activations[][2] = {{"gelu", "gelu"},
-                                             {"gelu_new", "gelu_tanh"},
                                              {"gelu_pytorch_tanh", "gelu_tanh"},
+                                             {"gelu_new", "gelu_tanh"},
                                              {"gelu_fast", "gelu_tanh"},
                                              {"quick_gelu", "quick_gelu"},
                                              {"relu", "relu"},
@@ -16,11 +16,16 @@ static const char *const activations[][2] = {{"gelu", "gelu"},
                                              {"swish", "silu"},
                                              {NULL, NULL}};
 
-const att_layout_setting att_layout_vit_settings[] = {{"image_size", "img_size", NULL},
-                                                      {"num_attention_heads", "num_heads", NULL},
-                                                      {"layer_norm_eps", "norm_eps", NULL},
-                                                      {"hidden_act", "act_layer", activations},
-                                                      {NULL, NULL, NULL}};
+const att_layout_setting att_layout_vit_settings[] = {
+    {"image_size", .option = "img_size"},
+    {"num_attention_heads", .option = "num_heads"},
+    {"layer_norm_eps", .option = "norm_eps"},
+    {"hidden_act", .option = "act_layer", .words = activations},
+    ATT_LAYOUT_SHOWN,
+    {"qkv_bias", .option = "qkv_bias", .shown = true},
+    {"intermediate_size", .rows_of = "blocks.0.mlp.fc1.weight"},
+    {.key = NULL},
+};
 
 static att_status refuse_word(const att_layout_source *source, const char *key, const char *word)
 {
@@ -45,7 +50,7 @@ static att_status note_settings(const att_layout *layout, const att_layout_sourc
     for (const att_layout_setting *s = layout->settings; s && s->key; s++) {
         const json_t *value = json_object_get(source->config, s->key);
         char what[512];
-        if (!value || json_is_null(value))
+        if (!value || json_is_null(value) || s->shown || !s->option)
             continue;
         att_fact fact = att_fact_of_json(value);
         if (s->words)

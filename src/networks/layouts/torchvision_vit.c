@@ -22,6 +22,11 @@ static const att_layout_row rows[] = {
     {"heads.0.@", .to = "head.@"},
 };
 
+static const att_layout_form forms[] = {
+    {"VisionTransformer", NULL, "", ATT_LAYOUT_TOKENS ATT_LAYOUT_CLASS "blocks.0.attn.qkv.bias head.weight"},
+    {.class = NULL},
+};
+
 /* The number of heads is that of the variant as wide. */
 const att_layout att_layout_torchvision_vit = {
     .name = "torchvision's ViT",
@@ -34,4 +39,5 @@ const att_layout att_layout_torchvision_vit = {
     .defaults =
         "norm_eps=1e-6 act_layer=gelu pos_embed_resize=bicubic_plain global_pool=token crop_pct=0.875 "
         "crop_mode=center interpolation=bilinear mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ",
+    .forms = forms,
 };

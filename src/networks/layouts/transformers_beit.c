@@ -33,12 +33,12 @@ static const att_layout_row rows[] = {
     {"encoder.layer.#.lambda_2", .to = "blocks.#.gamma_2"},
     /* BeitForMaskedImageModeling has a norm of this name before lm_head, too. It is left out if the backbone has one.
      */
-    {BACKBONE_NORM "@", .to = "norm.@"},
+    {BACKBONE_NORM "@", .to = "norm.@", .writes = ""},
     {"layernorm.@", .to = "norm.@", .when = "!" BACKBONE_NORM "weight"},
     {"layernorm.@", .to = NULL, .when = BACKBONE_NORM "weight"},
     {"lm_head.@", .to = NULL},
     {"pooler.layernorm.@", .to = "fc_norm.@"},
-    {"classifier.@", .to = "head.@"},
+    {"classifier.@", .to = "head.@", .bare = true},
 };
 
 /* Settings that add tensors, and their defaults. */
@@ -102,6 +102,31 @@ static att_status complete(const att_layout_source *source, att_config *config)
     return ATT_OK;
 }
 
+static att_status describe(const att_layout_target *target, att_json_writer *json)
+{
+    const char *pool = att_options_text(&target->identity->options, "global_pool");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const bool has = att_weights_find(target->weights, parts[i].tensor) >= 0;
+        att_json_key(json, parts[i].setting);
+        if (parts[i].otherwise) /* the only number */
+            att_json_float(json, has ? 0.1 : 0);
+        else
+            att_json_bool(json, has);
+    }
+    att_json_put_bool(json, "use_mean_pooling", strcmp(pool, "avg") == 0);
+    return ATT_OK;
+}
+
+#define REQUIRED "cls_token patch_embed.proj.bias blocks.0.attn.q_bias blocks.0.attn.proj.bias blocks.0.mlp.fc1.bias "
+static const att_layout_form forms[] = {
+    {"BeitForImageClassification", "beit", "beit.", REQUIRED "fc_norm.bias !norm.bias head.weight"},
+    {"BeitForImageClassification", "beit", "beit.", REQUIRED "norm.bias !fc_norm.bias head.weight"},
+    {"BeitModel", "beit", "", REQUIRED "fc_norm.bias !norm.bias !head.weight"},
+    {"BeitModel", "beit", "", REQUIRED "norm.bias !fc_norm.bias !head.weight"},
+    {"Data2VecVisionModel", "data2vec-vision", "", REQUIRED "!norm.bias !fc_norm.bias !head.weight"},
+    {.class = NULL},
+};
+
 const att_layout att_layout_transformers_beit = {
     .name = "transformers' BEiT",
     .types = "beit data2vec-vision",
@@ -116,4 +141,6 @@ const att_layout att_layout_transformers_beit = {
         "img_size=224 num_heads=12 norm_eps=1e-12 act_layer=gelu pos_embed_resize=bicubic_plain mean=0.5 std=0.5 "
         "crop_pct=1 crop_mode=squash interpolation=bicubic ",
     .complete = complete,
+    .forms = forms,
+    .describe = describe,
 };

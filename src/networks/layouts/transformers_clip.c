@@ -18,10 +18,12 @@
         {LAYER "layer_norm2.@", .to = "blocks.#.norm2.@"}, {LAYER "mlp.fc1.@", .to = "blocks.#.mlp.fc1.@"},           \
         {LAYER "mlp.fc2.@", .to = "blocks.#.mlp.fc2.@"}, {"text_model.*", .to = NULL}, {"logit_scale", .to = NULL},   \
     {                                                                                                                 \
-        "classifier.@", .to = "head.@"                                                                                \
+        "classifier.@", .to = "head.@", .bare = true                                                                  \
     }
 
 static const att_layout_row rows[] = {
+    {"visual_projection.weight", .to = "head.weight", .bare = true},
+    {"visual_projection.weight", .to = "head.bias", .zeros = true},
     COMMON_ROWS,
     {"embeddings.class_embedding", .to = "cls_token", .rank = 3},
     {"embeddings.patch_embedding.weight", .to = "patch_embed.proj.weight"},
@@ -29,8 +31,6 @@ static const att_layout_row rows[] = {
     /* The classifier reads the mean of the patches before this norm. */
     {"post_layernorm.@", .to = "norm.@", .when = "!" CLASSIFIER},
     {"post_layernorm.@", .to = NULL},
-    {"visual_projection.weight", .to = "head.weight"},
-    {"visual_projection.weight", .to = "head.bias", .zeros = true},
     {"text_projection.weight", .to = NULL},
 };
 
@@ -44,7 +44,7 @@ static const att_layout_row siglip_rows[] = {
     {"embeddings.patch_embedding.weight", .to = "patch_embed.proj.weight", .patches = true},
     {"embeddings.patch_embedding.bias", .to = "patch_embed.proj.bias"},
     {"post_layernorm.@", .to = "norm.@"},
-    POOL("probe", "latent", .rank = 3),
+    POOL("probe", "latent", .part = 0),
     POOL("attention.in_proj_weight", "q.weight", .end = 1, .of = 3),
     POOL("attention.in_proj_weight", "kv.weight", .first = 1, .of = 3),
     POOL("attention.in_proj_bias", "q.bias", .end = 1, .of = 3),
@@ -85,6 +85,40 @@ static att_status complete_siglip2(const att_layout_source *source, att_config *
     return complete_siglip(source, config);
 }
 
+/* The library has images and patches of one side. */
+static att_status describe_siglip(const att_layout_target *target, att_json_writer *json)
+{
+    const att_option_values *options = &target->identity->options;
+    const att_option_value *image = att_options_find(options, "img_size"),
+                           *patch = att_options_find(options, "patch_size");
+    (void)json;
+    if (image && patch && image->numbers[0] == image->numbers[1] && patch->numbers[0] == patch->numbers[1])
+        return ATT_OK;
+    return att_fail(target->context, ATT_ERR_UNSUPPORTED, "%s has square images and patches only",
+                    target->layout->name);
+}
+
+static att_status describe(const att_layout_target *target, att_json_writer *json)
+{
+    const double classes = att_options_number(&target->identity->options, "num_classes", 0);
+    if (classes > 0)
+        att_json_put_integer(json, "projection_dim", (int64_t)classes);
+    return describe_siglip(target, json);
+}
+
+#define BIASES "blocks.0.attn.qkv.bias blocks.0.attn.proj.bias blocks.0.mlp.fc1.bias norm.bias "
+#define CLIP_TENSORS ATT_LAYOUT_CLASS "pos_embed norm_pre.bias " BIASES
+#define SIGLIP_TENSORS "attn_pool.latent attn_pool.q.bias attn_pool.norm.bias blocks.0.attn.qkv.bias "
+static const att_layout_form forms[] = {
+    {"CLIPVisionModelWithProjection", "clip_vision_model", "vision_model.", CLIP_TENSORS "head.weight"},
+    {"CLIPVisionModel", "clip_vision_model", "", CLIP_TENSORS "!head.weight"},
+    {.class = NULL},
+};
+static const att_layout_form siglip_forms[] = {
+    {"SiglipVisionModel", "siglip_vision_model", "", ATT_LAYOUT_TOKENS SIGLIP_TENSORS "!cls_token !head.weight"},
+    {.class = NULL},
+};
+
 const att_layout att_layout_transformers_clip = {
     .name = "transformers' CLIP",
     .types = "clip clip_vision_model",
@@ -103,6 +137,8 @@ const att_layout att_layout_transformers_clip = {
         "crop_pct=1 crop_mode=center interpolation=bicubic mean=0.48145466,0.4578275,0.40821073 "
         "std=0.26862954,0.26130258,0.27577711 ",
     .complete = complete,
+    .forms = forms,
+    .describe = describe,
 };
 
 #define SIGLIP_NETWORK                                                                               \
@@ -122,6 +158,8 @@ const att_layout att_layout_transformers_siglip = {
     .settings = att_layout_vit_settings,
     .defaults = "img_size=224 pos_embed_resize=bicubic_plain interpolation=bicubic " SIGLIP_DEFAULTS,
     .complete = complete_siglip,
+    .forms = siglip_forms,
+    .describe = describe_siglip,
 };
 
 /* Its processor gives each image a grid of its own proportions; attscope gives all images the square grid of the

@@ -5,6 +5,7 @@
 #include "networks/layouts/layout.h"
 
 #define REGISTERS "embeddings.register_tokens"
+#define GATED "mlp_layer=swiglu_packed"
 
 static const att_layout_row rows[] = {
     {"embeddings.cls_token", .to = "cls_token"},
@@ -22,13 +23,13 @@ static const att_layout_row rows[] = {
     {"encoder.layer.#.attention.output.dense.@", .to = "blocks.#.attn.proj.@"},
     {"encoder.layer.#.layer_scale1.lambda1", .to = "blocks.#.ls1.gamma"},
     {"encoder.layer.#.norm2.@", .to = "blocks.#.norm2.@"},
+    {"encoder.layer.#.mlp.weights_in.@", .to = "blocks.#.mlp.fc1.@", .writes = GATED},
+    {"encoder.layer.#.mlp.weights_out.@", .to = "blocks.#.mlp.fc2.@", .writes = GATED},
     {"encoder.layer.#.mlp.fc1.@", .to = "blocks.#.mlp.fc1.@"},
     {"encoder.layer.#.mlp.fc2.@", .to = "blocks.#.mlp.fc2.@"},
-    {"encoder.layer.#.mlp.weights_in.@", .to = "blocks.#.mlp.fc1.@"},
-    {"encoder.layer.#.mlp.weights_out.@", .to = "blocks.#.mlp.fc2.@"},
     {"encoder.layer.#.layer_scale2.lambda1", .to = "blocks.#.ls2.gamma"},
     {"layernorm.@", .to = "norm.@"},
-    {"classifier.@", .to = "head.@"},
+    {"classifier.@", .to = "head.@", .bare = true},
 };
 
 static bool has_registers(const att_layout_source *source)
@@ -60,6 +61,43 @@ static att_status complete(const att_layout_source *source, att_config *config)
     return ATT_OK;
 }
 
+/* Width of an MLP of Dinov2Config.mlp_ratio. */
+static int64_t mlp_width(int64_t width, int ratio, bool gated)
+{
+    return gated ? (width * ratio * 2 / 3 + 7) / 8 * 8 : width * ratio;
+}
+
+/* The ratio must be a whole number. */
+static att_status describe(const att_layout_target *target, att_json_writer *json)
+{
+    enum { MOST = 64 };
+    const bool gated = strcmp(att_options_text(&target->identity->options, "mlp_layer"), "swiglu_packed") == 0;
+    const int second = att_weights_find(target->weights, "blocks.0.mlp.fc2.weight");
+    const att_shape shape = att_weights_at(target->weights, second).shape;
+    int ratio = 1;
+    while (ratio < MOST && mlp_width(shape.dims[0], ratio, gated) < shape.dims[1])
+        ratio++;
+    if (mlp_width(shape.dims[0], ratio, gated) != shape.dims[1])
+        return att_fail(target->context, ATT_ERR_UNSUPPORTED, "%s has no mlp_ratio for MLPs of %d channels",
+                        target->layout->name, (int)shape.dims[1]);
+    att_json_put_integer(json, "mlp_ratio", ratio);
+    att_json_put_bool(json, "use_swiglu_ffn", gated);
+    att_json_put_integer(json, "num_register_tokens",
+                         (int64_t)att_options_number(&target->identity->options, "reg_tokens", 0));
+    att_json_put_bool(json, "use_mask_token", false);
+    return ATT_OK;
+}
+
+#define REQUIRED ATT_LAYOUT_TOKENS "cls_token blocks.0.ls1.gamma blocks.0.ls2.gamma "
+static const att_layout_form forms[] = {
+    {"Dinov2ForImageClassification", "dinov2", "dinov2.", REQUIRED "head.weight embed_class=1 !reg_token"},
+    {"Dinov2Model", "dinov2", "", REQUIRED "!head.weight embed_class=1 !reg_token"},
+    {"Dinov2WithRegistersForImageClassification", "dinov2_with_registers", "dinov2_with_registers.",
+     REQUIRED "head.weight reg_token"},
+    {"Dinov2WithRegistersModel", "dinov2_with_registers", "", REQUIRED "!head.weight reg_token"},
+    {.class = NULL},
+};
+
 const att_layout att_layout_transformers_dinov2 = {
     .name = "transformers' DINOv2",
     .types = "dinov2 dinov2_with_registers",
@@ -75,4 +113,6 @@ const att_layout att_layout_transformers_dinov2 = {
         "img_size=224 num_heads=12 norm_eps=1e-6 act_layer=gelu global_pool=token fc_norm=false "
         "crop_pct=0.875 crop_mode=center interpolation=bicubic mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ",
     .complete = complete,
+    .forms = forms,
+    .describe = describe,
 };

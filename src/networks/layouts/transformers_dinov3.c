@@ -33,9 +33,20 @@ static const att_layout_row rows[] = {
 };
 
 static const att_layout_setting settings[] = {
-    {"image_size", "img_size", NULL},         {"num_attention_heads", "num_heads", NULL},
-    {"layer_norm_eps", "norm_eps", NULL},     {"num_register_tokens", "reg_tokens", NULL},
-    {"rope_theta", "rope_temperature", NULL}, {NULL, NULL, NULL}};
+    {"image_size", .option = "img_size"},
+    {"num_attention_heads", .option = "num_heads"},
+    {"layer_norm_eps", .option = "norm_eps"},
+    {"num_register_tokens", .option = "reg_tokens"},
+    {"rope_theta", .option = "rope_temperature"},
+    ATT_LAYOUT_SHOWN,
+    {"intermediate_size", .rows_of = "blocks.0.mlp.fc1.weight"},
+    {"intermediate_size", .rows_of = "blocks.0.mlp.fc1_x.weight"},
+    {"query_bias", .has = "blocks.0.attn.q_proj.bias"},
+    {"key_bias", .has = "blocks.0.attn.k_proj.bias"},
+    {"value_bias", .has = "blocks.0.attn.v_proj.bias"},
+    {"use_gated_mlp", .has = "blocks.0.mlp.fc1_g.weight"},
+    {.key = NULL},
+};
 
 /* The family has GELU in MLPs and SiLU in gated ones; transformers has GELU in both if config.json names none. */
 static att_status complete(const att_layout_source *source, att_config *config)
@@ -49,6 +60,21 @@ static att_status complete(const att_layout_source *source, att_config *config)
                         source->path);
     return att_layout_require_text(source, "hidden_act", gated ? "silu" : "gelu");
 }
+
+static att_status describe(const att_layout_target *target, att_json_writer *json)
+{
+    const bool gated = att_weights_find(target->weights, "blocks.0.mlp.fc1_g.weight") >= 0;
+    att_json_put_string(json, "hidden_act", gated ? "silu" : "gelu");
+    return ATT_OK;
+}
+
+#define REQUIRED                                                                                 \
+    "cls_token patch_embed.proj.bias blocks.0.attn.proj.bias blocks.0.gamma_1 blocks.0.gamma_2 " \
+    "blocks.0.mlp.fc2.bias norm.bias "
+static const att_layout_form forms[] = {
+    {"DINOv3ViTModel", "dinov3_vit", "", REQUIRED "!head.weight"},
+    {.class = NULL},
+};
 
 const att_layout att_layout_transformers_dinov3 = {
     .name = "transformers' DINOv3",
@@ -64,4 +90,6 @@ const att_layout att_layout_transformers_dinov3 = {
         "img_size=224 num_heads=6 norm_eps=1e-5 rope_temperature=100 global_pool=token fc_norm=false "
         "crop_pct=1 crop_mode=squash interpolation=bilinear_float mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ",
     .complete = complete,
+    .forms = forms,
+    .describe = describe,
 };

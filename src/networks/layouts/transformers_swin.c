@@ -25,7 +25,7 @@
         {BLOCK "output.dense.@", .to = "layers.#.blocks.#.mlp.fc2.@"},                            \
         {"encoder.layers.#.downsample.norm.@", .to = "layers.+.downsample.norm.@"},               \
         {"encoder.layers.#.downsample.reduction.@", .to = "layers.+.downsample.reduction.@"},     \
-        {"layernorm.@", .to = "norm.@"}, {"classifier.@", .to = "head.fc.@"},                     \
+        {"layernorm.@", .to = "norm.@"}, {"classifier.@", .to = "head.fc.@", .bare = true},       \
     {                                                                                             \
         "decoder.0.@", .to = NULL                                                                 \
     }
@@ -47,10 +47,18 @@ static const att_layout_row rows_v2[] = {
     {SELF "relative_coords_table", .to = NULL, .computed = true},
 };
 
-static const att_layout_setting settings[] = {{"image_size", "img_size", NULL},
-                                              {"num_heads", "stage_heads", NULL},
-                                              {"window_size", "window_size", NULL},
-                                              {NULL, NULL, NULL}};
+static const att_layout_setting settings[] = {
+    {"image_size", .option = "img_size"},
+    {"num_heads", .option = "stage_heads", .list = true},
+    {"window_size", .option = "window_size"},
+    {"embed_dim", .option = "embed_dim", .shown = true},
+    {"depths", .option = "depths", .shown = true, .list = true},
+    {"patch_size", .option = "patch_size", .shown = true},
+    {"num_channels", .option = "in_chans", .shown = true},
+    {"mlp_ratio", .option = "mlp_ratio", .shown = true},
+    {"qkv_bias", .option = "qkv_bias", .shown = true},
+    {.key = NULL},
+};
 
 static int count_stages(const att_tensors *file)
 {
@@ -165,6 +173,32 @@ static att_status complete_v2(const att_layout_source *source, att_config *confi
     return ATT_OK;
 }
 
+/* One number is that of all stages. */
+static att_status describe_v2(const att_layout_target *target, att_json_writer *json)
+{
+    const att_option_values *options = &target->identity->options;
+    int sides[ATT_STAGES], depths[ATT_STAGES];
+    const int stages = att_text_to_list(att_options_text(options, "depths"), 1, 1 << 16, depths, ATT_STAGES);
+    const int given =
+        att_text_to_list(att_options_text(options, "pretrained_window_sizes"), 0, 1 << 16, sides, ATT_STAGES);
+    for (int s = given; s < stages; s++)
+        sides[s] = given > 0 ? sides[given - 1] : 0;
+    att_layout_put_list(json, "pretrained_window_sizes", sides, stages);
+    return ATT_OK;
+}
+
+#define REQUIRED "patch_embed.norm.bias layers.0.blocks.0.attn.proj.bias layers.0.blocks.0.mlp.fc1.bias norm.bias "
+static const att_layout_form forms[] = {
+    {"SwinForImageClassification", "swin", "swin.", REQUIRED "head.fc.weight"},
+    {"SwinModel", "swin", "", REQUIRED "!head.fc.weight"},
+    {.class = NULL},
+};
+static const att_layout_form forms_v2[] = {
+    {"Swinv2ForImageClassification", "swinv2", "swinv2.", REQUIRED "head.fc.weight"},
+    {"Swinv2Model", "swinv2", "", REQUIRED "!head.fc.weight"},
+    {.class = NULL},
+};
+
 #define DEFAULTS                                                                                              \
     "img_size=224 stage_heads=3,6,12,24 window_size=7 pretrained_window_sizes=0 crop_pct=1 crop_mode=squash " \
     "interpolation=bicubic "                                                                                  \
@@ -182,6 +216,7 @@ const att_layout att_layout_transformers_swin = {
     .settings = settings,
     .defaults = DEFAULTS,
     .complete = complete,
+    .forms = forms,
 };
 
 const att_layout att_layout_transformers_swin_v2 = {
@@ -196,4 +231,6 @@ const att_layout att_layout_transformers_swin_v2 = {
     .settings = settings,
     .defaults = DEFAULTS,
     .complete = complete_v2,
+    .forms = forms_v2,
+    .describe = describe_v2,
 };

@@ -1,6 +1,8 @@
 /* transformers' ViTs: vit, vit_mae, vit_msn, ijepa, and deit, with and without a classifier. */
 #include "networks/layouts/layout.h"
 
+#define DISTILLED "distillation_classifier.weight"
+
 static const att_layout_row rows[] = {
     {"embeddings.cls_token", .to = "cls_token"},
     {"embeddings.position_embeddings", .to = "pos_embed"},
@@ -15,12 +17,12 @@ static const att_layout_row rows[] = {
     {"encoder.layer.#.intermediate.dense.@", .to = "blocks.#.mlp.fc1.@"},
     {"encoder.layer.#.output.dense.@", .to = "blocks.#.mlp.fc2.@"},
     {"layernorm.@", .to = "norm.@"},
-    {"classifier.@", .to = "head.@"},
-    {"cls_classifier.@", .to = "head.@"},
-    {"distillation_classifier.@", .to = "head_dist.@"},
+    {"cls_classifier.@", .to = "head.@", .bare = true, .when = DISTILLED},
+    {"classifier.@", .to = "head.@", .bare = true},
+    {"distillation_classifier.@", .to = "head_dist.@", .bare = true},
     /* Without a classifier of its own, the distillation token is a token like a register. */
-    {"embeddings.distillation_token", .to = "dist_token", .when = "distillation_classifier.weight"},
-    {"embeddings.distillation_token", .to = "reg_token", .when = "!distillation_classifier.weight"},
+    {"embeddings.distillation_token", .to = "dist_token", .when = DISTILLED},
+    {"embeddings.distillation_token", .to = "reg_token", .when = "!" DISTILLED},
     {"pooler.dense.@", .to = NULL},
     {"decoder.#.@", .to = NULL},               /* of ViTForMaskedImageModeling */
     {"decoder.decoder_pos_embed", .to = NULL}, /* of ViTMAEForPreTraining */
@@ -43,6 +45,19 @@ static att_status complete(const att_layout_source *source, att_config *config)
     return ATT_OK;
 }
 
+static const att_layout_form forms[] = {
+    {"ViTForImageClassification", "vit", "vit.",
+     ATT_LAYOUT_TOKENS ATT_LAYOUT_CLASS "head.weight !reg_token !dist_token"},
+    {"ViTModel", "vit", "", ATT_LAYOUT_TOKENS ATT_LAYOUT_CLASS "!head.weight !reg_token !dist_token"},
+    {"DeiTForImageClassificationWithTeacher", "deit", "deit.",
+     ATT_LAYOUT_TOKENS ATT_LAYOUT_CLASS "dist_token head.weight"},
+    {"DeiTForImageClassification", "deit", "deit.", ATT_LAYOUT_TOKENS ATT_LAYOUT_CLASS "reg_tokens=1 head.weight"},
+    {"DeiTModel", "deit", "", ATT_LAYOUT_TOKENS ATT_LAYOUT_CLASS "reg_tokens=1 !head.weight"},
+    {"IJepaForImageClassification", "ijepa", "ijepa.", ATT_LAYOUT_TOKENS "head.weight !cls_token !reg_token"},
+    {"IJepaModel", "ijepa", "", ATT_LAYOUT_TOKENS "!head.weight !cls_token !reg_token"},
+    {.class = NULL},
+};
+
 const att_layout att_layout_transformers_vit = {
     .name = "transformers' ViT",
     .types = "vit deit vit_mae vit_msn ijepa",
@@ -59,4 +74,5 @@ const att_layout att_layout_transformers_vit = {
         "crop_pct=1 crop_mode=squash "
         "interpolation=bilinear ",
     .complete = complete,
+    .forms = forms,
 };

@@ -122,7 +122,8 @@ static att_status identify(att_identification *s, const char *name, const att_op
     if (!s->config.name[0])
         return att_identify_fail_unnamed(s);
     att_variant variant = s->variant;
-    if (s->name_from != att_from_metadata && !s->is_described)
+    /* attscope's metadata gives every option; the layout of another program gives the name of a similar network. */
+    if (s->name_from != att_from_metadata && s->name_from != s->file->identity_from && !s->is_described)
         ATT_TRY(att_identify_check_name(s, variant));
     att_identity made = {0};
     att_option_values found, own;

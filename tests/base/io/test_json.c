@@ -116,6 +116,10 @@ SCRATCH_TEST(written_json_is_escaped_and_valid)
     att_json_bool(writer, false);
     att_json_number(writer, NAN);
     att_json_number(writer, -INFINITY);
+    att_json_float(writer, -1);
+    att_json_float(writer, 0.5);
+    att_json_float(writer, 1e-12);
+    att_json_float(writer, NAN);
     att_json_begin_object(writer);
     att_json_end_object(writer);
     att_json_begin_array(writer);
@@ -131,7 +135,7 @@ SCRATCH_TEST(written_json_is_escaped_and_valid)
                         "\\u009b\\u202e\\udb40\\udc01\xC3\xA4\xF0\x9F\x98\x80\",\"broken\":\"" LOST "x" LOST
                         " " LOST LOST LOST " " LOST LOST
                         "\",\"none\":null,\"list\":["
-                        "-9223372036854775808,true,false,null,null,{},[]]}");
+                        "-9223372036854775808,true,false,null,null,-1.0,0.5,1e-12,null,{},[]]}");
     assert_int_equal(length, strlen(text));
     json_t *root;
     assert_int_equal(att_json_parse(self->context, "own", text, length, &root), ATT_OK);
