@@ -24,13 +24,14 @@ for file in "$recipes"/*.yaml; do
     cifar10-quick) start "$name" --layers 1,1,1 ;;
     upernet-*) # masks of three classes, of which one may fill a crop
         photographs masks
-        layers=$small
+        layers='--patch-size 4 --embed-dim 16 --depth 4 --num-heads 2 --taps 0,1,2,3'
         case $name in
         *resnet*) layers='--layers 1,1,1,1' ;;
         *swin*) layers='--patch-size 2 --embed-dim 8 --depths 1,1,1,1 --stage-heads 1,1,1,1 --window-size 2' ;;
         esac
         run 0 train masks -c "$file" --img-size 32 $layers --num-classes 3 --img-scale 64 32 -b 8 --updates 3 \
-            --eval-every 2 --warmup-updates 1 --threads 2 --output out --experiment "$name"
+            --eval-every 2 --warmup-updates 1 --head-channels 8 --aux-channels 8 --threads 2 --output out \
+            --experiment "$name"
         out_has '1 epoch, 3 updates'
         ;;
     segment-*) # needs masks
@@ -57,6 +58,8 @@ for name in upernet-{vit-b,swin-t,beit-b} upernet-cb-vit-{ti,s,b}; do
     done
 done
 setting out/upernet-cb-vit-s 'lr: 6e-05'
+setting out/upernet-cb-vit-s 'head: uper'
+setting out/upernet-vit-b 'neck: multi_level'
 setting out/upernet-beit-b 'layer_decay: 0.9'
 setting out/upernet-resnet50 'poly_power: 0.9'
 setting out/upernet-resnet50 'weight_decay_on: all'
