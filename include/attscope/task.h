@@ -83,8 +83,10 @@ typedef struct att_task_setup {
  *
  * "segment" reads the output "pixel_logits" [h, w, classes]. Its target is "mask" [H, W], I32, of the image's size: the
  * class of each pixel, or -1. The loss is att_upsampled_cross_entropy(), the mean over the pixels that have a class, or
- * with the option "pixel_mean" "all" (default: "labeled") over all pixels. Its other output is "class_map" [H, W], I32,
- * att_upsampled_argmax() of the logits. Its metrics compare the photographs' own pixels (docs/segment.md).
+ * with the option "pixel_mean" "all" (default: "labeled") over all pixels. If the network has an auxiliary head (its
+ * option "head" is "uper"), "aux_weight" (default 0.4) times the same loss of that head's logits is added. Its other
+ * output is "class_map" [H, W], I32, att_upsampled_argmax() of the logits. Its metrics compare the photographs' own
+ * pixels (docs/segment.md).
  */
 ATT_API att_status att_task_add_loss(const char *task, att_graph *graph, const att_task_setup *setup);
 
