@@ -399,6 +399,12 @@ static void fill_with_mean(const att_transform_options *options, placement *plac
         memcpy(place->fill + (size_t)c * sizeof(float), &(float){colour[c]}, sizeof(float));
 }
 
+/* Bytes of a resized pixel. */
+static size_t pixel_bytes(const att_transform_options *options)
+{
+    return (size_t)options->channels * (att_resizes_in_floats(options->interpolation) ? sizeof(float) : 1);
+}
+
 static transform_layout plan_layout(const att_transform_options *options, int width, int height,
                                     const att_transform_key *key)
 {
@@ -410,8 +416,7 @@ static transform_layout plan_layout(const att_transform_options *options, int wi
                                                          : evaluation_crop(options, width, height)};
     if (options->crop == ATT_CROP_SIMPLE && can_be_resized(&layout.plan))
         place_simple_crop(options, &random, &layout);
-    layout.place.pixel =
-        (size_t)options->channels * (att_resizes_in_floats(options->interpolation) ? sizeof(float) : 1);
+    layout.place.pixel = pixel_bytes(options);
     layout.place.width = layout.plan.window.width;
     layout.place.height = layout.plan.window.height;
     if (is_centred(options)) {
@@ -535,7 +540,7 @@ static void normalise_floats(const att_transform_options *options, const float *
             out[i + c] = normalised(options, c, pixels[i + c]);
 }
 
-static void normalise(const att_transform_options *options, const uint8_t *pixels, float *out)
+static void normalise_bytes(const att_transform_options *options, const uint8_t *pixels, float *out)
 {
     float table[3][256];
     size_t count = (size_t)options->height * (size_t)options->width, channels = (size_t)options->channels;
@@ -551,6 +556,14 @@ static void normalise(const att_transform_options *options, const uint8_t *pixel
                 out[i + c] = table[c][pixels[i + c]];
 }
 
+static void normalise(const att_transform_options *options, const uint8_t *pixels, float *out)
+{
+    if (att_resizes_in_floats(options->interpolation))
+        normalise_floats(options, (const float *)(const void *)pixels, out);
+    else
+        normalise_bytes(options, pixels, out);
+}
+
 /* `resized` and `placed` are buffers for the result; `resized` serves as scratch after place_rows(). */
 static void finish(const att_transform_options *options, const placement *place, const att_transform_key *key,
                    uint8_t *resized, uint8_t *placed, float *out, att_geometry *geometry)
@@ -563,10 +576,7 @@ static void finish(const att_transform_options *options, const placement *place,
     att_random draws = stage_random(key, "augment");
     att_augment(options, &image, &draws, resized, geometry);
     occlude(options, place->pixel, placed);
-    if (att_resizes_in_floats(options->interpolation))
-        normalise_floats(options, (const float *)(const void *)placed, out);
-    else
-        normalise(options, placed, out);
+    normalise(options, placed, out);
     draws = stage_random(key, "erase");
     if (options->erase > 0)
         att_erase(options, &draws, out);
@@ -724,10 +734,11 @@ att_status att_transform_window_image(att_context *context, const att_transform_
     att_transform_options inner = *options;
     inner.width = at_most(window->width - box->x, box->width);
     inner.height = at_most(window->height - box->y, box->height);
-    const placement place = {.width = inner.width, .height = inner.height, .mirrored = window->mirrored};
+    const placement place = {
+        .width = inner.width, .height = inner.height, .pixel = pixel_bytes(&inner), .mirrored = window->mirrored};
     const att_box shown = {window->mirrored ? window->width - box->x - inner.width : box->x, box->y, inner.width,
                            inner.height};
-    const size_t bytes = (size_t)inner.height * (size_t)inner.width * (size_t)inner.channels;
+    const size_t bytes = (size_t)inner.height * (size_t)inner.width * place.pixel;
     uint8_t *pixels = att_reallocate(context, NULL, 2 * bytes);
     if (!pixels)
         return att_fail_memory(context, 2 * bytes, "a window of an image");

@@ -39,8 +39,8 @@ static att_value conv_in(const att_scope *scope, const char *name, int index, at
 {
     const att_scope conv = att_scope_in(scope, name, index);
     const int64_t channels = att_value_shape(scope->graph, x).dims[2];
-    const att_init start = {ATT_INIT_UNIFORM, sqrt(3 / ((double)channels * kernel * kernel))},
-                   zeros = {ATT_INIT_CONSTANT};
+    const att_init start = {.rule = ATT_INIT_UNIFORM, .value = sqrt(3 / ((double)channels * kernel * kernel))},
+                   zeros = {.rule = ATT_INIT_CONSTANT};
     att_scope_enter(&conv);
     att_value weight =
         att_scope_parameter(&conv, "weight", att_shape_of(channels, channels, kernel, kernel), start, true);
@@ -64,23 +64,12 @@ static void make_multi_level(const att_scope *scope, att_value maps[LEVELS])
     }
 }
 
-/* A transposed convolution of 2 x 2 and stride 2 with bias, which keeps the channels and starts as PyTorch's. Its
- * windows do not overlap: each place is a product with a matrix [4 C, C], whose result becomes 2 x 2 places. */
 static att_value double_sides(const att_scope *scope, const char *name, att_value x)
 {
-    static const int outputs_first[] = {2, 3, 1, 0}, rows_first[] = {0, 2, 1, 3, 4};
     const att_scope conv = att_scope_in(scope, "%s", name);
-    const att_shape map = att_value_shape(scope->graph, x);
-    const int64_t h = map.dims[0], w = map.dims[1], channels = map.dims[2];
-    const att_init start = {ATT_INIT_UNIFORM, 1 / sqrt(4.0 * (double)channels)};
-    att_scope_enter(&conv);
-    att_value weight = att_scope_parameter(&conv, "weight", att_shape_of(channels, channels, 2, 2), start, true);
-    att_value bias = att_scope_parameter(&conv, "bias", att_shape_of(channels), start, false);
-    weight = att_transpose(scope->graph, weight, outputs_first, 4);
-    weight = att_reshape(scope->graph, weight, att_shape_of(4 * channels, channels));
-    x = att_reshape(scope->graph, att_linear(scope->graph, x, weight, ATT_NONE), att_shape_of(h, w, 2, 2, channels));
-    x = att_reshape(scope->graph, att_transpose(scope->graph, x, rows_first, 5), att_shape_of(2 * h, 2 * w, channels));
-    return att_add(scope->graph, x, bias);
+    const int64_t channels = att_value_shape(scope->graph, x).dims[2];
+    return att_nn_conv_transpose(&conv, x, channels,
+                                 &(att_nn_conv_transpose_options){.kernel = 2, .stride = 2, .bias = true});
 }
 
 static void make_pyramid(const att_scope *scope, att_value maps[LEVELS])

@@ -22,8 +22,9 @@ static const att_option text_rows[] = {
     ATT_IMAGE_OPTIONS(text_options),
 };
 ATT_ASSERT_SETTINGS_FIT(text_options);
-static const att_option_table text_table = {text_rows, 6, sizeof(text_options)};
-static const att_option_table pair_table = {text_rows, 8, sizeof(text_options)};
+enum { ROWS = sizeof text_rows / sizeof *text_rows, ROWS_OF_IMAGES = 2 };
+static const att_option_table text_table = {text_rows, ROWS - ROWS_OF_IMAGES, sizeof(text_options)};
+static const att_option_table pair_table = {text_rows, ROWS, sizeof(text_options)};
 
 static inline att_status text_complete(att_context *context, void *options)
 {
