@@ -584,3 +584,24 @@ SCRATCH_TEST(wrong_options_are_refused)
     att_transform_options options = plain_options();
     assert_int_equal(att_transform_image(self->context, &options, &colour, 0, 0, 0, out), ATT_ERR_ARGUMENT);
 }
+
+/* A window of the whole resized image is what a squashed image is, in bytes and in floats. */
+SCRATCH_TEST(a_window_of_everything_is_the_squashed_image)
+{
+    enum { TO = 5, FROM = 7 };
+    uint8_t pixels[FROM * FROM * 3];
+    float whole[TO * TO * 3], window[TO * TO * 3];
+    const att_image image = {FROM, FROM, 3, pixels};
+    const att_transform_window of = {TO, TO, false, {0, 0, TO, TO}};
+    att_transform_options options = att_transform_options_defaults(TO, TO, 3);
+    options.crop = ATT_CROP_SQUASH;
+    options.crop_pct = 1;
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (uint8_t)(i * i * 7 + 31 * i);
+    for (int floats = 0; floats < 2; floats++) {
+        options.interpolation = floats ? ATT_BICUBIC_FLOAT : ATT_BICUBIC;
+        transform(self, &options, &image, 0, whole);
+        CHECK(self->context, att_transform_window_image(self->context, &options, &image, &of, window));
+        assert_memory_equal(whole, window, sizeof whole);
+    }
+}
