@@ -50,12 +50,12 @@ ATT_API att_value att_nn_layer_norm(const att_scope *scope, att_value x, double 
 ATT_API att_value att_nn_patch_embed(const att_scope *scope, att_value image, int patch_h, int patch_w, int64_t width,
                                      bool bias);
 
-/* A convolution of kernel x kernel pixels, kernel odd, with padding kernel / 2. weight [O, C / groups, kernel, kernel]:
- * with decay, initialised by N(0, 2 / (O kernel^2)) (He et al. 2015, over outputs). bias [O], if `bias`: zeros, no
- * decay. x [h, w, C] -> [ceil(h / stride), ceil(w / stride), O]. */
+/* A convolution of kernel x kernel pixels, kernel odd, with padding dilation (kernel / 2). weight [O, C / groups,
+ * kernel, kernel]: with decay, initialised by N(0, 2 / (O kernel^2)) (He et al. 2015, over outputs). bias [O], if
+ * `bias`: zeros, no decay. x [h, w, C] -> [ceil(h / stride), ceil(w / stride), O]. */
 typedef struct att_nn_conv_options {
     int kernel;
-    int stride, groups; /* 0: 1 */
+    int stride, dilation, groups; /* 0: 1 */
     bool bias;
 } att_nn_conv_options;
 ATT_API att_value att_nn_conv(const att_scope *scope, att_value x, int64_t outputs, const att_nn_conv_options *options);

@@ -113,8 +113,8 @@ class Cifar(nn.Module):
         return getattr(self, self.head)(x.mean((2, 3)))
 
 
-def plain(block):
-    model = ResNet(block, (1, 1, 2, 1), CLASSES, stem_width=4, stem_type="deep", channels=(8, 16, 32, 64))
+def plain(block, **options):
+    model = ResNet(block, (1, 1, 2, 1), CLASSES, stem_width=4, stem_type="deep", channels=(8, 16, 32, 64), **options)
     model.conv1 = nn.Conv2d(3, 8, 7, 2, 3, bias=False)
     return model
 

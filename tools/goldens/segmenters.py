@@ -147,7 +147,7 @@ class Segmenter(nn.Module):
         return [(name.removeprefix("backbone."), value) for name, value in items]
 
 
-def resnet():
+def resnet(**options):
     def features(model, x):
         x, maps = model.maxpool(model.act1(model.bn1(model.conv1(x)))), []
         for layer in (model.layer1, model.layer2, model.layer3, model.layer4):
@@ -155,7 +155,7 @@ def resnet():
             maps.append(x)
         return maps
 
-    model = plain(BasicBlock)
+    model = plain(BasicBlock, **options)
     model.fc = nn.Identity()
     return Segmenter(model, features, Head((8, 16, 32, 64), 2))
 
@@ -187,7 +187,7 @@ def vit(auxiliary_index, neck):
     return Segmenter(model, features, Head((16, 16, 16, 16), auxiliary_index, neck=neck))
 
 
-CASES = {"resnet": resnet, "swin": swin, "vit": lambda: vit(3, None), "vit_pyramid": lambda: vit(2, Pyramid),
+CASES = {"resnet": resnet, "resnet_dilated": lambda: resnet(output_stride=8), "swin": swin, "vit": lambda: vit(3, None), "vit_pyramid": lambda: vit(2, Pyramid),
          "vit_multi_level": lambda: vit(3, MultiLevel)}
 
 

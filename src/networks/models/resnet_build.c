@@ -15,6 +15,7 @@ typedef struct place {
     int index; /* counted over the whole network */
     int64_t planes;
     int stride;
+    int first_dilation, dilation; /* of the block's first convolution of 3 x 3, and of the one after it */
 } place;
 
 static att_value relu_in(const att_scope *scope, const char *name, int number, att_value x)
@@ -34,6 +35,7 @@ static att_value convolve(const resnet_build *build, const att_scope *scope, att
         return att_nn_conv(scope, x, outputs, conv);
     const att_nn_attention_conv_options attention = {.kernel = conv->kernel,
                                                      .stride = conv->stride,
+                                                     .dilation = conv->dilation,
                                                      .groups = conv->groups,
                                                      .step_h = (double)options->img_size[0] / (double)shape.dims[0],
                                                      .step_w = (double)options->img_size[1] / (double)shape.dims[1]};
@@ -65,13 +67,14 @@ static void layers_of(const att_resnet *net, const place *at, layer layers[3])
 {
     const att_resnet_options *options = net->options;
     if (net->block == ATT_BASIC) {
-        layers[0] = (layer){at->planes, {.kernel = 3, .stride = at->stride}};
-        layers[1] = (layer){at->planes, {.kernel = 3}};
+        layers[0] = (layer){at->planes, {.kernel = 3, .stride = at->stride, .dilation = at->first_dilation}};
+        layers[1] = (layer){at->planes, {.kernel = 3, .dilation = at->dilation}};
         return;
     }
     int64_t inner = att_resnet_inner(at->planes, options->cardinality, options->base_width);
     layers[0] = (layer){inner, {.kernel = 1}};
-    layers[1] = (layer){inner, {.kernel = 3, .stride = at->stride, .groups = options->cardinality}};
+    layers[1] = (layer){
+        inner, {.kernel = 3, .stride = at->stride, .dilation = at->first_dilation, .groups = options->cardinality}};
     layers[2] = (layer){at->planes * att_resnet_expansion(net->block), {.kernel = 1}};
 }
 
@@ -175,14 +178,21 @@ static att_value build_stem(const resnet_build *build, att_value x)
     return att_max_pool(build->graph, x, &(att_pool_options){.kernel = 3, .stride = 2, .padding = 1});
 }
 
+/* Where a stage would shrink the map beyond the option output_stride, it dilates its convolutions instead. The first
+ * block of a stage has the dilation of the stage before, as in timm. */
 static att_value build_stages(const resnet_build *build, att_value x, att_features *features)
 {
     const att_resnet *net = build->net;
-    place at = {.planes = net->options->width};
-    for (int s = 0; s < net->stages.count; s++, at.planes *= 2) {
-        for (int b = 0; b < net->stages.blocks[s]; b++, at.index++) {
+    const int most = net->options->output_stride;
+    place at = {.planes = net->options->width, .first_dilation = 1, .dilation = 1};
+    for (int s = 0, shrunk = net->stem == ATT_CONV3 ? 1 : 4; s < net->stages.count; s++, at.planes *= 2) {
+        const bool dilates = s > 0 && most != ATT_OPTION_UNSET && shrunk >= most;
+        const int stride = s > 0 && !dilates ? 2 : 1;
+        at.dilation *= dilates ? 2 : 1;
+        shrunk *= stride;
+        for (int b = 0; b < net->stages.blocks[s]; b++, at.index++, at.first_dilation = at.dilation) {
             at.scope = att_scope_in(&build->root, "layer%d.%d", s + 1, b);
-            at.stride = s > 0 && b == 0 ? 2 : 1;
+            at.stride = b == 0 ? stride : 1;
             x = build_block(build, &at, x);
         }
         features->stages[features->stage_count++] = x;

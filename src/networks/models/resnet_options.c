@@ -42,6 +42,11 @@ static const att_option resnet_options[] = {
     {"base_width", .kind = ATT_OPTION_WHOLE, .value = "N",
      .help = "channels per group of that convolution, for a first stage of 64 channels", .low = 1, .high = 65536,
      RESNET(base_width)},
+    {"output_stride", .kind = ATT_OPTION_WHOLE, .value = "N",
+     .help =
+         "pixels of the image for a place of the last map, at most: 32 (the default), 16 or 8; stages that would have "
+         "more are dilated instead of strided",
+     .low = 8, .high = 32, .not_compared = true, RESNET(output_stride)},
     {"zero_init_last", .kind = ATT_OPTION_SWITCH, .help = "the last norm of a residual branch starts at 0",
      .not_compared = true, RESNET(zero_init_last)},
     {"attention_layers", .kind = ATT_OPTION_TEXT, .value = "LIST",
@@ -141,6 +146,17 @@ static att_status read_stages(att_context *context, const att_resnet_options *op
 
 /* --- the rest ---------------------------------------------------------------------------------------------------- */
 
+static att_status check_stride(att_context *context, const att_resnet_options *options, const att_resnet *net)
+{
+    const int stride = options->output_stride;
+    if (stride != ATT_OPTION_UNSET && stride != 8 && stride != 16 && stride != 32)
+        return att_fail(context, ATT_ERR_ARGUMENT, "output_stride must be 8, 16 or 32, not %d", stride);
+    if (stride != ATT_OPTION_UNSET && stride < 32 && net->shortcut == ATT_AVG_CONV)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "output_stride %d needs shortcuts without pooling; this network has shortcut avg_conv", stride);
+    return ATT_OK;
+}
+
 static att_status check_widths(att_context *context, const att_resnet_options *options, const att_resnet *net)
 {
     if (net->block == ATT_BASIC && (options->cardinality != 1 || options->base_width != 64))
@@ -173,6 +189,7 @@ att_status att_resnet_read(att_context *context, const att_resnet_options *optio
     *net = (att_resnet){.options = options};
     read_words(options, net);
     ATT_TRY(read_stages(context, options, net));
+    ATT_TRY(check_stride(context, options, net));
     ATT_TRY(check_widths(context, options, net));
     int smallest = net->stem == ATT_CONV3 ? 1 << (net->stages.count - 1) : 32;
     int shorter = options->img_size[0] < options->img_size[1] ? options->img_size[0] : options->img_size[1];

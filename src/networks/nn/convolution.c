@@ -25,7 +25,9 @@ att_value att_nn_conv(const att_scope *scope, att_value x, int64_t outputs, cons
 {
     att_scope_enter(scope);
     int kernel = options->kernel, groups = options->groups ? options->groups : 1;
-    att_conv_options conv = {.stride = options->stride, .padding = kernel / 2, .groups = groups};
+    int dilation = options->dilation ? options->dilation : 1;
+    att_conv_options conv = {
+        .stride = options->stride, .padding = dilation * (kernel / 2), .dilation = dilation, .groups = groups};
     att_value weight = conv_weight(scope, x, outputs, kernel, groups);
     return att_conv2d(scope->graph, x, weight, conv_bias(scope, outputs, options->bias), &conv);
 }

@@ -107,7 +107,7 @@ PLACE_TEST(arguments_that_change_a_resnet_are_refused)
     write_model(p, "resnet50", &options, false);
     static const argument arguments[] = {
         {"\"aa_layer\": \"avg\"", "aa_layer: avg", "made with aa_layer \"avg\""},
-        {"\"output_stride\": 8", "output_stride: 8", "output_stride 8"},
+        {"\"output_stride\": 8", "output_stride: 8", NULL},
         {"\"output_stride\": 32", "output_stride: 32", NULL},
         {"\"act_layer\": \"gelu\"", "act_layer: gelu", "act_layer"},
         {"\"act_layer\": \"relu\"", "act_layer: relu", NULL},

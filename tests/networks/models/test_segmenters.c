@@ -285,6 +285,8 @@ static void check_resnet(const numbers *how)
     att_options_set_text(&options, "layers", "1,1,2,1");
     att_options_set(&options, "width", 8);
     check("resnet", "resnet18", &options, how);
+    att_options_set(&options, "output_stride", 8);
+    check("resnet_dilated", "resnet18", &options, how);
 }
 
 static void check_swin(const char *name, int width, const char *window, const numbers *how)
@@ -407,6 +409,11 @@ TEST(options_that_do_not_fit_are_refused)
     options = uper(WIDTH);
     att_options_set_text(&options, "neck", "multi_level");
     expect_refusal("resnet18", &options, ATT_ERR_UNSUPPORTED, "four maps of one size");
+    options = uper(WIDTH);
+    att_options_set(&options, "output_stride", 12);
+    expect_refusal("resnet18", &options, ATT_ERR_ARGUMENT, "output_stride must be 8, 16 or 32, not 12");
+    att_options_set(&options, "output_stride", 16);
+    expect_refusal("resnet50d", &options, ATT_ERR_ARGUMENT, "output_stride 16 needs shortcuts without pooling");
     options = small_vit();
     att_options_set_text(&options, "head", "linear");
     expect_refusal(vit, &options, ATT_ERR_ARGUMENT, "is an option of the head \"uper\" (--head uper)");

@@ -230,8 +230,9 @@ static void convolution_and_attention(att_context *context, const layer *l, doub
     CHECK(context, att_graph_create(context, ATT_F32, &graph));
     att_scope root = att_scope_root(graph), conv = att_scope_in(&root, "conv"), heads = att_scope_in(&root, "heads");
     att_value input = att_graph_input(graph, "x", ATT_F32, att_shape_of(l->height, l->width, l->channels));
-    att_value y =
-        att_nn_conv(&conv, input, l->outputs, &(att_nn_conv_options){l->kernel, l->stride, l->groups, l->bias});
+    att_value y = att_nn_conv(
+        &conv, input, l->outputs,
+        &(att_nn_conv_options){.kernel = l->kernel, .stride = l->stride, .groups = l->groups, .bias = l->bias});
     att_value z =
         att_nn_attention_conv(&heads, input, l->outputs,
                               &(att_nn_attention_conv_options){
