@@ -187,7 +187,8 @@ def vit(auxiliary_index, neck):
     return Segmenter(model, features, Head((16, 16, 16, 16), auxiliary_index, neck=neck))
 
 
-CASES = {"resnet": resnet, "resnet_dilated": lambda: resnet(output_stride=8), "swin": swin, "vit": lambda: vit(3, None), "vit_pyramid": lambda: vit(2, Pyramid),
+CASES = {"resnet": resnet, "resnet_dilated": lambda: resnet(output_stride=8), "swin": swin,
+         "vit": lambda: vit(3, None), "vit_pyramid": lambda: vit(2, Pyramid),
          "vit_multi_level": lambda: vit(3, MultiLevel)}
 
 
