@@ -174,8 +174,8 @@ ATT_API ATT_MUST_CHECK att_status att_model_open_file(att_context *context, cons
  *
  *   ERR_UNSUPPORTED   in all cases, even if the caller gives another value: a source names a network that timm has and
  *                     attscope lacks; a source names two networks; a source has an argument of timm's constructors
- *                     that changes what the same tensors compute (act_layer, down_kernel_size, ...); config.json is that
- *                     of the transformers library, and att_tensors_open() opened the file
+ *                     that changes what the same tensors compute (act_layer, down_kernel_size, ...); config.json is
+ *                     that of the transformers library, and att_tensors_open() opened the file
  *   ERR_UNSUPPORTED   unless the caller gives another value: a module or task that is neither built in nor registered
  *                     with the context
  *   ERR_UNSUPPORTED   also: a tensor that no model here has (the message names it); a described network that cannot be

@@ -130,19 +130,12 @@ static att_classifier_form resnet_classifier(const void *options)
 /* stem_width and avg_down may have any value because the tensors show them. A member of an argument that is a mapping
  * follows a dot, and names a module that they show. */
 static const att_accepted_argument resnet_arguments[] = {
-    {"drop_block_rate", ATT_ANY_VALUE},
-    {"output_stride", "32"},
-    {"block_reduce_first", "1"},
-    {"down_kernel_size", "1"},
-    {"act_layer", "relu"},
-    {"replace_stem_pool", "false"},
-    {"norm_layer", "batchnorm"},
-    {"norm_layer", "batchnorm2d"},
-    {"stem_width", ATT_ANY_VALUE},
-    {"avg_down", ATT_ANY_VALUE},
-    {"block_args.attn_layer", "se"},
-    {"block_args.attn_layer", "eca"},
-    {NULL, NULL},
+    {"drop_block_rate", ATT_ANY_VALUE}, {"block_reduce_first", "1"},
+    {"down_kernel_size", "1"},          {"act_layer", "relu"},
+    {"replace_stem_pool", "false"},     {"norm_layer", "batchnorm"},
+    {"norm_layer", "batchnorm2d"},      {"stem_width", ATT_ANY_VALUE},
+    {"avg_down", ATT_ANY_VALUE},        {"block_args.attn_layer", "se"},
+    {"block_args.attn_layer", "eca"},   {NULL, NULL},
 };
 
 /* timm's networks without avg_down may have other shortcuts here, which the tensors show. */
@@ -193,7 +186,7 @@ static bool give_argument(const att_timm_network *network, const att_option *opt
     if (strcmp(option->key, "modules") == 0)
         return give_modules(network, text, writer);
     if (strcmp(option->key, "shortcut") != 0)
-        return att_timm_give_of("in_chans cardinality base_width", network, option, writer);
+        return att_timm_give_of("in_chans cardinality base_width output_stride", network, option, writer);
     att_json_put_bool(writer, "avg_down", strcmp(text, "avg_conv") == 0);
     return strcmp(text, "pad") != 0;
 }

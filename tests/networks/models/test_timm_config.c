@@ -149,6 +149,7 @@ static const row rows[] = {
     {"resnet18", LAYERS "in_chans=1 img_size=64", "{\"in_chans\":1,\"layers\":[1,1,1,1]}", ""},
     {"resnet18", LAYERS "modules=se:divisor=8", "{\"block_args\":{\"attn_layer\":\"se\"},\"layers\":[1,1,1,1]}", ""},
     {"resnet50", LAYERS "modules=se", "{\"block_args\":{\"attn_layer\":\"se\"},\"layers\":[1,1,1,1]}", ""},
+    {"resnet18", LAYERS "output_stride=16", "{\"layers\":[1,1,1,1],\"output_stride\":16}", ""},
     {"resnet50", LAYERS "stem_type=deep shortcut=avg_conv",
      "{\"stem_type\":\"deep\",\"stem_width\":32,\"avg_down\":true,"
      "\"layers\":[1,1,1,1]}",
