@@ -188,8 +188,10 @@ int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PA
     if (!cli_exists(checkpoint) && !att_hub_is_name(checkpoint))
         return cli_failure("%s: %s", checkpoint, strerror(ENOENT));
     int code = cli_check(cli, att_network_find_file(cli->context, checkpoint, path, CLI_PATH));
-    if (code == CLI_OK && cli_exists(checkpoint) && strcmp(checkpoint, path) != 0)
-        cli_note(cli, "%s is a folder; using its %s", checkpoint, path + strlen(checkpoint) + 1);
+    if (code == CLI_OK && cli_exists(checkpoint) && strcmp(checkpoint, path) != 0) {
+        const char *name = path + strlen(checkpoint);
+        cli_note(cli, "%s is a folder; using its %s", checkpoint, name + strspn(name, "/"));
+    }
     return code;
 }
 

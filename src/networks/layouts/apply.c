@@ -21,6 +21,7 @@ typedef struct applying {
     piece *pieces;
     int count, capacity;
     int *left_out; /* [layout->row_count], tensors that a row leaves out */
+    bool *applies; /* [layout->row_count], whether the file is as the row's `when` says */
 } applying;
 
 static att_status fail_piece(const applying *a, const char *from, const char *problem)
@@ -131,7 +132,7 @@ static att_status add_piece(applying *a, const att_tensors_item *item, const att
     return row ? raise(a, p) : ATT_OK;
 }
 
-static bool applies(const applying *a, const att_layout_row *row)
+static bool is_as_said(const applying *a, const att_layout_row *row)
 {
     if (!row->when)
         return true;
@@ -140,11 +141,12 @@ static bool applies(const applying *a, const att_layout_row *row)
 }
 
 /* Whether the row is one of the tensor's: by its name without the prefix, or by its whole name. */
-static bool is_row_of(const applying *a, const att_layout_row *row, const char *name, att_captured *found)
+static bool is_row_of(const applying *a, int index, const char *name, att_captured *found)
 {
+    const att_layout_row *row = &a->layout->rows[index];
     return (att_pattern_matches(row->from, att_layout_bare(a->layout, name), found) ||
             att_pattern_matches(row->from, name, found)) &&
-           applies(a, row);
+           a->applies[index];
 }
 
 /* Adds the pieces that a tensor becomes. A tensor without a row keeps its name. */
@@ -157,7 +159,7 @@ static att_status add_pieces(applying *a, const att_tensors_item *item)
         const att_layout_row *row = &a->layout->rows[i];
         att_captured found;
         char name[ATT_PATTERN_NAME];
-        if (!is_row_of(a, row, item->info.name, &found))
+        if (!is_row_of(a, i, item->info.name, &found))
             continue;
         known = true;
         if (!row->to && !row->computed)
@@ -325,10 +327,15 @@ static att_status rename_all(applying *a)
 
 att_status att_layout_apply(const att_layout *layout, att_tensors *file)
 {
-    const size_t counts = (size_t)layout->row_count * sizeof(int);
-    applying a = {.layout = layout, .file = file, .left_out = att_arena_allocate(&file->arena, counts)};
-    if (!a.left_out)
-        return att_fail_memory(file->context, counts, "the tensors of a file");
+    const size_t rows = (size_t)layout->row_count;
+    applying a = {.layout = layout,
+                  .file = file,
+                  .left_out = att_arena_allocate(&file->arena, rows * sizeof *a.left_out),
+                  .applies = att_arena_allocate(&file->arena, rows * sizeof *a.applies)};
+    if (!a.left_out || !a.applies)
+        return att_fail_memory(file->context, rows * sizeof *a.left_out, "the tensors of a file");
+    for (int i = 0; i < layout->row_count; i++)
+        a.applies[i] = is_as_said(&a, &layout->rows[i]);
     att_status status = rename_all(&a);
     att_free(file->context, a.pieces);
     return status;

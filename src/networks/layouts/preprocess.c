@@ -72,10 +72,14 @@ static const json_t *value_of(const json_t *object, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
+/* As Python takes values for conditions: null, 0 and what is empty are false. */
 static bool is_on(const reading *r, const char *key, bool otherwise)
 {
-    const json_t *value = value_of(r->root, key);
-    return value ? json_is_true(value) : otherwise;
+    const json_t *value = json_object_get(r->root, key);
+    if (!value)
+        return otherwise;
+    return json_is_true(value) || (json_is_number(value) && json_number_value(value) != 0) ||
+           json_string_length(value) > 0 || json_array_size(value) > 0 || json_object_size(value) > 0;
 }
 
 /* --- the class ---------------------------------------------------------------------------------------------------- */
@@ -235,11 +239,12 @@ static att_status set_interpolation(const reading *r, att_config *config)
 static att_status read_channels(const reading *r, const char *key, double low, double values[3])
 {
     const json_t *value = value_of(r->root, key);
+    const size_t count = json_array_size(value); /* 0 of a number */
     for (size_t c = 0; value && c < 3; c++) {
-        const json_t *item = json_is_array(value) ? json_array_get(value, c) : value;
+        const json_t *item = json_is_array(value) ? json_array_get(value, count == 1 ? 0 : c) : value;
         values[c] = json_number_value(item);
         if (!json_is_number(item) || !(values[c] >= low && values[c] <= 1e3) ||
-            (json_is_array(value) && json_array_size(value) != 3))
+            (json_is_array(value) && count != 1 && count != 3))
             return att_fail(r->context, ATT_ERR_FORMAT, "%s: %s must be %s", r->path, key,
                             low > 0 ? "one or three positive numbers" : "one or three numbers");
     }

@@ -1,4 +1,5 @@
 /* The settings of other programs' networks, as options of attscope's. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,6 +122,65 @@ static int likeness(const att_variant *variant, const att_option_values *found)
     return like;
 }
 
+static att_status refuse_shown(const att_layout_source *source, const char *key)
+{
+    return att_fail(
+        source->context, ATT_ERR_UNSUPPORTED,
+        "%s: %s is not that of the network whose tensors %s has; is this the config.json of another network?",
+        source->path, key, att_tensors_path(source->file));
+}
+
+/* Refuses a setting that the tensors show otherwise. found: what they show. */
+static att_status check_shown(const att_layout_setting *s, const att_layout_source *source, const json_t *value,
+                              const att_option_table *table, const att_option_values *found)
+{
+    const att_option *option = s->option ? att_option_find(table, s->option) : NULL;
+    att_fact fact = att_fact_of_json(value);
+    att_config given = att_config_none();
+    char what[512];
+    if (!s->shown || !option || !att_options_find(found, option->key))
+        return ATT_OK;
+    if (s->words)
+        ATT_TRY(translate(source, s, &fact));
+    snprintf(what, sizeof what, "%.400s: %s", source->path, s->key);
+    if (att_config_note(source->context, what, s->option, &fact, &given) != ATT_OK)
+        return ATT_OK; /* no value that a network here can have: complete() says more */
+    return att_option_same(option, found, &given.options) ? ATT_OK : refuse_shown(source, s->key);
+}
+
+/* Refuses an image_size with another number of patches than the table of positions has, besides at most two tokens. */
+static att_status check_positions(const att_layout_source *source, const att_option_values *found)
+{
+    enum { TOKENS = 2 };
+    const int table = att_tensors_find(source->file, "pos_embed");
+    const att_option_value *patch = att_options_find(found, "patch_size");
+    const json_t *value = json_object_get(source->config, "image_size");
+    const att_fact image = att_fact_of_json(value);
+    if (table < 0 || !value || !patch || image.kind != ATT_FACT_NUMBERS || image.count < 1 || image.count > 2)
+        return ATT_OK;
+    const att_shape shape = att_tensors_at(source->file, table).shape;
+    const double patches =
+        floor(image.numbers[0] / patch->numbers[0]) * floor(image.numbers[image.count - 1] / patch->numbers[1]);
+    const double others = shape.rank == 3 ? (double)shape.dims[1] - patches : 0;
+    return others >= 0 && others <= TOKENS ? ATT_OK : refuse_shown(source, "image_size");
+}
+
+/* Sets *found to the options that the tensors show. Refuses settings of config.json that differ. */
+static att_status recognise(const att_layout *layout, const att_layout_source *source, const att_family *family,
+                            att_option_values *found)
+{
+    *found = att_options_none();
+    ATT_TRY(family->recognise(source->context, source->file, found));
+    for (const att_layout_setting *s = layout->settings; s && s->key; s++) {
+        const json_t *value = json_object_get(source->config, s->key);
+        if (value && !json_is_null(value))
+            ATT_TRY(check_shown(s, source, value, family->options, found));
+        if (strcmp(s->key, "image_size") == 0)
+            ATT_TRY(check_positions(source, found));
+    }
+    return ATT_OK;
+}
+
 /* Names the network after the variant that is most like it, the first of several. */
 static att_status choose_name(const att_layout *layout, const att_layout_source *source, att_config *config)
 {
@@ -133,7 +193,7 @@ static att_status choose_name(const att_layout *layout, const att_layout_source 
         snprintf(name, sizeof name, "%.*s", (int)length, at);
         ATT_TRY(att_variant_find(source->context, name, &variant));
         if (at == layout->variants) {
-            ATT_TRY(variant.family->recognise(source->context, source->file, &found));
+            ATT_TRY(recognise(layout, source, variant.family, &found));
             att_options_fill(&found, &config->options);
             memcpy(config->name, name, sizeof name);
         }

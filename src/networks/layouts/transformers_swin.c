@@ -110,6 +110,25 @@ static att_status check_table(const att_layout_source *source, int window)
                     source->path, window, att_tensors_path(source->file), att_relative_side(dims[0]));
 }
 
+/* Of Swin V2, whose windows transformers limits to the grid of config.json's image_size, whatever the image. height: of
+ * the first grid. */
+static att_status check_limits(const att_layout_source *source, int height, int64_t patch, int window)
+{
+    const json_t *value = json_object_get(source->config, "image_size");
+    const att_fact given = att_fact_of_json(value);
+    if (!value || given.kind != ATT_FACT_NUMBERS || given.count < 1)
+        return ATT_OK;
+    for (int s = 0; s < count_stages(source->file); s++) {
+        const int own = height >> s, theirs = (int)(given.numbers[0] / (double)patch) >> s;
+        if ((own < window ? own : window) != (theirs < window ? theirs : window))
+            return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                            "%s: image_size is %g, but images are prepared with %d pixels; transformers limits the "
+                            "windows of stage %d by the former, attscope by the latter",
+                            source->path, given.numbers[0], (int)(height * patch), s + 1);
+    }
+    return ATT_OK;
+}
+
 static att_status check_windows(const att_layout_source *source, const att_config *config, bool is_v2)
 {
     enum { DEFAULT_IMAGE = 224, DEFAULT_WINDOW = 7, MOST = 1 << 16 };
@@ -132,6 +151,8 @@ static att_status check_windows(const att_layout_source *source, const att_confi
                             source->path, side, (int)dims[2 + i]);
         grid[i] = side / (int)dims[2 + i];
     }
+    if (dims && is_v2)
+        ATT_TRY(check_limits(source, grid[0], dims[2], (int)window));
     return dims ? check_stages(source, grid, (int)window, is_v2) : ATT_OK;
 }
 

@@ -69,10 +69,14 @@ static const change changes[] = {
      .message = "downsample_in_first_stage is true, which attscope does not"},
     {"resnet", "downsample_in_bottleneck", "true",
      .message = "downsample_in_bottleneck is true, which attscope does not"},
-    {"resnet", "embedding_size", "4", .message = "hidden_sizes begin with 1 times embedding_size"},
+    {"resnet", "embedding_size", "4", .message = "embedding_size is not that of the network whose tensors"},
     {"resnet", "hidden_sizes", "[2, 4, 8, 12]", .message = "double from stage to stage"},
     {"resnet", "hidden_sizes", "[2, 4, 8, \"a\"]", .message = "double from stage to stage"},
-    {"resnet_bottleneck", "layer_type", "\"basic\"", .message = "hidden_sizes begin with 1 times embedding_size"},
+    {"resnet_bottleneck", "layer_type", "\"basic\"", .message = "layer_type is not that of the network whose tensors"},
+    {"vit", "num_hidden_layers", "1", .message = "num_hidden_layers is not that of the network whose tensors"},
+    {"vit", "image_size", "64", .message = "image_size is not that of the network whose tensors"},
+    {"vit", "qkv_bias", "false", .message = "qkv_bias is not that of the network whose tensors"},
+    {"swin", "depths", "[1, 9]", .message = "depths is not that of the network whose tensors"},
 };
 
 static void path_of(const change *c, const char *file, char path[4096])
