@@ -129,6 +129,8 @@ const char *att_network_trained_names(const att_network *network)
 
 const att_known_classes *att_network_known_order(const att_network *network)
 {
+    if (network->config_known)
+        return network->config_known;
     return network->file && !network->config_names
                ? att_checkpoint_known_classes(network->file, att_model_classes(network->model))
                : NULL;
@@ -141,7 +143,7 @@ att_status att_network_take_class_names(att_network *network)
     if (att_model_classes(network->model) == 0)
         return ATT_OK;
     if (network->file)
-        ATT_TRY(att_network_read_config_names(network, att_network_known_order(network), &shown));
+        ATT_TRY(att_network_read_config_names(network, &shown));
     const att_known_classes *known = att_network_known_order(network);
     const char *lines = shown ? shown : att_network_trained_names(network);
     att_status status = begin(network, &n);

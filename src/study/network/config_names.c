@@ -1,6 +1,7 @@
 /* Class names in the config.json of a repository of the Hugging Face hub. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/core/error.h"
 #include "base/core/text.h"
@@ -81,15 +82,35 @@ static bool are_names(const json_t *names, int classes)
     return named;
 }
 
-/* Whether the names are those of a data set whose names are built in, with the same numbers. */
-static bool are_known(const json_t *names, const att_known_classes *known)
+/* Whether two names begin with the same word or words before a comma or colon, in any case: "Tench, Tinca tinca" and
+ * "tench". */
+static bool begin_alike(const char *a, const char *b)
 {
-    for (int c = 0; known && c < known->count; c++) {
+    const size_t length = strcspn(a, ",:");
+    return length == strcspn(b, ",:") && strncasecmp(a, b, length) == 0;
+}
+
+/* Whether most names are those of the classes with the same numbers. ImageNet's classes have several synonyms, and two
+ * of the usual names are those of two classes each. */
+static bool are_of(const json_t *names, const att_known_classes *known)
+{
+    int same = 0;
+    for (int c = 0; c < known->count; c++) {
         const char *name = name_at(names, c), *synset = att_known_classes_synset(known, c);
-        if (strcmp(name, att_known_classes_label(known, c)) != 0 && (!synset || strcmp(name, synset) != 0))
-            return false;
+        same += begin_alike(name, att_known_classes_label(known, c)) || (synset && strcmp(name, synset) == 0);
     }
-    return known;
+    return same >= known->count - known->count / 4;
+}
+
+/* Returns the data set whose classes are built in that has these names; NULL: there is none. */
+static const att_known_classes *find_known(const json_t *names, int classes)
+{
+    for (int i = 0; i < att_known_classes_count(); i++) {
+        const att_known_classes *known = att_known_classes_at(i);
+        if (known->count == classes && are_of(names, known))
+            return known;
+    }
+    return NULL;
 }
 
 /* att_model_identify() leaves a config.json out that names another network. */
@@ -128,7 +149,7 @@ static att_status take_names(att_network *network, const json_t *root, const jso
     return ATT_OK;
 }
 
-static att_status read_config(att_network *network, const char *path, const att_known_classes *known, char **shown)
+static att_status read_config(att_network *network, const char *path, char **shown)
 {
     char *bytes;
     size_t size;
@@ -137,14 +158,17 @@ static att_status read_config(att_network *network, const char *path, const att_
     att_status status = att_json_parse(network->context, path, bytes, size, &root);
     att_free(network->context, bytes);
     const json_t *names = find_names(root);
+    const int classes = att_model_classes(network->model);
     if (status == ATT_OK && names && is_of_network(network, root) && are_as_many(network, path, names) &&
-        are_names(names, att_model_classes(network->model)) && !are_known(names, known))
-        status = take_names(network, root, names, shown);
+        are_names(names, classes)) {
+        network->config_known = find_known(names, classes);
+        status = network->config_known ? ATT_OK : take_names(network, root, names, shown);
+    }
     json_decref(root);
     return status;
 }
 
-att_status att_network_read_config_names(att_network *network, const att_known_classes *known, char **shown)
+att_status att_network_read_config_names(att_network *network, char **shown)
 {
     char folder[ATT_NETWORK_PATH], path[ATT_NETWORK_PATH];
     if (!*network->path || att_checkpoint_classes(network->file) ||
@@ -152,5 +176,5 @@ att_status att_network_read_config_names(att_network *network, const att_known_c
         return ATT_OK;
     ATT_TRY(att_path_folder(network->context, network->path, folder, sizeof folder));
     ATT_TRY(att_path_join(network->context, folder, "config.json", path, sizeof path));
-    return att_file_exists(path) ? read_config(network, path, known, shown) : ATT_OK;
+    return att_file_exists(path) ? read_config(network, path, shown) : ATT_OK;
 }

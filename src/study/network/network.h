@@ -45,9 +45,10 @@ struct att_network {
     int class_count;
     const char *known_classes; /* the built-in data set whose names these are; NULL: none, or chosen by the caller */
     char *config_names;        /* class names in the config.json beside the file, one per line; NULL: none */
-    att_shape_cache views;     /* of att_network_view */
-    att_shape_cache windows;   /* of att_network_view, of passes */
-    float *pixels;             /* transformed images */
+    const att_known_classes *config_known; /* the data set with these names; NULL: none is built in */
+    att_shape_cache views;                 /* of att_network_view */
+    att_shape_cache windows;               /* of att_network_view, of passes */
+    float *pixels;                         /* transformed images */
     size_t pixel_room;
     att_geometry *places; /* where the last run put its photographs; they belong to the answers at `placed` */
     int place_count, place_room;
@@ -64,10 +65,10 @@ struct att_network {
 att_status att_network_take_class_names(att_network *network);
 /* The data set whose built-in names belong to the network's outputs; NULL: none, or others are stated. */
 const att_known_classes *att_network_known_order(const att_network *network);
-/* config_names.c: sets network->config_names, and *shown to the names for people, one per line, which the caller frees.
- * Changes neither if there are no names for all classes, if they are those of `known`, or if the file itself has names.
- * Logs a warning if there are names for another number of classes. */
-att_status att_network_read_config_names(att_network *network, const att_known_classes *known, char **shown);
+/* config_names.c: reads the names in config.json. Sets network->config_known, or network->config_names and *shown to
+ * the names for people, one per line, which the caller frees. Changes nothing if there are no names for all classes, or
+ * if the file itself has names. Logs a warning if there are names for another number of classes. */
+att_status att_network_read_config_names(att_network *network, char **shown);
 
 /* outputs.c: copies the model's graph and adds every output and probe that `outputs` names (NULL: the task's outputs).
  * *names lists their names in the graph, NULL after the last. On success the caller owns *graph and *names. Errors:

@@ -1,4 +1,6 @@
 /* Folders of a network for timm and the transformers library: files, class names, failures. */
+#include <ctype.h>
+
 #include "base/core/names.h"
 #include "base/io/json.h"
 #include "study/network/fixture.h"
@@ -138,6 +140,35 @@ FIXTURE_TEST(names_of_known_classes_are_written_unless_they_are_imagenets)
         network = open_network(f, path_to(f, "folder", path));
         const char *known = att_network_known_classes(network);
         assert_string_equal(known ? known : "none", cases[i].known ? cases[i].known : "none");
+        att_network_close(&network);
+    }
+}
+
+/* The names of ImageNet's classes as transformers writes them: several synonyms, some of them those of two classes. */
+FIXTURE_TEST(names_like_those_of_known_classes_are_these)
+{
+    enum { CLASSES_OF_IMAGENET = 1000 };
+    const att_known_classes *imagenet = att_known_classes_find("imagenet-1k");
+    static const int others[] = {0, 240, 260}; /* names that differ; more than a quarter are another data set's */
+    for (size_t i = 0; i < 3; i++) {
+        char path[160], folder[160], name[256], number[8];
+        att_network *network = open_known(f, CLASSES_OF_IMAGENET, NULL);
+        export_to(f, network, "folder");
+        att_network_close(&network);
+        json_t *config = read_config(f, "folder/config.json"), *names = json_object();
+        for (int c = 0; c < CLASSES_OF_IMAGENET; c++) {
+            snprintf(name, sizeof name, "%s%s", c < others[i] ? "other " : "", att_known_classes_label(imagenet, c));
+            name[0] = (char)toupper((unsigned char)name[0]);
+            strcat(name, c % 2 ? ", Synonyma" : ": what it is");
+            snprintf(number, sizeof number, "%d", c);
+            json_object_set_new(names, number, json_string(name));
+        }
+        json_object_set_new(config, "id2label", names);
+        assert_int_equal(json_dump_file(config, path_to(f, "folder/config.json", path), 0), 0);
+        json_decref(config);
+        network = open_network(f, path_to(f, "folder", folder));
+        const char *known = att_network_known_classes(network);
+        assert_string_equal(known ? known : "none", others[i] <= 250 ? "imagenet-1k" : "none");
         att_network_close(&network);
     }
 }
