@@ -408,13 +408,13 @@ static bool is_training(const char *folder)
 /* Refuses an output that would replace the input, and a config.json that would be read with other weights. */
 static int check_input(const job *j)
 {
-    char folder[CLI_PATH];
-    if (j->out && cli_is_same_file(j->out, j->path))
-        return cli_usage("convert would overwrite its input: %s is the file %s; give OUT another name", j->out,
-                         j->path);
+    char folder[CLI_PATH], weights[CLI_PATH];
     if (j->is_folder && cli_is_same_file(j->out, cli_folder_of(j->path, folder, sizeof folder)))
         return cli_usage("convert would write beside its input: %s is the folder of %s; give another folder", j->out,
                          j->path);
+    const char *file = j->is_folder ? cli_join(j->out, "model.safetensors", weights, sizeof weights) : j->out;
+    if (file && cli_is_same_file(file, j->path))
+        return cli_usage("convert would overwrite its input: %s is the file %s; give OUT another name", file, j->path);
     if (j->is_folder && is_training(j->out))
         return cli_usage("convert would write beside checkpoints: %s is the folder of a training; give another folder",
                          j->out);

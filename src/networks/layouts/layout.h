@@ -71,9 +71,10 @@ typedef struct att_layout_form {
     const char *type;   /* model_type in config.json; NULL: there is no config.json */
     const char *prefix; /* of all names but those of rows that are `bare` */
     /* What every network of this class has, separated by blanks: timm's names of tensors, "!name" of tensors that none
-     * of them has, and numbers of options, "key=number". */
+     * of them has, and numbers of options, "key=number"; ATT_LAYOUT_SQUARE: images and patches are squares. */
     const char *when;
 } att_layout_form;
+#define ATT_LAYOUT_SQUARE "squares"
 
 /* What a layout reads in a file's folder. */
 typedef struct att_layout_source {

@@ -143,7 +143,7 @@ static const att_layout_row rows[] = {ENDS, STAGE_V1("1", "0"), STAGE_V1("3", "1
 static const att_layout_row rows_v2[] = {ENDS, STAGE_V2("1", "0"), STAGE_V2("3", "1"), STAGE_V2("5", "2"),
                                          STAGE_V2("7", "3")};
 
-#define REQUIRED "patch_embed.norm.bias layers.0.blocks.0.mlp.fc1.bias norm.bias head.fc.weight "
+#define REQUIRED "patch_embed.norm.bias layers.0.blocks.0.mlp.fc1.bias norm.bias head.fc.weight in_chans=3 "
 static const att_layout_form forms[] = {
     {"SwinTransformer", NULL, "", REQUIRED "layers.0.blocks.0.attn.qkv.bias"},
     {.class = NULL},

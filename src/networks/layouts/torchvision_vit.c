@@ -23,7 +23,8 @@ static const att_layout_row rows[] = {
 };
 
 static const att_layout_form forms[] = {
-    {"VisionTransformer", NULL, "", ATT_LAYOUT_TOKENS ATT_LAYOUT_CLASS "blocks.0.attn.qkv.bias head.weight"},
+    {"VisionTransformer", NULL, "",
+     ATT_LAYOUT_TOKENS ATT_LAYOUT_CLASS "blocks.0.attn.qkv.bias head.weight in_chans=3 " ATT_LAYOUT_SQUARE},
     {.class = NULL},
 };
 

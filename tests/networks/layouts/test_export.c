@@ -164,7 +164,7 @@ static const row rows[] = {
     {"clip", .left_out = "text_model.*,text_projection.weight,logit_scale", .settings = "projection_dim"},
     {.folder = "siglip_vision"},
     {"siglip", .left_out = "text_model.*,logit_scale,logit_bias"},
-    {"clip_classes", .refused = "transformers' CLIP (CLIPVisionModelWithProjection) has the tensor norm.bias"},
+    {"clip_classes", .refused = "transformers' CLIP (CLIPVisionModelWithProjection) needs the tensor norm.bias"},
     {"siglip2_vision", .changed = "embeddings.patch_embedding.weight"},
 };
 
@@ -401,10 +401,11 @@ EXPORT_TEST(networks_that_no_class_computes_are_refused)
     static const char hf[] = "transformers";
     refuses(self, hf, VIT "modules=se", "its tensor \"blocks.0.");
     refuses(self, hf, VIT "modules=cb", "transformers' ViT cannot express its modules cb");
-    refuses(self, hf, VIT "global_pool=avg", "transformers' ViT (ViTForImageClassification) has the tensor norm.bias");
+    refuses(self, hf, VIT "global_pool=avg",
+            "transformers' ViT (ViTForImageClassification) needs the tensor norm.bias");
     refuses(self, hf, VIT "global_pool=max fc_norm=0", "cannot express its global_pool max");
-    refuses(self, hf, VIT "pos_embed=none", "has the tensor ");
-    refuses(self, hf, VIT "final_norm=0", "has the tensor norm.bias");
+    refuses(self, hf, VIT "pos_embed=none", "needs the tensor ");
+    refuses(self, hf, VIT "final_norm=0", "needs the tensor norm.bias");
     refuses(self, hf, VIT "reg_tokens=2", "(ViTForImageClassification) has no tensor reg_token");
     refuses(self, hf, VIT "embed_class=0", "(ViTForImageClassification) needs embed_class=1");
     refuses(self, hf, RESNET "block=bottleneck cardinality=2 base_width=32", "needs cardinality=1");
@@ -418,12 +419,15 @@ EXPORT_TEST(networks_that_no_class_computes_are_refused)
     refuses(self, hf, "swin_tiny_patch4_window7_224", SWIN "img_size=12", "windows of 2 x 2 do not fill");
     refuses(self, hf, "beit_base_patch16_224",
             "img_size=8 patch_size=2 embed_dim=8 depth=1 num_heads=2 num_classes=3 final_norm=0 fc_norm=0",
-            "has the tensor fc_norm.bias");
+            "needs the tensor fc_norm.bias");
     refuses(self, "torchvision", VIT "global_pool=avg", "cannot be written for torchvision");
-    refuses(self, "torchvision", RESNET "modules=se", "its tensor \"layer1.0.se");
+    refuses(self, "torchvision", RESNET "width=64 modules=se", "its tensor \"layer1.0.se");
     refuses(self, "torchvision", "swin_tiny_patch4_window7_224", SWIN, "cannot express its window_size 2");
     refuses(self, "torchvision", "swin_tiny_patch4_window7_224", SWIN "window_size=3", "(window_size 3) do not fill");
-    refuses(self, "torchvision", RESNET "num_classes=0", "torchvision's ResNet (ResNet) has the tensor fc.weight");
+    refuses(self, "torchvision", RESNET, "torchvision's ResNet (ResNet) needs width=64");
+    refuses(self, "torchvision", RESNET "width=64 in_chans=1", "needs in_chans=3");
+    refuses(self, "torchvision", RESNET "width=64 num_classes=0",
+            "torchvision's ResNet (ResNet) needs the tensor fc.weight");
 }
 
 EXPORT_TEST(preprocessing_that_transformers_lacks_is_refused)
@@ -496,16 +500,13 @@ EXPORT_TEST(nothing_else_is_overwritten)
     assert_fails(self->context, export(self, &n, "onnx", "other"), ATT_ERR_ARGUMENT,
                  "expected transformers or torchvision, got \"onnx\"");
     assert_int_equal(scratch_file_count(self), 2);
-    /* What a killed process left is no obstacle, other files are. */
-    scratch_text(self, "again.tmp/config.json", "{");
+    /* Neither what a killed process left nor other files are in the way. */
+    scratch_text(self, "again.tmp/config.json", "mine");
+    scratch_text(self, "again.tmp/model.safetensors", "mine");
     CHECK(self->context, export(self, &n, "transformers", "again/"));
-    scratch_text(self, "more.tmp/notes", "mine");
-    assert_fails(self->context, export(self, &n, "transformers", "more"), ATT_ERR_IO, "more.tmp could not be created");
-    assert_text_file(scratch_path(self, "more.tmp/notes", path), "mine");
-    scratch_text(self, "theirs/config.json", "{");
-    assert_int_equal(symlink("theirs", scratch_path(self, "linked.tmp", path)), 0);
-    assert_fails(self->context, export(self, &n, "transformers", "linked"), ATT_ERR_IO, "could not be created");
-    assert_text_file(scratch_path(self, "theirs/config.json", path), "{");
+    assert_text_file(scratch_path(self, "again.tmp/config.json", path), "mine");
+    assert_text_file(scratch_path(self, "again.tmp/model.safetensors", path), "mine");
+    assert_int_equal(scratch_file_count(self), 4);
     free_network(&n);
 }
 
@@ -547,6 +548,15 @@ EXPORT_TEST(torchvisions_vit_is_written)
     assert_has(file, names);
     assert_int_equal(att_tensors_count(file), 20);
     att_tensors_close(&file);
+    free_network(&n);
+}
+
+EXPORT_TEST(torchvisions_vit_has_square_images)
+{
+    network n = make_network(self, "vit_base_patch32_224", "img_size=64 depth=1 mlp_ratio=0.02 num_classes=3");
+    att_options_set_sides(&n.identity.options, "img_size", 64, 96);
+    assert_fails(self->context, export(self, &n, "torchvision", "out.safetensors"), ATT_ERR_UNSUPPORTED,
+                 "torchvision's ViT (VisionTransformer) needs images and patches that are squares");
     free_network(&n);
 }
 
@@ -605,7 +615,7 @@ EXPORT_TEST(torchvisions_swin_v2_has_its_scaled_shifts)
 EXPORT_TEST(torchvisions_resnet_keeps_its_names)
 {
     static const char *const names[] = {"conv1.weight", "layer2.0.downsample.1.running_var", "fc.bias", NULL};
-    network n = make_network(self, "resnet50", "img_size=32 width=2 layers=1,1,1,1 num_classes=3");
+    network n = make_network(self, "resnet18", "img_size=32 layers=1,1,1,1 num_classes=3");
     att_tensors *file = export_torchvision(self, &n);
     assert_has(file, names);
     assert_int_equal(att_tensors_count(file), att_weights_count(n.weights));
