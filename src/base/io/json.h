@@ -21,6 +21,18 @@ ATT_FOR_LAB att_status att_json_parse(att_context *context, const char *what, co
 /* Like att_json_parse(), but fails with ERR_FORMAT if an object has a key twice. */
 att_status att_json_parse_unique(att_context *context, const char *what, const char *bytes, size_t size, json_t **root);
 
+/* An array of objects in a file. */
+typedef struct att_json_array {
+    const char *name; /* the member of the file's object that it is; NULL: it is the file */
+    /* Called for each element, in order. what: "FILE: name[index]", for messages. */
+    att_status (*element)(void *user, const char *what, const json_t *element, int64_t index);
+    bool found; /* set by att_json_read_arrays() */
+} att_json_array;
+/* Reads the elements of arrays in a file, so that only one at a time is built in memory. Other members of the file's
+ * object are skipped, and of them only brackets and quotes are checked. Errors: ERR_FORMAT, also if an array is there
+ * twice or an element has more than 64 MiB; those of opening a file (io/file.h) and of element(). */
+att_status att_json_read_arrays(att_context *context, const char *path, att_json_array *arrays, int count, void *user);
+
 /* Iterates over the members of an object in its text, so that only one member at a time is built in memory. */
 typedef struct att_json_members {
     att_context *context;
