@@ -6,6 +6,7 @@
 #define ATTSCOPE_ATTSCOPE_H
 
 #include <attscope/checkpoint.h>
+#include <attscope/coco.h>
 #include <attscope/comm.h>
 #include <attscope/context.h>
 #include <attscope/convert.h>
