@@ -12,6 +12,7 @@
     X(correlate)            \
     X(stack)                \
     X(predict)              \
+    X(coco_eval)            \
     X(models)               \
     X(modules)              \
     X(inspect)              \
