@@ -293,7 +293,8 @@ def transformers(out):
         write_logits(out, model.decode_head(model.backbone(images).feature_maps))
 
 
-with open(sys.argv[1] + "/segmenters.txt", "w") as out:
-    for name, make in CASES.items():
-        run(out, name, make())
-    transformers(out)
+if __name__ == "__main__":
+    with open(sys.argv[1] + "/segmenters.txt", "w") as out:
+        for name, make in CASES.items():
+            run(out, name, make())
+        transformers(out)

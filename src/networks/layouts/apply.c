@@ -79,15 +79,46 @@ static att_status raise(const applying *a, piece *p)
     return ATT_OK;
 }
 
-static att_status make_zeros(const applying *a, piece *p)
+static att_status make_vector(const applying *a, piece *p, float value)
 {
     att_tensors_info *info = &p->item.info;
     const int64_t count = info->shape.rank > 0 ? info->shape.dims[0] : 1;
-    const void *zeros = att_arena_allocate(&a->file->arena, (size_t)count * sizeof(float));
-    if (!zeros)
-        return att_fail_memory(a->file->context, (size_t)count * sizeof(float), info->name);
+    float *values = att_arena_allocate(&a->file->arena, (size_t)count * sizeof *values);
+    if (!values)
+        return att_fail_memory(a->file->context, (size_t)count * sizeof *values, info->name);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = value;
     *info = (att_tensors_info){info->name, ATT_SAFETENSORS_F32, att_shape_of(count), count};
-    p->item = (att_tensors_item){.info = *info, .data = zeros};
+    p->item = (att_tensors_item){.info = *info, .data = values};
+    return ATT_OK;
+}
+
+/* Changes a row of 2 x 2 patches from [channels][y][x] to [x][y][channels]. */
+static void move_patches(const float *from, int64_t channels, float *to)
+{
+    for (int x = 0; x < 2; x++)
+        for (int y = 0; y < 2; y++)
+            for (int64_t c = 0; c < channels; c++)
+                to[(2 * x + y) * channels + c] = from[4 * c + 2 * y + x];
+}
+
+/* The values are then in memory, as F32. */
+static att_status merge_patches(const applying *a, piece *p)
+{
+    att_tensors_info *info = &p->item.info;
+    const int64_t n = info->count, row = info->shape.rank > 0 ? info->shape.dims[info->shape.rank - 1] : 0;
+    if (row == 0 || row % 4 != 0)
+        return fail_piece(a, p->from, "does not hold patches of 2 x 2 places");
+    float *values = att_arena_allocate(&a->file->arena, (size_t)n * sizeof *values);
+    float *moved = att_arena_allocate(&a->file->arena, (size_t)n * sizeof *moved);
+    if (!values || !moved)
+        return att_fail_memory(a->file->context, (size_t)n * sizeof *values, info->name);
+    if (a->file->whole == 0)
+        ATT_TRY(att_tensors_read_item_f32(a->file, &p->item, values));
+    for (int64_t first = 0; first < n; first += row)
+        move_patches(values + first, row / 4, moved + first);
+    info->dtype = ATT_SAFETENSORS_F32;
+    p->item = (att_tensors_item){.info = *info, .data = moved};
     return ATT_OK;
 }
 
@@ -123,8 +154,10 @@ static att_status add_piece(applying *a, const att_tensors_item *item, const att
     p->item.info.name = att_arena_string(&a->file->arena, name);
     if (!p->item.info.name)
         return att_fail_memory(a->file->context, strlen(name) + 1, "the name of a tensor");
-    if (row && row->zeros)
-        return make_zeros(a, p);
+    if (row && (row->zeros || row->ones))
+        return make_vector(a, p, row->ones ? 1 : 0);
+    if (row && row->unfolded)
+        return merge_patches(a, p);
     if (row && row->patches)
         return make_convolution(a, p);
     if (row && (row->first || row->end))

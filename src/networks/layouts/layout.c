@@ -1,8 +1,10 @@
 #include "networks/layouts/layout.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "networks/layouts/list.h"
+#include "networks/layouts/pattern.h"
 #include "networks/models/checkpoint.h"
 
 #define DECLARE(name) extern const att_layout att_layout_##name;
@@ -46,11 +48,23 @@ int att_layout_find(const att_layout *layout, const att_tensors *file, const cha
     return -1;
 }
 
+bool att_layout_fits(const att_layout *layout, const att_tensors *file)
+{
+    char name[ATT_PATTERN_NAME];
+    for (const char *at = layout->signature; *at; at += strspn(at, " ")) {
+        const int length = (int)strcspn(at, " ");
+        snprintf(name, sizeof name, "%.*s", length, at);
+        if (att_layout_find(layout, file, name) < 0)
+            return false;
+        at += length;
+    }
+    return true;
+}
+
 const att_layout *att_layout_of_tensors(const att_tensors *file)
 {
     for (int i = 0; i < LAYOUTS; i++)
-        if (!layouts[i]->types && layouts[i]->signature &&
-            att_layout_find(layouts[i], file, layouts[i]->signature) >= 0)
+        if (!layouts[i]->types && layouts[i]->signature && att_layout_fits(layouts[i], file))
             return layouts[i];
     return NULL;
 }

@@ -30,17 +30,21 @@ typedef struct att_layout_row {
     /* Name in the file, with or without a prefix of the layout. '#' stands for a whole number, '@' for a text without
      * dots at the end, as "weight", '*' for any text at the end. */
     const char *from;
-    /* timm's name. '#' is the number of the '#' at the same place of the order, '+' that number plus one, '@' the text.
-     * NULL: the tensor is left out. */
+    /* timm's name. '#' is the number of the '#' at the same place of the order, '+' that number plus one, '@' or '*'
+     * the text. NULL: the tensor is left out. */
     const char *to;
     /* Tensors with the same `to` are joined along their first dimension, in the order of `part`: 0, 1, ... */
     int part;
     /* Takes a part of the tensor, along its first dimension that is larger than 1: from `first` to `end`, in units of
      * its length divided by `of`. of 0: in rows; end 0: to its end. */
     int first, end, of;
-    int rank;     /* rank of the tensor `to`, which gets dimensions of 1 in front; 0: the file's */
-    bool add;     /* the values are added to those of `to`, as F32 */
-    bool zeros;   /* `to` has as many zeros, as F32, as the tensor has rows: a bias that the file lacks */
+    int rank;   /* rank of the tensor `to`, which gets dimensions of 1 in front; 0: the file's */
+    bool add;   /* the values are added to those of `to`, as F32 */
+    bool zeros; /* `to` has as many zeros, as F32, as the tensor has rows: a bias that the file lacks */
+    bool ones;  /* the same with ones: the weight of a norm that the file lacks */
+    /* The last dimension holds 2 x 2 patches, [C][y][x] as torch.nn.Unfold orders them; they become timm's [x][y][C],
+     * as F32. */
+    bool unfolded;
     bool patches; /* if [C, h w 3] with h = w, a layer for pixels of a patch, it becomes the convolution [C, 3, h, w] */
     bool computed;    /* with `to` NULL: values that follow from the settings, which are left out without a word */
     const char *when; /* the row applies if the file has this tensor, "!name": if it lacks it */
@@ -90,8 +94,8 @@ typedef struct att_layout {
     /* Model types in config.json, "vit vit_msn". NULL: such files have no config.json. */
     const char *types;
     const char *prefixes; /* that names of tensors may begin with: "vit. deit." */
-    /* A tensor that every such file has, without prefix. NULL: the names are timm's, and such files are opened as
-     * timm's under the names of `variants`. */
+    /* Tensors that every such file has, with or without prefix, separated by blanks. NULL: the names are timm's, and
+     * such files are opened as timm's under the names of `variants`. */
     const char *signature;
     /* Names of the list of models, "vit_base_patch16_224 ...". A file is named after the first that is as wide, deep
      * and has patches as large, and the same activation if there is one, else after the first. Its options follow from
@@ -103,6 +107,8 @@ typedef struct att_layout {
     /* Options of all such networks, and the values of options and of the preprocessing that the side files leave open,
      * as in att_variant_row.settings. */
     const char *defaults;
+    /* Refuses what attscope lacks, before anything else is read of the file, whose names are its own. NULL: nothing. */
+    att_status (*check)(const att_layout_source *source);
     /* Sets what the tables cannot express, before `defaults`; refuses settings that attscope lacks. NULL: nothing. */
     att_status (*complete)(const att_layout_source *source, att_config *config);
     const att_layout_form *forms; /* the last has a NULL name; NULL: networks are not written in this layout */
@@ -136,6 +142,8 @@ extern const att_layout_setting att_layout_vit_settings[];
 const att_layout *att_layout_at(int index);
 /* Returns the layout of a model type; NULL: there is none. */
 const att_layout *att_layout_of_type(const char *type);
+/* Returns whether the file has the layout's signature. */
+bool att_layout_fits(const att_layout *layout, const att_tensors *file);
 /* Returns the layout without model types whose signature the file has; NULL: there is none. */
 const att_layout *att_layout_of_tensors(const att_tensors *file);
 /* Returns the name without the prefix of the layout that it begins with. */
@@ -156,6 +164,9 @@ att_status att_layout_require_text(const att_layout_source *source, const char *
 att_status att_layout_require_number(const att_layout_source *source, const char *key, double number);
 /* For complete(): refuses an image_size that is no square (ERR_UNSUPPORTED). */
 att_status att_layout_require_square(const att_layout_source *source, const att_config *config);
+/* For complete(): sets the task with the head UPerNet, its channels and classes, from its tensors under
+ * attscope's names, and `taps` unless NULL. */
+void att_layout_set_uper(const att_layout_source *source, const char *taps, att_config *config);
 /* The class that saved the file, from config.json: "ViTForImageClassification"; "" if it names none. */
 const char *att_layout_class(const att_layout_source *source);
 /* Sets mean, std, crop, interpolation and img_size of *config to those of an image processor, with the defaults of the

@@ -68,11 +68,11 @@ static att_status refuse_tensors(const att_tensors *file, const att_layout *layo
                     path, layout->name, file->path, layout->signature);
 }
 
-/* Returns the object that describes the network of images. Older files of CLIP have a "vision_config_dict", which
- * replaces all of "vision_config". */
+/* Returns the object that describes the network of images, or the backbone of a segmenter. Older files of CLIP have a
+ * "vision_config_dict", which replaces all of "vision_config". */
 static const json_t *described(const json_t *root)
 {
-    static const char *const keys[] = {"vision_config_dict", "vision_config"};
+    static const char *const keys[] = {"vision_config_dict", "vision_config", "backbone_config"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (json_is_object(json_object_get(root, keys[i])))
             return json_object_get(root, keys[i]);
@@ -115,6 +115,8 @@ static att_status note_origin(att_tensors *file, const att_layout *layout)
 static att_status take_layout(att_tensors *file, const att_layout *layout, const att_layout_source *source,
                               att_config *config)
 {
+    if (layout->check)
+        ATT_TRY(layout->check(source));
     ATT_TRY(att_layout_apply(layout, file));
     ATT_TRY(att_layout_configure(layout, source, config));
     ATT_TRY(describe(file, config));
@@ -156,8 +158,8 @@ static att_status take_transformers(att_tensors *file, const att_layout *layout,
     return take_layout(file, layout, source, &config);
 }
 
-/* The same for a network of torchvision, whose files have no settings but their name. */
-static att_status take_torchvision(att_tensors *file, const att_layout *layout)
+/* The same for a network of torchvision or mmsegmentation, whose files have no settings but torchvision's name. */
+static att_status take_named(att_tensors *file, const att_layout *layout)
 {
     const att_torchvision *known = att_torchvision_of_file(file->path);
     const att_layout_source source = {.context = file->context, .file = file, .path = file->path};
@@ -194,7 +196,7 @@ static att_status take_described(att_tensors *file, const char *path, const json
     if (!type)
         return ATT_OK;
     ATT_TRY(find_layout(file->context, path, type, &layout));
-    if (att_layout_find(layout, file, layout->signature) < 0)
+    if (!att_layout_fits(layout, file))
         return refuse_tensors(file, layout, path);
     const att_layout_source source = {file->context, file, path, described(root), root};
     return take_transformers(file, layout, &source);
@@ -211,7 +213,7 @@ att_status att_layout_take(att_tensors *file)
     if (status == ATT_OK && json_is_object(root))
         status = take_described(file, path.data, root);
     else if (status == ATT_OK && layout)
-        status = take_torchvision(file, layout);
+        status = take_named(file, layout);
     json_decref(root);
     att_text_free(&path);
     return status;

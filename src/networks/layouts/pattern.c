@@ -19,11 +19,9 @@ bool att_pattern_matches(const char *pattern, const char *name, att_captured *fo
 {
     *found = (att_captured){.count = 0};
     for (; *pattern; pattern++) {
-        if (*pattern == '*')
-            return true;
-        if (*pattern == '@') {
+        if (*pattern == '*' || *pattern == '@') {
             found->text = name;
-            return *name && !strchr(name, '.');
+            return *pattern == '*' || (*name && !strchr(name, '.'));
         }
         const bool number = *pattern == '#' || *pattern == '+';
         if (number ? !take_number(&name, *pattern == '+', found) : *pattern != *name++)
@@ -40,7 +38,7 @@ void att_pattern_name(const char *pattern, const att_captured *found, char name[
         const size_t room = ATT_PATTERN_NAME - length;
         if (*pattern == '#' || *pattern == '+')
             length += (size_t)snprintf(name + length, room, "%d", found->numbers[number++] + (*pattern == '+'));
-        else if (*pattern == '@')
+        else if (*pattern == '@' || *pattern == '*')
             length += (size_t)snprintf(name + length, room, "%s", found->text);
         else
             name[length++] = *pattern;

@@ -43,6 +43,7 @@ static const processor processors[] = {
     {"ConvNext", 384, 0, true, true, false, false, "bicubic", STANDARD},
     {"Siglip", 224, 0, false, false, false, false, "bicubic", STANDARD},
     {"Siglip2", 0, 0, false, false, true, false, "bilinear", STANDARD},
+    {"Segformer", 512, 0, false, false, false, false, "bilinear", IMAGENET},
     {"DINOv3ViT", 224, 0, false, false, false, true, "bilinear", IMAGENET},
 };
 

@@ -1,53 +1,23 @@
 /* transformers' Swin and Swin V2. */
+#include "networks/layouts/transformers_swin.h"
 #include "base/core/error.h"
 #include "base/core/text.h"
-#include "networks/layouts/layout.h"
 #include "networks/models/checkpoint.h"
 #include "networks/models/placement.h"
 #include "networks/models/relative_bias.h"
 
-#define BLOCK "encoder.layers.#.blocks.#."
-#define SELF BLOCK "attention.self."
-
-/* The layer between two stages belongs to the first of them, in timm to the second. */
-#define COMMON_ROWS                                                                               \
-    {"embeddings.patch_embeddings.projection.@", .to = "patch_embed.proj.@"},                     \
-        {"embeddings.norm.@", .to = "patch_embed.norm.@"}, {"embeddings.mask_token", .to = NULL}, \
-        {"embeddings.position_embeddings", .to = NULL},                                           \
-        {BLOCK "layernorm_before.@", .to = "layers.#.blocks.#.norm1.@"},                          \
-        {SELF "query.weight", .to = "layers.#.blocks.#.attn.qkv.weight", .part = 0},              \
-        {SELF "key.weight", .to = "layers.#.blocks.#.attn.qkv.weight", .part = 1},                \
-        {SELF "value.weight", .to = "layers.#.blocks.#.attn.qkv.weight", .part = 2},              \
-        {SELF "relative_position_index", .to = NULL, .computed = true},                           \
-        {BLOCK "attention.output.dense.@", .to = "layers.#.blocks.#.attn.proj.@"},                \
-        {BLOCK "layernorm_after.@", .to = "layers.#.blocks.#.norm2.@"},                           \
-        {BLOCK "intermediate.dense.@", .to = "layers.#.blocks.#.mlp.fc1.@"},                      \
-        {BLOCK "output.dense.@", .to = "layers.#.blocks.#.mlp.fc2.@"},                            \
-        {"encoder.layers.#.downsample.norm.@", .to = "layers.+.downsample.norm.@"},               \
-        {"encoder.layers.#.downsample.reduction.@", .to = "layers.+.downsample.reduction.@"},     \
-        {"layernorm.@", .to = "norm.@"}, {"classifier.@", .to = "head.fc.@", .bare = true},       \
-    {                                                                                             \
-        "decoder.0.@", .to = NULL                                                                 \
-    }
-
-static const att_layout_row rows[] = {
-    COMMON_ROWS,
-    {SELF "query.bias", .to = "layers.#.blocks.#.attn.qkv.bias", .part = 0},
-    {SELF "key.bias", .to = "layers.#.blocks.#.attn.qkv.bias", .part = 1},
-    {SELF "value.bias", .to = "layers.#.blocks.#.attn.qkv.bias", .part = 2},
-    {SELF "relative_position_bias_table", .to = "layers.#.blocks.#.attn.relative_position_bias_table"},
-};
+static const att_layout_row rows[] = {ATT_SWIN_ROWS};
 
 static const att_layout_row rows_v2[] = {
-    COMMON_ROWS,
-    {SELF "query.bias", .to = "layers.#.blocks.#.attn.q_bias"},
-    {SELF "value.bias", .to = "layers.#.blocks.#.attn.v_bias"},
-    {SELF "logit_scale", .to = "layers.#.blocks.#.attn.logit_scale"},
-    {SELF "continuous_position_bias_mlp.#.@", .to = "layers.#.blocks.#.attn.cpb_mlp.#.@"},
-    {SELF "relative_coords_table", .to = NULL, .computed = true},
+    ATT_SWIN_COMMON_ROWS,
+    {ATT_SWIN_SELF "query.bias", .to = "layers.#.blocks.#.attn.q_bias"},
+    {ATT_SWIN_SELF "value.bias", .to = "layers.#.blocks.#.attn.v_bias"},
+    {ATT_SWIN_SELF "logit_scale", .to = "layers.#.blocks.#.attn.logit_scale"},
+    {ATT_SWIN_SELF "continuous_position_bias_mlp.#.@", .to = "layers.#.blocks.#.attn.cpb_mlp.#.@"},
+    {ATT_SWIN_SELF "relative_coords_table", .to = NULL, .computed = true},
 };
 
-static const att_layout_setting settings[] = {
+const att_layout_setting att_layout_swin_settings[] = {
     {"image_size", .option = "img_size"},
     {"num_heads", .option = "stage_heads", .list = true},
     {"window_size", .option = "window_size"},
@@ -158,11 +128,16 @@ static att_status check_windows(const att_layout_source *source, const att_confi
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
 
-static att_status complete_any(const att_layout_source *source, const att_config *config, bool is_v2)
+att_status att_layout_check_swin(const att_layout_source *source)
 {
     ATT_TRY(att_layout_require_text(source, "hidden_act", "gelu"));
     ATT_TRY(att_layout_require_number(source, "layer_norm_eps", 1e-5));
-    ATT_TRY(att_layout_require_number(source, "use_absolute_embeddings", 0));
+    return att_layout_require_number(source, "use_absolute_embeddings", 0);
+}
+
+static att_status complete_any(const att_layout_source *source, const att_config *config, bool is_v2)
+{
+    ATT_TRY(att_layout_check_swin(source));
     return check_windows(source, config, is_v2);
 }
 
@@ -220,22 +195,15 @@ static const att_layout_form forms_v2[] = {
     {.class = NULL},
 };
 
-#define DEFAULTS                                                                                              \
-    "img_size=224 stage_heads=3,6,12,24 window_size=7 pretrained_window_sizes=0 crop_pct=1 crop_mode=squash " \
-    "interpolation=bicubic "                                                                                  \
-    "mean=0.485,0.456,0.406 std=0.229,0.224,0.225 "
-
 const att_layout att_layout_transformers_swin = {
     .name = "transformers' Swin",
     .types = "swin",
     .prefixes = "swin.",
     .signature = "encoder.layers.0.blocks.0.attention.self.relative_position_bias_table",
-    .variants =
-        "swin_tiny_patch4_window7_224 swin_small_patch4_window7_224 swin_base_patch4_window7_224 "
-        "swin_large_patch4_window7_224 swin_base_patch4_window12_384 swin_large_patch4_window12_384",
+    .variants = ATT_SWIN_NAMES,
     ATT_LAYOUT_ROWS(rows),
-    .settings = settings,
-    .defaults = DEFAULTS,
+    .settings = att_layout_swin_settings,
+    .defaults = ATT_SWIN_DEFAULTS,
     .complete = complete,
     .forms = forms,
 };
@@ -249,8 +217,8 @@ const att_layout att_layout_transformers_swin_v2 = {
         "swinv2_tiny_window8_256 swinv2_small_window8_256 swinv2_base_window8_256 "
         "swinv2_large_window12to16_192to256",
     ATT_LAYOUT_ROWS(rows_v2),
-    .settings = settings,
-    .defaults = DEFAULTS,
+    .settings = att_layout_swin_settings,
+    .defaults = ATT_SWIN_DEFAULTS,
     .complete = complete_v2,
     .forms = forms_v2,
     .describe = describe_v2,

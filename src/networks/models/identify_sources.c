@@ -14,7 +14,7 @@ const char att_from_architecture[] = "the checkpoint's \"" ATT_TENSORS_ARCHITECT
 const char att_from_description[] = "the training's settings stored in the checkpoint";
 const char att_from_caller[] = "as given";
 const char att_from_arguments[] = "args.yaml", att_from_config[] = "config.json";
-const char att_from_tensor_names[] = "torchvision's names of the tensors";
+const char att_from_tensor_names[] = "the names of the tensors";
 const char att_from_processor[] = "preprocessor_config.json", att_from_type[] = "the defaults of its model type";
 const char att_from_file_name[] = "torchvision's name of the file";
 static const char OPTIONS[] = "the checkpoint's \"" ATT_TENSORS_OPTIONS "\"";

@@ -49,6 +49,10 @@ static const att_option rows[] = {
     {"always_partition", .kind = ATT_OPTION_SWITCH,
      .help = "of a Swin: shift windows and keep their size where a stage's grid is no larger than they are",
      .not_compared = true, SWIN_AT(always_partition)},
+    {"pad_before_shift", .kind = ATT_OPTION_SWITCH,
+     .help = "of a Swin: fill up a stage's last windows with zeros before they are shifted, as transformers and "
+             "mmsegmentation do, not after that, as timm does",
+     .not_compared = true, SWIN_AT(pad_before_shift)},
     {"extra_norm_period", .kind = ATT_OPTION_WHOLE, .value = "N",
      .help = "of a Swin V2-CR: a norm of the stream after every N blocks of a stage; 0: none", .high = ATT_BLOCKS,
      SWIN_AT(extra_norm_period)},

@@ -12,7 +12,7 @@ typedef struct att_swin_options {
     int patch_size[2], embed_dim;
     char swin_version[8], depths[24], stage_heads[24], window_size[48], pretrained_window_sizes[24], global_pool[8];
     double mlp_ratio, attn_drop_rate;
-    int qkv_bias, always_partition, extra_norm_period, extra_norm_stage;
+    int qkv_bias, always_partition, pad_before_shift, extra_norm_period, extra_norm_stage;
 } att_swin_options;
 extern const att_option_table att_swin_table;
 

@@ -69,6 +69,7 @@ static att_token_form form_of(const att_swin *net, int s, bool shifted)
                            .cosine = net->version->cosine,
                            .grid = {stage->grid[0], stage->grid[1]},
                            .patch = {o->patch_size[0] << s, o->patch_size[1] << s},
+                           .pad_before_shift = o->pad_before_shift,
                            .attn_drop = o->attn_drop_rate};
     form.relative.pretrained = stage->pretrained;
     bool whole = stage->window[0] == stage->grid[0] && stage->window[1] == stage->grid[1] &&

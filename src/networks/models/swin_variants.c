@@ -95,6 +95,6 @@ const att_variants att_swin_variants = {
     .rows = rows,
     .count = sizeof rows / sizeof *rows,
     .shared = ATT_IMAGENET
-    "patch_size=4 mlp_ratio=4 qkv_bias=true always_partition=false global_pool=avg "
+    "patch_size=4 mlp_ratio=4 qkv_bias=true always_partition=false pad_before_shift=false global_pool=avg "
     "attn_drop_rate=0 drop_path_rate=0.1 window_size=7 pretrained_window_sizes=0 extra_norm_period=0 "
     "extra_norm_stage=false swin_version=" ATT_SWIN_V1};

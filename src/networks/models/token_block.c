@@ -404,8 +404,8 @@ static att_value build_attention(const att_token_block *block, const att_scope *
                                         .grid_w = form->grid[1],
                                         .window_h = form->window[0],
                                         .window_w = form->window[1],
-                                        .shift_h = form->shift[0],
-                                        .shift_w = form->shift[1]};
+                                        .shift_h = form->pad_before_shift ? 0 : form->shift[0],
+                                        .shift_w = form->pad_before_shift ? 0 : form->shift[1]};
     att_module_site site = site_of(block, ATT_NONE, ATT_NONE);
     int heads = form->heads - att_modules_replaced_heads(block->modules, ATT_TOKEN_HEADS, block->index);
     att_scope norm = att_scope_in(scope, "norm"), out = att_scope_in(scope, "proj");

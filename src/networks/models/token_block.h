@@ -87,6 +87,7 @@ typedef struct att_token_form {
     int cosine;                    /* cosine attention: axes of its parameter logit_scale, 1: [heads], 3: [heads, 1, 1];
                                       0: products over sqrt(d). See att_cosine_heads() */
     int window[2], shift[2];       /* attention in shifted windows, see att_attention_options; 0: in the whole grid */
+    bool pad_before_shift;         /* windows are filled up before the shift, else after that, see att_window_pad() */
     double attn_drop;              /* dropout of the maps of attention in training */
 } att_token_form;
 

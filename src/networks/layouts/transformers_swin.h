@@ -1,0 +1,53 @@
+/* layouts/transformers_swin.h - names and settings of transformers' Swin, which its segmenters have, too. */
+#ifndef ATT_LAYOUTS_TRANSFORMERS_SWIN_H
+#define ATT_LAYOUTS_TRANSFORMERS_SWIN_H
+
+#include "networks/layouts/layout.h"
+
+#define ATT_SWIN_BLOCK "encoder.layers.#.blocks.#."
+#define ATT_SWIN_SELF ATT_SWIN_BLOCK "attention.self."
+
+/* The layer between two stages belongs to the first of them, in timm to the second. */
+#define ATT_SWIN_COMMON_ROWS                                                                      \
+    {"embeddings.patch_embeddings.projection.@", .to = "patch_embed.proj.@"},                     \
+        {"embeddings.norm.@", .to = "patch_embed.norm.@"}, {"embeddings.mask_token", .to = NULL}, \
+        {"embeddings.position_embeddings", .to = NULL},                                           \
+        {ATT_SWIN_BLOCK "layernorm_before.@", .to = "layers.#.blocks.#.norm1.@"},                 \
+        {ATT_SWIN_SELF "query.weight", .to = "layers.#.blocks.#.attn.qkv.weight", .part = 0},     \
+        {ATT_SWIN_SELF "key.weight", .to = "layers.#.blocks.#.attn.qkv.weight", .part = 1},       \
+        {ATT_SWIN_SELF "value.weight", .to = "layers.#.blocks.#.attn.qkv.weight", .part = 2},     \
+        {ATT_SWIN_SELF "relative_position_index", .to = NULL, .computed = true},                  \
+        {ATT_SWIN_BLOCK "attention.output.dense.@", .to = "layers.#.blocks.#.attn.proj.@"},       \
+        {ATT_SWIN_BLOCK "layernorm_after.@", .to = "layers.#.blocks.#.norm2.@"},                  \
+        {ATT_SWIN_BLOCK "intermediate.dense.@", .to = "layers.#.blocks.#.mlp.fc1.@"},             \
+        {ATT_SWIN_BLOCK "output.dense.@", .to = "layers.#.blocks.#.mlp.fc2.@"},                   \
+        {"encoder.layers.#.downsample.norm.@", .to = "layers.+.downsample.norm.@"},               \
+        {"encoder.layers.#.downsample.reduction.@", .to = "layers.+.downsample.reduction.@"},     \
+        {"layernorm.@", .to = "norm.@"}, {"classifier.@", .to = "head.fc.@", .bare = true},       \
+    {                                                                                             \
+        "decoder.0.@", .to = NULL                                                                 \
+    }
+
+/* Those of Swin V1. */
+#define ATT_SWIN_ROWS                                                                                             \
+    ATT_SWIN_COMMON_ROWS, {ATT_SWIN_SELF "query.bias", .to = "layers.#.blocks.#.attn.qkv.bias", .part = 0},       \
+        {ATT_SWIN_SELF "key.bias", .to = "layers.#.blocks.#.attn.qkv.bias", .part = 1},                           \
+        {ATT_SWIN_SELF "value.bias", .to = "layers.#.blocks.#.attn.qkv.bias", .part = 2},                         \
+    {                                                                                                             \
+        ATT_SWIN_SELF "relative_position_bias_table", .to = "layers.#.blocks.#.attn.relative_position_bias_table" \
+    }
+
+#define ATT_SWIN_NAMES                                                                         \
+    "swin_tiny_patch4_window7_224 swin_small_patch4_window7_224 swin_base_patch4_window7_224 " \
+    "swin_large_patch4_window7_224 swin_base_patch4_window12_384 swin_large_patch4_window12_384"
+#define ATT_SWIN_DEFAULTS                                                                                     \
+    "img_size=224 stage_heads=3,6,12,24 window_size=7 pretrained_window_sizes=0 crop_pct=1 crop_mode=squash " \
+    "interpolation=bicubic "                                                                                  \
+    "mean=0.485,0.456,0.406 std=0.229,0.224,0.225 "
+
+extern const att_layout_setting att_layout_swin_settings[];
+
+/* Refuses settings of Swin that attscope lacks, but for those of its windows. */
+att_status att_layout_check_swin(const att_layout_source *source);
+
+#endif

@@ -1,0 +1,187 @@
+/* Small segmenters of transformers and mmsegmentation, with the names of their files, against PyTorch in f64
+ * (tools/goldens/segmenter_files.py). */
+#include <attscope/plan.h>
+
+#include "base/io/scratch.h"
+#include "context.h"
+#include "networks/models/fixture.h"
+
+SHARED_CONTEXT(threads, 1)
+
+enum { SIDE = 32, CLASSES = 5, KEPT = 11, TENSORS = 256, LOGITS = SIDE * SIDE / 4 * CLASSES / KEPT + 1, LINE = 8192 };
+
+typedef struct golden {
+    char config[LINE], processor[LINE];
+    char names[TENSORS][96];
+    att_safetensors_tensor tensors[TENSORS];
+    int tensor_count, logit_count;
+    double logits[LOGITS];
+} golden;
+
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t length = strlen(name), tail = strlen(end);
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+static float *make_values(const char *name, att_shape shape)
+{
+    const int64_t count = att_shape_count(shape);
+    const bool flat = shape.rank == 1, gain = flat && (ends_in(name, "weight") || ends_in(name, "running_var"));
+    float *values = malloc((size_t)count * sizeof *values);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (float)(gain + (flat ? 0.2 : 0.4) * formula(name, (uint32_t)i));
+    return values;
+}
+
+static void read_tensor(char *line, golden *g)
+{
+    assert_in_range(g->tensor_count, 0, TENSORS - 1);
+    char *name = g->names[g->tensor_count];
+    att_shape shape = {.rank = 0};
+    snprintf(name, sizeof g->names[0], "%s", strtok(line, " \n"));
+    for (const char *side; (side = strtok(NULL, " \n"));)
+        shape.dims[shape.rank++] = strtol(side, NULL, 10);
+    g->tensors[g->tensor_count++] = (att_safetensors_tensor){
+        .name = name, .dtype = ATT_SAFETENSORS_F32, .shape = shape, .data = make_values(name, shape)};
+}
+
+static golden *golden_read(const char *name)
+{
+    golden *g = calloc(1, sizeof *g);
+    char line[LINE], word[16];
+    bool mine = false;
+    FILE *file = golden_open("segmenter_files.txt");
+    while (fgets(line, sizeof line, file)) {
+        char *rest = strchr(line, ' ') + 1;
+        sscanf(line, "%15s", word);
+        if (strcmp(word, "case") == 0)
+            mine = strncmp(rest, name, strlen(name)) == 0 && rest[strlen(name)] == '\n';
+        else if (mine && strcmp(word, "config") == 0)
+            snprintf(g->config, sizeof g->config, "%s", rest);
+        else if (mine && strcmp(word, "processor") == 0)
+            snprintf(g->processor, sizeof g->processor, "%s", rest);
+        else if (mine && strcmp(word, "tensor") == 0)
+            read_tensor(rest, g);
+        else if (mine && g->logit_count < LOGITS)
+            g->logits[g->logit_count++] = strtod(rest, NULL);
+    }
+    fclose(file);
+    assert_true(g->tensor_count > 0 && g->logit_count > 0);
+    return g;
+}
+
+static void golden_free(golden *g)
+{
+    for (int i = 0; i < g->tensor_count; i++)
+        free((void *)(uintptr_t)g->tensors[i].data);
+    free(g);
+}
+
+static att_status open_golden(scratch *self, const golden *g, att_tensors **file)
+{
+    char path[512];
+    const att_safetensors_content content = {.tensors = g->tensors, .tensor_count = g->tensor_count};
+    scratch_path(self, "model.safetensors", path);
+    must(att_safetensors_write(context, path, &content));
+    if (*g->config)
+        scratch_text(self, "config.json", g->config);
+    if (*g->processor)
+        scratch_text(self, "preprocessor_config.json", g->processor);
+    return att_model_open_file(context, path, file);
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------ */
+
+/* Relative to the largest logit; measured: 7.1e-7. */
+static const double TOLERANCE = 5e-6;
+
+static void compare(const golden *g, const att_model *model, att_weights *weights)
+{
+    static float image[SIDE * SIDE * 3], logits[SIDE * SIDE / 4 * CLASSES];
+    att_plan_options options = att_plan_options_defaults();
+    att_plan *plan;
+    att_session *session;
+    double largest = 0, worst = 0;
+    const att_graph *graph = att_model_graph(model);
+    const int64_t count = att_shape_count(att_value_shape(graph, att_graph_find_output(graph, "pixel_logits")));
+    assert_int_equal((count + KEPT - 1) / KEPT, g->logit_count);
+    for (uint32_t i = 0; i < SIDE * SIDE * 3; i++)
+        image[i] = (float)(4 * formula("image", i));
+    options.outputs = (const char *const[]){"pixel_logits", NULL};
+    must(att_plan_compile(graph, &options, &plan));
+    must(att_session_create(plan, weights, 1, &session));
+    must(att_session_bind(session, "image", image));
+    must(att_session_run(session, 1));
+    must(att_session_output(session, "pixel_logits", 0, 1, logits));
+    for (int i = 0; i < g->logit_count; i++)
+        largest = fmax(largest, fabs(g->logits[i]));
+    for (int i = 0; i < g->logit_count; i++) {
+        const double error = fabs((double)logits[KEPT * i] - g->logits[i]) / largest;
+        if (!(error <= TOLERANCE))
+            fail_msg("logit %d is %.7g instead of %.7g: relative error %g", i, (double)logits[KEPT * i], g->logits[i],
+                     error);
+        worst = fmax(worst, error);
+    }
+    print_message("relative errors up to %.2g\n", worst);
+    att_session_destroy(&session);
+    att_plan_destroy(&plan);
+}
+
+/* heads: of a ViT, whose tensors do not show them; 0: not given. */
+static void answers(scratch *self, const char *name, const char *network, int heads, att_identity *identity)
+{
+    golden *g = golden_read(name);
+    att_tensors *file;
+    att_model *model;
+    att_weights *weights;
+    att_option_values flags = att_options_none();
+    if (heads)
+        att_options_set(&flags, "num_heads", heads);
+    att_options_set_sides(&flags, "img_size", SIDE, SIDE);
+    must(open_golden(self, g, &file));
+    must(att_model_identify(context, file, NULL, NULL, &flags, identity));
+    assert_string_equal(identity->name, network);
+    must(att_model_create(context, identity->name, &identity->options, ATT_F32, &model));
+    must(att_weights_create(att_model_graph(model), "cpu", &weights));
+    must(att_model_load(model, file, weights));
+    compare(g, model, weights);
+    assert_int_equal(att_model_classes(model), CLASSES);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+    att_tensors_close(&file);
+    golden_free(g);
+}
+
+SCRATCH_TEST(upernet_over_swin_of_transformers_gives_its_answers)
+{
+    att_identity identity;
+    answers(self, "transformers", "swin_tiny_patch4_window7_224", 0, &identity);
+    assert_float_equal(identity.preprocess.mean[0], 0.485, 0);
+    assert_float_equal(identity.preprocess.crop_pct, 1, 0);
+    assert_string_equal(identity.preprocess.crop_mode, "squash");
+    assert_string_equal(identity.preprocess.interpolation, "bilinear");
+}
+
+SCRATCH_TEST(upernet_over_resnet_of_mmsegmentation_gives_its_answers)
+{
+    att_identity identity;
+    answers(self, "resnet", "resnet50c", 0, &identity);
+    assert_string_equal(identity.preprocess.crop_mode, "squash");
+}
+
+SCRATCH_TEST(upernet_over_swin_of_mmsegmentation_gives_its_answers)
+{
+    att_identity identity;
+    answers(self, "swin", "swin_tiny_patch4_window7_224", 0, &identity);
+}
+
+SCRATCH_TEST(upernet_over_vit_of_mmsegmentation_gives_its_answers)
+{
+    att_identity identity;
+    answers(self, "vit", "vit_base_patch16_224", 3, &identity);
+    assert_string_equal(att_options_text(&identity.options, "taps"), "1,3,5,7");
+    assert_null(att_options_find(&identity.options, "neck"));
+    answers(self, "vit_neck", "vit_base_patch16_224", 3, &identity);
+    assert_string_equal(att_options_text(&identity.options, "neck"), "multi_level");
+}
