@@ -91,7 +91,7 @@ def compare(prepared, photographs, given):
         expected = torch.cat([prepared.answer(image) for image in prepared.images]).numpy()
     try:
         with attscope.open(prepared.path) as opened:
-            output = "logits" if opened.classes else "features"
+            output = "pixel_logits" if expected.ndim == 4 else "logits" if opened.classes else "features"
             from_files = opened.outputs([str(f) for f in prepared.files or photographs], output)[output]
             ready = torch.cat(prepared.images).permute(0, 2, 3, 1).contiguous().numpy()
             from_pixels = opened.run({"image": ready}, output)[output]

@@ -39,8 +39,9 @@ ATT_API att_status att_checkpoint_describe(att_context *context, const att_tenso
  */
 ATT_API bool att_checkpoint_owns(const att_tensors *file, const char *name);
 
-/* Returns the class names of the file's training, one per line from class 0; NULL if the file has none, or if the
- * training named its classes by their numbers. Lives as long as `file`. */
+/* Returns the class names of the file's training, or those that OpenMMLab's programs store (ATT_TENSORS_CLASSES), one
+ * per line from class 0; NULL if the file has none, or if the training named its classes by their numbers. Lives as
+ * long as `file`. */
 ATT_API const char *att_checkpoint_classes(const att_tensors *file);
 
 /* Metadata key that names the data set of the network's classes, for files without a training. */

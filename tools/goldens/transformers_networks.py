@@ -57,6 +57,11 @@ def pooled_map(model, image):
     return model(pixel_values=image).pooler_output.flatten(1)
 
 
+def map_of_logits(model, image):
+    """Before they are resized to the image's size."""
+    return model.decode_head(model.backbone(image).feature_maps).permute(0, 2, 3, 1)
+
+
 def in_patches(member):
     """Of a SigLIP 2, which takes patches of a grid of any proportions: here a square one."""
     def run(model, image):
@@ -183,8 +188,8 @@ def networks(side, width):
 
 
 def other_networks(side, width):
-    """Returns small networks without a golden: one of timm in the library's wrapper, in several files, and one whose
-    images are smaller than the crop."""
+    """Returns small networks without a golden here: one of timm in the library's wrapper, in several files, one whose
+    images are smaller than the crop, and a segmenter."""
     small = hf.CLIPImageProcessor(size={"shortest_edge": side - 15}, crop_size={"height": side, "width": side})
     padded = hf.CLIPVisionConfig(hidden_size=width, num_hidden_layers=1, num_attention_heads=2, intermediate_size=width,
                                  image_size=side, patch_size=side // 4)
@@ -193,8 +198,14 @@ def other_networks(side, width):
               "pretrained_cfg": {"input_size": [3, side, side], "crop_pct": 0.8, "interpolation": "bilinear",
                                  "mean": [0.1, 0.2, 0.3], "std": [0.4, 0.5, 0.6]}}
 
+    swin = hf.SwinConfig(image_size=2 * side, patch_size=4, embed_dim=width, depths=[2] * 4, num_heads=[1, 2, 4, 8],
+                         window_size=7, out_features=["stage1", "stage2", "stage3", "stage4"])
+    upernet = hf.UperNetConfig(backbone_config=swin, hidden_size=width, auxiliary_channels=width, num_labels=5)
+    segformer = hf.SegformerImageProcessor(size={"height": 2 * side, "width": 2 * side}, do_reduce_labels=True)
+
     def wrapped():
         return hf.TimmWrapperForImageClassification(hf.TimmWrapperConfig(**config))
 
     return [Network("timm_in_parts", wrapped, None, side, logits, {"max_shard_size": "64KB"}),
-            Network("clip_padded", lambda: hf.CLIPVisionModel(padded), small, side, pooled)]
+            Network("clip_padded", lambda: hf.CLIPVisionModel(padded), small, side, pooled),
+            Network("upernet", lambda: hf.UperNetForSemanticSegmentation(upernet), segformer, 2 * side, map_of_logits)]

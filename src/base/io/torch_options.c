@@ -195,3 +195,84 @@ att_status att_torch_arguments(att_tensors *file, const att_pickle *pickle, att_
         *text = "unreadable";
     return status;
 }
+
+/* --- classes ------------------------------------------------------------------------------------------------------ */
+
+/* Sets *list to what older versions store in "meta" under the first key, newer ones in its "dataset_meta" under the
+ * second. */
+static bool find_list(const att_pickle *pickle, att_pickle_ref root, const char *const names[2],
+                      const att_pickle_value **list)
+{
+    att_pickle_ref meta, data, found;
+    if (!att_pickle_find(pickle, root, "meta", &meta) ||
+        !(att_pickle_find(pickle, meta, names[0], &found) ||
+          (att_pickle_find(pickle, meta, "dataset_meta", &data) && att_pickle_find(pickle, data, names[1], &found))))
+        return false;
+    *list = att_pickle_at(pickle, found);
+    return (*list)->kind == ATT_PICKLE_TUPLE || (*list)->kind == ATT_PICKLE_LIST;
+}
+
+static bool append_name(const att_pickle *pickle, const att_pickle_value *value, att_text *lines)
+{
+    char text[MOST_TEXT];
+    (void)pickle;
+    if (!copy_text(value, text) || !*text || !att_utf8_valid(text) || strpbrk(text, "\r\n"))
+        return false;
+    att_text_append(lines, "%s\n", text);
+    return true;
+}
+
+static bool append_colour(const att_pickle *pickle, const att_pickle_value *value, att_text *lines)
+{
+    enum { COLOURS = 3 };
+    att_pickle_ref items[COLOURS];
+    int parts[COLOURS];
+    if ((value->kind != ATT_PICKLE_TUPLE && value->kind != ATT_PICKLE_LIST) ||
+        att_pickle_items(pickle, value, items, COLOURS) != COLOURS)
+        return false;
+    for (int i = 0; i < COLOURS; i++) {
+        const att_pickle_value *part = att_pickle_at(pickle, items[i]);
+        if (part->kind != ATT_PICKLE_INT || part->number < 0 || part->number > 255)
+            return false;
+        parts[i] = (int)part->number;
+    }
+    att_text_append(lines, "#%02x%02x%02x\n", (unsigned)parts[0], (unsigned)parts[1], (unsigned)parts[2]);
+    return true;
+}
+
+/* Sets *text to a line for each item of the list; NULL if one cannot be written. */
+static att_status store_lines(att_tensors *file, const att_pickle *pickle, const att_pickle_value *list,
+                              bool (*append)(const att_pickle *pickle, const att_pickle_value *value, att_text *lines),
+                              const char **text)
+{
+    att_text lines = {.context = file->context};
+    bool all = list->cells.count > 0;
+    uint32_t cell = list->cells.first;
+    for (uint32_t i = 0; i < list->cells.count && all; i++, cell = pickle->cells[cell].next)
+        all = append(pickle, att_pickle_at(pickle, pickle->cells[cell].value), &lines);
+    const char *copy = all && !lines.failed ? att_arena_string(&file->arena, lines.data) : NULL;
+    const bool failed = lines.failed || (all && !copy);
+    att_text_free(&lines);
+    *text = copy;
+    return failed ? att_fail_memory(file->context, list->cells.count, "the names of classes") : ATT_OK;
+}
+
+att_status att_torch_classes(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                             const char **text)
+{
+    static const char *const names[] = {"CLASSES", "classes"};
+    const att_pickle_value *list;
+    (void)key;
+    *text = NULL;
+    return find_list(pickle, root, names, &list) ? store_lines(file, pickle, list, append_name, text) : ATT_OK;
+}
+
+att_status att_torch_colours(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                             const char **text)
+{
+    static const char *const names[] = {"PALETTE", "palette"};
+    const att_pickle_value *list;
+    (void)key;
+    *text = NULL;
+    return find_list(pickle, root, names, &list) ? store_lines(file, pickle, list, append_colour, text) : ATT_OK;
+}

@@ -14,5 +14,11 @@ att_status att_torch_options(att_tensors *file, const att_pickle *pickle, att_pi
  * texts, *text is "unreadable", which is not valid JSON. */
 att_status att_torch_arguments(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
                                const char **text);
+/* Sets *text to the names of the classes, one on each line, or to their colours, "#0060ff" on each line, which
+ * OpenMMLab's programs store under "meta"; NULL if there are none. Error: ERR_MEMORY. */
+att_status att_torch_classes(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                             const char **text);
+att_status att_torch_colours(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                             const char **text);
 
 #endif

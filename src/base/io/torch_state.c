@@ -152,7 +152,9 @@ static att_status collect_metadata(att_tensors *file, const att_pickle *pickle, 
                {ATT_TENSORS_OPTIONS, att_torch_options},
                {ATT_TENSORS_HYPER_PARAMETERS, att_torch_options},
                {"model_args", att_torch_arguments},
-               {"model_kwargs", att_torch_arguments}};
+               {"model_kwargs", att_torch_arguments},
+               {ATT_TENSORS_CLASSES, att_torch_classes},
+               {ATT_TENSORS_COLOURS, att_torch_colours}};
     enum { MOST = sizeof all / sizeof *all };
     att_safetensors_pair found[MOST];
     int count = 0;

@@ -105,10 +105,13 @@ static void take_known_colours(names *n, const att_known_classes *known)
         memcpy(n->colours, known->colours, (size_t)n->room * 3);
 }
 
-/* Takes "#0060ff" on each line; colours that are not whole, or those of another number of classes, are ignored. */
+/* Takes "#0060ff" on each line, of attscope's training or another program's; colours that are not whole, or those of
+ * another number of classes, are ignored. */
 static att_status add_trained_colours(names *n)
 {
-    const char *text = n->network->file ? att_metadata_text(n->network->file, "class_colours") : NULL;
+    const att_tensors *file = n->network->file;
+    const char *own = file ? att_metadata_text(file, "class_colours") : NULL;
+    const char *text = own || !file ? own : att_tensors_metadata(file, ATT_TENSORS_COLOURS);
     uint8_t *colours = att_arena_allocate(&n->arena, (size_t)n->room * 3);
     int count = 0;
     if (!colours)

@@ -97,7 +97,8 @@ att_status att_checkpoint_describe(att_context *context, const att_tensors *file
 
 const char *att_checkpoint_classes(const att_tensors *file)
 {
-    return att_metadata_text(file, "classes");
+    const char *own = att_metadata_text(file, "classes");
+    return own ? own : att_tensors_metadata(file, ATT_TENSORS_CLASSES);
 }
 
 /* Stores an option's value from text. Parses "HEIGHT WIDTH", which option_line() (metadata.c) writes for pairs of
