@@ -18,8 +18,12 @@ typedef struct png_picture {
     uint8_t *row;
 } png_picture;
 
+/* zlib's lack of memory looks like a damaged stream. */
 static att_status fail_png(const att_image_job *job, int code)
 {
+    enum { ROOM = 1 << 20 }; /* more than zlib asks for at a time */
+    if (code == SPNG_EIDAT_STREAM)
+        ATT_TRY(att_memory_require(job->context, ROOM, job->name));
     att_status status = code == SPNG_EMEM ? ATT_ERR_MEMORY : ATT_ERR_FORMAT;
     return att_fail(job->context, status, "%s: not a PNG that can be decoded: %s", job->name, spng_strerror(code));
 }
