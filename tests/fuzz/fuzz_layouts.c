@@ -1,8 +1,9 @@
-/* A checkpoint of another program. The first line of the input is config.json, the second preprocessor_config.json, and
- * each other line a tensor: its name and its shape, "vit.embeddings.cls_token 1 1 8". */
+/* A checkpoint of another program. The first line of the input is config.json, the second preprocessor_config.json,
+ * neither of which there is if the line is empty, and each other line a tensor: its name and its shape,
+ * "vit.embeddings.cls_token 1 1 8". */
 #include "fuzz.h"
 
-enum { MOST_TENSORS = 128, LARGEST = 4096 };
+enum { MOST_TENSORS = 256, LARGEST = 1 << 14 };
 
 static float zeros[LARGEST];
 
@@ -45,6 +46,13 @@ static const char *write_tensors(char *at)
     return att_safetensors_write(fuzz_context(), path, &content) == ATT_OK ? path : NULL;
 }
 
+static void write_side_file(const char *name, const char *line)
+{
+    const char *path = fuzz_file(name, line, strlen(line));
+    if (!*line)
+        unlink(path);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const size_t before = fuzz_begin();
@@ -53,10 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_require(text != NULL, "memory");
     if (size > 0)
         memcpy(text, data, size);
-    const char *line = take_line(&at);
-    fuzz_file("config.json", line, strlen(line));
-    line = take_line(&at);
-    fuzz_file("preprocessor_config.json", line, strlen(line));
+    write_side_file("config.json", take_line(&at));
+    write_side_file("preprocessor_config.json", take_line(&at));
     const char *path = write_tensors(at);
     if (path && att_model_open_file(fuzz_context(), path, &file) == ATT_OK) {
         att_identity identity;

@@ -26,6 +26,12 @@ from segmenters import AUXILIARY, CHANNELS, CLASSES, Fcn, MultiLevel, Uper, batc
 SIDE = 32
 
 
+def shifts_in(side):
+    """The number of the shift between each two places of a window."""
+    y, x = torch.arange(side).repeat_interleave(side), torch.arange(side).repeat(side)
+    return (y[:, None] - y + side - 1) * (2 * side - 1) + x[:, None] - x + side - 1
+
+
 class Ffn(nn.Module):
     def __init__(self, width, hidden):
         super().__init__()
@@ -110,8 +116,9 @@ class Projection(nn.Module):
 class VisionTransformer(nn.Module):
     width, patch, widths = 12, 8, (12,) * 4
 
-    def __init__(self):
+    def __init__(self, final_norm):
         super().__init__()
+        self.ln1 = nn.LayerNorm(self.width, eps=1e-6) if final_norm else None
         self.patch_embed = Projection(self.width, self.patch, False)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, self.width))
         self.pos_embed = nn.Parameter(torch.zeros(1, (SIDE // self.patch) ** 2 + 1, self.width))
@@ -122,9 +129,77 @@ class VisionTransformer(nn.Module):
         maps = []
         for number, layer in enumerate(self.layers):
             x = layer(x)
+            if self.ln1 and number == len(self.layers) - 1:
+                x = self.ln1(x)
             if number % 2:
                 maps.append(x[:, 1:].transpose(1, 2).unflatten(2, (SIDE // self.patch,) * 2))
         return maps
+
+
+# --- BEiT ---
+
+
+class RelativeAttention(nn.Module):
+    """Attention with a bias for each shift between patches, and three for pairs with the class token."""
+
+    def __init__(self, width, heads, side):
+        super().__init__()
+        self.heads, shifts = heads, (2 * side - 1) ** 2
+        self.relative_position_bias_table = nn.Parameter(torch.zeros(shifts + 3, heads))
+        self.q_bias, self.v_bias = nn.Parameter(torch.zeros(width)), nn.Parameter(torch.zeros(width))
+        self.qkv, self.proj = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width)
+        self.rows = torch.full((side**2 + 1,) * 2, shifts + 1)  # from a patch to the class token
+        self.rows[0], self.rows[0, 0], self.rows[1:, 1:] = shifts, shifts + 2, shifts_in(side)
+
+    def forward(self, x):
+        bias = torch.cat([self.q_bias, torch.zeros_like(self.q_bias), self.v_bias])
+        q, k, v = (self.qkv(x) + bias).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        scores = q @ k.mT / q.shape[-1] ** 0.5 + self.relative_position_bias_table[self.rows].permute(2, 0, 1)
+        return self.proj((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class ScaledLayer(nn.Module):
+    def __init__(self, width, side):
+        super().__init__()
+        self.gamma_1, self.gamma_2 = nn.Parameter(torch.ones(width)), nn.Parameter(torch.ones(width))
+        self.ln1, self.ln2 = nn.LayerNorm(width, eps=1e-6), nn.LayerNorm(width, eps=1e-6)
+        self.attn, self.ffn = RelativeAttention(width, 3, side), Ffn(width, 2 * width)
+
+    def forward(self, x):
+        x = x + self.gamma_1 * self.attn(self.ln1(x))
+        return x + self.gamma_2 * self.ffn(self.ln2(x))
+
+
+class Beit(nn.Module):
+    width, patch, widths = 12, 8, (12,) * 4
+
+    def __init__(self):
+        super().__init__()
+        self.patch_embed = Projection(self.width, self.patch, False)
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, self.width))
+        self.layers = nn.ModuleList(ScaledLayer(self.width, SIDE // self.patch) for _ in range(6))
+
+    def forward(self, x):
+        x = torch.cat([self.cls_token, self.patch_embed(x).flatten(1, 2)], 1)
+        maps = []
+        for number, layer in enumerate(self.layers):
+            x = layer(x)
+            if number in (1, 2, 3, 5):
+                maps.append(x[:, 1:].transpose(1, 2).unflatten(2, (SIDE // self.patch,) * 2))
+        return maps
+
+
+class Pyramid(nn.Module):
+    """Feature2Pyramid."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.upsample_4x = nn.Sequential(nn.ConvTranspose2d(width, width, 2, 2), nn.BatchNorm2d(width), nn.GELU(),
+                                         nn.ConvTranspose2d(width, width, 2, 2))
+        self.upsample_2x = nn.Sequential(nn.ConvTranspose2d(width, width, 2, 2))
+
+    def forward(self, maps):
+        return [self.upsample_4x(maps[0]), self.upsample_2x(maps[1]), maps[2], F.max_pool2d(maps[3], 2)]
 
 
 # --- Swin ---
@@ -138,8 +213,7 @@ class Windows(nn.Module):
         self.heads = heads
         self.relative_position_bias_table = nn.Parameter(torch.zeros((2 * side - 1) ** 2, heads))
         self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        y, x = torch.arange(side).repeat_interleave(side), torch.arange(side).repeat(side)
-        self.shifts = (y[:, None] - y + side - 1) * (2 * side - 1) + x[:, None] - x + side - 1
+        self.shifts = shifts_in(side)
 
     def forward(self, x, regions):
         q, k, v = self.qkv(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
@@ -239,8 +313,9 @@ class Segmenter(nn.Module):
 
 
 CASES = {"resnet": lambda: Segmenter(ResNet(), 2), "swin": lambda: Segmenter(Swin(), 2),
-         "vit": lambda: Segmenter(VisionTransformer(), 3),
-         "vit_neck": lambda: Segmenter(VisionTransformer(), 3, MultiLevel(12))}
+         "vit": lambda: Segmenter(VisionTransformer(False), 3),
+         "vit_neck": lambda: Segmenter(VisionTransformer(True), 3, MultiLevel(12)),
+         "beit": lambda: Segmenter(Beit(), 2, Pyramid(12))}
 
 
 def picture():

@@ -107,8 +107,9 @@ typedef struct att_layout {
     /* Options of all such networks, and the values of options and of the preprocessing that the side files leave open,
      * as in att_variant_row.settings. */
     const char *defaults;
-    /* Refuses what attscope lacks, before anything else is read of the file, whose names are its own. NULL: nothing. */
-    att_status (*check)(const att_layout_source *source);
+    /* Called first, when the tensors have the file's own names: refuses what attscope lacks, sets what these names
+     * show. NULL: nothing. */
+    att_status (*prepare)(const att_layout_source *source, att_config *config);
     /* Sets what the tables cannot express, before `defaults`; refuses settings that attscope lacks. NULL: nothing. */
     att_status (*complete)(const att_layout_source *source, att_config *config);
     const att_layout_form *forms; /* the last has a NULL name; NULL: networks are not written in this layout */
@@ -164,9 +165,9 @@ att_status att_layout_require_text(const att_layout_source *source, const char *
 att_status att_layout_require_number(const att_layout_source *source, const char *key, double number);
 /* For complete(): refuses an image_size that is no square (ERR_UNSUPPORTED). */
 att_status att_layout_require_square(const att_layout_source *source, const att_config *config);
-/* For complete(): sets the task with the head UPerNet, its channels and classes, from its tensors under
- * attscope's names, and `taps` unless NULL. */
-void att_layout_set_uper(const att_layout_source *source, const char *taps, att_config *config);
+/* A complete(), for networks whose head is UPerNet: sets the task, the head, its channels and classes, from its tensors
+ * under attscope's names. */
+att_status att_layout_complete_uper(const att_layout_source *source, att_config *config);
 /* The class that saved the file, from config.json: "ViTForImageClassification"; "" if it names none. */
 const char *att_layout_class(const att_layout_source *source);
 /* Sets mean, std, crop, interpolation and img_size of *config to those of an image processor, with the defaults of the

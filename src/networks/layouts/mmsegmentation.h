@@ -15,9 +15,8 @@
         "auxiliary_head.*", .to = "segmenter.auxiliary_head.*" \
     }
 
-/* Of its configurations for ADE20K. */
-#define ATT_MMSEG_DEFAULTS                                                                    \
-    "img_size=512 crop_pct=1 crop_mode=squash interpolation=bilinear mean=0.485,0.456,0.406 " \
-    "std=0.229,0.224,0.225 "
+/* How its configurations for ADE20K prepare images. */
+#define ATT_MMSEG_IMAGES \
+    "crop_pct=1 crop_mode=squash interpolation=bilinear mean=0.485,0.456,0.406 std=0.229,0.224,0.225 "
 
 #endif

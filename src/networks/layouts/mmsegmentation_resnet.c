@@ -14,19 +14,12 @@ static const att_layout_row rows[] = {
     ATT_MMSEG_HEADS,
 };
 
-/* UPerNet's configurations do not dilate. */
-static att_status complete(const att_layout_source *source, att_config *config)
-{
-    att_layout_set_uper(source, NULL, config);
-    return ATT_OK;
-}
-
 const att_layout att_layout_mmsegmentation_resnet = {
     .name = "mmsegmentation's UPerNet over a ResNet",
     .prefixes = ATT_MMSEG_PREFIX,
     .signature = ATT_MMSEG_UPER "backbone.layer1.0.conv1.weight",
     .variants = "resnet50c resnet101c resnet50 resnet101 resnet18 resnet34",
     ATT_LAYOUT_ROWS(rows),
-    .defaults = ATT_MMSEG_DEFAULTS,
-    .complete = complete,
+    .defaults = "img_size=512 " ATT_MMSEG_IMAGES,
+    .complete = att_layout_complete_uper,
 };

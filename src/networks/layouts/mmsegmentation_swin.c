@@ -1,5 +1,6 @@
 /* mmsegmentation's UPerNet over Swin. */
 #include "networks/layouts/mmsegmentation.h"
+#include "networks/layouts/transformers_swin.h"
 
 #define BLOCK "stages.#.blocks.#."
 
@@ -23,20 +24,12 @@ static const att_layout_row rows[] = {
     ATT_MMSEG_HEADS,
 };
 
-static att_status complete(const att_layout_source *source, att_config *config)
-{
-    att_layout_set_uper(source, NULL, config);
-    return ATT_OK;
-}
-
 const att_layout att_layout_mmsegmentation_swin = {
     .name = "mmsegmentation's UPerNet over Swin",
     .prefixes = ATT_MMSEG_PREFIX,
     .signature = ATT_MMSEG_UPER "backbone.stages.0.blocks.0.attn.w_msa.qkv.weight",
-    .variants =
-        "swin_tiny_patch4_window7_224 swin_small_patch4_window7_224 swin_base_patch4_window7_224 "
-        "swin_large_patch4_window7_224 swin_base_patch4_window12_384 swin_large_patch4_window12_384",
+    .variants = ATT_SWIN_NAMES,
     ATT_LAYOUT_ROWS(rows),
-    .defaults = ATT_MMSEG_DEFAULTS "always_partition=true pad_before_shift=true",
-    .complete = complete,
+    .defaults = "img_size=512 " ATT_MMSEG_IMAGES "always_partition=true pad_before_shift=true",
+    .complete = att_layout_complete_uper,
 };

@@ -115,8 +115,8 @@ static att_status note_origin(att_tensors *file, const att_layout *layout)
 static att_status take_layout(att_tensors *file, const att_layout *layout, const att_layout_source *source,
                               att_config *config)
 {
-    if (layout->check)
-        ATT_TRY(layout->check(source));
+    if (layout->prepare)
+        ATT_TRY(layout->prepare(source, config));
     ATT_TRY(att_layout_apply(layout, file));
     ATT_TRY(att_layout_configure(layout, source, config));
     ATT_TRY(describe(file, config));

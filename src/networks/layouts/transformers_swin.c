@@ -1,5 +1,6 @@
 /* transformers' Swin and Swin V2. */
 #include "networks/layouts/transformers_swin.h"
+
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "networks/models/checkpoint.h"

@@ -1,4 +1,5 @@
-/* layouts/transformers_swin.h - names and settings of transformers' Swin, which its segmenters have, too. */
+/* layouts/transformers_swin.h - names and settings of transformers' Swin, which its segmenters have, too, and names of
+ * networks. */
 #ifndef ATT_LAYOUTS_TRANSFORMERS_SWIN_H
 #define ATT_LAYOUTS_TRANSFORMERS_SWIN_H
 

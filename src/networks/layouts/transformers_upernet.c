@@ -65,8 +65,9 @@ static att_status check_stages(const att_layout_source *source)
                            source->path);
 }
 
-static att_status check_backbone(const att_layout_source *source)
+static att_status check_backbone(const att_layout_source *source, att_config *config)
 {
+    (void)config;
     const char *type = json_string_value(json_object_get(source->config, "model_type"));
     if (source->config != source->root && type && strcmp(type, "swin") == 0)
         return ATT_OK;
@@ -83,8 +84,7 @@ static att_status complete(const att_layout_source *source, att_config *config)
     ATT_TRY(check_scales(source));
     ATT_TRY(check_number(source, "auxiliary_num_convs", 1));
     ATT_TRY(check_number(source, "auxiliary_concat_input", 0));
-    att_layout_set_uper(source, NULL, config);
-    return ATT_OK;
+    return att_layout_complete_uper(source, config);
 }
 
 const att_layout att_layout_transformers_upernet = {
@@ -96,6 +96,6 @@ const att_layout att_layout_transformers_upernet = {
     ATT_LAYOUT_ROWS(rows),
     .settings = att_layout_swin_settings,
     .defaults = ATT_SWIN_DEFAULTS "always_partition=true pad_before_shift=true",
-    .check = check_backbone,
+    .prepare = check_backbone,
     .complete = complete,
 };

@@ -12,7 +12,7 @@ static double outputs_of(const att_layout_source *source, const char *name)
     return dims ? (double)dims[0] : 0;
 }
 
-void att_layout_set_uper(const att_layout_source *source, const char *taps, att_config *config)
+att_status att_layout_complete_uper(const att_layout_source *source, att_config *config)
 {
     static const char classifier[] = "segmenter.conv_seg.weight";
     const att_task *task = att_task_of_parameter(source->context, classifier);
@@ -23,6 +23,5 @@ void att_layout_set_uper(const att_layout_source *source, const char *taps, att_
     att_options_set(options, "num_classes", outputs_of(source, classifier));
     att_options_set(options, "head_channels", outputs_of(source, "segmenter.fpn_bottleneck.conv.weight"));
     att_options_set(options, "aux_channels", outputs_of(source, "segmenter.auxiliary_head.convs.0.conv.weight"));
-    if (taps)
-        att_options_set_text(options, "taps", taps);
+    return ATT_OK;
 }

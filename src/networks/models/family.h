@@ -194,6 +194,14 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
          .not_compared = true,                                                                                     \
          .of_maps = true,                                                                                          \
          ATT_OPTION_AT(type, taps)},                                                                               \
+        {.key = "tap_norm",                                                                                        \
+         .kind = ATT_OPTION_SWITCH,                                                                                \
+         .help =                                                                                                   \
+             "the head reads the last block's result after the network's last norm, as mmsegmentation's "          \
+             "final_norm",                                                                                         \
+         .not_compared = true,                                                                                     \
+         .of_maps = true,                                                                                          \
+         ATT_OPTION_AT(type, tap_norm)},                                                                           \
     {                                                                                                              \
         .key = "neck", .kind = ATT_OPTION_TEXT, .value = "NAME",                                                   \
         .help =                                                                                                    \
@@ -209,7 +217,7 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
     char modules[ATT_OPTION_TEXT_BYTES]; \
     double drop_rate, drop_path_rate;    \
     char head[8], neck[16], taps[24];    \
-    int head_channels, aux_channels
+    int head_channels, aux_channels, tap_norm
 #define ATT_SHARED_OPTIONS(type)                                                                                  \
     {.key = "num_classes",                                                                                        \
      .kind = ATT_OPTION_WHOLE,                                                                                    \

@@ -79,11 +79,26 @@ static int ask_taps(const att_task *task, att_graph *graph, const att_option_val
     return 0;
 }
 
+/* Whether the option "tap_norm" is on. The graph fails if there is no norm after the last block. */
+static bool read_norm(att_graph *graph, const att_option_values *options, const att_features *features)
+{
+    const int last = features->block_count - 1;
+    const bool has_norm = last >= 0 && features->stage_count == 0 && features->tokens != features->blocks[last];
+    if (att_options_number(options, "tap_norm", 0) == 0)
+        return false;
+    if (!has_norm)
+        att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_ARGUMENT,
+                                       "tap_norm (--tap-norm) needs a norm between the last block and the pooling, "
+                                       "which this network lacks: leave the option out"));
+    return has_norm;
+}
+
 void att_task_tap_blocks(const att_task *task, att_graph *graph, const att_option_values *options,
                          att_features *features)
 {
     int blocks[ATT_FEATURE_STAGES];
     const char *taps = att_options_text(options, "taps");
+    const bool normed = read_norm(graph, options, features);
     if (!*taps && (features->stage_count > 0 || features->block_count == 0))
         return;
     const int count = *taps ? read_taps(graph, taps, features->stage_count ? 0 : features->block_count, blocks)
@@ -92,6 +107,8 @@ void att_task_tap_blocks(const att_task *task, att_graph *graph, const att_optio
     for (int i = 0; i < count; i++) {
         const att_scope stage = att_scope_in(&root, "stage%d", i + 1);
         att_scope_enter(&stage);
-        features->stages[features->stage_count++] = as_map(graph, features, features->blocks[blocks[i]]);
+        features->stages[features->stage_count++] =
+            as_map(graph, features,
+                   normed && blocks[i] == features->block_count - 1 ? features->tokens : features->blocks[blocks[i]]);
     }
 }

@@ -236,6 +236,54 @@ SCRATCH_TEST(every_description_becomes_metadata)
     free(said);
 }
 
+/* Checks what becomes of {"meta": {<key>: <value>}}, or with `nested` of {"meta": {"dataset_meta": {<key>: <value>}}}.
+ * opcodes: of the value. */
+static void assert_meta(scratch *self, bool nested, const char *key, const char *opcodes, const char *as,
+                        const char *expected)
+{
+    bytes *meta = calloc(1, sizeof *meta);
+    ops(meta, "}");
+    if (nested) {
+        text(meta, "dataset_meta");
+        ops(meta, "}");
+    }
+    text(meta, key);
+    ops(meta, opcodes);
+    ops(meta, nested ? "ss" : "s");
+    write_checkpoint(self, "meta", meta);
+    att_tensors *file = open_path(self, self->path);
+    const char *found = att_tensors_metadata(file, as);
+    if (expected)
+        assert_string_equal(found, expected);
+    else
+        assert_null(found);
+    att_tensors_close(&file);
+    free(meta);
+}
+
+/* As OpenMMLab's programs store them. */
+SCRATCH_TEST(names_and_colours_of_classes_become_metadata)
+{
+    static const struct {
+        const char *opcodes, *names, *colours;
+    } all[] = {{"(\x8c\3sky\x8c\11tall treet", "sky\ntall tree\n", NULL},
+               {"(\x8c\3skyl", "sky\n", NULL},
+               {"(\x8c\1AK\1t", NULL, NULL},
+               {"(\x8c\3a\nbt", NULL, NULL},
+               {"(t", NULL, NULL},
+               {"}", NULL, NULL},
+               {"((K\1K\2K\xfft(K\x10K\x20K\x30ll", NULL, "#0102ff\n#102030\n"},
+               {"((K\1K\2tl", NULL, NULL},
+               {"((K\1K\2M\1\1tl", NULL, NULL},
+               {"((K\1K\2K\3K\4tl", NULL, NULL}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        assert_meta(self, false, "CLASSES", all[i].opcodes, ATT_TENSORS_CLASSES, all[i].names);
+        assert_meta(self, true, "classes", all[i].opcodes, ATT_TENSORS_CLASSES, all[i].names);
+        assert_meta(self, false, "PALETTE", all[i].opcodes, ATT_TENSORS_COLOURS, all[i].colours);
+        assert_meta(self, true, "palette", all[i].opcodes, ATT_TENSORS_COLOURS, all[i].colours);
+    }
+}
+
 /* Writes a checkpoint whose "args" are {"model": "m", "model_kwargs": <the object>}. */
 static void write_arguments(scratch *self, const bytes *arguments)
 {

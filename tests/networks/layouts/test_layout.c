@@ -29,6 +29,9 @@ static const att_layout_row rows[] = {
     {"patches.weight", .to = "proj.weight", .patches = true},
     {"transposed", .to = "turned", .first = 1},
     {"every_third", .to = "thirds", .rank = 2},
+    {"lacks_gain.bias", .to = "gain", .ones = true},
+    {"merge.weight", .to = "merged", .unfolded = true},
+    {"deep.*", .to = "shallow.*"},
 };
 static const att_layout toy = {.name = "a toy", .prefixes = "toy. doll.", ATT_LAYOUT_ROWS(rows)};
 
@@ -108,6 +111,35 @@ SCRATCH_TEST(names_that_only_resemble_a_row_are_kept)
         assert_string_equal(att_tensors_at(file, 0).name, names[i]);
         att_tensors_close(&file);
     }
+}
+
+SCRATCH_TEST(the_rest_of_a_name_is_kept)
+{
+    att_tensors *file;
+    CHECK(self->context, APPLY(file, T("toy.deep.a.1.b", 2)));
+    HAS(file, "shallow.a.1.b", att_shape_of(2), 0, 1);
+    att_tensors_close(&file);
+}
+
+SCRATCH_TEST(a_weight_that_the_file_lacks_is_made_of_ones)
+{
+    att_tensors *file;
+    CHECK(self->context, APPLY(file, T("lacks_gain.bias", 3)));
+    HAS(file, "gain", att_shape_of(3), 1, 1, 1);
+    att_tensors_close(&file);
+}
+
+/* Place c, y, x of a row of two channels has the number 4 c + 2 y + x. */
+SCRATCH_TEST(unfolded_patches_become_those_of_timm)
+{
+    att_tensors *file;
+    CHECK(self->context, APPLY(file, T("merge.weight", 2, 8)));
+    HAS(file, "merged", att_shape_of(2, 8), 0, 4, 2, 6, 1, 5, 3, 7, 8, 12, 10, 14, 9, 13, 11, 15);
+    att_tensors_close(&file);
+    CHECK(self->context, APPLY(file, T("merge.weight", 4)));
+    HAS(file, "merged", att_shape_of(4), 0, 2, 1, 3);
+    att_tensors_close(&file);
+    REFUSES("does not hold patches of 2 x 2 places", T("merge.weight", 2, 6));
 }
 
 SCRATCH_TEST(two_names_of_one_tensor_are_refused)

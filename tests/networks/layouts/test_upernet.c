@@ -128,10 +128,27 @@ static void compare(const golden *g, const att_model *model, att_weights *weight
     att_plan_destroy(&plan);
 }
 
-/* heads: of a ViT, whose tensors do not show them; 0: not given. */
-static void answers(scratch *self, const char *name, const char *network, int heads, att_identity *identity)
+/* Leaves out the tensors whose names have this part. */
+static void drop(golden *g, const char *part)
+{
+    int kept = 0;
+    for (int i = 0; i < g->tensor_count; i++)
+        if (strstr(g->tensors[i].name, part))
+            free((void *)(uintptr_t)g->tensors[i].data);
+        else
+            g->tensors[kept++] = g->tensors[i];
+    assert_in_range(kept, 1, g->tensor_count - 1);
+    g->tensor_count = kept;
+}
+
+/* heads: of a ViT, whose tensors do not show them; 0: not given. without: a part of names that the file lacks, or
+ * NULL. */
+static void answers_without(scratch *self, const char *name, const char *without, const char *network, int heads,
+                            att_identity *identity)
 {
     golden *g = golden_read(name);
+    if (without)
+        drop(g, without);
     att_tensors *file;
     att_model *model;
     att_weights *weights;
@@ -151,6 +168,11 @@ static void answers(scratch *self, const char *name, const char *network, int he
     att_model_destroy(&model);
     att_tensors_close(&file);
     golden_free(g);
+}
+
+static void answers(scratch *self, const char *name, const char *network, int heads, att_identity *identity)
+{
+    answers_without(self, name, NULL, network, heads, identity);
 }
 
 SCRATCH_TEST(upernet_over_swin_of_transformers_gives_its_answers)
@@ -182,6 +204,81 @@ SCRATCH_TEST(upernet_over_vit_of_mmsegmentation_gives_its_answers)
     answers(self, "vit", "vit_base_patch16_224", 3, &identity);
     assert_string_equal(att_options_text(&identity.options, "taps"), "1,3,5,7");
     assert_null(att_options_find(&identity.options, "neck"));
+    assert_null(att_options_find(&identity.options, "tap_norm"));
     answers(self, "vit_neck", "vit_base_patch16_224", 3, &identity);
     assert_string_equal(att_options_text(&identity.options, "neck"), "multi_level");
+    assert_float_equal(att_options_number(&identity.options, "tap_norm", 0), 1, 0);
+}
+
+SCRATCH_TEST(upernet_over_beit_of_mmsegmentation_gives_its_answers)
+{
+    att_identity identity;
+    answers(self, "beit", "beit_base_patch16_224", 0, &identity);
+    assert_string_equal(att_options_text(&identity.options, "neck"), "feature2pyramid");
+    assert_null(att_options_find(&identity.options, "taps"));
+}
+
+/* Older versions of transformers wrote no last norm of the backbone. */
+SCRATCH_TEST(files_may_lack_what_no_logit_depends_on)
+{
+    att_identity identity;
+    answers_without(self, "resnet", "auxiliary_head.", "resnet50c", 0, &identity);
+    assert_float_equal(att_options_number(&identity.options, "aux_channels", 1), 0, 0);
+    answers_without(self, "transformers", "swin.layernorm.", "swin_tiny_patch4_window7_224", 0, &identity);
+    assert_float_equal(att_options_number(&identity.options, "aux_channels", 1), 6, 0);
+    answers_without(self, "transformers", "auxiliary_head.", "swin_tiny_patch4_window7_224", 0, &identity);
+    assert_float_equal(att_options_number(&identity.options, "aux_channels", 1), 0, 0);
+}
+
+/* --- refusals ----------------------------------------------------------------------------------------------------- */
+
+/* Replaces a part of config.json. */
+static void refuses(scratch *self, const char *part, const char *other, const char *message)
+{
+    golden *g = golden_read("transformers");
+    att_tensors *file = NULL;
+    char rest[LINE];
+    char *at = strstr(g->config, part);
+    assert_non_null(at);
+    snprintf(rest, sizeof rest, "%s", at + strlen(part));
+    snprintf(at, sizeof g->config - (size_t)(at - g->config), "%s%s", other, rest);
+    assert_fails(context, open_golden(self, g, &file), ATT_ERR_UNSUPPORTED, message);
+    assert_null(file);
+    golden_free(g);
+}
+
+SCRATCH_TEST(settings_that_attscope_lacks_are_refused)
+{
+    refuses(self, "\"model_type\": \"swin\"", "\"model_type\": \"convnext\"",
+            "the backbone of UPerNet has the model_type \"convnext\"; attscope opens UPerNet over \"swin\"");
+    refuses(self, "\"pool_scales\": [1, 2, 3, 6]", "\"pool_scales\": [1, 2, 3]", "pool_scales are not 1, 2, 3, 6");
+    refuses(self, "\"pool_scales\": [1, 2, 3, 6]", "\"pool_scales\": [1, 2, 3, 4]", "pool_scales are not 1, 2, 3, 6");
+    refuses(self, "\"out_features\": [\"stage1\", ", "\"out_features\": [", "out_features of backbone_config are not");
+    refuses(self, "\"auxiliary_num_convs\": 1", "\"auxiliary_num_convs\": 2",
+            "auxiliary_num_convs is 2; attscope has 1 only");
+    refuses(self, "\"auxiliary_concat_input\": false", "\"auxiliary_concat_input\": true",
+            "auxiliary_concat_input is true, which attscope does not support");
+    refuses(self, "\"hidden_act\": \"gelu\"", "\"hidden_act\": \"relu\"", "attscope has \"gelu\" only");
+}
+
+static att_status open_here(scratch *self)
+{
+    char path[512];
+    att_tensors *file = NULL;
+    att_status status = att_model_open_file(self->context, scratch_path(self, "model.safetensors", path), &file);
+    att_tensors_close(&file);
+    return status;
+}
+
+SCRATCH_TEST(failing_allocations_leave_nothing_behind)
+{
+    static const char *const names[] = {"swin", "vit_neck", "transformers"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        golden *g = golden_read(names[i]);
+        att_tensors *file;
+        must(open_golden(self, g, &file));
+        att_tensors_close(&file);
+        golden_free(g);
+        assert_survives_lack_of_memory(self, open_here);
+    }
 }

@@ -407,6 +407,12 @@ TEST(options_that_do_not_fit_are_refused)
     att_options_set_text(&options, "taps", "1");
     expect_refusal("resnet18", &options, ATT_ERR_ARGUMENT, "the head of this network reads the results of its stages");
     options = uper(WIDTH);
+    att_options_set(&options, "tap_norm", 1);
+    expect_refusal("resnet18", &options, ATT_ERR_ARGUMENT, "tap_norm (--tap-norm) needs a norm between the last block");
+    options = small_vit(); /* its last norm is of the class token alone */
+    att_options_set(&options, "tap_norm", 1);
+    expect_refusal(vit, &options, ATT_ERR_ARGUMENT, "tap_norm (--tap-norm) needs a norm between the last block");
+    options = uper(WIDTH);
     att_options_set_text(&options, "neck", "multi_level");
     expect_refusal("resnet18", &options, ATT_ERR_UNSUPPORTED, "four maps of one size");
     options = uper(WIDTH);
