@@ -17,6 +17,10 @@
     X(mmsegmentation_resnet) \
     X(mmsegmentation_swin)   \
     X(mmsegmentation_vit)    \
-    X(mmsegmentation_beit) X(torchvision_vit) X(torchvision_swin) X(torchvision_swin_v2) X(torchvision_resnet)
+    X(mmsegmentation_beit)   \
+    X(torchvision_vit)       \
+    X(torchvision_swin)      \
+    X(torchvision_swin_v2)   \
+    X(torchvision_resnet)
 
 #endif
