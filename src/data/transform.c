@@ -11,6 +11,7 @@
 #include "data/erase.h"
 #include "data/geometry.h"
 #include "data/pixels.h"
+#include "data/place.h"
 #include "data/resize.h"
 
 #if defined(__clang__)
@@ -300,19 +301,9 @@ static int simple_crop(att_random *random, int64_t size, int length, int pad, in
     return (int)(begin - first);
 }
 
-/* How an image of width x height pixels is placed in the result: shifted by (-offset_x, -offset_y), flipped or not, and
- * the rest filled with the colour `fill`. */
-typedef struct placement {
-    int width, height, offset_x, offset_y;
-    size_t pixel; /* bytes of a pixel, whose values are bytes or floats */
-    uint8_t fill[3 * sizeof(float)];
-    bool reflected; /* the rest is filled with reflected pixels instead */
-    bool mirrored, upside_down;
-} placement;
-
 typedef struct transform_layout {
     crop_plan plan;
-    placement place;
+    att_placement place;
 } transform_layout;
 
 /* The affine map from points of the image to points of the cropped and resized image. */
@@ -325,25 +316,11 @@ static att_affine crop_map(const crop_plan *plan)
                         .f = -scale_y * plan->from.y - plan->window.y};
 }
 
-/* The affine map from points of the cropped image to points of the result. */
-static att_affine placement_map(const att_transform_options *options, const placement *place)
-{
-    att_affine step = {.a = 1, .c = -place->offset_x, .e = 1, .f = -place->offset_y};
-    if (place->mirrored) {
-        step.a = -1;
-        step.c = options->width + place->offset_x;
-    }
-    if (place->upside_down) {
-        step.e = -1;
-        step.f = options->height + place->offset_y;
-    }
-    return step;
-}
-
 static att_geometry geometry_of(const att_transform_options *options, const transform_layout *layout, int width,
                                 int height)
 {
-    att_affine crop = crop_map(&layout->plan), place = placement_map(options, &layout->place);
+    att_affine crop = crop_map(&layout->plan),
+               place = att_placement_map(&layout->place, options->width, options->height);
     att_geometry geometry = att_geometry_of(width, height);
     att_geometry_step(&geometry, &crop, layout->place.width, layout->place.height);
     att_geometry_step(&geometry, &place, options->width, options->height);
@@ -390,7 +367,7 @@ static int before_image(att_crop crop, int rest)
 }
 
 /* Fills the rest with the mean. */
-static void fill_with_mean(const att_transform_options *options, placement *place)
+static void fill_with_mean(const att_transform_options *options, att_placement *place)
 {
     uint8_t colour[3];
     att_pixels_mean_colour(options->mean, options->channels, colour);
@@ -454,68 +431,6 @@ att_box att_transform_needs(const att_transform_options *options, int width, int
 
 /* --- pixels to pixels --------------------------------------------------------------------------------------------- */
 
-static int clamp(int value, int low, int high)
-{
-    return value < low ? low : value > high ? high : value;
-}
-
-static void fill_pixels(const placement *place, int count, uint8_t *out)
-{
-    for (int i = 0; i < count; i++)
-        memcpy(out + (size_t)i * place->pixel, place->fill, place->pixel);
-}
-
-/* Writes a row of `width` pixels. */
-static void place_row(const placement *place, const uint8_t *row, int width, uint8_t *out)
-{
-    const size_t pixel = place->pixel;
-    int shift = place->mirrored ? width + place->offset_x - place->width : -place->offset_x;
-    int begin = clamp(shift, 0, width), end = clamp(shift + place->width, 0, width);
-    int from = place->mirrored ? width - 1 - begin + place->offset_x : begin + place->offset_x;
-    fill_pixels(place, begin, out);
-    fill_pixels(place, width - end, out + (size_t)end * pixel);
-    if (!place->mirrored && begin < end)
-        memcpy(out + (size_t)begin * pixel, row + (size_t)from * pixel, (size_t)(end - begin) * pixel);
-    for (int x = begin; place->mirrored && x < end; x++)
-        for (size_t b = 0; b < pixel; b++)
-            out[(size_t)x * pixel + b] = row[(size_t)(from - (x - begin)) * pixel + b];
-}
-
-/* The pixel that is seen at `at` in a line of `size` pixels between mirrors on its first and last pixel. */
-static int reflect(int at, int size)
-{
-    return at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at;
-}
-
-static void place_reflected(const att_transform_options *options, const placement *place, const uint8_t *pixels,
-                            uint8_t *out)
-{
-    const size_t pixel = place->pixel, stride = (size_t)place->width * pixel;
-    for (int y = 0; y < options->height; y++) {
-        int row = (place->upside_down ? options->height - 1 - y : y) + place->offset_y;
-        const uint8_t *from = pixels + (size_t)reflect(row, place->height) * stride;
-        for (int x = 0; x < options->width; x++, out += pixel) {
-            int column = (place->mirrored ? options->width - 1 - x : x) + place->offset_x;
-            memcpy(out, from + (size_t)reflect(column, place->width) * pixel, pixel);
-        }
-    }
-}
-
-static void place_rows(const att_transform_options *options, const placement *place, const uint8_t *pixels,
-                       uint8_t *out)
-{
-    int width = options->width;
-    size_t stride = (size_t)place->width * place->pixel;
-    for (int y = 0; y < options->height; y++) {
-        int from = (place->upside_down ? options->height - 1 - y : y) + place->offset_y;
-        uint8_t *to = out + (size_t)y * (size_t)width * place->pixel;
-        if (from < 0 || from >= place->height)
-            fill_pixels(place, width, to);
-        else
-            place_row(place, pixels + (size_t)from * stride, width, to);
-    }
-}
-
 /* Makes the centre square black. */
 static void occlude(const att_transform_options *options, size_t pixel, uint8_t *pixels)
 {
@@ -564,15 +479,12 @@ static void normalise(const att_transform_options *options, const uint8_t *pixel
         normalise_bytes(options, pixels, out);
 }
 
-/* `resized` and `placed` are buffers for the result; `resized` serves as scratch after place_rows(). */
-static void finish(const att_transform_options *options, const placement *place, const att_transform_key *key,
+/* `resized` and `placed` are buffers for the result; `resized` serves as scratch after att_place(). */
+static void finish(const att_transform_options *options, const att_placement *place, const att_transform_key *key,
                    uint8_t *resized, uint8_t *placed, float *out, att_geometry *geometry)
 {
     att_image image = {options->width, options->height, options->channels, placed};
-    if (place->reflected)
-        place_reflected(options, place, resized, placed);
-    else
-        place_rows(options, place, resized, placed);
+    att_place(place, resized, options->width, options->height, placed);
     att_random draws = stage_random(key, "augment");
     att_augment(options, &image, &draws, resized, geometry);
     occlude(options, place->pixel, placed);
@@ -734,7 +646,7 @@ att_status att_transform_window_image(att_context *context, const att_transform_
     att_transform_options inner = *options;
     inner.width = at_most(window->width - box->x, box->width);
     inner.height = at_most(window->height - box->y, box->height);
-    const placement place = {
+    const att_placement place = {
         .width = inner.width, .height = inner.height, .pixel = pixel_bytes(&inner), .mirrored = window->mirrored};
     const att_box shown = {window->mirrored ? window->width - box->x - inner.width : box->x, box->y, inner.width,
                            inner.height};
@@ -745,7 +657,7 @@ att_status att_transform_window_image(att_context *context, const att_transform_
     att_status status =
         att_resize(context, image, all, inner.interpolation, window->width, window->height, shown, pixels);
     if (status == ATT_OK) {
-        place_rows(&inner, &place, pixels, pixels + bytes);
+        att_place(&place, pixels, inner.width, inner.height, pixels + bytes);
         normalise(&inner, pixels + bytes, out);
         fill_up(&inner, &result, out);
     }

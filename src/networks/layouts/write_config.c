@@ -7,6 +7,7 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "networks/layouts/layout.h"
+#include "networks/models/checkpoint.h"
 #include "networks/models/family.h"
 
 enum { MOST_LIST = 64 };
@@ -172,25 +173,28 @@ static att_status put_members(const att_layout_target *target, att_json_writer *
     return put_classes(target, json);
 }
 
-static att_status save(att_context *context, att_json_writer *json, const char *path)
+/* Writes a file with the object whose members put() writes. */
+static att_status write_object(const att_layout_target *target, const char *path,
+                               att_status (*put)(const att_layout_target *target, att_json_writer *json))
 {
+    att_json_writer *json;
     const char *text;
     size_t length;
-    ATT_TRY(att_json_writer_finish(json, &text, &length));
-    return att_file_replace(context, path, text, length);
+    ATT_TRY(att_json_writer_create(target->context, true, &json));
+    att_json_begin_object(json);
+    att_status status = put(target, json);
+    att_json_end_object(json);
+    if (status == ATT_OK)
+        status = att_json_writer_finish(json, &text, &length);
+    if (status == ATT_OK)
+        status = att_file_replace(target->context, path, text, length);
+    att_json_writer_destroy(&json);
+    return status;
 }
 
 att_status att_layout_write_config(const att_layout_target *target, const char *path)
 {
-    att_json_writer *json;
-    ATT_TRY(att_json_writer_create(target->context, true, &json));
-    att_json_begin_object(json);
-    att_status status = put_members(target, json);
-    att_json_end_object(json);
-    if (status == ATT_OK)
-        status = save(target->context, json, path);
-    att_json_writer_destroy(&json);
-    return status;
+    return write_object(target, path, put_members);
 }
 
 /* --- images ------------------------------------------------------------------------------------------------------- */
@@ -244,7 +248,7 @@ static att_status put_processor(const att_layout_target *target, att_json_writer
     if (p->in_chans != 3)
         return att_fail(target->context, ATT_ERR_UNSUPPORTED, "its images have %d channel, transformers' have three",
                         p->in_chans);
-    if (!strstr("squash center floor", p->crop_mode))
+    if (!att_checkpoint_lists("squash center floor", p->crop_mode))
         return att_fail(target->context, ATT_ERR_UNSUPPORTED,
                         "its images are prepared with crop_mode \"%s\", which transformers lacks", p->crop_mode);
     att_json_put_string(json, "image_processor_type", processor_of(p));
@@ -265,13 +269,5 @@ static att_status put_processor(const att_layout_target *target, att_json_writer
 
 att_status att_layout_write_processor(const att_layout_target *target, const char *path)
 {
-    att_json_writer *json;
-    ATT_TRY(att_json_writer_create(target->context, true, &json));
-    att_json_begin_object(json);
-    att_status status = put_processor(target, json);
-    att_json_end_object(json);
-    if (status == ATT_OK)
-        status = save(target->context, json, path);
-    att_json_writer_destroy(&json);
-    return status;
+    return write_object(target, path, put_processor);
 }
