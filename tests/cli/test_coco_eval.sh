@@ -33,6 +33,10 @@ out_has '"name": "cat"'
 echo '[{"image_id": 1, "category_id": 4, "bbox": [0, 0, 10, 6], "score": 0.5}]' >other.json
 run 0 coco-eval truth.json other.json
 err_has 'other.json: 1 detection is left out: the annotations do not list its category'
+sed 's/"image_id": 1, "category_id": 3/"image_id": 9, "category_id": 9/' truth.json >elsewhere.json
+run 0 coco-eval elsewhere.json found.json
+err_has 'elsewhere.json: 1 annotation is left out: the file does not list its image'
+! grep -q 'its category' stderr || fail 'an annotation is counted twice'
 run 1 coco-eval truth.json truth.json
 err_has "attscope: truth.json: not valid JSON at byte 0: '[' was expected"
 run 1 coco-eval found.json found.json

@@ -169,7 +169,7 @@ static int find_overlaps(const evaluation *e, const att_box *found, const att_bo
  * largest overlap, of equal ones the last; an ignored one only if no other is left. -1: none. */
 static int choose(const evaluation *e, const att_box *const *truth, int overlaps, int area, int threshold)
 {
-    double least = fmin(threshold_at(threshold), 1 - 1e-10);
+    double least = threshold_at(threshold);
     int chosen = -1;
     for (int i = 0; i < overlaps; i++) {
         const int index = e->work[i].overlapped;

@@ -486,7 +486,7 @@ EXPORT_TEST(minus_zero_stays)
 
 EXPORT_TEST(nothing_else_is_overwritten)
 {
-    char path[512];
+    char path[512], taken[64];
     network n = make_network(self, VIT);
     scratch_text(self, "out/notes", "mine");
     assert_fails(self->context, export(self, &n, "transformers", "out"), ATT_ERR_IO,
@@ -503,10 +503,12 @@ EXPORT_TEST(nothing_else_is_overwritten)
     /* Neither what a killed process left nor other files are in the way. */
     scratch_text(self, "again.tmp/config.json", "mine");
     scratch_text(self, "again.tmp/model.safetensors", "mine");
+    snprintf(taken, sizeof taken, "again.tmp-%ld-0/notes", (long)getpid());
+    scratch_text(self, taken, "mine");
     CHECK(self->context, export(self, &n, "transformers", "again/"));
     assert_text_file(scratch_path(self, "again.tmp/config.json", path), "mine");
     assert_text_file(scratch_path(self, "again.tmp/model.safetensors", path), "mine");
-    assert_int_equal(scratch_file_count(self), 4);
+    assert_int_equal(scratch_file_count(self), 5);
     free_network(&n);
 }
 

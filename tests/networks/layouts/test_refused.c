@@ -74,6 +74,7 @@ static const change changes[] = {
     {"resnet", "hidden_sizes", "[2, 4, 8, \"a\"]", .message = "double from stage to stage"},
     {"resnet_bottleneck", "layer_type", "\"basic\"", .message = "layer_type is not that of the network whose tensors"},
     {"vit", "num_hidden_layers", "1", .message = "num_hidden_layers is not that of the network whose tensors"},
+    {"vit", "image_size", "6", .message = "image_size is not that of the network whose tensors"},
     {"vit", "image_size", "64", .message = "image_size is not that of the network whose tensors"},
     {"vit", "qkv_bias", "false", .message = "qkv_bias is not that of the network whose tensors"},
     {"swin", "depths", "[1, 9]", .message = "depths is not that of the network whose tensors"},

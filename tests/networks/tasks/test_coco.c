@@ -138,10 +138,20 @@ SCRATCH_TEST(overlaps_and_crowds)
     assert_float_equal(att_coco_evaluation_figure(evaluation, 2), 0, 0);
     att_coco_evaluation_destroy(&evaluation);
     evaluation =
-        evaluate_boxes(self, TRUE_BOX(1, "0, 0, 10, 10", "") ", " TRUE_BOX(2, "20, 0, 50, 50", ", \"iscrowd\": 1"),
+        evaluate_boxes(self, TRUE_BOX(1, "0, 0, 10, 10", "") ", " TRUE_BOX(2, "20, 0, 50, 50", ", \"iscrowd\": true"),
                        FOUND("0, 0, 10, 10", "0.1") ", " FOUND("25, 0, 9, 9", "0.9") ", " FOUND("40, 20, 9, 9", "0.8"));
     assert_float_equal(att_coco_evaluation_figure(evaluation, 0), 1, 1e-12); /* measured: 2e-16 */
     assert_int_equal(att_coco_evaluation_class(evaluation, 0).boxes, 1);
+    att_coco_evaluation_destroy(&evaluation);
+}
+
+/* Both ends belong to a range of areas. */
+SCRATCH_TEST(a_box_at_the_end_of_a_range_is_in_both)
+{
+    att_coco_evaluation *evaluation = evaluate_boxes(self, TRUE_BOX(1, "0, 0, 32, 32", ", \"area\": 1024"),
+                                                     FOUND("0, 0, 32, 32", "0.5") ", " FOUND("50, 0, 32, 32", "0.9"));
+    for (int small = 3; small <= 4; small++)
+        assert_float_equal(att_coco_evaluation_figure(evaluation, small), 0.5, 1e-12); /* measured: 1e-16 */
     att_coco_evaluation_destroy(&evaluation);
 }
 
@@ -194,6 +204,9 @@ SCRATCH_TEST(malformed_annotations_are_refused)
     refuse_truth(self, LISTS("[]", "", ""), ATT_ERR_FORMAT, "images[0] is a list; expected an object");
     refuse_truth(self, LISTS("", "", "{\"image_id\": 1, \"category_id\": 1, \"bbox\": [0, 1, 2]}"), ATT_ERR_FORMAT,
                  "annotations[0]: \"bbox\" must be four numbers");
+    refuse_truth(self, LISTS("", "", "{\"image_id\": 1, \"category_id\": 1, \"bbox\": [0, 1, 2, 3, 4]}"),
+                 ATT_ERR_FORMAT, "annotations[0]: \"bbox\" must be four numbers");
+    refuse_truth(self, "{\"info\": , \"images\": []}", ATT_ERR_FORMAT, "at byte 9: a value was expected");
     refuse_truth(self, LISTS("", "", "{\"image_id\": 1, \"category_id\": 1, \"bbox\": [0, 1, 2, NaN]}"), ATT_ERR_FORMAT,
                  "annotations[0]: not valid JSON");
     refuse_truth(self, LISTS("", "", "{\"image_id\": 1, \"category_id\": 1, \"bbox\": [0, 1, 2, 3], \"area\": \"x\"}"),
@@ -248,7 +261,7 @@ SCRATCH_TEST(long_files_are_read_in_pieces)
     static char text[3 * LONG];
     char *at = text;
     att_coco_evaluation *evaluation = NULL;
-    at += sprintf(at, "{\"info\": {\"x\": \"");
+    at += sprintf(at, "{\"version\": 1\n, \"info\": {\"y\": \"\\\"}\", \"x\": \"");
     memset(at, '}', LONG), at += LONG;
     at +=
         sprintf(at, "\\\\\"}, %s[{\"id\": 1, \"image_id\": 5, \"category_id\": 3, \"area\": 100, \"note\": \"", image);
@@ -259,4 +272,23 @@ SCRATCH_TEST(long_files_are_read_in_pieces)
     CHECK(self->context, evaluate(self, &evaluation));
     assert_float_equal(att_coco_evaluation_figure(evaluation, 0), 1, 1e-12); /* measured: 2e-16 */
     att_coco_evaluation_destroy(&evaluation);
+}
+
+/* A file with this text between quotes, as a key or as a value of an element. */
+static void refuse_long(scratch *self, const char *before, size_t length, const char *after, const char *part)
+{
+    char *text = malloc(length + 256), *at = text;
+    assert_non_null(text);
+    at += sprintf(at, "%s", before);
+    memset(at, 'x', length);
+    sprintf(at + length, "%s", after);
+    refuse_truth(self, text, ATT_ERR_FORMAT, part);
+    free(text);
+}
+
+SCRATCH_TEST(keys_and_elements_have_a_limit)
+{
+    refuse_long(self, "{\"", 1 << 16, "\": 1}", "a shorter key was expected");
+    if (!is_sanitized())
+        refuse_long(self, "{\"images\": [{\"id\": \"", 64 << 20, "\"}]}", "images[0] has more than 67108864 bytes");
 }
