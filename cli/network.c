@@ -195,8 +195,7 @@ int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PA
     return code;
 }
 
-/* --- passes over photographs ---------------------------------------------------------------------------------------
- */
+/* --- passes over photographs -------------------------------------------------------------------------------------- */
 
 static const att_flag pass_options[] = {
     {"img-scale", .kind = ATT_FLAG_PAIR, .value = "N N",

@@ -306,7 +306,7 @@ static bool has_squares(const att_option_values *options)
     return true;
 }
 
-/* Whether the network has what a word of att_layout_form.when says. */
+/* Whether the network has what a word of att_layout_form.needs says. */
 static bool meets(const exporting *e, const char *word)
 {
     const char *number = strchr(word, '=');
@@ -320,7 +320,7 @@ static bool meets(const exporting *e, const char *word)
     return att_text_to_f64(number + 1, &value) && att_options_number(&e->target.identity->options, key, 0) == value;
 }
 
-/* Says what a word of att_layout_form.when means for a network that lacks it. */
+/* Says what a word of att_layout_form.needs means for a network that lacks it. */
 static void refuse_unmet(const exporting *e, const char *word)
 {
     const bool absent = *word == '!', is_option = strchr(word, '=') != NULL;
@@ -336,7 +336,7 @@ static void refuse_unmet(const exporting *e, const char *word)
 /* Returns how much of what the class requires the network does not meet. The message names the first. */
 static int count_unmet(const exporting *e)
 {
-    const char *at = e->target.form->when;
+    const char *at = e->target.form->needs;
     char word[128];
     int count = 0;
     while (next_name(&at, word, sizeof word))

@@ -25,7 +25,12 @@ typedef struct att_layout_target {
 
 /* A tensor of the file and what becomes of it. All rows that match a tensor apply to it. Of a network that is written,
  * a tensor gets the name `from` of the first row that has its name as `to`, and that is not excluded by `writes` or
- * `when`; of the first such row for each part if it is joined of parts. */
+ * `when`; of the first such row for each part if it is joined of parts.
+ *
+ *     {"layer.#.key.@", .to = "blocks.#.attn.qkv.@", .part = 1}    the second of three tensors that become one
+ *     {"in_proj_weight", .to = "q.weight", .end = 1, .of = 3}      the first third of a tensor
+ *     {"proj.weight", .to = "proj.bias", .zeros = true, .when = "!proj.bias"}    a bias, if the file has none
+ */
 typedef struct att_layout_row {
     /* Name in the file, with or without a prefix of the layout. '#' stands for a whole number, '@' for a text without
      * dots at the end, as "weight", '*' for any text at the end. */
@@ -62,7 +67,7 @@ typedef struct att_layout_setting {
     /* Pairs of words in config.json and of the option, the last NULL; other words are refused. NULL: the values are the
      * same. Of several words for an option's value, the first is written. */
     const char *const (*words)[2];
-    bool shown; /* the tensors show the value, so that the setting is only written */
+    bool shown; /* the tensors show the value: another one in config.json is refused */
     bool list;  /* written as a list, also if it is one number */
     /* With `option` NULL, the value is the number of rows of this tensor, if the network has it, or whether it has this
      * tensor. */
@@ -76,14 +81,14 @@ typedef struct att_layout_form {
     const char *prefix; /* of all names but those of rows that are `bare` */
     /* What every network of this class has, separated by blanks: timm's names of tensors, "!name" of tensors that none
      * of them has, and numbers of options, "key=number"; ATT_LAYOUT_SQUARE: images and patches are squares. */
-    const char *when;
+    const char *needs;
 } att_layout_form;
 #define ATT_LAYOUT_SQUARE "squares"
 
 /* What a layout reads in a file's folder. */
 typedef struct att_layout_source {
     att_context *context;
-    const att_tensors *file; /* with the file's names */
+    const att_tensors *file; /* with the file's names in prepare(), with timm's in complete() */
     const char *path;        /* of config.json, for messages */
     const json_t *config;    /* that describes the network: config.json or its member "vision_config" */
     const json_t *root;      /* config.json */
@@ -112,7 +117,7 @@ typedef struct att_layout {
     att_status (*prepare)(const att_layout_source *source, att_config *config);
     /* Sets what the tables cannot express, before `defaults`; refuses settings that attscope lacks. NULL: nothing. */
     att_status (*complete)(const att_layout_source *source, att_config *config);
-    const att_layout_form *forms; /* the last has a NULL name; NULL: networks are not written in this layout */
+    const att_layout_form *forms; /* the last has a NULL class; NULL: networks are not written in this layout */
     /* Writes members of config.json that the table of settings cannot express. NULL: there are none. */
     att_status (*describe)(const att_layout_target *target, att_json_writer *json);
 } att_layout;

@@ -172,8 +172,7 @@ static att_status note_name_member(att_context *context, const char *what, const
     return note_name(context, what, json_string_value(value), config);
 }
 
-/* --- arguments of timm's constructors ------------------------------------------------------------------------------
- */
+/* --- arguments of timm's constructors ----------------------------------------------------------------------------- */
 
 /* Keys under which programs store the arguments of timm's constructors. */
 static const char *const argument_keys[] = {"model_args", "model_kwargs", "kwargs"};

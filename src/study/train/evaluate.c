@@ -253,8 +253,7 @@ static att_status run(evaluator *e, const att_dataset *dataset)
     }
 }
 
-/* --- passes over photographs ---------------------------------------------------------------------------------------
- */
+/* --- passes over photographs -------------------------------------------------------------------------------------- */
 
 /* Classifies the pixels of a photograph and observes them. */
 static att_status observe_photograph(evaluator *e, const att_image *photograph, int64_t index)
@@ -341,8 +340,7 @@ static att_status run_passes(evaluator *e, const att_dataset *dataset)
     return ATT_OK;
 }
 
-/* --- preparing -----------------------------------------------------------------------------------------------------
- */
+/* --- preparing ---------------------------------------------------------------------------------------------------- */
 
 static att_status open_loader(evaluator *e, const att_dataset *dataset)
 {

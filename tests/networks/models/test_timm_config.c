@@ -204,8 +204,7 @@ PLACE_TEST(attscope_reads_what_it_writes)
     }
 }
 
-/* --- the rest of config.json ---------------------------------------------------------------------------------------
- */
+/* --- the rest of config.json -------------------------------------------------------------------------------------- */
 
 PLACE_TEST(config_says_what_timm_needs)
 {

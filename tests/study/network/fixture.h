@@ -35,6 +35,14 @@ static inline void is_refused(const fixture *f, const char *what, const char *pa
     assert_message_has(f, part);
 }
 
+static inline void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
 static inline void write_picture(const char *path)
 {
     void *picture;

@@ -62,14 +62,6 @@ static void assert_member(const json_t *config, const char *key, const char *exp
     free(text);
 }
 
-static void write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
 FIXTURE_TEST(class_names_are_those_of_the_training)
 {
     static const struct {

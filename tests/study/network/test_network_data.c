@@ -1,14 +1,6 @@
 /* att_network: names of classes, data sets, missing heads, digests, weights that are not finite. */
 #include "study/network/fixture.h"
 
-static void write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
 FIXTURE_TEST(classes_are_called_as_a_list_says)
 {
     char path[160], list[160];
