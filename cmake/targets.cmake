@@ -2,10 +2,13 @@
 # libraries.
 include(${CMAKE_CURRENT_LIST_DIR}/folder_name.cmake)
 
-# Processor tiers (base/core/processor.h), and the compiler flags of each. Only x86-64 has more than the baseline.
+# Processor tiers (base/core/processor.h), and the compiler flags of each. Only x86-64 has more than the baseline, which
+# then serves processors made before 2013: -O2 compiles it in two thirds of the time.
 set(ATT_TIERS baseline)
+set(ATT_TIER_FLAGS_baseline "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   list(APPEND ATT_TIERS avx2 avx512 avx512_bf16)
+  set(ATT_TIER_FLAGS_baseline -O2)
 endif()
 # Sanitizer builds have the baseline and the widest tier of this machine. The tiers between these have the same code.
 if(ATT_SANITIZE AND EXISTS /proc/cpuinfo)
@@ -24,7 +27,6 @@ if(ATT_SANITIZE AND EXISTS /proc/cpuinfo)
     endif()
   endforeach()
 endif()
-set(ATT_TIER_FLAGS_baseline "")
 set(ATT_TIER_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(ATT_TIER_FLAGS_avx512 ${ATT_TIER_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl
     -mprefer-vector-width=512)

@@ -90,7 +90,7 @@ static int steps_with(int readers)
     att_value target = att_graph_input(graph, "target", ATT_I32, (att_shape){0});
     att_value norm = network_norm(graph, "norm", network_linear(graph, "first", x, NETWORK_WIDTH)), sum = ATT_NONE;
     for (int i = 0; i < readers; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "reader%d", i);
         att_value y = network_linear(graph, name, norm, NETWORK_WIDTH);
         sum = i ? att_add(graph, sum, y) : y;

@@ -77,7 +77,7 @@ static inline int scratch_teardown(void **state)
 /* Writes the path of a file in the folder, and creates the folders that it lies in. Returns the path. */
 static inline const char *scratch_path(const scratch *self, const char *name, char path[512])
 {
-    snprintf(path, 512, "%s/%s", self->folder, name);
+    assert_true(snprintf(path, 512, "%s/%s", self->folder, name) < 512);
     for (char *slash = strchr(path + strlen(self->folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(path, 0777);
