@@ -39,7 +39,7 @@ static void format_seeds(const att_sweep_setting *s, char *text, size_t size)
             snprintf(text + length, size - (size_t)length, "%s%llu", i ? "," : "", (unsigned long long)s->seeds[i]);
 }
 
-enum { NAME, RUNS, SEEDS, PARAMETERS, SECONDS, SCORE, COLUMNS };
+enum { NAME, RUNS, SEEDS, PARAMETERS, SECONDS, SCORE, DIFFERENCE, COLUMNS };
 
 /* Whether an instrument measured the main metric of the setting's task. */
 static bool is_score_measured(const att_sweep *sweep, int setting, const att_metric *metric)
@@ -75,6 +75,23 @@ static void format_score(const att_sweep_setting *s, char text[256])
         snprintf(text, 256, "-");
 }
 
+static void format_paired(const att_paired *paired, int expected, char text[CELL])
+{
+    cli_format_interval(paired->mean, paired->low, paired->high, text, CELL);
+    if (paired->count != expected)
+        snprintf(text + strlen(text), CELL - strlen(text), ", n %d", paired->count);
+}
+
+/* Writes the difference of a setting's score from that of the first setting. */
+static void format_score_difference(const att_sweep *sweep, int setting, char text[256])
+{
+    att_paired paired = att_sweep_score_difference(sweep, setting, 0);
+    if (setting == 0 || paired.count == 0)
+        snprintf(text, 256, "-");
+    else
+        format_paired(&paired, att_sweep_setting_at(sweep, setting).runs, text);
+}
+
 static void format_setting(const att_sweep *sweep, int setting, int column, char text[256])
 {
     char number[16];
@@ -90,16 +107,25 @@ static void format_setting(const att_sweep *sweep, int setting, int column, char
         snprintf(text, 256, isnan(s.parameters) ? "-" : "%.0f", s.parameters);
     else if (column == SECONDS)
         cli_format_spread(s.seconds, s.seconds_deviation, text, 256);
-    else
+    else if (column == SCORE)
         format_score(&s, text);
+    else
+        format_score_difference(sweep, setting, text);
 }
 
 /* Prints one row per setting. */
 static void print_settings(const att_sweep *sweep)
 {
-    static const char *const labels[COLUMNS] = {
-        "setting", "runs, n", "seeds", "parameters", "seconds of training", "last evaluation"};
-    int widths[COLUMNS], columns = shows_scores(sweep) ? COLUMNS : SCORE;
+    static const char *const labels[COLUMNS] = {"setting",
+                                                "runs, n",
+                                                "seeds",
+                                                "parameters",
+                                                "seconds of training",
+                                                "last evaluation",
+                                                "difference from the first"};
+    int widths[COLUMNS], columns = !shows_scores(sweep)                 ? SCORE
+                                   : att_sweep_setting_count(sweep) > 1 ? COLUMNS
+                                                                        : DIFFERENCE;
     char text[256];
     for (int c = 0; c < columns; c++) {
         widths[c] = cli_width_of(labels[c]);
@@ -239,13 +265,6 @@ static void format_figure(const att_sweep *sweep, int setting, const row *r, cha
     if (found.instrument && found.count != att_sweep_setting_at(sweep, setting).runs)
         snprintf(text + strlen(text), CELL - strlen(text), ", n %lld", (long long)found.count);
     snprintf(text + strlen(text), CELL - strlen(text), "%s", mark_of(&ranking, setting));
-}
-
-static void format_paired(const att_paired *paired, int expected, char text[CELL])
-{
-    cli_format_interval(paired->mean, paired->low, paired->high, text, CELL);
-    if (paired->count != expected)
-        snprintf(text + strlen(text), CELL - strlen(text), ", n %d", paired->count);
 }
 
 /* The difference of a setting from the first one. */

@@ -66,14 +66,18 @@ function measuredColumns(settings) {
 function settingMetric({ task, metric }) {
   return tasks.get(task)?.metrics.find(({ name }) => name === metric);
 }
-/* Columns with the scores of the last evaluation, one per metric, if a setting lacks a measured score. */
+/* Columns with the scores of the last evaluation, one per metric, and their differences from the first setting's, if a
+   setting lacks a measured score. */
 function scoreColumns(settings) {
   const isScored = (setting) => SCORE?.statistic === setting.metric &&
     setting.figures.some((f) => f.instrument === SCORE.instrument && f.statistic === SCORE.statistic && f.n > 0);
   if (!settings.some((setting) => settingMetric(setting) && !isScored(setting))) return [];
-  return [...new Set(settings.map(settingMetric).filter(Boolean))].map((metric) =>
+  const scores = [...new Set(settings.map(settingMetric).filter(Boolean))].map((metric) =>
     [`${withUnit(metric.label, metric.unit)}, last evaluation`, (setting) =>
       (settingMetric(setting) === metric ? numberCell(setting.score, setting.score_deviation) : numberCell(null))]);
+  const paired = settings.find((setting) => setting.score_difference)?.score_difference;
+  return paired ? [...scores, [`difference from ${paired.from}`, (setting) => differenceCell(setting.score_difference)]]
+    : scores;
 }
 
 function settingRow(setting, reading, columns) {

@@ -19,6 +19,7 @@ typedef struct setting {
     const char *name, *model;
     int runs;
     uint64_t *seeds;
+    double *scores; /* [runs]: the metric after the last evaluated epoch; NaN if not evaluated */
     double parameters;
     att_spread seconds, score;
     const char *task;
@@ -115,11 +116,12 @@ static att_status out_of_memory(const att_sweep *sweep)
     return att_fail_memory(sweep->context, sizeof(setting), "a sweep's figures");
 }
 
-/* Adds the run's score to its setting. Runs of one setting have the same task; a run with another task than the
- * setting's first run is ignored. */
+/* Sets the score of the setting's last run. Runs of one setting have the same task; the score of a run with another
+ * task than the setting's first run is NaN. */
 static void add_score(const att_context *context, setting *s, const att_report_run *run)
 {
     att_task_info task;
+    s->scores[s->runs - 1] = NAN;
     if (!find_task(context, run, &task) || (s->task && strcmp(s->task, task.name) != 0))
         return;
     s->task = task.name;
@@ -127,6 +129,7 @@ static void add_score(const att_context *context, setting *s, const att_report_r
     if (isnan(score))
         return;
     s->metric = &task.metrics[task.best];
+    s->scores[s->runs - 1] = score;
     att_spread_add(&s->score, score);
 }
 
@@ -153,8 +156,9 @@ static setting *add_setting(att_sweep *sweep, const att_sweep_member *member, in
     s->name = att_arena_string(&sweep->arena, member->setting);
     s->model = att_arena_string(&sweep->arena, model_of(member->run));
     s->seeds = att_arena_allocate(&sweep->arena, (size_t)most * sizeof *s->seeds);
+    s->scores = att_arena_allocate(&sweep->arena, (size_t)most * sizeof *s->scores);
     s->parameters = NAN;
-    if (!s->name || !s->model || !s->seeds)
+    if (!s->name || !s->model || !s->seeds || !s->scores)
         return NULL;
     sweep->setting_count++;
     return s;
@@ -480,21 +484,36 @@ static bool has_figure(const att_sweep *sweep, int index, int figure)
     return figure >= 0 && figure < att_sweep_setting_at(sweep, index).figure_count;
 }
 
-att_paired att_sweep_difference(const att_sweep *sweep, int index, int figure, int other, int other_figure)
+/* a, b: [runs] the values of the runs of `one` and `two`. */
+static att_paired difference_over_seeds(const setting *one, const double *a, const setting *two, const double *b)
 {
-    double a[ATT_SWEEP_MOST_RUNS], b[ATT_SWEEP_MOST_RUNS];
+    double left[ATT_SWEEP_MOST_RUNS], right[ATT_SWEEP_MOST_RUNS];
     int count = 0;
-    if (!has_figure(sweep, index, figure) || !has_figure(sweep, other, other_figure))
-        return att_paired_difference(a, b, 0);
-    const setting *one = &sweep->settings[index], *two = &sweep->settings[other];
     for (int i = 0; i < one->runs; i++)
         for (int k = 0; k < two->runs; k++)
             if (one->seeds[i] == two->seeds[k] && count < ATT_SWEEP_MOST_RUNS) {
-                a[count] = one->values[figure][i];
-                b[count++] = two->values[other_figure][k];
+                left[count] = a[i];
+                right[count++] = b[k];
                 break;
             }
-    return att_paired_difference(a, b, count);
+    return att_paired_difference(left, right, count);
+}
+
+att_paired att_sweep_difference(const att_sweep *sweep, int index, int figure, int other, int other_figure)
+{
+    if (!has_figure(sweep, index, figure) || !has_figure(sweep, other, other_figure))
+        return att_paired_difference(NULL, NULL, 0);
+    const setting *one = &sweep->settings[index], *two = &sweep->settings[other];
+    return difference_over_seeds(one, one->values[figure], two, two->values[other_figure]);
+}
+
+att_paired att_sweep_score_difference(const att_sweep *sweep, int index, int other)
+{
+    const att_metric *metric = att_sweep_setting_at(sweep, index).metric;
+    if (!metric || att_sweep_setting_at(sweep, other).metric != metric)
+        return att_paired_difference(NULL, NULL, 0);
+    const setting *one = &sweep->settings[index], *two = &sweep->settings[other];
+    return difference_over_seeds(one, one->scores, two, two->scores);
 }
 
 int att_sweep_direction(const att_context *context, const char *instrument, const char *statistic)

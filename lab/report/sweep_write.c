@@ -24,6 +24,28 @@ static void write_figure(att_json_writer *json, const att_measurement *figure)
     att_json_end_object(json);
 }
 
+/* Writes members: n, mean, deviation, low, high. */
+static void write_paired(att_json_writer *json, const att_paired *paired)
+{
+    att_json_put_integer(json, "n", paired->count);
+    att_json_put_number(json, "mean", paired->mean);
+    att_json_put_number(json, "deviation", paired->deviation);
+    att_json_put_number(json, "low", paired->low);
+    att_json_put_number(json, "high", paired->high);
+}
+
+/* Writes the difference of a setting's score from that of the first setting. */
+static void write_score_difference(att_json_writer *json, const att_sweep *sweep, int index)
+{
+    att_paired paired = att_sweep_score_difference(sweep, index, 0);
+    if (index == 0 || paired.count == 0)
+        return;
+    att_json_put_object(json, "score_difference");
+    att_json_put_string(json, "from", att_sweep_setting_at(sweep, 0).name);
+    write_paired(json, &paired);
+    att_json_end_object(json);
+}
+
 static void write_setting(att_json_writer *json, const att_sweep *sweep, int index)
 {
     const att_sweep_setting s = att_sweep_setting_at(sweep, index);
@@ -42,6 +64,7 @@ static void write_setting(att_json_writer *json, const att_sweep *sweep, int ind
     att_json_put_string(json, "metric", s.metric ? s.metric->name : NULL);
     att_json_put_number(json, "score", s.score);
     att_json_put_number(json, "score_deviation", s.score_deviation);
+    write_score_difference(json, sweep, index);
     att_json_put_array(json, "figures");
     for (int i = 0; i < s.figure_count; i++) {
         att_measurement figure = att_sweep_figure_at(sweep, index, i);
@@ -89,16 +112,6 @@ static void write_correlation(att_json_writer *json, const att_sweep_correlation
         att_json_end_object(json);
     }
     att_json_end_object(json);
-}
-
-/* Writes members: n, mean, deviation, low, high. */
-static void write_paired(att_json_writer *json, const att_paired *paired)
-{
-    att_json_put_integer(json, "n", paired->count);
-    att_json_put_number(json, "mean", paired->mean);
-    att_json_put_number(json, "deviation", paired->deviation);
-    att_json_put_number(json, "low", paired->low);
-    att_json_put_number(json, "high", paired->high);
 }
 
 static void write_name(att_json_writer *json, const att_measurement *figure)

@@ -220,7 +220,7 @@ for folder in train/cat train/dog val/cat val/dog test/bird; do
     mkdir -p "folders/$folder" && for i in 1 2 3 4; do cp "$here/../goldens/images/420.jpg" "folders/$folder/$i.jpg"; done
 done
 sed '/^num_classes/d; s/^batch_size.*/batch_size: 4/' short.yaml >pets.yaml
-pets='--seeds 1 --output out --experiment pets'
+pets='--seeds 1 --vary lr=0.1,0.2 --output out --experiment pets'
 for measure in accuracy,nsi nsi,accuracy; do
     # shellcheck disable=SC2086
     run 1 sweep pets.yaml folders $pets --measure $measure
@@ -233,7 +233,8 @@ for measure in '' '--measure all'; do
         run 0 sweep pets.yaml folders $pets $measure
         err_has 'pets is measured without accuracy: the network has 2 classes, the images 1'
         ! grep -q '^accuracy' stdout || fail "$command_line: an accuracy of other classes"
-        grep -qE '  last evaluation$' stdout && grep -qE '[0-9] % top-1$' stdout || fail "$command_line: no score"
+        grep -qE '  last evaluation  difference from the first$' stdout && grep -qE '[0-9] % top-1 +-$' stdout &&
+            grep -qE '[0-9] % top-1 +[+-]?[0-9.]+$' stdout || fail "$command_line: no score or no difference"
     done
     err_has ': done already'
 done

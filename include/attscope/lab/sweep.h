@@ -113,6 +113,9 @@ ATT_API bool att_paired_is_separated(const att_paired *paired);
 /* The difference of figure `figure` of a setting and figure `other_figure` of the setting `other`, over the seeds that
  * both have. Numbers out of range give a difference with count 0. */
 ATT_API att_paired att_sweep_difference(const att_sweep *sweep, int setting, int figure, int other, int other_figure);
+/* The difference of the scores (att_sweep_setting.score) of two settings. Numbers out of range, and settings with
+ * different metrics or without one, give a difference with count 0. */
+ATT_API att_paired att_sweep_score_difference(const att_sweep *sweep, int setting, int other);
 
 /* The settings that are best by a figure. Which ones they are is decided by the same runs, so the interval of their
  * difference is optimistic. */

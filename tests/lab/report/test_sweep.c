@@ -187,6 +187,10 @@ SCRATCH_TEST(settings_are_compared_seed_by_seed)
     near(paired.mean, 1);
     assert_int_equal(att_sweep_difference(sweep, 1, 99, 0, top1).count, 0);
     assert_int_equal(att_sweep_difference(sweep, 1, top1, -1, top1).count, 0);
+    paired = att_sweep_score_difference(sweep, 1, 0); /* the last evaluations of b are 30 above those of a */
+    assert_true(paired.count == 3 && paired.mean == 30 && paired.deviation == 0);
+    assert_int_equal(att_sweep_score_difference(sweep, 1, 2).count, 0);
+    assert_int_equal(att_sweep_score_difference(sweep, -1, 0).count, 0);
 
     att_sweep_ranking ranking = att_sweep_rank(sweep, "accuracy", "", "top1");
     assert_true(ranking.best == 1 && ranking.second == 0);
