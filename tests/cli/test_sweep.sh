@@ -231,7 +231,7 @@ for measure in '' '--measure all'; do
     for again in first again; do
         # shellcheck disable=SC2086
         run 0 sweep pets.yaml folders $pets $measure
-        err_has 'pets is measured without accuracy: the network has 2 classes, the images 1'
+        err_has 'is measured without accuracy: the network has 2 classes, the images 1'
         ! grep -q '^accuracy' stdout || fail "$command_line: an accuracy of other classes"
         grep -qE '  last evaluation  difference from the first$' stdout && grep -qE '[0-9] % top-1 +-$' stdout &&
             grep -qE '[0-9] % top-1 +[+-]?[0-9.]+$' stdout || fail "$command_line: no score or no difference"
