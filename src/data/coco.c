@@ -1,6 +1,7 @@
 #include "data/coco.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static att_status read_number(const reading *r, const char *what, const json_t *
     return ATT_OK;
 }
 
-static att_status read_box(const reading *r, const char *what, const json_t *object, att_box *box)
+static att_status read_box(const reading *r, const char *what, const json_t *object, att_coco_box *box)
 {
     const json_t *list = json_object_get(object, "bbox");
     double *const sides[] = {&box->x, &box->y, &box->width, &box->height};
@@ -62,12 +63,12 @@ static att_status read_box(const reading *r, const char *what, const json_t *obj
     return valid ? ATT_OK : fail_member(r, what, "bbox", "four numbers: left, top, width, height");
 }
 
-static bool is_empty(const att_box *box)
+static bool is_empty(const att_coco_box *box)
 {
     return box->width <= 0 || box->height <= 0;
 }
 
-static att_status add_box(reading *r, att_box **boxes, int *count, const att_box *box)
+static att_status add_box(reading *r, att_coco_box **boxes, int *count, const att_coco_box *box)
 {
     if (!att_list_grow(r->context, boxes, *count, &r->box_room, sizeof **boxes))
         return att_fail_memory(r->context, sizeof **boxes, "the boxes of a file");
@@ -77,16 +78,31 @@ static att_status add_box(reading *r, att_box **boxes, int *count, const att_box
 
 /* --- annotations -------------------------------------------------------------------------------------------------- */
 
+/* Copies a text into the arena. Returns NULL if memory is exhausted. */
+static const char *copy_text(att_coco *coco, const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? att_arena_string(&coco->arena, text) : "";
+}
+
+static int read_side(const json_t *object, const char *key)
+{
+    const double side = json_number_value(json_object_get(object, key));
+    return side > 0 && side <= INT_MAX && side == floor(side) ? (int)side : 0;
+}
+
 /* As att_json_array.element. */
 static att_status take_image(void *user, const char *what, const json_t *element, int64_t index)
 {
     reading *r = user;
-    int64_t id;
+    att_coco *coco = r->coco;
+    att_coco_image image = {.width = read_side(element, "width"), .height = read_side(element, "height")};
     (void)index;
-    ATT_TRY(read_id(r, what, element, "id", &id));
-    if (!att_list_grow(r->context, &r->coco->images, r->coco->image_count, &r->image_room, sizeof id))
-        return att_fail_memory(r->context, sizeof id, "the images of a file");
-    r->coco->images[r->coco->image_count++] = id;
+    ATT_TRY(read_id(r, what, element, "id", &image.id));
+    image.file = copy_text(coco, element, "file_name");
+    if (!image.file || !att_list_grow(r->context, &coco->images, coco->image_count, &r->image_room, sizeof image))
+        return att_fail_memory(r->context, sizeof image, "the images of a file");
+    coco->images[coco->image_count++] = image;
     return ATT_OK;
 }
 
@@ -96,10 +112,10 @@ static att_status take_category(void *user, const char *what, const json_t *elem
     att_coco *coco = r->coco;
     att_coco_category category;
     (void)index;
-    const char *name = json_string_value(json_object_get(element, "name"));
     ATT_TRY(read_id(r, what, element, "id", &category.id));
-    category.name = att_arena_string(&coco->arena, name ? name : "");
-    if (!category.name ||
+    category.name = copy_text(coco, element, "name");
+    category.parent = copy_text(coco, element, "supercategory");
+    if (!category.name || !category.parent ||
         !att_list_grow(r->context, &coco->categories, coco->category_count, &r->category_room, sizeof category))
         return att_fail_memory(r->context, sizeof category, "the categories of a file");
     coco->categories[coco->category_count++] = category;
@@ -115,8 +131,10 @@ static bool is_crowd(const json_t *element)
 static att_status take_annotation(void *user, const char *what, const json_t *element, int64_t index)
 {
     reading *r = user;
-    att_box box = {.crowd = is_crowd(element)};
+    att_coco_box box = {.id = -1, .crowd = is_crowd(element)};
     (void)index;
+    if (json_object_get(element, "id"))
+        ATT_TRY(read_id(r, what, element, "id", &box.id));
     ATT_TRY(read_id(r, what, element, "image_id", &box.image));
     ATT_TRY(read_id(r, what, element, "category_id", &box.category));
     ATT_TRY(read_box(r, what, element, &box));
@@ -165,16 +183,24 @@ static int64_t find_category(const att_coco *coco, int64_t id)
     return find_id(coco->categories, coco->category_count, sizeof *coco->categories, id);
 }
 
+static void leave_out(att_coco_left_out *left_out, int64_t id)
+{
+    if (left_out->count++ == 0)
+        left_out->first = id;
+}
+
 /* Replaces ids by indices, and drops annotations of what the file does not list. */
 static void resolve(att_coco *coco)
 {
     int count = 0;
     for (int i = 0; i < coco->box_count; i++) {
-        att_box box = coco->boxes[i];
+        att_coco_box box = coco->boxes[i];
         box.image = find_image(coco, box.image);
         box.category = find_category(coco, box.category);
-        coco->without_image += box.image < 0;
-        coco->without_category += box.image >= 0 && box.category < 0;
+        if (box.image < 0)
+            leave_out(&coco->without_image, box.id);
+        else if (box.category < 0)
+            leave_out(&coco->without_category, box.id);
         if (box.image >= 0 && box.category >= 0)
             coco->boxes[count++] = box;
     }
@@ -235,7 +261,7 @@ static att_status refuse_kind(const reading *r, const char *what, const json_t *
 static att_status take_result(void *user, const char *what, const json_t *element, int64_t index)
 {
     reading *r = user;
-    att_box box = {0};
+    att_coco_box box = {0};
     int64_t image, category;
     (void)index;
     ATT_TRY(refuse_kind(r, what, element));

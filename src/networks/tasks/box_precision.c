@@ -56,14 +56,14 @@ static double threshold_at(int index)
 
 /* Boxes in the order of category, image, falling score, and place in the list. True boxes have the score 0. */
 typedef struct ordered {
-    const att_box *boxes;
-    const att_box **order; /* [count], pointers into `boxes` */
-    int count, at;         /* at: the first that is not yet taken */
+    const att_coco_box *boxes;
+    const att_coco_box **order; /* [count], pointers into `boxes` */
+    int count, at;              /* at: the first that is not yet taken */
 } ordered;
 
 static int compare_boxes(const void *a, const void *b)
 {
-    const att_box *x = *(const att_box *const *)a, *y = *(const att_box *const *)b;
+    const att_coco_box *x = *(const att_coco_box *const *)a, *y = *(const att_coco_box *const *)b;
     if (x->category != y->category)
         return x->category < y->category ? -1 : 1;
     if (x->image != y->image)
@@ -73,7 +73,7 @@ static int compare_boxes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static att_status order_boxes(att_context *context, const att_box *boxes, int count, ordered *o)
+static att_status order_boxes(att_context *context, const att_coco_box *boxes, int count, ordered *o)
 {
     *o = (ordered){.boxes = boxes, .count = count};
     ATT_TRY(att_new(context, &o->order, (size_t)count + 1, "the order of boxes"));
@@ -84,13 +84,13 @@ static att_status order_boxes(att_context *context, const att_box *boxes, int co
     return ATT_OK;
 }
 
-static const att_box *first_of(const ordered *o)
+static const att_coco_box *first_of(const ordered *o)
 {
     return o->at < o->count ? o->order[o->at] : NULL;
 }
 
 /* Takes the boxes of an image and category. Returns how many. */
-static int take_group(ordered *o, int64_t category, int64_t image, const att_box *const **group)
+static int take_group(ordered *o, int64_t category, int64_t image, const att_coco_box *const **group)
 {
     const int begin = o->at;
     while (o->at < o->count && o->order[o->at]->category == category && o->order[o->at]->image == image)
@@ -131,7 +131,7 @@ typedef struct evaluation {
 } evaluation;
 
 /* Intersection over union; over the detection if the true box is a crowd. */
-static double overlap_of(const att_box *found, const att_box *truth)
+static double overlap_of(const att_coco_box *found, const att_coco_box *truth)
 {
     const double width = fmin(found->x + found->width, truth->x + truth->width) - fmax(found->x, truth->x);
     const double height = fmin(found->y + found->height, truth->y + truth->height) - fmax(found->y, truth->y);
@@ -141,18 +141,18 @@ static double overlap_of(const att_box *found, const att_box *truth)
     return both / (truth->crowd ? own : own + truth->width * truth->height - both);
 }
 
-static bool is_outside(const att_box *box, int area)
+static bool is_outside(const att_coco_box *box, int area)
 {
     return box->area < areas[area][0] || box->area > areas[area][1];
 }
 
-static bool is_ignored(const att_box *truth, int area)
+static bool is_ignored(const att_coco_box *truth, int area)
 {
     return truth->crowd || is_outside(truth, area);
 }
 
 /* Notes the overlaps of a detection with the true boxes in the order `by_area`. Returns how many there are. */
-static int find_overlaps(const evaluation *e, const att_box *found, const att_box *const *truth, int count)
+static int find_overlaps(const evaluation *e, const att_coco_box *found, const att_coco_box *const *truth, int count)
 {
     int overlaps = 0;
     for (int i = 0; i < count; i++) {
@@ -167,13 +167,13 @@ static int find_overlaps(const evaluation *e, const att_box *found, const att_bo
 
 /* Returns the true box that a detection takes at a threshold: of those that are not taken, or crowds, the one with the
  * largest overlap, of equal ones the last; an ignored one only if no other is left. -1: none. */
-static int choose(const evaluation *e, const att_box *const *truth, int overlaps, int area, int threshold)
+static int choose(const evaluation *e, const att_coco_box *const *truth, int overlaps, int area, int threshold)
 {
     double least = threshold_at(threshold);
     int chosen = -1;
     for (int i = 0; i < overlaps; i++) {
         const int index = e->work[i].overlapped;
-        const att_box *box = truth[index];
+        const att_coco_box *box = truth[index];
         if ((e->work[index].taken >> threshold & 1 && !box->crowd) || e->work[i].overlap < least)
             continue;
         if (chosen >= 0 && !is_ignored(truth[chosen], area) && is_ignored(box, area))
@@ -184,7 +184,8 @@ static int choose(const evaluation *e, const att_box *const *truth, int overlaps
     return chosen;
 }
 
-static void match(evaluation *e, const att_box *found, judged *j, const att_box *const *truth, int count, int area)
+static void match(evaluation *e, const att_coco_box *found, judged *j, const att_coco_box *const *truth, int count,
+                  int area)
 {
     const int overlaps = find_overlaps(e, found, truth, count);
     for (int t = 0; t < THRESHOLDS; t++) {
@@ -200,7 +201,7 @@ static void match(evaluation *e, const att_box *found, judged *j, const att_box 
 }
 
 /* Puts true boxes that count before those that are ignored. */
-static void order_by_area(evaluation *e, const att_box *const *truth, int count, int area)
+static void order_by_area(evaluation *e, const att_coco_box *const *truth, int count, int area)
 {
     int at = 0;
     for (int ignored = 0; ignored < 2; ignored++)
@@ -210,7 +211,8 @@ static void order_by_area(evaluation *e, const att_box *const *truth, int count,
 }
 
 /* Adds the detections of an image to those of its category. */
-static att_status judge(evaluation *e, const att_box *const *truth, int truths, const att_box *const *found, int founds)
+static att_status judge(evaluation *e, const att_coco_box *const *truth, int truths, const att_coco_box *const *found,
+                        int founds)
 {
     const int begin = e->judged_count, most = founds < MOST ? founds : MOST;
     while (e->work_room < truths)
@@ -322,7 +324,7 @@ static att_status close_category(evaluation *e, total totals[ATT_COCO_FIGURES], 
     return ATT_OK;
 }
 
-static bool is_of(const att_box *box, int64_t category)
+static bool is_of(const att_coco_box *box, int64_t category)
 {
     return box && box->category == category;
 }
@@ -331,8 +333,8 @@ static bool is_of(const att_box *box, int64_t category)
 static att_status judge_category(evaluation *e, int64_t category)
 {
     for (;;) {
-        const att_box *truth = first_of(&e->truth), *found = first_of(&e->found);
-        const att_box *const *truths, *const *founds;
+        const att_coco_box *truth = first_of(&e->truth), *found = first_of(&e->found);
+        const att_coco_box *const *truths, *const *founds;
         int64_t image = INT64_MAX;
         if (is_of(truth, category))
             image = truth->image;
@@ -365,8 +367,9 @@ static att_status evaluate(evaluation *e, int categories, double figures[ATT_COC
     return ATT_OK;
 }
 
-att_status att_box_precision(att_context *context, const att_box *truth, int truth_count, const att_box *found,
-                             int found_count, int categories, double figures[ATT_COCO_FIGURES], att_coco_class *classes)
+att_status att_box_precision(att_context *context, const att_coco_box *truth, int truth_count,
+                             const att_coco_box *found, int found_count, int categories,
+                             double figures[ATT_COCO_FIGURES], att_coco_class *classes)
 {
     evaluation e = {.context = context};
     att_status status = order_boxes(context, truth, truth_count, &e.truth);

@@ -14,8 +14,8 @@
 
 /* Sets the ATT_COCO_FIGURES figures, and of each category its own [categories]. Boxes of both kinds may be in any
  * order; of equal scores the detection that comes first in `found` has precedence. Errors: ERR_MEMORY. */
-att_status att_box_precision(att_context *context, const att_box *truth, int truth_count, const att_box *found,
-                             int found_count, int categories, double figures[ATT_COCO_FIGURES],
-                             att_coco_class *classes);
+att_status att_box_precision(att_context *context, const att_coco_box *truth, int truth_count,
+                             const att_coco_box *found, int found_count, int categories,
+                             double figures[ATT_COCO_FIGURES], att_coco_class *classes);
 
 #endif

@@ -24,9 +24,10 @@ static void warn(att_context *context, int64_t count, const char *path, const ch
 static void warn_of_all(att_context *context, const att_coco_evaluation *e, const char *annotations,
                         const char *results)
 {
-    warn(context, e->coco.without_image, annotations, "annotation is left out: the file does not list its image",
+    warn(context, e->coco.without_image.count, annotations, "annotation is left out: the file does not list its image",
          "annotations are left out: the file does not list their images");
-    warn(context, e->coco.without_category, annotations, "annotation is left out: the file does not list its category",
+    warn(context, e->coco.without_category.count, annotations,
+         "annotation is left out: the file does not list its category",
          "annotations are left out: the file does not list their categories");
     warn(context, e->coco.without_area, annotations, "annotation has no area; that of its box is taken",
          "annotations have no area; that of their box is taken");
