@@ -19,7 +19,7 @@ att_folder(src/base/core USES ${CMAKE_DL_LIBS})
 att_folder(src/base/spectrum USES att_core PkgConfig::ARPACK PkgConfig::LAPACK)
 att_folder(src/base/comm USES att_core)
 att_folder(src/base/io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
-           PkgConfig::WEBP ZLIB::ZLIB)
+           PkgConfig::WEBP PkgConfig::EXPAT ZLIB::ZLIB)
 att_folder(src/base/flags USES att_io)
 att_folder(src/data USES att_io att_comm)
 att_folder(src/engine/graph USES att_core)
