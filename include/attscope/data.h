@@ -20,7 +20,7 @@ extern "C" {
 typedef struct att_dataset att_dataset;
 
 /* What a sample has besides its image; several are joined by "|". */
-enum { ATT_ANNOTATION_CLASS = 1, ATT_ANNOTATION_MASK = 2 };
+enum { ATT_ANNOTATION_CLASS = 1, ATT_ANNOTATION_MASK = 2, ATT_ANNOTATION_BOXES = 4 };
 
 /* The value of options about masks that stands for what the data set's layout says. */
 enum { ATT_BY_LAYOUT = -1 };
@@ -41,8 +41,8 @@ typedef struct att_dataset_options {
      * is its number (ImageNet-V2), unless the options above number the folders. Without a folder "0", the numbers could
      * as well begin at 1: ERR_FORMAT. 0: unknown. */
     int classes;
-    /* The annotation that the caller needs, ATT_ANNOTATION_CLASS or ATT_ANNOTATION_MASK; 0: a class. A data set without
-     * it is refused (ERR_MISMATCH). */
+    /* The annotation that the caller needs, such as ATT_ANNOTATION_MASK; 0: a class. A data set without it is refused
+     * (ERR_MISMATCH). */
     unsigned annotations;
     /* Masks: 1: the stored label 0 means "no class", and the label n stands for class n - 1; 0: the label is the class.
      * ATT_BY_LAYOUT: see att_dataset_open(). */
@@ -249,6 +249,32 @@ ATT_API ATT_MUST_CHECK att_status att_dataset_read_mask(const att_dataset *datas
 /* Frees the classes and makes the mask empty; an empty mask is allowed. context: the one that read the mask. */
 ATT_API void att_mask_free(att_context *context, att_mask *mask);
 
+/* The box of an object, in pixels of the photograph as it is stored, from its upper left corner: x .. x + width and y
+ * .. y + height, as COCO's "bbox". A box can reach out of the photograph, but a part of it is inside. */
+typedef struct att_true_box {
+    double x, y, width, height;
+    double area;   /* in pixels: of the object itself where COCO's file says so, else of the box */
+    int64_t id;    /* COCO: that of the annotation; else the number of the object or line in its file, from 1 */
+    int32_t class; /* 0..class_count-1 */
+    bool crowd;    /* an ignored region: COCO's "iscrowd", Pascal VOC's "difficult". Detections in it count neither as
+                      right nor as wrong */
+} att_true_box;
+
+/* Returns the boxes of image `index`; NULL if *count is 0. They live as long as the data set. Thread-safe. */
+ATT_API const att_true_box *att_dataset_boxes(const att_dataset *dataset, int64_t index, int *count);
+/* The id of an image with boxes: COCO's, or its index for other formats. -1: no boxes, or outside 0..count-1. */
+ATT_API int64_t att_dataset_image_id(const att_dataset *dataset, int64_t index);
+/* The id of a class of boxes: COCO's, or its number for other formats; -1 if COCO's file has no such category, and
+ * outside 0..class_count-1. */
+ATT_API int64_t att_dataset_class_id(const att_dataset *dataset, int class_index);
+typedef struct att_box_counts {
+    int64_t boxes, crowds;  /* crowds: those of `boxes` that are ignored regions */
+    int64_t images_without; /* images without boxes */
+    int most;               /* largest number of boxes of an image */
+} att_box_counts;
+/* All 0 if the data set has no boxes. */
+ATT_API att_box_counts att_dataset_count_boxes(const att_dataset *dataset);
+
 /* --- transforms -------------------------------------------------------------------------------------------------- */
 
 typedef enum att_interpolation {
@@ -424,6 +450,14 @@ ATT_API ATT_MUST_CHECK att_status att_transform_geometry(att_context *context, c
  * class of the mask's pixel into which its centre falls, and -1 if that pixel has no class or the centre falls outside
  * of the image. The mask must have the size geometry->from_width x geometry->from_height. */
 ATT_API void att_mask_move(const att_mask *mask, const att_geometry *geometry, int32_t *classes);
+
+enum { ATT_BOX_COLUMNS = 5, ATT_BOX_IGNORED = -1 };
+/* Moves the boxes of an image as the image was moved, for att_target_rules.fill of a task that finds objects. rows:
+ * [most][ATT_BOX_COLUMNS]: left, upper, right and lower edge in pixels of the result, then the class, or
+ * ATT_BOX_IGNORED for a crowd. Boxes are cut off at the borders of the image and of the result; those of which nothing
+ * is left are dropped. A turned box becomes the smallest upright box around it. Returns the number of rows with a box:
+ * the first `most`, crowds last. The other rows are 0. */
+ATT_API int att_boxes_move(const att_true_box *boxes, int count, const att_geometry *geometry, int most, float *rows);
 
 /* How a sample was mixed with another one. Mixup: every pixel is lambda own + (1 - lambda) other. CutMix: the pixels of
  * a box are the other sample's; lambda is the share of the area outside the box. */

@@ -11,7 +11,7 @@ static bool numbers_agree(const att_dataset *dataset, int classes)
 
 bool att_dataset_fits_classes(const att_dataset *dataset, int classes)
 {
-    if (dataset->format->read_mask)
+    if (dataset->format->annotation)
         return dataset->classes.count <= classes;
     for (int64_t i = 0; i < dataset->count; i++)
         if (dataset->labels[i] < 0 || dataset->labels[i] >= classes)

@@ -124,6 +124,23 @@ static void describe_numbering(const att_dataset *dataset, char *text, size_t si
         snprintf(text, size, "%s", by[classes->numbering]);
 }
 
+/* Describes what the images have besides classes: " with masks". */
+static void describe_annotations(const att_dataset *dataset, char *text, size_t size)
+{
+    const att_box_counts counts = att_dataset_count_boxes(dataset);
+    char crowds[64] = "", without[64] = "";
+    if (counts.crowds > 0)
+        snprintf(crowds, sizeof crowds, " (%lld of crowds)", (long long)counts.crowds);
+    if (counts.images_without > 0)
+        snprintf(without, sizeof without, ", %lld image%s without boxes", (long long)counts.images_without,
+                 counts.images_without == 1 ? "" : "s");
+    if (dataset->format->boxes)
+        snprintf(text, size, ", %lld box%s%s%s", (long long)counts.boxes, counts.boxes == 1 ? "" : "es", crowds,
+                 without);
+    else
+        snprintf(text, size, "%s", dataset->format->read_mask ? " with masks" : "");
+}
+
 static bool has_classes(const att_dataset *dataset)
 {
     return dataset->classes.count > 0;
@@ -132,13 +149,13 @@ static bool has_classes(const att_dataset *dataset)
 char *att_dataset_describe(const att_dataset *dataset, char *text, size_t size)
 {
     const att_class_list *classes = &dataset->classes;
-    char numbered[64], class_text[128] = "without classes";
+    char numbered[64], class_text[128] = "without classes", annotated[128];
     describe_numbering(dataset, numbered, sizeof numbered);
     if (has_classes(dataset))
         snprintf(class_text, sizeof class_text, "%d class%s, numbered by %s", classes->count,
                  classes->count == 1 ? "" : "es", numbered);
+    describe_annotations(dataset, annotated, sizeof annotated);
     snprintf(text, size, "%s%s%s: %lld image%s%s, %s", dataset->path, *dataset->split ? ", " : "", dataset->split,
-             (long long)dataset->count, dataset->count == 1 ? "" : "s", dataset->format->read_mask ? " with masks" : "",
-             class_text);
+             (long long)dataset->count, dataset->count == 1 ? "" : "s", annotated, class_text);
     return text;
 }

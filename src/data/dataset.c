@@ -9,13 +9,12 @@
 #include "base/core/random.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
-#include "data/mask_pairs.h"
 #include "data/splits.h"
 #include "data/tar_set.h"
 
 static const att_data_format *const formats[] = {
-    &att_data_idx,  &att_data_cifar10, &att_data_cifar100, &att_data_stl10, &att_data_split_archive,
-    &att_data_tars, &att_data_masks,   &att_data_folder,   &att_data_image, &att_data_archive};
+    &att_data_idx,   &att_data_cifar10, &att_data_cifar100, &att_data_stl10, &att_data_split_archive, &att_data_tars,
+    &att_data_masks, &att_data_boxes,   &att_data_folder,   &att_data_image, &att_data_archive};
 
 att_dataset_options att_dataset_options_defaults(void)
 {
@@ -25,45 +24,76 @@ att_dataset_options att_dataset_options_defaults(void)
                                  .limits = att_image_limits_defaults()};
 }
 
-/* Refuses a data set with masks where classes are needed. */
-static att_status fail_masks(const att_dataset *dataset)
+/* Kinds of annotations, and advice where a data set with them is used for classes. */
+static const struct {
+    unsigned annotation;
+    const char *name, *advice;
+} kinds[] = {{ATT_ANNOTATION_CLASS, "classes", ""},
+             {ATT_ANNOTATION_MASK, "masks", " (--task segment trains on masks)"},
+             {ATT_ANNOTATION_BOXES, "boxes", ""}};
+
+static size_t kind_of(unsigned annotation)
 {
-    return att_fail(dataset->context, ATT_ERR_MISMATCH,
-                    "classes are needed; %s has masks (--task segment trains on masks)", dataset->path);
+    for (size_t i = 1; i < sizeof kinds / sizeof *kinds; i++)
+        if (annotation & kinds[i].annotation)
+            return i;
+    return 0;
 }
 
-/* Refuses a format without masks where these are needed. */
-static att_status fail_format(const att_dataset *dataset, const att_data_format *format)
+const char *att_annotation_name(unsigned annotations)
 {
+    return kinds[kind_of(annotations)].name;
+}
+
+/* Refuses a data set without classes where these are needed. */
+static att_status fail_annotated(const att_dataset *dataset, const att_data_format *format)
+{
+    const size_t kind = kind_of(format->annotation);
+    return att_fail(dataset->context, ATT_ERR_MISMATCH, "classes are needed; %s has %s%s", dataset->path,
+                    kinds[kind].name, kinds[kind].advice);
+}
+
+/* Refuses a format without the wanted annotations. */
+static att_status fail_format(const att_dataset *dataset, const att_data_format *format, unsigned wanted)
+{
+    const char *name = att_annotation_name(wanted);
     if (format == &att_data_archive || format == &att_data_tars || format == &att_data_split_archive)
         return att_fail(dataset->context, ATT_ERR_MISMATCH,
-                        "%s: masks are needed, and they are not read from archives: unpack it, and give the folder",
-                        dataset->path);
-    return att_fail(dataset->context, ATT_ERR_MISMATCH, "masks are needed; %s has %s", dataset->path,
+                        "%s: %s are needed, and they are not read from archives: unpack it, and give the folder",
+                        dataset->path, name);
+    return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s are needed; %s has %s", name, dataset->path,
                     format == &att_data_image ? "one image" : "classes");
+}
+
+/* Whether the format opens the data set. Fails for a data set with other annotations where classes are wanted. */
+static att_status choose_format(const att_dataset *dataset, const att_data_format *format, unsigned wanted,
+                                bool unlabelled, bool *accepted)
+{
+    bool exist = false;
+    *accepted = format->accepts(dataset);
+    ATT_TRY(att_check_stop(dataset->context, dataset->path));
+    if (!*accepted || !format->annotation || format->annotation == wanted)
+        return ATT_OK;
+    *accepted = false;
+    if (wanted == 0 && !unlabelled)
+        ATT_TRY(format->exist(dataset->context, dataset->path, &exist));
+    return exist ? fail_annotated(dataset, format) : ATT_OK;
 }
 
 static att_status open_format(att_dataset *dataset, const att_dataset_options *options)
 {
-    const bool wants_masks = !options->unlabelled && options->annotations & ATT_ANNOTATION_MASK;
-    if (!wants_masks && !att_split_names(options->split)) /* with masks, the split can be any list of photographs */
+    const unsigned wanted = options->unlabelled ? 0 : options->annotations & ~(unsigned)ATT_ANNOTATION_CLASS;
+    if (!wanted && !att_split_names(options->split)) /* with masks or boxes, it can be any list of photographs */
         return att_split_unknown(dataset->context, options->split);
     if (!att_file_exists(dataset->path) && !att_tar_set_is_pattern(dataset->path))
         return att_fail(dataset->context, ATT_ERR_NOT_FOUND, "%s does not exist", dataset->path);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        bool accepted = formats[i]->accepts(dataset);
-        ATT_TRY(att_check_stop(dataset->context, dataset->path));
-        if (accepted && formats[i]->read_mask && !wants_masks) {
-            accepted = false;
-            if (!options->unlabelled)
-                ATT_TRY(att_mask_pairs_exist(dataset->context, dataset->path, &accepted));
-            if (accepted)
-                return fail_masks(dataset);
-        }
+        bool accepted;
+        ATT_TRY(choose_format(dataset, formats[i], wanted, options->unlabelled, &accepted));
         if (!accepted)
             continue;
-        if (wants_masks && !formats[i]->read_mask)
-            return fail_format(dataset, formats[i]);
+        if (formats[i]->annotation != wanted)
+            return fail_format(dataset, formats[i], wanted);
         dataset->format = formats[i];
         if (options->coarse && formats[i] != &att_data_cifar100)
             return att_fail(dataset->context, ATT_ERR_ARGUMENT, "%s has no coarse labels: only CIFAR-100 has them",
@@ -128,7 +158,7 @@ bool att_data_is_shards(const att_dataset *dataset)
 static bool has_split_folders(const att_dataset *dataset)
 {
     return strcmp(dataset->kind, "folder") == 0 || strcmp(dataset->kind, "zip") == 0 ||
-           strcmp(dataset->kind, "masks") == 0 || att_data_is_shards(dataset) ||
+           strcmp(dataset->kind, "masks") == 0 || strcmp(dataset->kind, "boxes") == 0 || att_data_is_shards(dataset) ||
            strncmp(dataset->kind, "tar", strlen("tar")) == 0;
 }
 
@@ -253,7 +283,7 @@ static const att_dataset *owner(const att_dataset *dataset, int64_t *index)
 unsigned att_dataset_annotations(const att_dataset *dataset)
 {
     const bool classes = dataset->count > 0 && dataset->labels[0] >= 0;
-    return (classes ? ATT_ANNOTATION_CLASS : 0) | (dataset->format->read_mask ? ATT_ANNOTATION_MASK : 0);
+    return (classes ? ATT_ANNOTATION_CLASS : 0) | dataset->format->annotation;
 }
 
 int32_t att_dataset_label(const att_dataset *dataset, int64_t index)

@@ -22,8 +22,14 @@ typedef struct att_data_format {
     void (*name)(const att_dataset *dataset, int64_t index, char *text, size_t size);
     att_status (*read)(const att_dataset *dataset, att_context *context, int64_t index, int channels,
                        const att_image_need *need, att_image *image);
-    /* As att_dataset_read_mask(); index has been checked. NULL: the samples have classes, and no masks. */
+    /* What the samples have in place of a class, such as ATT_ANNOTATION_MASK; 0: classes. */
+    unsigned annotation;
+    /* Whether the path has such annotations; set if `annotation` is. Errors: ERR_STOPPED, ERR_MEMORY. */
+    att_status (*exist)(att_context *context, const char *path, bool *found);
+    /* As att_dataset_read_mask(); index has been checked. Set if the samples have masks. */
     att_status (*read_mask)(const att_dataset *dataset, att_context *context, int64_t index, att_mask *mask);
+    /* Set if the samples have boxes; those of all samples. */
+    const struct att_box_set *(*boxes)(const att_dataset *dataset);
     /* Optional, for a data set that consists of other data sets; it has no `name` and `read` of its own. Returns the
      * data set that the image belongs to, and sets *index to the image's index there. */
     const att_dataset *(*inner)(const att_dataset *dataset, int64_t *index);
@@ -38,7 +44,7 @@ struct att_dataset {
     att_context *context;
     const att_data_format *format;
     const char *kind; /* "idx", "cifar10", "cifar100", "stl10", "image", "folder", "tar", "tar.gz", "zip", "shards",
-                         "masks"; several paths: "images" */
+                         "masks", "boxes"; several paths: "images" */
     char *path;
     size_t prefix_length; /* length of the prefix of image names that short names omit; at most that of the requested
                              path */
@@ -52,7 +58,7 @@ struct att_dataset {
 };
 
 extern const att_data_format att_data_idx, att_data_cifar10, att_data_cifar100, att_data_stl10, att_data_split_archive,
-    att_data_tars, att_data_image, att_data_folder, att_data_archive, att_data_masks;
+    att_data_tars, att_data_image, att_data_folder, att_data_archive, att_data_masks, att_data_boxes;
 
 /* Opens all paths as one data set. Fills it as att_data_format.open does. */
 att_status att_data_images_open(att_dataset *dataset, const char *const *paths, int count,
@@ -71,6 +77,8 @@ void att_dataset_expect(const att_dataset *dataset, int64_t index);
 
 /* Whether the images are samples of WebDataset shards. */
 bool att_data_is_shards(const att_dataset *dataset);
+/* "classes", "masks" or "boxes": the first kind of several. */
+ATT_FOR_LAB const char *att_annotation_name(unsigned annotations);
 bool att_is_folder(const char *path);
 /* Whether the folder `path` contains a folder that is not hidden. False if `path` is not a folder. */
 bool att_holds_folder(const char *path);

@@ -1,4 +1,4 @@
-#include "data/mask_layouts.h"
+#include "data/file_layouts.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -10,86 +10,17 @@
 #include "base/io/file.h"
 #include "data/splits.h"
 
-/* --- the table ---------------------------------------------------------------------------------------------------- */
-
-/* The first layout whose folders exist, and whose photographs have masks, is taken. So layouts with rules of their own
- * come before those that only pair folders. Sources: the data sets' own pages, mmsegmentation's "Prepare datasets" and
- * "Customize datasets", Ultralytics' and NVIDIA's formats for semantic segmentation, fastai's CamVid, Kaggle. */
-static const att_mask_layout layouts[] = {
-    /* ADE20K */
-    {.photographs = "images/*",
-     .masks = "annotations/*",
-     .begin = "ADE_",
-     .mask_end = "",
-     .classes = "ade20k",
-     .reduce_zero = true},
-    /* Cityscapes */
-    {.photographs = "leftImg8bit/*",
-     .masks = "gtFine/*",
-     .photograph_end = "_leftImg8bit",
-     .mask_end = "_gtFine_labelTrainIds",
-     .classes = "cityscapes",
-     .other_end = "_gtFine_labelIds",
-     .other_classes = "34 classes, of which 19 are trained: createTrainIdLabelImgs.py of cityscapesScripts makes "
-                      "*_gtFine_labelTrainIds.png"},
-    /* Cityscapes */
-    {.photographs = "leftImg8bit/*",
-     .masks = "gtCoarse/*",
-     .photograph_end = "_leftImg8bit",
-     .mask_end = "_gtCoarse_labelTrainIds",
-     .classes = "cityscapes",
-     .other_end = "_gtCoarse_labelIds",
-     .other_classes = "34 classes, of which 19 are trained: createTrainIdLabelImgs.py of cityscapesScripts makes "
-                      "*_gtCoarse_labelTrainIds.png"},
-    /* Pascal VOC */
-    {.photographs = "JPEGImages",
-     .masks = "SegmentationClass",
-     .list = "ImageSets/Segmentation/*.txt",
-     .mask_end = "",
-     .classes = "voc"},
-    /* Pascal Context */
-    {.photographs = "JPEGImages",
-     .masks = "SegmentationClassContext",
-     .list = "ImageSets/SegmentationContext/*.txt",
-     .mask_end = ""},
-    /* Oxford-IIIT Pet */
-    {.photographs = "images",
-     .masks = "annotations/trimaps",
-     .list = "annotations/*.txt",
-     .mask_end = "",
-     .reduce_zero = true},
-    /* CamVid */
-    {.photographs = "*", .masks = "*annot", .mask_end = "", .classes = "camvid", .void_last = true},
-    /* BDD100K */
-    {.photographs = "images/10k/*", .masks = "labels/sem_seg/masks/*", .mask_end = "", .classes = "cityscapes"},
-    /* Roboflow: train/a.jpg, train/a_mask.png */
-    {.photographs = "*", .masks = "*", .mask_end = "_mask"},
-    {.photographs = "@/*", .masks = "@/*"}, /* images/train, masks/train */
-    {.photographs = "*/@", .masks = "*/@"}, /* train/images, train/masks */
-    {.photographs = "*", .masks = "*_@"},   /* train, train_masks */
-    {.photographs = "*_@", .masks = "*_@"}, /* train_images, train_masks */
-    {.photographs = "@_*", .masks = "@_*"}, /* images_train, masks_train */
-    {.photographs = "@", .masks = "@"},     /* images, masks */
-};
+/* --- words -------------------------------------------------------------------------------------------------------- */
 
 static const char *const photograph_words[] = {"images", "image", "imgs", "img", "img_dir", "Images", "JPEGImages"};
 static const char *const mask_words[] = {
     "masks",  "mask", "labels", "label", "annotations", "ann_dir",     "annotation",
     "annots", "gt",   "seg",    "Masks", "Labels",      "Annotations", "SegmentationClass"};
-static const char *const mask_ends[] = {"_labelTrainIds", "",   "_mask", "_masks", "_label", "_labels", "_gt", "_seg",
-                                        "_segmentation",  "_L", "_P"};
 
 enum {
-    LAYOUTS = sizeof layouts / sizeof *layouts,
     PHOTOGRAPH_WORDS = sizeof photograph_words / sizeof *photograph_words,
-    MASK_WORDS = sizeof mask_words / sizeof *mask_words,
-    MASK_ENDS = sizeof mask_ends / sizeof *mask_ends
+    MASK_WORDS = sizeof mask_words / sizeof *mask_words
 };
-
-const char *att_mask_layouts_end(int index)
-{
-    return index < MASK_ENDS ? mask_ends[index] : NULL;
-}
 
 /* --- paths -------------------------------------------------------------------------------------------------------- */
 
@@ -110,7 +41,7 @@ static bool exists(const char *root, const char *pattern, const char *split, boo
     char inside[PATTERN + ATT_SPLIT_NAME];
     if (!replace(pattern, '*', split, inside, sizeof inside))
         return false;
-    int length = snprintf(path, ATT_DATA_MAX_NAME, "%s/%s", root, inside);
+    int length = snprintf(path, ATT_DATA_MAX_NAME, "%s%s%s", root, *inside ? "/" : "", inside);
     if (length < 0 || length >= ATT_DATA_MAX_NAME)
         return false;
     return folder ? att_is_folder(path) : att_file_exists(path);
@@ -118,15 +49,15 @@ static bool exists(const char *root, const char *pattern, const char *split, boo
 
 /* A layout whose words for photographs and masks are chosen. */
 typedef struct candidate {
-    const att_mask_layout *layout;
-    char photographs[PATTERN], masks[PATTERN];
+    const att_file_layout *layout;
+    char photographs[PATTERN], annotations[PATTERN];
 } candidate;
 
 /* Whether the files of a split exist. */
 static bool has_split(const candidate *it, const char *root, const char *split)
 {
     char path[ATT_DATA_MAX_NAME];
-    return exists(root, it->photographs, split, true, path) && exists(root, it->masks, split, true, path) &&
+    return exists(root, it->photographs, split, true, path) && exists(root, it->annotations, split, true, path) &&
            (!it->layout->list || exists(root, it->layout->list, split, false, path));
 }
 
@@ -175,8 +106,9 @@ static void add_splits(const candidate *it, const char *root, const char *wanted
             strncmp(name + size - tail, after, tail) != 0)
             continue;
         snprintf(split, sizeof split, "%.*s", (int)(size - around), name + begin);
-        /* without a folder of masks, only a split's own name tells that this folder is a split */
-        if (!has_split(it, root, split) || (strcmp(it->photographs, it->masks) == 0 && !att_split_is_name(split)))
+        /* without a folder of annotations or a list, only a split's own name tells that this folder is a split */
+        const bool alone = strcmp(it->photographs, it->annotations) == 0 && !it->layout->list;
+        if (!has_split(it, root, split) || (alone && !att_split_is_name(split)))
             continue;
         att_splits_add(splits, split, strlen(split));
         *wanted_exists = *wanted_exists || (wanted && strcmp(split, wanted) == 0);
@@ -211,15 +143,15 @@ static att_status keep(att_arena *arena, const char *path, char **kept)
 }
 
 static att_status make_place(att_arena *arena, const candidate *it, const char *root, const char *split,
-                             att_mask_place *place)
+                             att_file_place *place)
 {
     char path[ATT_DATA_MAX_NAME];
     place->layout = it->layout;
     ATT_TRY(keep(arena, root, &place->root));
     exists(root, it->photographs, split, true, path);
     ATT_TRY(keep(arena, path, &place->photographs));
-    exists(root, it->masks, split, true, path);
-    ATT_TRY(keep(arena, path, &place->masks));
+    exists(root, it->annotations, split, true, path);
+    ATT_TRY(keep(arena, path, &place->annotations));
     if (it->layout->list) {
         exists(root, it->layout->list, split, false, path);
         ATT_TRY(keep(arena, path, &place->list));
@@ -232,8 +164,7 @@ static att_status make_place(att_arena *arena, const candidate *it, const char *
 typedef struct search {
     att_arena *arena;
     const char *wanted;
-    att_status (*take)(void *user, const att_mask_place *place, bool *taken);
-    void *user;
+    const att_file_search *asked;
     name_list root_names;
     char other[ATT_SPLIT_NAME]; /* a split that exists in place of the wanted one; "": none. Folders are then not read
                                    as if they had no splits */
@@ -243,14 +174,15 @@ static att_status try_candidate(search *it, const candidate *of, const char *roo
 {
     att_splits splits = {.flat = {""}};
     const att_split *found = NULL;
-    att_mask_place place = {.split = ""};
+    att_file_place place = {.split = ""};
     bool wanted_exists = false;
-    if (!strchr(of->photographs, '*') && !of->layout->list) {
+    if (!strchr(of->layout->list ? of->layout->list : of->photographs, '*')) {
         if (*it->other || !has_split(of, root, ""))
             return ATT_OK;
         ATT_TRY(make_place(it->arena, of, root, "", &place));
-        return it->take(it->user, &place, taken);
+        return it->asked->take(it->asked->user, &place, taken);
     }
+    splits.words = of->layout->boxes && of->layout->list;
     att_arena arena = {.context = it->arena->context};
     att_status status = list_splits(&arena, of, root, &it->root_names, it->wanted, &splits, &wanted_exists);
     att_arena_free(&arena);
@@ -268,7 +200,7 @@ static att_status try_candidate(search *it, const candidate *of, const char *roo
     ATT_TRY(keep(it->arena, found ? found->split : name, &split));
     ATT_TRY(make_place(it->arena, of, root, name, &place));
     place.split = split;
-    return it->take(it->user, &place, taken);
+    return it->asked->take(it->asked->user, &place, taken);
 }
 
 /* Whether the first folder of a pattern exists; true if it depends on the split. */
@@ -280,14 +212,14 @@ static bool may_exist(const char *root, const char *pattern)
 }
 
 /* Tries a layout with every choice of words. */
-static att_status try_layout(search *it, const att_mask_layout *layout, const char *root, bool *taken)
+static att_status try_layout(search *it, const att_file_layout *layout, const char *root, bool *taken)
 {
-    const bool any = strchr(layout->photographs, '@'), any_mask = strchr(layout->masks, '@');
+    const bool any = strchr(layout->photographs, '@'), any_mask = strchr(layout->annotations, '@');
     for (int p = 0; !*taken && p < (any ? PHOTOGRAPH_WORDS : 1); p++) {
         candidate of = {.layout = layout};
         replace(layout->photographs, '@', photograph_words[p], of.photographs, sizeof of.photographs);
         for (int m = 0; !*taken && may_exist(root, of.photographs) && m < (any_mask ? MASK_WORDS : 1); m++) {
-            replace(layout->masks, '@', mask_words[m], of.masks, sizeof of.masks);
+            replace(layout->annotations, '@', mask_words[m], of.annotations, sizeof of.annotations);
             ATT_TRY(try_candidate(it, &of, root, taken));
         }
     }
@@ -315,28 +247,27 @@ static bool enter_only_folder(char root[ATT_DATA_MAX_NAME])
     return folders == 1;
 }
 
-att_status att_mask_layouts_try(att_arena *arena, const char *path, const char *wanted,
-                                att_status (*take)(void *user, const att_mask_place *place, bool *taken), void *user,
+att_status att_file_layouts_try(att_arena *arena, const char *path, const char *wanted, const att_file_search *asked,
                                 bool *taken)
 {
-    search it = {.arena = arena, .wanted = wanted, .take = take, .user = user};
+    search it = {.arena = arena, .wanted = wanted, .asked = asked};
     char root[ATT_DATA_MAX_NAME];
     *taken = false;
     if ((size_t)snprintf(root, sizeof root, "%s", path) >= sizeof root)
         return att_fail(arena->context, ATT_ERR_UNSUPPORTED, "%s: its name is too long", path);
     att_arena names = {.context = arena->context};
     att_status status = ATT_OK;
-    for (int outer = 0; status == ATT_OK && !*taken && outer <= ATT_MASK_LAYOUTS_OUTER; outer++) {
+    for (int outer = 0; status == ATT_OK && !*taken && outer <= ATT_FILE_LAYOUTS_OUTER; outer++) {
         if (outer > 0 && !enter_only_folder(root))
             break;
         status = list_names(&names, root, wanted, &it.root_names);
-        for (int i = 0; status == ATT_OK && !*taken && i < LAYOUTS; i++)
-            status = try_layout(&it, &layouts[i], root, taken);
+        for (int i = 0; status == ATT_OK && !*taken && i < asked->count; i++)
+            status = try_layout(&it, &asked->layouts[i], root, taken);
     }
     att_arena_free(&names);
     ATT_TRY(status);
     if (!*taken && *it.other)
-        return att_fail(arena->context, ATT_ERR_NOT_FOUND, "%s has no split \"%s\" with masks, only \"%s\"", path,
-                        wanted, it.other);
+        return att_fail(arena->context, ATT_ERR_NOT_FOUND, "%s has no split \"%s\" with %s, only \"%s\"", path, wanted,
+                        asked->what, it.other);
     return ATT_OK;
 }

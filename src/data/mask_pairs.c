@@ -92,7 +92,7 @@ static att_status list_stems(att_arena *arena, const named_files *all, const cha
 /* An attempt to open a place. */
 typedef struct attempt {
     att_arena *arena; /* for this attempt */
-    const att_mask_place *place;
+    const att_file_place *place;
     named_files photographs, masks; /* sorted by stem */
     named_files all_masks;
     const char *mask_end;
@@ -110,15 +110,15 @@ static int64_t count_pairs(const attempt *it)
  * photograph has a mask. */
 static att_status list_files(attempt *it)
 {
-    const att_mask_layout *layout = it->place->layout;
+    const att_file_layout *layout = it->place->layout;
     named_files all;
     ATT_TRY(list_images(it->arena, it->place->photographs, &all));
-    ATT_TRY(list_images(it->arena, it->place->masks, &it->all_masks));
-    const bool together = strcmp(it->place->photographs, it->place->masks) == 0;
+    ATT_TRY(list_images(it->arena, it->place->annotations, &it->all_masks));
+    const bool together = strcmp(it->place->photographs, it->place->annotations) == 0;
     ATT_TRY(list_stems(it->arena, &all, layout->photograph_end ? layout->photograph_end : "",
                        together ? layout->mask_end : NULL, &it->photographs));
     for (int end = 0;; end++) {
-        it->mask_end = layout->mask_end ? layout->mask_end : att_mask_layouts_end(end);
+        it->mask_end = layout->mask_end ? layout->mask_end : att_mask_end(end);
         if (!it->mask_end)
             return ATT_OK;
         ATT_TRY(list_stems(it->arena, &it->all_masks, it->mask_end, NULL, &it->masks));
@@ -130,9 +130,9 @@ static att_status list_files(attempt *it)
 /* Whether the files are in the layout: a layout that only pairs folders needs a pair. */
 static bool is_layout(const attempt *it)
 {
-    const att_mask_layout *layout = it->place->layout;
+    const att_file_layout *layout = it->place->layout;
     if (it->photographs.count == 0 || !it->mask_end ||
-        (it->masks.count == 0 && strcmp(it->place->photographs, it->place->masks) == 0))
+        (it->masks.count == 0 && strcmp(it->place->photographs, it->place->annotations) == 0))
         return false;
     const char *name = att_path_last(it->photographs.files[0].path);
     return !layout->begin || strncmp(name, layout->begin, strlen(layout->begin)) == 0;
@@ -140,8 +140,8 @@ static bool is_layout(const attempt *it)
 
 static att_status fail_without_mask(attempt *it, const named_file *photograph)
 {
-    const att_mask_place *place = it->place;
-    const att_mask_layout *layout = place->layout;
+    const att_file_place *place = it->place;
+    const att_file_layout *layout = place->layout;
     att_context *context = it->arena->context;
     named_files others;
     if (layout->other_end) {
@@ -149,11 +149,11 @@ static att_status fail_without_mask(attempt *it, const named_file *photograph)
         if (find_stem(&others, photograph->stem))
             return att_fail(context, ATT_ERR_FORMAT, "%s/%s has no mask %s%s.png; %s/%s%s.png has labels of %s",
                             place->photographs, photograph->path, att_path_last(photograph->stem), it->mask_end,
-                            place->masks, photograph->stem, layout->other_end, layout->other_classes);
+                            place->annotations, photograph->stem, layout->other_end, layout->other_classes);
     }
     return att_fail(context, ATT_ERR_MISMATCH,
                     "%s/%s has no mask: expected %s/%s%s.png; %lld of %lld photographs have one, and each needs one",
-                    place->photographs, photograph->path, place->masks, photograph->stem, it->mask_end,
+                    place->photographs, photograph->path, place->annotations, photograph->stem, it->mask_end,
                     (long long)count_pairs(it), (long long)it->photographs.count);
 }
 
@@ -180,14 +180,14 @@ static att_status allocate_pairs(att_mask_pairs *found, int64_t count)
 /* Fails if a mask has no photograph, or two photographs share a mask. */
 static att_status check_complete(const attempt *it)
 {
-    const att_mask_place *place = it->place;
+    const att_file_place *place = it->place;
     att_context *context = it->arena->context;
     for (int64_t i = 0; i < it->masks.count; i++)
         if (!find_stem(&it->photographs, it->masks.files[i].stem))
             return att_fail(context, ATT_ERR_MISMATCH,
                             "%s/%s is a mask without a photograph: %s has no image %s%s; remove the mask, or add the "
                             "photograph",
-                            place->masks, it->masks.files[i].path, place->photographs, it->masks.files[i].stem,
+                            place->annotations, it->masks.files[i].path, place->photographs, it->masks.files[i].stem,
                             place->layout->photograph_end ? place->layout->photograph_end : "");
     for (int64_t i = 1; i < it->photographs.count; i++)
         if (compare_stems(&it->photographs.files[i], &it->photographs.files[i - 1]) == 0)
@@ -273,7 +273,7 @@ static att_status pair_listed(attempt *it, att_mask_pairs *found)
 /* --- places ------------------------------------------------------------------------------------------------------- */
 
 /* Takes the first place that is in its layout. user: the att_mask_pairs. */
-static att_status take_place(void *user, const att_mask_place *place, bool *taken)
+static att_status take_place(void *user, const att_file_place *place, bool *taken)
 {
     att_mask_pairs *found = user;
     att_arena arena = {.context = found->arena.context};
@@ -288,13 +288,19 @@ static att_status take_place(void *user, const att_mask_place *place, bool *take
     return status;
 }
 
+static att_file_search search_for(att_status (*take)(void *user, const att_file_place *place, bool *taken), void *user)
+{
+    return (att_file_search){att_mask_layouts, att_mask_layouts_number, "masks", take, user};
+}
+
 att_status att_mask_pairs_find(att_mask_pairs *pairs, const char *path, const char *wanted, bool *found)
 {
-    return att_mask_layouts_try(&pairs->arena, path, wanted, take_place, pairs, found);
+    const att_file_search search = search_for(take_place, pairs);
+    return att_file_layouts_try(&pairs->arena, path, wanted, &search, found);
 }
 
 /* Takes the first place that has a pair. user: the context. */
-static att_status find_pair(void *user, const att_mask_place *place, bool *taken)
+static att_status find_pair(void *user, const att_file_place *place, bool *taken)
 {
     att_arena arena = {.context = user};
     attempt it = {.arena = &arena, .place = place};
@@ -307,7 +313,8 @@ static att_status find_pair(void *user, const att_mask_place *place, bool *taken
 att_status att_mask_pairs_exist(att_context *context, const char *path, bool *found)
 {
     att_arena arena = {.context = context};
-    att_status status = att_mask_layouts_try(&arena, path, NULL, find_pair, context, found);
+    const att_file_search search = search_for(find_pair, context);
+    att_status status = att_file_layouts_try(&arena, path, NULL, &search, found);
     att_arena_free(&arena);
     return status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED ? status : ATT_OK;
 }

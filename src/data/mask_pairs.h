@@ -12,7 +12,7 @@ typedef struct att_mask_pair {
 /* Zero-initialise, then set the arena's context. The caller frees the arena, which owns everything. */
 typedef struct att_mask_pairs {
     att_arena arena;
-    att_mask_place place;
+    att_file_place place;
     att_mask_pair *pairs; /* in the natural order of the photographs' paths, or that of the layout's list */
     int64_t count;
 } att_mask_pairs;

@@ -1,4 +1,4 @@
-/* Photographs with index masks beside them, in the layouts of mask_layouts.c. */
+/* Photographs with index masks beside them, in the layouts of file_layouts.c. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
+#include "data/boxes.h"
 #include "data/class_tree.h"
 #include "data/mask_classes.h"
 #include "data/mask_pairs.h"
@@ -63,7 +64,7 @@ static att_status read_own_classes(att_dataset *dataset, masks_source *source, i
 static void mask_path(const att_dataset *dataset, int64_t index, char path[ATT_DATA_MAX_NAME])
 {
     const masks_source *source = dataset->source;
-    snprintf(path, ATT_DATA_MAX_NAME, "%s/%s", source->files.place.masks, source->files.pairs[index].mask);
+    snprintf(path, ATT_DATA_MAX_NAME, "%s/%s", source->files.place.annotations, source->files.pairs[index].mask);
 }
 
 /* Reads the stored labels of a mask. */
@@ -124,7 +125,7 @@ static att_status count_classes(att_dataset *dataset)
         return att_fail(dataset->context, ATT_ERR_FORMAT,
                         "%s: its masks have fewer than two classes, as the labels 255 and 65535 mean \"no class\"; "
                         "expected the numbers 0, 1, 2, ... of classes",
-                        source->files.place.masks);
+                        source->files.place.annotations);
     return att_class_list_number(dataset->context, most + 1, &dataset->classes);
 }
 
@@ -132,7 +133,7 @@ static att_status count_classes(att_dataset *dataset)
 static att_status name_classes(att_dataset *dataset, const att_dataset_options *options)
 {
     masks_source *source = dataset->source;
-    const att_mask_layout *layout = source->files.place.layout;
+    const att_file_layout *layout = source->files.place.layout;
     if (options->class_map) {
         ATT_TRY(read_classes(dataset, options->class_map, att_mask_classes_parse));
         dataset->classes.numbering = ATT_NUMBERED_BY_MAP;
@@ -254,6 +255,9 @@ static att_status find_place(att_dataset *dataset, const char *wanted)
     ATT_TRY(att_mask_pairs_find(&source->files, dataset->path, wanted, &found));
     if (found)
         return ATT_OK;
+    ATT_TRY(att_boxes_exist(dataset->context, dataset->path, &found));
+    if (found)
+        return att_fail(dataset->context, ATT_ERR_MISMATCH, "masks are needed; %s has boxes", dataset->path);
     char archive[ATT_DATA_MAX_NAME];
     if (find_archive(dataset->path, archive))
         return att_fail(dataset->context, ATT_ERR_MISMATCH,
@@ -264,7 +268,7 @@ static att_status find_place(att_dataset *dataset, const char *wanted)
                     "masks/train, train and trainannot, or the folders of ADE20K, Pascal VOC or Cityscapes, with at "
                     "most %d folders around them, each the only one in its folder; if this is the folder of one split, "
                     "give the folder that contains its photographs and masks, and name the split",
-                    dataset->path, ATT_MASK_LAYOUTS_OUTER);
+                    dataset->path, ATT_FILE_LAYOUTS_OUTER);
 }
 
 static att_status open_masks(att_dataset *dataset, const att_dataset_options *options)
@@ -317,7 +321,7 @@ static att_status fail_label(const att_dataset *dataset, att_context *context, i
 {
     const masks_source *source = dataset->source;
     const int count = source->labels, low = source->reduce_zero;
-    const att_mask_layout *layout = source->files.place.layout;
+    const att_file_layout *layout = source->files.place.layout;
     char path[ATT_DATA_MAX_NAME], advice[512];
     mask_path(dataset, index, path);
     snprintf(advice, sizeof advice,
@@ -392,5 +396,7 @@ const att_data_format att_data_masks = {.accepts = accepts,
                                         .close = close_masks,
                                         .name = name,
                                         .read = read_image,
+                                        .annotation = ATT_ANNOTATION_MASK,
+                                        .exist = att_mask_pairs_exist,
                                         .read_mask = read_mask,
                                         .single_files = true};

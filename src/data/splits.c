@@ -199,7 +199,8 @@ static bool has_counterpart(const att_splits *splits, int number)
 
 static bool is_split(const att_splits *splits, bool equal, int number)
 {
-    return equal ? splits->equal[number].split != NULL : splits->word[number].split && has_counterpart(splits, number);
+    return equal ? splits->equal[number].split != NULL
+                 : splits->word[number].split && (splits->words || has_counterpart(splits, number));
 }
 
 static int number_of(const char *split)

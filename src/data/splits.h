@@ -21,6 +21,7 @@ typedef struct att_split {
  * "seg_test". */
 typedef struct att_splits {
     att_split equal[ATT_SPLITS], word[ATT_SPLITS];
+    bool words; /* a name with such a word is that of a split even if no other name differs in the word alone */
     char flat[ATT_SPLITS][ATT_SPLIT_NAME]; /* folders named after a split that hold no class folders */
 } att_splits;
 

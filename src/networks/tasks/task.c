@@ -4,6 +4,7 @@
 
 #include "base/core/catalog.h"
 #include "base/core/text.h"
+#include "data/dataset.h"
 #include "engine/graph/graph.h"
 #include "networks/tasks/list.h"
 
@@ -183,8 +184,9 @@ att_status att_task_check_data(att_context *context, const att_task *task, const
 {
     if (task->annotations & ~att_dataset_annotations(dataset)) {
         char text[256];
-        return att_fail(context, ATT_ERR_MISMATCH, "the task \"%s\" needs masks, which this data set lacks: %s",
-                        task->info.name, att_dataset_describe(dataset, text, sizeof text));
+        return att_fail(context, ATT_ERR_MISMATCH, "the task \"%s\" needs %s, which this data set lacks: %s",
+                        task->info.name, att_annotation_name(task->annotations),
+                        att_dataset_describe(dataset, text, sizeof text));
     }
     return task->check ? task->check(context, settings, dataset) : ATT_OK;
 }
