@@ -49,8 +49,8 @@ typedef struct att_dataset_options {
     int reduce_zero_label;
     int ignore_label;   /* masks: this stored label means "no class", beside those of the layout; ATT_BY_LAYOUT: only
                            those */
-    bool unlabelled;    /* ignore classes: take every image below the path, in any folder and split, with label -1. Data
-                           sets whose images are not files of their own (idx, CIFAR, STL-10) are opened as usual */
+    bool unlabelled;    /* ignore annotations: take every image below the path, in any folder and split, with label -1.
+                           Data    sets whose images are not files of their own (idx, CIFAR, STL-10) are opened as usual */
     bool coarse;        /* CIFAR-100: the 20 superclasses instead of the 100 classes. ERR_ARGUMENT for other data */
     size_t cache_bytes; /* largest memory for the members of a .tar.gz, which allows no random access */
     att_image_limits limits; /* limits for each image file */
@@ -144,6 +144,16 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * else `trained`; else `classes` numbers; else the numbers up to the largest label of all masks, which are then read.
  * If `trained` has all names of the data set, its numbers are used. A label without a class is an error of
  * att_dataset_read_mask(), except 255, 65535 and those of the layout and of ignore_label, which mean "no class".
+ *
+ * "boxes", if the options ask for boxes: a folder of photographs with COCO's JSON, Pascal VOC's XML files or YOLO's
+ * text files, below the path or below the only folder in it (at most three deep). docs/detect.md lists the layouts. The
+ * split may be the name of any list, such as "trainval" or "train2014". Photographs come in the order of COCO's ids, of
+ * Pascal VOC's list, or of their paths. Classes are COCO's categories in the order of their ids; the sorted names in
+ * all of Pascal VOC's files; YOLO's numbers with the names of data.yaml or classes.txt, else those of `trained`, else
+ * `classes` numbers, else the numbers up to the largest. If the annotations have names, the class map or `trained`
+ * number them, and a training that knows only some of the names is refused (ERR_MISMATCH). Warnings count annotations
+ * that are left out. att_dataset_read() fails (ERR_FORMAT) for a photograph of another size than the annotations say,
+ * and for one that EXIF says to turn if nothing tells whether its boxes are turned.
  *
  * Class folders: images are files ending in .jpg, .jpeg, .png or .webp, also in subfolders, in timm's order (lower
  * case, runs of digits compared as numbers). Hidden files and folders (".ipynb_checkpoints") do not count. Other files

@@ -210,8 +210,8 @@ typedef struct att_task {
     void (*head)(att_graph *graph, const att_backbone *backbone);
 
     /* --- targets --- */
-    /* What fill() reads of a sample besides its class: ATT_ANNOTATION_MASK; 0: nothing. Data sets are opened with these
-     * annotations; one that lacks them is refused (ERR_MISMATCH). */
+    /* What fill() reads of a sample besides its class: ATT_ANNOTATION_MASK or ATT_ANNOTATION_BOXES; 0: nothing. Data
+     * sets are opened with these annotations; one that lacks them is refused (ERR_MISMATCH). */
     unsigned annotations;
     /* Describes the targets of a sample and returns their number, 0..ATT_MAX_TARGETS. Every target has a name, which
      * lives as long as the descriptor. A training is refused (ERR_ARGUMENT) if the loss reads a target that is missing
