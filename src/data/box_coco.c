@@ -34,9 +34,40 @@ static bool is(const att_file_place *place)
     return found;
 }
 
+/* Whether the bytes, which end in a NUL, have the name of a box's member. */
+static bool names_box(char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (!bytes[i])
+            bytes[i] = ' ';
+    return strstr(bytes, "\"bbox\"") != NULL;
+}
+
+/* Looks at the first and the last bytes: the files of classification data sets, such as iNaturalist's, are the same but
+ * for the boxes, and have hundreds of megabytes. */
+static bool has_boxes(att_context *context, const att_file_place *place)
+{
+    enum { PART = 1 << 18 };
+    att_file_reader *reader = NULL;
+    char *bytes = att_allocate(context, PART + 1);
+    bool found = false;
+    if (bytes && att_file_reader_open(context, place->list, &reader) == ATT_OK) {
+        const uint64_t size = att_file_reader_size(reader);
+        const size_t part = size < PART ? (size_t)size : PART;
+        for (int end = 0; !found && end < 2; end++) {
+            bytes[part] = '\0';
+            found =
+                att_file_reader_read(reader, end ? size - part : 0, bytes, part) == ATT_OK && names_box(bytes, part);
+        }
+    }
+    att_file_reader_close(&reader);
+    att_free(context, bytes);
+    return found;
+}
+
 /* --- categories --------------------------------------------------------------------------------------------------- */
 
-static bool has_boxes(const att_coco *coco, int category)
+static bool is_used(const att_coco *coco, int category)
 {
     for (int i = 0; i < coco->box_count; i++)
         if (coco->boxes[i].category == category)
@@ -53,7 +84,7 @@ static bool is_added(const att_coco *coco, int category)
     for (int c = 0; c < coco->category_count; c++)
         if (c != category && strcmp(coco->categories[c].parent, of->name) != 0)
             return false;
-    return !has_boxes(coco, category);
+    return !is_used(coco, category);
 }
 
 /* Makes the classes: the categories in the order of their ids. Those without a name have their id as a name. */
@@ -245,4 +276,4 @@ static att_status read_coco(att_box_set *set)
     return status;
 }
 
-const att_box_format att_box_coco = {.unit = "annotation", .is = is, .read = read_coco};
+const att_box_format att_box_coco = {.unit = "annotation", .is = is, .has_boxes = has_boxes, .read = read_coco};

@@ -50,6 +50,8 @@ typedef struct att_box_format {
     const char *unit; /* what the id of a box counts in its file */
     /* Whether files at a place, whose folders and list exist, look like this format. */
     bool (*is)(const att_file_place *place);
+    /* Whether these files have boxes. NULL: files that look like the format have. */
+    bool (*has_boxes)(att_context *context, const att_file_place *place);
     /* Reads all photographs and boxes of set->place, and the classes. */
     att_status (*read)(att_box_set *set);
 } att_box_format;

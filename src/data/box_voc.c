@@ -17,7 +17,7 @@
 #include "data/box_set.h"
 
 enum { XMIN, YMIN, XMAX, YMAX, SIDES };
-enum { MAX_BYTES = 16 << 20 };
+enum { MAX_BYTES = 16 << 20, MAX_CLASSES = 1 << 14 };
 
 /* A class by its name. */
 typedef struct named_class {
@@ -68,6 +68,8 @@ static att_status take_name(reading *r, const char *text)
     r->current.class = c;
     if (c < r->class_count)
         return ATT_OK;
+    if (c == MAX_CLASSES)
+        return att_fail(r->context, ATT_ERR_UNSUPPORTED, "%s: more than %d classes", r->file, MAX_CLASSES);
     const char *name = att_arena_string(&r->set->arena, text);
     if (!name || !att_list_grow(r->context, &r->classes, r->class_count, &r->class_room, sizeof *r->classes))
         return att_fail_memory(r->context, strlen(text), "names of classes");

@@ -21,17 +21,24 @@ static att_status take_place(void *user, const att_file_place *place, bool *take
     return ATT_OK;
 }
 
-static att_status search(att_arena *arena, const char *path, const char *wanted, att_file_place *place, bool *found)
+/* Takes the first place with boxes. user: the context. */
+static att_status find_boxes(void *user, const att_file_place *place, bool *taken)
 {
-    const att_file_search asked = {att_box_layouts, att_box_layouts_number, "boxes", take_place, place};
-    return att_file_layouts_try(arena, path, wanted, &asked, found);
+    const att_box_format *format = place->layout->boxes;
+    *taken = format->is(place) && (!format->has_boxes || format->has_boxes(user, place));
+    return ATT_OK;
+}
+
+static att_file_search search_for(att_status (*take)(void *user, const att_file_place *place, bool *taken), void *user)
+{
+    return (att_file_search){att_box_layouts, att_box_layouts_number, "boxes", take, user};
 }
 
 att_status att_boxes_exist(att_context *context, const char *path, bool *found)
 {
     att_arena arena = {.context = context};
-    att_file_place place;
-    att_status status = search(&arena, path, NULL, &place, found);
+    const att_file_search search = search_for(find_boxes, context);
+    att_status status = att_file_layouts_try(&arena, path, NULL, &search, found);
     att_arena_free(&arena);
     return status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED ? status : ATT_OK;
 }
@@ -39,8 +46,9 @@ att_status att_boxes_exist(att_context *context, const char *path, bool *found)
 static att_status find_place(const att_dataset *dataset, const char *wanted)
 {
     att_box_set *set = dataset->source;
+    const att_file_search search = search_for(take_place, &set->place);
     bool found;
-    ATT_TRY(search(&set->arena, dataset->path, wanted, &set->place, &found));
+    ATT_TRY(att_file_layouts_try(&set->arena, dataset->path, wanted, &search, &found));
     if (found)
         return ATT_OK;
     ATT_TRY(att_mask_pairs_exist(dataset->context, dataset->path, &found));

@@ -175,6 +175,13 @@ SCRATCH_TEST(other_annotations_are_refused)
     remove_files(self);
     picture_write(self, "train/cat/a.png", 1);
     expect_not_opened(self, NULL, ATT_ERR_MISMATCH, " has no boxes: expected photographs with COCO's JSON");
+    /* as iNaturalist's classes */
+    scratch_text(self, "train.json",
+                 COCO(IMAGE(1, "cat/a.png"), CAT, "{\"id\": 1, \"image_id\": 1, \"category_id\": 17}"));
+    att_dataset_close(&(att_dataset *){open_set(self, self->folder, "train", NULL)});
+    expect_not_opened(self, NULL, ATT_ERR_FORMAT, "annotations[0]: \"bbox\" must be four numbers");
+    scratch_text(self, "train.json", COCO(IMAGE(1, "cat/a.png"), CAT, BOX(1, 1, 17, "[0, 0, 1, 1]")));
+    expect_failure(self, self->folder, NULL, NULL, ATT_ERR_MISMATCH, " has boxes");
     idx_write(self, "train", 2, 2);
     expect_not_opened(self, NULL, ATT_ERR_MISMATCH, "boxes are needed; ");
     assert_message_has(self, " has classes");
