@@ -2,6 +2,7 @@
 #include "data/boxes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/error.h"
@@ -162,6 +163,29 @@ static att_status use_training(att_dataset *dataset, const att_dataset_options *
     return ATT_OK;
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static att_status check_names(const att_dataset *dataset)
+{
+    const att_box_set *set = dataset->source;
+    const size_t count = (size_t)set->class_count;
+    const char **sorted = att_allocate_array(dataset->context, count + 1, sizeof *sorted), *twice = NULL;
+    if (!sorted)
+        return att_fail_memory(dataset->context, count * sizeof *sorted, "the classes of boxes");
+    for (size_t c = 0; c < count; c++)
+        sorted[c] = set->names[c];
+    qsort(sorted, count, sizeof *sorted, compare_names);
+    for (size_t c = 1; c < count && !twice; c++)
+        if (strcmp(sorted[c - 1], sorted[c]) == 0)
+            twice = sorted[c];
+    att_free(dataset->context, sorted);
+    return twice ? att_fail(dataset->context, ATT_ERR_FORMAT, "%s: two classes are named \"%s\"", dataset->path, twice)
+                 : ATT_OK;
+}
+
 static att_status number_classes(att_dataset *dataset, const att_dataset_options *options)
 {
     const att_box_set *set = dataset->source;
@@ -169,6 +193,7 @@ static att_status number_classes(att_dataset *dataset, const att_dataset_options
     if (set->class_count > MAX_CLASSES)
         return att_fail(dataset->context, ATT_ERR_UNSUPPORTED, "%s: %d classes; boxes can have at most %d",
                         dataset->path, set->class_count, MAX_CLASSES);
+    ATT_TRY(check_names(dataset));
     if (options->class_map)
         return use_map(dataset, options->class_map);
     ATT_TRY(use_training(dataset, options, &used));

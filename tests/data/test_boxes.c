@@ -246,7 +246,8 @@ SCRATCH_TEST(bad_coco_files_are_refused)
          "the image with the id 4 is \"b.png\", which "},
         {COCO(IMAGE(3, "a.png") "," IMAGE(3, "b.png"), DOG, ""), ATT_ERR_FORMAT, "two images have the id 3"},
         {COCO(IMAGE(3, "a.png"), DOG "," DOG, ""), ATT_ERR_FORMAT, "two categories have the id 18"},
-        {COCO(IMAGE(3, "a.png"), DOG ", {\"id\": 1, \"name\": \"dog\"}", ""), ATT_ERR_FORMAT, "class \"dog\""},
+        {COCO(IMAGE(3, "a.png"), DOG ", {\"id\": 1, \"name\": \"dog\"}", ""), ATT_ERR_FORMAT,
+         "two classes are named \"dog\""},
         {COCO(IMAGE(3, "a.png"), "", ""), ATT_ERR_FORMAT, "has no boxes, and no list of classes"},
         {COCO(IMAGE(3, "a.png"), DOG, BOX(7, 3, 18, "[0, 0, 1, 1]") "," BOX(7, 3, 18, "[0, 0, 1, 1]")), ATT_ERR_FORMAT,
          "two annotations have the id 7"},
@@ -263,34 +264,31 @@ SCRATCH_TEST(bad_coco_files_are_refused)
 
 SCRATCH_TEST(what_is_left_out_is_counted)
 {
+    static const struct {
+        int image, category;
+        const char *box;
+    } boxes[] = {{4, 18, "0, 0, 1, 1"},  {5, 18, "0, 0, 1, 1"}, {3, 1, "0, 0, 1, 1"},   {3, 18, "0, 0, 0, 1"},
+                 {3, 18, "4, 0, 1, 1"},  {3, 18, "0, 4, 1, 1"}, {3, 18, "-1, 0, 1, 1"}, {3, 18, "0, -2, 1, 2"},
+                 {3, 18, "1, -2, 2, 4"}, {3, 18, "0, 0, 4, 6"}, {3, 18, "0, 0, 4.5, 2"}};
+    char text[2000] = "{\"images\": [" IMAGE(3, "a.png") "], \"categories\": [" DOG "], \"annotations\": [";
     said log;
+    for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "%s{\"id\": %d, \"image_id\": %d, \"category_id\": %d, \"bbox\": [%s]}", i > 0 ? "," : "", (int)i + 1,
+                 boxes[i].image, boxes[i].category, boxes[i].box);
+    strcat(text, "]}");
     picture_write(self, "images/a.png", 1);
-    scratch_text(
-        self, "annotations.json",
-        COCO(
-            IMAGE(3, "a.png"), DOG,
-            BOX(1, 4, 18, "[0, 0, 1, 1]") "," BOX(2, 5, 18, "[0, 0, 1, 1]") "," BOX(3, 3, 1, "[0, 0, 1, 1]") "," BOX(
-                4, 3, 18,
-                "[0, 0, 0, 1]") "," BOX(5, 3, 18,
-                                        "[4, 0, 1, 1]") "," BOX(6, 3, 18,
-                                                                "[1, -2, 2, 4]") "," BOX(7, 3, 18,
-                                                                                         "[0, 0, 4, 6]") "," BOX(8, 3,
-                                                                                                                 18,
-                                                                                                                 "[0, "
-                                                                                                                 "0, "
-                                                                                                                 "4.5, "
-                                                                                                                 "2"
-                                                                                                                 "]")));
+    scratch_text(self, "annotations.json", text);
     open_said(self, &log);
     assert_said(&log,
                 "annotations.json: 2 annotations are left out: the file does not list their images; the first has "
                 "the id 1");
     assert_said(&log, "1 annotation is left out: the file does not list its category; the first has the id 3");
     assert_said(&log, ": 1 box without an extent is left out; the first is annotation 4 of ");
-    assert_said(&log, ": 1 box outside of its photograph is left out; the first is annotation 5 of ");
+    assert_said(&log, ": 4 boxes outside of their photographs are left out; the first is annotation 5 of ");
     assert_said(&log,
                 ": 2 boxes reach out of their photographs; a training cuts them off at the border; the first is "
-                "annotation 6 of ");
+                "annotation 9 of ");
 }
 
 SCRATCH_TEST(the_class_that_roboflow_adds_is_left_out)
@@ -470,6 +468,7 @@ SCRATCH_TEST(bad_lines_are_refused)
         {"-1 0.5 0.5 0.5 0.5", "line 2 is no box"},
         {"65536 0.5 0.5 0.5 0.5", "has a class beyond 65535"},
         {"0 320 240 64 64", "expected centre x, centre y, width and height from 0 to 1, not in pixels"},
+        {"0 -1.5 0.5 0.5 0.5", "has numbers that are no shares"},
         {"0 0.5 nan 0.5 0.5", "has numbers that are no shares"},
         {"0 0.5 0.5 0.5 0.5 0.9", "has more than five numbers"},
         {"0 0.1 0.1 0.2 0.2 0.3 0.3", "has more than five numbers"},
