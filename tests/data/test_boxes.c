@@ -743,3 +743,13 @@ SCRATCH_TEST(photographs_of_coco_are_read)
     }
     att_dataset_close(&dataset);
 }
+
+SCRATCH_TEST(annotations_without_photographs_are_refused)
+{
+    char path[SHARED_PATH], link[512];
+    if (!shared_path("data/coco_eval/instances_val2014_100.json", path))
+        skip();
+    scratch_text(self, "val2014/none.txt", "");
+    assert_int_equal(symlink(path, scratch_path(self, "annotations/instances_val2014.json", link)), 0);
+    expect_not_opened(self, "val", ATT_ERR_MISMATCH, "100 of 100 photographs are missing");
+}
