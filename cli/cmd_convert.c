@@ -28,9 +28,11 @@ typedef struct settings {
     cli_attention_flags attention;
     cli_heads_flags heads;
     att_recipe_network network;
+    att_recipe_preprocess preprocess;
     cli_output output;
 } settings;
 
+static const char preprocess_flags[] = "--mean, --std, --crop-pct, --crop-mode and --interpolation";
 static const char transformers[] = "transformers";
 static const char *const programs[] = {transformers, "torchvision", NULL};
 
@@ -43,8 +45,11 @@ static const att_flag_group choice_group = {"Weights", .rows = choice_options,
                                             .row_count = sizeof choice_options / sizeof *choice_options};
 
 static const att_flag_use uses[] = {
-    {&choice_group, offsetof(settings, choice)},     {&cli_attention_group, offsetof(settings, attention)},
-    {&cli_heads_group, offsetof(settings, heads)},   {&att_recipe_network_group, offsetof(settings, network)},
+    {&choice_group, offsetof(settings, choice)},
+    {&cli_attention_group, offsetof(settings, attention)},
+    {&cli_heads_group, offsetof(settings, heads)},
+    {&att_recipe_network_group, offsetof(settings, network)},
+    {&att_recipe_preprocess_group, offsetof(settings, preprocess)},
     {&cli_group_output, offsetof(settings, output)},
 };
 
@@ -157,12 +162,19 @@ static int choose_metadata(job *j, const char *identity)
     return CLI_OK;
 }
 
-/* Options and config.json describe the network, so they need one, too. */
+static bool gives_preprocess(const settings *s)
+{
+    const att_recipe_preprocess *given = &s->preprocess;
+    return given->mean.count > 0 || given->std.count > 0 || given->crop_pct > 0 || given->crop_mode ||
+           given->interpolation;
+}
+
+/* Options, preprocessing and config.json describe the network, so they need one, too. */
 static bool needs_network(const job *j)
 {
     const settings *s = j->settings;
-    return j->is_folder || s->attention.layers || s->heads.prune || s->heads.to_convolution || s->choice.program ||
-           s->network.model || s->network.options.count > 0;
+    return j->is_folder || gives_preprocess(s) || s->attention.layers || s->heads.prune || s->heads.to_convolution ||
+           s->choice.program || s->network.model || s->network.options.count > 0;
 }
 
 /* Identifies the network and loads its weights, which checks that they fit. It may remain unknown, unless --model or
@@ -175,12 +187,20 @@ static int identify(job *j)
     options.options = &flags->options;
     options.averaged = j->settings->choice.use_ema;
     att_status status = att_network_open(j->cli->context, j->path, &options, &j->network);
-    if (status == ATT_OK)
-        j->identity = *att_network_identity(j->network);
     if (status == ATT_OK || status == ATT_ERR_STOPPED || needs_network(j))
         return cli_identity_check(j->cli, flags->model, status);
     cli_note(j->cli, "%s will not contain the name of its network: %s", j->out, att_context_message(j->cli->context));
     return CLI_OK;
+}
+
+static int take_preprocess(job *j)
+{
+    int code = CLI_OK;
+    if (gives_preprocess(j->settings))
+        code = cli_preprocess_apply(j->cli, &j->settings->preprocess, j->network);
+    if (code == CLI_OK && j->network)
+        j->identity = *att_network_identity(j->network);
+    return code;
 }
 
 /* --- another network ---------------------------------------------------------------------------------------------- */
@@ -250,8 +270,11 @@ static int convert_network(job *j)
         code = cli_to_convolution(j->cli, s->heads.to_convolution, model, weights, &j->layers);
     else if (s->heads.prune)
         code = cli_heads_prune(j->cli, model, weights, &j->pruned);
-    if (code == CLI_OK)
+    if (code == CLI_OK) {
+        const att_preprocess images = j->identity.preprocess;
         j->identity = att_model_identity(made_network(j).model);
+        j->identity.preprocess = images;
+    }
     return code == CLI_OK ? list_parameters(j) : code;
 }
 
@@ -398,6 +421,20 @@ static bool reads_heads(const job *j)
            att_model_attention_convolutions(att_network_model(j->network), att_network_weights(j->network)) == 0;
 }
 
+/* Convolutions of heads have neither config.json nor preprocessing. */
+static int check_heads(const job *j)
+{
+    if (!reads_heads(j))
+        return CLI_OK;
+    if (j->is_folder)
+        return cli_usage("--to-convolution writes convolutions of %s, which are no network: \"%s\" should end in %s",
+                         j->path, j->out, suffix);
+    if (gives_preprocess(j->settings))
+        return cli_usage("--to-convolution writes convolutions of %s, which are no network: leave out %s", j->path,
+                         preprocess_flags);
+    return CLI_OK;
+}
+
 static bool is_training(const char *folder)
 {
     char best[CLI_PATH], last[CLI_PATH];
@@ -435,9 +472,10 @@ static int convert(job *j)
         code = choose_tensors(j);
     if (code == CLI_OK)
         code = identify(j);
-    if (code == CLI_OK && reads_heads(j) && j->is_folder)
-        return cli_usage("--to-convolution writes convolutions of %s, which are no network: \"%s\" should end in %s",
-                         j->path, j->out, suffix);
+    if (code == CLI_OK)
+        code = check_heads(j);
+    if (code == CLI_OK)
+        code = take_preprocess(j);
     if (code == CLI_OK && j->settings->choice.program)
         return export_network(j);
     if (code == CLI_OK && reads_heads(j))
@@ -489,6 +527,9 @@ static int check_settings(const settings *s, const char *out)
 {
     if (!out && !s->heads.to_convolution)
         return cli_usage("convert writes a file or a folder: name it after the checkpoint, as OUT.safetensors or OUT/");
+    if (!out && gives_preprocess(s))
+        return cli_usage("%s describe a network that is written: name OUT.safetensors after the checkpoint",
+                         preprocess_flags);
     const bool is_folder = out && names_folder(out);
     if (out && (is_pickle(out) || (is_folder && s->choice.program && !is_for_transformers(s))))
         return cli_usage("convert writes safetensors: \"%s\" should end in %s", out, suffix);

@@ -123,8 +123,7 @@ static void note_test_images(cli_app *cli, const att_recipe_preprocess *flags, c
                  cli_sides_text(trained.height, trained.width, own_size), trained.crop_pct);
 }
 
-/* Applies the flags to the network's preprocessing, and prints a description of the network. */
-static int apply_preprocess(cli_app *cli, const att_recipe_preprocess *flags, att_network *network)
+int cli_preprocess_apply(cli_app *cli, const att_recipe_preprocess *flags, att_network *network)
 {
     const att_identity identity = *att_network_identity(network);
     att_preprocess used = identity.preprocess;
@@ -269,7 +268,7 @@ int cli_load(cli_app *cli, const char *checkpoint, const cli_load_options *optio
     note_skipped(cli, loaded->file);
     if (options->test_images)
         note_test_images(cli, options->preprocess, network);
-    code = apply_preprocess(cli, options->preprocess, network);
+    code = cli_preprocess_apply(cli, options->preprocess, network);
     if (code == CLI_OK && options->passes) {
         const att_pass_options passes = take_passes(options->passes);
         code = cli_check(cli, att_network_set_passes(network, &passes));

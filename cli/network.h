@@ -71,6 +71,10 @@ typedef struct cli_load_options {
 int cli_load(cli_app *cli, const char *path, const cli_load_options *options, cli_loaded *loaded);
 void cli_unload(cli_loaded *loaded);
 
+/* Applies the flags to the network's preprocessing, and notes a description of the network. Returns CLI_OK or an exit
+ * code. */
+int cli_preprocess_apply(cli_app *cli, const att_recipe_preprocess *flags, att_network *network);
+
 #define CLI_LABELS_HELP                                                                                       \
     "names of the network's classes: a data set (imagenet-1k, imagenet-21k, imagenet-22k, imagenet-12k, "     \
     "imagenet-21k-p, imagenet-21k-p-w21, coco, coco-91, ade20k, camvid, cityscapes, voc, cifar10, cifar100, " \

@@ -137,9 +137,10 @@ ATT_API ATT_MUST_CHECK att_status att_network_export(const att_network *network,
  * can differ from it. */
 ATT_API att_preprocess att_network_trained_preprocess(const att_network *network);
 /* Returns the transform from images to the network's input, as att_network_evaluate() uses it.
- * att_network_set_preprocess() changes the preprocessing, except for sides and channels (ERR_MISMATCH). Errors, which
- * leave the preprocessing unchanged: ERR_ARGUMENT if `preprocess` is NULL or a value is outside of its range, such as a
- * std that is not positive or an unknown crop_mode. */
+ * att_network_set_preprocess() changes the preprocessing, except for sides and channels (ERR_MISMATCH). Another
+ * crop_pct replaces the identity's test_crop_pct, too. Errors, which leave the preprocessing unchanged: ERR_ARGUMENT if
+ * `preprocess` is NULL or a value is outside of its range, such as a std that is not positive or an unknown
+ * crop_mode. */
 ATT_API att_transform_options att_network_transform(const att_network *network);
 ATT_API att_status att_network_set_preprocess(att_network *network, const att_preprocess *preprocess);
 

@@ -183,8 +183,33 @@ run 1 convert kinds.safetensors for/unknown
 run 1 convert vit.safetensors file/below
 err_has 'file is a file, but must be a folder'
 
-# Networks for other programs.
+# Other preprocessing than the file's. It is in each form of the output.
 layouts=$here/../goldens/layouts
+run 0 convert "$goldens/vit_old.pth" other.safetensors $vit --mean 0.25 --crop-pct 0.5 --crop-mode squash
+err_has 'the checkpoint: vit_tiny_patch16_224'
+run 0 inspect other.safetensors
+out_has 'mean 0.25, std 0.5, crop 0.5 squash, bicubic'
+run 0 convert out/r18 other.safetensors --to-attention layer1.0.conv1 --std 0.25 --interpolation bilinear
+run 0 inspect other.safetensors
+out_has 'std 0.25 0.25 0.25, crop 0.95 center, bilinear'
+echo '{"pretrained_cfg": {"crop_pct": 0.9, "test_input_size": [1, 16, 16], "test_crop_pct": 0.75}}' >hub/config.json
+run 0 convert hub/vit.pth for/crop $vit --crop-pct 0.5
+grep -q '"crop_pct": 0.5' for/crop/config.json || fail 'config.json lacks the crop'
+! grep -q test_crop_pct for/crop/config.json || fail 'config.json has the crop that --crop-pct replaces'
+run 0 convert "$layouts/clip_vision" for/clip
+err_has 'it has no crop_mode "floor"; attscope convert --crop-mode center, squash or border writes another one'
+run 0 convert "$layouts/clip_vision" for/clip --crop-mode center
+out_has 'written      for/clip: model.safetensors, config.json'
+run 0 convert "$layouts/dinov3" for/dino
+err_has 'it has no interpolation "bilinear_float"; attscope convert --interpolation bicubic, bilinear or nearest writes'
+run 0 convert "$layouts/dinov3" for/dino --interpolation bilinear
+out_has 'written      for/dino: model.safetensors, config.json'
+run 1 convert kinds.safetensors x.safetensors --crop-pct 0.5
+err_has 'no network of attscope has any of its 21 tensors'
+usage "--mean, --std, --crop-pct, --crop-mode and --interpolation describe a network that is written: name OUT.safetensors after the checkpoint" \
+    convert attending.safetensors --to-convolution all --crop-pct 0.5
+
+# Networks for other programs.
 run 0 convert "$layouts/vit" hf --to transformers
 out_is <<'END'
 from         model.safetensors: names and settings of transformers' ViT, changed to timm's
@@ -201,6 +226,12 @@ run 0 convert out/r18 resnet.safetensors --to torchvision --json -
 out_has '"file": "resnet.safetensors"'
 err_has "written as torchvision's ResNet (ResNet)"
 err_has 'torchvision'"'"'s files do not say how images are prepared; for this network: 32 x 32, crop_pct '
+run 1 convert "$layouts/vit" border --to transformers --crop-mode border
+err_has "transformers' ViT cannot express how its images are prepared (8 x 8, "
+err_has '--crop-mode, --crop-pct and --interpolation of attscope convert change that'
+run 0 convert "$layouts/vit" center --to transformers --crop-mode center --crop-pct 0.5 --mean 0.125
+run 0 inspect center
+out_has 'mean 0.125 0.125 0.125, std 0.5 0.5 0.5, crop 0.5 floor'
 run 1 convert out/rgb/last.safetensors small --to transformers
 err_has "resnet20 cannot be written for transformers: its tensor \"linear.weight\" has no place in transformers' ResNet"
 [ ! -e small ] && [ ! -e small.tmp ] || fail 'a refused network left files behind'

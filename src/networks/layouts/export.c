@@ -167,10 +167,21 @@ static int resized(int side, double crop_pct)
 /* timm and the library round the beginning of a crop in different ways. */
 static bool is_same_crop(const att_preprocess *a, const att_preprocess *b)
 {
-    const bool squash = strcmp(a->crop_mode, "squash") == 0, other = strcmp(b->crop_mode, "squash") == 0;
-    return squash == other && a->height == b->height && a->width == b->width &&
+    const bool rounded = strcmp(a->crop_mode, "center") == 0 && strcmp(b->crop_mode, "floor") == 0;
+    return (rounded || strcmp(a->crop_mode, b->crop_mode) == 0) && a->height == b->height && a->width == b->width &&
            resized(a->height, a->crop_pct) == resized(b->height, b->crop_pct) &&
            resized(a->width, a->crop_pct) == resized(b->width, b->crop_pct);
+}
+
+/* why: what reading the written settings says; "": they say something else than the network. */
+static att_status refuse_preprocess(const exporting *e, const char *why)
+{
+    const att_preprocess *p = &e->target.identity->preprocess;
+    return att_fail(e->target.context, ATT_ERR_UNSUPPORTED,
+                    "%s cannot express how its images are prepared (%d x %d, crop_pct %g, crop_mode %s, %s)%s%.200s; "
+                    "--crop-mode, --crop-pct and --interpolation of attscope convert change that",
+                    e->target.layout->name, p->height, p->width, p->crop_pct, p->crop_mode, p->interpolation,
+                    *why ? ": " : "", why);
 }
 
 static att_status compare_preprocess(const exporting *e, const att_preprocess *found)
@@ -179,9 +190,7 @@ static att_status compare_preprocess(const exporting *e, const att_preprocess *f
     if (is_same_crop(own, found) && strcmp(own->interpolation, found->interpolation) == 0 &&
         memcmp(own->mean, found->mean, sizeof own->mean) == 0 && memcmp(own->std, found->std, sizeof own->std) == 0)
         return ATT_OK;
-    return att_fail(e->target.context, ATT_ERR_UNSUPPORTED,
-                    "%s cannot express how its images are prepared: %d x %d, crop_pct %g, crop_mode %s, %s",
-                    e->target.layout->name, own->height, own->width, own->crop_pct, own->crop_mode, own->interpolation);
+    return refuse_preprocess(e, "");
 }
 
 static att_status compare_parameter(const exporting *e, int index, const att_weights *found, float *own, float *other)
@@ -272,10 +281,23 @@ static att_status read_file(const exporting *e, const att_tensors *file)
     return status;
 }
 
+/* Opens what was written. The reader of a processor's settings refuses those that attscope cannot follow. */
+static att_status open_written(const exporting *e, att_tensors **file)
+{
+    const att_status status = att_model_open_file(e->target.context, e->weights, file);
+    const char *why = att_context_message(e->target.context);
+    const size_t length = strlen(e->processor);
+    char copy[REASON];
+    if (status != ATT_ERR_UNSUPPORTED || strncmp(why, e->processor, length) != 0)
+        return status;
+    snprintf(copy, sizeof copy, "%s", why + length + strspn(why + length, ": "));
+    return refuse_preprocess(e, copy);
+}
+
 static att_status read_back(const exporting *e)
 {
     att_tensors *file;
-    ATT_TRY(att_model_open_file(e->target.context, e->weights, &file));
+    ATT_TRY(open_written(e, &file));
     att_status status = read_file(e, file);
     att_tensors_close(&file);
     return status;

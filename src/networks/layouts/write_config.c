@@ -248,9 +248,6 @@ static att_status put_processor(const att_layout_target *target, att_json_writer
     if (p->in_chans != 3)
         return att_fail(target->context, ATT_ERR_UNSUPPORTED, "its images have %d channel, transformers' have three",
                         p->in_chans);
-    if (!att_checkpoint_lists("squash center floor", p->crop_mode))
-        return att_fail(target->context, ATT_ERR_UNSUPPORTED,
-                        "its images are prepared with crop_mode \"%s\", which transformers lacks", p->crop_mode);
     att_json_put_string(json, "image_processor_type", processor_of(p));
     att_json_put_bool(json, "do_convert_rgb", true);
     att_json_put_bool(json, "do_resize", true);

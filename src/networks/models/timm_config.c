@@ -109,10 +109,13 @@ static att_status write_images(att_context *context, const att_identity *identit
     const att_preprocess *p = &identity->preprocess;
     if (!att_checkpoint_lists("center squash border", p->crop_mode))
         return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "timm cannot prepare the images of this network: it has no crop_mode \"%s\"", p->crop_mode);
+                        "timm cannot prepare the images of this network: it has no crop_mode \"%s\"; attscope convert "
+                        "--crop-mode center, squash or border writes another one",
+                        p->crop_mode);
     if (!att_checkpoint_lists("nearest bilinear bicubic box hamming lanczos", p->interpolation))
         return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "timm cannot prepare the images of this network: it has no interpolation \"%s\"",
+                        "timm cannot prepare the images of this network: it has no interpolation \"%s\"; attscope "
+                        "convert --interpolation bicubic, bilinear or nearest writes another one",
                         p->interpolation);
     write_size(writer, "input_size", p->in_chans, p->height, p->width);
     write_channels(writer, "mean", p->mean, p->in_chans);

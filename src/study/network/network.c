@@ -304,6 +304,8 @@ att_status att_network_set_preprocess(att_network *network, const att_preprocess
                        "bicubic, bilinear, nearest, bicubic_float, bilinear_float"));
     const att_transform_options transform = att_evaluate_transform(preprocess);
     ATT_TRY(att_transform_check(network->context, &transform));
+    if (preprocess->crop_pct != own->crop_pct)
+        network->identity.test_crop_pct = 0;
     network->identity.preprocess = *preprocess;
     return ATT_OK;
 }

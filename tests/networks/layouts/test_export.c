@@ -435,7 +435,8 @@ EXPORT_TEST(preprocessing_that_transformers_lacks_is_refused)
     network n = make_network(self, VIT);
     strcpy(n.identity.preprocess.crop_mode, "border");
     assert_fails(self->context, export(self, &n, "transformers", "out"), ATT_ERR_UNSUPPORTED,
-                 "its images are prepared with crop_mode \"border\", which transformers lacks");
+                 "transformers' ViT cannot express how its images are prepared (8 x 8, crop_pct 0.9, crop_mode border, "
+                 "bicubic); --crop-mode, --crop-pct and --interpolation of attscope convert change that");
     strcpy(n.identity.preprocess.crop_mode, "squash");
     n.identity.preprocess.crop_pct = 0.7; /* 11 pixels: a rest of 3 */
     assert_fails(self->context, export(self, &n, "transformers", "out"), ATT_ERR_UNSUPPORTED,
