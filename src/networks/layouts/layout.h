@@ -12,12 +12,14 @@
 #include "base/io/json.h"
 #include "base/io/tensors.h"
 #include "networks/models/config.h"
+#include "networks/models/family.h"
 
 /* A network that is written in a layout. */
 typedef struct att_layout_target {
     att_context *context;
     const struct att_layout *layout;
     const struct att_layout_form *form;
+    const att_family *family;
     const att_identity *identity;
     const att_weights *weights;     /* with timm's names */
     const char *const *class_names; /* of all classes; NULL: unknown */

@@ -159,15 +159,13 @@ static att_status put_classes(const att_layout_target *target, att_json_writer *
 
 static att_status put_members(const att_layout_target *target, att_json_writer *json)
 {
-    att_variant variant;
-    ATT_TRY(att_variant_find(target->context, target->identity->name, &variant));
     att_json_put_array(json, "architectures");
     att_json_string(json, target->form->class);
     att_json_end_array(json);
     att_json_put_string(json, "model_type", target->form->type);
     att_json_put_string(json, "dtype", "float32");
     for (const att_layout_setting *s = target->layout->settings; s && s->key; s++)
-        ATT_TRY(put_setting(target, variant.family->options, s, json));
+        ATT_TRY(put_setting(target, target->family->options, s, json));
     if (target->layout->describe)
         ATT_TRY(target->layout->describe(target, json));
     return put_classes(target, json);
