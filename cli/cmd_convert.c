@@ -1,8 +1,6 @@
 /* attscope convert: writes a checkpoint's weights as safetensors, also those of a network made from it. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <attscope/convert.h>
 
@@ -299,17 +297,11 @@ static void print_result(const job *j)
         cli_print("written      %s\n", j->out);
 }
 
-/* The path of the written weights; NULL: none are written. */
-static const char *file_of(const job *j)
-{
-    return j->is_folder ? j->weights : j->out;
-}
-
 static void write_result(att_json_writer *w, const void *from)
 {
     const job *j = from;
     if (j->out)
-        att_json_put_string(w, "file", file_of(j));
+        att_json_put_string(w, "file", j->is_folder ? j->weights : j->out);
     if (*j->config)
         att_json_put_string(w, "config", j->config);
     att_json_put_string(w, "origin", j->origin);
@@ -325,31 +317,40 @@ static void write_result(att_json_writer *w, const void *from)
         cli_pruned_write(&j->pruned, w);
 }
 
-/* Makes the folder, without a config.json that belongs to other weights. */
-static int prepare_folder(job *j)
+/* Describes the network for timm in config.json. Without it if timm cannot build the network: a note says why. */
+static int describe_folder(job *j, att_json_writer *writer, att_safetensors_beside *beside)
 {
+    att_context *context = j->cli->context;
+    const char *text;
     cli_join(j->out, "model.safetensors", j->weights, sizeof j->weights);
     cli_join(j->out, "config.json", j->config, sizeof j->config);
-    int code = cli_check(j->cli, att_file_make_folders(j->cli->context, j->out));
-    if (code == CLI_OK && unlink(j->config) != 0 && errno != ENOENT)
-        return cli_failure("%s could not be removed: %s", j->config, strerror(errno));
-    return code;
+    *beside = (att_safetensors_beside){.path = j->config};
+    att_status status = att_network_write_config(j->network, made_network(j).model, writer);
+    if (status == ATT_OK)
+        status = att_json_writer_finish(writer, &text, &beside->size);
+    if (status == ATT_OK)
+        beside->bytes = text;
+    else if (status == ATT_ERR_UNSUPPORTED)
+        cli_note(j->cli, "%s is not written: %s", j->config, att_context_message(context));
+    return status == ATT_OK || status == ATT_ERR_UNSUPPORTED ? cli_check(j->cli, att_file_make_folders(context, j->out))
+                                                             : cli_check(j->cli, status);
 }
 
-/* Writes config.json, unless timm cannot build the network: a note says why. A converted network is opened for this. */
-static int write_config(job *j)
+static int write_folder(job *j, att_safetensors_content *content)
 {
-    att_network *converted = NULL;
-    const bool is_own = made_network(j).model == att_network_model(j->network);
-    att_status status = is_own ? ATT_OK : att_network_open(j->cli->context, j->weights, NULL, &converted);
-    if (status == ATT_OK)
-        status = att_network_write_config(is_own ? j->network : converted, j->config);
-    att_network_close(&converted);
-    if (status != ATT_ERR_UNSUPPORTED)
-        return cli_check(j->cli, status);
-    cli_note(j->cli, "%s is not written: %s", j->config, att_context_message(j->cli->context));
-    *j->config = '\0';
-    return CLI_OK;
+    att_json_writer *writer;
+    att_safetensors_beside beside;
+    int code = cli_check(j->cli, att_json_writer_create(j->cli->context, true, &writer));
+    if (code != CLI_OK)
+        return code;
+    content->beside = &beside;
+    code = describe_folder(j, writer, &beside);
+    if (code == CLI_OK)
+        code = cli_check(j->cli, att_safetensors_write(j->cli->context, j->weights, content));
+    if (code == CLI_OK && !beside.bytes)
+        *j->config = '\0';
+    att_json_writer_destroy(&writer);
+    return code;
 }
 
 static void describe_origin(job *j)
@@ -376,11 +377,9 @@ static int write_file(job *j)
                                        .fill_user = j};
     char target[CLI_PATH];
     if (code == CLI_OK && j->is_folder)
-        code = prepare_folder(j);
-    if (code == CLI_OK && j->out)
-        code = cli_check(j->cli, att_safetensors_write(j->cli->context, cli_file_target(file_of(j), target), &content));
-    if (code == CLI_OK && j->is_folder)
-        code = write_config(j);
+        code = write_folder(j, &content);
+    else if (code == CLI_OK && j->out)
+        code = cli_check(j->cli, att_safetensors_write(j->cli->context, cli_file_target(j->out, target), &content));
     if (code == CLI_OK && cli_prints(j->settings->output.json))
         print_result(j);
     return code == CLI_OK ? cli_json_save(j->cli, j->settings->output.json, write_result, j) : code;

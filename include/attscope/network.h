@@ -121,16 +121,18 @@ ATT_API const char *att_network_known_classes(const att_network *network);
  * if the number of names is not the number of classes; ERR_FORMAT; errors of reading the file. */
 ATT_API ATT_MUST_CHECK att_status att_network_name_classes(att_network *network, const char *from);
 
-/* Writes a config.json with which timm's create_model("local-dir:FOLDER") and the transformers library (AutoModel, by
- * its TimmWrapper) open the model.safetensors beside it without arguments: architecture, the arguments of its
- * constructor in which the network differs from it, preprocessing, and class names except those of ImageNet's orders,
- * which these programs know. path: NULL means that the network is only checked. The file is replaced atomically; after
- * a failure it is unchanged. Errors: ERR_UNSUPPORTED if timm cannot build the network or prepare its images; the
- * message says why. Its names are those of timm 1.0.31. ERR_IO, ERR_MEMORY. */
-ATT_API ATT_MUST_CHECK att_status att_network_write_config(const att_network *network, const char *path);
-/* Makes the folder if it is missing, and writes model.safetensors (att_checkpoint_export()) and then config.json into
- * it. Existing ones are replaced, config.json being removed first: a folder with half of the files has no config.json,
- * and attscope opens it all the same. Errors: as above; ERR_UNSUPPORTED leaves the folder unchanged. */
+/* Writes the contents of a config.json with which timm's create_model("local-dir:FOLDER") and the transformers library
+ * (AutoModel, by its TimmWrapper) open the model.safetensors beside it without arguments: architecture, the arguments
+ * of its constructor in which the network differs from it, preprocessing, and class names except those of ImageNet's
+ * orders, which these programs know. model: a network made from this one (attscope/convert.h), whose preprocessing and
+ * class names are the same; NULL: the network itself. writer: to which nothing was written; its text is of use after
+ * ATT_OK only. Errors: ERR_UNSUPPORTED if timm cannot build the network or prepare its images; the message says why.
+ * Its names are those of timm 1.0.31. ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_network_write_config(const att_network *network, const att_model *model,
+                                                           att_json_writer *writer);
+/* Makes the folder if it is missing, and writes model.safetensors (att_checkpoint_export()) and config.json into it.
+ * Existing ones are replaced together; after a failure both are unchanged. Errors: as above; ERR_IO; ERR_UNSUPPORTED
+ * leaves the folder unchanged. */
 ATT_API ATT_MUST_CHECK att_status att_network_export(const att_network *network, const char *folder);
 
 /* Returns the preprocessing with which the weights were trained. If test_images is set, the identity's preprocessing

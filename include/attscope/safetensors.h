@@ -54,6 +54,13 @@ typedef struct att_safetensors_pair {
     const char *key, *value; /* UTF-8, keys unique */
 } att_safetensors_pair;
 
+/* A file that describes the tensors, in the same folder: config.json. */
+typedef struct att_safetensors_beside {
+    const char *path;
+    const void *bytes; /* NULL: there is to be no such file */
+    size_t size;
+} att_safetensors_beside;
+
 typedef struct att_safetensors_content {
     const att_safetensors_tensor *tensors;
     int tensor_count;
@@ -64,6 +71,9 @@ typedef struct att_safetensors_content {
      * has data. */
     att_status (*fill)(void *user, int index, void *out, size_t bytes);
     void *fill_user;
+    /* Is replaced or removed together with the file at `path`: after a failure both are unchanged. If the process ends
+     * while they are replaced, there is no such file, rather than one of other tensors. NULL: no other file. */
+    const att_safetensors_beside *beside;
 } att_safetensors_content;
 
 /* Writes the file at `path` atomically (attscope/file.h); after a failure the file is unchanged. Allocates memory for

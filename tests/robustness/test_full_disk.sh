@@ -39,14 +39,21 @@ run 0 train --resume full/out/cut/last.safetensors
 cmp full/out/cut/last.safetensors out/whole/last.safetensors || fail 'weights differ from those without the full disk'
 cmp full/out/cut/summary.csv out/whole/summary.csv || fail 'summary.csv differs from that without the full disk'
 
-# A folder for timm keeps its old weights, without a config.json that could belong to others.
+# A folder for timm keeps its old weights and config.json, also if the new network has none.
 run 0 convert out/whole full/vit
 cp -r full/vit vit
 fill
 run 1 convert out/whole full/vit
 err_has 'full/vit/model.safetensors could not be written: No space left on device'
-cmp vit/model.safetensors full/vit/model.safetensors || fail 'a full disk changes the weights of a folder'
-[ "$(ls full/vit)" = model.safetensors ] || fail "a full disk leaves $(ls full/vit | tr '\n' ' ')"
+diff -r vit full/vit || fail 'a full disk changes a folder for timm'
+run 1 convert out/whole full/vit --norm-eps 1e-12
+err_has 'full/vit/config.json is not written: timm cannot build this network: norm_eps is 1e-12'
+diff -r vit full/vit || fail 'a full disk changes a folder for timm'
+# There is space for the weights, but not for config.json, too.
+truncate -s -$(($(stat -c %s vit/model.safetensors) + 4096)) full/filler
+run 1 convert out/whole full/vit
+err_has 'full/vit/config.json could not be written: No space left on device'
+diff -r vit full/vit || fail 'a full disk changes a folder for timm'
 rm full/filler
 run 0 convert out/whole full/vit
 cmp vit/config.json full/vit/config.json || fail 'config.json differs from that without the full disk'

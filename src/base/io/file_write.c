@@ -146,9 +146,9 @@ static att_status sync_folder_of(att_context *context, char *path)
     return att_system_fail(context, code, path, "flushed to the disk with its folder");
 }
 
-/* Flushes and renames the temporary file. The descriptor, and so the lock, stays open until the file is renamed. An
- * error of close() would not matter: fsync() has already reported every delayed write error. */
-static att_status finish_temporary(att_file_writer *writer)
+/* Flushes the temporary file. The descriptor, and so the lock, stays open until the file is renamed. An error of
+ * close() would not matter: fsync() has already reported every delayed write error. */
+static att_status flush_temporary(att_file_writer *writer)
 {
     if (writer->status != ATT_OK)
         return writer->status;
@@ -159,22 +159,64 @@ static att_status finish_temporary(att_file_writer *writer)
     if (!att_system_is_named(writer->descriptor, writer->temporary))
         return att_fail(writer->context, ATT_ERR_IO, "%s could not be written: another process removed %s",
                         writer->path, writer->temporary);
+    return ATT_OK;
+}
+
+static att_status move_temporary(const att_file_writer *writer)
+{
     if (rename(writer->temporary, writer->path) != 0)
         return att_system_fail(writer->context, errno, writer->path, "moved into place");
     return ATT_OK;
 }
 
-att_status att_file_writer_commit(att_file_writer **writer)
+/* Frees the writer of a file that is in place. */
+static att_status end_writer(att_file_writer **writer)
 {
     att_file_writer *done = *writer;
-    att_status status = finish_temporary(done);
-    if (status != ATT_OK) {
-        att_file_writer_abort(writer);
-        return status;
-    }
     *writer = NULL;
-    status = sync_folder_of(done->context, done->path);
+    att_status status = sync_folder_of(done->context, done->path);
     free_writer(done);
+    return status;
+}
+
+att_status att_file_writer_commit(att_file_writer **writer)
+{
+    att_status status = flush_temporary(*writer);
+    if (status == ATT_OK)
+        status = move_temporary(*writer);
+    if (status == ATT_OK)
+        return end_writer(writer);
+    att_file_writer_abort(writer);
+    return status;
+}
+
+static att_status remove_old(att_context *context, const char *path)
+{
+    ATT_TRY(att_context_check_write(context, path));
+    return unlink(path) == 0 || errno == ENOENT ? ATT_OK : att_system_fail(context, errno, path, "removed");
+}
+
+static att_status move_both(att_file_writer *first, const char *beside, att_file_writer *second)
+{
+    ATT_TRY(flush_temporary(first));
+    if (second)
+        ATT_TRY(flush_temporary(second));
+    ATT_TRY(remove_old(first->context, beside));
+    ATT_TRY(move_temporary(first));
+    return second ? move_temporary(second) : ATT_OK;
+}
+
+att_status att_file_writer_commit_with(att_file_writer **first, const char *beside, att_file_writer **second)
+{
+    att_status status = move_both(*first, beside, *second);
+    if (status == ATT_OK && *second) {
+        free_writer(*second);
+        *second = NULL;
+    }
+    if (status == ATT_OK)
+        return end_writer(first);
+    att_file_writer_abort(first);
+    att_file_writer_abort(second);
     return status;
 }
 

@@ -207,6 +207,25 @@ static att_status write_content(struct writing *writing)
     return status;
 }
 
+static att_status commit_with(struct writing *writing, const att_safetensors_beside *beside)
+{
+    att_file_writer *second = NULL;
+    att_status status = beside->bytes ? att_file_writer_open(writing->context, beside->path, &second) : ATT_OK;
+    if (status == ATT_OK && second)
+        status = att_file_writer_write(second, beside->bytes, beside->size);
+    if (status == ATT_OK)
+        return att_file_writer_commit_with(&writing->file, beside->path, &second);
+    att_file_writer_abort(&second);
+    att_file_writer_abort(&writing->file);
+    return status;
+}
+
+static att_status commit(struct writing *writing)
+{
+    const att_safetensors_beside *beside = writing->content->beside;
+    return beside ? commit_with(writing, beside) : att_file_writer_commit(&writing->file);
+}
+
 static att_status write_file(struct writing *writing)
 {
     ATT_TRY(check_content(writing));
@@ -216,7 +235,7 @@ static att_status write_file(struct writing *writing)
     if (status == ATT_OK && writing->later)
         return ATT_OK;
     if (status == ATT_OK)
-        return att_file_writer_commit(&writing->file);
+        return commit(writing);
     att_file_writer_abort(&writing->file);
     return status;
 }

@@ -1,7 +1,5 @@
 /* Folders of a network that timm and the transformers library open. */
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
@@ -102,46 +100,37 @@ static att_status write_names(const att_network *network, att_json_writer *write
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-static att_status write_config(const att_network *network, att_json_writer *writer, const char *path)
+att_status att_network_write_config(const att_network *network, const att_model *model, att_json_writer *writer)
 {
-    const char *text;
-    size_t length;
     att_json_begin_object(writer);
-    ATT_TRY(att_timm_config_write(network->model, &network->identity, writer));
+    ATT_TRY(att_timm_config_write(model ? model : network->model, &network->identity, writer));
     ATT_TRY(write_names(network, writer));
     att_json_end_object(writer);
+    return ATT_OK;
+}
+
+static att_status export_files(const att_network *network, const char *folder, att_json_writer *writer)
+{
+    att_context *context = network->context;
+    char weights[ATT_NETWORK_PATH], config[ATT_NETWORK_PATH];
+    const char *text;
+    size_t length;
+    ATT_TRY(att_path_join(context, folder, "model.safetensors", weights, sizeof weights));
+    ATT_TRY(att_path_join(context, folder, "config.json", config, sizeof config));
+    ATT_TRY(att_network_write_config(network, NULL, writer));
     ATT_TRY(att_json_writer_finish(writer, &text, &length));
-    return path ? att_file_replace(network->context, path, text, length) : ATT_OK;
-}
-
-att_status att_network_write_config(const att_network *network, const char *path)
-{
-    att_json_writer *writer;
-    ATT_TRY(att_json_writer_create(network->context, true, &writer));
-    att_status status = write_config(network, writer, path);
-    att_json_writer_destroy(&writer);
-    return status;
-}
-
-/* A folder without config.json is still one that attscope opens. */
-static att_status remove_config(const att_network *network, const char *path)
-{
-    if (unlink(path) == 0 || errno == ENOENT)
-        return ATT_OK;
-    return att_fail(network->context, ATT_ERR_IO, "%s could not be removed: %s", path, strerror(errno));
+    ATT_TRY(att_file_make_folders(context, folder));
+    const att_safetensors_beside beside = {config, text, length};
+    return att_checkpoint_export_named(network->model, network->weights, att_network_trained_names(network),
+                                       network->known_classes, &beside, weights);
 }
 
 att_status att_network_export(const att_network *network, const char *folder)
 {
-    att_context *context = network->context;
-    char weights[ATT_NETWORK_PATH], config[ATT_NETWORK_PATH];
-    ATT_TRY(att_require(context, folder, "the folder of a network"));
-    ATT_TRY(att_path_join(context, folder, "model.safetensors", weights, sizeof weights));
-    ATT_TRY(att_path_join(context, folder, "config.json", config, sizeof config));
-    ATT_TRY(att_network_write_config(network, NULL));
-    ATT_TRY(att_file_make_folders(context, folder));
-    ATT_TRY(remove_config(network, config));
-    ATT_TRY(att_checkpoint_export_named(network->model, network->weights, att_network_trained_names(network),
-                                        network->known_classes, weights));
-    return att_network_write_config(network, config);
+    att_json_writer *writer;
+    ATT_TRY(att_require(network->context, folder, "the folder of a network"));
+    ATT_TRY(att_json_writer_create(network->context, true, &writer));
+    att_status status = export_files(network, folder, writer);
+    att_json_writer_destroy(&writer);
+    return status;
 }

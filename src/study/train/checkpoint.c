@@ -309,7 +309,8 @@ static att_status name_tensors(content *c, const att_model *model)
     return status;
 }
 
-static att_status write_content(content *c, const att_model *model, const char *path)
+static att_status write_content(content *c, const att_model *model, const att_safetensors_beside *beside,
+                                const char *path)
 {
     size_t count = (size_t)(c->slots + 1) * (size_t)c->count;
     ATT_TRY(att_new(c->context, &c->tensors, count, "the list of tensors"));
@@ -322,7 +323,8 @@ static att_status write_content(content *c, const att_model *model, const char *
                                         .metadata = c->metadata.pairs,
                                         .metadata_count = c->metadata.count,
                                         .fill = fill_tensor,
-                                        .fill_user = c};
+                                        .fill_user = c,
+                                        .beside = beside};
         status = att_safetensors_write(c->context, path, &file);
     }
     att_free(c->context, c->tensors);
@@ -391,18 +393,18 @@ att_status att_checkpoint_write(const att_train_run *run, const att_train_state 
     if (status == ATT_OK)
         status = select_all(&c);
     if (status == ATT_OK)
-        status = write_content(&c, run->model, path);
+        status = write_content(&c, run->model, NULL, path);
     att_metadata_free(&c.metadata);
     return status;
 }
 
 att_status att_checkpoint_export(const att_model *model, const att_weights *weights, const char *path)
 {
-    return att_checkpoint_export_named(model, weights, NULL, NULL, path);
+    return att_checkpoint_export_named(model, weights, NULL, NULL, NULL, path);
 }
 
 att_status att_checkpoint_export_named(const att_model *model, const att_weights *weights, const char *classes,
-                                       const char *known, const char *path)
+                                       const char *known, const att_safetensors_beside *beside, const char *path)
 {
     att_context *context = att_graph_context(att_model_graph(model));
     content c = {.context = context, .weights = weights, .metadata = {.arena = {.context = context}}};
@@ -412,7 +414,7 @@ att_status att_checkpoint_export_named(const att_model *model, const att_weights
     if (status == ATT_OK)
         status = select_of_model(&c, model);
     if (status == ATT_OK)
-        status = write_content(&c, model, path);
+        status = write_content(&c, model, beside, path);
     att_metadata_free(&c.metadata);
     return status;
 }
