@@ -330,6 +330,11 @@ att_status att_tensors_add_metadata(att_tensors *file, const char *key, const ch
     return sort_keys(file);
 }
 
+void att_tensors_clear_metadata(att_tensors *file)
+{
+    file->metadata_count = 0;
+}
+
 /* --- names and metadata ------------------------------------------------------------------------------------------- */
 
 const char *att_tensors_path(const att_tensors *file)

@@ -85,6 +85,8 @@ att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *c
 att_status att_tensors_replace(att_tensors *file, att_tensors_item *items, int count);
 /* Adds a value to the metadata. Key and value are copied. Errors: ERR_FORMAT if the key exists; ERR_MEMORY. */
 att_status att_tensors_add_metadata(att_tensors *file, const char *key, const char *value);
+/* Leaves out the metadata, as if the file had none. */
+void att_tensors_clear_metadata(att_tensors *file);
 /* As att_tensors_read_f32(), for an item that need not be one of the file's. */
 att_status att_tensors_read_item_f32(const att_tensors *file, const att_tensors_item *item, float *out);
 

@@ -178,7 +178,7 @@ static void report(const exporting *e)
     if (e->program == torchvision)
         att_log(e->target.context, ATT_LOG_INFO,
                 "torchvision's files do not say how images are prepared; for this network: %d x %d, crop_pct %g, "
-                "crop_mode %s, %s, mean %g %g %g, std %g %g %g",
+                "crop_mode %s, %s, mean %g %g %g, std %g %g %g; attscope reads this from the file's metadata",
                 p->height, p->width, p->crop_pct, p->crop_mode, p->interpolation, p->mean[0], p->mean[1], p->mean[2],
                 p->std[0], p->std[1], p->std[2]);
     else if (strcmp(p->crop_mode, "center") == 0)

@@ -98,10 +98,11 @@ static att_status describe(att_tensors *file, const att_config *config)
     return att_tensors_add_metadata(file, ATT_IDENTITY_KEY, text);
 }
 
-static att_status note_origin(att_tensors *file, const att_layout *layout)
+/* what: what was the layout's, "names". */
+static att_status note_origin(att_tensors *file, const char *what, const att_layout *layout)
 {
     att_text text = {.context = file->context};
-    att_text_append(&text, "%s%snames and settings of %s, changed to timm's", file->origin, *file->origin ? "; " : "",
+    att_text_append(&text, "%s%s%s of %s, changed to timm's", file->origin, *file->origin ? "; " : "", what,
                     layout->name);
     const char *origin = text.failed ? NULL : att_arena_string(&file->arena, text.data);
     att_text_free(&text);
@@ -120,7 +121,7 @@ static att_status take_layout(att_tensors *file, const att_layout *layout, const
     ATT_TRY(att_layout_apply(layout, file));
     ATT_TRY(att_layout_configure(layout, source, config));
     ATT_TRY(describe(file, config));
-    return note_origin(file, layout);
+    return note_origin(file, "names and settings", layout);
 }
 
 /* Reads how images are prepared from a side file, or from its member `key`. *taken: whether the file has it. */
@@ -173,6 +174,16 @@ static att_status take_named(att_tensors *file, const att_layout *layout)
     return take_layout(file, layout, &source, &config);
 }
 
+/* The same for a file with attscope's metadata: one that it wrote for torchvision. */
+static att_status take_names(att_tensors *file)
+{
+    const att_layout *layout = att_layout_of_tensors(file);
+    if (!layout)
+        return ATT_OK;
+    ATT_TRY(att_layout_apply(layout, file));
+    return note_origin(file, "names", layout);
+}
+
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
 /* Returns the model type of a network of the transformers library; NULL for other configurations. Its wrapper of timm's
@@ -207,7 +218,7 @@ att_status att_layout_take(att_tensors *file)
     json_t *root = NULL;
     att_text path;
     if (att_tensors_metadata(file, ATT_IDENTITY_KEY))
-        return ATT_OK;
+        return take_names(file);
     att_status status = read_side_file(file, "config.json", &path, &root);
     const att_layout *layout = root ? NULL : att_layout_of_tensors(file);
     if (status == ATT_OK && json_is_object(root))

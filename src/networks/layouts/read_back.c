@@ -1,5 +1,6 @@
 /* Reads back a network that was written for another program, and compares it with the network. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/core/error.h"
@@ -153,10 +154,24 @@ static att_status read_file(const att_layout_target *target, const att_tensors *
     return status;
 }
 
+/* Opens the weights without attscope's own metadata, as another program's file. */
+static att_status open_weights(att_context *context, const char *path, att_tensors **file)
+{
+    att_tensors *opened;
+    ATT_TRY(att_tensors_open(context, path, &opened));
+    att_tensors_clear_metadata(opened);
+    att_status status = att_layout_take(opened);
+    if (status == ATT_OK)
+        *file = opened;
+    else
+        att_tensors_close(&opened);
+    return status;
+}
+
 /* Opens what was written. The reader of a processor's settings refuses those that attscope cannot follow. */
 static att_status open_written(const att_layout_target *target, const att_export_files *files, att_tensors **file)
 {
-    const att_status status = att_model_open_file(target->context, files->weights, file);
+    const att_status status = open_weights(target->context, files->weights, file);
     const char *why = att_context_message(target->context);
     const size_t length = strlen(files->processor);
     char copy[1024];

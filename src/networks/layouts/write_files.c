@@ -77,14 +77,17 @@ att_status att_export_begin_files(att_context *context, const char *path, bool i
     return status;
 }
 
+/* Without a config.json, the metadata says to attscope which network this is, and how its images are prepared. */
 static att_status write_weights(const att_layout_target *target, const att_layout_tensors *tensors, const char *path)
 {
-    static const att_safetensors_pair format = {"format", "pt"};
+    char identity[ATT_IDENTITY_TEXT];
+    const att_safetensors_pair metadata[] = {{"format", "pt"}, {ATT_IDENTITY_KEY, identity}};
+    ATT_TRY(att_model_identity_text(target->context, target->identity, identity, sizeof identity));
     att_layout_filling filling = {target, tensors};
     const att_safetensors_content content = {.tensors = tensors->tensors,
                                              .tensor_count = tensors->count,
-                                             .metadata = &format,
-                                             .metadata_count = 1,
+                                             .metadata = metadata,
+                                             .metadata_count = target->form->type ? 1 : 2,
                                              .fill = att_layout_fill,
                                              .fill_user = &filling};
     return att_safetensors_write(target->context, path, &content);

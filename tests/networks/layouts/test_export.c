@@ -91,28 +91,39 @@ static void read_text(scratch *self, const char *name, char *text, size_t size)
     fclose(file);
 }
 
-/* Writes the network, reads it, and compares options, preprocessing and weights. */
-static void check_same(scratch *self, const network *n, const char *as)
+static void compare_parameter(scratch *self, const att_weights *weights, int index, const att_weights *read)
 {
-    char name[128], path[512];
+    const att_parameter_info info = att_weights_at(weights, index);
+    const int64_t count = att_shape_count(info.shape);
+    const size_t bytes = sizeof(float) * (size_t)count;
+    float *own = malloc(bytes), *other = malloc(bytes);
+    CHECK(self->context, att_weights_get(weights, -1, index, own, count));
+    CHECK(self->context, att_weights_get(read, -1, att_weights_find(read, info.name), other, count));
+    assert_memory_equal(own, other, bytes);
+    free(own);
+    free(other);
+}
+
+/* Reads the file, and compares images and weights. */
+static void compare_network(scratch *self, const network *n, const char *name)
+{
+    char path[512];
     network read;
-    CHECK(self->context, export(self, n, "transformers", as));
-    snprintf(name, sizeof name, "%s/model.safetensors", as);
     CHECK(self->context, open_network(self, scratch_path(self, name, path), &read));
     assert_int_equal(att_weights_count(read.weights), att_weights_count(n->weights));
-    for (int i = 0; i < att_weights_count(n->weights); i++) {
-        const att_parameter_info info = att_weights_at(n->weights, i);
-        const int64_t count = att_shape_count(info.shape);
-        float own[MOST_VALUES], other[MOST_VALUES];
-        assert_in_range(count, 1, MOST_VALUES);
-        CHECK(self->context, att_weights_get(n->weights, -1, i, own, count));
-        CHECK(self->context,
-              att_weights_get(read.weights, -1, att_weights_find(read.weights, info.name), other, count));
-        assert_memory_equal(own, other, sizeof *own * (size_t)count);
-    }
+    for (int i = 0; i < att_weights_count(n->weights); i++)
+        compare_parameter(self, n->weights, i, read.weights);
     assert_int_equal(read.identity.preprocess.height, n->identity.preprocess.height);
     assert_memory_equal(read.identity.preprocess.mean, n->identity.preprocess.mean, sizeof(double[3]));
     free_network(&read);
+}
+
+static void check_same(scratch *self, const network *n, const char *as)
+{
+    char name[128];
+    CHECK(self->context, export(self, n, "transformers", as));
+    snprintf(name, sizeof name, "%s/model.safetensors", as);
+    compare_network(self, n, name);
 }
 
 /* --- the goldens -------------------------------------------------------------------------------------------------- */
@@ -515,14 +526,21 @@ EXPORT_TEST(nothing_else_is_overwritten)
 
 /* --- torchvision -------------------------------------------------------------------------------------------------- */
 
+/* The metadata of the file says how images are prepared. */
 static att_tensors *export_torchvision(scratch *self, const network *n)
 {
     char path[512];
     att_tensors *file;
+    network read;
     scratch_text(self, "out.safetensors", "old");
     CHECK(self->context, export(self, n, "torchvision", "out.safetensors"));
     assert_int_equal(scratch_file_count(self), 1);
-    CHECK(self->context, att_tensors_open(self->context, scratch_path(self, "out.safetensors", path), &file));
+    compare_network(self, n, "out.safetensors");
+    CHECK(self->context, open_network(self, scratch_path(self, "out.safetensors", path), &read));
+    assert_string_equal(read.identity.name, n->identity.name);
+    assert_memory_equal(&read.identity.preprocess, &n->identity.preprocess, sizeof read.identity.preprocess);
+    free_network(&read);
+    CHECK(self->context, att_tensors_open(self->context, path, &file));
     return file;
 }
 
