@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import warnings
 from ctypes import byref
 from typing import Any
@@ -40,7 +41,8 @@ def open(  # noqa: A001
     options: options of the network, such as num_classes=10 or img_size=(96, 128).
     """
     if not _inputs.is_path(what):
-        raise Error(f"a checkpoint is {brief(what)}; expected a file, a folder, or the name of a network")
+        hint = "; from_torch() opens a live model" if hasattr(what, "state_dict") else ""
+        raise Error(f"a checkpoint is {brief(what)}; expected a file, a folder, or the name of a network{hint}")
     path = encode("the checkpoint", what)
     network = Network(
         lambda context, how, network: core.att_network_open(context, path, how, network),
@@ -62,19 +64,36 @@ def open(  # noqa: A001
 
 
 def from_torch(
-    model: Any, name: str | None = None, *, precision: str = "f32", threads: int = 0, **options: Any
+    model: Any,
+    name: str | None = None,
+    *,
+    processor: Any = None,
+    precision: str = "f32",
+    threads: int = 0,
+    **options: Any,
 ) -> Network:
-    """Opens a live PyTorch model, without a file. Its weights are copied: later changes need another call.
+    """Opens a live PyTorch model. Its weights are copied: later changes need another call.
 
-    model: a model of timm with one of attscope's networks, also wrapped by torch.compile or for several devices.
-    name: the network's name in timm; None: as the model's pretrained_cfg says. Mean, std, crop and interpolation of
-    pretrained_cfg are used, too.
-    options: other options with which the model was made and which its tensors do not show, such as global_pool. The
-    image size and the number of heads are those of the model.
+    model: a model of timm or of the transformers library with one of attscope's networks, also wrapped by torch.compile
+    or for several devices. A model of transformers is saved to a temporary folder by its save_pretrained().
+    name: the network's name in timm; None: as the model's pretrained_cfg or config says. Mean, std, crop and
+    interpolation of pretrained_cfg are used, too.
+    processor: the image processor of a model of transformers, which says how images are prepared; None: as usual for
+    its model type.
+    options: other options with which a model of timm was made and which its tensors do not show, such as global_pool.
+    The image size and the number of heads are those of the model.
     precision, threads: as in `open()`.
     """
     if not hasattr(model, "state_dict"):
         raise Error(f"the model is a {type(model).__name__}; expected a module of PyTorch")
+    if hasattr(_unwrapped(model), "save_pretrained"):
+        with tempfile.TemporaryDirectory() as folder:
+            _unwrapped(model).save_pretrained(folder)
+            if processor is not None:
+                processor.save_pretrained(folder)
+            return open(folder, model=name, precision=precision, threads=threads, **options)
+    if processor is not None:
+        raise Error("a processor belongs to a model of transformers; a model of timm has its pretrained_cfg")
     config = getattr(_unwrapped(model), "pretrained_cfg", None) or {}
     name = name or config.get("architecture")
     if not name:

@@ -382,6 +382,33 @@ class Answers(Case):
             np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)  # measured: 2e-7
             self.assertEqual(network.measure(images, "entropy", frame=False).images, 2)
 
+    def test_a_live_model_of_transformers_is_saved(self):
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../goldens/layouts/vit")
+        saved = []
+
+        class Saved:
+            def __init__(self, *names):
+                self.names = names
+
+            def state_dict(self):
+                raise AssertionError("the names in memory are not those of files")
+
+            def save_pretrained(self, to):
+                saved.append(to)
+                for name in self.names:
+                    shutil.copy(f"{folder}/{name}", to)
+
+        model, processor = Saved("config.json", "model.safetensors"), Saved("preprocessor_config.json")
+        with attscope.open(folder) as network:
+            wanted = network.predict(pictures(2, size=24)).logits
+        with attscope.from_torch(types.SimpleNamespace(module=model, state_dict=None), processor=processor) as network:
+            self.assertFalse(os.path.exists(saved[0]))
+            np.testing.assert_array_equal(network.predict(pictures(2, size=24)).logits, wanted)
+        with attscope.from_torch(model, img_size=12) as network:
+            self.assertEqual(network.image_size, (3, 12, 12))
+        self.assertFalse([path for path in saved if os.path.exists(path)])
+        self.fails("from_torch() opens a live model", attscope.open, model, status="ERR_ARGUMENT")
+
     def test_random_weights_are_not_taken_for_pretrained_ones(self):
         with self.assertWarnsRegex(UserWarning, "its weights are random, not pretrained"):
             tiny(seed=None).close()
@@ -580,6 +607,7 @@ class Measuring(Case):
             self.assertEqual(network.image_size, (1, 16, 16))
             np.testing.assert_allclose(network.predict(list(grey)).logits, wanted, rtol=0, atol=1e-6)  # measured: 2e-8
         self.fails("give the name of the network", attscope.from_torch, Model(None))
+        self.fails("a processor belongs to a model of transformers", attscope.from_torch, Model(config), processor=1)
         odd = Model(config)
         odd.state_dict = lambda: {"blocks._extra_state": {"step": 3}}
         self.fails("blocks._extra_state of the state_dict is a dict", attscope.from_torch, odd)

@@ -98,6 +98,30 @@ class Torch(Case):
                 np.testing.assert_allclose(half.predict(images).logits, wanted, atol=0.2)  # weights of 8 bits
                 half.close()
 
+    @needs("torch", "transformers")
+    def test_live_models_of_transformers(self):
+        import torch
+        import transformers
+
+        sizes = {"image_size": 32, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+        images = torch.randn(4, 3, 32, 32)
+        for config in [
+            transformers.ViTConfig(**sizes, patch_size=8, intermediate_size=32, num_labels=5),
+            transformers.Dinov2Config(**sizes, patch_size=8, num_labels=5),
+            transformers.SwinConfig(image_size=32, patch_size=2, embed_dim=8, depths=[1, 1], num_heads=[1, 2],
+                                    window_size=4, num_labels=5),
+        ]:  # fmt: skip
+            torch.manual_seed(1)
+            model = transformers.AutoModelForImageClassification.from_config(config).eval()
+            processor = transformers.ViTImageProcessor(size={"height": 32, "width": 32}, image_mean=[0.25] * 3)
+            with torch.no_grad(), attscope.from_torch(model, processor=processor) as network:
+                wanted = model(images).logits.numpy()
+                scale = np.abs(wanted).max()
+                np.testing.assert_allclose(network.predict(images).logits / scale, wanted / scale, atol=1e-5)
+                prepared = processor(pictures(2, size=32), return_tensors="pt").pixel_values
+                wanted = model(prepared).logits.numpy()
+                np.testing.assert_allclose(network.predict(pictures(2, size=32)).logits / scale, wanted / scale, atol=1e-5)
+
     @needs("torch", "timm")
     @unittest.skipUnless(os.path.exists(WEIGHTS), "ATT_SHARED has no weights of DeiT-Tiny")
     def test_a_live_model_has_the_figures_of_its_file(self):
