@@ -106,7 +106,15 @@ run 0 validate data --checkpoint vit.safetensors --threads 1 --json after.json
 [ "$(figures before.json)" = "$(figures after.json)" ] || fail 'converted weights give other results'
 [ -n "$(figures after.json)" ] || fail 'there are no figures'
 run 0 measure "$goldens/vit_old.pth" data $vit --with entropy --threads 1
-run 0 train data $vit --initial-checkpoint "$goldens/vit_old.pth" $recipe --epochs 1 --output output --experiment from_pth
+run 0 train data $vit --initial-checkpoint "$goldens/vit_old.pth" $recipe --epochs 1 --output output --experiment from_pth \
+    --model-ema --model-ema-decay 0.5
+trained=output/from_pth/last.safetensors
+run 0 validate data --checkpoint $trained --use-ema --threads 1 --json averaged.json
+run 0 convert $trained averaged --use-ema
+run 0 validate data --checkpoint averaged --threads 1 --json folder.json
+[ "$(figures averaged.json)" = "$(figures folder.json)" ] || fail 'the folder has not the averaged weights'
+run 0 validate data --checkpoint $trained --threads 1 --json folder.json
+[ "$(figures averaged.json)" != "$(figures folder.json)" ] || fail 'averaging changes nothing'
 # A network trained by attscope is evaluated at the size of its training.
 cp hub/config.json output/from_pth
 validate said.json --checkpoint output/from_pth/last.safetensors
@@ -158,9 +166,9 @@ err_has 'for/timm is a folder; using its model.safetensors'
 run 0 inspect empty.safetensors
 out_has 'img_size            12'
 ! grep -q 'resampled' stderr || fail 'the position embedding was not resampled by convert'
-run 0 convert out/rgb for/timm
+run 0 convert out/rgb for/timm --json rgb.json
+! grep -q '"config"' rgb.json || fail 'the JSON names a config.json that was not written'
 err_has 'for/timm/config.json is not written: timm cannot build this network: it has none called "resnet20"'
-out_has 'written      for/timm: model.safetensors'
 [ ! -e for/timm/config.json ] || fail 'a folder has the config.json of another network'
 run 0 inspect for/timm
 out_has 'network      resnet20'
@@ -230,6 +238,9 @@ run 1 convert "$layouts/vit" border --to transformers --crop-mode border
 err_has "transformers' ViT cannot express how its images are prepared (8 x 8, "
 err_has '--crop-mode, --crop-pct and --interpolation of attscope convert change that'
 run 0 convert "$layouts/vit" center --to transformers --crop-mode center --crop-pct 0.5 --mean 0.125
+err_has 'transformers crops about one image in four one pixel beside'
+run 0 convert "$layouts/vit" all --to transformers --crop-mode center --crop-pct 0.7
+err_has 'transformers crops all images one pixel beside'
 run 0 inspect center
 out_has 'mean 0.125 0.125 0.125, std 0.5 0.5 0.5, crop 0.5 floor'
 run 1 convert out/rgb/last.safetensors small --to transformers

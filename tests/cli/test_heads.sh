@@ -54,6 +54,10 @@ err_has 'parameter "blocks.1.attn.centers": element 0 is not finite'
 
 usage '--to-convolution: no layer is called "nosuch"; the 2 layers of attention_cnn_quadratic are blocks.0.attn and so on' \
     convert alone.safetensors --to-convolution nosuch
+usage '--to-convolution writes convolutions of alone.safetensors, which are no network: "folder" should end in .safetensors' \
+    convert alone.safetensors folder --to-convolution all
+usage '--to-convolution writes convolutions of alone.safetensors, which are no network: leave out --mean, --std, --crop-pct, --crop-mode and --interpolation' \
+    convert alone.safetensors x.safetensors --to-convolution all --mean 0.5
 run 2 convert alone.safetensors
 err_has 'convert writes a file'
 run 2 convert alone.safetensors x.safetensors --to-convolution all --kernel-size 4

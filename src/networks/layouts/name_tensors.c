@@ -10,7 +10,7 @@
 /* A part of a written tensor: elements of a parameter, from..from+count-1, which begin at element `to`. */
 typedef struct att_layout_slice {
     const char *name; /* of the written tensor */
-    att_shape shape;  /* of the written tensor, as far as this part tells */
+    att_shape shape;  /* of the written tensor */
     int parameter;
     int64_t from, to, count;
 } att_layout_slice;
@@ -48,7 +48,7 @@ static bool writes_name(const att_layout_target *target, const char *name)
         const att_layout_row *row = &target->layout->rows[i];
         att_captured found;
         char own[ATT_PATTERN_NAME];
-        if (row->zeros || !is_written(target, row) || !att_pattern_matches(row->from, name, &found))
+        if (!is_written(target, row) || !att_pattern_matches(row->from, name, &found))
             continue;
         att_pattern_name(row->to, &found, own);
         if (att_weights_find(target->weights, own) >= 0 && find_row(target, own, row->part, &found) == row)
@@ -97,37 +97,31 @@ static att_shape lower(att_shape shape)
     return shape;
 }
 
-/* Places the rows of a tensor of which the layout takes a part. Returns false if they cannot be that part. */
-static bool place(const att_layout_row *row, att_layout_slice *slice)
+/* Places the rows of a tensor of which the layout takes a part. */
+static void place(const att_layout_row *row, att_layout_slice *slice)
 {
     int d = 0;
     while (d < slice->shape.rank - 1 && slice->shape.dims[d] == 1)
         d++;
     const int64_t length = slice->shape.dims[d], inner = slice->count / length;
     const int units = (row->end ? row->end : row->of) - row->first;
-    if (row->of && length % units != 0)
-        return false;
     const int64_t unit = row->of ? length / units : 1;
     slice->to = row->first * unit * inner;
     slice->shape.dims[d] = row->of ? unit * row->of : row->first + length;
-    return true;
 }
 
-/* Sets shape and elements of part `part` of `parts` of a parameter. Returns false if it cannot be divided. */
-static bool cut(const att_layout_row *row, int parts, att_shape whole, att_layout_slice *slice)
+/* Sets shape and elements of part `part` of `parts` of a parameter. */
+static void cut(const att_layout_row *row, int parts, att_shape whole, att_layout_slice *slice)
 {
     slice->shape = whole;
     slice->count = att_shape_count(whole);
-    if (slice->count == 0 || whole.rank == 0 || whole.dims[0] % parts != 0)
-        return false;
     slice->shape.dims[0] /= parts;
     slice->count /= parts;
     slice->from = row->part * slice->count;
-    if ((row->first || row->end) && !place(row, slice))
-        return false;
+    if (row->first || row->end)
+        place(row, slice);
     if (row->rank)
         slice->shape = lower(slice->shape);
-    return true;
 }
 
 static att_status add_slice(naming *n, const att_layout_row *row, const att_captured *found, att_layout_slice slice)
@@ -153,10 +147,10 @@ static att_status place_parameter(naming *n, int index)
     att_layout_slice slice = {.parameter = index};
     for (int part = 0; part < parts && row; part++) {
         row = find_row(n->target, info.name, part, &found);
-        if (row && !row->zeros && !cut(row, parts, info.shape, &slice))
-            row = NULL;
-        if (row && !row->zeros)
-            ATT_TRY(add_slice(n, row, &found, slice));
+        if (!row || row->zeros)
+            continue;
+        cut(row, parts, info.shape, &slice);
+        ATT_TRY(add_slice(n, row, &found, slice));
     }
     if (!row && n->made->unplaced++ == 0)
         n->made->first_unplaced = info.name;
@@ -168,8 +162,7 @@ static att_status place_parameter(naming *n, int index)
 static int compare_slices(const void *a, const void *b)
 {
     const att_layout_slice *s = a, *t = b;
-    const int order = strcmp(s->name, t->name);
-    return order ? order : (s->to > t->to) - (s->to < t->to);
+    return strcmp(s->name, t->name);
 }
 
 static att_status add_tensor(naming *n, const att_safetensors_tensor *tensor)
@@ -181,7 +174,7 @@ static att_status add_tensor(naming *n, const att_safetensors_tensor *tensor)
     return ATT_OK;
 }
 
-/* Makes a tensor of the slices of each name. The last one knows the length of the whole. */
+/* Makes a tensor of the slices of each name. Each of them knows the shape of the whole. */
 static att_status join_slices(naming *n)
 {
     const att_layout_tensors *made = n->made;

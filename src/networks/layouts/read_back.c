@@ -42,18 +42,12 @@ static att_status compare_options(const att_layout_target *target, const att_opt
 
 /* --- preprocessing ------------------------------------------------------------------------------------------------ */
 
-static int resized(int side, double crop_pct)
-{
-    return (int)floor(side / crop_pct);
-}
-
-/* timm and the library round the beginning of a crop in different ways. */
+/* timm and the library round the beginning of a crop in different ways. The sides are options, which are compared. */
 static bool is_same_crop(const att_preprocess *a, const att_preprocess *b)
 {
     const bool rounded = strcmp(a->crop_mode, "center") == 0 && strcmp(b->crop_mode, "floor") == 0;
-    return (rounded || strcmp(a->crop_mode, b->crop_mode) == 0) && a->height == b->height && a->width == b->width &&
-           resized(a->height, a->crop_pct) == resized(b->height, b->crop_pct) &&
-           resized(a->width, a->crop_pct) == resized(b->width, b->crop_pct);
+    return (rounded || strcmp(a->crop_mode, b->crop_mode) == 0) &&
+           floor(a->height / a->crop_pct) == floor(b->height / b->crop_pct);
 }
 
 /* why: what reading the written settings says; "": they say something else than the network. */

@@ -230,7 +230,7 @@ static void put_sizes(const att_preprocess *p, att_json_writer *json)
         put_sides(json, "size", height, width);
     } else {
         att_json_put_object(json, "size");
-        att_json_put_integer(json, "shortest_edge", height < width ? height : width);
+        att_json_put_integer(json, "shortest_edge", height); /* the images are squares */
         att_json_end_object(json);
     }
     const bool crops = !squashes || p->crop_pct < 1;

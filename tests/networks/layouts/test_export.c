@@ -1,6 +1,8 @@
 /* Networks written for other programs: names and values of the goldens' own files, settings, refusals. */
 #include <attscope/convert.h>
 
+#include "base/core/context.h"
+#include "base/core/error.h"
 #include "base/io/json.h"
 #include "base/io/scratch.h"
 #include "base/io/tensors.h"
@@ -67,8 +69,13 @@ static network make_network(scratch *self, const char *name, const char *options
     char text[512];
     att_option_values values = att_options_none();
     snprintf(text, sizeof text, "%s", options);
-    for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
-        take_option(word, &values);
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
+        int height, width;
+        if (sscanf(word, "img_size=%dx%d", &height, &width) == 2)
+            att_options_set_sides(&values, "img_size", height, width);
+        else
+            take_option(word, &values);
+    }
     CHECK(self->context, att_model_create(self->context, name, &values, ATT_F32, &n.model));
     CHECK(self->context, att_weights_create(att_model_graph(n.model), "cpu", &n.weights));
     formula_fill(self->context, att_model_graph(n.model), n.weights);
@@ -336,6 +343,33 @@ EXPORT_TEST(settings_are_those_of_the_network)
     }
 }
 
+EXPORT_TEST(oblong_images_have_two_sides)
+{
+    network n = make_network(self, "vit_tiny_patch16_224",
+                             "img_size=8x12 patch_size=2 embed_dim=8 depth=1 num_heads=2 mlp_ratio=2 num_classes=3");
+    strcpy(n.identity.preprocess.crop_mode, "squash");
+    n.identity.preprocess.crop_pct = 1;
+    check_same(self, &n, "out");
+    n.identity.preprocess.crop_pct = 0.9; /* 8 x 13 pixels */
+    assert_fails(self->context, export(self, &n, "transformers", "other"), ATT_ERR_UNSUPPORTED,
+                 "crop_mode squash, bicubic): crop_size has another shape than size, which attscope does not support; "
+                 "--crop-mode");
+    free_network(&n);
+}
+
+/* The library reads lists of stages, also of one. */
+EXPORT_TEST(one_stage_is_a_list)
+{
+    char text[4096];
+    network n = make_network(self, "swin_tiny_patch4_window7_224",
+                             "img_size=8 patch_size=2 embed_dim=8 depths=2 stage_heads=1 window_size=2 num_classes=3");
+    check_same(self, &n, "out");
+    read_text(self, "out/config.json", text, sizeof text);
+    assert_non_null(strstr(text, "\"depths\": ["));
+    assert_non_null(strstr(text, "\"num_heads\": ["));
+    free_network(&n);
+}
+
 /* Its tensors are those of another network in the list than the one after which the layout names it. */
 EXPORT_TEST(a_distilled_network_of_usual_size_is_written)
 {
@@ -348,14 +382,15 @@ EXPORT_TEST(images_are_prepared_as_the_network_expects)
 {
     static const struct {
         double crop_pct;
-        const char *mode, *interpolation, *read;
-    } cases[] = {{1, "squash", "bilinear", "squash"},
-                 {0.8, "squash", "bicubic", "squash"},
-                 {1, "center", "nearest", "floor"},
-                 {0.9, "center", "bicubic", "floor"},
-                 {0.875, "floor", "bilinear", "floor"}};
+        const char *mode, *interpolation, *read, *class, *crops;
+    } cases[] = {{1, "squash", "bilinear", "squash", "ViT", "false"},
+                 {0.8, "squash", "bicubic", "squash", "DeiT", "true"},
+                 {1, "center", "nearest", "floor", "Bit", "true"},
+                 {0.9, "center", "bicubic", "floor", "Bit", "true"},
+                 {0.9, "center", "bilinear_float", "floor", "DINOv3ViT", "true"},
+                 {0.875, "floor", "bilinear", "floor", "Bit", "true"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char as[64], path[512];
+        char as[64], path[512], text[4096], part[64];
         network n = make_network(self, VIT), read;
         att_preprocess *p = &n.identity.preprocess;
         p->crop_pct = cases[i].crop_pct;
@@ -364,7 +399,13 @@ EXPORT_TEST(images_are_prepared_as_the_network_expects)
         p->mean[1] = 0.1, p->std[2] = 1.0 / 3;
         snprintf(as, sizeof as, "out%d", (int)i);
         CHECK(self->context, export(self, &n, "transformers", as));
-        strcat(as, "/model.safetensors");
+        snprintf(as, sizeof as, "out%d/preprocessor_config.json", (int)i);
+        read_text(self, as, text, sizeof text);
+        snprintf(part, sizeof part, "\"%sImageProcessor\"", cases[i].class);
+        assert_non_null(strstr(text, part));
+        snprintf(part, sizeof part, "\"do_center_crop\": %s", cases[i].crops);
+        assert_non_null(strstr(text, part));
+        snprintf(as, sizeof as, "out%d/model.safetensors", (int)i);
         CHECK(self->context, open_network(self, scratch_path(self, as, path), &read));
         assert_string_equal(read.identity.preprocess.crop_mode, cases[i].read);
         assert_string_equal(read.identity.preprocess.interpolation, cases[i].interpolation);
@@ -493,6 +534,26 @@ EXPORT_TEST(minus_zero_stays)
     CHECK(self->context, open_network(self, golden_file("dinov2_registers", path), &n));
     CHECK(self->context, att_weights_set(n.weights, -1, att_weights_find(n.weights, "cls_token"), token, 8));
     check_same(self, &n, "out");
+    free_network(&n);
+}
+
+static att_status forbid(const void *user, att_context *context, const char *path)
+{
+    (void)user;
+    return att_fail(context, ATT_ERR_IO, "%s is not to be written", path);
+}
+
+EXPORT_TEST(a_guard_and_a_dangling_link_are_respected)
+{
+    char path[512];
+    network n = make_network(self, VIT);
+    att_context_guard_writes(self->context, forbid, NULL);
+    assert_fails(self->context, export(self, &n, "transformers", "out"), ATT_ERR_IO, "out is not to be written");
+    att_context_guard_writes(self->context, NULL, NULL);
+    assert_int_equal(scratch_file_count(self), 0);
+    assert_int_equal(symlink("nowhere", scratch_path(self, "out", path)), 0);
+    assert_fails(self->context, export(self, &n, "transformers", "out"), ATT_ERR_IO, "out exists and is no empty");
+    assert_int_equal(unlink(path), 0);
     free_network(&n);
 }
 

@@ -53,7 +53,7 @@ static inline void take_option(const char *text, att_option_values *options)
     assert_non_null(value);
     snprintf(key, sizeof key, "%.*s", (int)(value - text), text);
     double number = strtod(++value, &end);
-    if (*end || strcmp(key, "window_size") == 0)
+    if (*end || strcmp(key, "window_size") == 0 || strcmp(key, "depths") == 0 || strcmp(key, "stage_heads") == 0)
         att_options_set_text(options, key, value);
     else
         att_options_set(options, key, number);
