@@ -28,8 +28,10 @@ function drawClasses(canvas, { image: { h, w, c }, pixels }, map, colours, chose
 }
 
 /* Makes a view of class maps. classes: {label, colour} of each class, of which the labels are untrusted; label: null if
-   it has no name. Returns {panel, show}; show({image: {h, w, c}, pixels}, map) shows another image. */
-function classView(classes) {
+   it has no name. hover({row, column}) is called when the pointer is at a pixel, hover(null) when it leaves the image,
+   and keep({row, column}) after a click. Returns {panel, show}; show({image: {h, w, c}, pixels}, map) shows another
+   image. */
+function classView(classes, { hover = () => {}, keep = () => {} } = {}) {
   const view = element("canvas", { class: "class-map", role: "img",
     "aria-label": "The image overlaid with the class of each pixel. The legend has the same as text." });
   const words = element("p", { class: "readout", "aria-live": "polite" });
@@ -65,16 +67,25 @@ function classView(classes) {
     draw();
     describe(place);
   }
-  function pixelAt(event) {
+  function pixelOf(event) {
     const box = view.getBoundingClientRect(), { w, h } = photo.image;
-    const cell = (share, cells) => Math.max(0, Math.min(cells - 1, Math.floor(share * cells)));
-    return cell((event.clientY - box.top) / box.height, h) * w + cell((event.clientX - box.left) / box.width, w);
+    return { row: cellAt((event.clientY - box.top) / box.height, h),
+      column: cellAt((event.clientX - box.left) / box.width, w) };
   }
-  view.addEventListener("pointermove", (event) => describe(pixelAt(event)));
-  view.addEventListener("pointerleave", () => describe(null));
+  const numberOf = ({ row, column }) => row * photo.image.w + column;
+  view.addEventListener("pointermove", (event) => {
+    const pixel = pixelOf(event);
+    describe(numberOf(pixel));
+    hover(pixel);
+  });
+  view.addEventListener("pointerleave", () => {
+    describe(null);
+    hover(null);
+  });
   view.addEventListener("click", (event) => {
-    const place = pixelAt(event), id = map[place];
+    const pixel = pixelOf(event), place = numberOf(pixel), id = map[place];
     choose(id === NO_CLASS || id === chosen ? null : id, place);
+    keep(pixel);
   });
   function item({ id }) {
     const swatch = element("span", { class: "swatch" });

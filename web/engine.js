@@ -87,17 +87,24 @@ function drawnLayers(layers) {
 /* The token of a layer at a place of the image: "p0" is prefix token 0, "0.25,0.5" a point, in shares of height and
    width. Where the layer has no such prefix token it is the middle of the image. */
 function tokenAt(place, { prefix, grid_h, grid_w, queries }) {
-  const cell = (share, cells) => Math.max(0, Math.min(cells - 1, Math.floor(share * cells)));
   const of = Number(place.slice(1)), [y, x] = place.startsWith("p") ? [0.5, 0.5] : place.split(",").map(Number);
   const token = place.startsWith("p") && of < prefix ? of
-    : prefix + cell(y || 0, grid_h) * grid_w + cell(x || 0, grid_w);
+    : prefix + cellAt(y || 0, grid_h) * grid_w + cellAt(x || 0, grid_w);
   return Math.min(token, queries - 1);
 }
 /* The place of a token, as tokenAt() reads it. */
 function placeAt(token, { prefix, grid_h, grid_w }) {
-  if (token < prefix) return `p${token}`;
-  const patch = token - prefix, middle = (cell, cells) => ((cell + 0.5) / cells).toFixed(4);
-  return `${middle(Math.floor(patch / grid_w), grid_h)},${middle(patch % grid_w, grid_w)}`;
+  const patch = token - prefix;
+  return token < prefix ? `p${token}` : placeOfCell(Math.floor(patch / grid_w), patch % grid_w, grid_h, grid_w);
+}
+/* The place in the middle of a cell of a grid, such as a pixel. */
+function placeOfCell(row, column, rows, columns) {
+  return `${((row + 0.5) / rows).toFixed(4)},${((column + 0.5) / columns).toFixed(4)}`;
+}
+/* The pixel at a place of an image, {row, column}; null if the place is a prefix token. */
+function pixelAt(place, { h, w }) {
+  const [y, x] = place.split(",").map(Number);
+  return place.startsWith("p") ? null : { row: cellAt(y || 0, h), column: cellAt(x || 0, w) };
 }
 
 /* Whether weights have heads. A rollout goes through the means of all heads. */

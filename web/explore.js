@@ -90,6 +90,21 @@ function answerList(answer, plain) {
   plain ? element("figcaption", {}, "The marks show the probabilities without changes.") : null].filter(Boolean);
 }
 
+/* The classes with the largest logits at a pixel: the softmax of all logits, and the logits themselves. classes:
+   {label, colour} of each class; before: the logits of the network without changes; null: there are none. */
+const MOST_SCORES = 5;
+function scoreList(classes, logits, before) {
+  const scores = softmax(logits), plain = before && softmax(before);
+  const order = d3.range(logits.length).sort((a, b) => logits[b] - logits[a] || a - b);
+  return element("ol", { class: "bars" }, ...order.slice(0, MOST_SCORES).map((id) => {
+    const item = answerBar({ class: id, label: classes[id].label, probability: scores[id] }, plain?.[id]);
+    item.querySelector(".bar-fill").style.background = classes[id].colour;
+    item.append(element("span", { class: "bar-number logit", "data-value": logits[id] },
+      `logit ${number(logits[id], 3)}`));
+    return item;
+  }));
+}
+
 /* --- one checkpoint ---------------------------------------------------------------------------------------------- */
 
 /* page: {shared, models, changed(rerun), hover(place), place(), other(side)}. side: its values in the URL. Returns
@@ -103,7 +118,7 @@ function makeSide(page, side, index) {
     answer: element("div", { class: "answer", "aria-live": "polite" }), changes: element("div", { class: "tools" }),
     tools: element("div", { class: "tools" }), branches: element("details", { class: "branches" }),
     problem: element("p", { class: "note problem", role: "alert", hidden: true }),
-    title: element("p", { class: "reading" }),
+    title: element("p", { class: "reading" }), scores: element("div", { class: "scores", hidden: true }),
   };
   const thumbs = [];
   let classes = null; /* the view of class maps, for networks that give each pixel a class */
@@ -224,10 +239,17 @@ function makeSide(page, side, index) {
     if (photo) showPhoto();
     page.drawn(index);
   }
+  function clearScores() {
+    at.scores.hidden = true;
+    at.scores.replaceChildren();
+    for (const name of ["row", "column", "changes", "shown"]) delete at.scores.dataset[name];
+  }
   /* Hides the image, too, and its prediction. */
   function clearImage() {
     photo = plain = null;
     delete problems.maps;
+    delete problems.scores;
+    clearScores();
     delete at.view.dataset.shown;
     delete at.answer.dataset.changes;
     at.answer.replaceChildren();
@@ -247,7 +269,7 @@ function makeSide(page, side, index) {
   /* --- requests --- */
 
   const view = () => ({ model: side.model, image: page.shared.image, changes: side.changes });
-  const follow = latest((place) => guarded("maps", async () => {
+  const followMaps = latest((place) => guarded("maps", async () => {
     if (!photo || !hasMaps()) return;
     const mine = photo, { layers } = model, { way, terms } = page.shared;
     const queries = layers.map((one) => tokenAt(place, one)).join(",");
@@ -266,6 +288,26 @@ function makeSide(page, side, index) {
     draw(tokenAt(place, node()));
     page.drawn(index);
   }, clearMaps));
+  const followScores = latest((place) => guarded("scores", async () => {
+    const mine = photo, { changes } = side, pixel = mine && classes && pixelAt(place, mine.image);
+    if (!pixel) {
+      clearScores();
+      return;
+    }
+    async function logitsWith(some) {
+      const answer = await ask("logits", { ...view(), image: mine.of, changes: some, ...pixel });
+      return [...new Float32Array(await answer.arrayBuffer())];
+    }
+    const [logits, before] = await Promise.all([logitsWith(changes), changes ? logitsWith("") : null]);
+    if (photo !== mine) return; /* another image or checkpoint is shown meanwhile */
+    at.scores.replaceChildren(element("h3", {}, "Class scores of the pixel"), element("p", { class: "reading" },
+      `Row ${pixel.row + 1}, column ${pixel.column + 1}. Softmax over ${logits.length} classes of the logits that ` +
+      "are interpolated to this pixel."), scoreList(model.drawn, logits, before), ...(before
+      ? [element("figcaption", {}, "The marks show the scores without changes.")] : []));
+    at.scores.hidden = false;
+    Object.assign(at.scores.dataset, { ...pixel, changes, shown: mine.of });
+  }, clearScores));
+  const follow = (place) => Promise.all([followMaps(place), followScores(place)]);
   const run = latest(() => guarded("image", async () => {
     const mine = model, wanted = view();
     if (!mine) return;
@@ -288,8 +330,8 @@ function makeSide(page, side, index) {
     at.picture.hidden = false;
     at.classes.hidden = !map;
     if (map) classes.show(photo, new Uint16Array(map));
-    if (hasMaps()) await follow(page.place());
-    else showPhoto();
+    if (!hasMaps()) showPhoto();
+    await follow(page.place());
   }, clearImage));
 
   /* --- tools --- */
@@ -383,7 +425,9 @@ function makeSide(page, side, index) {
         side.layer = String(drawn[Math.round(0.6 * (drawn.length - 1))] ?? 0);
       if (!page.shared.at) page.shared.at = model.layers[shownLayer()]?.prefix ? "p0" : "0.5,0.5";
       at.none.hidden = hasMaps();
-      classes = model.drawn && classView(model.drawn);
+      const placeOfPixel = ({ row, column }) => placeOfCell(row, column, photo.image.h, photo.image.w);
+      classes = model.drawn && classView(model.drawn, { hover: (pixel) => page.hover(pixel && placeOfPixel(pixel)),
+        keep: (pixel) => page.keep(placeOfPixel(pixel)) });
       at.classes.replaceChildren(...(classes ? [classes.panel] : []));
       showTools();
       await run();
@@ -435,7 +479,7 @@ function makeSide(page, side, index) {
   at.classes = element("div", { hidden: true });
   at.panel = element("div", { class: "panel maps", "data-side": index },
     element("div", {}, modelChoice(), at.title, at.problem, at.picture, at.classes, at.answer),
-    element("div", {}, at.maps, at.none, element("h3", {}, "What if"), at.tools, at.branches, at.changes));
+    element("div", {}, at.scores, at.maps, at.none, element("h3", {}, "What if"), at.tools, at.branches, at.changes));
   listen();
   return { panel: at.panel, open, run, follow, showTools, hasMaps: () => Boolean(hasMaps()),
     /* Whether scores are sums of content and positions. */

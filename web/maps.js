@@ -202,10 +202,9 @@ function explorer(run, chosen) {
   }
   function queryAt(event) {
     const box = view.getBoundingClientRect();
-    const cell = (share, cells) => Math.max(0, Math.min(cells - 1, Math.floor(share * cells)));
     const { prefix, grid_h, grid_w } = shown();
-    const x = cell((event.clientX - box.left) / box.width, grid_w);
-    const y = cell((event.clientY - box.top) / box.height, grid_h);
+    const x = cellAt((event.clientX - box.left) / box.width, grid_w);
+    const y = cellAt((event.clientY - box.top) / box.height, grid_h);
     return prefix + y * grid_w + x;
   }
   let hovered = -1;

@@ -13,6 +13,11 @@ function element(tag, attributes = {}, ...children) {
   return node;
 }
 
+/* The cell of a grid at a share of its width or height, from 0 to cells - 1. */
+function cellAt(share, cells) {
+  return Math.max(0, Math.min(cells - 1, Math.floor(share * cells)));
+}
+
 /* --- colours and markers of runs --------------------------------------------------------------------------------- */
 
 const SHAPES = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolDiamond, d3.symbolStar, d3.symbolCross,

@@ -84,6 +84,11 @@ att_status att_engine_input(att_engine *engine, att_context *context, const att_
  * Errors: also ERR_UNSUPPORTED if predictions of the task cannot be drawn. */
 att_status att_engine_classes(att_engine *engine, att_context *context, const att_engine_view *view, att_text *out);
 
+/* Appends the logits of each class at a pixel of the network's input, in F32 of this machine: [classes]. Errors: also
+ * ERR_ARGUMENT (no such pixel), ERR_UNSUPPORTED if the task gives pixels no class. */
+att_status att_engine_logits(att_engine *engine, att_context *context, const att_engine_view *view, int row, int column,
+                             att_text *out);
+
 /* How the weights of the keys are found. */
 typedef enum att_engine_way {
     ATT_ENGINE_ROW,    /* of the query */

@@ -6,6 +6,7 @@
 #include "base/core/clock.h"
 #include "lab/serve/engine_parts.h"
 #include "networks/tasks/draw.h"
+#include "networks/tasks/pixels.h"
 
 /* --- changes ------------------------------------------------------------------------------------------------------ */
 
@@ -200,6 +201,38 @@ att_status att_engine_classes(att_engine *engine, att_context *context, const at
     att_drawing_free(engine->context, &drawing);
     status = att_engine_leave(engine, status);
     return out->failed ? att_fail_memory(context, out->length, "the classes of an image") : status;
+}
+
+static att_status append_logits(const att_engine *engine, const att_opened *o, const att_seat *s, int row, int column,
+                                att_text *out)
+{
+    const att_transform_options t = att_network_transform(o->network);
+    att_pixel_logits map;
+    float *logits;
+    if (row >= t.height || column >= t.width)
+        return att_fail(engine->context, ATT_ERR_ARGUMENT,
+                        "row %d, column %d is no pixel of the network's input, which has %d rows and %d columns", row,
+                        column, t.height, t.width);
+    ATT_TRY(
+        att_pixel_logits_of(engine->context, att_model_task(att_network_model(o->network)).name, &s->answers, &map));
+    ATT_TRY(att_new(engine->context, &logits, (size_t)map.classes, "the logits of a pixel"));
+    att_pixel_logits_at(&map, t.width, t.height, column + 0.5, row + 0.5, logits);
+    att_text_append_bytes(out, logits, (size_t)map.classes * sizeof *logits);
+    att_free(engine->context, logits);
+    return ATT_OK;
+}
+
+att_status att_engine_logits(att_engine *engine, att_context *context, const att_engine_view *view, int row, int column,
+                             att_text *out)
+{
+    att_opened *o;
+    att_seat *s;
+    ATT_TRY(att_engine_enter(engine, context));
+    att_status status = att_engine_run(engine, view, &o, &s);
+    if (status == ATT_OK)
+        status = append_logits(engine, o, s, row, column, out);
+    status = att_engine_leave(engine, status);
+    return out->failed ? att_fail_memory(context, out->length, "the logits of a pixel") : status;
 }
 
 /* --- weights ------------------------------------------------------------------------------------------------------ */

@@ -288,6 +288,18 @@ static att_status get_classes(const att_request *request, att_response *response
     return att_engine_classes(request->state, request->context, &view, &response->body);
 }
 
+static att_status get_logits(const att_request *request, att_response *response)
+{
+    asked texts;
+    att_engine_view view;
+    int64_t row, column;
+    ATT_TRY(read_view(request, &texts, &view));
+    ATT_TRY(att_request_integer(request, "row", 0, INT32_MAX, &row));
+    ATT_TRY(att_request_integer(request, "column", 0, INT32_MAX, &column));
+    response->type = "application/octet-stream";
+    return att_engine_logits(request->state, request->context, &view, (int)row, (int)column, &response->body);
+}
+
 static att_status get_weights(const att_request *request, att_response *response)
 {
     static const char *const ways[] = {"row", "mean", "rollout", NULL}, *const terms[] = {"both", "content",
@@ -332,7 +344,7 @@ static const att_route routes[] = {
     {"/api/run", ATT_GET, get_run},         {"/api/input", ATT_GET, get_input},
     {"/api/weights", ATT_GET, get_weights}, {"/api/graph", ATT_GET, get_graph},
     {"/api/times", ATT_GET, get_times},     {"/api/figures", ATT_GET, get_figures},
-    {"/api/classes", ATT_GET, get_classes},
+    {"/api/classes", ATT_GET, get_classes}, {"/api/logits", ATT_GET, get_logits},
 };
 
 const att_route_group att_routes_explore = {routes, sizeof routes / sizeof *routes, open_explore, close_explore};

@@ -1,5 +1,6 @@
 """classes.py ATTSCOPE FOLDER: tests the class maps of a segmenter on the page Explore and in the report."""
 
+import math
 import os
 import struct
 import subprocess
@@ -11,10 +12,12 @@ from checks import check, finish
 from server import Server, wait
 
 attscope, folder = sys.argv[1:3]
-SIDE, NONE = 32, 65535
+SIDE = 32
+PATCH = 4
+GRID = SIDE // PATCH
 NAMES = ["<b>sky</b>", "road", "sea"]  # a name is no markup
 COLOURS = [(0, 96, 255), (255, 255, 0), (255, 0, 0)]  # of the rule
-data, run = os.path.join(folder, "data"), os.path.join(folder, "output", "run")
+data, run, upernet = (os.path.join(folder, *path) for path in (("data",), ("output", "run"), ("output", "upernet")))
 
 
 def write_png(path, rows, channels):
@@ -144,14 +147,74 @@ def ready(page, image):
          " && document.querySelectorAll('.legend li').length > 0")
 
 
+def softmax(values):
+    powers = [math.exp(value - max(values)) for value in values]
+    return [power / sum(powers) for power in powers]
+
+
+def check_scores(server, page, place, changes="", model="r0"):
+    """The scores beside the maps are those of a pixel."""
+    row, column = divmod(place, SIDE)
+    wait(page, "(({shown, row, column, changes}) => `${shown} ${row} ${column} ${changes}`)"
+         f"(document.querySelector('.scores').dataset) === 'd0 {row} {column} {changes}'")
+
+    def logits(some):
+        numbers = server.get("/api/logits", model=model, image="d0", changes=some, row=row, column=column)
+        return list(struct.unpack(f"={len(NAMES)}f", numbers))
+
+    values, plain = logits(changes), softmax(logits(""))
+    scores = softmax(values)
+    wanted = [[c, NAMES[c], scores[c], values[c], "rgb({}, {}, {})".format(*COLOURS[c]), plain[c] if changes else None]
+              for c in sorted(range(len(NAMES)), key=lambda c: -values[c])]
+    found = page.evaluate("""[...document.querySelectorAll(".scores li")].map((item) => {
+        const [score, logit] = item.querySelectorAll(".bar-number"), before = item.querySelector(".bar-before");
+        return [Number(item.dataset.class), item.querySelector(".bar-name").textContent, Number(score.dataset.value),
+            Number(logit.dataset.value), getComputedStyle(item.querySelector(".bar-fill")).backgroundColor,
+            before && parseFloat(before.style.left) / 100];
+    })""")
+    near = lambda a, b: a == b if a is None or b is None else abs(a - b) < 1e-6  # measured: 3e-17, marks 5e-7
+    check(len(found) == len(wanted) and all(
+        one[:2] == other[:2] and one[4] == other[4] and all(near(one[i], other[i]) for i in (2, 3, 5))
+        for one, other in zip(found, wanted)), f"scores of pixel {place}: {found}, expected {wanted}")
+    text = page.evaluate("document.querySelector('.scores p').textContent")
+    check(text.startswith(f"Row {row + 1}, column {column + 1}. Softmax over 3 classes"), f"words of scores: {text}")
+
+
+def check_query(page, place):
+    """The query is the token that holds a pixel, behind the class token."""
+    query = 1 + place // SIDE // PATCH * GRID + place % SIDE // PATCH
+    wait(page, f"document.querySelector('.view canvas').dataset.query === '{query}'")
+
+
+def scored_first(page):
+    return page.evaluate("Number(document.querySelector('.scores li').dataset.class)")
+
+
+def leave(page):
+    """Moves the pointer away from the class map."""
+    page.evaluate("document.querySelector('h1, h2, h3').scrollIntoView({block: 'center', behavior: 'instant'})")
+    page.move(1, 1)
+
+
 def test_explore(browser):
-    with Server(attscope, [run, "--images", os.path.join(data, "val")]) as server:
+    with Server(attscope, [run, upernet, "--images", os.path.join(data, "val")]) as server:
         page = server.open(browser, "/explore", "#model=r0")
         ready(page, "d0")
         pixels = list(server.get("/api/input", model="r0", image="d0", changes=""))
         classes = classes_of(server, "d0")
         check(len(set(classes)) == 2, f"the network predicts the classes {set(classes)}")
         check_view(page, pixels, classes)
+        kept = classes.index(1)
+        leave(page)
+        check_scores(server, page, kept)
+        check_query(page, kept)
+        check(classes[kept] == scored_first(page), "the class of a pixel is not that of its largest score")
+        point(page, SIDE + 2)
+        check_scores(server, page, SIDE + 2)  # of the pixel under the pointer
+        check_query(page, SIDE + 2)
+        leave(page)
+        check_scores(server, page, kept)
+        check_query(page, kept)
         drawn = server.json("/api/model", model="r0")["drawn"]
         check([one["label"] for one in drawn] == NAMES and drawn[0]["colour"] == "#0060ff", f"classes of a model: {drawn}")
         answer = server.json("/api/run", model="r0", image="d0", changes="")["classes"]
@@ -166,10 +229,26 @@ def test_explore(browser):
         wait(page, f"document.querySelector('.answer').dataset.changes === '{chosen}'")
         ready(page, "d0")
         check(differ(shown(page), painted(pixels, changed)) == 0, "the class map of a changed network")
+        for _ in range(2):  # the second click shows all classes again
+            point(page, kept, click=True)
+        leave(page)
+        check_scores(server, page, kept, chosen)
+        page.evaluate("document.querySelector('.view canvas').focus()")
+        page.key("c")  # the class token is no pixel
+        wait(page, "document.querySelector('.scores').hidden")
         page.evaluate("document.querySelectorAll('.strip button')[1].click()")
         ready(page, "d1")
         other = list(server.get("/api/input", model="r0", image="d1", changes=""))
         check(differ(shown(page), painted(other, classes_of(server, "d1", chosen))) == 0, "another image")
+
+        # A network without attention has scores, too.
+        page.evaluate("location.hash = '#model=r1&image=d0'")
+        wait(page, "document.querySelector('.panel').innerText.includes('no attention among tokens')")
+        check_scores(server, page, SIDE // 2 * SIDE + SIDE // 2, model="r1")  # the middle
+        point(page, 5, click=True)
+        leave(page)
+        check_scores(server, page, 5, model="r1")
+        check(not page.complaints(), f"complaints: {page.complaints()}")
 
 
 def test_report(browser):
@@ -185,11 +264,16 @@ def test_report(browser):
             check_view(page, pixels, classes_of(server, f"d{i}"))
 
 
+def train(experiment, *options):
+    command("train", data, "--task", "segment", "--img-size", str(SIDE), "--crop-pct", "1", "--opt", "adamw", "--lr",
+            "5e-3", "--warmup-epochs", "0", "-b", "4", "--threads", "2", "-j", "1", "--scale", "1", "1", "--output",
+            os.path.join(folder, "output"), "--experiment", experiment, *options)
+
+
 write_photographs()
-command("train", data, "--task", "segment", "--model", "vit_tiny_patch16_224", "--img-size", str(SIDE), "--patch-size",
-        "4", "--embed-dim", "32", "--depth", "2", "--num-heads", "2", "--crop-pct", "1", "--opt", "adamw", "--lr", "5e-3",
-        "--warmup-epochs", "0", "--epochs", "4", "-b", "4", "--threads", "2", "-j", "1", "--scale", "1", "1",
-        "--output", os.path.join(folder, "output"), "--experiment", "run")
+train("run", "--model", "vit_tiny_patch16_224", "--patch-size", str(PATCH), "--embed-dim", "32", "--depth", "2",
+      "--num-heads", "2", "--epochs", "4")
+train("upernet", "--model", "resnet20", "--head", "uper", "--head-channels", "8", "--aux-channels", "8", "--epochs", "1")
 with Browser() as chromium:
     test_explore(chromium)
     test_report(chromium)

@@ -64,12 +64,22 @@
  *                           the network's input, one byte per number
  *   GET /api/classes?model=&image=&changes=
  *                           for tasks whose predictions can be drawn: the class of each pixel of the network's input,
- * in U16 of this machine, 65535 for none GET /api/weights?model=&image=&changes=&way=&queries=&terms=&scores= numbers
- * in F32 of this machine, [heads, tokens] for each layer, NaN for a key that is not seen. way: row, mean (over queries)
- * or rollout ([tokens] for each layer); queries: one number per layer, separated by commas; terms: both, content or
- * positions; scores: 1 for scores, 0 for their softmax GET /api/graph?model=   JSON: {nodes: [{id, op, scope, in,
- * shape, parameters, macs}]} GET /api/times?model=   JSON: {times: [{scope, op, kernel, seconds}]} GET
- * /api/figures?model=&image=&with= JSON: {figures: [{instrument, node, head, statistic, mean, unit}], instruments}
+ *                           in U16 of this machine, 65535 for none
+ *
+ *   GET /api/logits?model=&image=&changes=&row=&column=
+ *                           for tasks that give each pixel a class: the logits of each class at a pixel of the
+ *                           network's input (row and column from 0), in F32 of this machine
+ *
+ *   GET /api/weights?model=&image=&changes=&way=&queries=&terms=&scores=
+ *                           numbers in F32 of this machine, [heads, tokens] for each layer, NaN for a key that is not
+ *                           seen. way: row, mean (over queries) or rollout ([tokens] for each layer); queries: one
+ *                           number per layer, separated by commas; terms: both, content or positions; scores: 1 for
+ *                           scores, 0 for their softmax
+ *
+ *   GET /api/graph?model=   JSON: {nodes: [{id, op, scope, in, shape, parameters, macs}]}
+ *   GET /api/times?model=   JSON: {times: [{scope, op, kernel, seconds}]}
+ *   GET /api/figures?model=&image=&with=
+ *                           JSON: {figures: [{instrument, node, head, statistic, mean, unit}], instruments}
  */
 #ifndef ATTSCOPE_LAB_SERVE_H
 #define ATTSCOPE_LAB_SERVE_H

@@ -7,6 +7,57 @@
 #include "base/core/memory.h"
 #include "base/core/threads.h"
 #include "engine/ops/upsample_bilinear.h"
+#include "networks/tasks/task.h"
+
+/* --- one pixel ---------------------------------------------------------------------------------------------------- */
+
+/* Where a point of the image lies between the places of the map, along one axis. */
+static att_upsample_place place_of(double at, int side, int64_t places)
+{
+    const double last = (double)places - 1, x = fmin(fmax(at * (double)places / side - 0.5, 0), last);
+    const int64_t low = (int64_t)x;
+    return (att_upsample_place){low, low + 1 < places ? low + 1 : low, x - (double)low};
+}
+
+bool att_pixel_logits_find(const att_batch *answers, const char *name, int sample, att_pixel_logits *map)
+{
+    for (int f = 0; f < answers->field_count; f++) {
+        const att_shape *shape = &answers->fields[f].shape;
+        if (strcmp(answers->fields[f].name, name) != 0)
+            continue;
+        *map = (att_pixel_logits){(const float *)answers->data[f] + sample * att_shape_count(*shape), shape->dims[0],
+                                  shape->dims[1], shape->dims[2]};
+        return true;
+    }
+    return false;
+}
+
+void att_pixel_logits_at(const att_pixel_logits *map, int width, int height, double x, double y, float *logits)
+{
+    const att_upsample_place row = place_of(y, height, map->h), column = place_of(x, width, map->w);
+    const float *upper = map->values + row.low * map->w * map->classes,
+                *lower = map->values + row.high * map->w * map->classes;
+    const float *a = upper + column.low * map->classes, *b = upper + column.high * map->classes;
+    const float *c = lower + column.low * map->classes, *d = lower + column.high * map->classes;
+    const float right = (float)column.share, left = 1 - right, low = (float)row.share, high = 1 - low;
+    const float of_a = high * left, of_b = high * right, of_c = low * left, of_d = low * right;
+#pragma omp simd
+    for (int64_t i = 0; i < map->classes; i++)
+        logits[i] = of_a * a[i] + of_b * b[i] + of_c * c[i] + of_d * d[i];
+}
+
+att_status att_pixel_logits_of(att_context *context, const char *name, const att_batch *answers, att_pixel_logits *map)
+{
+    const att_task *task;
+    ATT_TRY(att_task_choose(context, name, &task));
+    if (!task->pixel_logits)
+        return att_fail(context, ATT_ERR_UNSUPPORTED, "networks of the task \"%s\" give pixels no class", name);
+    return att_pixel_logits_find(answers, task->pixel_logits, 0, map)
+               ? ATT_OK
+               : att_fail(context, ATT_ERR_MISMATCH, "the network has no head, so it predicts no class for a pixel");
+}
+
+/* --- windows ------------------------------------------------------------------------------------------------------ */
 
 att_slide att_slide_over(int side, int length, int stride)
 {

@@ -12,8 +12,27 @@
 #define ATT_TASKS_PIXELS_H
 
 #include <attscope/data.h>
+#include <attscope/task.h>
 
 #include "base/core/export.h"
+
+/* Logits of the classes at the places of a map, [h, w, classes]. */
+typedef struct att_pixel_logits {
+    const float *values;
+    int64_t h, w, classes;
+} att_pixel_logits;
+
+/* Sets *map to the output `name` [h, w, classes], F32, of sample `sample` of the answers. Returns false if there is no
+ * such output. */
+bool att_pixel_logits_find(const att_batch *answers, const char *name, int sample, att_pixel_logits *map);
+/* Sets *map to the logits from which the classes of pixels follow, of the first sample. answers: those of a network of
+ * the task `task`. Errors: ERR_UNSUPPORTED (the task gives pixels no class), ERR_MISMATCH (the network has no head). */
+ATT_FOR_LAB att_status att_pixel_logits_of(att_context *context, const char *task, const att_batch *answers,
+                                           att_pixel_logits *map);
+/* Writes the logits at the point (x, y) of an image of width x height pixels that the map covers, interpolated between
+ * the centres of its places: logits [classes]. Pixel (i, j) has its centre at (j + 1/2, i + 1/2). */
+ATT_FOR_LAB void att_pixel_logits_at(const att_pixel_logits *map, int width, int height, double x, double y,
+                                     float *logits);
 
 /* Windows along one axis of a resized photograph. Window k begins at pixel min(k stride, side - length), and at 0 if
  * the window is longer than the side: what lies beyond the photograph is filled up. */

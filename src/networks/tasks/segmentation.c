@@ -12,12 +12,12 @@
 #include "base/io/json.h"
 #include "data/geometry.h"
 #include "engine/graph/graph.h"
-#include "engine/ops/upsample_bilinear.h"
 #include "networks/heads/heads.h"
 #include "networks/tasks/caption.h"
 #include "networks/tasks/confusion.h"
 #include "networks/tasks/draw.h"
 #include "networks/tasks/list.h"
+#include "networks/tasks/pixels.h"
 
 static const char head_scope[] = "segmenter", logits_name[] = "pixel_logits", map_name[] = "class_map",
                   mask_name[] = "mask", geometry_name[] = "geometry";
@@ -241,39 +241,20 @@ typedef struct segmentation_state {
 
 /* One photograph, whose pixels are predicted in rows. */
 typedef struct photograph {
-    const float *logits; /* [h, w, classes] */
-    int64_t h, w, classes;
+    att_pixel_logits logits;
     const att_geometry *geometry;
     uint16_t *predicted; /* [from_height][from_width] */
     float *sums;         /* [threads][classes] */
     int threads;
 } photograph;
 
-/* Where a pixel of the photograph lies between the places of the logits. */
-static att_upsample_place place_of(double at, int side, int64_t places)
-{
-    const double last = (double)places - 1, x = fmin(fmax(at * (double)places / side - 0.5, 0), last);
-    const int64_t low = (int64_t)x;
-    return (att_upsample_place){low, low + 1 < places ? low + 1 : low, x - (double)low};
-}
-
 /* The class with the largest logit at (x, y) of the network's image; sums: space for the logits. */
 static uint16_t predict_pixel(const photograph *of, double x, double y, float *sums)
 {
-    const att_upsample_place row = place_of(y, of->geometry->height, of->h),
-                             column = place_of(x, of->geometry->width, of->w);
-    const float *upper = of->logits + row.low * of->w * of->classes,
-                *lower = of->logits + row.high * of->w * of->classes;
-    const float *a = upper + column.low * of->classes, *b = upper + column.high * of->classes;
-    const float *c = lower + column.low * of->classes, *d = lower + column.high * of->classes;
-    const float right = (float)column.share, left = 1 - right, low = (float)row.share, high = 1 - low;
-    const float of_a = high * left, of_b = high * right, of_c = low * left, of_d = low * right;
-#pragma omp simd
-    for (int64_t i = 0; i < of->classes; i++)
-        sums[i] = of_a * a[i] + of_b * b[i] + of_c * c[i] + of_d * d[i];
+    att_pixel_logits_at(&of->logits, of->geometry->width, of->geometry->height, x, y, sums);
     int64_t top = 0;
     float largest = -INFINITY;
-    for (int64_t i = 0; i < of->classes; i++)
+    for (int64_t i = 0; i < of->logits.classes; i++)
         if (sums[i] > largest) {
             largest = sums[i];
             top = i;
@@ -291,7 +272,7 @@ static void predict_rows(void *user, int thread)
             double x = j + 0.5, y = i + 0.5;
             att_geometry_move(g, &x, &y);
             of->predicted[(int64_t)i * g->from_width + j] =
-                predict_pixel(of, x, y, of->sums + (int64_t)thread * of->classes);
+                predict_pixel(of, x, y, of->sums + (int64_t)thread * of->logits.classes);
         }
 }
 
@@ -301,7 +282,7 @@ static att_status predict(att_context *context, photograph *of)
     const size_t pixels = (size_t)of->geometry->from_width * (size_t)of->geometry->from_height;
     of->threads = att_context_threads(context);
     of->predicted = att_allocate_array(context, pixels, sizeof *of->predicted);
-    of->sums = att_allocate_array(context, (size_t)(of->threads * of->classes), sizeof *of->sums);
+    of->sums = att_allocate_array(context, (size_t)(of->threads * of->logits.classes), sizeof *of->sums);
     const bool enough = of->predicted && of->sums;
     if (enough)
         att_threads_run(context, of->threads, predict_rows, of);
@@ -334,19 +315,14 @@ static att_status observe(att_context *context, void *state, const att_task_sett
                           const att_batch *answers)
 {
     att_confusion *confusion = &((segmentation_state *)state)->confusion;
-    const void *logits = NULL, *geometries = att_batch_field(batch, geometry_name);
-    const att_field *field = find_field(answers, logits_name, &logits);
-    const int64_t *size = field->shape.dims;
+    const void *geometries = att_batch_field(batch, geometry_name);
     ATT_TRY(att_confusion_begin(context, confusion, settings->classes));
     for (int i = 0; i < batch->count; i++) {
         att_geometry geometry;
         att_mask mask;
+        photograph of = {.geometry = &geometry};
         memcpy(&geometry, (const char *)geometries + (size_t)i * sizeof geometry, sizeof geometry);
-        photograph of = {.logits = (const float *)logits + i * size[0] * size[1] * size[2],
-                         .h = size[0],
-                         .w = size[1],
-                         .classes = size[2],
-                         .geometry = &geometry};
+        att_pixel_logits_find(answers, logits_name, i, &of.logits);
         ATT_TRY(att_dataset_read_mask(settings->evaluated, context, batch->indices[i], &mask));
         att_status status = predict(context, &of);
         if (status == ATT_OK)
@@ -611,13 +587,10 @@ static att_status draw_map(att_context *context, const att_batch *answer, const 
 static att_status draw(att_context *context, const att_batch *answer, const att_answer_options *options,
                        const att_geometry *geometry, att_drawing *drawing)
 {
-    const void *logits = NULL;
-    const att_field *field = find_field(answer, logits_name, &logits);
+    photograph of = {.geometry = geometry};
     (void)options;
-    if (!field)
+    if (!att_pixel_logits_find(answer, logits_name, 0, &of.logits))
         return draw_map(context, answer, geometry, drawing);
-    const int64_t *size = field->shape.dims;
-    photograph of = {.logits = logits, .h = size[0], .w = size[1], .classes = size[2], .geometry = geometry};
     att_status status = predict(context, &of);
     if (status == ATT_OK)
         status = att_draw_classes(context, of.predicted, geometry, drawing);

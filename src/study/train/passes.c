@@ -142,22 +142,19 @@ static att_status keep_logits(photograph *p, int number, const att_batch *answer
 {
     att_pass *pass = &p->passes[number];
     const char *name = p->of->task->pixel_logits;
-    const float *logits = att_batch_field(answers, name);
-    const att_field *field = answers->fields;
-    if (!logits)
+    att_pixel_logits map;
+    if (!att_pixel_logits_find(answers, name, 0, &map))
         return att_fail(p->context, ATT_ERR_MISMATCH,
                         "the network does not compute the output \"%s\", which passes over a photograph need", name);
-    while (strcmp(field->name, name) != 0)
-        field++;
-    const size_t each = (size_t)att_shape_count(field->shape), all = (size_t)(pass->down.count * pass->across.count);
+    const size_t each = (size_t)(map.h * map.w * map.classes), all = (size_t)(pass->down.count * pass->across.count);
     float **kept = &p->logits[number];
     if (!*kept)
         ATT_TRY(att_new(p->context, kept, att_size_product(all, each), "the logits of a photograph's windows"));
-    memcpy(*kept + (size_t)p->first * each, logits, (size_t)p->windows * each * sizeof **kept);
+    memcpy(*kept + (size_t)p->first * each, map.values, (size_t)p->windows * each * sizeof **kept);
     pass->logits = *kept;
-    pass->h = field->shape.dims[0];
-    pass->w = field->shape.dims[1];
-    p->classes = field->shape.dims[2];
+    pass->h = map.h;
+    pass->w = map.w;
+    p->classes = map.classes;
     for (int i = 0; i < p->windows; i++)
         p->finite = p->finite && att_inference_is_finite(answers, i);
     return ATT_OK;

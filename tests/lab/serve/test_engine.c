@@ -353,6 +353,42 @@ FIXTURE_TEST(classes_have_the_given_names)
     end(&o);
 }
 
+/* The logits at a pixel of the picture. */
+static att_status logits_of(const opened *o, int row, int column, att_text *out)
+{
+    const att_engine_view view = view_of(o, "d0", "");
+    *out = (att_text){.context = o->f->context};
+    return att_engine_logits(o->engine, o->f->context, &view, row, column, out);
+}
+
+/* A pixel has the class of its largest logit. The logits are interpolated between those of 2 x 2 places. */
+static void check_logits(const opened *o, const int32_t *map, const float *logits)
+{
+    double most = 0;
+    att_text found;
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        const double down = fmin(fmax((i / SIDE + 0.5) * 2 / SIDE - 0.5, 0), 1);
+        const double across = fmin(fmax((i % SIDE + 0.5) * 2 / SIDE - 0.5, 0), 1);
+        float values[CLASSES];
+        must(o, logits_of(o, i / SIDE, i % SIDE, &found));
+        assert_int_equal(found.length, sizeof values);
+        memcpy(values, found.data, sizeof values);
+        att_text_free(&found);
+        for (int c = 0; c < CLASSES; c++) {
+            const float *place = logits + c;
+            const double upper = (1 - across) * place[0] + across * place[CLASSES];
+            const double lower = (1 - across) * place[2 * CLASSES] + across * place[3 * CLASSES];
+            most = fmax(most, fabs((1 - down) * upper + down * lower - values[c]));
+            assert_true(values[c] <= values[map[i]]);
+        }
+    }
+    print_message("logits of pixels: %.2g\n", most);
+    assert_true(most < 1e-7); /* measured: 2.8e-9 */
+    refused(o, logits_of(o, 0, SIDE, &found), ATT_ERR_ARGUMENT, "row 0, column 8 is no pixel");
+    refused(o, logits_of(o, SIDE, 0, &found), ATT_ERR_ARGUMENT, "which has 8 rows and 8 columns");
+    assert_int_equal(found.length, 0);
+}
+
 FIXTURE_TEST(a_segmenter_has_a_class_for_each_pixel)
 {
     char picture[200];
@@ -376,6 +412,7 @@ FIXTURE_TEST(a_segmenter_has_a_class_for_each_pixel)
     for (int i = 0; i < SIDE * SIDE; i++)
         assert_int_equal(((const uint16_t *)(const void *)classes.data)[i], map[i]);
     att_text_free(&classes);
+    check_logits(&o, map, att_batch_field(&answers, "pixel_logits"));
     const char *text;
     size_t length;
     att_json_begin_object(o.writer);
@@ -395,6 +432,8 @@ FIXTURE_TEST(a_classifier_has_no_classes_of_pixels)
     refused(&o, att_engine_classes(o.engine, o.f->context, &view, &classes), ATT_ERR_UNSUPPORTED, "cannot be drawn");
     assert_int_equal(classes.length, 0);
     att_text_free(&classes);
+    refused(&o, logits_of(&o, 0, 0, &classes), ATT_ERR_UNSUPPORTED, "give pixels no class");
+    assert_int_equal(classes.length, 0);
     end(&o);
 }
 
