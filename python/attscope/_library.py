@@ -23,6 +23,7 @@ SWITCH = 3  # ATT_OPTION_SWITCH
 TORCH_DTYPES = "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
 
 MAX_RANK = 5
+MOST_SCALES = 8
 
 LogFn = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 StopFn = ctypes.CFUNCTYPE(c_bool, c_void_p)
@@ -158,6 +159,35 @@ att_evaluation = _struct(
     int64_t count, judged, corrupt, not_finite; double metrics[16], images_per_second, wait_share
     """,
 )
+att_metric = _struct("att_metric", "text name, label, unit; bool larger_is_better")
+att_task_info = _struct(
+    "att_task_info",
+    """
+    text name, help, head_scope; att_metric* metrics; int metric_count, best; address options; int option_count
+    """,
+)
+att_pass_options = _struct(
+    "att_pass_options", "int longer, shorter, stride[2]; double scales[8]; int scale_count; bool flips"
+)
+att_image_limits = _struct("att_image_limits", "int side; int64_t pixels; size_t file_bytes, memory")
+att_dataset_options = _struct(
+    "att_dataset_options",
+    """
+    text split, class_map; text* trained; int trained_count, classes; unsigned annotations;
+    int reduce_zero_label, ignore_label; bool unlabelled, coarse; size_t cache_bytes; att_image_limits limits
+    """,
+)
+DetailedFn = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(att_measurement), c_int)
+_types["DetailedFn"] = DetailedFn
+att_evaluate_options = _struct(
+    "att_evaluate_options",
+    """
+    address task_options; text backend; int precision, batch_size, workers; address measure, observed, observed_user;
+    DetailedFn detailed; address detailed_user; bool unlabelled, skip_corrupt; address corrupt_found, corrupt_user;
+    int occlude; double fgsm; bool subset; text real_labels; address comm; text stage; ProgressFn progress;
+    address progress_user
+    """,
+)
 att_measuring_options = _struct(
     "att_measuring_options",
     """
@@ -250,6 +280,15 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
         [c_void_p, POINTER(att_batch), POINTER(att_answer_options), POINTER(att_image), POINTER(att_drawing)],
     ),
     "att_drawing_free": (None, [c_void_p, POINTER(att_drawing)]),
+    "att_network_set_passes": (c_int, [c_void_p, POINTER(att_pass_options)]),
+    "att_network_need_head": (c_int, [c_void_p, c_char_p]),
+    "att_dataset_options_defaults": (att_dataset_options, []),
+    "att_network_open_dataset": (c_int, [c_void_p, _texts, c_int, POINTER(att_dataset_options), _object]),
+    "att_network_compare_classes": (c_int, [c_void_p, c_void_p, c_bool]),
+    "att_dataset_close": (None, [_object]),
+    "att_evaluate_options_defaults": (att_evaluate_options, []),
+    "att_network_evaluate": (c_int, [c_void_p, c_void_p, POINTER(att_evaluate_options), POINTER(att_evaluation)]),
+    "att_model_task": (att_task_info, [c_void_p]),
     "att_network_observe": (c_int, [c_void_p, c_char_p, c_char_p, _object]),
     "att_network_measure": (c_int, [c_void_p, c_void_p, POINTER(att_batch), POINTER(c_int32)]),
     "att_model_classes": (c_int, [c_void_p]),

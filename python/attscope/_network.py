@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _figures, _inputs
+from . import _figures, _inputs, _passes
 from . import _library as lib
 from ._context import (
     Context,
@@ -50,17 +50,19 @@ class Predictions(list[dict[str, Any]]):
     path of the image; None for an image in memory.
     """
 
-    outputs: dict[str, np.ndarray]
-    """The outputs of the network's task, by name: for classification "logits" [images, classes]."""
+    outputs: dict[str, Any]
+    """The outputs of the network's task, by name: for classification "logits" [images, classes]. In passes over
+    photographs: "class_map", a list of arrays [height, width] of the photographs' sizes."""
 
-    def __init__(self, answers: list[dict[str, Any]], outputs: dict[str, np.ndarray]) -> None:
+    def __init__(self, answers: list[dict[str, Any]], outputs: dict[str, Any]) -> None:
         super().__init__(answers)
         self.outputs = outputs
 
     @property
     def logits(self) -> np.ndarray:
         """Logits [images, classes]."""
-        return self.outputs["logits"]
+        logits: np.ndarray = self.outputs["logits"]
+        return logits
 
 
 class Drawing(NamedTuple):
@@ -256,34 +258,116 @@ class Network:
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    def predict(self, images: Images, *, top: int = 5, batch_size: int = BATCH) -> Predictions:
+    def predict(
+        self,
+        images: Images,
+        *,
+        top: int = 5,
+        batch_size: int = BATCH,
+        img_scale: tuple[int, int] | None = None,
+        stride: _passes.Sides | None = None,
+        scales: Sequence[float] | None = None,
+        flips: bool = False,
+    ) -> Predictions:
         """Predicts images: paths, PIL images, arrays or tensors (see `attscope.Image`).
 
         Floats must have the network's `image_size`, here and in the methods below.
         top: the number of classes in each prediction.
         batch_size: images in one call of the library, after which Ctrl-C is noticed, here and in the methods below.
+
+        A network that gives each pixel a class can see photographs (no floats) in several passes, as mmsegmentation's
+        tests do. Any of the options below asks for them; `outputs` then has "class_map" alone, a list of arrays [height,
+        width] of the photographs' sizes.
+        img_scale: the photograph is resized with its aspect ratio, so that its longer side is at most the first number,
+        and its shorter side at most the second; None: the sides of the network's `image_size`.
+        stride: the photograph is cut into overlapping windows of the network's `image_size`, each so many pixels beside
+        or below the one before; two numbers: rows and columns; None: the photograph is one image.
+        scales: a pass for each of these factors of img_scale; None: 1.
+        flips: each pass over the mirrored photograph, too.
         """
-        top = whole("top", top, 1)
+        top, batch_size = whole("top", top, 1), whole("batch_size", batch_size, 1)
+        passes = _passes.options(img_scale, stride, scales, flips)
         singles = _inputs.split(images)
         answers: list[dict[str, Any]] = []
         outputs: list[dict[str, np.ndarray]] = []
-        with self._use() as network, self._json_writer() as writer:
-            for batch in self._run(network, singles, batch_size):
+        with self._use() as network, self._json_writer() as writer, self._seen_in(network, passes, singles):
+            for batch in self._run(network, singles, batch_size if passes is None else 1):
                 outputs.append(_outputs(batch))
                 answers += self._answers(network, batch, top, writer)
         names = [image if _inputs.is_path(image) else None for image in singles]
-        return Predictions([{"image": name, **answer} for name, answer in zip(names, answers)], _join(outputs))
+        return Predictions(
+            [{"image": name, **answer} for name, answer in zip(names, answers)],
+            _join(outputs) if passes is None else _listed(outputs),
+        )
 
-    def draw(self, image: Image) -> Drawing:
+    def evaluate(
+        self,
+        data: Any,
+        *,
+        split: str | None = None,
+        batch_size: int = BATCH,
+        workers: int = 4,
+        skip_corrupt: bool = False,
+        img_scale: tuple[int, int] | None = None,
+        stride: _passes.Sides | None = None,
+        scales: Sequence[float] | None = None,
+        flips: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> dict[str, Any]:
+        """Evaluates the network on a data set, as `attscope validate` does.
+
+        data: the path of a data set.
+        split: one of its splits; None: "validation".
+        batch_size: images, or windows of a photograph, in one run of the network.
+        workers, skip_corrupt, progress: as in `measure()`.
+        img_scale, stride, scales, flips: as in `predict()`.
+
+        Returns the metrics of the network's task by name, such as "top1" or "miou" (in per cent), the number of "images",
+        and for a segmenter "classes": "iou" and "accuracy" by the name of each class that occurs.
+        """
+        if not _inputs.is_path(data):
+            raise Error(f"data is {brief(data)}; expected the path of a data set")
+        passes = _passes.options(img_scale, stride, scales, flips)
+        opening, options = core.att_dataset_options_defaults(), core.att_evaluate_options_defaults()
+        opening.split = encode("split", "validation" if split is None else split)
+        options.batch_size, options.workers = whole("batch_size", batch_size, 1), whole("workers", workers, 0)
+        options.skip_corrupt = truth("skip_corrupt", skip_corrupt)
+        check_callback(progress)
+        classes: dict[str, dict[str, float]] = {}
+        options.detailed, options.progress = _by_node(classes), self._context.progress(progress)
+        dataset, found = ctypes.c_void_p(), lib.att_evaluation()
+        with self._use() as network, self._seen_in(network, passes):
+            check = self._context.check
+            check(core.att_network_need_head(network, b"it cannot be evaluated"))
+            try:
+                check(core.att_network_open_dataset(network, texts("data", [data]), 1, byref(opening), byref(dataset)))
+                check(core.att_network_compare_classes(network, dataset, True))
+                check(core.att_network_evaluate(network, dataset, byref(options), byref(found)))
+            finally:
+                core.att_dataset_close(byref(dataset))
+            task = core.att_model_task(core.att_network_model(network))
+        metrics = {task.metrics[i].name.decode(): found.metrics[i] for i in range(task.metric_count)}
+        return {**metrics, "images": found.count, **({"classes": classes} if classes else {})}
+
+    def draw(
+        self,
+        image: Image,
+        *,
+        img_scale: tuple[int, int] | None = None,
+        stride: _passes.Sides | None = None,
+        scales: Sequence[float] | None = None,
+        flips: bool = False,
+    ) -> Drawing:
         """Draws the prediction for one image into it, for tasks whose predictions can be drawn, such as `segment`.
 
         image: a path, a PIL image, or an array or tensor of uint8 (see `attscope.Image`).
+        img_scale, stride, scales, flips: as in `predict()`.
         """
         single = _single(image)
-        if not _inputs.is_path(single) and single.dtype != np.uint8:
-            raise Error("an image is floats; expected a photograph: a path, a PIL image, or uint8")
+        _check_photograph(single)
+        passes = _passes.options(img_scale, stride, scales, flips)
         drawing = lib.att_drawing()
-        with self._use() as network:
+        with self._use() as network, self._seen_in(network, passes):
             context = self._context.pointer
             for batch in self._run(network, [single], 1):
                 with self._photograph(single) as photograph:
@@ -294,6 +378,17 @@ class Network:
                 return _drawn(drawing)
             finally:
                 core.att_drawing_free(context, byref(drawing))
+
+    @contextmanager
+    def _seen_in(self, network: ctypes.c_void_p, passes: Any, singles: Sequence[Any] = ()) -> Iterator[None]:
+        """Photographs are seen in these passes; None: once."""
+        for single in singles if passes is not None else ():
+            _check_photograph(single)
+        self._context.check(core.att_network_set_passes(network, None if passes is None else byref(passes)))
+        try:
+            yield
+        finally:
+            core.att_network_set_passes(network, None)
 
     @contextmanager
     def _photograph(self, image: Any) -> Iterator[Any]:
@@ -719,6 +814,11 @@ def _single(image: Image) -> Any:
     return singles[0]
 
 
+def _check_photograph(image: Any) -> None:
+    if not _inputs.is_path(image) and image.dtype != np.uint8:
+        raise Error("an image is floats; expected a photograph: a path, a PIL image, or uint8")
+
+
 def _check_shape(image: np.ndarray, transform: Any) -> None:
     """Floats must have the network's shape."""
     channels, sides = transform.channels, (transform.height, transform.width)
@@ -801,6 +901,25 @@ def _drawn(drawing: Any) -> Drawing:
         _copied(classes.classes, (classes.height, classes.width), np.uint16) if classes.classes else None,
         _copied(drawing.colours, (drawing.class_count, 3), np.uint8),
     )
+
+
+def _by_node(found: dict[str, dict[str, float]]) -> Any:
+    """A function of the library that collects the means of figures, by node and statistic."""
+
+    def collect(_user: Any, figures: Any, count: int) -> int:
+        for figure in figures[:count]:
+            node, statistic = figure.node.decode(errors="replace"), figure.statistic.decode()
+            found.setdefault(node, {})[statistic] = figure.mean
+        return 0
+
+    return lib.DetailedFn(collect)
+
+
+def _listed(parts: list[dict[str, np.ndarray]]) -> dict[str, list[np.ndarray]]:
+    """The outputs of single images, whose shapes may differ."""
+    if not parts:
+        raise Error(_NO_IMAGE)
+    return {name: [part[name][0] for part in parts] for name in parts[0]}
 
 
 def _join(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

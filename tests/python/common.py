@@ -32,14 +32,14 @@ def pictures(count, size=16, channels=3, seed=1):
 
 
 def write_png(path, image):
-    """Writes uint8 [height, width, 3]."""
-    height, width, _ = image.shape
+    """Writes uint8 [height, width, 3], or [height, width] in grey."""
+    height, width, *colours = image.shape
     rows = b"".join(b"\0" + row.tobytes() for row in image)
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2 if colours else 0, 0, 0, 0)
     with open(path, "wb") as file:
         file.write(
             b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")

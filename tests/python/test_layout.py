@@ -48,6 +48,7 @@ class Layout(Case):
             "ATT_EVENT_EPOCH": lib.EVENT_EPOCH,
             "ATT_OPTION_SWITCH": lib.SWITCH,
             "ATT_MAX_RANK": lib.MAX_RANK,
+            "ATT_MOST_SCALES": lib.MOST_SCALES,
         }
         for i, name in enumerate(lib.TORCH_DTYPES):
             known = name.replace("bfloat", "BF").replace("float", "F").replace("uint", "U").replace("int", "I")

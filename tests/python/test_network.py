@@ -274,6 +274,104 @@ class Drawings(Case):
                 network.draw([image, image])
 
 
+def write_segments(folder, sizes, classes=3):
+    """Writes photographs and masks of a validation split. Returns both, by the photograph's path."""
+    written = {}
+    for i, (height, width) in enumerate(sizes):
+        photograph = np.random.default_rng(i).integers(0, 256, (height, width, 3), dtype=np.uint8)
+        mask = np.random.default_rng(i + 100).integers(0, classes, (height, width), dtype=np.uint8)
+        for part, image in (("images", photograph), ("masks", mask)):
+            os.makedirs(f"{folder}/{part}/val", exist_ok=True)
+            write_png(f"{folder}/{part}/val/{i}.png", image)
+        written[f"{folder}/images/val/{i}.png"] = photograph, mask
+    pathlib.Path(folder, "classes.txt").write_text("".join(f"class{c}\n" for c in range(classes)))
+    return written
+
+
+class Passes(Case):
+    HOW = {"img_scale": (48, 32), "stride": 24, "scales": [0.75, 1], "flips": True}
+
+    def segmenter(self):
+        return tiny(task="segment", num_classes=3, img_size=32, patch_size=4)
+
+    def test_classes_have_the_size_of_the_photograph(self):
+        written = write_segments("street", [(30, 50), (41, 23)])
+        with self.segmenter() as network:
+            found = network.predict(list(written), **self.HOW)
+            maps = found.outputs["class_map"]
+            self.assertEqual([m.shape for m in maps], [(30, 50), (41, 23)])
+            self.assertEqual(list(found.outputs), ["class_map"])
+            for path, answer, classes in zip(written, found, maps):
+                shares = np.bincount(classes.ravel(), minlength=3) / classes.size
+                self.assertEqual({one["class"]: one["share"] for one in answer["classes"]},
+                                 {c: share for c, share in enumerate(shares) if share})  # fmt: skip
+                drawing = network.draw(path, **self.HOW)
+                np.testing.assert_array_equal(drawing.classes, classes)
+                in_memory = network.predict(written[path][0], **self.HOW)
+                np.testing.assert_array_equal(in_memory.outputs["class_map"][0], classes)
+            photograph = written[list(written)[0]][0]
+            # The passes of a mirrored photograph are those of the photograph.
+            mirrored = network.predict(photograph[:, ::-1], **self.HOW).outputs["class_map"][0]
+            self.assertLess(np.mean(mirrored[:, ::-1] != maps[0]), 0.01)  # measured: 0
+            # Each option changes the classes.
+            for name in self.HOW:
+                other = network.predict(photograph, **{**self.HOW, name: None if name != "flips" else False})
+                self.assertTrue((other.outputs["class_map"][0] != maps[0]).any(), name)
+            # Later calls see the photographs once.
+            self.assertEqual(network.predict(photograph).outputs["class_map"].shape, (1, 32, 32))
+
+    def test_an_evaluation_compares_these_classes(self):
+        written = write_segments("street", [(30, 50), (41, 23)])
+        batches = []
+        with self.segmenter() as network:
+            found = network.evaluate("street", **self.HOW, batch_size=2, progress=lambda p: batches.append(p.stage))
+            maps = network.predict(list(written), **self.HOW).outputs["class_map"]
+            counts = np.zeros((3, 3))
+            for (_, mask), classes in zip(written.values(), maps):
+                np.add.at(counts, (mask, classes), 1)
+            right, true, predicted = counts.diagonal(), counts.sum(1), counts.sum(0)
+            iou, accuracy = 100 * right / (true + predicted - right), 100 * right / true
+            self.assertEqual(found["images"], 2)
+            for name, wanted in (("miou", iou.mean()), ("macc", accuracy.mean()),
+                                 ("aacc", 100 * right.sum() / counts.sum())):  # fmt: skip
+                self.assertAlmostEqual(found[name], wanted, places=10)
+            self.assertEqual(list(found["classes"]), ["class0", "class1", "class2"])
+            for c in range(3):
+                self.assertAlmostEqual(found["classes"][f"class{c}"]["iou"], iou[c], places=10)
+                self.assertAlmostEqual(found["classes"][f"class{c}"]["accuracy"], accuracy[c], places=10)
+            self.assertEqual(set(batches), {"evaluate"})
+            self.assertNotEqual(network.evaluate("street")["miou"], found["miou"])
+
+    def test_a_classifier_is_evaluated_without_passes(self):
+        data = write_data("data")
+        with tiny() as network:
+            found = network.evaluate(data)
+            self.assertEqual((set(found), found["images"]), ({"loss", "top1", "top5", "images"}, 16))
+            self.assertEqual(found["top5"], 100)
+            self.fails("pixel", network.evaluate, data, flips=True, status="ERR_UNSUPPORTED")
+            self.fails("pixel", network.predict, pictures(1), stride=8, status="ERR_UNSUPPORTED")
+
+    def test_wrong_arguments_are_refused(self):
+        image = pictures(1)[0]
+        with self.segmenter() as network:
+            for how, part in (
+                ({"img_scale": 512}, "img_scale is 512; expected two whole numbers"),
+                ({"img_scale": (512, 0)}, "a number of img_scale is 0; expected a whole number from 1"),
+                ({"stride": (1, 2, 3)}, "stride is (1, 2, 3); expected two whole numbers"),
+                ({"stride": 0}, "stride is 0; expected a whole number from 1"),
+                ({"stride": 33}, "33"),
+                ({"scales": []}, "scales is []; expected 1 to 8 numbers"),
+                ({"scales": [1] * 9}, "expected 1 to 8 numbers"),
+                ({"scales": 2}, "scales is 2; expected"),
+                ({"scales": [-1]}, "at the scale -1"),
+                ({"flips": 1}, "flips is 1; expected True or False"),
+            ):
+                self.fails(part, network.predict, image, **how)
+            self.fails("an image is floats", network.predict, np.zeros((3, 32, 32), np.float32), flips=True)
+            self.fails("data is 3; expected the path of a data set", network.evaluate, 3)
+            self.fails("nowhere", network.evaluate, "nowhere", status="ERR_NOT_FOUND")
+
+
 class Answers(Case):
     def test_predictions(self):
         with tiny() as network:
