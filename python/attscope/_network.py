@@ -276,8 +276,8 @@ class Network:
         batch_size: images in one call of the library, after which Ctrl-C is noticed, here and in the methods below.
 
         A network that gives each pixel a class can see photographs (no floats) in several passes, as mmsegmentation's
-        tests do. Any of the options below asks for them; `outputs` then has "class_map" alone, a list of arrays [height,
-        width] of the photographs' sizes.
+        tests do. Any of the options below asks for them; `outputs` then has "class_map" alone, a list of arrays
+        [height, width] of the photographs' sizes.
         img_scale: the photograph is resized with its aspect ratio, so that its longer side is at most the first number,
         and its shorter side at most the second; None: the sides of the network's `image_size`.
         stride: the photograph is cut into overlapping windows of the network's `image_size`, each so many pixels beside
@@ -322,8 +322,8 @@ class Network:
         workers, skip_corrupt, progress: as in `measure()`.
         img_scale, stride, scales, flips: as in `predict()`.
 
-        Returns the metrics of the network's task by name, such as "top1" or "miou" (in per cent), the number of "images",
-        and for a segmenter "classes": "iou" and "accuracy" by the name of each class that occurs.
+        Returns the metrics of the network's task by name, such as "top1" or "miou" (in per cent), the number of
+        "images", and for a segmenter "classes": "iou" and "accuracy" by the name of each class that occurs.
         """
         if not _inputs.is_path(data):
             raise Error(f"data is {brief(data)}; expected the path of a data set")

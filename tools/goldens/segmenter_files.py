@@ -21,7 +21,8 @@ from safetensors.torch import save_file
 from torch import nn
 from transformers import SegformerImageProcessor, SwinConfig, UperNetConfig, UperNetForSemanticSegmentation
 
-from segmenters import AUXILIARY, CHANNELS, CLASSES, Fcn, MultiLevel, Uper, batch, value_of, write_logits
+from segmenters import AUXILIARY, CHANNELS, CLASSES, SIZES, batch, value_of, write_logits
+from upernet import Fcn, MultiLevel, Uper  # segmenters knows where it is
 
 SIDE = 32
 
@@ -57,18 +58,35 @@ class Basic(nn.Module):
         return F.relu(self.downsample(x) + self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x))))))
 
 
-class ResNet(nn.Module):
-    widths = (8, 16, 32, 64)
-
-    def __init__(self):
+class Bottleneck(nn.Module):
+    def __init__(self, inputs, outputs, stride):
         super().__init__()
-        layers, inputs = [], 3
-        for outputs, stride in ((4, 2), (4, 1), (8, 1)):
-            layers += [nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU()]
+        width = outputs // 4
+        self.conv1, self.bn1 = nn.Conv2d(inputs, width, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv3, self.bn3 = nn.Conv2d(width, outputs, 1, bias=False), nn.BatchNorm2d(outputs)
+        self.downsample = nn.Sequential()
+        if stride > 1 or inputs != outputs:
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        y = F.relu(self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x))))))
+        return F.relu(self.downsample(x) + self.bn3(self.conv3(y)))
+
+
+class ResNet(nn.Module):
+    """widths, depths: of the stages; stem: channels of the first three convolutions."""
+
+    def __init__(self, block, widths, depths, stem):
+        super().__init__()
+        self.widths, layers, inputs = widths, [], 3
+        for i, outputs in enumerate(stem):
+            layers += [nn.Conv2d(inputs, outputs, 3, 1 if i else 2, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU()]
             inputs = outputs
         self.stem = nn.Sequential(*layers)
-        for i, outputs in enumerate(self.widths):
-            self.add_module(f"layer{i + 1}", nn.Sequential(Basic(inputs, outputs, 2 if i else 1)))
+        for i, (outputs, depth) in enumerate(zip(widths, depths)):
+            blocks = [block(inputs, outputs, 2 if i else 1), *(block(outputs, outputs, 1) for _ in range(depth - 1))]
+            self.add_module(f"layer{i + 1}", nn.Sequential(*blocks))
             inputs = outputs
 
     def forward(self, x):
@@ -301,10 +319,13 @@ class Swin(nn.Module):
 
 
 class Segmenter(nn.Module):
-    def __init__(self, backbone, auxiliary_index, neck=None):
+    """sizes: channels of UPerNet and of the auxiliary head, and the number of classes."""
+
+    def __init__(self, backbone, auxiliary_index, neck=None, sizes=SIZES):
         super().__init__()
-        self.backbone, self.decode_head = backbone, Uper(backbone.widths)
-        self.auxiliary_head = Fcn(backbone.widths[auxiliary_index])
+        channels, auxiliary, classes = sizes
+        self.backbone, self.decode_head = backbone, Uper(backbone.widths, channels, classes)
+        self.auxiliary_head = Fcn(backbone.widths[auxiliary_index], auxiliary, classes)
         self.neck = neck
 
     def forward(self, x):
@@ -312,7 +333,8 @@ class Segmenter(nn.Module):
         return self.decode_head(self.neck(maps) if self.neck else maps)
 
 
-CASES = {"resnet": lambda: Segmenter(ResNet(), 2), "swin": lambda: Segmenter(Swin(), 2),
+CASES = {"resnet": lambda: Segmenter(ResNet(Basic, (8, 16, 32, 64), (1, 1, 1, 1), (4, 4, 8)), 2),
+         "swin": lambda: Segmenter(Swin(), 2),
          "vit": lambda: Segmenter(VisionTransformer(False), 3),
          "vit_neck": lambda: Segmenter(VisionTransformer(True), 3, MultiLevel(12)),
          "beit": lambda: Segmenter(Beit(), 2, Pyramid(12))}

@@ -1,5 +1,5 @@
-"""Small segmenters in PyTorch, in f64: UPerNet and its auxiliary head over timm's backbones, written here from the
-papers' definitions, and over the Swin of the transformers library with its own UPerNet.
+"""Small segmenters in PyTorch, in f64: UPerNet and its auxiliary head over timm's backbones, as tools/upernet.py has
+them, and over the Swin of the transformers library with its own UPerNet.
 
 Weights, images and masks follow from formulas, so that any program can compute them. segmenters.txt has these lines for
 each case:
@@ -13,6 +13,7 @@ buffer <tensor> <value> the norm of the buffer after the tenth update
 
 The case "transformers" has logits only.
 """
+import pathlib
 import re
 import sys
 
@@ -29,103 +30,29 @@ from transformers import SwinConfig, UperNetConfig, UperNetForSemanticSegmentati
 from formula import uniform
 from residual import plain
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from upernet import Fcn, MultiLevel, Pyramid, Uper, stages  # noqa: E402  (found by the sys.path of the line above)
+
 torch.set_default_dtype(torch.float64)
 STEPS, BATCH, CLASSES, HEIGHT, WIDTH = 10, 4, 5, 32, 40
 CHANNELS, AUXILIARY, WEIGHT = 12, 6, 0.4
-
-
-class Conv(nn.Module):
-    def __init__(self, inputs, outputs, kernel):
-        super().__init__()
-        self.conv = nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, bias=False)
-        self.bn = nn.BatchNorm2d(outputs)
-
-    def forward(self, x):
-        return F.relu(self.bn(self.conv(x)))
-
-
-def resized(x, like):
-    return F.interpolate(x, like.shape[2:], mode="bilinear", align_corners=False)
-
-
-class Uper(nn.Module):
-    def __init__(self, widths):
-        super().__init__()
-        last = widths[-1]
-        self.psp_modules = nn.ModuleList(nn.Sequential(nn.AdaptiveAvgPool2d(scale), Conv(last, CHANNELS, 1))
-                                         for scale in (1, 2, 3, 6))
-        self.bottleneck = Conv(last + 4 * CHANNELS, CHANNELS, 3)
-        self.lateral_convs = nn.ModuleList(Conv(width, CHANNELS, 1) for width in widths[:-1])
-        self.fpn_convs = nn.ModuleList(Conv(CHANNELS, CHANNELS, 3) for _ in widths[:-1])
-        self.fpn_bottleneck = Conv(len(widths) * CHANNELS, CHANNELS, 3)
-        self.conv_seg = nn.Conv2d(CHANNELS, CLASSES, 1)
-
-    def forward(self, maps):
-        pooled = [resized(pool(maps[-1]), maps[-1]) for pool in self.psp_modules]
-        above = self.bottleneck(torch.cat([maps[-1], *pooled], 1))
-        levels = [above]
-        for lateral, fpn, x in reversed(list(zip(self.lateral_convs, self.fpn_convs, maps))):
-            above = lateral(x) + resized(above, x)
-            levels.insert(0, fpn(above))
-        return self.conv_seg(self.fpn_bottleneck(torch.cat([resized(x, levels[0]) for x in levels], 1)))
-
-
-class Fcn(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.convs = nn.ModuleList([Conv(width, AUXILIARY, 3)])
-        self.conv_seg = nn.Conv2d(AUXILIARY, CLASSES, 1)
-
-    def forward(self, x):
-        return self.conv_seg(self.convs[0](x))
-
-
-class Pyramid(nn.Module):
-    """XCiT's, of maps of patches of 16 pixels."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.fpn1 = nn.Sequential(nn.ConvTranspose2d(width, width, 2, 2), nn.BatchNorm2d(width), nn.GELU(),
-                                  nn.ConvTranspose2d(width, width, 2, 2))
-        self.fpn2 = nn.Sequential(nn.ConvTranspose2d(width, width, 2, 2))
-
-    def forward(self, maps):
-        return [self.fpn1(maps[0]), self.fpn2(maps[1]), maps[2], F.max_pool2d(maps[3], 2)]
-
-
-class Convolution(nn.Module):
-    def __init__(self, width, kernel):
-        super().__init__()
-        self.conv = nn.Conv2d(width, width, kernel, padding=kernel // 2)
-
-    def forward(self, x):
-        return self.conv(x)
-
-
-class MultiLevel(nn.Module):
-    """mmsegmentation's MultiLevelNeck."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.lateral_convs = nn.ModuleList(Convolution(width, 1) for _ in range(4))
-        self.convs = nn.ModuleList(Convolution(width, 3) for _ in range(4))
-
-    def forward(self, maps):
-        maps = [lateral(x) for lateral, x in zip(self.lateral_convs, maps)]
-        return [conv(F.interpolate(x, scale_factor=scale, mode="bilinear", align_corners=False))
-                for conv, x, scale in zip(self.convs, maps, (4, 2, 1, 0.5))]
+SIZES = CHANNELS, AUXILIARY, CLASSES
 
 
 class Head(nn.Module):
-    def __init__(self, widths, auxiliary_index, norms=False, neck=None):
+    """sizes: channels of UPerNet and of the auxiliary head, and the number of classes."""
+
+    def __init__(self, widths, auxiliary_index, sizes, norms=False, neck=None):
         super().__init__()
         self.norms = nn.ModuleList(nn.LayerNorm(width) for width in widths) if norms else None
         self.neck = neck(widths[0]) if neck else None
-        uper = Uper(widths)
+        channels, auxiliary, classes = sizes
+        uper = Uper(widths, channels, classes)
         for name, child in uper.named_children():
             self.add_module(name, child)
         self.uper = [uper]  # its parameters are those of this module
-        self.auxiliary_head, self.auxiliary_index = Fcn(widths[auxiliary_index]), auxiliary_index
+        self.auxiliary_head = Fcn(widths[auxiliary_index], auxiliary, classes)
+        self.auxiliary_index = auxiliary_index
 
     def forward(self, maps):
         if self.norms:
@@ -148,16 +75,9 @@ class Segmenter(nn.Module):
 
 
 def resnet(**options):
-    def features(model, x):
-        x, maps = model.maxpool(model.act1(model.bn1(model.conv1(x)))), []
-        for layer in (model.layer1, model.layer2, model.layer3, model.layer4):
-            x = layer(x)
-            maps.append(x)
-        return maps
-
     model = plain(BasicBlock, **options)
     model.fc = nn.Identity()
-    return Segmenter(model, features, Head((8, 16, 32, 64), 2))
+    return Segmenter(model, stages, Head((8, 16, 32, 64), 2, SIZES))
 
 
 def swin():
@@ -170,7 +90,7 @@ def swin():
 
     model = SwinTransformer((HEIGHT, WIDTH), 2, num_classes=0, embed_dim=8, depths=(2, 1, 2, 1),
                             num_heads=(1, 2, 2, 2), window_size=4, drop_path_rate=0)
-    return Segmenter(model, features, Head((8, 16, 32, 64), 2, norms=True))
+    return Segmenter(model, features, Head((8, 16, 32, 64), 2, SIZES, norms=True))
 
 
 def vit(auxiliary_index, neck):
@@ -184,7 +104,7 @@ def vit(auxiliary_index, neck):
         return maps
 
     model = VisionTransformer((HEIGHT, WIDTH), 8, num_classes=0, embed_dim=16, depth=6, num_heads=2)
-    return Segmenter(model, features, Head((16, 16, 16, 16), auxiliary_index, neck=neck))
+    return Segmenter(model, features, Head((16, 16, 16, 16), auxiliary_index, SIZES, neck=neck))
 
 
 CASES = {"resnet": resnet, "resnet_dilated": lambda: resnet(output_stride=8), "swin": swin,
