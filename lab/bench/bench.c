@@ -12,6 +12,7 @@
 #include "engine/weights/gradient.h"
 #include "lab/bench/clock.h"
 #include "networks/models/inputs.h"
+#include "networks/tasks/task.h"
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
 
@@ -48,8 +49,10 @@ static att_status make_network(att_bench *b)
     ATT_TRY(att_model_create(b->context, options->model, &network, ATT_F32, &b->model));
     int classes = att_model_classes(b->model);
     const att_task_setup setup = {.classes = classes};
-    if (options->training)
+    if (options->training) {
         ATT_TRY(att_task_add_loss(att_model_task(b->model).name, att_model_graph(b->model), &setup));
+        att_task_drop_outputs(att_model_task(b->model).name, att_model_graph(b->model));
+    }
     if (options->instruments)
         ATT_TRY(att_measure_create(att_model_graph(b->model), options->instruments, "*", &b->measure));
     att_plan_options plan = att_plan_options_defaults();

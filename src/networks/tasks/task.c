@@ -260,6 +260,26 @@ att_status att_task_add_loss(const char *name, att_graph *graph, const att_task_
     return att_task_build_loss(task, graph, &settings);
 }
 
+static bool is_observed(const att_task *task, const att_named_value *output)
+{
+    int i = 0;
+    while (task->observed[i] && strcmp(task->observed[i], output->name) != 0)
+        i++;
+    return output->probe || task->observed[i] || strcmp(output->name, "loss") == 0;
+}
+
+void att_task_drop_outputs(const char *name, att_graph *graph)
+{
+    const att_task *task = att_task_named(graph->context, name);
+    int kept = 0;
+    if (!task || !task->observed)
+        return;
+    for (int i = 0; i < graph->outputs.count; i++)
+        if (is_observed(task, &graph->outputs.items[i]))
+            graph->outputs.items[kept++] = graph->outputs.items[i];
+    graph->outputs.count = kept;
+}
+
 static att_status refuse_to_tell(att_context *context, const att_task *task)
 {
     return att_fail(context, ATT_ERR_UNSUPPORTED, "the task \"%s\" cannot describe its predictions in this form",

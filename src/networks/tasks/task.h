@@ -36,6 +36,10 @@ void att_task_tap_blocks(const att_task *task, att_graph *graph, const att_optio
 /* As att_task_add_loss(). */
 att_status att_task_build_loss(const att_task *task, att_graph *graph, const att_task_settings *settings);
 
+/* Drops the outputs of a graph with a loss that only predictions need: those that `observed` does not name. Probes
+ * stay. Does nothing if there is no such task. */
+ATT_FOR_LAB void att_task_drop_outputs(const char *name, att_graph *graph);
+
 /* Returns the classes of a batch's samples, by class_field; NULL if they have none. */
 const int32_t *att_task_classes(const att_task *task, const att_batch *batch);
 /* Returns the name of the output with a score for each class: `class_output` of the first task whose output the graph

@@ -16,24 +16,6 @@ bool att_trainer_varies(const att_trainer *trainer)
     return trainer->shape_count > 1;
 }
 
-static bool is_observed(const att_task *task, const att_named_value *output)
-{
-    int i = 0;
-    while (task->observed[i] && strcmp(task->observed[i], output->name) != 0)
-        i++;
-    return output->probe || task->observed[i] || strcmp(output->name, "loss") == 0;
-}
-
-/* Drops the outputs that only predictions need. */
-static void drop_outputs(att_graph *graph, const att_task *task)
-{
-    int kept = 0;
-    for (int i = 0; i < graph->outputs.count; i++)
-        if (is_observed(task, &graph->outputs.items[i]))
-            graph->outputs.items[kept++] = graph->outputs.items[i];
-    graph->outputs.count = kept;
-}
-
 /* Copies the model's graph for this size, including probes, and adds the task's loss. */
 static att_status make_graph(att_trainer *trainer, att_trainer_shape *shape)
 {
@@ -48,8 +30,8 @@ static att_status make_graph(att_trainer *trainer, att_trainer_shape *shape)
         status = shape->graph ? att_task_build_loss(trainer->task, shape->graph, &trainer->settings)
                               : att_fail_memory(trainer->context, sizeof(void *), "the graph of a training");
     }
-    if (status == ATT_OK && trainer->task->observed)
-        drop_outputs(shape->graph, trainer->task);
+    if (status == ATT_OK)
+        att_task_drop_outputs(trainer->task->info.name, shape->graph);
     att_model_destroy(&sized);
     return status;
 }

@@ -146,6 +146,34 @@ TEST(figures_of_a_network_agree_with_each_other)
     att_context_destroy(&context);
 }
 
+static void find_class_map(void *user, const att_profile_row *row)
+{
+    *(bool *)user |= strcmp(row->op, "upsampled_argmax") == 0;
+}
+
+/* The classes of a segmenter's pixels are for predictions. */
+TEST(a_training_is_timed_without_predictions)
+{
+    att_context *context = make_context(1);
+    att_option_values network = small_network();
+    att_options_set_text(&network, "task", "segment");
+    for (int training = 0; training < 2; training++) {
+        bool found = false;
+        att_bench_options options = att_bench_options_defaults();
+        options.model = "vit_tiny_patch16_224";
+        options.network = &network;
+        options.training = training;
+        options.batch_size = options.repeats = options.warmup = 1;
+        options.profile = true;
+        options.row = find_class_map;
+        options.row_user = &found;
+        att_bench_result r;
+        assert_int_equal(att_bench_run(context, &options, &r), ATT_OK);
+        assert_int_equal(found, !training);
+    }
+    att_context_destroy(&context);
+}
+
 /* Operations: 4 N^2 heads width for forward, three times that with backward. */
 TEST(operations_of_attention_follow_their_formula)
 {
