@@ -4,7 +4,8 @@ those of another library, for networks with random weights, from photographs on.
 A comparison runs both programs on three photographs. It finds the largest difference of an answer, relative to the
 largest answer, three times: "pixels", where attscope gets the numbers that the library made of the photographs; "JPEG",
 where each program prepares the file itself; and "written", where the library opens the network that attscope convert
-wrote for it, with nothing missing.
+wrote for it, with nothing missing. If the library gives the network's tensors other names in memory than in its files,
+"state_dict()" is the difference for a file with these names, from photographs on.
 """
 import argparse
 import collections
@@ -24,8 +25,8 @@ END = "<!-- end -->\n"
 # What a library makes of photographs. path: the file or folder that attscope opens. images: [1, 3, height, width] of
 # each photograph, as the library prepares it. answer(image): the library's answer. written(out): the library's answers
 # with the network that attscope wrote to `out`, from photographs on. flags: how attscope writes it. files: other
-# photographs than those that were given, or None.
-Prepared = collections.namedtuple("Prepared", "path images answer written flags files", defaults=[None])
+# photographs than those that were given, or None. memory: what attscope opens with the names in memory, or None.
+Prepared = collections.namedtuple("Prepared", "path images answer written flags files memory", defaults=[None, None])
 
 
 def parse_arguments(about, page):
@@ -83,8 +84,16 @@ def compare_written(prepared, answers, given):
         return difference(prepared.written(out).numpy(), answers)
 
 
+def compare_memory(prepared, photographs, output, answers):
+    """Returns the difference of the file with the names in memory, from photographs on."""
+    import attscope
+    with attscope.open(prepared.memory) as opened:
+        return difference(opened.outputs(photographs, output)[output], answers)
+
+
 def compare(prepared, photographs, given):
-    """Returns the differences for pixels, for files and of the written network, or the message of an error."""
+    """Returns the differences for pixels, for files, of the written network and, if there is one, of the file with the
+    names in memory; or the message of an error."""
     import attscope
     import torch
     with torch.no_grad():
@@ -92,13 +101,15 @@ def compare(prepared, photographs, given):
     try:
         with attscope.open(prepared.path) as opened:
             output = "pixel_logits" if expected.ndim == 4 else "logits" if opened.classes else "features"
-            from_files = opened.outputs([str(f) for f in prepared.files or photographs], output)[output]
+            files = [str(f) for f in prepared.files or photographs]
+            from_files = opened.outputs(files, output)[output]
             ready = torch.cat(prepared.images).permute(0, 2, 3, 1).contiguous().numpy()
             from_pixels = opened.run({"image": ready}, output)[output]
+        memory = [compare_memory(prepared, files, output, expected)] if prepared.memory else []
     except attscope.Error as error:
         return str(error)
     return (difference(from_pixels, expected), difference(from_files, expected),
-            compare_written(prepared, from_files, given))
+            compare_written(prepared, from_files, given), *memory)
 
 
 def photographs_of(given):
@@ -135,9 +146,10 @@ def compare_all(networks, prepare, given):
 
 
 def write_table(page, script, head, rows, tail=()):
-    """Writes the table of the rows between the page's two comments. head: the line before it, and the first cell."""
+    """Writes the table of the rows between the page's two comments. head: the line before it, and its columns."""
     begin = f"<!-- tools/{script} --docs -->\n"
     before, _, rest = page.read_text().partition(begin)
-    lines = [head[0], "", f"| {head[1]} | pixels | JPEG | written |", "| --- | --- | --- | --- |"]
-    lines += [f"| {about} | {' | '.join((cells(found) + ['', ''])[:3])} |" for about, found in rows]
+    columns = head[1:]
+    lines = [head[0], "", f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
+    lines += [f"| {' | '.join(([about, *cells(found)] + [''] * len(columns))[:len(columns)])} |" for about, found in rows]
     page.write_text(before + begin + "\n" + "\n".join([*lines, *tail]) + "\n\n" + END + rest.partition(END)[2])

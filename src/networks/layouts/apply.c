@@ -173,13 +173,15 @@ static bool is_as_said(const applying *a, const att_layout_row *row)
     return (att_layout_find(a->layout, a->file, row->when + lacks) < 0) == lacks;
 }
 
-/* Whether the row is one of the tensor's: by its name without the prefix, or by its whole name. */
+/* Whether a name of the row fits the tensor's name without the prefix, or its whole name. */
 static bool is_row_of(const applying *a, int index, const char *name, att_captured *found)
 {
     const att_layout_row *row = &a->layout->rows[index];
-    return (att_pattern_matches(row->from, att_layout_bare(a->layout, name), found) ||
-            att_pattern_matches(row->from, name, found)) &&
-           a->applies[index];
+    const char *const patterns[] = {row->from, row->also}, *bare = att_layout_bare(a->layout, name);
+    for (int i = 0; i < 2 && patterns[i] && a->applies[index]; i++)
+        if (att_pattern_matches(patterns[i], bare, found) || att_pattern_matches(patterns[i], name, found))
+            return true;
+    return false;
 }
 
 /* Adds the pieces that a tensor becomes. A tensor without a row keeps its name. */

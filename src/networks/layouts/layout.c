@@ -38,7 +38,7 @@ const char *att_layout_bare(const att_layout *layout, const char *name)
     return name;
 }
 
-int att_layout_find(const att_layout *layout, const att_tensors *file, const char *name)
+static int find(const att_layout *layout, const att_tensors *file, const char *name)
 {
     for (int i = 0; i < att_tensors_count(file); i++) {
         const char *whole = att_tensors_at(file, i).name;
@@ -46,6 +46,21 @@ int att_layout_find(const att_layout *layout, const att_tensors *file, const cha
             return i;
     }
     return -1;
+}
+
+int att_layout_find(const att_layout *layout, const att_tensors *file, const char *name)
+{
+    int index = find(layout, file, name);
+    for (int i = 0; index < 0 && i < layout->row_count; i++) {
+        const att_layout_row *row = &layout->rows[i];
+        att_captured found;
+        char other[ATT_PATTERN_NAME];
+        if (!row->also || !att_pattern_matches(row->from, name, &found))
+            continue;
+        att_pattern_name(row->also, &found, other);
+        index = find(layout, file, other);
+    }
+    return index;
 }
 
 bool att_layout_fits(const att_layout *layout, const att_tensors *file)

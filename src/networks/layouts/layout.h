@@ -37,6 +37,9 @@ typedef struct att_layout_row {
     /* Name in the file, with or without a prefix of the layout. '#' stands for a whole number, '@' for a text without
      * dots at the end, as "weight", '*' for any text at the end. */
     const char *from;
+    /* Another name in the file, which is not written, such as that of a newer version in memory. NULL: there is none.
+     */
+    const char *also;
     /* timm's name. '#' is the number of the '#' at the same place of the order, '+' that number plus one, '@' or '*'
      * the text. NULL: the tensor is left out. */
     const char *to;
@@ -101,8 +104,8 @@ typedef struct att_layout {
     /* Model types in config.json, "vit vit_msn". NULL: such files have no config.json. */
     const char *types;
     const char *prefixes; /* that names of tensors may begin with: "vit. deit." */
-    /* Tensors that every such file has, with or without prefix, separated by blanks. NULL: the names are timm's, and
-     * such files are opened as timm's under the names of `variants`. */
+    /* Tensors that every such file has, as att_layout_find() finds them, separated by blanks. NULL: the names are
+     * timm's, and such files are opened as timm's under the names of `variants`. */
     const char *signature;
     /* Names of the list of models, "vit_base_patch16_224 ...". A file is named after the first that is as wide, deep
      * and has patches as large, and the same activation if there is one, else after the first. Its options follow from
@@ -156,7 +159,8 @@ bool att_layout_fits(const att_layout *layout, const att_tensors *file);
 const att_layout *att_layout_of_tensors(const att_tensors *file);
 /* Returns the name without the prefix of the layout that it begins with. */
 const char *att_layout_bare(const att_layout *layout, const char *name);
-/* Returns the index of the tensor that is called `name`, with or without one of the layout's prefixes; -1: none is. */
+/* Returns the index of the tensor that is called `name`, or has the other name of its row (att_layout_row.also), with
+ * or without one of the layout's prefixes; -1: none is. */
 int att_layout_find(const att_layout *layout, const att_tensors *file, const char *name);
 
 /* Gives the file's tensors timm's names. Tensors without a row keep theirs; those that are left out are added to

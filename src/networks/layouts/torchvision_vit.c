@@ -12,14 +12,11 @@ static const att_layout_row rows[] = {
     {LAYER "self_attention.in_proj_bias", .to = "blocks.#.attn.qkv.bias"},
     {LAYER "self_attention.out_proj.@", .to = "blocks.#.attn.proj.@"},
     {LAYER "ln_2.@", .to = "blocks.#.norm2.@"},
-    {LAYER "mlp.0.@", .to = "blocks.#.mlp.fc1.@"},
-    {LAYER "mlp.3.@", .to = "blocks.#.mlp.fc2.@"},
-    /* Before torchvision 0.13. */
-    {LAYER "mlp.linear_1.@", .to = "blocks.#.mlp.fc1.@"},
-    {LAYER "mlp.linear_2.@", .to = "blocks.#.mlp.fc2.@"},
+    /* The second names are those before torchvision 0.13. */
+    {LAYER "mlp.0.@", .also = LAYER "mlp.linear_1.@", .to = "blocks.#.mlp.fc1.@"},
+    {LAYER "mlp.3.@", .also = LAYER "mlp.linear_2.@", .to = "blocks.#.mlp.fc2.@"},
     {"encoder.ln.@", .to = "norm.@"},
-    {"heads.head.@", .to = "head.@"},
-    {"heads.0.@", .to = "head.@"},
+    {"heads.head.@", .also = "heads.0.@", .to = "head.@"},
 };
 
 static const att_layout_form forms[] = {

@@ -4,7 +4,10 @@
 #include "base/core/error.h"
 #include "networks/layouts/layout.h"
 
-#define ATTENTION "encoder.layer.#.attention.attention."
+#define LAYER "encoder.layer.#."
+#define ATTENTION LAYER "attention.attention."
+/* Since transformers 5, names in memory. */
+#define MEMORY "layers.#."
 #define TABLE "relative_position_bias.relative_position_bias_table"
 #define INDEX "relative_position_bias.relative_position_index"
 #define BACKBONE_NORM "beit.layernorm."
@@ -14,23 +17,24 @@ static const att_layout_row rows[] = {
     {"embeddings.position_embeddings", .to = "pos_embed"},
     {"embeddings.patch_embeddings.projection.@", .to = "patch_embed.proj.@"},
     {"embeddings.mask_token", .to = NULL},
-    {"encoder." TABLE, .to = "rel_pos_bias.relative_position_bias_table"},
+    {"encoder." TABLE, .also = "shared_position_bias.relative_position_bias_table",
+     .to = "rel_pos_bias.relative_position_bias_table"},
     {"encoder." INDEX, .to = NULL, .computed = true},
-    {"encoder.layer.#.layernorm_before.@", .to = "blocks.#.norm1.@"},
+    {LAYER "layernorm_before.@", .also = MEMORY "layernorm_before.@", .to = "blocks.#.norm1.@"},
     /* Keys have no bias. */
-    {ATTENTION "query.weight", .to = "blocks.#.attn.qkv.weight", .part = 0},
-    {ATTENTION "key.weight", .to = "blocks.#.attn.qkv.weight", .part = 1},
-    {ATTENTION "value.weight", .to = "blocks.#.attn.qkv.weight", .part = 2},
-    {ATTENTION "query.bias", .to = "blocks.#.attn.q_bias"},
-    {ATTENTION "value.bias", .to = "blocks.#.attn.v_bias"},
-    {ATTENTION TABLE, .to = "blocks.#.attn.relative_position_bias_table"},
+    {ATTENTION "query.weight", .also = MEMORY "attention.q_proj.weight", .to = "blocks.#.attn.qkv.weight", .part = 0},
+    {ATTENTION "key.weight", .also = MEMORY "attention.k_proj.weight", .to = "blocks.#.attn.qkv.weight", .part = 1},
+    {ATTENTION "value.weight", .also = MEMORY "attention.v_proj.weight", .to = "blocks.#.attn.qkv.weight", .part = 2},
+    {ATTENTION "query.bias", .also = MEMORY "attention.q_proj.bias", .to = "blocks.#.attn.q_bias"},
+    {ATTENTION "value.bias", .also = MEMORY "attention.v_proj.bias", .to = "blocks.#.attn.v_bias"},
+    {ATTENTION TABLE, .also = MEMORY TABLE, .to = "blocks.#.attn.relative_position_bias_table"},
     {ATTENTION INDEX, .to = NULL, .computed = true},
-    {"encoder.layer.#.attention.output.dense.@", .to = "blocks.#.attn.proj.@"},
-    {"encoder.layer.#.lambda_1", .to = "blocks.#.gamma_1"},
-    {"encoder.layer.#.layernorm_after.@", .to = "blocks.#.norm2.@"},
-    {"encoder.layer.#.intermediate.dense.@", .to = "blocks.#.mlp.fc1.@"},
-    {"encoder.layer.#.output.dense.@", .to = "blocks.#.mlp.fc2.@"},
-    {"encoder.layer.#.lambda_2", .to = "blocks.#.gamma_2"},
+    {LAYER "attention.output.dense.@", .also = MEMORY "attention.o_proj.@", .to = "blocks.#.attn.proj.@"},
+    {LAYER "lambda_1", .also = MEMORY "lambda_1", .to = "blocks.#.gamma_1"},
+    {LAYER "layernorm_after.@", .also = MEMORY "layernorm_after.@", .to = "blocks.#.norm2.@"},
+    {LAYER "intermediate.dense.@", .also = MEMORY "mlp.fc1.@", .to = "blocks.#.mlp.fc1.@"},
+    {LAYER "output.dense.@", .also = MEMORY "mlp.fc2.@", .to = "blocks.#.mlp.fc2.@"},
+    {LAYER "lambda_2", .also = MEMORY "lambda_2", .to = "blocks.#.gamma_2"},
     /* BeitForMaskedImageModeling has a norm of this name before lm_head, too. It is left out if the backbone has one.
      */
     {BACKBONE_NORM "@", .to = "norm.@", .writes = ""},

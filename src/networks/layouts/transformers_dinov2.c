@@ -6,6 +6,8 @@
 
 #define REGISTERS "embeddings.register_tokens"
 #define GATED "mlp_layer=swiglu_packed"
+#define LAYER "encoder.layer.#."
+#define MLP LAYER "mlp."
 
 static const att_layout_row rows[] = {
     {"embeddings.cls_token", .to = "cls_token"},
@@ -16,18 +18,24 @@ static const att_layout_row rows[] = {
     {REGISTERS, .to = "reg_token"},
     {"embeddings.mask_token", .to = NULL},
     {"embeddings.patch_embeddings.projection.@", .to = "patch_embed.proj.@"},
-    {"encoder.layer.#.norm1.@", .to = "blocks.#.norm1.@"},
-    {"encoder.layer.#.attention.attention.query.@", .to = "blocks.#.attn.qkv.@", .part = 0},
-    {"encoder.layer.#.attention.attention.key.@", .to = "blocks.#.attn.qkv.@", .part = 1},
-    {"encoder.layer.#.attention.attention.value.@", .to = "blocks.#.attn.qkv.@", .part = 2},
-    {"encoder.layer.#.attention.output.dense.@", .to = "blocks.#.attn.proj.@"},
-    {"encoder.layer.#.layer_scale1.lambda1", .to = "blocks.#.ls1.gamma"},
-    {"encoder.layer.#.norm2.@", .to = "blocks.#.norm2.@"},
-    {"encoder.layer.#.mlp.weights_in.@", .to = "blocks.#.mlp.fc1.@", .writes = GATED},
-    {"encoder.layer.#.mlp.weights_out.@", .to = "blocks.#.mlp.fc2.@", .writes = GATED},
-    {"encoder.layer.#.mlp.fc1.@", .to = "blocks.#.mlp.fc1.@"},
-    {"encoder.layer.#.mlp.fc2.@", .to = "blocks.#.mlp.fc2.@"},
-    {"encoder.layer.#.layer_scale2.lambda1", .to = "blocks.#.ls2.gamma"},
+    {LAYER "norm1.@", .to = "blocks.#.norm1.@"},
+    /* The second names are those in memory, since transformers 5. */
+    {LAYER "attention.attention.query.@", .also = LAYER "attention.q_proj.@", .to = "blocks.#.attn.qkv.@", .part = 0},
+    {LAYER "attention.attention.key.@", .also = LAYER "attention.k_proj.@", .to = "blocks.#.attn.qkv.@", .part = 1},
+    {LAYER "attention.attention.value.@", .also = LAYER "attention.v_proj.@", .to = "blocks.#.attn.qkv.@", .part = 2},
+    {LAYER "attention.output.dense.@", .also = LAYER "attention.o_proj.@", .to = "blocks.#.attn.proj.@"},
+    {LAYER "layer_scale1.lambda1", .to = "blocks.#.ls1.gamma"},
+    {LAYER "norm2.@", .to = "blocks.#.norm2.@"},
+    {MLP "weights_in.@", .to = "blocks.#.mlp.fc1.@", .writes = GATED},
+    {MLP "weights_out.@", .also = MLP "down_proj.@", .to = "blocks.#.mlp.fc2.@", .writes = GATED},
+    {MLP "fc1.@", .to = "blocks.#.mlp.fc1.@"},
+    {MLP "fc2.@", .to = "blocks.#.mlp.fc2.@"},
+    /* In memory, weights_in is two layers. */
+    {MLP "gate_proj.weight", .to = "blocks.#.mlp.fc1.weight", .part = 0, .writes = ""},
+    {MLP "up_proj.weight", .to = "blocks.#.mlp.fc1.weight", .part = 1, .writes = ""},
+    {MLP "gate_proj.bias", .to = "blocks.#.mlp.fc1.bias", .part = 0, .writes = ""},
+    {MLP "up_proj.bias", .to = "blocks.#.mlp.fc1.bias", .part = 1, .writes = ""},
+    {LAYER "layer_scale2.lambda1", .to = "blocks.#.ls2.gamma"},
     {"layernorm.@", .to = "norm.@"},
     {"classifier.@", .to = "head.@", .bare = true},
 };

@@ -2,20 +2,23 @@
 #include "networks/layouts/layout.h"
 
 #define DISTILLED "distillation_classifier.weight"
+#define LAYER "encoder.layer.#."
+/* Since transformers 5, names of networks in memory, and of files that save their state_dict(), are others. */
+#define MEMORY "layers.#."
 
 static const att_layout_row rows[] = {
     {"embeddings.cls_token", .to = "cls_token"},
     {"embeddings.position_embeddings", .to = "pos_embed"},
     {"embeddings.patch_embeddings.projection.@", .to = "patch_embed.proj.@"},
     {"embeddings.mask_token", .to = NULL},
-    {"encoder.layer.#.layernorm_before.@", .to = "blocks.#.norm1.@"},
-    {"encoder.layer.#.attention.attention.query.@", .to = "blocks.#.attn.qkv.@", .part = 0},
-    {"encoder.layer.#.attention.attention.key.@", .to = "blocks.#.attn.qkv.@", .part = 1},
-    {"encoder.layer.#.attention.attention.value.@", .to = "blocks.#.attn.qkv.@", .part = 2},
-    {"encoder.layer.#.attention.output.dense.@", .to = "blocks.#.attn.proj.@"},
-    {"encoder.layer.#.layernorm_after.@", .to = "blocks.#.norm2.@"},
-    {"encoder.layer.#.intermediate.dense.@", .to = "blocks.#.mlp.fc1.@"},
-    {"encoder.layer.#.output.dense.@", .to = "blocks.#.mlp.fc2.@"},
+    {LAYER "layernorm_before.@", .also = MEMORY "layernorm_before.@", .to = "blocks.#.norm1.@"},
+    {LAYER "attention.attention.query.@", .also = MEMORY "attention.q_proj.@", .to = "blocks.#.attn.qkv.@", .part = 0},
+    {LAYER "attention.attention.key.@", .also = MEMORY "attention.k_proj.@", .to = "blocks.#.attn.qkv.@", .part = 1},
+    {LAYER "attention.attention.value.@", .also = MEMORY "attention.v_proj.@", .to = "blocks.#.attn.qkv.@", .part = 2},
+    {LAYER "attention.output.dense.@", .also = MEMORY "attention.o_proj.@", .to = "blocks.#.attn.proj.@"},
+    {LAYER "layernorm_after.@", .also = MEMORY "layernorm_after.@", .to = "blocks.#.norm2.@"},
+    {LAYER "intermediate.dense.@", .also = MEMORY "mlp.fc1.@", .to = "blocks.#.mlp.fc1.@"},
+    {LAYER "output.dense.@", .also = MEMORY "mlp.fc2.@", .to = "blocks.#.mlp.fc2.@"},
     {"layernorm.@", .to = "norm.@"},
     {"cls_classifier.@", .to = "head.@", .bare = true, .when = DISTILLED},
     {"classifier.@", .to = "head.@", .bare = true},

@@ -14,7 +14,7 @@ static const att_layout_row rows[] = {
     {"q.@", .to = "qkv.@", .part = 0},
     {"k.@", .to = "qkv.@", .part = 1},
     {"v.@", .to = "qkv.@", .part = 2},
-    {"layer.#.fc.@", .to = "blocks.#.mlp.@"},
+    {"layer.#.fc.@", .also = "layers.#.dense.@", .to = "blocks.#.mlp.@"},
     {"stages.#.down.#.@", .to = "layers.+.down.#.@"},
     {"top", .to = "first_rows", .end = 2},
     {"both", .to = "upper", .end = 1, .of = 2},
@@ -23,8 +23,10 @@ static const att_layout_row rows[] = {
     {"more", .to = "sum", .add = true},
     {"probe", .to = "latent", .rank = 3},
     {"text.*", .to = NULL},
+    {"logit", .to = NULL},
     {"maybe", .to = "with_probe", .when = "probe"},
     {"maybe", .to = "without_probe", .when = "!probe"},
+    {"maybe", .to = "with_layer", .when = "layer.0.fc.weight"},
     {"lacks_bias.weight", .to = "bias", .zeros = true},
     {"patches.weight", .to = "proj.weight", .patches = true},
     {"transposed", .to = "turned", .first = 1},
@@ -90,21 +92,35 @@ SCRATCH_TEST(names_are_changed_behind_any_prefix)
 {
     att_tensors *file;
     CHECK(self->context, APPLY(file, T("toy.layer.3.fc.weight", 2), T("doll.layer.12.fc.bias", 1),
-                               T("stages.1.down.7.a", 1), T("other.thing", 1)));
+                               T("stages.1.down.7.a", 1), T("other.thing", 1), T("layer.123456.fc.a", 1)));
     HAS(file, "blocks.3.mlp.weight", att_shape_of(2), 0, 1);
     HAS(file, "blocks.12.mlp.bias", att_shape_of(1), 0);
     HAS(file, "layers.2.down.7.a", att_shape_of(1), 0);
+    HAS(file, "blocks.123456.mlp.a", att_shape_of(1), 0);
     HAS(file, "other.thing", att_shape_of(1), 0); /* without a row: kept, for the loader to refuse */
-    assert_int_equal(att_tensors_count(file), 4);
+    assert_int_equal(att_tensors_count(file), 5);
     att_tensors_close(&file);
+}
+
+SCRATCH_TEST(a_tensor_may_have_the_other_name_of_its_row)
+{
+    att_tensors *file;
+    CHECK(self->context, APPLY(file, T("toy.layers.0.dense.weight", 2), T("layer.1.fc.weight", 1), T("maybe", 1)));
+    HAS(file, "blocks.0.mlp.weight", att_shape_of(2), 0, 1);
+    HAS(file, "blocks.1.mlp.weight", att_shape_of(1), 0);
+    HAS(file, "with_layer", att_shape_of(1), 0); /* a condition names the first one */
+    att_tensors_close(&file);
+    CHECK(self->context, APPLY(file, T("layers.1.dense.weight", 1), T("maybe", 1)));
+    assert_true(att_tensors_find(file, "with_layer") < 0);
+    att_tensors_close(&file);
+    REFUSES("of a toy is there twice", T("layer.1.fc.a", 1), T("layers.1.dense.a", 1));
 }
 
 SCRATCH_TEST(names_that_only_resemble_a_row_are_kept)
 {
-    static const char *const names[] = {
-        "layer..fc.weight", "layer.-1.fc.weight", "layer.12345678901234567890.fc.weight",
-        "layer.1.fc.",      "layer.1.fc.a.b",     "layer.1.fc",
-        "xlayer.1.fc.a",    "toy.toy.q.weight"};
+    static const char *const names[] = {"layer..fc.weight", "layer.-1.fc.weight", "layer.1234567.fc.weight",
+                                        "layer.1.fc.",      "layer.1.fc.a.b",     "layer.1.fc",
+                                        "xlayer.1.fc.a",    "toy.toy.q.weight"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         att_tensors *file;
         CHECK(self->context, APPLY(file, T(names[i], 1)));
@@ -152,8 +168,10 @@ SCRATCH_TEST(two_names_of_one_tensor_are_refused)
 SCRATCH_TEST(rows_may_leave_out_tensors)
 {
     att_tensors *file;
-    CHECK(self->context, APPLY(file, T("text.a", 1), T("toy.text.b.c", 1), T("layer.0.fc.none", 0)));
+    CHECK(self->context,
+          APPLY(file, T("text.a", 1), T("toy.text.b.c", 1), T("logit", 1), T("layer.0.fc.none", 0), T("top", 0, 2)));
     assert_int_equal(att_tensors_count(file), 0);
+    assert_string_equal(att_tensors_skipped(file), "text.* (2), logit");
     att_tensors_close(&file);
 }
 
@@ -249,6 +267,45 @@ SCRATCH_TEST(shapes_are_changed)
     assert_true(att_tensors_find(file, "proj.weight") >= 0);
     att_tensors_close(&file);
     REFUSES("\"patches.weight\" of a toy is no layer for patches of square sides", T("patches.weight", 1, 6));
+}
+
+/* Of a file whose first bytes alone are there. */
+SCRATCH_TEST(names_and_shapes_need_no_elements)
+{
+    enum { MOST = 4096 };
+    const att_safetensors_tensor tensors[] = {T("base", 2), T("more", 2), T("merge.weight", 1, 8)};
+    const att_safetensors_content content = {.tensors = tensors, .tensor_count = 3};
+    char bytes[MOST], path[512];
+    uint64_t header;
+    att_tensors *file;
+    CHECK(self->context, att_safetensors_write(self->context, self->path, &content));
+    FILE *whole = fopen(self->path, "rb");
+    assert_non_null(whole);
+    const size_t size = fread(bytes, 1, sizeof bytes, whole);
+    fclose(whole);
+    memcpy(&header, bytes, sizeof header);
+    scratch_write_as(self, "part", bytes, sizeof header + header);
+    CHECK(self->context,
+          att_tensors_open_part(self->context, scratch_path(self, "part", path), self->path, size, &file));
+    CHECK(self->context, att_layout_apply(&toy, file));
+    assert_true(att_tensors_find(file, "sum") >= 0 && att_tensors_find(file, "merged") >= 0);
+    att_tensors_close(&file);
+}
+
+/* The numbers of a row lie two apart, rows one. */
+SCRATCH_TEST(patches_with_strides_become_a_convolution)
+{
+    static const int64_t strides[] = {1, 2};
+    const att_safetensors_tensor patches = T("patches.weight", 2, 12);
+    const att_safetensors_content content = {.tensors = &patches, .tensor_count = 1};
+    att_tensors *file;
+    CHECK(self->context, att_safetensors_write(self->context, self->path, &content));
+    CHECK(self->context, att_tensors_open(self->context, self->path, &file));
+    file->items[0].strides = strides;
+    CHECK(self->context, att_layout_apply(&toy, file));
+    HAS(file, "proj.weight", att_shape_of(2, 3, 2, 2), 0, 6, 12, 18, 2, 8, 14, 20, 4, 10, 16, 22, 1, 7, 13, 19, 3, 9,
+        15, 21, 5, 11, 17, 23);
+    att_tensors_close(&file);
 }
 
 /* transposed: [3, 2], the rows 0 3, 1 4, 2 5; every_third: 2 5 8 11 (tools/goldens/checkpoints.py). */

@@ -190,25 +190,47 @@ static double compare(const row *r, const att_model *model, att_weights *weights
     return worst;
 }
 
+static double compare_file(const row *r, const char *path)
+{
+    att_tensors *file;
+    att_weights *weights;
+    must(att_model_open_file(context, path, &file));
+    att_model *model = identify(r, file);
+    must(att_weights_create(att_model_graph(model), "cpu", &weights));
+    must(att_model_load(model, file, weights));
+    const double error = compare(r, model, weights);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+    att_tensors_close(&file);
+    return error;
+}
+
 TEST(networks_of_transformers_give_its_answers)
 {
     const int count = sizeof rows / sizeof *rows;
     double worst = 0;
     for (const row *r = rows; r < rows + count; r++) {
         char path[4096];
-        att_tensors *file;
-        att_weights *weights;
         path_of(r, "model.safetensors", path);
         if (access(path, F_OK) != 0)
             path_of(r, "model.safetensors.index.json", path);
-        must(att_model_open_file(context, path, &file));
-        att_model *model = identify(r, file);
-        must(att_weights_create(att_model_graph(model), "cpu", &weights));
-        must(att_model_load(model, file, weights));
-        worst = fmax(worst, compare(r, model, weights));
-        att_weights_destroy(&weights);
-        att_model_destroy(&model);
-        att_tensors_close(&file);
+        worst = fmax(worst, compare_file(r, path));
     }
     print_message("%d networks, relative errors up to %.2g\n", count, worst);
+}
+
+/* Those that layouts.py writes, too. */
+TEST(tensors_may_have_the_names_that_they_have_in_memory)
+{
+    enum { FILES = 8 };
+    int files = 0;
+    for (const row *r = rows; r < rows + sizeof rows / sizeof *rows; r++) {
+        char path[4096];
+        path_of(r, "state_dict.safetensors", path);
+        if (access(path, F_OK) != 0)
+            continue;
+        compare_file(r, path);
+        files++;
+    }
+    assert_int_equal(files, FILES);
 }
