@@ -174,6 +174,11 @@ att_status att_layout_configure(const att_layout *layout, const att_layout_sourc
 /* For complete(): refuse another value of a setting (ERR_UNSUPPORTED) that config.json may have. */
 att_status att_layout_require_text(const att_layout_source *source, const char *key, const char *text);
 att_status att_layout_require_number(const att_layout_source *source, const char *key, double number);
+/* Whether a setting is true or above 0; `otherwise` if config.json lacks it. */
+bool att_layout_is_on(const att_layout_source *source, const char *key, bool otherwise);
+/* For prepare() and complete(): refuses a setting that is on where the file lacks its tensors, or off where it has them
+ * (ERR_UNSUPPORTED), unless they agree. transformers would ignore such tensors, or draw them. */
+att_status att_layout_require_agreement(const att_layout_source *source, const char *key, bool on, bool agrees);
 /* For complete(): refuses an image_size that is no square (ERR_UNSUPPORTED). */
 att_status att_layout_require_square(const att_layout_source *source, const att_config *config);
 /* A complete(), for networks whose head is UPerNet: sets the task, the head, its channels and classes, from its tensors

@@ -87,6 +87,23 @@ att_status att_layout_require_number(const att_layout_source *source, const char
                     fact.numbers[0], number);
 }
 
+bool att_layout_is_on(const att_layout_source *source, const char *key, bool otherwise)
+{
+    const json_t *value = json_object_get(source->config, key);
+    return json_is_number(value)    ? json_number_value(value) > 0
+           : json_is_boolean(value) ? json_is_true(value)
+                                    : otherwise;
+}
+
+att_status att_layout_require_agreement(const att_layout_source *source, const char *key, bool on, bool agrees)
+{
+    if (agrees)
+        return ATT_OK;
+    return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                    "%s: %s is %s, but the tensors of %s are those of a network with the opposite; correct the setting",
+                    source->path, key, on ? "on" : "off", att_tensors_path(source->file));
+}
+
 att_status att_layout_require_square(const att_layout_source *source, const att_config *config)
 {
     const att_option_value *size = att_options_find(&config->options, "img_size");

@@ -56,34 +56,21 @@ static const struct part {
     {"layer_scale_init_value", "blocks.0.gamma_1", true},
 };
 
-/* Whether a setting is true or positive. */
-static bool is_set(const att_layout_source *source, const char *setting, bool otherwise)
-{
-    const json_t *value = json_object_get(source->config, setting);
-    return json_is_number(value)    ? json_number_value(value) > 0
-           : json_is_boolean(value) ? json_is_true(value)
-                                    : otherwise;
-}
-
-/* transformers ignores tensors that a setting excludes. expected: whether a network of this setting has the tensor */
+/* expected: whether a network of this setting has the tensor */
 static att_status check_part(const att_layout_source *source, const char *setting, const char *tensor, bool set,
                              bool expected)
 {
     const bool has = att_tensors_find(source->file, tensor) >= 0;
-    if (has == expected)
-        return ATT_OK;
-    return att_fail(source->context, ATT_ERR_UNSUPPORTED,
-                    "%s: %s is %s, but the tensors of %s are those of a network with the opposite; correct the setting",
-                    source->path, setting, set ? "on" : "off", att_tensors_path(source->file));
+    return att_layout_require_agreement(source, setting, set, has == expected);
 }
 
 static att_status check_parts(const att_layout_source *source)
 {
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        const bool set = is_set(source, parts[i].setting, parts[i].otherwise);
+        const bool set = att_layout_is_on(source, parts[i].setting, parts[i].otherwise);
         ATT_TRY(check_part(source, parts[i].setting, parts[i].tensor, set, set));
     }
-    if (is_set(source, parts[1].setting, false) && is_set(source, parts[2].setting, false))
+    if (att_layout_is_on(source, parts[1].setting, false) && att_layout_is_on(source, parts[2].setting, false))
         return att_fail(source->context, ATT_ERR_UNSUPPORTED,
                         "%s: %s and %s are both true; attscope has networks with one of them", source->path,
                         parts[1].setting, parts[2].setting);
@@ -95,7 +82,7 @@ static att_status check_parts(const att_layout_source *source)
 static att_status complete(const att_layout_source *source, att_config *config)
 {
     const bool masked = strcmp(att_layout_class(source), "BeitForMaskedImageModeling") == 0;
-    const bool set = is_set(source, "use_mean_pooling", true), mean = set && !masked;
+    const bool set = att_layout_is_on(source, "use_mean_pooling", true), mean = set && !masked;
     ATT_TRY(check_parts(source));
     ATT_TRY(check_part(source, "use_mean_pooling", "norm.weight", set, !mean));
     /* transformers takes the sides of a grid for each other where it resamples relative positions, and resamples other

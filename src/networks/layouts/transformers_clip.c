@@ -74,6 +74,9 @@ static att_status complete(const att_layout_source *source, att_config *config)
 static att_status complete_siglip(const att_layout_source *source, att_config *config)
 {
     const bool pool = att_tensors_find(source->file, "attn_pool.latent") >= 0;
+    const bool on = att_layout_is_on(source, "vision_use_head", true);
+    if (att_tensors_find(source->file, "head.weight") < 0) /* a classifier does not read the pooling */
+        ATT_TRY(att_layout_require_agreement(source, "vision_use_head", on, on == pool));
     att_options_set_text(&config->options, "global_pool", pool ? "map" : "avg");
     return ATT_OK;
 }

@@ -40,6 +40,17 @@ static const att_layout_row rows[] = {
     {"classifier.@", .to = "head.@", .bare = true},
 };
 
+extern const att_layout att_layout_transformers_dinov2;
+
+static att_status prepare(const att_layout_source *source, att_config *config)
+{
+    const bool on = att_layout_is_on(source, "use_swiglu_ffn", false);
+    (void)config;
+    return att_layout_require_agreement(
+        source, "use_swiglu_ffn", on,
+        on == (att_layout_find(&att_layout_transformers_dinov2, source->file, "encoder.layer.0.mlp.fc1.weight") < 0));
+}
+
 static bool has_registers(const att_layout_source *source)
 {
     const char *type = json_string_value(json_object_get(source->config, "model_type"));
@@ -60,7 +71,7 @@ static att_status complete(const att_layout_source *source, att_config *config)
 {
     const bool registers = has_registers(source);
     ATT_TRY(att_layout_require_square(source, config)); /* transformers takes any table as that of a square grid */
-    if (json_is_true(json_object_get(source->config, "use_swiglu_ffn")))
+    if (att_layout_is_on(source, "use_swiglu_ffn", false))
         att_options_set_text(&config->options, "act_layer", "silu");
     att_options_set(&config->options, "embed_class", !registers);
     att_options_set_text(&config->options, "pos_embed_resize", registers ? "bicubic" : "bicubic_plain");
@@ -120,6 +131,7 @@ const att_layout att_layout_transformers_dinov2 = {
     .defaults =
         "img_size=224 num_heads=12 norm_eps=1e-6 act_layer=gelu global_pool=token fc_norm=false "
         "crop_pct=0.875 crop_mode=center interpolation=bicubic mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ",
+    .prepare = prepare,
     .complete = complete,
     .forms = forms,
     .describe = describe,

@@ -48,6 +48,27 @@ static const att_layout_setting settings[] = {
     {.key = NULL},
 };
 
+extern const att_layout att_layout_transformers_dinov3;
+
+static att_status prepare(const att_layout_source *source, att_config *config)
+{
+    static const struct {
+        const char *setting, *tensor;
+        bool otherwise;
+    } parts[] = {{"query_bias", QUERY_BIAS, true},
+                 {"key_bias", "layer.0.attention.k_proj.bias", false},
+                 {"value_bias", VALUE_BIAS, true},
+                 {"proj_bias", OUTPUT_BIAS, true},
+                 {"use_gated_mlp", GATED, false}};
+    (void)config;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const bool on = att_layout_is_on(source, parts[i].setting, parts[i].otherwise);
+        const bool has = att_layout_find(&att_layout_transformers_dinov3, source->file, parts[i].tensor) >= 0;
+        ATT_TRY(att_layout_require_agreement(source, parts[i].setting, on, on == has));
+    }
+    return ATT_OK;
+}
+
 /* The family has GELU in MLPs and SiLU in gated ones; transformers has GELU in both if config.json names none. */
 static att_status complete(const att_layout_source *source, att_config *config)
 {
@@ -89,6 +110,7 @@ const att_layout att_layout_transformers_dinov3 = {
     .defaults =
         "img_size=224 num_heads=6 norm_eps=1e-5 rope_temperature=100 global_pool=token fc_norm=false "
         "crop_pct=1 crop_mode=squash interpolation=bilinear_float mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ",
+    .prepare = prepare,
     .complete = complete,
     .forms = forms,
     .describe = describe,

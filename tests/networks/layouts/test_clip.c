@@ -215,7 +215,9 @@ SCRATCH_TEST(images_of_siglip_2_have_as_many_patches_as_there_are_positions)
     made m = {.count = 0};
     att_identity identity;
     put_siglip2(&m, 3);
-    identify(self, &m, "{\"model_type\": \"siglip2_vision_model\", \"num_attention_heads\": 4, \"image_size\": 224}",
+    identify(self, &m,
+             "{\"model_type\": \"siglip2_vision_model\", \"num_attention_heads\": 4, \"image_size\": 224, "
+             "\"vision_use_head\": false}",
              &identity);
     check_number(&identity, "img_size", 3 * SIDE);
     assert_int_equal(identity.preprocess.height, 3 * SIDE);

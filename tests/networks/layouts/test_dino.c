@@ -10,6 +10,7 @@
 #define V2 FITTING("dinov2")
 #define V2_REGISTERS FITTING("dinov2_with_registers")
 #define V3 FITTING("dinov3_vit")
+#define V3_GATED V3 ", \"use_gated_mlp\": true"
 
 /* Opens a golden file's weights beside this config.json. */
 static att_status identify(scratch *self, const char *golden, const char *config, att_identity *identity)
@@ -65,9 +66,9 @@ SCRATCH_TEST(activations_and_biases_that_the_family_lacks_are_refused)
     att_identity found;
     refuses(self, "dinov3", V3 ", \"hidden_act\": \"silu\"}", "hidden_act is \"silu\"; attscope has \"gelu\" only");
     refuses(self, "dinov3", V3 ", \"mlp_bias\": false}", "mlp_bias is ");
-    refuses(self, "dinov3_gated", V3 ", \"hidden_act\": \"gelu\"}", "attscope has \"silu\" only");
-    refuses(self, "dinov3_gated", V3 "}", "config.json: hidden_act is missing, which means \"gelu\"");
-    CHECK(self->context, identify(self, "dinov3_gated", V3 ", \"hidden_act\": \"silu\"}", &found));
+    refuses(self, "dinov3_gated", V3_GATED ", \"hidden_act\": \"gelu\"}", "attscope has \"silu\" only");
+    refuses(self, "dinov3_gated", V3_GATED "}", "config.json: hidden_act is missing, which means \"gelu\"");
+    CHECK(self->context, identify(self, "dinov3_gated", V3_GATED ", \"hidden_act\": \"silu\"}", &found));
     refuses(self, "dinov3", FITTING("dinov3_convnext") "}", "model_type is \"dinov3_convnext\"");
 }
 
