@@ -78,8 +78,8 @@ int cli_preprocess_apply(cli_app *cli, const att_recipe_preprocess *flags, att_n
 #define CLI_LABELS_HELP                                                                                       \
     "names of the network's classes: a data set (imagenet-1k, imagenet-21k, imagenet-22k, imagenet-12k, "     \
     "imagenet-21k-p, imagenet-21k-p-w21, coco, coco-91, ade20k, camvid, cityscapes, voc, cifar10, cifar100, " \
-    "fashion-mnist) or a file with one name per line, from class 0; without it, the training's names, or "    \
-    "ImageNet's if the weights are for it"
+    "fashion-mnist) or a file with one name per line, from class 0; without it, the training's names, those " \
+    "of config.json beside the weights, or ImageNet's if the weights are for it"
 /* Sets the names of the network's classes by --labels (NULL: not given). Without --labels, built-in names may apply; a
  * note then names their data set. Returns CLI_OK or an exit code. */
 int cli_classes_name(cli_app *cli, att_network *network, const char *labels);

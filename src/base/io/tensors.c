@@ -16,7 +16,7 @@ struct att_tensors_name {
 
 /* The first bytes of a file, from which its kind is detected. */
 typedef struct beginning {
-    uint8_t bytes[ATT_SAFETENSORS_LENGTH_BYTES + 1];
+    uint8_t bytes[32];
     size_t size;
 } beginning;
 
@@ -46,6 +46,13 @@ static bool is_pickle(const beginning *first)
 {
     return first->size >= 2 && first->bytes[0] == 0x80 && first->bytes[1] >= 2 && first->bytes[1] <= 5 &&
            !begins_header(first);
+}
+
+/* Returns whether the file stands for another one in a repository that was cloned without Git LFS. */
+static bool is_pointer(const beginning *first)
+{
+    static const char begin[] = "version https://git-lfs";
+    return first->size >= strlen(begin) && memcmp(first->bytes, begin, strlen(begin)) == 0;
 }
 
 /* Returns whether the file is an index of several files, which is JSON. As a safetensors header's length its first
@@ -139,6 +146,11 @@ static att_status read_file(att_tensors *file, const beginning *first)
     if (first->size == 0)
         return att_fail(file->context, ATT_ERR_FORMAT,
                         "%s: an empty file; expected weights, as safetensors or as torch.save() writes them",
+                        file->path);
+    if (is_pointer(first))
+        return att_fail(file->context, ATT_ERR_FORMAT,
+                        "%s: a pointer of Git LFS in place of the weights; fetch these by running git lfs pull in its "
+                        "folder",
                         file->path);
     if (is_zip(first))
         return att_tensors_read_torch_zip(file);

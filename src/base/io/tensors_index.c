@@ -43,6 +43,12 @@ static att_status open_shard(att_tensors *file, att_tensors *shard, const char *
     shard->is_shard = true;
     ATT_TRY(att_path_folder(file->context, file->path, folder, sizeof folder));
     ATT_TRY(att_path_join(file->context, folder, name, path, sizeof path));
+    if (!att_file_exists(path))
+        return att_fail(
+            file->context, ATT_ERR_NOT_FOUND,
+            "%s: lists weights that are in %s, but there is no such file; all files of the index must be in "
+            "its folder",
+            file->path, path);
     shard->path = att_arena_string(&shard->arena, path);
     if (!shard->path)
         return att_fail_memory(file->context, strlen(path), path);

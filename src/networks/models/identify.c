@@ -172,6 +172,7 @@ att_status att_model_identify(att_context *context, const att_tensors *file, con
     if (search_network(context, file, path, name, NULL, &unused) != ATT_ERR_ARGUMENT)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s", message);
     return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "%s: the network that the file and its side files describe cannot be built: %s",
+                    "%s: the network that the file and its side files describe cannot be built: %s; flags, such as "
+                    "--num-heads for num_heads, replace what these files say",
                     path ? path : att_tensors_path(file), message);
 }

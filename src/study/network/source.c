@@ -6,6 +6,17 @@
 #include "networks/hub/hub.h"
 #include "study/network/network.h"
 
+/* Refuses a symbolic link whose target does not exist, as in a cache from which files were deleted. */
+static att_status check_link(att_context *context, const char *path)
+{
+    struct stat found;
+    if (stat(path, &found) == 0 || lstat(path, &found) != 0 || !S_ISLNK(found.st_mode))
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_NOT_FOUND,
+                    "%s is a symbolic link to a file that does not exist; restore that file, or download it again",
+                    path);
+}
+
 /* Finds the first of the usual checkpoint files in a folder. */
 static att_status find_in(att_context *context, const char *folder, char *path, size_t size)
 {
@@ -17,6 +28,7 @@ static att_status find_in(att_context *context, const char *folder, char *path, 
         ATT_TRY(att_path_join(context, folder, names[i], path, size));
         if (stat(path, &found) == 0 && !S_ISDIR(found.st_mode))
             return ATT_OK;
+        ATT_TRY(check_link(context, path));
     }
     return att_fail(context, ATT_ERR_NOT_FOUND,
                     "%s is a folder without weights; expected model_best.safetensors, last.safetensors, "
@@ -46,6 +58,7 @@ static att_status find(att_context *context, const char *what, char *path, size_
         return att_fail(
             context, ATT_ERR_NOT_FOUND,
             "the name of the checkpoint is empty; expected a file, a folder, pretrained weights or a network");
+    ATT_TRY(check_link(context, what));
     if (stat(what, &found) != 0)
         return att_hub_is_name(what) ? att_hub_find(context, what, path, size) : check_name(context, what);
     return S_ISDIR(found.st_mode) ? find_in(context, what, path, size) : att_path_copy(context, what, path, size);

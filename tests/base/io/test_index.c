@@ -125,7 +125,7 @@ SCRATCH_TEST(a_file_that_is_missing_or_damaged_is_named)
     write_shard(self, "1.safetensors", "module.a", "module.b");
     write_index(self, WHOLE);
     assert_fails(self->context, att_tensors_open(self->context, self->path, &file), ATT_ERR_NOT_FOUND,
-                 "/2.safetensors");
+                 "/2.safetensors, but there is no such file; all files of the index must be in its folder");
     write_shard(self, "2.safetensors", "module.c", "module.c");
     assert_int_equal(att_tensors_open(self->context, self->path, &file), ATT_ERR_FORMAT);
     /* An index is no tensor file itself. */

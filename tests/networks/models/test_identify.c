@@ -431,6 +431,8 @@ PLACE_TEST(tensors_of_other_networks_are_named)
         {"blocks.1.attns.0.qkv.weight", "parallel"}, /* beside blocks in sequence */
         {"patch_embed.backbone.stem.conv.weight", "hybrid"},
         {"vit.encoder.layer.0.output.dense.weight", "transformers library"},
+        {"vision_model.embeddings.patch_embedding.weight", "transformers library"},
+        {"resnet.embedder.embedder.convolution.weight", "transformers library"},
         {"deit.embeddings.cls_token", "transformers library"},
         {"blocks.0.linear_tokens.weight", "ResMLP"},
         {"blocks.0.mlp_channels.gate.proj.weight", "gMLP"},

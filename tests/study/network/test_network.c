@@ -29,6 +29,10 @@ FIXTURE_TEST(a_file_a_folder_and_a_name_are_opened)
     snprintf(exported, sizeof exported, "%s/model.safetensors", folder);
     assert_int_equal(mkdir(best, 0777), 0);
     is_refused(f, folder, "is a folder without weights");
+    assert_int_equal(symlink("blobs/missing", exported), 0);
+    is_refused(f, folder, "model.safetensors is a symbolic link to a file that does not exist; restore that file");
+    is_refused(f, exported, "model.safetensors is a symbolic link to a file that does not exist; restore that file");
+    assert_int_equal(unlink(exported), 0);
     assert_int_equal(att_network_find_file(f->context, folder, last, sizeof last), ATT_ERR_NOT_FOUND);
     assert_string_equal(last, "");
     snprintf(last, sizeof last, "%s/last.safetensors", folder);
