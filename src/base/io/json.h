@@ -9,6 +9,9 @@
 #include "base/core/export.h"
 
 enum { ATT_JSON_MAX_DEPTH = 64, ATT_JSON_MAX_MEMORY = 1 << 29 };
+/* Most bytes of config.json and other settings beside weights. transformers' names of ImageNet-22k's classes, from
+ * numbers to names and back, take 1.7 MB. */
+enum { ATT_JSON_SETTINGS_BYTES = 4 << 20 };
 
 /* Parses one document: an object or an array. A byte order mark in front of it is ignored. If an object has a key
  * twice, the last value is used, as in Python.

@@ -15,7 +15,7 @@
 #include "networks/layouts/layout.h"
 #include "networks/models/family.h"
 
-enum { MOST_SIDE_FILE = 1 << 20, MOST_INDEX = 16 << 20, MOST_SHARDS = 1000 };
+enum { MOST_INDEX = 16 << 20, MOST_SHARDS = 1000 };
 
 static const char CONFIG[] = "config.json";
 /* How images are prepared for a network of the transformers library: a repository has one of them or both. */
@@ -220,7 +220,7 @@ static att_status describe(const search *s, const char *name, const att_reply *r
                         s->session.endpoint.host);
     if (size < 0)
         return att_fail(s->context, ATT_ERR_FORMAT, "%s: %s states no size", file->shown, s->session.endpoint.host);
-    const int64_t most = is_side_file(name) ? MOST_SIDE_FILE : is_index(name) ? MOST_INDEX : INT64_MAX;
+    const int64_t most = is_side_file(name) ? ATT_JSON_SETTINGS_BYTES : is_index(name) ? MOST_INDEX : INT64_MAX;
     if (size > most)
         return att_fail(s->context, ATT_ERR_FORMAT, "%s has %lld bytes; expected at most %lld", file->shown,
                         (long long)size, (long long)most);

@@ -8,15 +8,13 @@
 #include "networks/models/identify.h"
 #include "networks/models/torchvision.h"
 
-enum { SIDE_FILE_BYTES = 1 << 24 };
-
 /* --- side files --------------------------------------------------------------------------------------------------- */
 
 static att_status read_json(att_context *context, const char *path, json_t **root)
 {
     char *bytes;
     size_t size;
-    ATT_TRY(att_file_read(context, path, SIDE_FILE_BYTES, &bytes, &size));
+    ATT_TRY(att_file_read(context, path, ATT_JSON_SETTINGS_BYTES, &bytes, &size));
     att_status status = att_json_parse(context, path, bytes, size, root);
     att_free(context, bytes);
     return status;

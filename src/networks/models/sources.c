@@ -16,7 +16,7 @@
 
 static const char BLANKS[] = " \t\r\n";
 
-enum { CONFIG_BYTES = 1 << 20, MOST_NUMBERS = sizeof((att_fact *)0)->numbers / sizeof(double) };
+enum { MOST_NUMBERS = sizeof((att_fact *)0)->numbers / sizeof(double) };
 
 static bool as_number(const char *text, double *number)
 {
@@ -412,7 +412,7 @@ att_status att_config_read_json(att_context *context, const char *path, const at
 {
     char *bytes;
     size_t size;
-    ATT_TRY(att_file_read(context, path, CONFIG_BYTES, &bytes, &size));
+    ATT_TRY(att_file_read(context, path, ATT_JSON_SETTINGS_BYTES, &bytes, &size));
     json_t *root = NULL;
     att_status status = att_json_parse(context, path, bytes, size, &root);
     if (status == ATT_OK)

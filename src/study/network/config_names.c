@@ -9,8 +9,6 @@
 #include "base/io/json.h"
 #include "study/network/network.h"
 
-enum { MOST_CONFIG = 1 << 20, MOST_CLASSES = 1 << 20 };
-
 /* timm's save_for_hf() writes "label_names", a list or an object by number, also into "pretrained_cfg" in older
  * versions; the transformers library writes "id2label", an object by number. */
 static const json_t *find_names(const json_t *root)
@@ -29,13 +27,18 @@ static size_t count_of(const json_t *names)
     return json_is_array(names) ? json_array_size(names) : json_object_size(names);
 }
 
-static const char *name_at(const json_t *names, int number)
+static const json_t *value_at(const json_t *names, int number)
 {
     char key[16];
     if (json_is_array(names))
-        return json_string_value(json_array_get(names, (size_t)number));
+        return json_array_get(names, (size_t)number);
     snprintf(key, sizeof key, "%d", number);
-    return json_string_value(json_object_get(names, key));
+    return json_object_get(names, key);
+}
+
+static const char *name_at(const json_t *names, int number)
+{
+    return json_string_value(value_at(names, number));
 }
 
 /* A name must be a line of its own. */
@@ -68,15 +71,19 @@ static bool are_as_many(const att_network *network, const char *path, const json
     return false;
 }
 
-static bool are_names(const json_t *names, int classes)
+static bool are_names(const att_network *network, const char *path, const json_t *names)
 {
     bool named = false;
-    if (classes > MOST_CLASSES)
-        return false;
-    for (int c = 0; c < classes; c++) {
+    for (int c = 0; c < att_model_classes(network->model); c++) {
         const char *name = name_at(names, c);
-        if (!is_name(name))
+        if (!is_name(name)) {
+            att_log(network->context, ATT_LOG_WARNING,
+                    "%s: class %d %s; the classes must have the numbers 0 to %d and a line of text each, so these "
+                    "names are not used",
+                    path, c, value_at(names, c) ? "has a name that is no line of text" : "has no name",
+                    att_model_classes(network->model) - 1);
             return false;
+        }
         named = named || !is_placeholder(name, c);
     }
     return named;
@@ -154,14 +161,18 @@ static att_status read_config(att_network *network, const char *path, char **sho
     char *bytes;
     size_t size;
     json_t *root = NULL;
-    ATT_TRY(att_file_read(network->context, path, MOST_CONFIG, &bytes, &size));
-    att_status status = att_json_parse(network->context, path, bytes, size, &root);
+    ATT_TRY(att_file_read(network->context, path, ATT_JSON_SETTINGS_BYTES, &bytes, &size));
+    att_status status = att_json_parse_unique(network->context, path, bytes, size, &root);
     att_free(network->context, bytes);
     const json_t *names = find_names(root);
-    const int classes = att_model_classes(network->model);
+    if (status == ATT_ERR_FORMAT) { /* a key that is there twice: other readers take the last value */
+        att_log(network->context, ATT_LOG_WARNING, "%s; names of classes in this file are not used",
+                att_context_message(network->context));
+        return ATT_OK;
+    }
     if (status == ATT_OK && names && is_of_network(network, root) && are_as_many(network, path, names) &&
-        are_names(names, classes)) {
-        network->config_known = find_known(names, classes);
+        are_names(network, path, names)) {
+        network->config_known = find_known(names, att_model_classes(network->model));
         status = network->config_known ? ATT_OK : take_names(network, root, names, shown);
     }
     json_decref(root);

@@ -5,6 +5,7 @@
 #include <attscope/checkpoint.h>
 #include <attscope/network.h>
 
+#include "base/core/export.h"
 #include "base/core/memory.h"
 #include "base/core/names.h"
 #include "networks/models/inputs.h"

@@ -115,6 +115,19 @@ SCRATCH_TEST(settings_of_a_wrong_type_are_refused)
     refuses(self, ATT_ERR_UNSUPPORTED, FITTING ", \"hidden_act\": 3}", "hidden_act is ");
 }
 
+/* As many blanks as names of ImageNet-22k's classes take. */
+SCRATCH_TEST(a_long_config_opens)
+{
+    static char config[ATT_JSON_SETTINGS_BYTES + 2];
+    att_identity identity;
+    memset(config, ' ', sizeof config - 1);
+    memcpy(config, FITTING "}", sizeof FITTING);
+    config[2 << 20] = '\0';
+    CHECK(self->context, identify_beside(self, config, &identity));
+    config[2 << 20] = ' ';
+    assert_fails(self->context, identify_beside(self, config, &identity), ATT_ERR_FORMAT, "larger than the limit of 4194304");
+}
+
 SCRATCH_TEST(missing_settings_are_those_of_the_model_type)
 {
     att_identity identity;
@@ -125,7 +138,7 @@ SCRATCH_TEST(missing_settings_are_those_of_the_model_type)
     assert_true(att_options_number(&identity.options, "norm_eps", 0) == 1e-12);
     /* 12 heads do not divide this file's width. */
     assert_fails(self->context, identify_beside(self, "{\"model_type\": \"vit\", \"image_size\": 8}", &identity),
-                 ATT_ERR_UNSUPPORTED, "embed_dim 8 is not a multiple of num_heads 12");
+                 ATT_ERR_UNSUPPORTED, "embed_dim 8 is not a multiple of num_heads 12; flags, such as --num-heads");
 }
 
 SCRATCH_TEST(the_origin_names_the_side_files)
