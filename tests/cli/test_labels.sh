@@ -187,6 +187,19 @@ mkdir -p one && cp -r called/Trouser one
 run 0 validate one --checkpoint fashion_mnist/model.safetensors --class-map shifted $small --threads 1
 err_has 'warning: class 9 is "T-shirt/top" in the data and "Ankle boot" in the network'
 
+# A training that begins with the classifier of other classes says so.
+mkdir -p pets/cat pets/dog && cp "$picture" pets/cat/1.jpg && cp "$picture" pets/dog/1.jpg
+brief="--epochs 1 --batch-size 2 --warmup-epochs 0 --no-aug --threads 1 --output out"
+# shellcheck disable=SC2086
+run 0 train pets --initial-checkpoint out/two/last.safetensors $brief --experiment pets
+err_has 'out/two/last.safetensors: its classifier is kept, because it has as many classes as the data, but class 0 is "cat" in the data and "n01440764" in the file'
+# shellcheck disable=SC2086
+run 0 train called --initial-checkpoint fashion_mnist/model.safetensors $small $brief --experiment called
+err_has 'but class 0 is "Ankle boot" in the data and "T-shirt/top" in the file'
+# shellcheck disable=SC2086
+run 0 train photographs --initial-checkpoint out/two/last.safetensors $brief --experiment again
+! grep -q 'its classifier is kept' stderr || fail "$command_line: $(cat stderr)"
+
 # ReaL: images without a right class are not judged. A damaged file is no damaged image.
 mkdir -p real/n01440764 && cp "$picture" real/n01440764/ILSVRC2012_val_00000001.jpg
 cp "$picture" real/n01440764/ILSVRC2012_val_00000003.jpg

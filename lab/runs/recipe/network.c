@@ -13,6 +13,7 @@
 #include "networks/models/describe.h"
 #include "networks/models/family.h"
 #include "networks/tasks/task.h"
+#include "study/network/network.h"
 #include "study/train/alerts.h"
 #include "study/train/options.h"
 
@@ -400,12 +401,14 @@ att_status att_trained_network_open_teacher(const att_recipe *recipe, const att_
 
 /* --- filling ------------------------------------------------------------------------------------------------------ */
 
-static att_status load(att_trained_network *n)
+static att_status load(const att_dataset *data, att_trained_network *n)
 {
     att_tensors *file;
     att_new_head head;
     ATT_TRY(att_model_open_file(n->context, n->checkpoint, &file));
     att_status status = att_model_load_pretrained(n->model, file, n->weights, &head);
+    if (status == ATT_OK && !*head.names && att_model_classes(n->model) == att_dataset_class_count(data))
+        status = att_network_note_kept_classes(n->model, n->checkpoint, file, data);
     att_tensors_close(&file);
     if (status == ATT_OK && *head.names && head.classes == 0)
         att_log(n->context, ATT_LOG_INFO, "%s: initialised, because %s has none", head.names, n->checkpoint);
@@ -415,12 +418,12 @@ static att_status load(att_trained_network *n)
     return status;
 }
 
-att_status att_trained_network_fill(const att_recipe *recipe, att_trained_network *n)
+att_status att_trained_network_fill(const att_recipe *recipe, const att_dataset *data, att_trained_network *n)
 {
     if (n->resumes)
         return ATT_OK;
     ATT_TRY(att_weights_initialise(n->weights, recipe->train.seed));
-    return n->checkpoint ? load(n) : ATT_OK;
+    return n->checkpoint ? load(data, n) : ATT_OK;
 }
 
 void att_trained_network_free(att_trained_network *n)

@@ -44,9 +44,9 @@ att_status att_trained_network_make(att_recipe *recipe, const att_dataset *data,
 /* Opens the teacher, if the recipe names one, for the images of the network. */
 att_status att_trained_network_open_teacher(const att_recipe *recipe, const att_dataset *data,
                                             att_trained_network *network);
-/* Initialises the weights or loads them from the initial checkpoint. When a training is continued, att_train() loads
- * them. */
-att_status att_trained_network_fill(const att_recipe *recipe, att_trained_network *network);
+/* Initialises the weights or loads them from the initial checkpoint, and says if that has classes of other names than
+ * the data set. When a training is continued, att_train() loads the weights. */
+att_status att_trained_network_fill(const att_recipe *recipe, const att_dataset *data, att_trained_network *network);
 void att_trained_network_free(att_trained_network *network);
 
 #endif

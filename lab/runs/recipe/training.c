@@ -230,7 +230,7 @@ static att_status fill_weights(att_training *t)
         return att_fail(t->context, status, "%s cannot be resumed exactly: %s", t->folder.resume,
                         t->network.difference);
     ATT_TRY(status);
-    return att_trained_network_fill(&t->recipe, &t->network);
+    return att_trained_network_fill(&t->recipe, t->train, &t->network);
 }
 
 /* --- the continued run -------------------------------------------------------------------------------------------- */

@@ -3,6 +3,8 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
+#include "base/io/file.h"
+#include "base/io/tensors.h"
 #include "data/classes.h"
 #include "data/dataset.h"
 #include "networks/tasks/task.h"
@@ -156,14 +158,12 @@ static bool is_number(const char *text)
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-static void log_other_name(const att_network *network, int number, const char *in_data, const char *in_network,
-                           int length)
-{
-    att_log(network->context, ATT_LOG_WARNING,
-            "class %d is \"%s\" in the data and \"%.*s\" in the network; the results are meaningful only if both "
-            "are the same class",
-            number, in_data, length, in_network);
-}
+/* The first class that has another name in the data than in the network. */
+typedef struct difference {
+    int number;       /* -1: there is none */
+    const char *name; /* in the network */
+    int length;       /* of `name`, which may be a line of several */
+} difference;
 
 /* Finds a class in the list by its label or synset. Returns its number; -1 if the list lacks it. */
 static int known_number(const att_known_classes *known, const char *name)
@@ -176,32 +176,40 @@ static int known_number(const att_known_classes *known, const char *name)
     return c;
 }
 
-/* Warns of the first class of the data that has another number in the network's list. */
-static void compare_known(const att_network *network, const att_known_classes *known, const att_dataset *dataset)
+/* Finds the first class of the data that has another number in the network's list, or, with `foreign`, that is not in
+ * it. */
+static difference compare_known(const att_known_classes *known, const att_dataset *dataset, bool foreign)
 {
     for (int c = 0; c < att_dataset_class_count(dataset); c++) {
         const char *name = att_dataset_class_name(dataset, c), *own = att_known_classes_label(known, c);
         const int number = known_number(known, name);
-        if (number >= 0 && number != c) {
-            log_other_name(network, c, name, own, (int)strlen(own));
-            return;
-        }
+        if (number >= 0 ? number != c : foreign && !is_number(name))
+            return (difference){c, own, (int)strlen(own)};
     }
+    return (difference){.number = -1};
 }
 
-/* Warns of the first class whose names in the training and in the data differ. Classes named by numbers are not
+/* Finds the first class whose names in the training and in the data differ. Classes named by numbers are not
  * compared. */
-static void compare_trained(const att_network *network, const char *line, const att_dataset *dataset)
+static difference compare_trained(const char *line, const att_dataset *dataset)
 {
     for (int c = 0; *line && c < att_dataset_class_count(dataset); c++) {
         const char *name = att_dataset_class_name(dataset, c);
         const size_t length = strcspn(line, "\n");
-        if (!is_number(name) && (strlen(name) != length || strncmp(name, line, length) != 0)) {
-            log_other_name(network, c, name, line, (int)length);
-            return;
-        }
+        if (!is_number(name) && (strlen(name) != length || strncmp(name, line, length) != 0))
+            return (difference){c, line, (int)length};
         line += length + (line[length] != '\0');
     }
+    return (difference){.number = -1};
+}
+
+static void warn_of(const att_network *network, const att_dataset *dataset, difference found)
+{
+    if (found.number >= 0)
+        att_log(network->context, ATT_LOG_WARNING,
+                "class %d is \"%s\" in the data and \"%.*s\" in the network; the results are meaningful only if both "
+                "are the same class",
+                found.number, att_dataset_class_name(dataset, found.number), found.length, found.name);
 }
 
 /* Warns if the checkpoint does not say which order its training had, and the sorted folder names have another order in
@@ -253,10 +261,34 @@ att_status att_network_compare_classes(const att_network *network, const att_dat
     if (classes != found)
         log_other_count(network, classes, found);
     else if (known)
-        compare_known(network, known, dataset);
+        warn_of(network, dataset, compare_known(known, dataset, false));
     else if (att_network_trained_names(network))
-        compare_trained(network, att_network_trained_names(network), dataset);
+        warn_of(network, dataset, compare_trained(att_network_trained_names(network), dataset));
     else
         compare_orders(network, dataset);
     return ATT_OK;
+}
+
+att_status att_network_note_kept_classes(const att_model *model, const char *path, att_tensors *file,
+                                         const att_dataset *dataset)
+{
+    att_network network = {.context = file->context, .file = file, .model = model};
+    char *shown = NULL;
+    difference found = {.number = -1};
+    ATT_TRY(att_path_copy(network.context, path, network.path, sizeof network.path));
+    att_status status = att_network_read_config_names(&network, &shown);
+    const att_known_classes *known = att_network_known_order(&network);
+    const char *lines = att_network_trained_names(&network);
+    if (status == ATT_OK && known)
+        found = compare_known(known, dataset, true);
+    else if (status == ATT_OK && lines)
+        found = compare_trained(lines, dataset);
+    if (found.number >= 0)
+        att_log(network.context, ATT_LOG_INFO,
+                "%s: its classifier is kept, because it has as many classes as the data, but class %d is \"%s\" in the "
+                "data and \"%.*s\" in the file",
+                path, found.number, att_dataset_class_name(dataset, found.number), found.length, found.name);
+    att_free(network.context, shown);
+    att_free(network.context, network.config_names);
+    return status;
 }

@@ -68,8 +68,14 @@ att_status att_network_take_class_names(att_network *network);
 const att_known_classes *att_network_known_order(const att_network *network);
 /* config_names.c: reads the names in config.json. Sets network->config_known, or network->config_names and *shown to
  * the names for people, one per line, which the caller frees. Changes nothing if there are no names for all classes, or
- * if the file itself has names. Logs a warning if there are names for another number of classes. */
+ * if the file itself has names. Logs a warning if there are names that do not fit the classes. */
 att_status att_network_read_config_names(att_network *network, char **shown);
+
+/* data.c: logs a note if classes have other names in the data of a training than in the open file, of which the model
+ * keeps the classifier; path: of the file. Says nothing if the file has no names. Errors: those of reading the
+ * config.json beside the file. */
+ATT_FOR_LAB att_status att_network_note_kept_classes(const att_model *model, const char *path, att_tensors *file,
+                                                     const att_dataset *dataset);
 
 /* outputs.c: copies the model's graph and adds every output and probe that `outputs` names (NULL: the task's outputs).
  * *names lists their names in the graph, NULL after the last. On success the caller owns *graph and *names. Errors:
