@@ -74,16 +74,19 @@ SCRATCH_TEST(a_box_or_window_equals_that_part_of_the_whole)
     for (int y = 0; y < box.height; y++)
         memcpy(part.pixels + y * box.width * CHANNELS, image.pixels + ((box.y + y) * W + box.x) * CHANNELS,
                (size_t)(box.width * CHANNELS));
-    static uint8_t whole[TO_W * TO_H * CHANNELS], piece[23 * 11 * CHANNELS];
-    for (att_interpolation method = ATT_BILINEAR; method <= ATT_BICUBIC; method++) {
+    static const att_interpolation methods[] = {ATT_BILINEAR, ATT_BICUBIC, ATT_BILINEAR_FLOAT, ATT_BICUBIC_FLOAT};
+    static float whole_room[TO_W * TO_H * CHANNELS], piece_room[23 * 11 * CHANNELS];
+    char *const whole = (char *)whole_room, *const piece = (char *)piece_room;
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+        const att_interpolation method = methods[m];
+        const int pixel = CHANNELS * (int)(att_resizes_in_floats(method) ? sizeof(float) : 1);
         assert_int_equal(
             att_resize(self->context, &part, (att_box){0, 0, box.width, box.height}, method, TO_W, TO_H, all, whole),
             ATT_OK);
         assert_int_equal(att_resize(self->context, &image, box, method, TO_W, TO_H, window, piece), ATT_OK);
         for (int y = 0; y < window.height; y++)
-            assert_memory_equal(piece + y * window.width * CHANNELS,
-                                whole + ((window.y + y) * TO_W + window.x) * CHANNELS,
-                                (size_t)(window.width * CHANNELS));
+            assert_memory_equal(piece + y * window.width * pixel, whole + ((window.y + y) * TO_W + window.x) * pixel,
+                                (size_t)(window.width * pixel));
     }
     assert_int_equal(att_resize(self->context, &image, box, ATT_BICUBIC, box.width, box.height,
                                 (att_box){0, 0, box.width, box.height}, whole),

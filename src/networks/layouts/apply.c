@@ -39,7 +39,7 @@ static att_status cut(const applying *a, piece *p)
     int64_t inner = 1;
     while (d < info->shape.rank - 1 && info->shape.dims[d] == 1)
         d++;
-    if (info->shape.rank == 0 || info->count == 0)
+    if (info->shape.rank == 0)
         return fail_piece(a, p->from, "has no elements");
     for (int i = d + 1; i < info->shape.rank; i++)
         inner *= info->shape.dims[i];

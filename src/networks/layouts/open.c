@@ -157,12 +157,16 @@ static att_status take_transformers(att_tensors *file, const att_layout *layout,
     return take_layout(file, layout, source, &config);
 }
 
-/* The same for a network of torchvision or mmsegmentation, whose files have no settings but torchvision's name. */
-static att_status take_named(att_tensors *file, const att_layout *layout)
+/* The same for a network of torchvision or mmsegmentation, whose files have no settings but torchvision's name. Other
+ * networks keep their names. */
+static att_status take_named(att_tensors *file)
 {
+    const att_layout *layout = att_layout_of_tensors(file);
     const att_torchvision *known = att_torchvision_of_file(file->path);
     const att_layout_source source = {.context = file->context, .file = file, .path = file->path};
     att_config config = att_config_none();
+    if (!layout)
+        return ATT_OK;
     if (known) {
         config.crop_pct = known->crop_pct;
         snprintf(config.interpolation, sizeof config.interpolation, "%s", known->interpolation);
@@ -218,11 +222,8 @@ att_status att_layout_take(att_tensors *file)
     if (att_tensors_metadata(file, ATT_IDENTITY_KEY))
         return take_names(file);
     att_status status = read_side_file(file, "config.json", &path, &root);
-    const att_layout *layout = root ? NULL : att_layout_of_tensors(file);
-    if (status == ATT_OK && json_is_object(root))
-        status = take_described(file, path.data, root);
-    else if (status == ATT_OK && layout)
-        status = take_named(file, layout);
+    if (status == ATT_OK)
+        status = root ? take_described(file, path.data, root) : take_named(file);
     json_decref(root);
     att_text_free(&path);
     return status;

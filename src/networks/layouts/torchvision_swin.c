@@ -24,15 +24,12 @@ static bool fills(const att_option_values *options, int axis, int window)
     return stages > 0;
 }
 
-/* Sets height and width of all windows. */
-static att_status read_window(const att_layout_target *target, int sides[2])
+/* Sets the side of all windows. */
+static att_status read_window(const att_layout_target *target, int *side)
 {
     const att_option_values *options = &target->identity->options;
     const char *text = att_options_text(options, "window_size");
-    const int count = att_text_to_list(text, 1, 1 << 12, sides, 2);
-    if (count == 1)
-        sides[1] = sides[0];
-    if (count > 0 && fills(options, 0, sides[0]) && fills(options, 1, sides[1]))
+    if (att_text_to_list(text, 2, 1 << 12, side, 1) == 1 && fills(options, 0, *side) && fills(options, 1, *side))
         return ATT_OK;
     return att_fail(
         target->context, ATT_ERR_UNSUPPORTED,
@@ -55,36 +52,36 @@ static void *make_table(const att_layout_target *target, att_arena *arena, att_s
     return data;
 }
 
-/* For each query and key of a window, the number of their shift (dy, dx): (dy + height - 1) (2 width - 1) + dx + width
- * - 1. */
+/* For each query and key of a window, the number of their shift (dy, dx): (dy + side - 1) (2 side - 1) + dx + side - 1.
+ */
 static att_status number_shifts(const att_layout_target *target, att_arena *arena, att_safetensors_tensor *tensor)
 {
-    int sides[2];
-    ATT_TRY(read_window(target, sides));
-    const int height = sides[0], width = sides[1], tokens = height * width;
+    int side;
+    ATT_TRY(read_window(target, &side));
+    const int tokens = side * side;
     int64_t *numbers = make_table(target, arena, ATT_SAFETENSORS_I64, att_shape_of((int64_t)tokens * tokens), tensor);
     if (!numbers)
         return ATT_ERR_MEMORY;
     for (int q = 0; q < tokens; q++)
         for (int k = 0; k < tokens; k++)
             numbers[(int64_t)q * tokens + k] =
-                (q / width - k / width + height - 1) * (2 * width - 1) + q % width - k % width + width - 1;
+                (q / side - k / side + side - 1) * (2 * side - 1) + q % side - k % side + side - 1;
     return ATT_OK;
 }
 
 /* sign(s) log2(1 + |s|) / 3 of the shift s = 8 d / (side - 1) for each shift d. */
 static att_status scale_shifts(const att_layout_target *target, att_arena *arena, att_safetensors_tensor *tensor)
 {
-    int sides[2];
-    ATT_TRY(read_window(target, sides));
-    const int rows = 2 * sides[0] - 1, columns = 2 * sides[1] - 1;
-    float *scaled = make_table(target, arena, ATT_SAFETENSORS_F32, att_shape_of(1, rows, columns, 2), tensor);
+    int side;
+    ATT_TRY(read_window(target, &side));
+    const int shifts = 2 * side - 1; /* along an axis */
+    float *scaled = make_table(target, arena, ATT_SAFETENSORS_F32, att_shape_of(1, shifts, shifts, 2), tensor);
     if (!scaled)
         return ATT_ERR_MEMORY;
-    for (int i = 0; i < rows * columns; i++) {
-        const int shift[2] = {i / columns - (sides[0] - 1), i % columns - (sides[1] - 1)};
+    for (int i = 0; i < shifts * shifts; i++) {
+        const int shift[2] = {i / shifts - (side - 1), i % shifts - (side - 1)};
         for (int axis = 0; axis < 2; axis++) {
-            const double far = sides[axis] > 1 ? 8.0 * shift[axis] / (sides[axis] - 1) : 0;
+            const double far = 8.0 * shift[axis] / (side - 1);
             scaled[2 * i + axis] = (float)copysign(log2(1 + fabs(far)) / 3, far);
         }
     }

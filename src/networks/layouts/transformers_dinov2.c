@@ -89,12 +89,11 @@ static int64_t mlp_width(int64_t width, int ratio, bool gated)
 /* The ratio must be a whole number. */
 static att_status describe(const att_layout_target *target, att_json_writer *json)
 {
-    enum { MOST = 64 };
     const bool gated = strcmp(att_options_text(&target->identity->options, "mlp_layer"), "swiglu_packed") == 0;
     const int second = att_weights_find(target->weights, "blocks.0.mlp.fc2.weight");
     const att_shape shape = att_weights_at(target->weights, second).shape;
     int ratio = 1;
-    while (ratio < MOST && mlp_width(shape.dims[0], ratio, gated) < shape.dims[1])
+    while (mlp_width(shape.dims[0], ratio, gated) < shape.dims[1])
         ratio++;
     if (mlp_width(shape.dims[0], ratio, gated) != shape.dims[1])
         return att_fail(target->context, ATT_ERR_UNSUPPORTED, "%s has no mlp_ratio for MLPs of %d channels",

@@ -537,6 +537,9 @@ SCRATCH_TEST(offline_only_the_cache_is_used)
     const int warnings = self->warnings;
     assert_int_equal(find_with(self, &settings, "hf-hub:good/vit", path), ATT_OK);
     assert_int_equal(self->warnings, warnings + 1);
+    self->questions_left = 0; /* a stop is no lack of a connection */
+    assert_int_equal(find_with(self, &settings, "hf-hub:good/vit", path), ATT_ERR_STOPPED);
+    self->questions_left = -1;
 }
 
 static void write_ref(const scratch *self, const char *text)

@@ -476,6 +476,9 @@ EXPORT_TEST(networks_that_no_class_computes_are_refused)
     refuses(self, "torchvision", RESNET "width=64 modules=se", "its tensor \"layer1.0.se");
     refuses(self, "torchvision", "swin_tiny_patch4_window7_224", SWIN, "cannot express its window_size 2");
     refuses(self, "torchvision", "swin_tiny_patch4_window7_224", SWIN "window_size=3", "(window_size 3) do not fill");
+    refuses(self, "torchvision", "swin_tiny_patch4_window7_224", SWIN "window_size=7", "(window_size 7) do not fill");
+    refuses(self, "torchvision", "swin_tiny_patch4_window7_224", SWIN "window_size=4", "(window_size 4) do not fill");
+    refuses(self, "torchvision", "swin_tiny_patch4_window7_224", SWIN "window_size=1", "(window_size 1) do not fill");
     refuses(self, "torchvision", RESNET, "torchvision's ResNet (ResNet) needs width=64");
     refuses(self, "torchvision", RESNET "width=64 in_chans=1", "needs in_chans=3");
     refuses(self, "torchvision", RESNET "width=64 num_classes=0",

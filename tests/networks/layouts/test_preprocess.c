@@ -45,6 +45,11 @@ SCRATCH_TEST(sizes_crops_and_interpolations_are_read)
          224},
         {"{\"image_processor_type\": \"DINOv3ViTImageProcessor\", \"do_rescale\": false}", "squash", "bilinear", 224,
          224},
+        {"{\"image_processor_type\": \"DINOv3ViTImageProcessor\", \"resample\": 0}", "squash", "nearest", 224, 224},
+        {"{\"size\": 16384}", "squash", "bilinear", 16384, 16384},
+        /* 224 / (224 / 354) is less than 354 in doubles. */
+        {"{\"image_processor_type\": \"CLIPImageProcessor\", \"size\": {\"shortest_edge\": 354}}", "floor", "bicubic",
+         224, 354},
         {"{\"image_processor_type\": \"SiglipImageProcessor\", \"size\": {\"height\": 96, \"width\": 96}}", "squash",
          "bicubic", 96, 96},
     };
@@ -56,6 +61,18 @@ SCRATCH_TEST(sizes_crops_and_interpolations_are_read)
         assert_int_equal(att_options_find(&config.options, "img_size")->numbers[0], cases[i].side);
         assert_int_equal((int)floor(cases[i].side / config.crop_pct), cases[i].resized);
     }
+}
+
+SCRATCH_TEST(height_and_width_may_differ)
+{
+    att_config config;
+    CHECK(self->context,
+          read_settings(self,
+                        "{\"image_processor_type\": \"DeiTImageProcessor\", \"size\": {\"height\": 256, \"width\": "
+                        "128}, \"crop_size\": [224, 112]}",
+                        &config));
+    const att_option_value *sides = att_options_find(&config.options, "img_size");
+    assert_true(sides->numbers[0] == 224 && sides->numbers[1] == 112 && config.crop_pct == 0.875);
 }
 
 /* (pixel / 255 - mean) / std of a pixel must be what the processor computes. */
@@ -95,6 +112,14 @@ SCRATCH_TEST(what_attscope_would_do_otherwise_is_refused)
         {"{\"resample\": 1}", "resample", ATT_ERR_UNSUPPORTED},
         {"{\"size\": \"large\"}", "size", ATT_ERR_UNSUPPORTED},
         {"{\"size\": 0}", "size is not a whole number", ATT_ERR_UNSUPPORTED},
+        {"{\"size\": 16385}", "size is not a whole number from 1 to 16384", ATT_ERR_UNSUPPORTED},
+        {"{\"size\": [96, 96, 96]}", "size has neither the numbers", ATT_ERR_UNSUPPORTED},
+        {"{\"image_processor_type\": \"CLIPImageProcessor\", \"crop_size\": {\"shortest_edge\": 224}}",
+         "crop_size has no \"height\" and \"width\"", ATT_ERR_UNSUPPORTED},
+        {"{\"image_processor_type\": \"CLIPImageProcessor\", \"crop_size\": {\"height\": 224}}",
+         "crop_size has neither", ATT_ERR_UNSUPPORTED},
+        {"{\"image_processor_type\": \"DeiTImageProcessor\", \"size\": [256, 24], \"crop_size\": [224, 21]}",
+         "odd rest", ATT_ERR_UNSUPPORTED},
         {"{\"size\": {\"shortest_edge\": 224, \"longest_edge\": 300}}", "limits the longer side", ATT_ERR_UNSUPPORTED},
         {"{\"size\": {\"shortest_edge\": 224}}", "do_center_crop", ATT_ERR_UNSUPPORTED},
         {"{\"image_processor_type\": \"CLIPImageProcessor\", \"size\": {\"shortest_edge\": 22}}",

@@ -93,6 +93,21 @@ SCRATCH_TEST(the_name_of_a_file_tells_its_preprocessing)
     att_tensors_close(&file);
 }
 
+/* Such a file is another program's. */
+SCRATCH_TEST(a_file_beside_config_json_is_not_taken_for_torchvisions)
+{
+    static const char *first[] = {BLOCK "mlp.0.weight", BLOCK "mlp.0.bias"},
+                      *second[] = {BLOCK "mlp.3.weight", BLOCK "mlp.3.bias"};
+    static const char *const configs[] = {"{\"architecture\": \"vit_base_patch16_224\"}", "[]"};
+    content c = small_vit(first, second);
+    for (int i = 0; i < 2; i++) {
+        scratch_text(self, "config.json", configs[i]);
+        att_tensors *file = write_and_open(self, self->path, &c);
+        assert_true(att_tensors_find(file, "class_token") >= 0);
+        att_tensors_close(&file);
+    }
+}
+
 /* torchvision sets the bias of keys to 0 when it runs; timm has none. */
 SCRATCH_TEST(a_swin_v2_has_no_bias_of_keys)
 {
