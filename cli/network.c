@@ -184,7 +184,8 @@ int cli_checkpoint_check(const char *flag, const char *checkpoint)
 
 int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PATH])
 {
-    if (!cli_exists(checkpoint) && !att_hub_is_name(checkpoint))
+    struct stat found;
+    if (lstat(checkpoint, &found) != 0 && !att_hub_is_name(checkpoint))
         return cli_failure("%s: %s", checkpoint, strerror(ENOENT));
     int code = cli_check(cli, att_network_find_file(cli->context, checkpoint, path, CLI_PATH));
     if (code == CLI_OK && cli_exists(checkpoint) && strcmp(checkpoint, path) != 0) {

@@ -186,6 +186,9 @@ usage 'deit_tiny_patch16_224 has no pretrained tag "in1k"; its tags are fb_in1k'
     train data -m deit_tiny_patch16_224.in1k
 run 1 inspect missing.safetensors
 err_is <<<'attscope: missing.safetensors: No such file or directory'
+ln -s nowhere link.safetensors
+run 1 inspect link.safetensors
+err_is <<<'attscope: link.safetensors is a symbolic link to a file that does not exist; restore that file, or download it again'
 
 # Messages about files name the flag that gave the file.
 run 1 validate data --checkpoint missing.safetensors

@@ -125,7 +125,8 @@ SCRATCH_TEST(a_long_config_opens)
     config[2 << 20] = '\0';
     CHECK(self->context, identify_beside(self, config, &identity));
     config[2 << 20] = ' ';
-    assert_fails(self->context, identify_beside(self, config, &identity), ATT_ERR_FORMAT, "larger than the limit of 4194304");
+    assert_fails(self->context, identify_beside(self, config, &identity), ATT_ERR_FORMAT,
+                 "larger than the limit of 4194304");
 }
 
 SCRATCH_TEST(missing_settings_are_those_of_the_model_type)
