@@ -293,8 +293,9 @@ const cli_command cli_command_predict = {
     "files. An image that cannot be read is reported and the others are processed;\n"
     "the exit status is then 1. Files of other formats in folders and archives are\n"
     "counted and skipped. A checkpoint without the name of its network needs --model.\n"
-    "Names of classes come from --labels, else from the checkpoint or the config.json\n"
-    "beside it, else from the data set of pretrained weights; other classes are numbers.",
+    "Names of classes come from --labels, else from the checkpoint or the\n"
+    "config.json beside it, else from the data set of pretrained weights; other\n"
+    "classes are numbers.",
     .example =
         "  attscope predict run/model_best.safetensors cat.jpg dog.png --topk 3 \\\n"
         "      --labels names.txt\n"
