@@ -77,8 +77,8 @@ ATT_API ATT_MUST_CHECK att_status att_models_compare(const att_model *first, att
  *                   AutoModel, AutoModelForImageClassification and AutoImageProcessor. ERR_IO if there is something at
  *                   `path` that is no empty folder
  *   "torchvision"   path: a file, which is replaced: safetensors for load_state_dict(). It does not tell torchvision
- * how images are prepared; the log says what the network expects. attscope reads that, and which network it is, from
- * the metadata of the file
+ *                   how images are prepared; the log says what the network expects. attscope reads that, and which
+ *                   network it is, from the metadata of the file
  *
  * The network is written as the first class of the program that can express it: the files are read back, and must give
  * the same options, the same preprocessing and, bit for bit, the same weights. One pixel of a crop is no difference:
