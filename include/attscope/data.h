@@ -265,7 +265,7 @@ typedef struct att_true_box {
     double x, y, width, height;
     double area;   /* in pixels: of the object itself where COCO's file says so, else of the box */
     int64_t id;    /* COCO: that of the annotation; else the number of the object or line in its file, from 1 */
-    int32_t class; /* 0..class_count-1 */
+    int32_t label; /* 0..class_count-1 */
     bool crowd;    /* an ignored region: COCO's "iscrowd", Pascal VOC's "difficult". Detections in it count neither as
                       right nor as wrong */
 } att_true_box;

@@ -167,7 +167,7 @@ static att_status add_boxes(reading *r, int image)
                                   .height = of->height,
                                   .area = of->area,
                                   .id = of->id >= 0 ? of->id : r->order[i] + 1,
-                                  .class = r->classes[of->category],
+                                  .label = r->classes[of->category],
                                   .crowd = of->crowd};
         ATT_TRY(att_box_set_add(r->set, r->file, &box));
     }

@@ -47,7 +47,7 @@ static bool write_box(const att_true_box *box, const att_geometry *geometry, flo
     row[1] = (float)of.top;
     row[2] = (float)of.right;
     row[3] = (float)of.bottom;
-    row[4] = box->crowd ? ATT_BOX_IGNORED : (float)box->class;
+    row[4] = box->crowd ? ATT_BOX_IGNORED : (float)box->label;
     return true;
 }
 

@@ -160,7 +160,7 @@ static att_status add_photograph(reading *r, const att_box_pair *pair)
         att_true_box box = {.x = of->sides[XMIN] - 1,
                             .y = of->sides[YMIN] - 1,
                             .id = i + 1,
-                            .class = of->class,
+                            .label = of->class,
                             .crowd = of->difficult};
         box.width = of->sides[XMAX] - box.x;
         box.height = of->sides[YMAX] - box.y;
@@ -195,7 +195,7 @@ static att_status number_classes(reading *r)
     }
     set->class_count = r->class_count;
     for (int i = 0; i < set->box_count; i++)
-        set->boxes[i].class = numbers[set->boxes[i].class];
+        set->boxes[i].label = numbers[set->boxes[i].label];
     att_free(r->context, numbers);
     return ATT_OK;
 }

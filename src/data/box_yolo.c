@@ -73,7 +73,7 @@ static att_status add_line(reading *r, const char *file, char *line, int number)
     att_true_box box = {.width = shares[WIDTH] * photograph->width,
                         .height = shares[HEIGHT] * photograph->height,
                         .id = number,
-                        .class = (int32_t) class};
+                        .label = (int32_t) class};
     box.x = shares[CENTRE_X] * photograph->width - box.width / 2;
     box.y = shares[CENTRE_Y] * photograph->height - box.height / 2;
     box.area = box.width * box.height;

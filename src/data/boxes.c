@@ -79,7 +79,7 @@ static att_status renumber(att_dataset *dataset, const int *numbers)
     for (int c = 0; set->class_ids && c < set->class_count; c++)
         ids[numbers[c]] = set->class_ids[c];
     for (int i = 0; i < set->box_count; i++)
-        set->boxes[i].class = numbers[set->boxes[i].class];
+        set->boxes[i].label = numbers[set->boxes[i].label];
     set->class_ids = ids;
     return ATT_OK;
 }

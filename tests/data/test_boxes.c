@@ -47,7 +47,7 @@ static void assert_box(const att_true_box *box, double x, double y, double width
     assert_float_equal(box->y, y, 1e-12);
     assert_float_equal(box->width, width, 1e-12);
     assert_float_equal(box->height, height, 1e-12);
-    assert_int_equal(box->class, class);
+    assert_int_equal(box->label, class);
 }
 
 #define COCO(images, categories, annotations) \
@@ -502,7 +502,7 @@ SCRATCH_TEST(class_maps_and_trainings_number_classes)
     CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
     assert_int_equal(att_dataset_numbering(dataset), ATT_NUMBERED_BY_TRAINING);
     assert_int_equal(att_dataset_class_count(dataset), 3);
-    assert_int_equal(att_dataset_boxes(dataset, 0, &count)->class, 2);
+    assert_int_equal(att_dataset_boxes(dataset, 0, &count)->label, 2);
     assert_int_equal(att_dataset_class_id(dataset, 2), 17);
     assert_int_equal(att_dataset_class_id(dataset, 0), -1);
     att_dataset_close(&dataset);
@@ -517,7 +517,7 @@ SCRATCH_TEST(class_maps_and_trainings_number_classes)
     options.class_map = scratch_path(self, "map.txt", map);
     scratch_text(self, "map.txt", "dog\ncat\n");
     CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
-    assert_int_equal(att_dataset_boxes(dataset, 0, &count)->class, 1);
+    assert_int_equal(att_dataset_boxes(dataset, 0, &count)->label, 1);
     assert_int_equal(att_dataset_class_id(dataset, 0), 18);
     att_dataset_close(&dataset);
     scratch_text(self, "map.txt", "cat\n");
@@ -639,9 +639,9 @@ static void assert_row(const float *row, float left, float top, float right, flo
 
 TEST(boxes_move_with_their_image)
 {
-    static const att_true_box boxes[] = {{.x = 1, .y = 2, .width = 3, .height = 4, .class = 7, .crowd = true},
-                                         {.x = -1, .y = 2, .width = 3, .height = 9, .class = 5},
-                                         {.x = 6, .y = 0, .width = 2, .height = 2, .class = 6}};
+    static const att_true_box boxes[] = {{.x = 1, .y = 2, .width = 3, .height = 4, .label = 7, .crowd = true},
+                                         {.x = -1, .y = 2, .width = 3, .height = 9, .label = 5},
+                                         {.x = 6, .y = 0, .width = 2, .height = 2, .label = 6}};
     float rows[4 * ATT_BOX_COLUMNS];
     att_geometry geometry = {
         .map = {{2, 0, 0}, {0, 3, 0}}, .from_width = 8, .from_height = 10, .width = 32, .height = 32};

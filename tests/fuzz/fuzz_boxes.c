@@ -51,7 +51,7 @@ static void check_boxes(const att_dataset *dataset, int64_t index)
     int count;
     const att_true_box *boxes = att_dataset_boxes(dataset, index, &count);
     for (int i = 0; i < count; i++) {
-        fuzz_require(boxes[i].class >= 0 && boxes[i].class < att_dataset_class_count(dataset), "a class");
+        fuzz_require(boxes[i].label >= 0 && boxes[i].label < att_dataset_class_count(dataset), "a class");
         fuzz_require(isfinite(boxes[i].x) && isfinite(boxes[i].y), "a place");
         fuzz_require(boxes[i].width > 0 && boxes[i].height > 0, "an extent");
     }
