@@ -295,7 +295,9 @@ typedef enum att_interpolation {
     /* Without rounding to bytes, as torchvision resizes float tensors with antialias=True. Where RandAugment,
      * 3-Augment, colour jitter or photometric distortion follow, which need bytes, values are rounded all the same. */
     ATT_BILINEAR_FLOAT,
-    ATT_BICUBIC_FLOAT
+    ATT_BICUBIC_FLOAT,
+    /* In floats and without antialiasing, as torch.nn.functional.interpolate(mode="bilinear") */
+    ATT_BILINEAR_PLAIN
 } att_interpolation;
 
 typedef enum att_crop {
@@ -310,7 +312,8 @@ typedef enum att_crop {
     ATT_CROP_KEEP,   /* evaluation: resize the whole image, keep its aspect ratio */
     ATT_CROP_SCALED, /* training: mmsegmentation's; resize by a random factor, keep the aspect ratio, crop at a random
                         position */
-    ATT_CROP_FLOOR   /* evaluation: as ATT_CROP_CENTER, the offsets of the crop rounded down, as by transformers */
+    ATT_CROP_FLOOR,  /* evaluation: as ATT_CROP_CENTER, the offsets of the crop rounded down, as by transformers */
+    ATT_CROP_WITHIN  /* evaluation: as ATT_CROP_KEEP, the sides rounded down, as by torchvision's detectors */
 } att_crop;
 
 /* timm's RandAugment (Cubuk et al. 2019; timm/data/auto_augment.py). `layers` times, one of AutoContrast, Equalize,
@@ -362,11 +365,11 @@ typedef enum att_erase_mode { ATT_ERASE_CONST, ATT_ERASE_RAND, ATT_ERASE_PIXEL }
  *
  * ATT_CROP_KEEP multiplies both sides by r = min(longer / longer side of the image, shorter / its shorter side) and
  * rounds them to the nearest number, as mmcv's imrescale() does for mmsegmentation's Resize(keep_ratio=True).
- * torchvision's detection transform rounds down, so that a side can be one pixel shorter. The image is the upper left
- * part of the result; rows below it and columns to its right are filled up with 0 after normalisation. The sides of the
- * result depend on the image if height and width are 0: they are then the smallest multiples of `divisor` that hold the
- * image. Only a loader takes such options; a batch holds images of one size. If height and width are given, r is also
- * at most width / w and height / h.
+ * ATT_CROP_WITHIN rounds them down, as torchvision's detection transform does; all else is the same. The image is the
+ * upper left part of the result; rows below it and columns to its right are filled up with 0 after normalisation. The
+ * sides of the result depend on the image if height and width are 0: they are then the smallest multiples of `divisor`
+ * that hold the image. Only a loader takes such options; a batch holds images of one size. If height and width are
+ * given and the image does not fit, r is min(width / w, height / h).
  *
  * ATT_CROP_SCALED is that of mmsegmentation's training (RandomResize, RandomCrop): `longer` and `shorter` are
  * multiplied by one U(factor) and truncated; the image is resized to them as by ATT_CROP_KEEP; then a box of at most
@@ -395,12 +398,12 @@ typedef struct att_transform_options {
     double crop_pct;           /* 0.01..10 (ATT_CROP_PAD: 0.01..1); not used by ATT_CROP_RANDOM_RESIZED */
     double scale[2], ratio[2]; /* ATT_CROP_RANDOM_RESIZED: ranges of area and of aspect ratio */
     int pad;                   /* ATT_CROP_PAD, ATT_CROP_SIMPLE (less than height and width): pixels */
-    int longer, shorter;       /* ATT_CROP_KEEP, ATT_CROP_SCALED: largest sides to resize to; longer >= shorter */
-    int divisor;               /* ATT_CROP_KEEP: sides of the result are multiples of it, if height and width are 0 */
-    double factor[2];          /* ATT_CROP_SCALED: range of the random factor */
-    double cat_max_ratio;      /* ATT_CROP_SCALED: largest share of one class in a crop's mask; 1: any */
-    double flip;               /* probability of a left-right flip */
-    double vertical_flip;      /* probability of an upside-down flip */
+    int longer, shorter;       /* ATT_CROP_KEEP, _WITHIN, _SCALED: largest sides to resize to; longer >= shorter */
+    int divisor;      /* ATT_CROP_KEEP, _WITHIN: sides of the result are multiples of it, if height and width are 0 */
+    double factor[2]; /* ATT_CROP_SCALED: range of the random factor */
+    double cat_max_ratio; /* ATT_CROP_SCALED: largest share of one class in a crop's mask; 1: any */
+    double flip;          /* probability of a left-right flip */
+    double vertical_flip; /* probability of an upside-down flip */
     att_rand_augment rand_augment;
     bool three_augment;
     double color_jitter[3]; /* brightness, contrast, saturation: j in 0..10; 0: none */
@@ -585,13 +588,13 @@ typedef struct att_loader_options {
 ATT_API att_loader_options att_loader_options_defaults(int height, int width, int channels);
 
 /* Creates a loader at epoch 0, batch 0. Its threads and batches come to be when it is started. If the sides of
- * transformed images depend on the image (ATT_CROP_KEEP), it reads the headers of all image files. Each batch then
- * holds images of one size: the images of an epoch, in their order, are put into one bucket for each size, and a full
- * bucket is the next batch. What is left at the end of the epoch are short batches, the largest images first, or, with
- * drop_last, is dropped. Images that are not shuffled come size after size, the largest first, and those of one size in
- * the order of the data set. Repeated augmentation is refused for such images (ERR_ARGUMENT). The data set must outlive
- * it; options are copied. On success the caller owns *loader. Errors: ERR_ARGUMENT (an option outside its range, two
- * fields of one name), ERR_UNSUPPORTED (mixing targets that cannot be mixed), ERR_MEMORY. */
+ * transformed images depend on the image (ATT_CROP_KEEP, ATT_CROP_WITHIN), it reads the headers of all image files.
+ * Each batch then holds images of one size: the images of an epoch, in their order, are put into one bucket for each
+ * size, and a full bucket is the next batch. What is left at the end of the epoch are short batches, the largest images
+ * first, or, with drop_last, is dropped. Images that are not shuffled come size after size, the largest first, and
+ * those of one size in the order of the data set. Repeated augmentation is refused for such images (ERR_ARGUMENT). The
+ * data set must outlive it; options are copied. On success the caller owns *loader. Errors: ERR_ARGUMENT (an option
+ * outside its range, two fields of one name), ERR_UNSUPPORTED (mixing targets that cannot be mixed), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_loader_create(att_context *context, const att_dataset *dataset,
                                                     const att_loader_options *options, att_loader **loader);
 /* Stops the threads after their current image and frees the loader. Allowed at any time. */

@@ -33,8 +33,9 @@ typedef struct att_preprocess {
      * channel, their average is used, as in timm. */
     double mean[3], std[3];
     double crop_pct;        /* (0, 10]; evaluation resizes to the sides divided by crop_pct */
-    char crop_mode[8];      /* "center", "floor", "squash", "border", "keep": ATT_CROP_CENTER etc. (data.h) */
-    char interpolation[16]; /* "bicubic", "bilinear", "nearest", "bicubic_float", "bilinear_float" (data.h) */
+    char crop_mode[8];      /* "center", "floor", "squash", "border", "keep", "within": ATT_CROP_CENTER etc. (data.h) */
+    char interpolation[16]; /* "bicubic", "bilinear", "nearest", "bicubic_float", "bilinear_float",
+                               "bilinear_plain" (data.h) */
 } att_preprocess;
 
 /* A family of networks and its options. If two families have an option of the same key, it has the same meaning in

@@ -30,11 +30,9 @@ static double cubic(double distance)
     return 0.0;
 }
 
-static const filter filters[] = {[ATT_BILINEAR] = {1.0, triangle},
-                                 [ATT_BILINEAR_FLOAT] = {1.0, triangle},
-                                 [ATT_BICUBIC] = {2.0, cubic},
-                                 [ATT_BICUBIC_FLOAT] = {2.0, cubic},
-                                 [ATT_NEAREST] = {0.0, NULL}};
+static const filter filters[] = {
+    [ATT_BILINEAR] = {1.0, triangle},   [ATT_BILINEAR_FLOAT] = {1.0, triangle}, [ATT_BICUBIC] = {2.0, cubic},
+    [ATT_BICUBIC_FLOAT] = {2.0, cubic}, [ATT_BILINEAR_PLAIN] = {1.0, triangle}, [ATT_NEAREST] = {0.0, NULL}};
 
 static double stretch_of(double scale)
 {
@@ -50,9 +48,21 @@ static int nearest_pixel(double scale, int in, int x)
     return (int)at < in ? (int)at : in - 1;
 }
 
+/* In single precision, as PyTorch computes them. */
+static int plain_weights(int in, int out, int x, int *first, double *weights)
+{
+    const float scale = (float)in / (float)out, at = fmaxf(scale * ((float)x + 0.5f) - 0.5f, 0);
+    *first = (int)at < in ? (int)at : in - 1;
+    const float share = fminf(at - (float)*first, 1);
+    weights[0] = *first + 1 < in ? 1 - share : 1;
+    weights[1] = share;
+    return *first + 1 < in ? 2 : 1;
+}
+
 int att_filter_max_weights(att_interpolation interpolation, int in, int out)
 {
-    return (int)ceil(filters[interpolation].support * stretch_of((double)in / out)) * 2 + 1;
+    const double stretch = interpolation == ATT_BILINEAR_PLAIN ? 1 : stretch_of((double)in / out);
+    return (int)ceil(filters[interpolation].support * stretch) * 2 + 1;
 }
 
 int att_filter_weights(att_interpolation interpolation, int in, int out, int x, int *first, double *weights)
@@ -65,6 +75,8 @@ int att_filter_weights(att_interpolation interpolation, int in, int out, int x, 
         *weights = 1.0;
         return 1;
     }
+    if (interpolation == ATT_BILINEAR_PLAIN)
+        return plain_weights(in, out, x, first, weights);
     double low = center - support + 0.5, high = center + support + 0.5;
     int begin = low < 0 ? 0 : (int)low, end = high > in ? in : (int)high;
     for (int i = 0; i < end - begin; i++) {

@@ -249,7 +249,8 @@ static bool vertical_comes_first(att_box from, int width, int height)
 
 bool att_resizes_in_floats(att_interpolation interpolation)
 {
-    return interpolation == ATT_BILINEAR_FLOAT || interpolation == ATT_BICUBIC_FLOAT;
+    return interpolation == ATT_BILINEAR_FLOAT || interpolation == ATT_BICUBIC_FLOAT ||
+           interpolation == ATT_BILINEAR_PLAIN;
 }
 
 att_status att_resize(att_context *context, const att_image *image, att_box from, att_interpolation interpolation,

@@ -47,9 +47,15 @@ static bool is_range(const double range[2], double highest)
     return range[0] > 0 && range[0] <= range[1] && range[1] <= highest;
 }
 
+/* Whether the whole image is resized with its aspect ratio. */
+static bool keeps_all(const att_transform_options *options)
+{
+    return options->crop == ATT_CROP_KEEP || options->crop == ATT_CROP_WITHIN;
+}
+
 bool att_transform_varies(const att_transform_options *options)
 {
-    return options->crop == ATT_CROP_KEEP && options->height == 0 && options->width == 0;
+    return keeps_all(options) && options->height == 0 && options->width == 0;
 }
 
 bool att_transform_chooses(const att_transform_options *options)
@@ -67,7 +73,7 @@ static bool is_centred(const att_transform_options *options)
 /* Whether the image can be smaller than the result, which is then filled up with 0. */
 static bool is_filled_up(const att_transform_options *options)
 {
-    return options->crop == ATT_CROP_KEEP || options->crop == ATT_CROP_SCALED;
+    return keeps_all(options) || options->crop == ATT_CROP_SCALED;
 }
 
 static const char *filling_error(const att_transform_options *options)
@@ -94,9 +100,9 @@ att_status att_transform_check(att_context *context, const att_transform_options
         wrong = "height and width must lie in 1..16384";
     else if (options->channels != 1 && options->channels != 3)
         wrong = "channels must be 1 or 3";
-    else if (options->crop < ATT_CROP_CENTER || options->crop > ATT_CROP_FLOOR)
+    else if (options->crop < ATT_CROP_CENTER || options->crop > ATT_CROP_WITHIN)
         wrong = "unknown crop";
-    else if (options->interpolation < ATT_BILINEAR || options->interpolation > ATT_BICUBIC_FLOAT)
+    else if (options->interpolation < ATT_BILINEAR || options->interpolation > ATT_BILINEAR_PLAIN)
         wrong = "unknown interpolation";
     else if (!(options->crop_pct >= 0.01 && options->crop_pct <= 10.0))
         wrong = "crop_pct must lie in 0.01..10";
@@ -208,20 +214,22 @@ static double ratio_of(int longer, int shorter, int width, int height)
     return fmin((double)longer / most, (double)shorter / least);
 }
 
-/* Resizes the whole image by this ratio, sides to the nearest number. */
-static crop_plan resized_by(double ratio, int width, int height)
+/* Resizes the whole image by this ratio, sides to the nearest number or, for ATT_CROP_WITHIN, down. */
+static crop_plan resized_by(att_crop crop, double ratio, int width, int height)
 {
+    const double half = crop == ATT_CROP_WITHIN ? 0 : 0.5;
     return (crop_plan){.from = {0, 0, width, height},
-                       .width = (int64_t)(width * ratio + 0.5),
-                       .height = (int64_t)(height * ratio + 0.5)};
+                       .width = (int64_t)(width * ratio + half),
+                       .height = (int64_t)(height * ratio + half)};
 }
 
 static crop_plan whole_image(const att_transform_options *options, int width, int height)
 {
     double ratio = ratio_of(options->longer, options->shorter, width, height);
-    if (!att_transform_varies(options))
-        ratio = fmin(ratio, fmin((double)options->width / width, (double)options->height / height));
-    crop_plan plan = resized_by(ratio, width, height);
+    crop_plan plan = resized_by(options->crop, ratio, width, height);
+    if (!att_transform_varies(options) && (plan.width > options->width || plan.height > options->height))
+        plan = resized_by(options->crop, fmin((double)options->width / width, (double)options->height / height), width,
+                          height);
     plan.window = (att_box){0, 0, (int)plan.width, (int)plan.height};
     return plan;
 }
@@ -276,7 +284,7 @@ static crop_plan scaled_crop(const att_transform_options *options, int width, in
 {
     double factor = uniform_between(random, options->factor[0], options->factor[1]);
     double ratio = ratio_of((int)(options->longer * factor), (int)(options->shorter * factor), width, height);
-    crop_plan plan = resized_by(ratio, width, height);
+    crop_plan plan = resized_by(options->crop, ratio, width, height);
     plan.window.width = at_most(plan.width, options->width);
     plan.window.height = at_most(plan.height, options->height);
     for (int i = 0; i <= crop; i++) {
@@ -388,7 +396,7 @@ static transform_layout plan_layout(const att_transform_options *options, int wi
     att_random random = att_random_from(image_key(key));
     transform_layout layout = {
         .plan = options->crop == ATT_CROP_RANDOM_RESIZED ? random_resized_crop(options, width, height, &random)
-                : options->crop == ATT_CROP_KEEP         ? whole_image(options, width, height)
+                : keeps_all(options)                     ? whole_image(options, width, height)
                 : options->crop == ATT_CROP_SCALED       ? scaled_crop(options, width, height, key->crop, &random)
                                                          : evaluation_crop(options, width, height)};
     if (options->crop == ATT_CROP_SIMPLE && can_be_resized(&layout.plan))
@@ -414,7 +422,7 @@ static transform_layout plan_layout(const att_transform_options *options, int wi
 static att_interpolation interpolation_of(const att_transform_options *options, const att_transform_key *key)
 {
     if (att_augments(options) && att_resizes_in_floats(options->interpolation))
-        return options->interpolation == ATT_BILINEAR_FLOAT ? ATT_BILINEAR : ATT_BICUBIC;
+        return options->interpolation == ATT_BICUBIC_FLOAT ? ATT_BICUBIC : ATT_BILINEAR;
     if (options->interpolation != ATT_RANDOM_INTERPOLATION)
         return options->interpolation;
     att_random draws = stage_random(key, "interpolation");
@@ -630,7 +638,8 @@ att_status att_transform_image(att_context *context, const att_transform_options
 att_status att_transform_fit(att_context *context, const att_transform_options *options, int width, int height,
                              att_transform_window *window)
 {
-    const crop_plan plan = resized_by(ratio_of(options->longer, options->shorter, width, height), width, height);
+    const double ratio = ratio_of(options->longer, options->shorter, width, height);
+    const crop_plan plan = resized_by(options->crop, ratio, width, height);
     if (!can_be_resized(&plan))
         return fail_narrow(context, width, height);
     window->width = (int)plan.width;

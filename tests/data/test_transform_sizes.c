@@ -52,6 +52,33 @@ SCRATCH_TEST(sides_keep_their_ratio_and_are_filled_up_to_multiples)
     }
 }
 
+/* The sides are those of torchvision's GeneralizedRCNNTransform: floor(side min(800 / shorter, 1333 / longer)). A result
+ * of these sides, filled up, holds the same image. */
+SCRATCH_TEST(sides_within_the_largest_ones_are_rounded_down)
+{
+    static const int cases[][6] = {{640, 480, 1066, 800, 1088, 800},
+                                   {427, 640, 800, 1199, 800, 1216},
+                                   {500, 333, 1201, 800, 1216, 800},
+                                   {640, 200, 1333, 416, 1344, 416},
+                                   {457, 336, 1088, 800, 1088, 800}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_transform_options options = varying(1333, 800, 32);
+        options.crop = ATT_CROP_WITHIN;
+        for (int given = 0; given < 2; given++) {
+            att_geometry geometry;
+            CHECK(self->context, att_transform_geometry(self->context, &options, cases[i][0], cases[i][1], &geometry));
+            assert_int_equal(geometry.width, cases[i][4]);
+            assert_int_equal(geometry.height, cases[i][5]);
+            double x = cases[i][0], y = cases[i][1];
+            att_geometry_move(&geometry, &x, &y);
+            assert_float_equal(x, cases[i][2], 1e-9); /* measured: 0 */
+            assert_float_equal(y, cases[i][3], 1e-9);
+            options.width = geometry.width;
+            options.height = geometry.height;
+        }
+    }
+}
+
 /* In a result of given sides, the image also fits into them: 40 x 30 at most by longer and shorter, and the frame. */
 SCRATCH_TEST(images_fit_into_given_sides)
 {

@@ -6,7 +6,7 @@ decode     file under images/, width, height, hash of RGB, hash of grey ("-" for
 resize     width, height, channels, new width, new height, filter, hash; the image consists of the high bytes of the
            generator s = 1664525 s + 1013904223 mod 2^32, started at 12345
 floats     width, height, channels, new width, new height, filter, values [height][width][channels]: the same image,
-           as floats, resized by torchvision with antialias
+           as floats, resized by torchvision with antialias, or by torch.nn.functional.interpolate() ("plain")
 crop       crop mode, width, height, channels, new width, new height, crop_pct, filter, mean, hash: the same image after
            timm's evaluation transform, without normalisation; the mean is used for every channel
 photo      file of the 200 photographs, hash of 224 x 224 x 3 bytes after bicubic resize to 248 and centre crop
@@ -177,7 +177,8 @@ def resized(width, height, channels, to_width, to_height, method):
 def resized_in_floats(width, height, channels, to_width, to_height, method):
     image = torch.from_numpy(np.asarray(noise_image(width, height, channels)).copy()).float()
     image = image.reshape(height, width, channels).permute(2, 0, 1)
-    values = functional.resize(image, [to_height, to_width], interpolation=method, antialias=True)
+    values = (functional.resize(image, [to_height, to_width], interpolation=method, antialias=True) if method else
+              torch.nn.functional.interpolate(image[None], (to_height, to_width), mode="bilinear")[0])
     return " ".join(f"{v:.7g}" for v in values.permute(1, 2, 0).flatten().tolist())
 
 
@@ -204,7 +205,8 @@ with open(folder + "/preprocess.txt", "w") as out:
         for filter_name, method in ("bilinear", BILINEAR), ("bicubic", BICUBIC):
             out.write(f"resize {' '.join(map(str, sizes))} {filter_name} {resized(*sizes, method)}\n")
     for sizes in (500, 375, 1, 5, 4), (9, 7, 3, 3, 4), (5, 7, 3, 2, 6), (6, 4, 1, 6, 4):
-        for filter_name, method in ("bilinear", T.InterpolationMode.BILINEAR), ("bicubic", T.InterpolationMode.BICUBIC):
+        for filter_name, method in (("bilinear", T.InterpolationMode.BILINEAR),
+                                    ("bicubic", T.InterpolationMode.BICUBIC), ("plain", None)):
             out.write(f"floats {' '.join(map(str, sizes))} {filter_name} {resized_in_floats(*sizes, method)}\n")
     for mode in "center", "squash", "border":
         for sizes in ((90, 61, 3), (61, 90, 3), (64, 64, 1), (20, 13, 3), (13, 20, 1), (170, 30, 3), (30, 170, 3)):

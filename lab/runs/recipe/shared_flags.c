@@ -204,12 +204,16 @@ static const att_flag preprocess_options[] = {
      .help = "evaluation; center: keep the aspect ratio and cover the crop; floor: as center, with offsets rounded "
              "down, as transformers does; squash: ignore the aspect ratio; border: fit the whole "
              "image in and fill up with the mean; keep: keep the aspect ratio of the whole image, so that images have "
-             "several sizes, and fill up with 0 to multiples of 32",
-     .choices = (const char *const[]){"center", "floor", "squash", "border", "keep", NULL},
+             "several sizes, and fill up with 0 to multiples of 32; within: as keep, with sides rounded down, as "
+             "torchvision's "
+             "detectors do",
+     .choices = (const char *const[]){"center", "floor", "squash", "border", "keep", "within", NULL},
      ATT_FLAG_AT(att_recipe_preprocess, crop_mode)},
     {"interpolation", .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help = "of resizing; bicubic_float, bilinear_float: without rounding to bytes, as DINOv3's in transformers",
-     .choices = (const char *const[]){"bicubic", "bilinear", "nearest", "bicubic_float", "bilinear_float", NULL},
+     .help = "of resizing; bicubic_float, bilinear_float: without rounding to bytes, as DINOv3's in transformers; "
+             "bilinear_plain: also without antialiasing, as torchvision's detectors",
+     .choices = (const char *const[]){"bicubic", "bilinear", "nearest", "bicubic_float", "bilinear_float",
+                                      "bilinear_plain", NULL},
      ATT_FLAG_AT(att_recipe_preprocess, interpolation)},
 };
 

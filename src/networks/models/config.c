@@ -326,12 +326,13 @@ att_status att_config_note(att_context *context, const char *what, const char *k
     if (strcmp(key, "test_input_size") == 0 || strcmp(key, "test_img_size") == 0)
         return note_test_size(&n, config);
     if (strcmp(key, "crop_mode") == 0)
-        return note_choice(&n, "center floor squash border keep",
-                           "\"center\", \"floor\", \"squash\", \"border\" or \"keep\"", config->crop_mode,
+        return note_choice(&n, "center floor squash border keep within",
+                           "\"center\", \"floor\", \"squash\", \"border\", \"keep\" or \"within\"", config->crop_mode,
                            sizeof config->crop_mode);
     if (strcmp(key, "interpolation") == 0)
-        return note_choice(&n, "bicubic bilinear nearest bicubic_float bilinear_float",
-                           "\"bicubic\", \"bilinear\", \"nearest\", \"bicubic_float\" or \"bilinear_float\"",
-                           config->interpolation, sizeof config->interpolation);
+        return note_choice(
+            &n, "bicubic bilinear nearest bicubic_float bilinear_float bilinear_plain",
+            "\"bicubic\", \"bilinear\", \"nearest\", \"bicubic_float\", \"bilinear_float\" or \"bilinear_plain\"",
+            config->interpolation, sizeof config->interpolation);
     return ATT_ERR_NOT_FOUND;
 }

@@ -30,6 +30,7 @@ att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
     options.crop = strcmp(preprocess->crop_mode, "squash") == 0   ? ATT_CROP_SQUASH
                    : strcmp(preprocess->crop_mode, "border") == 0 ? ATT_CROP_BORDER
                    : strcmp(preprocess->crop_mode, "keep") == 0   ? ATT_CROP_KEEP
+                   : strcmp(preprocess->crop_mode, "within") == 0 ? ATT_CROP_WITHIN
                    : strcmp(preprocess->crop_mode, "floor") == 0  ? ATT_CROP_FLOOR
                                                                   : ATT_CROP_CENTER;
     options.crop_pct = preprocess->crop_pct;
@@ -37,6 +38,7 @@ att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
                             : strcmp(preprocess->interpolation, "nearest") == 0        ? ATT_NEAREST
                             : strcmp(preprocess->interpolation, "bilinear_float") == 0 ? ATT_BILINEAR_FLOAT
                             : strcmp(preprocess->interpolation, "bicubic_float") == 0  ? ATT_BICUBIC_FLOAT
+                            : strcmp(preprocess->interpolation, "bilinear_plain") == 0 ? ATT_BILINEAR_PLAIN
                                                                                        : ATT_BICUBIC;
     /* Images with one channel use the first channel's values for all three. */
     for (int c = 0; c < 3; c++) {
@@ -49,7 +51,7 @@ att_transform_options att_evaluate_transform(const att_preprocess *preprocess)
 att_transform_options att_evaluate_loading(const att_preprocess *preprocess)
 {
     att_transform_options options = att_evaluate_transform(preprocess);
-    if (options.crop == ATT_CROP_KEEP)
+    if (options.crop == ATT_CROP_KEEP || options.crop == ATT_CROP_WITHIN)
         options.height = options.width = 0;
     return options;
 }
