@@ -572,6 +572,94 @@ ATT_API att_value att_upsampled_cross_entropy(att_graph *graph, att_value logits
  * class counts; NaN never counts, and a pixel of nothing else gets class 0. y has no gradient. */
 ATT_API att_value att_upsampled_argmax(att_graph *graph, att_value logits, int height, int width);
 
+/* --- detection ----------------------------------------------------------------------------------------------------
+ *
+ * A box [4] is left, top, right and bottom in pixels of the network's input. image_size [2] is height and width of the
+ * part of the input that shows the image; what lies to the right and below fills it up. Boxes are clipped to it. Deltas
+ * d [4] change a box with centre (x, y), width w and height h into one with centre (x + w d0 / v0, y + h d1 / v1),
+ * width w exp(min(d2 / v2, l)) and height h exp(min(d3 / v3, l)), with l = ln(1000 / 16) and weights v.
+ * "bounded", as in mmdetection: also at least -l. (Girshick et al., CVPR 2014;
+ * Ren et al., NeurIPS 2015)
+ *
+ * Non-maximum suppression takes boxes in the order of their scores, and leaves out each one whose overlap (intersection
+ * over union) with one that was taken is larger than `overlap`.
+ *
+ * The results of att_box_proposals() and att_box_detections() are constants for differentiation. They do not depend on
+ * the number of threads. Numbers beyond `count` are 0. If a score or a delta that decides is NaN, all numbers of the
+ * result are NaN. */
+enum { ATT_BOX_LEVELS = 5, ATT_BOX_RATIOS = 3 };
+
+/* Anchors. Place (i, j) of level l has ATT_BOX_RATIOS anchors with the ratios height / width 1/2, 1 and 2, with centre
+ * (j stride[l][1], i stride[l][0]) and the area (size 2^l)^2. rounded: their sides relative to the centre are rounded,
+ * half to even, as in torchvision. */
+typedef struct att_anchors {
+    double size; /* > 0 */
+    int stride[ATT_BOX_LEVELS][2];
+    bool rounded;
+} att_anchors;
+
+typedef struct att_box_proposals_options {
+    att_anchors anchors;
+    int per_level;  /* boxes of a level before the suppression */
+    int most;       /* R */
+    double overlap; /* in [0, 1] */
+    double least;   /* boxes with a shorter side are left out */
+    bool bounded;
+} att_box_proposals_options;
+typedef struct att_proposals {
+    att_value boxes;  /* [R, 4] */
+    att_value scores; /* [R] */
+    att_value count;  /* I32 */
+} att_proposals;
+/* Proposals of a region proposal network. objectness[l] [h, w, ATT_BOX_RATIOS], deltas[l] [h, w, 4 ATT_BOX_RATIOS] for
+ * each of `levels` levels, 1..ATT_BOX_LEVELS. Of each level the per_level anchors with the largest objectness are
+ * decoded with weights 1 and clipped, small ones left out, and the rest suppressed within their level; the R with the
+ * largest objectness of all levels are the result, in this order. Equal ones go by level, then by place. Returns
+ * out->boxes. */
+ATT_API att_value att_box_proposals(att_graph *graph, const att_value *objectness, const att_value *deltas, int levels,
+                                    att_value image_size, const att_box_proposals_options *options, att_proposals *out);
+
+/* RoIAlign (He et al., ICCV 2017) of boxes [R, 4], of which the first `count` (I32) are read, in one of `levels` maps
+ * [h, w, C]: y [R, side, side, C]. A place of map l has the size of stride 2^l pixels; a box of area s^2 is read in map
+ * floor(log2(s / finest) + 1e-6), or the nearest that exists (Lin et al., CVPR 2017, eq. 1: finest is 56 pixels). Each
+ * of side x side equal parts of the box gets the mean over a grid of points, bilinearly interpolated: samples x
+ * samples points, or, with samples 0, a point for each place. Rows beyond `count` are 0.
+ *
+ * aligned: coordinates are shifted by half a place, so that the first place has its centre at 1/2; otherwise a box is
+ * at least one place wide and high. torchvision: samples 2, not aligned; mmdetection: samples 0, aligned. The gradient
+ * flows to the maps only; a box with NaN gives NaN. */
+typedef struct att_roi_align_options {
+    int side, samples, stride;
+    double finest;
+    bool aligned;
+} att_roi_align_options;
+ATT_API att_value att_roi_align(att_graph *graph, const att_value *maps, int levels, att_value boxes, att_value count,
+                                const att_roi_align_options *options);
+
+typedef struct att_box_detections_options {
+    double weights[4]; /* of the deltas */
+    double score;      /* boxes with a score of at most this are left out; in [0, 1) */
+    double overlap;    /* in [0, 1] */
+    double least;      /* boxes with a shorter side are left out */
+    int most;          /* D */
+    bool background_first;
+    bool bounded;
+} att_box_detections_options;
+typedef struct att_detections {
+    att_value boxes;   /* [D, 4] */
+    att_value scores;  /* [D] */
+    att_value classes; /* [D], I32: 0..K - 1 */
+    att_value count;   /* I32 */
+} att_detections;
+/* Detections from the answers of a box head to proposals [R, 4], of which the first `count` are read. logits [R, K + 1]
+ * of K classes and of the background, which is the first or the last; deltas [R, 4 (K + 1)] in the same order, or [R, 4
+ * K] without those of the background. Each box of each class, with its softmax as score, is decoded and clipped; small
+ * ones and those of low score are left out, and the rest suppressed within their class. The D with the largest scores
+ * are the result, in this order; equal ones go by class, then by proposal. Returns out->boxes. */
+ATT_API att_value att_box_detections(att_graph *graph, att_value logits, att_value deltas, att_value proposals,
+                                     att_value count, att_value image_size, const att_box_detections_options *options,
+                                     att_detections *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -68,7 +68,9 @@ enum {
     ATT_OP_RECOMPUTE_WITH_INPUT = 4, /* the same, but only if the node that computes in[0] is recomputed, too */
     ATT_OP_TRAIN_ONLY = 2,           /* in inference plans, the identity on in[0] */
     ATT_OP_ABSORBS_FIRST = 8, /* absorbs before differentiation: the op's backward rule covers what it absorbed */
-    ATT_OP_NEEDS_SAMPLES = 16 /* has no meaning for shared values: it draws for samples, or computes their statistics */
+    ATT_OP_NEEDS_SAMPLES =
+        16,              /* has no meaning for shared values: it draws for samples, or computes their statistics */
+    ATT_OP_CONSTANT = 32 /* the outputs are constants for differentiation, such as the boxes of proposals */
 };
 
 struct att_op {

@@ -153,6 +153,10 @@
     X(upsampled_cross_entropy)      \
     X(upsampled_cross_entropy_grad) \
     X(upsampled_argmax)             \
+    X(box_proposals)                \
+    X(roi_align)                    \
+    X(roi_align_grad)               \
+    X(box_detections)               \
     X(combine)                      \
     X(cast)                         \
     X(loss_seed)                    \

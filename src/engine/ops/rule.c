@@ -129,6 +129,16 @@ att_status att_rule_require_vector(const att_infer *infer, int i, const char *na
     return ATT_OK;
 }
 
+att_status att_rule_require_count(const att_infer *infer, int i)
+{
+    const att_desc *count = i < infer->in_count ? &infer->in[i] : NULL;
+    if (!count || !att_desc_present(count) || count->dtype != ATT_I32 || !att_rule_is(infer, i, ATT_SAMPLE) ||
+        count->shape.rank != 0)
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "count must be a number of type %s for each sample",
+                             att_dtype_name(ATT_I32));
+    return ATT_OK;
+}
+
 int64_t att_rule_columns(const att_desc *desc)
 {
     return desc->shape.dims[desc->shape.rank - 1];

@@ -36,6 +36,9 @@ att_status att_rule_require_eps(const att_infer *infer, double eps);
 /* Like att_rule_require(), for a shared vector with as many elements as the last axis of input j. */
 att_status att_rule_require_vector(const att_infer *infer, int i, const char *name, int j);
 
+/* Input i is an I32 for each sample: how many rows of another input count. */
+att_status att_rule_require_count(const att_infer *infer, int i);
+
 /* Size of the last axis, and product of all other axes. The rank must be at least 1. */
 int64_t att_rule_columns(const att_desc *desc);
 int64_t att_rule_rows(const att_desc *desc);

@@ -164,7 +164,7 @@ static void mark_needs_gradient(att_backward *backward, const att_gradient_reque
     for (int i = 0; i < backward->forward_nodes; i++) {
         const att_node *node = &graph->nodes.items[i];
         bool needs_gradient = false;
-        for (int j = 0; j < node->in_count; j++)
+        for (int j = 0; j < node->in_count && !(node->op->flags & ATT_OP_CONSTANT); j++)
             needs_gradient |= node->in[j] != ATT_NONE && backward->needs_gradient[node->in[j]];
         for (int j = 0; j < node->out_count; j++)
             backward->needs_gradient[node->out[j]] |= needs_gradient;

@@ -60,7 +60,11 @@
     X(channel_conv_weight_grad)   \
     X(channel_linear)             \
     X(channel_linear_grad)        \
-    X(channel_linear_weight_grad)
+    X(channel_linear_weight_grad) \
+    X(box_proposals)              \
+    X(roi_align)                  \
+    X(roi_align_grad)             \
+    X(box_detections)
 
 /* Fallbacks for bf16 operands on processors without bf16 products; last in the list. */
 #define ATT_CPU_WIDENED_KERNELS(X) \

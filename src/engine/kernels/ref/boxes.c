@@ -1,0 +1,44 @@
+/* box_proposals and box_detections. */
+#include "engine/ops/boxes.h"
+
+#include "engine/kernels/ref/call.h"
+#include "engine/kernels/ref/list.h"
+
+static att_status prepare_proposals(const att_problem *problem, att_prepared *prepared)
+{
+    prepared->scratch_bytes =
+        att_box_proposals_scratch(ATT_ATTRS(problem, box_proposals), problem->in, problem->in_count);
+    return ATT_OK;
+}
+
+/* Parts share the samples. */
+static att_status run_proposals(const att_call *call)
+{
+    const att_problem *problem = call->problem;
+    ref_range share = ref_share(call, problem->group);
+    for (int64_t sample = share.begin; sample < share.end; sample++)
+        att_box_proposals_of(ATT_ATTRS(problem, box_proposals), problem->in, problem->in_count, call->in, call->out,
+                             sample, call->scratch);
+    return ATT_OK;
+}
+
+static att_status prepare_detections(const att_problem *problem, att_prepared *prepared)
+{
+    prepared->scratch_bytes = att_box_detections_scratch(ATT_ATTRS(problem, box_detections), problem->in);
+    return ATT_OK;
+}
+
+static att_status run_detections(const att_call *call)
+{
+    const att_problem *problem = call->problem;
+    ref_range share = ref_share(call, problem->group);
+    for (int64_t sample = share.begin; sample < share.end; sample++)
+        att_box_detections_of(ATT_ATTRS(problem, box_detections), problem->in, call->in, call->out, sample,
+                              call->scratch);
+    return ATT_OK;
+}
+
+const att_kernel att_ref_box_proposals = {
+    .op = "box_proposals", .name = "ref", .prepare = prepare_proposals, .run = run_proposals};
+const att_kernel att_ref_box_detections = {
+    .op = "box_detections", .name = "ref", .prepare = prepare_detections, .run = run_detections};
