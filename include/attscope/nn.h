@@ -9,6 +9,7 @@
 #define ATTSCOPE_NN_H
 
 #include <attscope/graph.h>
+#include <attscope/ops.h>
 #include <attscope/options.h>
 
 #ifdef __cplusplus
@@ -93,6 +94,10 @@ ATT_API att_value att_nn_attention_conv(const att_scope *scope, att_value x, int
 /* Batch norm with weight (initialised to `start`) and bias (zeros) [C], no decay; buffers running_mean (zeros) and
  * running_var (ones) [C]; default eps and momentum of att_batch_norm(). x [.., C] -> [.., C]. */
 ATT_API att_value att_nn_batch_norm(const att_scope *scope, att_value x, double start);
+
+/* The same with other options of att_batch_norm(). */
+ATT_API att_value att_nn_batch_norm_with(const att_scope *scope, att_value x, double start,
+                                         const att_batch_norm_options *options);
 
 /* As att_nn_linear(), with weight and bias initialised uniformly within 1 / sqrt(I), as in PyTorch: the classifier of a
  * convolutional network. */

@@ -1,4 +1,6 @@
 /* Builds the network: stem, stages of residual blocks, mean over the map. */
+#include <math.h>
+
 #include <attscope/ops.h>
 
 #include "networks/models/resnet.h"
@@ -49,10 +51,18 @@ static att_value conv_in(const resnet_build *build, const att_scope *scope, cons
     return convolve(build, &own, x, outputs, &(att_nn_conv_options){.kernel = kernel, .stride = stride});
 }
 
-static att_value norm_in(const att_scope *scope, const char *name, att_value x)
+/* An eps of 0 becomes the smallest normal number, because att_batch_norm() takes 0 for its default. */
+static att_value normalise(const resnet_build *build, const att_scope *scope, att_value x, double start)
+{
+    const double eps = build->net->options->norm_eps;
+    return att_nn_batch_norm_with(scope, x, start,
+                                  &(att_batch_norm_options){.eps = eps == ATT_OPTION_UNSET ? 0 : fmax(eps, 0x1p-126)});
+}
+
+static att_value norm_in(const resnet_build *build, const att_scope *scope, const char *name, att_value x)
 {
     att_scope own = att_scope_in(scope, "%s", name);
-    return att_nn_batch_norm(&own, x, 1);
+    return normalise(build, &own, x, 1);
 }
 
 /* --- a block ----------------------------------------------------------------------------------------------------- */
@@ -89,10 +99,10 @@ static att_value build_branch(const resnet_build *build, const place *at, att_va
         bool last = i == count - 1;
         att_scope conv = att_scope_in(&at->scope, "conv%d", i + 1), norm = att_scope_in(&at->scope, "bn%d", i + 1);
         if (before)
-            x = relu_in(&at->scope, "act", i + 1, att_nn_batch_norm(&norm, x, 1));
+            x = relu_in(&at->scope, "act", i + 1, normalise(build, &norm, x, 1));
         x = convolve(build, &conv, x, layers[i].outputs, &layers[i].conv);
         if (!before)
-            x = att_nn_batch_norm(&norm, x, last && net->options->zero_init_last ? 0 : 1);
+            x = normalise(build, &norm, x, last && net->options->zero_init_last ? 0 : 1);
         if (!before && !last)
             x = relu_in(&at->scope, "act", i + 1, x);
     }
@@ -122,7 +132,7 @@ static att_value build_shortcut(const resnet_build *build, const place *at, att_
     if (pools && at->stride == 2)
         x = pool_halves(&pool, x);
     x = conv_in(build, &scope, pools ? "1" : "0", x, outputs, 1, pools ? 1 : at->stride);
-    return net->block == ATT_PREACT ? x : norm_in(&scope, pools ? "2" : "1", x);
+    return net->block == ATT_PREACT ? x : norm_in(build, &scope, pools ? "2" : "1", x);
 }
 
 static att_value build_block(const resnet_build *build, const place *at, att_value x)
@@ -154,7 +164,7 @@ static att_value build_deep_stem(const resnet_build *build, att_value x)
     for (int i = 0; i < 3; i++) {
         x = conv_in(build, &scope, convs[i], x, outputs[i], 3, i == 0 ? 2 : 1);
         if (i < 2)
-            x = relu_in(&scope, "", 3 * i + 2, norm_in(&scope, norms[i], x));
+            x = relu_in(&scope, "", 3 * i + 2, norm_in(build, &scope, norms[i], x));
     }
     return x;
 }
@@ -170,7 +180,7 @@ static att_value build_stem(const resnet_build *build, att_value x)
     else
         x = conv_in(build, &build->root, "conv1", x, width, 3, 1);
     if (net->block != ATT_PREACT)
-        x = relu_in(&build->root, "act", 1, norm_in(&build->root, "bn1", x));
+        x = relu_in(&build->root, "act", 1, norm_in(build, &build->root, "bn1", x));
     if (net->stem == ATT_CONV3)
         return x;
     att_scope pool = att_scope_in(&build->root, "maxpool");
@@ -211,7 +221,7 @@ void att_resnet_build(att_graph *graph, const void *options, att_features *featu
     att_value x = att_graph_input(graph, ATT_IMAGE, att_graph_dtype(graph), shape);
     x = build_stages(&build, build_stem(&build, x), features);
     if (net.block == ATT_PREACT)
-        x = relu_in(&build.root, "act", 1, norm_in(&build.root, "bn", x));
+        x = relu_in(&build.root, "act", 1, norm_in(&build, &build.root, "bn", x));
     att_scope pool = att_scope_in(&build.root, "global_pool");
     att_scope_enter(&pool);
     features->pooled = att_global_mean(graph, x);

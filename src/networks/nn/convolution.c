@@ -100,7 +100,12 @@ att_value att_nn_attention_conv(const att_scope *scope, att_value x, int64_t out
 
 att_value att_nn_batch_norm(const att_scope *scope, att_value x, double start)
 {
-    static const att_batch_norm_options options = {0};
+    return att_nn_batch_norm_with(scope, x, start, &(att_batch_norm_options){0});
+}
+
+att_value att_nn_batch_norm_with(const att_scope *scope, att_value x, double start,
+                                 const att_batch_norm_options *options)
+{
     att_scope_enter(scope);
     att_shape shape = att_shape_of(att_width_of(scope, x));
     att_init gain = {.rule = ATT_INIT_CONSTANT, .value = start};
@@ -108,7 +113,7 @@ att_value att_nn_batch_norm(const att_scope *scope, att_value x, double start)
     att_value beta = att_scope_parameter(scope, "bias", shape, zeros, false);
     att_value mean = att_scope_buffer(scope, "running_mean", shape, 0);
     att_value variance = att_scope_buffer(scope, "running_var", shape, 1);
-    return att_batch_norm(scope->graph, x, gamma, beta, mean, variance, &options);
+    return att_batch_norm(scope->graph, x, gamma, beta, mean, variance, options);
 }
 
 att_value att_nn_classifier(const att_scope *scope, att_value x, int64_t outputs)
