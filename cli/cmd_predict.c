@@ -132,6 +132,7 @@ static int show_prediction(job *j, const source *from, const att_batch *answer, 
 {
     cli_drawn drawn;
     j->processed++;
+    j->shown.image = from->name;
     if (status == ATT_ERR_MEMORY || status == ATT_ERR_STOPPED)
         return cli_check(j->cli, status);
     if (status == ATT_ERR_NONFINITE)

@@ -2,8 +2,8 @@
  *
  * A task defines the head of a network and its outputs, the targets of a sample and how they change with the
  * augmentation of its image, the loss, the metrics of an evaluation, and how predictions are shown. The loader,
- * training, evaluation and records use this definition. Tasks are found by name; "classification" and "segment" are
- * built in. A network's task is its option "task".
+ * training, evaluation and records use this definition. Tasks are found by name; "classification", "segment" and
+ * "detect" are built in. A network's task is its option "task".
  */
 #ifndef ATTSCOPE_TASK_H
 #define ATTSCOPE_TASK_H
@@ -87,6 +87,11 @@ typedef struct att_task_setup {
  * option "head" is "uper"), "aux_weight" (default 0.4) times the same loss of that head's logits is added. Its other
  * output is "class_map" [H, W], I32, att_upsampled_argmax() of the logits. Its metrics compare the photographs' own
  * pixels (docs/segment.md).
+ *
+ * "detect" has the outputs of att_box_detections(): "boxes" [D, 4], "scores" [D], "classes" [D] and "count"; boxes are
+ * in pixels of the network's input. It cannot be trained or evaluated yet (ERR_UNSUPPORTED). Probes, for
+ * att_network_select_outputs(): "pyramid#", "objectness#" and "deltas#" of each level, from 0; "proposals" [R, 4];
+ * "box_logits" and "box_deltas" of each proposal.
  */
 ATT_API att_status att_task_add_loss(const char *task, att_graph *graph, const att_task_setup *setup);
 
@@ -100,6 +105,7 @@ typedef struct att_answer_options {
     /* The map from the photograph to the network's input: shares are those of the pixels that show the photograph.
      * NULL: of all pixels of the input */
     const att_geometry *geometry;
+    const char *image; /* name of the photograph's file; NULL: unknown */
 } att_answer_options;
 /* No labels, no colours, no geometry, 5 classes, no outputs. */
 ATT_API att_answer_options att_answer_options_defaults(void);
@@ -204,6 +210,10 @@ typedef struct att_task {
      * from 0, and returns how many there are, 1..ATT_FEATURE_STAGES. A head that reads stages needs it;
      * att_taps_last() chooses the last four. NULL: such a family has no stages. */
     int (*taps)(const att_option_values *options, int block_count, int blocks[ATT_FEATURE_STAGES]);
+    /* Name of an input [2] of the graph's type that head() adds: height and width of the part of the image's input that
+     * shows the photograph; what lies to the right and below fills it up. Runs set it to the whole input unless they
+     * know better; evaluations and trainings read the field of this name, which fill() writes. NULL: there is none. */
+    const char *image_size;
     /* Adds the head and its outputs to the network. Parameters of the task's own head have the scope info.head_scope,
      * which no family and no other task uses; the scopes of the family are compared when a network is made. At least
      * one output is needed, and the name "loss" is not one. Reports failures with att_graph_fail(). */
@@ -328,6 +338,12 @@ ATT_API int att_taps_last(const att_option_values *options, int block_count, int
  * Errors: ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_draw_classes(att_context *context, const uint16_t *classes,
                                                    const att_geometry *geometry, att_drawing *drawing);
+
+/* For a `draw` function: paints the frame of a box (left, top, right, bottom in pixels of the image, which has three
+ * channels) and, on a ground of its colour, the name of what is in it; name NULL: none. Letters without accents,
+ * digits,
+ * "-" and "." are shown, other characters as "?". */
+ATT_API void att_draw_box(att_image *image, const double box[4], const uint8_t colour[3], const char *name);
 
 /* A `check` function for targets that are the data set's classes: every class must be one of the network's. */
 ATT_API att_status att_task_check_classes(att_context *context, const att_task_settings *settings,

@@ -98,11 +98,27 @@ bool att_geometry_keeps(const att_geometry *geometry, double x, double y)
     return true;
 }
 
-bool att_geometry_shows(const att_geometry *geometry, double x, double y)
+void att_geometry_move_back(const att_geometry *geometry, double *x, double *y)
 {
     const double(*map)[3] = geometry->map;
     const att_affine step = {map[0][0], map[0][1], map[0][2], map[1][0], map[1][1], map[1][2]}, back = inverse(&step);
-    const double from_x = back.a * x + back.b * y + back.c, from_y = back.d * x + back.e * y + back.f;
+    const double was_x = *x, was_y = *y;
+    *x = back.a * was_x + back.b * was_y + back.c;
+    *y = back.d * was_x + back.e * was_y + back.f;
+}
+
+void att_geometry_image_size(const att_geometry *geometry, float size[2])
+{
+    double x = geometry->from_width, y = geometry->from_height;
+    att_geometry_move(geometry, &x, &y);
+    size[0] = (float)y;
+    size[1] = (float)x;
+}
+
+bool att_geometry_shows(const att_geometry *geometry, double x, double y)
+{
+    double from_x = x, from_y = y;
+    att_geometry_move_back(geometry, &from_x, &from_y);
     return is_inside(from_x, from_y, geometry->from_width, geometry->from_height) &&
            att_geometry_keeps(geometry, from_x, from_y);
 }

@@ -12,12 +12,22 @@
 /* Values of the options "head" and "neck". */
 #define ATT_HEAD_LINEAR "linear"
 #define ATT_HEAD_UPER "uper"
+#define ATT_HEAD_RCNN "rcnn"
+#define ATT_HEAD_RCNN_V2 "rcnn_v2"
 #define ATT_NECK_NONE "none"
 #define ATT_NECK_PYRAMID "feature2pyramid"
 #define ATT_NECK_MULTI_LEVEL "multi_level"
 
 /* Returns whether the backbone has stages. If not, the graph fails (ERR_UNSUPPORTED). */
 bool att_head_has_stages(att_graph *graph, const att_backbone *backbone);
+
+/* Refuses options that the head lacks: the graph fails (ERR_ARGUMENT) if one of the `count` keys is given. having: what
+ * has them, for the message, as "the head \"uper\" (--head uper)". Returns whether none is given. */
+bool att_head_lacks(att_graph *graph, const att_option_values *options, const char *const *keys, int count,
+                    const char *having);
+/* Keys of the options of detectors (ATT_DETECTOR_OPTIONS). */
+extern const char *const att_detector_keys[];
+extern const int att_detector_key_count;
 
 /* The linear head of DINOv2's segmentation (Oquab et al. 2024; BNHead of its code): batch norm, dropout with the
  * backbone's drop_rate, then a linear layer for each place. It reads the stages whose map has the size of the last one,

@@ -19,6 +19,18 @@ bool att_head_has_stages(att_graph *graph, const att_backbone *backbone)
     return false;
 }
 
+bool att_head_lacks(att_graph *graph, const att_option_values *options, const char *const *keys, int count,
+                    const char *having)
+{
+    for (int i = 0; i < count; i++)
+        if (att_options_find(options, keys[i])) {
+            att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_ARGUMENT,
+                                           "%s is an option of %s, which this network does not have", keys[i], having));
+            return false;
+        }
+    return true;
+}
+
 /* Whether the stages are those of a family of tokens, and not maps of convolutions or blocks that the task chose. */
 static bool has_token_stages(const att_features *features)
 {

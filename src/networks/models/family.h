@@ -158,66 +158,174 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
     }
 
 /* Options of heads that read maps of features (att_features.stages). They have no value unless one is given. */
-#define ATT_MAP_OPTIONS(type)                                                                                      \
-    {.key = "head",                                                                                                \
-     .kind = ATT_OPTION_TEXT,                                                                                      \
-     .value = "NAME",                                                                                              \
-     .help = "segment: linear (the default) or uper, UPerNet",                                                     \
-     .choice = att_head_choice_name,                                                                               \
-     .not_compared = true,                                                                                         \
-     .of_maps = true,                                                                                              \
-     ATT_OPTION_AT(type, head)},                                                                                   \
-        {.key = "head_channels",                                                                                   \
-         .kind = ATT_OPTION_WHOLE,                                                                                 \
-         .value = "N",                                                                                             \
-         .help = "channels of UPerNet's convolutions; 512 by default",                                             \
-         .low = 1,                                                                                                 \
-         .high = 65536,                                                                                            \
-         .not_compared = true,                                                                                     \
-         .of_maps = true,                                                                                          \
-         ATT_OPTION_AT(type, head_channels)},                                                                      \
-        {.key = "aux_channels",                                                                                    \
-         .kind = ATT_OPTION_WHOLE,                                                                                 \
-         .value = "N",                                                                                             \
-         .help = "channels of the auxiliary head that is trained beside UPerNet; 256 by default, 0: no such head", \
-         .low = 0,                                                                                                 \
-         .high = 65536,                                                                                            \
-         .not_compared = true,                                                                                     \
-         .of_maps = true,                                                                                          \
-         ATT_OPTION_AT(type, aux_channels)},                                                                       \
-        {.key = "taps",                                                                                            \
-         .kind = ATT_OPTION_TEXT,                                                                                  \
-         .value = "LIST",                                                                                          \
-         .help =                                                                                                   \
-             "blocks whose results the head reads, counted from 0, at most four; of 12 blocks 8,9,10,11 by "       \
-             "default, with UPerNet 3,5,7,11",                                                                     \
-         .not_compared = true,                                                                                     \
-         .of_maps = true,                                                                                          \
-         ATT_OPTION_AT(type, taps)},                                                                               \
-        {.key = "tap_norm",                                                                                        \
-         .kind = ATT_OPTION_SWITCH,                                                                                \
-         .help =                                                                                                   \
-             "the head reads the last block's result after the network's last norm, as mmsegmentation's "          \
-             "final_norm",                                                                                         \
-         .not_compared = true,                                                                                     \
-         .of_maps = true,                                                                                          \
-         ATT_OPTION_AT(type, tap_norm)},                                                                           \
-    {                                                                                                              \
-        .key = "neck", .kind = ATT_OPTION_TEXT, .value = "NAME",                                                   \
-        .help =                                                                                                    \
-            "maps of four sizes for UPerNet, from four of one size: none, feature2pyramid (XCiT's and BEiT's "     \
-            "transposed convolutions) or multi_level (mmsegmentation's MultiLevelNeck)",                           \
-        .choice = att_neck_choice_name, .not_compared = true, .of_maps = true, ATT_OPTION_AT(type, neck)           \
+#define ATT_MAP_OPTIONS(type)                                                                                          \
+    {.key = "head",                                                                                                    \
+     .kind = ATT_OPTION_TEXT,                                                                                          \
+     .value = "NAME",                                                                                                  \
+     .help =                                                                                                           \
+         "segment: linear (the default) or uper, UPerNet; detect: rcnn, Faster R-CNN (the default), or rcnn_v2, with " \
+         "norms and convolutions in pyramid and box head",                                                             \
+     .choice = att_head_choice_name,                                                                                   \
+     .not_compared = true,                                                                                             \
+     .of_maps = true,                                                                                                  \
+     ATT_OPTION_AT(type, head)},                                                                                       \
+        {.key = "head_channels",                                                                                       \
+         .kind = ATT_OPTION_WHOLE,                                                                                     \
+         .value = "N",                                                                                                 \
+         .help = "channels of UPerNet's convolutions, 512 by default, or of a detector's pyramid, 256",                \
+         .low = 1,                                                                                                     \
+         .high = 65536,                                                                                                \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, head_channels)},                                                                          \
+        {.key = "aux_channels",                                                                                        \
+         .kind = ATT_OPTION_WHOLE,                                                                                     \
+         .value = "N",                                                                                                 \
+         .help = "channels of the auxiliary head that is trained beside UPerNet; 256 by default, 0: no such head",     \
+         .low = 0,                                                                                                     \
+         .high = 65536,                                                                                                \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, aux_channels)},                                                                           \
+        {.key = "taps",                                                                                                \
+         .kind = ATT_OPTION_TEXT,                                                                                      \
+         .value = "LIST",                                                                                              \
+         .help =                                                                                                       \
+             "blocks whose results the head reads, counted from 0, at most four; of 12 blocks 8,9,10,11 by "           \
+             "default, with UPerNet 3,5,7,11",                                                                         \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, taps)},                                                                                   \
+        {.key = "tap_norm",                                                                                            \
+         .kind = ATT_OPTION_SWITCH,                                                                                    \
+         .help =                                                                                                       \
+             "the head reads the last block's result after the network's last norm, as mmsegmentation's "              \
+             "final_norm",                                                                                             \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, tap_norm)},                                                                               \
+    {                                                                                                                  \
+        .key = "neck", .kind = ATT_OPTION_TEXT, .value = "NAME",                                                       \
+        .help =                                                                                                        \
+            "maps of four sizes for UPerNet, from four of one size: none, feature2pyramid (XCiT's and BEiT's "         \
+            "transposed convolutions) or multi_level (mmsegmentation's MultiLevelNeck)",                               \
+        .choice = att_neck_choice_name, .not_compared = true, .of_maps = true, ATT_OPTION_AT(type, neck)               \
+    }
+
+/* Options of detectors. They have no value unless one is given. */
+#define ATT_DETECTOR_MEMBERS                                                                          \
+    int box_channels, proposals, level_proposals, detections, anchor_round, roi_samples, roi_aligned, \
+        background_first;                                                                             \
+    double score_thresh, nms_thresh, anchor_size
+#define ATT_DETECTOR_OPTIONS(type)                                                                                     \
+    {.key = "box_channels",                                                                                            \
+     .kind = ATT_OPTION_WHOLE,                                                                                         \
+     .value = "N",                                                                                                     \
+     .help = "detect: channels of the box head's linear layers; 1024 by default",                                      \
+     .low = 1,                                                                                                         \
+     .high = 65536,                                                                                                    \
+     .not_compared = true,                                                                                             \
+     .of_maps = true,                                                                                                  \
+     ATT_OPTION_AT(type, box_channels)},                                                                               \
+        {.key = "proposals",                                                                                           \
+         .kind = ATT_OPTION_WHOLE,                                                                                     \
+         .value = "N",                                                                                                 \
+         .help = "detect: proposals of an image that the box head reads; 1000 by default",                             \
+         .low = 1,                                                                                                     \
+         .high = 100000,                                                                                               \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, proposals)},                                                                              \
+        {.key = "level_proposals",                                                                                     \
+         .kind = ATT_OPTION_WHOLE,                                                                                     \
+         .value = "N",                                                                                                 \
+         .help =                                                                                                       \
+             "detect: proposals of each level of the pyramid before those that overlap are left out; 1000 by default", \
+         .low = 1,                                                                                                     \
+         .high = 100000,                                                                                               \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, level_proposals)},                                                                        \
+        {.key = "detections",                                                                                          \
+         .kind = ATT_OPTION_WHOLE,                                                                                     \
+         .value = "N",                                                                                                 \
+         .help = "detect: boxes of an image in an answer, at most; 100 by default",                                    \
+         .low = 1,                                                                                                     \
+         .high = 100000,                                                                                               \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, detections)},                                                                             \
+        {.key = "score_thresh",                                                                                        \
+         .kind = ATT_OPTION_REAL,                                                                                      \
+         .value = "X",                                                                                                 \
+         .help = "detect: boxes with a score of at most this are left out; 0.05 by default",                           \
+         .low = 0,                                                                                                     \
+         .high = 0.999999,                                                                                             \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, score_thresh)},                                                                           \
+        {.key = "nms_thresh",                                                                                          \
+         .kind = ATT_OPTION_REAL,                                                                                      \
+         .value = "X",                                                                                                 \
+         .help =                                                                                                       \
+             "detect: of two boxes of a class with a larger overlap, only that with the larger score stays; 0.5 by "   \
+             "default",                                                                                                \
+         .low = 0,                                                                                                     \
+         .high = 1,                                                                                                    \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, nms_thresh)},                                                                             \
+        {.key = "anchor_size",                                                                                         \
+         .kind = ATT_OPTION_REAL,                                                                                      \
+         .value = "X",                                                                                                 \
+         .help =                                                                                                       \
+             "detect: side in pixels of the square anchor of the first level, which doubles from level to level; 32 "  \
+             "by default",                                                                                             \
+         .low = 1,                                                                                                     \
+         .high = 65536,                                                                                                \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, anchor_size)},                                                                            \
+        {.key = "anchor_round",                                                                                        \
+         .kind = ATT_OPTION_SWITCH,                                                                                    \
+         .help = "detect: sides of anchors are rounded, as in torchvision; on by default",                             \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, anchor_round)},                                                                           \
+        {.key = "roi_samples",                                                                                         \
+         .kind = ATT_OPTION_WHOLE,                                                                                     \
+         .value = "N",                                                                                                 \
+         .help =                                                                                                       \
+             "detect: points along each side of a part of a box, of 7 x 7 parts; 0: as many as places of the map, as " \
+             "in mmdetection; 2 by default",                                                                           \
+         .low = 0,                                                                                                     \
+         .high = 64,                                                                                                   \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, roi_samples)},                                                                            \
+        {.key = "roi_aligned",                                                                                         \
+         .kind = ATT_OPTION_SWITCH,                                                                                    \
+         .help = "detect: maps are read half a place to the left and above, as in mmdetection; off by default",        \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, roi_aligned)},                                                                            \
+    {                                                                                                                  \
+        .key = "background_first", .kind = ATT_OPTION_SWITCH,                                                          \
+        .help =                                                                                                        \
+            "detect: the first output of the box head is the background, as in torchvision (the default), not the "    \
+            "last, as in mmdetection",                                                                                 \
+        .not_compared = true, .of_maps = true, ATT_OPTION_AT(type, background_first)                                   \
     }
 
 /* Options that every family declares, and their members in a struct `type`. */
-#define ATT_SHARED_MEMBERS               \
-    int num_classes;                     \
-    char task[ATT_OPTION_KEY];           \
-    char modules[ATT_OPTION_TEXT_BYTES]; \
-    double drop_rate, drop_path_rate;    \
-    char head[8], neck[16], taps[24];    \
-    int head_channels, aux_channels, tap_norm
+#define ATT_SHARED_MEMBERS                     \
+    int num_classes;                           \
+    char task[ATT_OPTION_KEY];                 \
+    char modules[ATT_OPTION_TEXT_BYTES];       \
+    double drop_rate, drop_path_rate;          \
+    char head[8], neck[16], taps[24];          \
+    int head_channels, aux_channels, tap_norm; \
+    ATT_DETECTOR_MEMBERS
 #define ATT_SHARED_OPTIONS(type)                                                                                  \
     {.key = "num_classes",                                                                                        \
      .kind = ATT_OPTION_WHOLE,                                                                                    \
@@ -235,7 +343,7 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
          .choice_in = att_task_choice_in,                                                                         \
          .not_compared = true,                                                                                    \
          ATT_OPTION_AT(type, task)},                                                                              \
-        ATT_MAP_OPTIONS(type),                                                                                    \
+        ATT_MAP_OPTIONS(type), ATT_DETECTOR_OPTIONS(type),                                                        \
         {.key = "modules",                                                                                        \
          .kind = ATT_OPTION_TEXT,                                                                                 \
          .value = "LIST",                                                                                         \

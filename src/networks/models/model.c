@@ -101,8 +101,8 @@ const char *att_module_choice_name(int index)
 
 const char *att_head_choice_name(int index)
 {
-    static const char *const names[] = {ATT_HEAD_LINEAR, ATT_HEAD_UPER};
-    return index < 2 ? names[index] : NULL;
+    static const char *const names[] = {ATT_HEAD_LINEAR, ATT_HEAD_UPER, ATT_HEAD_RCNN, ATT_HEAD_RCNN_V2};
+    return index < 4 ? names[index] : NULL;
 }
 
 const char *att_neck_choice_name(int index)
@@ -413,10 +413,11 @@ static att_status check_map_options(const att_model *model)
     for (int i = 0; i < model->options.count && !model->task->taps; i++) {
         const att_option *option = att_option_find(model->family->options, model->options.items[i].key);
         if (option && option->of_maps)
-            return att_fail(model->context, ATT_ERR_ARGUMENT,
-                            "%s is an option of heads that read maps of features, as that of the task \"segment\"; the "
-                            "head of the task \"%s\" does not",
-                            option->key, model->task->info.name);
+            return att_fail(
+                model->context, ATT_ERR_ARGUMENT,
+                "%s is an option of heads that read maps of features, as those of the tasks \"segment\" and "
+                "\"detect\"; the head of the task \"%s\" does not",
+                option->key, model->task->info.name);
     }
     return ATT_OK;
 }

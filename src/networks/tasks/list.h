@@ -4,7 +4,7 @@
 
 #include "networks/tasks/task.h"
 
-#define ATT_TASK_LIST(X) X(classification) X(segmentation)
+#define ATT_TASK_LIST(X) X(classification) X(segmentation) X(detection)
 
 #define ATT_TASK_DECLARE(name) extern const att_task att_task_##name;
 ATT_TASK_LIST(ATT_TASK_DECLARE)

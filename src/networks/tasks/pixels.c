@@ -7,6 +7,7 @@
 #include "base/core/memory.h"
 #include "base/core/threads.h"
 #include "engine/ops/upsample_bilinear.h"
+#include "networks/tasks/answer.h"
 #include "networks/tasks/task.h"
 
 /* --- one pixel ---------------------------------------------------------------------------------------------------- */
@@ -21,15 +22,14 @@ static att_upsample_place place_of(double at, int side, int64_t places)
 
 bool att_pixel_logits_find(const att_batch *answers, const char *name, int sample, att_pixel_logits *map)
 {
-    for (int f = 0; f < answers->field_count; f++) {
-        const att_shape *shape = &answers->fields[f].shape;
-        if (strcmp(answers->fields[f].name, name) != 0)
-            continue;
-        *map = (att_pixel_logits){(const float *)answers->data[f] + sample * att_shape_count(*shape), shape->dims[0],
-                                  shape->dims[1], shape->dims[2]};
-        return true;
-    }
-    return false;
+    const void *logits = NULL;
+    const att_field *field = att_answer_field(answers, name, &logits);
+    if (!field)
+        return false;
+    const int64_t *size = field->shape.dims;
+    *map =
+        (att_pixel_logits){(const float *)logits + sample * att_shape_count(field->shape), size[0], size[1], size[2]};
+    return true;
 }
 
 void att_pixel_logits_at(const att_pixel_logits *map, int width, int height, double x, double y, float *logits)

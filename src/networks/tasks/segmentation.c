@@ -13,6 +13,7 @@
 #include "data/geometry.h"
 #include "engine/graph/graph.h"
 #include "networks/heads/heads.h"
+#include "networks/tasks/answer.h"
 #include "networks/tasks/caption.h"
 #include "networks/tasks/confusion.h"
 #include "networks/tasks/draw.h"
@@ -98,14 +99,7 @@ static int taps(const att_option_values *options, int block_count, int blocks[AT
 static bool has_own_options(att_graph *graph, const att_option_values *options)
 {
     static const char *const keys[] = {"head_channels", "aux_channels", "neck"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (att_options_find(options, keys[i])) {
-            att_graph_fail(graph,
-                           att_fail(graph->context, ATT_ERR_ARGUMENT,
-                                    "%s is an option of the head \"uper\" (--head uper), not of \"linear\"", keys[i]));
-            return false;
-        }
-    return true;
+    return att_head_lacks(graph, options, keys, sizeof keys / sizeof *keys, "the head \"uper\" (--head uper)");
 }
 
 /* The map that the auxiliary head reads: the third; of blocks without pyramid the last one. mmsegmentation's in_index 2
@@ -141,8 +135,25 @@ static att_value build_linear(const att_scope *scope, const att_backbone *backbo
                                                             : ATT_NONE;
 }
 
+/* Refuses options and heads of detectors. */
+static bool has_segmenter_options(att_graph *graph, const att_option_values *options)
+{
+    const char *name = att_options_text(options, "head");
+    if (*name && strcmp(name, ATT_HEAD_LINEAR) != 0 && strcmp(name, ATT_HEAD_UPER) != 0) {
+        att_graph_fail(
+            graph, att_fail(graph->context, ATT_ERR_ARGUMENT,
+                            "the head \"%s\" is that of a detector (--task detect); segmentation has \"" ATT_HEAD_LINEAR
+                            "\" and \"" ATT_HEAD_UPER "\"",
+                            name));
+        return false;
+    }
+    return att_head_lacks(graph, options, att_detector_keys, att_detector_key_count, "detectors (--task detect)");
+}
+
 static void head(att_graph *graph, const att_backbone *backbone)
 {
+    if (!has_segmenter_options(graph, backbone->options))
+        return;
     if (backbone->classes > ATT_MASK_NONE || backbone->image == ATT_NONE) {
         att_graph_fail(
             graph,
@@ -300,17 +311,6 @@ static att_status compare(att_context *context, att_confusion *confusion, const 
     return att_confusion_add(context, confusion, mask->classes, predicted, (int64_t)width * height);
 }
 
-/* Returns the field `name` and its data. */
-static const att_field *find_field(const att_batch *batch, const char *name, const void **data)
-{
-    for (int f = 0; f < batch->field_count; f++)
-        if (strcmp(batch->fields[f].name, name) == 0) {
-            *data = batch->data[f];
-            return &batch->fields[f];
-        }
-    return NULL;
-}
-
 static att_status observe(att_context *context, void *state, const att_task_settings *settings, const att_batch *batch,
                           const att_batch *answers)
 {
@@ -448,7 +448,7 @@ static int by_size(const void *a, const void *b)
 
 static att_status fail_headless(att_context *context)
 {
-    return att_fail(context, ATT_ERR_MISMATCH, "the network has no head, so it predicts no class for a pixel");
+    return att_answer_fail_headless(context, "so it predicts no class for a pixel");
 }
 
 /* Whether pixel `index` of a class map of this width shows the photograph. */
@@ -462,7 +462,7 @@ static att_status find_areas(att_context *context, const att_batch *answer, cons
                              areas *found)
 {
     const void *data = NULL;
-    const att_field *field = find_field(answer, map_name, &data);
+    const att_field *field = att_answer_field(answer, map_name, &data);
     if (!field)
         return fail_headless(context);
     const int32_t *map = data;
@@ -490,13 +490,6 @@ static double share_of(const areas *found, int index)
     return (double)found->items[index].pixels / (double)found->pixels;
 }
 
-/* Returns the name of a class; NULL if it has none. */
-static const char *label_of(const att_answer_options *options, int class_number)
-{
-    const char *label = class_number < options->label_count ? options->labels[class_number] : NULL;
-    return label && *label ? label : NULL;
-}
-
 static att_status write(att_context *context, const att_batch *answer, const att_answer_options *options,
                         att_json_writer *writer)
 {
@@ -505,7 +498,7 @@ static att_status write(att_context *context, const att_batch *answer, const att
     ATT_TRY(find_areas(context, answer, options, &found));
     att_json_put_array(writer, "classes");
     for (int i = 0; i < found.count; i++) {
-        const char *label = label_of(options, found.items[i].class_number);
+        const char *label = att_answer_label(options, found.items[i].class_number);
         att_json_begin_object(writer);
         att_json_put_integer(writer, "class", found.items[i].class_number);
         if (label)
@@ -528,7 +521,7 @@ static att_status describe(att_context *context, const att_batch *answer, const 
     att_text text = {.context = context};
     ATT_TRY(find_areas(context, answer, options, &found));
     for (int i = 0; i < found.count && i < options->topk && !text.failed; i++) {
-        const char *label = label_of(options, found.items[i].class_number);
+        const char *label = att_answer_label(options, found.items[i].class_number);
         text.length = 0;
         att_text_append(&text, "%6.2f %% of the pixels  %6d%s%s", 100 * share_of(&found, i),
                         found.items[i].class_number, label ? "  " : "", label ? label : "");
@@ -552,7 +545,7 @@ static att_status caption(att_context *context, const att_batch *answer, const a
         return ATT_OK;
     ATT_TRY(find_areas(context, answer, options, &found));
     for (int i = 0; i < found.count && i < CAPTION_CLASSES; i++) {
-        const char *label = label_of(options, found.items[i].class_number);
+        const char *label = att_answer_label(options, found.items[i].class_number);
         att_text_append(text, "%s", i == 0 ? "predicted: " : ", ");
         if (label)
             att_text_append(text, "%.*s", (int)ATT_CAPTION_BYTES, label);
@@ -570,7 +563,7 @@ static att_status draw_map(att_context *context, const att_batch *answer, const 
                            att_drawing *drawing)
 {
     const void *map = NULL;
-    const att_field *field = find_field(answer, map_name, &map);
+    const att_field *field = att_answer_field(answer, map_name, &map);
     uint16_t *classes;
     if (!field || !att_shape_equal(field->shape, att_shape_of(geometry->from_height, geometry->from_width)))
         return fail_headless(context);

@@ -217,6 +217,7 @@ void att_network_close(att_network **out)
     att_arena_free(&network->class_arena);
     att_free(context, network->pixels);
     att_free(context, network->places);
+    att_free(context, network->image_sizes);
     att_free(context, network->map);
     att_free(context, network->outputs);
     att_free(context, network->backend);
@@ -299,9 +300,9 @@ att_status att_network_set_preprocess(att_network *network, const att_preprocess
                         "the network takes images of %d x %d pixels with %d channels, not %d x %d with %d", own->height,
                         own->width, own->in_chans, preprocess->height, preprocess->width, preprocess->in_chans);
     ATT_TRY(check_word(network->context, "crop_mode", preprocess->crop_mode, sizeof preprocess->crop_mode,
-                       "center, floor, squash, border, keep"));
+                       "center, floor, squash, border, keep, within"));
     ATT_TRY(check_word(network->context, "interpolation", preprocess->interpolation, sizeof preprocess->interpolation,
-                       "bicubic, bilinear, nearest, bicubic_float, bilinear_float"));
+                       "bicubic, bilinear, nearest, bicubic_float, bilinear_float, bilinear_plain"));
     const att_transform_options transform = att_evaluate_transform(preprocess);
     ATT_TRY(att_transform_check(network->context, &transform));
     if (preprocess->crop_pct != own->crop_pct)
@@ -384,7 +385,7 @@ att_status att_network_draw(const att_network *network, const att_batch *answers
                             const att_image *photograph, att_drawing *drawing)
 {
     const att_answer_options named = complete(network, answers, options);
-    const att_transform_options transform = att_network_transform(network);
+    const att_transform_options transform = att_network_photograph_transform(network);
     att_geometry geometry;
     ATT_TRY(att_require(network->context, photograph, "the photograph of a drawing"));
     if (att_passes_are_on(&network->passes))

@@ -54,6 +54,7 @@ struct att_network {
     att_geometry *places; /* where the last run put its photographs; they belong to the answers at `placed` */
     int place_count, place_room;
     const void *placed; /* first field of the answers */
+    float *image_sizes; /* [samples][2], of the last run; see att_task.image_size */
     att_pass_options passes;
     int32_t *map; /* the answer of passes: the class of each pixel of the photograph */
     size_t map_room;
@@ -96,6 +97,9 @@ bool att_network_passes(att_network *network, int most_windows, att_passes *pass
 /* Runs the network on a photograph in passes, which are on. *answers: one field, the task's pixel_classes. */
 att_status att_network_run_passes(att_network *network, const att_image *photograph, att_batch *answers);
 
+/* pixels.c: the transform of photographs, whose sides are 0 if they depend on the photograph, as those of detectors. */
+att_transform_options att_network_photograph_transform(const att_network *network);
+
 #define ATT_NONFINITE_OUTPUTS "the network's outputs contain NaN or infinity"
 
 /* run.c: checks that `inputs` has at least one sample and every input of the network by name, with its type, and
@@ -105,5 +109,8 @@ att_status att_network_take_inputs(const att_network *network, const att_batch *
                                    att_shapes *shapes);
 /* The same, and ERR_MISMATCH if a shape differs from the network's own. */
 att_status att_network_take_own_inputs(const att_network *network, const att_batch *inputs, att_batch *given);
+/* As att_network_run(). places: where the samples show their photographs; NULL: everywhere. */
+att_status att_network_run_placed(att_network *network, const att_batch *inputs, const att_geometry *places,
+                                  att_batch *answers);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/core/error.h"
 #include "base/core/threads.h"
 #include "data/transform.h"
+#include "networks/models/family.h"
 #include "study/network/network.h"
 
 /* Reserves network->pixels for `count` images of *each floats. */
@@ -19,24 +20,46 @@ static att_status reserve(att_network *network, int height, int width, int count
                            : att_fail_memory(network->context, att_size_product(outputs, sizeof(float)), "images");
 }
 
-/* Runs network->pixels. */
-static att_status run_prepared(att_network *network, int count, int height, int width, att_batch *answers)
+/* Runs network->pixels. places: NULL, or where the samples show their photographs. */
+static att_status run_prepared(att_network *network, int count, int height, int width, const att_geometry *places,
+                               att_batch *answers)
 {
     att_field field = att_model_image(network->model).field;
     const void *const data[] = {network->pixels};
     field.shape.dims[0] = height;
     field.shape.dims[1] = width;
-    return att_network_run(network, &(att_batch){.count = count, .field_count = 1, .fields = &field, .data = data},
-                           answers);
+    const att_batch inputs = {.count = count, .field_count = 1, .fields = &field, .data = data};
+    return att_network_run_placed(network, &inputs, places, answers);
 }
 
-/* Transforms a photograph into network->pixels and keeps its place. */
-static att_status put_photograph(att_network *network, const att_transform_options *transform, const att_image *image,
-                                 int index, size_t each)
+att_transform_options att_network_photograph_transform(const att_network *network)
 {
+    return att_model_task_of(network->model)->image_size ? att_evaluate_loading(&network->identity.preprocess)
+                                                         : att_network_transform(network);
+}
+
+/* Transforms photograph `index` of `count` into network->pixels and keeps its place. If the sides of images depend on
+ * the photograph, the first one sets those of *transform, and the others must have the same. */
+static att_status put_photograph(att_network *network, att_transform_options *transform, const att_image *image,
+                                 int index, int count)
+{
+    size_t each;
     if (!att_list_grow(network->context, &network->places, index, &network->place_room, sizeof *network->places))
         return att_fail_memory(network->context, sizeof *network->places, "the places of photographs");
-    ATT_TRY(att_transform_geometry(network->context, transform, image->width, image->height, &network->places[index]));
+    att_geometry *place = &network->places[index];
+    att_transform_options own = att_network_photograph_transform(network);
+    ATT_TRY(att_transform_geometry(network->context, &own, image->width, image->height, place));
+    if (index == 0) {
+        transform->height = place->height;
+        transform->width = place->width;
+        ATT_TRY(reserve(network, place->height, place->width, count, &each));
+    }
+    if (place->height != transform->height || place->width != transform->width)
+        return att_fail(network->context, ATT_ERR_ARGUMENT,
+                        "photographs of %d x %d and %d x %d pixels after resizing, which cannot be run together; run "
+                        "one at a time",
+                        transform->height, transform->width, place->height, place->width);
+    each = (size_t)place->height * (size_t)place->width * (size_t)transform->channels;
     return att_transform_image(network->context, transform, image, 0, 0, index, network->pixels + (size_t)index * each);
 }
 
@@ -44,10 +67,17 @@ static att_status put_photograph(att_network *network, const att_transform_optio
 static att_status run_photographs(att_network *network, const att_transform_options *transform, int count,
                                   att_batch *answers)
 {
-    ATT_TRY(run_prepared(network, count, transform->height, transform->width, answers));
+    ATT_TRY(run_prepared(network, count, transform->height, transform->width, network->places, answers));
     network->place_count = count;
     network->placed = answers->field_count > 0 ? answers->data[0] : NULL;
     return ATT_OK;
+}
+
+static att_status check_some(const att_network *network, int count)
+{
+    ATT_TRY(att_model_need_image(network->model));
+    return count >= 1 ? ATT_OK
+                      : att_fail(network->context, ATT_ERR_ARGUMENT, "a run of %d samples, expected at least 1", count);
 }
 
 static att_status check_one(const att_network *network, int count)
@@ -70,33 +100,31 @@ static att_status run_file_in_passes(att_network *network, const char *path, int
 
 att_status att_network_run_images(att_network *network, const att_image *images, int count, att_batch *answers)
 {
-    const att_transform_options transform = att_network_transform(network);
-    size_t each;
+    att_transform_options transform = att_network_transform(network);
     ATT_TRY(att_require(network->context, images, "the images of a run"));
     if (att_passes_are_on(&network->passes)) {
         ATT_TRY(check_one(network, count));
         return att_network_run_passes(network, images, answers);
     }
-    ATT_TRY(reserve(network, transform.height, transform.width, count, &each));
+    ATT_TRY(check_some(network, count));
     for (int i = 0; i < count; i++)
-        ATT_TRY(put_photograph(network, &transform, &images[i], i, each));
+        ATT_TRY(put_photograph(network, &transform, &images[i], i, count));
     return run_photographs(network, &transform, count, answers);
 }
 
 att_status att_network_run_files(att_network *network, const char *const *paths, int count, att_batch *answers)
 {
-    const att_transform_options transform = att_network_transform(network);
-    size_t each;
+    att_transform_options transform = att_network_transform(network);
     ATT_TRY(att_require_texts(network->context, paths, count, "the path of an image"));
     if (att_passes_are_on(&network->passes)) {
         ATT_TRY(check_one(network, count));
         return run_file_in_passes(network, paths[0], transform.channels, answers);
     }
-    ATT_TRY(reserve(network, transform.height, transform.width, count, &each));
+    ATT_TRY(check_some(network, count));
     for (int i = 0; i < count; i++) {
         att_image image = {0};
         ATT_TRY(att_image_read(network->context, paths[i], transform.channels, NULL, &image));
-        att_status status = put_photograph(network, &transform, &image, i, each);
+        att_status status = put_photograph(network, &transform, &image, i, count);
         att_image_free(network->context, &image);
         ATT_TRY(status);
     }
@@ -150,5 +178,5 @@ att_status att_network_run_planes(att_network *network, const float *const *imag
                         .channels = channels,
                         .points = each / (size_t)channels};
     att_threads_run(context, all.threads, interleave, &all);
-    return run_prepared(network, count, height, width, answers);
+    return run_prepared(network, count, height, width, NULL, answers);
 }

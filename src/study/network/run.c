@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/core/error.h"
+#include "data/geometry.h"
 #include "engine/weights/weights.h"
+#include "networks/models/family.h"
 #include "study/network/network.h"
 
 static const att_field *find_field(const att_batch *batch, const char *name)
@@ -90,13 +92,61 @@ static att_status fail_nonfinite(const att_network *network, const att_batch *in
     return att_weights_fail_nonfinite(network->weights, ATT_NONFINITE_OUTPUTS);
 }
 
+/* The inputs of a run with att_task.image_size beside them. */
+typedef struct sized_inputs {
+    att_field fields[ATT_MAX_INPUTS + 1];
+    const void *data[ATT_MAX_INPUTS + 1];
+} sized_inputs;
+
+static att_status write_image_sizes(att_network *network, int count, const att_geometry *places, att_shape image)
+{
+    att_free(network->context, network->image_sizes);
+    ATT_TRY(att_new(network->context, &network->image_sizes, 2 * (size_t)count, "sizes of images"));
+    for (int i = 0; i < count; i++) {
+        float *size = network->image_sizes + 2 * (ptrdiff_t)i;
+        size[0] = (float)image.dims[0];
+        size[1] = (float)image.dims[1];
+        if (places)
+            att_geometry_image_size(&places[i], size);
+    }
+    return ATT_OK;
+}
+
+/* Adds the sizes of images if the task reads them. `room` holds the fields of *given afterwards. */
+static att_status add_image_sizes(att_network *network, const att_geometry *places, att_batch *given,
+                                  sized_inputs *room)
+{
+    const char *name = att_model_task_of(network->model)->image_size;
+    const int count = given->field_count;
+    if (!name || att_model_classes(network->model) == 0)
+        return ATT_OK;
+    const att_field *image = find_field(given, att_model_image(network->model).field.name);
+    ATT_TRY(write_image_sizes(network, given->count, places, image->shape));
+    memcpy(room->fields, given->fields, (size_t)count * sizeof *room->fields);
+    memcpy(room->data, given->data, (size_t)count * sizeof *room->data);
+    room->fields[count] = (att_field){.name = name, .dtype = ATT_F32, .shape = att_shape_of(2)};
+    room->data[count] = network->image_sizes;
+    given->field_count++;
+    given->fields = room->fields;
+    given->data = room->data;
+    return ATT_OK;
+}
+
 att_status att_network_run(att_network *network, const att_batch *inputs, att_batch *answers)
 {
+    return att_network_run_placed(network, inputs, NULL, answers);
+}
+
+att_status att_network_run_placed(att_network *network, const att_batch *inputs, const att_geometry *places,
+                                  att_batch *answers)
+{
+    sized_inputs room;
     att_network_view *view;
     att_batch given;
     att_shapes shapes;
     network->place_count = 0;
     ATT_TRY(att_network_take_inputs(network, inputs, &given, &shapes));
+    ATT_TRY(add_image_sizes(network, places, &given, &room));
     ATT_TRY(att_network_get_view(network, &network->views, network->outputs, &shapes, given.count, &view));
     ATT_TRY(att_inference_run(&view->inference, &given, given.rows, answers));
     for (int i = 0; i < given.count; i++)
