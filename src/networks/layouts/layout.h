@@ -122,6 +122,8 @@ typedef struct att_layout {
     att_status (*prepare)(const att_layout_source *source, att_config *config);
     /* Sets what the tables cannot express, before `defaults`; refuses settings that attscope lacks. NULL: nothing. */
     att_status (*complete)(const att_layout_source *source, att_config *config);
+    /* Adds names of classes to the file's metadata, under ATT_TENSORS_CLASSES. NULL: such files have none. */
+    att_status (*name_classes)(att_tensors *file);
     const att_layout_form *forms; /* the last has a NULL class; NULL: networks are not written in this layout */
     /* Writes members of config.json that the table of settings cannot express. NULL: there are none. */
     att_status (*describe)(const att_layout_target *target, att_json_writer *json);

@@ -119,6 +119,8 @@ static att_status take_layout(att_tensors *file, const att_layout *layout, const
     ATT_TRY(att_layout_apply(layout, file));
     ATT_TRY(att_layout_configure(layout, source, config));
     ATT_TRY(describe(file, config));
+    if (layout->name_classes)
+        ATT_TRY(layout->name_classes(file));
     return note_origin(file, "names and settings", layout);
 }
 

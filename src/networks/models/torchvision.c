@@ -1,12 +1,12 @@
 /* Names, addresses and image sizes: torchvision 0.29,
- * torchvision/models/{resnet,vision_transformer,swin_transformer}.py. */
+ * torchvision/models/{resnet,vision_transformer,swin_transformer,detection/faster_rcnn}.py. */
 #include "networks/models/torchvision.h"
 
 #include <string.h>
 
 #include "base/core/text.h"
 
-static const char V1[] = "IMAGENET1K_V1", V2[] = "IMAGENET1K_V2";
+static const char V1[] = "IMAGENET1K_V1", V2[] = "IMAGENET1K_V2", COCO[] = "COCO_V1";
 
 static const char SWAG[] = "IMAGENET1K_SWAG_E2E_V1", SWAG_LINEAR[] = "IMAGENET1K_SWAG_LINEAR_V1";
 
@@ -55,6 +55,8 @@ const att_torchvision att_torchvision_all[] = {
     {"swin_v2_t", V1, "swin_v2_t-b137f0e2.pth", BICUBIC_OF_260},
     {"swin_v2_s", V1, "swin_v2_s-637d8ceb.pth", BICUBIC_OF_260},
     {"swin_v2_b", V1, "swin_v2_b-781e5279.pth", BICUBIC_OF_272},
+    {"fasterrcnn_resnet50_fpn", COCO, "fasterrcnn_resnet50_fpn_coco-258fb6c6.pth", 1, "bilinear_plain"},
+    {"fasterrcnn_resnet50_fpn_v2", COCO, "fasterrcnn_resnet50_fpn_v2_coco-dd69338a.pth", 1, "bilinear_plain"},
 };
 const int att_torchvision_count = sizeof att_torchvision_all / sizeof *att_torchvision_all;
 

@@ -1,0 +1,267 @@
+/* Small Faster R-CNNs with the names of torchvision's files, part by part, against torchvision in f64
+ * (tools/goldens/detectors.py). */
+#include <attscope/plan.h>
+
+#include "base/io/scratch.h"
+#include "context.h"
+#include "engine/graph/graph.h"
+#include "networks/models/fixture.h"
+
+SHARED_CONTEXT(threads, 2)
+
+enum { TENSORS = 192, VALUES = 32, LINE = 1 << 16, CLASSES = 5 };
+
+/* Every `step`-th of the values of an output or probe. */
+typedef struct golden_values {
+    char name[24];
+    int step, count;
+    double *numbers;
+} golden_values;
+
+typedef struct golden {
+    int height, width;
+    double shown[2];
+    char names[TENSORS][96];
+    att_safetensors_tensor tensors[TENSORS];
+    golden_values values[VALUES];
+    int tensor_count, value_count;
+} golden;
+
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t length = strlen(name), tail = strlen(end);
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+/* value_of() of the script. */
+static float *make_values(const char *name, att_shape shape)
+{
+    const int64_t count = att_shape_count(shape);
+    const bool flat = shape.rank == 1, gain = flat && (ends_in(name, "weight") || ends_in(name, "running_var"));
+    const double wide = strstr(name, "cls_score") ? 16 : strstr(name, "cls_logits") ? 4 : 1;
+    const double fan_in = (double)count / (double)shape.dims[0];
+    const double scale = flat ? 0.4 : ldexp(4 * wide, -(int)ceil(log2(fan_in) / 2));
+    float *values = malloc((size_t)count * sizeof *values);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (float)(gain + scale * formula(name, (uint32_t)i));
+    return values;
+}
+
+static void read_tensor(golden *g)
+{
+    assert_in_range(g->tensor_count, 0, TENSORS - 1);
+    char *name = g->names[g->tensor_count];
+    att_shape shape = {.rank = 0};
+    snprintf(name, sizeof g->names[0], "%s", strtok(NULL, " \n"));
+    for (const char *side; (side = strtok(NULL, " \n"));)
+        shape.dims[shape.rank++] = strtol(side, NULL, 10);
+    g->tensors[g->tensor_count++] = (att_safetensors_tensor){
+        .name = name, .dtype = ATT_SAFETENSORS_F32, .shape = shape, .data = make_values(name, shape)};
+}
+
+static void read_values(golden *g)
+{
+    assert_in_range(g->value_count, 0, VALUES - 1);
+    golden_values *v = &g->values[g->value_count++];
+    snprintf(v->name, sizeof v->name, "%s", strtok(NULL, " \n"));
+    v->step = (int)strtol(strtok(NULL, " \n"), NULL, 10);
+    v->numbers = calloc(LINE / 2, sizeof *v->numbers);
+    for (const char *number; (number = strtok(NULL, " \n"));)
+        v->numbers[v->count++] = strtod(number, NULL);
+}
+
+static golden *golden_read(const char *name)
+{
+    golden *g = calloc(1, sizeof *g);
+    static char line[LINE];
+    bool mine = false;
+    FILE *file = golden_open("detectors.txt");
+    while (fgets(line, sizeof line, file)) {
+        const char *word = strtok(line, " \n");
+        if (strcmp(word, "case") == 0) {
+            mine = strcmp(strtok(NULL, " "), name) == 0;
+            if (mine)
+                sscanf(strtok(NULL, "\n"), "%d %d %lf %lf", &g->height, &g->width, &g->shown[0], &g->shown[1]);
+        } else if (mine && strcmp(word, "tensor") == 0) {
+            read_tensor(g);
+        } else if (mine && strcmp(word, "values") == 0) {
+            read_values(g);
+        }
+    }
+    fclose(file);
+    assert_true(g->tensor_count > 0 && g->value_count > 0);
+    return g;
+}
+
+static void golden_free(golden *g)
+{
+    for (int i = 0; i < g->tensor_count; i++)
+        free((void *)(uintptr_t)g->tensors[i].data);
+    for (int i = 0; i < g->value_count; i++)
+        free(g->values[i].numbers);
+    free(g);
+}
+
+static att_status open_golden(scratch *self, const golden *g, att_tensors **file)
+{
+    char path[512];
+    const att_safetensors_content content = {.tensors = g->tensors, .tensor_count = g->tensor_count};
+    scratch_path(self, "model.safetensors", path);
+    must(att_safetensors_write(context, path, &content));
+    return att_model_open_file(context, path, file);
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------ */
+
+/* Relative to the largest value; measured: 4.3e-15. */
+static const double LIMIT = 1e-13;
+
+static void compare(const golden_values *v, const att_shape *shape, const double *found)
+{
+    double largest = 0, worst = 0;
+    const int64_t count = att_shape_count(*shape);
+    assert_true(v->count > 0 && (int64_t)(v->count - 1) * v->step < count);
+    for (int i = 0; i < v->count; i++)
+        largest = fmax(largest, fabs(v->numbers[i]));
+    for (int i = 0; i < v->count; i++) {
+        const double error = fabs(found[(int64_t)i * v->step] - v->numbers[i]) / largest;
+        if (!(error <= LIMIT))
+            fail_msg("%s: value %d is %.15g instead of %.15g: relative error %g", v->name, i * v->step,
+                     found[(int64_t)i * v->step], v->numbers[i], error);
+        worst = fmax(worst, error);
+    }
+    print_message("%s: relative errors up to %.2g\n", v->name, worst);
+}
+
+static double *read_output(att_session *session, const char *name, const att_graph *graph, att_value value)
+{
+    const int64_t count = att_shape_count(att_value_shape(graph, value));
+    double *numbers = calloc((size_t)count, sizeof *numbers);
+    int32_t *whole = calloc((size_t)count, sizeof *whole);
+    const bool is_whole = att_value_dtype(graph, value) == ATT_I32;
+    must(att_session_output(session, name, 0, 1, is_whole ? (void *)whole : (void *)numbers));
+    for (int64_t i = 0; is_whole && i < count; i++)
+        numbers[i] = whole[i];
+    free(whole);
+    return numbers;
+}
+
+static void compare_all(const golden *g, const att_model *model, att_weights *weights)
+{
+    const char *names[VALUES + 1] = {NULL};
+    const att_graph *graph = att_model_graph(model);
+    const size_t pixels = (size_t)(g->height * g->width) * 3;
+    double *image = calloc(pixels, sizeof *image);
+    att_plan_options options = att_plan_options_defaults();
+    att_plan *plan;
+    att_session *session;
+    for (size_t i = 0; i < pixels; i++)
+        image[i] = (double)(float)(4 * formula("image", (uint32_t)i));
+    for (int i = 0; i < g->value_count; i++)
+        names[i] = g->values[i].name;
+    options.backend = "f64";
+    options.outputs = names;
+    must(att_plan_compile(graph, &options, &plan));
+    must(att_session_create(plan, weights, 1, &session));
+    must(att_session_bind(session, "image", image));
+    must(att_session_bind(session, "image_size", g->shown));
+    must(att_session_run(session, 1));
+    for (int i = 0; i < g->value_count; i++) {
+        const golden_values *v = &g->values[i];
+        att_value value = att_graph_find_output(graph, v->name);
+        if (value == ATT_NONE)
+            value = att_graph_find_probe(graph, v->name);
+        const att_shape shape = att_value_shape(graph, value);
+        double *found = read_output(session, v->name, graph, value);
+        compare(v, &shape, found);
+        free(found);
+    }
+    att_session_destroy(&session);
+    att_plan_destroy(&plan);
+    free(image);
+}
+
+static void answers(scratch *self, const char *name, const char *head)
+{
+    golden *g = golden_read(name);
+    att_tensors *file;
+    att_model *model;
+    att_weights *weights;
+    att_identity identity;
+    att_option_values flags = att_options_none();
+    att_options_set_sides(&flags, "img_size", g->height, g->width);
+    att_options_set(&flags, "anchor_size", 8);
+    att_options_set(&flags, "level_proposals", 60);
+    att_options_set(&flags, "proposals", 40);
+    att_options_set(&flags, "detections", 60);
+    must(open_golden(self, g, &file));
+    must(att_model_identify(context, file, NULL, NULL, &flags, &identity));
+    assert_string_equal(identity.preprocess.crop_mode, "within");
+    assert_string_equal(identity.preprocess.interpolation, "bilinear_plain");
+    assert_string_equal(att_options_text(&identity.options, "head"), head);
+    must(att_model_create(context, identity.name, &identity.options, ATT_F64, &model));
+    must(att_weights_create(att_model_graph(model), "f64", &weights));
+    must(att_model_load(model, file, weights));
+    assert_int_equal(att_model_classes(model), CLASSES);
+    compare_all(g, model, weights);
+    att_weights_destroy(&weights);
+    att_model_destroy(&model);
+    att_tensors_close(&file);
+    golden_free(g);
+}
+
+SCRATCH_TEST(each_part_of_fasterrcnn_resnet_fpn_gives_torchvisions_values)
+{
+    answers(self, "first", "rcnn");
+}
+
+SCRATCH_TEST(each_part_of_fasterrcnn_resnet_fpn_v2_gives_torchvisions_values)
+{
+    answers(self, "v2", "rcnn_v2");
+}
+
+/* --- files -------------------------------------------------------------------------------------------------------- */
+
+static void rename_tensor(golden *g, const char *from, const char *to)
+{
+    for (int i = 0; i < g->tensor_count; i++)
+        if (strcmp(g->names[i], from) == 0)
+            snprintf(g->names[i], sizeof g->names[i], "%s", to);
+}
+
+/* Before version 0.14 torchvision had fewer levels of names in pyramid and proposal network. */
+SCRATCH_TEST(older_files_open)
+{
+    golden *g = golden_read("first");
+    att_tensors *file;
+    att_identity identity;
+    char from[96], to[96];
+    for (int part = 0; part < 4; part++)
+        for (int level = 0; level < 4; level++) {
+            const char *block = part / 2 ? "layer" : "inner", *end = part % 2 ? "bias" : "weight";
+            snprintf(from, sizeof from, "backbone.fpn.%s_blocks.%d.0.%s", block, level, end);
+            snprintf(to, sizeof to, "backbone.fpn.%s_blocks.%d.%s", block, level, end);
+            rename_tensor(g, from, to);
+        }
+    rename_tensor(g, "rpn.head.conv.0.0.weight", "rpn.head.conv.weight");
+    rename_tensor(g, "rpn.head.conv.0.0.bias", "rpn.head.conv.bias");
+    must(open_golden(self, g, &file));
+    must(att_model_identify(context, file, NULL, NULL, NULL, &identity));
+    assert_true(att_tensors_find(file, "detector.fpn.layer_blocks.3.0.bias") >= 0);
+    assert_true(att_tensors_find(file, "detector.rpn.head.conv.0.0.weight") >= 0);
+    assert_float_equal(att_options_number(&identity.options, "head_channels", 0), 12, 0);
+    assert_float_equal(att_options_number(&identity.options, "box_channels", 0), 20, 0);
+    att_tensors_close(&file);
+    golden_free(g);
+}
+
+SCRATCH_TEST(detectors_over_mobilenets_are_refused_by_name)
+{
+    golden *g = golden_read("first");
+    att_tensors *file = NULL;
+    rename_tensor(g, "backbone.body.conv1.weight", "backbone.body.0.0.weight");
+    rename_tensor(g, "backbone.body.layer1.0.conv1.weight", "backbone.body.1.block.0.0.weight");
+    assert_fails(context, open_golden(self, g, &file), ATT_ERR_UNSUPPORTED, "fasterrcnn_mobilenet_v3_large_fpn");
+    assert_null(file);
+    golden_free(g);
+}
