@@ -12,6 +12,12 @@ static bool is_buffer(const att_op *op, int number)
     return op == &att_op_batch_norm && number >= 3;
 }
 
+/* Whole numbers and the boxes that roi_align reads have no gradient. */
+static bool is_constant(const att_op *op, const att_case_input *input)
+{
+    return input->desc.dtype == ATT_I32 || (op == &att_op_roi_align && input->desc.shape.rank == 2);
+}
+
 /* Adds a parameter to each sample value, so that its gradient shows as the parameter's. */
 static att_value operand(fd_model *model, const att_op *op, const att_case_input *input, int number)
 {
@@ -26,7 +32,7 @@ static att_value operand(fd_model *model, const att_op *op, const att_case_input
         return att_graph_parameter(model->graph, name, input->desc.shape, init, false);
     att_value x = fd_input(model, input->desc.dtype == ATT_I32 ? ATT_I32 : ATT_F64, input->desc.shape, input->scale,
                            input->shift, input->limit);
-    if (input->desc.dtype == ATT_I32)
+    if (is_constant(op, input))
         return x;
     return att_add(model->graph, x, att_graph_parameter(model->graph, name, input->desc.shape, init, false));
 }

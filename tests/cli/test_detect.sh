@@ -1,0 +1,79 @@
+#!/bin/bash
+# --task detect: the boxes of a detector with random weights, as text, as COCO's detections and drawn; what is refused.
+. "$(dirname "$0")/lib.sh"
+needs python3
+
+photographs data
+cp data/val/0.png 000000000012.png
+cp data/val/1.png street.png
+# A small network with the names of torchvision's file and wide scores.
+python3 - "$here/../goldens/detectors.txt" <<'END' || fail 'no network is written'
+import array, json, math, random, sys
+header, data, draw = {}, b"", random.Random(1)
+for line in open(sys.argv[1]):
+    word, name, *sides = line.split()
+    if word == "values":
+        break
+    if word != "tensor":
+        continue
+    shape = [int(side) for side in sides]
+    flat, count = len(shape) == 1, math.prod(shape)
+    gain = flat and name.endswith(("weight", "running_var"))
+    wide = 0.4 if flat else (16 if "cls_" in name else 4) / math.sqrt(count / shape[0])
+    values = array.array("f", (gain + wide * (draw.random() - 0.5) for _ in range(count)))
+    header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * count]}
+    data += values.tobytes()
+text = json.dumps(header).encode()
+with open("detector.safetensors", "wb") as out:
+    out.write(len(text).to_bytes(8, "little") + text + data)
+END
+settings=(--img-size 64 96 --anchor-size 8 --score-thresh 0.1 --proposals 50 --detections 20)
+
+# Both photographs have their own size: 28 x 36 pixels become 64 x 82, 40 x 30 become 85 x 64.
+run 0 predict detector.safetensors 000000000012.png street.png "${settings[@]}" --threads 1
+out_has ' % '
+cp stdout one
+run 0 predict detector.safetensors 000000000012.png street.png "${settings[@]}" --threads 2 --json found.json --draw drawn
+diff one <(grep -v drawn: stdout) || fail 'the number of threads changes the boxes'
+python3 - <<'END' || fail 'the boxes are not those of photographs'
+import json, sys
+ids, sizes = (12, None), ((28, 36), (40, 30))
+for answer, number, (width, height) in zip(json.load(open("found.json")), ids, sizes):
+    boxes = answer["boxes"]
+    assert 0 < len(boxes) <= 20, boxes
+    scores = [b["score"] for b in boxes]
+    assert scores == sorted(scores, reverse=True) and min(scores) > 0.1
+    for b in boxes:
+        assert b.get("image_id") == number and b["category_id"] in range(1, 6), b
+        x, y, w, h = b["bbox"]
+        assert min(x, y, w, h) >= 0 and x + w <= width + 1e-4 and y + h <= height + 1e-4, b
+END
+[ -s drawn/street.drawn.png ] || fail "no drawing: $(ls drawn)"
+! cmp -s drawn/street.drawn.png street.png || fail 'the drawing shows no box'
+
+# coco-eval reads the boxes.
+python3 - <<'END'
+import json
+json.dump(json.load(open("found.json"))[0]["boxes"], open("detections.json", "w"))
+json.dump({"images": [{"id": 12}], "categories": [{"id": i, "name": str(i)} for i in range(1, 6)], "annotations": [
+    {"id": 1, "image_id": 12, "category_id": 1, "bbox": [0, 0, 9, 9], "area": 81, "iscrowd": 0}]}, open("truth.json", "w"))
+END
+run 0 coco-eval truth.json detections.json
+out_has 'Average Precision'
+
+# What cannot be done is said in one sentence.
+run 2 predict detector.safetensors street.png --head uper
+err_has 'the head "uper" is that of a segmenter (--task segment); detection has "rcnn" and "rcnn_v2"'
+run 2 predict detector.safetensors street.png --aux-channels 5
+err_has 'aux_channels is an option of segmenters (--task segment)'
+idx numbers
+train=(train numbers --model resnet18 --img-size 32 --num-classes 4 --epochs 1)
+run 1 "${train[@]}" --task detect
+err_has 'detectors cannot be trained or evaluated yet'
+run 2 "${train[@]}" --task segment --head rcnn
+err_has 'the head "rcnn" is that of a detector (--task detect)'
+run 2 "${train[@]}" --task segment --detections 5
+err_has 'detections is an option of detectors (--task detect), which this network does not have'
+run 1 "${train[@]}" --task detect --model vit_tiny_patch16_224
+err_has 'a detector needs maps of which each has half the sides of the one before'
+finish
