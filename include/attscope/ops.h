@@ -590,12 +590,10 @@ ATT_API att_value att_upsampled_argmax(att_graph *graph, att_value logits, int h
 enum { ATT_BOX_LEVELS = 5, ATT_BOX_RATIOS = 3 };
 
 /* Anchors. Place (i, j) of level l has ATT_BOX_RATIOS anchors with the ratios height / width 1/2, 1 and 2, with centre
- * (j stride[l][1], i stride[l][0]) and the area (size 2^l)^2. rounded: their sides relative to the centre are rounded,
- * half to even, as in torchvision. */
+ * (j stride[l][1], i stride[l][0]) and the area (size 2^l)^2. */
 typedef struct att_anchors {
     double size; /* > 0 */
     int stride[ATT_BOX_LEVELS][2];
-    bool rounded;
 } att_anchors;
 
 typedef struct att_box_proposals_options {
@@ -605,6 +603,7 @@ typedef struct att_box_proposals_options {
     double overlap; /* in [0, 1] */
     double least;   /* boxes with a shorter side are left out */
     bool bounded;
+    bool rounded; /* sides of anchors, relative to the centre, are rounded, half to even, as in torchvision */
 } att_box_proposals_options;
 typedef struct att_proposals {
     att_value boxes;  /* [R, 4] */

@@ -52,8 +52,8 @@ SCRATCH_TEST(sides_keep_their_ratio_and_are_filled_up_to_multiples)
     }
 }
 
-/* The sides are those of torchvision's GeneralizedRCNNTransform: floor(side min(800 / shorter, 1333 / longer)). A result
- * of these sides, filled up, holds the same image. */
+/* The sides are those of torchvision's GeneralizedRCNNTransform: floor(side min(800 / shorter, 1333 / longer)). A
+ * result of these sides, filled up, holds the same image. */
 SCRATCH_TEST(sides_within_the_largest_ones_are_rounded_down)
 {
     static const int cases[][6] = {{640, 480, 1066, 800, 1088, 800},

@@ -18,7 +18,7 @@ typedef struct att_roi_align_attrs {
 
 /* One box in its map: part (i, j) has the points first + (i + (p + 1/2) / points) step along each axis, p < points. */
 typedef struct att_roi {
-    int level;
+    int64_t level;
     double first[2], step[2]; /* vertical, horizontal; in places of the map */
     int points[2];
 } att_roi;

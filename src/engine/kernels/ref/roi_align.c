@@ -24,8 +24,8 @@ static bool read_box(const att_call *call, int boxes, int64_t row, double box[4]
 /* The mean of the points of part (i, j) in channel c of the roi's map. */
 static double mean_of(const att_call *call, const att_roi *roi, int64_t sample, int i, int j, int64_t c)
 {
-    const int64_t height = ref_dim(call, roi->level, 0), width = ref_dim(call, roi->level, 1),
-                  channels = ref_dim(call, roi->level, 2);
+    const int level = (int)roi->level;
+    const int64_t height = ref_dim(call, level, 0), width = ref_dim(call, level, 1), channels = ref_dim(call, level, 2);
     const int points = roi->points[0] * roi->points[1];
     double sum = 0;
     for (int p = 0; p < points; p++) {
@@ -33,10 +33,10 @@ static double mean_of(const att_call *call, const att_roi *roi, int64_t sample, 
                             x = att_roi_point_of(roi, 1, j, p % roi->points[1], width);
         const int64_t low = (sample * height + y.low) * width, high = (sample * height + y.high) * width;
         if (y.inside && x.inside)
-            sum += (1 - y.share) * ((1 - x.share) * ref_in(call, roi->level, (low + x.low) * channels + c) +
-                                    x.share * ref_in(call, roi->level, (low + x.high) * channels + c)) +
-                   y.share * ((1 - x.share) * ref_in(call, roi->level, (high + x.low) * channels + c) +
-                              x.share * ref_in(call, roi->level, (high + x.high) * channels + c));
+            sum += (1 - y.share) * ((1 - x.share) * ref_in(call, level, (low + x.low) * channels + c) +
+                                    x.share * ref_in(call, level, (low + x.high) * channels + c)) +
+                   y.share * ((1 - x.share) * ref_in(call, level, (high + x.low) * channels + c) +
+                              x.share * ref_in(call, level, (high + x.high) * channels + c));
     }
     return points > 0 ? sum / points : 0;
 }
@@ -77,7 +77,7 @@ static void add_point(const att_call *call, const att_roi *roi, int64_t sample, 
         const int64_t row = corner / 2 ? at[0].high : at[0].low, column = corner % 2 ? at[1].high : at[1].low;
         const double share =
             (corner / 2 ? at[0].share : 1 - at[0].share) * (corner % 2 ? at[1].share : 1 - at[1].share);
-        ref_sum(call, roi->level, ((sample * dims[0] + row) * dims[1] + column) * dims[2] + c, share * value);
+        ref_sum(call, (int)roi->level, ((sample * dims[0] + row) * dims[1] + column) * dims[2] + c, share * value);
     }
 }
 
