@@ -61,6 +61,11 @@ END
 run 0 coco-eval truth.json detections.json
 out_has 'Average Precision'
 
+# Instruments observe the backbone.
+run 0 measure detector.safetensors data/val --with nsi --brief "${settings[@]}"
+out_has 'layer4.0.add'
+! grep -q detector stdout || fail 'sums of the pyramid are taken for residual steps'
+
 # What cannot be done is said in one sentence.
 run 2 predict detector.safetensors street.png --head uper
 err_has 'the head "uper" is that of a segmenter (--task segment); detection has "rcnn" and "rcnn_v2"'

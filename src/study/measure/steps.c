@@ -3,6 +3,7 @@
 
 #include <attscope/ops.h>
 
+#include "networks/tasks/task.h"
 #include "study/measure/instrument.h"
 
 /* Whether the node multiplies by the gate of an attention module. */
@@ -71,9 +72,16 @@ static bool adds_one_row(const att_graph *graph, const att_node *node)
     return rows && strcmp(rows->op->name, "token_mean_grad") == 0;
 }
 
+/* Whether the node belongs to the head of a task, in which maps of several sizes are added up. */
+static bool is_in_head(const att_graph *graph, const att_node *node)
+{
+    return att_task_of_parameter(graph->context, node->scope) != NULL;
+}
+
 static bool is_step(const att_graph *graph, const att_node *node)
 {
-    if (!is_add(node) || node->copy || is_gate_plus_one(graph, node) || adds_one_row(graph, node))
+    if (!is_add(node) || node->copy || is_in_head(graph, node) || is_gate_plus_one(graph, node) ||
+        adds_one_row(graph, node))
         return false;
     const att_desc *x = &graph->values.items[node->in[0]].desc, *branch = &graph->values.items[node->in[1]].desc;
     return x->kind == ATT_SAMPLE && branch->kind == ATT_SAMPLE && x->shape.rank >= 2;

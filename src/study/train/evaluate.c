@@ -350,7 +350,7 @@ static att_status open_loader(evaluator *e, const att_dataset *dataset)
     att_loader_options loader = att_loader_options_defaults(transform->height, transform->width, transform->channels);
     loader.transform = *transform;
     loader.image = e->image;
-    if (!e->options->unlabelled)
+    if (!e->options->unlabelled || e->task->image_size)
         ATT_TRY(att_task_targets(e->context, e->task, &e->settings, e->fields, &loader.targets));
     loader.batch_size = e->options->batch_size;
     loader.workers = e->options->workers;
