@@ -96,10 +96,10 @@ ATT_FOR_LAB att_status att_file_writer_place(att_file_writer *writer, uint64_t o
 /* Flushes the file to the disk, renames it and flushes its folder. Always frees the writer and sets *writer to NULL.
  * A failure removes the temporary file. If only flushing the folder fails, the new file is already in place. */
 ATT_FOR_LAB att_status att_file_writer_commit(att_file_writer **writer);
-/* Commits a file together with the file `beside` in the same folder, which describes it and which *second writes; *second
- * NULL: there is to be no such file. Both are on the disk before the old `beside` is removed, then the first takes its
- * place, then the second. After a failure to flush or to remove, the old files are unchanged; if the process ends before
- * all is done, there is no `beside`. In any case both writers are freed and set to NULL. */
+/* Commits a file together with `beside` in the same folder, which describes it and whose new content is *second's. If
+ * *second is NULL, there is to be no such file. Both are on the disk before the old `beside` is removed; then the first
+ * takes its place, then the second. After a failure to flush or to remove, the old files are unchanged. If the process
+ * ends before all is done, there is no `beside`. In any case both writers are freed and set to NULL. */
 att_status att_file_writer_commit_with(att_file_writer **first, const char *beside, att_file_writer **second);
 /* Removes the temporary file, frees the writer and sets *writer to NULL. NULL and pointers to NULL are allowed. */
 ATT_FOR_LAB void att_file_writer_abort(att_file_writer **writer);
