@@ -93,13 +93,15 @@ static int collect(cli_app *cli, const settings *s, const char *path, facts *f)
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
-/* Width of the column of keys; 14 is enough for most families. */
-static int key_width(const att_family_info *family)
+/* Width of the column of keys; 14 is enough for most networks. */
+static int key_width(const facts *f, const att_family_info *family)
 {
+    char texts[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
     int width = 14;
     for (int i = 0; i < family->option_count; i++) {
         int length = (int)strlen(family->options[i].key);
-        width = length > width && !family->options[i].training && !family->options[i].internal ? length : width;
+        if (length > width && att_option_format(&family->options[i], &f->identity.options, texts) > 0)
+            width = length;
     }
     return width;
 }
@@ -114,7 +116,7 @@ static void print_options(const facts *f)
         int count = att_option_format(&family.options[i], &f->identity.options, texts);
         if (count == 0)
             continue;
-        cli_print("%-12s %-*s %s%s%s\n", title, key_width(&family), family.options[i].key, texts[0],
+        cli_print("%-12s %-*s %s%s%s\n", title, key_width(f, &family), family.options[i].key, texts[0],
                   count > 1 ? " x " : "", count > 1 ? texts[1] : "");
         title = "";
     }

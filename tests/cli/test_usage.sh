@@ -146,8 +146,8 @@ usage '--mean: "4" is one too many or out of range: a number from 0 to 1, up to 
 usage '--model-ema: "maybe" is not true or false' train data --model-ema=maybe
 usage '--opt: there is no "adm"; did you mean adam?' train data --opt adm
 usage '--modules: there is no "cbs"; did you mean cb?' train data --modules cbs
-usage '--crop-mode: there is no "middle", only center, floor, squash, border, keep' train data --crop-mode middle
-usage '--interpolation: there is no "lanczos", only bicubic, bilinear, nearest, bicubic_float, bilinear_float' \
+usage '--crop-mode: there is no "middle", only center, floor, squash, border, keep, within' train data --crop-mode middle
+usage '--interpolation: there is no "lanczos", only bicubic, bilinear, nearest, bicubic_float, bilinear_float, bilinear_plain' \
     train data --interpolation lanczos
 usage 'there is no model "vit_tiny_patch16_244"; did you mean "vit_tiny_patch16_224"?' \
     train data --model vit_tiny_patch16_244

@@ -62,7 +62,7 @@ static att_status complete(const att_layout_source *source, att_config *config)
         options, "box_channels",
         rows_of(source, is_v2 ? "detector.roi_heads.box_head.5.weight" : "detector.roi_heads.box_head.fc6.weight", 2));
     if (has_no_eps(source->path))
-        att_options_set(options, "norm_eps", 0);
+        att_options_set(options, "bn_eps", 0);
     return ATT_OK;
 }
 

@@ -18,7 +18,7 @@ typedef struct att_resnet_options {
     ATT_SHARED_MEMBERS;
     int depth, width, cardinality, base_width;
     int zero_init_last, output_stride;
-    double norm_eps;
+    double bn_eps;
     char global_pool[8], block[12], stem_type[12], shortcut[12], layers[24];
     /* Value of the module's option "hidden" for each block that has the first module, in order: "3x2,5x2,10" is 3, 3,
      * 5, 5, 10. "": all have the value in `modules`. */

@@ -54,7 +54,7 @@ static att_value conv_in(const resnet_build *build, const att_scope *scope, cons
 /* An eps of 0 becomes the smallest normal number, because att_batch_norm() takes 0 for its default. */
 static att_value normalise(const resnet_build *build, const att_scope *scope, att_value x, double start)
 {
-    const double eps = build->net->options->norm_eps;
+    const double eps = build->net->options->bn_eps;
     return att_nn_batch_norm_with(scope, x, start,
                                   &(att_batch_norm_options){.eps = eps == ATT_OPTION_UNSET ? 0 : fmax(eps, 0x1p-126)});
 }

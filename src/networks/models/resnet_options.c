@@ -49,10 +49,10 @@ static const att_option resnet_options[] = {
      .low = 8, .high = 32, .not_compared = true, RESNET(output_stride)},
     {"zero_init_last", .kind = ATT_OPTION_SWITCH, .help = "the last norm of a residual branch starts at 0",
      .not_compared = true, RESNET(zero_init_last)},
-    {"norm_eps", .kind = ATT_OPTION_REAL, .value = "X",
+    {"bn_eps", .kind = ATT_OPTION_REAL, .value = "X",
      .help = "of residual networks: added to variances by batch norms; 1e-5 by default, 0 in torchvision's "
              "fasterrcnn_resnet50_fpn (COCO_V1)",
-     .high = 1, .not_compared = true, RESNET(norm_eps)},
+     .high = 1, .not_compared = true, RESNET(bn_eps)},
     {"attention_layers", .kind = ATT_OPTION_TEXT, .value = "LIST",
      .help = "of residual networks: convolutions that are attention instead: none, all, or a list of names, which may "
              "contain * and ?, as conv1,layer1.*.conv2",

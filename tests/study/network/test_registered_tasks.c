@@ -382,7 +382,7 @@ FIXTURE_TEST(a_registered_task_is_trained_and_resumed)
     att_model *model = NULL;
     att_options_set_text(&asked, "task", "numbering");
     assert_fails(other, att_model_create(other, "vit_tiny_patch16_224", &asked, ATT_F32, &model), ATT_ERR_ARGUMENT,
-                 "task must be one of \"classification\", \"segment\", not \"numbering\"");
+                 "task must be one of \"classification\", \"segment\", \"detect\", not \"numbering\"");
     att_context_destroy(&other);
 }
 
@@ -459,7 +459,7 @@ FIXTURE_TEST(a_caller_gives_a_file_another_task)
     att_network_close(&network);
     att_options_set_text(&task, "task", "nothing");
     assert_fails(other, att_network_open(other, path, &options, &network), ATT_ERR_ARGUMENT,
-                 "task must be one of \"classification\", \"segment\", not \"nothing\"");
+                 "task must be one of \"classification\", \"segment\", \"detect\", not \"nothing\"");
     att_context_destroy(&other);
 }
 
