@@ -84,19 +84,18 @@ static att_status renumber(att_dataset *dataset, const int *numbers)
     return ATT_OK;
 }
 
-/* Finds the numbers of the set's classes in the data set's list. *missing: a class that it lacks; NULL: none. */
-static int find_numbers(const att_dataset *dataset, int *numbers, const char **missing)
+/* Finds the numbers of the set's classes in the data set's list. *known, *missing: the first class that it has, or
+ * lacks; NULL: none. */
+static void find_numbers(const att_dataset *dataset, int *numbers, const char **known, const char **missing)
 {
     const att_box_set *set = dataset->source;
-    int known = 0;
-    *missing = NULL;
+    *known = *missing = NULL;
     for (int c = 0; c < set->class_count; c++) {
         numbers[c] = att_class_list_find(&dataset->classes, set->names[c]);
-        known += numbers[c] >= 0;
-        if (numbers[c] < 0 && !*missing)
-            *missing = set->names[c];
+        const char **first = numbers[c] < 0 ? missing : known;
+        if (!*first)
+            *first = set->names[c];
     }
-    return known;
 }
 
 /* Numbers the classes by the names of a list, if it has them all. path: of the class map; NULL: the list is that of a
@@ -104,20 +103,20 @@ static int find_numbers(const att_dataset *dataset, int *numbers, const char **m
 static att_status use_numbers(att_dataset *dataset, const char *path, bool *used)
 {
     const att_box_set *set = dataset->source;
-    const char *missing;
+    const char *known, *missing;
     int *numbers = att_allocate_array(dataset->context, (size_t)set->class_count + 1, sizeof *numbers);
     if (!numbers)
         return att_fail_memory(dataset->context, (size_t)set->class_count * sizeof *numbers, "the classes of boxes");
-    const int known = find_numbers(dataset, numbers, &missing);
+    find_numbers(dataset, numbers, &known, &missing);
     att_status status = ATT_OK;
     *used = !missing;
     if (missing && path)
         status = att_fail(dataset->context, ATT_ERR_MISMATCH, "%s: class \"%s\" is not in the class map %s",
                           dataset->path, missing, path);
-    else if (missing && known > 0)
+    else if (missing && known)
         status = att_fail(dataset->context, ATT_ERR_MISMATCH,
                           "%s: class \"%s\" is none of the %d classes of the training, though \"%s\" is", dataset->path,
-                          missing, dataset->classes.count, set->names[numbers[0] >= 0 ? 0 : 1]);
+                          missing, dataset->classes.count, known);
     else if (!missing)
         status = renumber(dataset, numbers);
     att_free(dataset->context, numbers);

@@ -510,6 +510,12 @@ SCRATCH_TEST(class_maps_and_trainings_number_classes)
     options.trained_count = 2;
     assert_fails(self->context, att_dataset_open(self->context, self->folder, &options, &dataset), ATT_ERR_MISMATCH,
                  "class \"dog\" is none of the 2 classes of the training, though \"cat\" is");
+    scratch_text(self, "annotations.json",
+                 COCO(IMAGE(1, "a.png"), "{\"id\": 1, \"name\": \"ant\"}, {\"id\": 2, \"name\": \"bee\"}," CAT,
+                      BOX(1, 1, 17, "[0, 0, 1, 1]")));
+    assert_fails(self->context, att_dataset_open(self->context, self->folder, &options, &dataset), ATT_ERR_MISMATCH,
+                 "class \"ant\" is none of the 2 classes of the training, though \"cat\" is");
+    scratch_text(self, "annotations.json", COCO(IMAGE(1, "a.png"), DOG "," CAT, BOX(1, 1, 17, "[0, 0, 1, 1]")));
     options.trained = strangers;
     CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
     assert_int_equal(att_dataset_numbering(dataset), ATT_NUMBERED_BY_LABELS);
