@@ -266,8 +266,8 @@ size_t att_box_proposals_scratch(const att_box_proposals_attrs *attrs, const att
     return (size_t)count * sizeof(candidate);
 }
 
-void att_box_proposals_of(const att_box_proposals_attrs *attrs, const att_desc *in, int in_count,
-                          const void *const *data, void *const *out, int64_t sample, void *scratch)
+static void propose(const att_box_proposals_attrs *attrs, const att_desc *in, int in_count, const void *const *data,
+                    void *const *out, int64_t sample, candidate *items)
 {
     const int levels = in_count / 2;
     const bool is_wide = in[0].dtype == ATT_F64;
@@ -276,7 +276,6 @@ void att_box_proposals_of(const att_box_proposals_attrs *attrs, const att_desc *
                         .scores = {out[1], is_wide, sample * attrs->most},
                         .count = out[2] ? (int32_t *)out[2] + sample : NULL,
                         .room = attrs->most};
-    candidate *items = scratch;
     int64_t count = 0;
     for (int l = 0; l < levels; l++) {
         const level of = {attrs,
@@ -294,6 +293,13 @@ void att_box_proposals_of(const att_box_proposals_attrs *attrs, const att_desc *
         count += decoded;
     }
     write_results(&to, items, suppress(items, count, attrs->overlap, attrs->most));
+}
+
+void att_box_proposals_run(const att_box_proposals_attrs *attrs, const att_desc *in, int in_count,
+                           const void *const *data, void *const *out, int64_t begin, int64_t end, void *scratch)
+{
+    for (int64_t sample = begin; sample < end; sample++)
+        propose(attrs, in, in_count, data, out, sample, scratch);
 }
 
 /* --- detections --------------------------------------------------------------------------------------------------- */
@@ -385,8 +391,8 @@ size_t att_box_detections_scratch(const att_box_detections_attrs *attrs, const a
     return (size_t)(logits[0] * (most_classes(attrs->score, logits[1] - 1) + 1)) * sizeof(candidate);
 }
 
-void att_box_detections_of(const att_box_detections_attrs *attrs, const att_desc *in, const void *const *data,
-                           void *const *out, int64_t sample, void *scratch)
+static void detect(const att_box_detections_attrs *attrs, const att_desc *in, const void *const *data, void *const *out,
+                   int64_t sample, candidate *items)
 {
     const bool is_wide = in[LOGITS].dtype == ATT_F64;
     const answers of = answers_of(attrs, in, data, sample);
@@ -396,7 +402,6 @@ void att_box_detections_of(const att_box_detections_attrs *attrs, const att_desc
                         .classes = out[2] ? (int32_t *)out[2] + sample * attrs->most : NULL,
                         .count = out[3] ? (int32_t *)out[3] + sample : NULL,
                         .room = attrs->most};
-    candidate *items = scratch;
     int64_t count = 0;
     for (int64_t row = 0; row < rows; row++) {
         const int64_t added = add_row(&of, row, items + count);
@@ -407,4 +412,11 @@ void att_box_detections_of(const att_box_detections_attrs *attrs, const att_desc
         count += added;
     }
     write_results(&to, items, suppress(items, count, attrs->overlap, attrs->most));
+}
+
+void att_box_detections_run(const att_box_detections_attrs *attrs, const att_desc *in, const void *const *data,
+                            void *const *out, int64_t begin, int64_t end, void *scratch)
+{
+    for (int64_t sample = begin; sample < end; sample++)
+        detect(attrs, in, data, out, sample, scratch);
 }

@@ -5,11 +5,11 @@
 #include "base/io/scratch.h"
 #include "context.h"
 #include "engine/graph/graph.h"
-#include "networks/models/fixture.h"
+#include "networks/layouts/golden_tensors.h"
 
 SHARED_CONTEXT(threads, 2)
 
-enum { TENSORS = 192, VALUES = 32, LINE = 1 << 16, CLASSES = 5 };
+enum { VALUES = 32, LINE = 1 << 16, CLASSES = 5 };
 
 /* Every `step`-th of the values of an output or probe. */
 typedef struct golden_values {
@@ -21,42 +21,17 @@ typedef struct golden_values {
 typedef struct golden {
     int height, width;
     double shown[2];
-    char names[TENSORS][96];
-    att_safetensors_tensor tensors[TENSORS];
+    golden_tensors tensors;
     golden_values values[VALUES];
-    int tensor_count, value_count;
+    int value_count;
 } golden;
 
-static bool ends_in(const char *name, const char *end)
+/* As value_of() of the script. */
+static double scale_of(const char *name, att_shape shape)
 {
-    const size_t length = strlen(name), tail = strlen(end);
-    return length >= tail && strcmp(name + length - tail, end) == 0;
-}
-
-/* value_of() of the script. */
-static float *make_values(const char *name, att_shape shape)
-{
-    const int64_t count = att_shape_count(shape);
-    const bool flat = shape.rank == 1, gain = flat && (ends_in(name, "weight") || ends_in(name, "running_var"));
     const double wide = strstr(name, "cls_score") ? 16 : strstr(name, "cls_logits") ? 4 : 1;
-    const double fan_in = (double)count / (double)shape.dims[0];
-    const double scale = flat ? 0.4 : ldexp(4 * wide, -(int)ceil(log2(fan_in) / 2));
-    float *values = malloc((size_t)count * sizeof *values);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = (float)(gain + scale * formula(name, (uint32_t)i));
-    return values;
-}
-
-static void read_tensor(golden *g)
-{
-    assert_in_range(g->tensor_count, 0, TENSORS - 1);
-    char *name = g->names[g->tensor_count];
-    att_shape shape = {.rank = 0};
-    snprintf(name, sizeof g->names[0], "%s", strtok(NULL, " \n"));
-    for (const char *side; (side = strtok(NULL, " \n"));)
-        shape.dims[shape.rank++] = strtol(side, NULL, 10);
-    g->tensors[g->tensor_count++] = (att_safetensors_tensor){
-        .name = name, .dtype = ATT_SAFETENSORS_F32, .shape = shape, .data = make_values(name, shape)};
+    const double fan_in = (double)att_shape_count(shape) / (double)shape.dims[0];
+    return shape.rank == 1 ? 0.4 : ldexp(4 * wide, -(int)ceil(log2(fan_in) / 2));
 }
 
 static void read_values(golden *g)
@@ -83,20 +58,19 @@ static golden *golden_read(const char *name)
             if (mine)
                 sscanf(strtok(NULL, "\n"), "%d %d %lf %lf", &g->height, &g->width, &g->shown[0], &g->shown[1]);
         } else if (mine && strcmp(word, "tensor") == 0) {
-            read_tensor(g);
+            golden_tensors_add(&g->tensors, NULL, scale_of);
         } else if (mine && strcmp(word, "values") == 0) {
             read_values(g);
         }
     }
     fclose(file);
-    assert_true(g->tensor_count > 0 && g->value_count > 0);
+    assert_true(g->tensors.count > 0 && g->value_count > 0);
     return g;
 }
 
 static void golden_free(golden *g)
 {
-    for (int i = 0; i < g->tensor_count; i++)
-        free((void *)(uintptr_t)g->tensors[i].data);
+    golden_tensors_free(&g->tensors);
     for (int i = 0; i < g->value_count; i++)
         free(g->values[i].numbers);
     free(g);
@@ -105,10 +79,7 @@ static void golden_free(golden *g)
 static att_status open_golden(scratch *self, const golden *g, att_tensors **file)
 {
     char path[512];
-    const att_safetensors_content content = {.tensors = g->tensors, .tensor_count = g->tensor_count};
-    scratch_path(self, "model.safetensors", path);
-    must(att_safetensors_write(context, path, &content));
-    return att_model_open_file(context, path, file);
+    return att_model_open_file(context, golden_tensors_write(self, &g->tensors, path), file);
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
@@ -224,9 +195,9 @@ SCRATCH_TEST(each_part_of_fasterrcnn_resnet_fpn_v2_gives_torchvisions_values)
 
 static void rename_tensor(golden *g, const char *from, const char *to)
 {
-    for (int i = 0; i < g->tensor_count; i++)
-        if (strcmp(g->names[i], from) == 0)
-            snprintf(g->names[i], sizeof g->names[i], "%s", to);
+    for (int i = 0; i < g->tensors.count; i++)
+        if (strcmp(g->tensors.names[i], from) == 0)
+            snprintf(g->tensors.names[i], sizeof g->tensors.names[i], "%s", to);
 }
 
 /* Before version 0.14 torchvision had fewer levels of names in pyramid and proposal network. */

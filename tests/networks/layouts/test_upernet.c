@@ -4,46 +4,23 @@
 
 #include "base/io/scratch.h"
 #include "context.h"
-#include "networks/models/fixture.h"
+#include "networks/layouts/golden_tensors.h"
 
 SHARED_CONTEXT(threads, 1)
 
-enum { SIDE = 32, CLASSES = 5, KEPT = 11, TENSORS = 256, LOGITS = SIDE * SIDE / 4 * CLASSES / KEPT + 1, LINE = 8192 };
+enum { SIDE = 32, CLASSES = 5, KEPT = 11, LOGITS = SIDE * SIDE / 4 * CLASSES / KEPT + 1, LINE = 8192 };
 
 typedef struct golden {
     char config[LINE], processor[LINE];
-    char names[TENSORS][96];
-    att_safetensors_tensor tensors[TENSORS];
-    int tensor_count, logit_count;
+    golden_tensors tensors;
+    int logit_count;
     double logits[LOGITS];
 } golden;
 
-static bool ends_in(const char *name, const char *end)
+static double scale_of(const char *name, att_shape shape)
 {
-    const size_t length = strlen(name), tail = strlen(end);
-    return length >= tail && strcmp(name + length - tail, end) == 0;
-}
-
-static float *make_values(const char *name, att_shape shape)
-{
-    const int64_t count = att_shape_count(shape);
-    const bool flat = shape.rank == 1, gain = flat && (ends_in(name, "weight") || ends_in(name, "running_var"));
-    float *values = malloc((size_t)count * sizeof *values);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = (float)(gain + (flat ? 0.2 : 0.4) * formula(name, (uint32_t)i));
-    return values;
-}
-
-static void read_tensor(char *line, golden *g)
-{
-    assert_in_range(g->tensor_count, 0, TENSORS - 1);
-    char *name = g->names[g->tensor_count];
-    att_shape shape = {.rank = 0};
-    snprintf(name, sizeof g->names[0], "%s", strtok(line, " \n"));
-    for (const char *side; (side = strtok(NULL, " \n"));)
-        shape.dims[shape.rank++] = strtol(side, NULL, 10);
-    g->tensors[g->tensor_count++] = (att_safetensors_tensor){
-        .name = name, .dtype = ATT_SAFETENSORS_F32, .shape = shape, .data = make_values(name, shape)};
+    (void)name;
+    return shape.rank == 1 ? 0.2 : 0.4;
 }
 
 static golden *golden_read(const char *name)
@@ -62,28 +39,25 @@ static golden *golden_read(const char *name)
         else if (mine && strcmp(word, "processor") == 0)
             snprintf(g->processor, sizeof g->processor, "%s", rest);
         else if (mine && strcmp(word, "tensor") == 0)
-            read_tensor(rest, g);
+            golden_tensors_add(&g->tensors, rest, scale_of);
         else if (mine && g->logit_count < LOGITS)
             g->logits[g->logit_count++] = strtod(rest, NULL);
     }
     fclose(file);
-    assert_true(g->tensor_count > 0 && g->logit_count > 0);
+    assert_true(g->tensors.count > 0 && g->logit_count > 0);
     return g;
 }
 
 static void golden_free(golden *g)
 {
-    for (int i = 0; i < g->tensor_count; i++)
-        free((void *)(uintptr_t)g->tensors[i].data);
+    golden_tensors_free(&g->tensors);
     free(g);
 }
 
 static att_status open_golden(scratch *self, const golden *g, att_tensors **file)
 {
     char path[512];
-    const att_safetensors_content content = {.tensors = g->tensors, .tensor_count = g->tensor_count};
-    scratch_path(self, "model.safetensors", path);
-    must(att_safetensors_write(context, path, &content));
+    golden_tensors_write(self, &g->tensors, path);
     if (*g->config)
         scratch_text(self, "config.json", g->config);
     if (*g->processor)
@@ -132,13 +106,13 @@ static void compare(const golden *g, const att_model *model, att_weights *weight
 static void drop(golden *g, const char *part)
 {
     int kept = 0;
-    for (int i = 0; i < g->tensor_count; i++)
-        if (strstr(g->tensors[i].name, part))
-            free((void *)(uintptr_t)g->tensors[i].data);
+    for (int i = 0; i < g->tensors.count; i++)
+        if (strstr(g->tensors.tensors[i].name, part))
+            free((void *)(uintptr_t)g->tensors.tensors[i].data);
         else
-            g->tensors[kept++] = g->tensors[i];
-    assert_in_range(kept, 1, g->tensor_count - 1);
-    g->tensor_count = kept;
+            g->tensors.tensors[kept++] = g->tensors.tensors[i];
+    assert_in_range(kept, 1, g->tensors.count - 1);
+    g->tensors.count = kept;
 }
 
 /* heads: of a ViT, whose tensors do not show them; 0: not given. without: a part of names that the file lacks, or

@@ -16,9 +16,8 @@ static att_status run_proposals(const att_call *call)
 {
     const att_problem *problem = call->problem;
     ref_range share = ref_share(call, problem->group);
-    for (int64_t sample = share.begin; sample < share.end; sample++)
-        att_box_proposals_of(ATT_ATTRS(problem, box_proposals), problem->in, problem->in_count, call->in, call->out,
-                             sample, call->scratch);
+    att_box_proposals_run(ATT_ATTRS(problem, box_proposals), problem->in, problem->in_count, call->in, call->out,
+                          share.begin, share.end, call->scratch);
     return ATT_OK;
 }
 
@@ -32,9 +31,8 @@ static att_status run_detections(const att_call *call)
 {
     const att_problem *problem = call->problem;
     ref_range share = ref_share(call, problem->group);
-    for (int64_t sample = share.begin; sample < share.end; sample++)
-        att_box_detections_of(ATT_ATTRS(problem, box_detections), problem->in, call->in, call->out, sample,
-                              call->scratch);
+    att_box_detections_run(ATT_ATTRS(problem, box_detections), problem->in, call->in, call->out, share.begin, share.end,
+                           call->scratch);
     return ATT_OK;
 }
 
