@@ -36,9 +36,12 @@ cp stdout one
 run 0 predict detector.safetensors 000000000012.png street.png "${settings[@]}" --threads 2 --json found.json --draw drawn
 diff one <(grep -v drawn: stdout) || fail 'the number of threads changes the boxes'
 python3 - <<'END' || fail 'the boxes are not those of photographs'
-import json, sys
+import json, re
 ids, sizes = (12, None), ((28, 36), (40, 30))
-for answer, number, (width, height) in zip(json.load(open("found.json")), ids, sizes):
+answers = json.load(open("found.json"))
+printed = [int(found[1]) for found in re.finditer(r" at .*, +\d+ +(\d+)", open("one").read())]
+assert printed == [b["category_id"] - 1 for answer in answers for b in answer["boxes"]], printed
+for answer, number, (width, height) in zip(answers, ids, sizes):
     boxes = answer["boxes"]
     assert 0 < len(boxes) <= 20, boxes
     scores = [b["score"] for b in boxes]
@@ -50,6 +53,12 @@ for answer, number, (width, height) in zip(json.load(open("found.json")), ids, s
 END
 [ -s drawn/street.drawn.png ] || fail "no drawing: $(ls drawn)"
 ! cmp -s drawn/street.drawn.png street.png || fail 'the drawing shows no box'
+
+# Names that only begin with a number are no image's id. Sides need not be multiples of 32.
+cp street.png 12th.street.png
+cp street.png 7-up.png
+run 0 predict detector.safetensors 7-up.png 12th.street.png "${settings[@]}" --img-size 72 104 --crop-mode squash --json other.json
+! grep -q image_id other.json || fail 'an id of an image from another name'
 
 # coco-eval reads the boxes.
 python3 - <<'END'

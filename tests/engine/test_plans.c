@@ -80,6 +80,31 @@ TEST(a_shared_value_of_another_shape_is_a_view)
         assert_true(fabsf(ref[i] - cpu[i]) <= 3e-5F); /* measured: 4.8e-6, of values up to 60 */
 }
 
+/* The gradient flows into the map that boxes are read from, and not into the boxes. */
+TEST(boxes_are_constants_for_the_gradient)
+{
+    static const att_box_proposals_options proposing = {
+        .anchors = {.size = 4, .stride = {{1, 1}}}, .per_level = 5, .most = 3, .overlap = 0.7};
+    static const att_roi_align_options reading = {.side = 1, .samples = 2, .stride = 1, .finest = 4};
+    att_context *context;
+    att_graph *graph;
+    att_proposals proposals;
+    make(&context, &graph);
+    att_value map = att_graph_input(graph, "map", ATT_F32, att_shape_of(6, 6, NETWORK_WIDTH));
+    att_value target = att_graph_input(graph, "target", ATT_I32, (att_shape){0});
+    att_value size = att_graph_input(graph, "size", ATT_F32, att_shape_of(2));
+    map = network_linear(graph, "map", map, NETWORK_CLASSES);
+    const att_value objectness = network_linear(graph, "objectness", map, ATT_BOX_RATIOS),
+                    deltas = network_linear(graph, "deltas", map, 4 * ATT_BOX_RATIOS);
+    att_box_proposals(graph, &objectness, &deltas, 1, size, &proposing, &proposals);
+    att_value y = att_roi_align(graph, &map, 1, proposals.boxes, proposals.count, &reading);
+    y = att_token_mean(graph, att_reshape(graph, y, att_shape_of(3, NETWORK_CLASSES)), 0);
+    att_graph_output(graph, "loss", att_cross_entropy(graph, y, target, 0));
+    assert_true(compile(graph, ATT_TRAIN).steps > 0);
+    att_graph_destroy(&graph);
+    att_context_destroy(&context);
+}
+
 /* Returns the number of training steps of a norm that `readers` linear layers read. */
 static int steps_with(int readers)
 {

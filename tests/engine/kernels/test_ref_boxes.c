@@ -1,5 +1,5 @@
-/* RoIAlign and its gradient against torchvision, in f64 (tools/goldens/detectors.py), and what boxes do with numbers
- * that are not finite. */
+/* RoIAlign and its gradient against torchvision, in f64 (tools/goldens/detectors.py); proposals and detections against
+ * numbers computed by hand; what boxes do with numbers that are not finite. */
 #include "engine/kernels/direct.h"
 #include "engine/ops/boxes.h"
 #include "engine/ops/roi_align.h"
@@ -78,6 +78,74 @@ TEST(roi_align_and_its_gradient_are_torchvisions)
         }
     fclose(file);
     assert_int_equal(count, 4);
+}
+
+TEST(a_box_of_nearly_the_finest_size_is_read_in_its_map)
+{
+    const double nearly = 32 * (1 - 1e-8), box[4] = {0, 0, nearly, nearly};
+    assert_int_equal(att_roi_level(box, 3, 16), 1);
+}
+
+/* --- proposals ---------------------------------------------------------------------------------------------------- */
+
+/* Anchors of the place in the upper left corner, cut off at the borders. */
+TEST(equal_proposals_go_by_level_and_place)
+{
+    enum { LEVELS = 2, KEPT = 2, MOST = LEVELS * KEPT };
+    att_box_proposals_attrs attrs = {
+        .size = 8, .overlap = 1, .stride = {{8, 8}, {16, 16}}, .per_level = KEPT, .most = MOST};
+    const double equal[ATT_BOX_RATIOS] = {1, 1, 1}, deltas[4 * ATT_BOX_RATIOS] = {0}, size[2] = {5, 100};
+    double boxes[4 * MOST], scores[MOST];
+    int32_t count;
+    const double half = 4 * sqrt(2); /* of the longer side of the first anchor, which is twice the other one */
+    for (int rounded = 0; rounded < 2; rounded++) {
+        attrs.rounded = rounded;
+        DIRECT("box_proposals", &attrs, 1, OUTPUTS(boxes, scores, &count), SAMPLE(equal, 1, 1, ATT_BOX_RATIOS),
+               SAMPLE(equal, 1, 1, ATT_BOX_RATIOS), SAMPLE(deltas, 1, 1, 4 * ATT_BOX_RATIOS),
+               SAMPLE(deltas, 1, 1, 4 * ATT_BOX_RATIOS), SAMPLE(size, 2));
+        assert_int_equal(count, MOST);
+        if (rounded)
+            CLOSE(boxes, 0, 0, 0, 6, 3, 0, 0, 4, 4, 0, 0, 11, 5, 0, 0, 8, 5);
+        else
+            CLOSE(boxes, 1e-15, 0, 0, half, half / 2, 0, 0, 4, 4, 0, 0, 2 * half, 5, 0, 0, 8, 5);
+    }
+}
+
+TEST(sides_change_by_a_factor_of_62_5_at_most)
+{
+    att_box_proposals_attrs attrs = {.size = 8, .overlap = 1, .stride = {{8, 8}}, .per_level = 1, .most = 1};
+    const double objectness[ATT_BOX_RATIOS] = {0, 1, 0}, size[2] = {800, 800};
+    const double deltas[4 * ATT_BOX_RATIOS] = {0, 0, 0, 0, 50, 50, 10, -10}, least = 4 * exp(-10);
+    double box[4], score;
+    int32_t count;
+    for (int bounded = 0; bounded < 2; bounded++) {
+        attrs.bounded = bounded;
+        DIRECT("box_proposals", &attrs, 1, OUTPUTS(box, &score, &count), SAMPLE(objectness, 1, 1, ATT_BOX_RATIOS),
+               SAMPLE(deltas, 1, 1, 4 * ATT_BOX_RATIOS), SAMPLE(size, 2));
+        const double half = bounded ? 4 / 62.5 : least;
+        CLOSE(box, 1e-13, 400 - 250, 400 - half, 400 + 250, 400 + half);
+    }
+}
+
+/* --- detections --------------------------------------------------------------------------------------------------- */
+
+/* The first logit is that of the background, which may have deltas, too. */
+TEST(deltas_are_those_of_the_class)
+{
+    enum { TWO = 2 };
+    static const att_box_detections_attrs attrs = {
+        .weights = {1, 1, 1, 1}, .score = 0.5, .overlap = 0.5, .most = 1, .background_first = 1};
+    const double logits[TWO + 1] = {0, 5, 0}, proposal[4] = {10, 10, 20, 20}, size[2] = {50, 50};
+    const double with[4 * (TWO + 1)] = {0, 0, 0, 0, 0.5}, without[4 * TWO] = {0.5};
+    double box[4], score;
+    int32_t found, count, one = 1;
+    for (int all = 0; all < 2; all++) {
+        DIRECT("box_detections", &attrs, 1, OUTPUTS(box, &score, &found, &count), SAMPLE(logits, 1, TWO + 1),
+               SAMPLE(all ? with : without, 1, all ? 4 * (TWO + 1) : 4 * TWO), SAMPLE(proposal, 1, 4), CLASSES(&one),
+               SAMPLE(size, 2));
+        assert_true(found == 0 && count == 1);
+        CLOSE(box, 1e-15, 15, 10, 25, 20);
+    }
 }
 
 /* --- NaN ---------------------------------------------------------------------------------------------------------- */

@@ -226,6 +226,31 @@ SCRATCH_TEST(older_files_open)
     golden_free(g);
 }
 
+/* torchvision trained these weights without the eps of batch norm. */
+SCRATCH_TEST(the_name_of_torchvisions_first_weights_sets_an_eps_of_zero)
+{
+    static const struct {
+        const char *name;
+        double eps;
+    } cases[] = {{"fasterrcnn_resnet50_fpn_coco-258fb6c6.pth", 0},
+                 {"fasterrcnn_resnet50_fpn_v2_coco-dd69338a.pth", -1},
+                 {"model.safetensors", -1}};
+    golden *g = golden_read("first");
+    char written[512], path[512];
+    golden_tensors_write(self, &g->tensors, written);
+    for (int i = 0; i < 3; i++) {
+        att_tensors *file;
+        att_identity identity;
+        assert_int_equal(rename(written, scratch_path(self, cases[i].name, path)), 0);
+        must(att_model_open_file(context, path, &file));
+        must(att_model_identify(context, file, NULL, NULL, NULL, &identity));
+        assert_float_equal(att_options_number(&identity.options, "bn_eps", -1), cases[i].eps, 0);
+        att_tensors_close(&file);
+        snprintf(written, sizeof written, "%s", path);
+    }
+    golden_free(g);
+}
+
 SCRATCH_TEST(detectors_over_mobilenets_are_refused_by_name)
 {
     golden *g = golden_read("first");

@@ -1,4 +1,6 @@
 /* Options of residual networks: contradictions, and options that follow from others. */
+#include "engine/graph/graph.h"
+#include "engine/ops/batch_norm.h"
 #include "networks/models/checkpoints.h"
 
 static void cannot_be_built(const place *p, const char *name, const att_option_values *options, const char *words)
@@ -15,6 +17,25 @@ PLACE_TEST(layers_take_the_place_of_a_depth)
     att_options_set_text(&options, "layers", "1,2,1");
     att_model *model = make(p, "resnet20", &options);
     assert_int_equal(att_options_number(att_model_options(model), "depth", -1), 10);
+    att_model_destroy(&model);
+}
+
+/* att_batch_norm() takes an eps of 0 for its default. */
+PLACE_TEST(an_eps_of_zero_adds_nothing)
+{
+    att_option_values options = att_options_none();
+    att_options_set(&options, "bn_eps", 0);
+    att_model *model = make(p, "resnet20", &options);
+    const att_graph *graph = att_model_graph(model);
+    int norms = 0;
+    for (int i = 0; i < graph->nodes.count; i++) {
+        const att_node *node = &graph->nodes.items[i];
+        if (strcmp(node->op->name, "batch_norm") != 0)
+            continue;
+        assert_true(((const att_batch_norm_attrs *)node->attrs)->eps < 1e-30);
+        norms++;
+    }
+    assert_int_equal(norms, 19);
     att_model_destroy(&model);
 }
 
