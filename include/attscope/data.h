@@ -50,7 +50,7 @@ typedef struct att_dataset_options {
     int ignore_label;   /* masks: this stored label means "no class", beside those of the layout; ATT_BY_LAYOUT: only
                            those */
     bool unlabelled;    /* ignore annotations: take every image below the path, in any folder and split, with label -1.
-                           Data    sets whose images are not files of their own (idx, CIFAR, STL-10) are opened as usual */
+                           Data sets whose images are not files of their own (idx, CIFAR, STL-10) are opened as usual */
     bool coarse;        /* CIFAR-100: the 20 superclasses instead of the 100 classes. ERR_ARGUMENT for other data */
     size_t cache_bytes; /* largest memory for the members of a .tar.gz, which allows no random access */
     att_image_limits limits; /* limits for each image file */

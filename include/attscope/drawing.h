@@ -20,7 +20,7 @@ extern "C" {
 typedef struct att_drawing {
     att_image image;  /* three channels, in the photograph's size */
     att_mask classes; /* the class of each pixel of the photograph; ATT_MASK_NONE where the network did not see it.
-                         Empty      if answers of the task do not give each pixel a class */
+                         Empty if answers of the task do not give each pixel a class */
     int class_count;  /* of the network */
     uint8_t *colours; /* [class_count][3]: red, green and blue of each class */
 } att_drawing;

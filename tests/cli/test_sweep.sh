@@ -394,6 +394,7 @@ done
 err_has 'photographs has no split "test"; using "val" instead'
 grep -qE '  last evaluation  difference from the first$' stdout && grep -qE '[0-9] % top-1 +-$' stdout &&
     grep -qE '[0-9] % top-1 +[+-]?[0-9.]+$' stdout || fail "$command_line: no score or no difference"
+[ "$(grep -c '"score_difference": {$' out/photographs/sweep.json)" = 1 ] || fail 'sweep.json has no difference of scores'
 grep -q '^  "split": "val",$' out/photographs/sweep.json || fail "sweep.json: $(grep split out/photographs/sweep.json)"
 
 # --- a sweep that was stopped or killed gives the same bits as one that was not

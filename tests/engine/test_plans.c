@@ -80,7 +80,7 @@ TEST(a_shared_value_of_another_shape_is_a_view)
         assert_true(fabsf(ref[i] - cpu[i]) <= 3e-5F); /* measured: 4.8e-6, of values up to 60 */
 }
 
-/* The gradient flows into the map that boxes are read from, and not into the boxes. */
+/* The gradient flows into the map that boxes are read from, and not through the boxes. */
 TEST(boxes_are_constants_for_the_gradient)
 {
     static const att_box_proposals_options proposing = {
@@ -99,6 +99,7 @@ TEST(boxes_are_constants_for_the_gradient)
     att_box_proposals(graph, &objectness, &deltas, 1, size, &proposing, &proposals);
     att_value y = att_roi_align(graph, &map, 1, proposals.boxes, proposals.count, &reading);
     y = att_token_mean(graph, att_reshape(graph, y, att_shape_of(3, NETWORK_CLASSES)), 0);
+    y = att_add(graph, y, network_linear(graph, "boxes", att_token_mean(graph, proposals.boxes, 0), NETWORK_CLASSES));
     att_graph_output(graph, "loss", att_cross_entropy(graph, y, target, 0));
     assert_true(compile(graph, ATT_TRAIN).steps > 0);
     att_graph_destroy(&graph);

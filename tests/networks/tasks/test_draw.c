@@ -191,6 +191,42 @@ SCRATCH_TEST(pixels_that_the_network_did_not_see_have_no_class)
     att_drawing_free(self->context, &drawing);
 }
 
+/* --- boxes -------------------------------------------------------------------------------------------------------- */
+
+/* Frames of two pixels, that of the box with the larger score on top. */
+SCRATCH_TEST(the_best_box_is_drawn_last)
+{
+    enum { SIDE = 12, BOXES = 2 };
+    static const char frames[SIDE][SIDE + 1] = {"            ", " 1111111    ", " 1111111    ", " 11   11    ",
+                                                " 11 00000000", " 11 00000000", " 11 0011  00", " 1110011  00",
+                                                " 1110011  00", "    00    00", "    00000000", "    00000000"};
+    static const float boxes[BOXES][4] = {{4, 4, 12, 12}, {1, 1, 8, 9}}, scores[BOXES] = {0.9f, 0.8f};
+    static const int32_t classes[BOXES] = {0, 1}, count = BOXES;
+    static const att_field fields[] = {{"boxes", ATT_F32, {2, {BOXES, 4}}},
+                                       {"scores", ATT_F32, {1, {BOXES}}},
+                                       {"classes", ATT_I32, {1, {BOXES}}},
+                                       {"count", ATT_I32, {0}}};
+    const att_batch answer = {.count = 1,
+                              .rows = 1,
+                              .field_count = 4,
+                              .fields = fields,
+                              .data = (const void *const[]){boxes, scores, classes, &count}};
+    static uint8_t pixels[SIDE * SIDE * 3];
+    const att_geometry geometry = {
+        .map = {{1, 0, 0}, {0, 1, 0}}, .from_width = SIDE, .from_height = SIDE, .width = SIDE, .height = SIDE};
+    const att_image photograph = {SIDE, SIDE, 3, pixels};
+    att_drawing drawing = {0};
+    CHECK(self->context, att_task_draw(self->context, "detect", 2, &answer, NULL, &photograph, &geometry, &drawing));
+    for (int y = 0; y < SIDE; y++)
+        for (int x = 0; x < SIDE; x++) {
+            static const uint8_t nothing[3];
+            const uint8_t *expected = frames[y][x] == ' ' ? nothing : drawing.colours + 3 * (frames[y][x] - '0');
+            if (memcmp(drawing.image.pixels + 3 * (y * SIDE + x), expected, 3) != 0)
+                fail_msg("row %d, column %d has another colour than that of '%c'", y, x, frames[y][x]);
+        }
+    att_drawing_free(self->context, &drawing);
+}
+
 SCRATCH_TEST(what_cannot_be_drawn_is_refused)
 {
     att_drawing drawing = {0};
