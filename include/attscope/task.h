@@ -89,7 +89,8 @@ typedef struct att_task_setup {
  * pixels (docs/segment.md).
  *
  * "detect" has the outputs of att_box_detections(): "boxes" [D, 4], "scores" [D], "classes" [D] and "count"; boxes are
- * in pixels of the network's input. It cannot be trained or evaluated yet (ERR_UNSUPPORTED). Probes, for
+ * in pixels of the network's input. It cannot be trained yet (ERR_UNSUPPORTED). Its metrics are COCO's twelve figures
+ * in per cent (docs/detect.md), "ap", "ap50" and so on, of boxes in pixels of the photographs. Probes, for
  * att_network_select_outputs(): "pyramid#", "objectness#" and "deltas#" of each level, from 0; "proposals" [R, 4];
  * "box_logits" and "box_deltas" of each proposal.
  */
@@ -283,7 +284,11 @@ typedef struct att_task {
                          int64_t *count);
     /* Adds the samples of `other` to `state`. The order of merging changes the result by rounding at most. */
     att_status (*merge)(att_context *context, void *state, const void *other);
-    /* Writes the metrics of all samples so far: values[i] is info.metrics[i], NaN without samples. */
+    /* Computes what report() and details() write from the state of all samples. Called once at the end of an
+     * evaluation, by all processes. NULL: the state has it at any time. */
+    att_status (*conclude)(att_context *context, void *state, const att_task_settings *settings);
+    /* Writes the metrics of all samples so far: values[i] is info.metrics[i], NaN without samples, or before
+     * conclude() where there is one. */
     void (*report)(const void *state, double *values);
     /* Sets *figures to figures beside the metrics, such as one for each class. They belong to the state, names
      * included. Called once at the end of an evaluation, by all processes. NULL: there are none. */

@@ -202,3 +202,28 @@ train() {
     # shellcheck disable=SC2086
     run "$1" train data $network $recipe --output out --experiment "${@:2}"
 }
+
+# detector FILE: writes a small detector of 5 classes with the names of torchvision's file, and wide scores.
+detector() {
+    needs python3
+    python3 - "$here/../goldens/detectors.txt" "$1" <<'END' || fail "detector $1"
+import array, json, math, random, sys
+header, data, draw = {}, b"", random.Random(1)
+for line in open(sys.argv[1]):
+    word, name, *sides = line.split()
+    if word == "values":
+        break
+    if word != "tensor":
+        continue
+    shape = [int(side) for side in sides]
+    flat, count = len(shape) == 1, math.prod(shape)
+    gain = flat and name.endswith(("weight", "running_var"))
+    wide = 0.4 if flat else (16 if "cls_" in name else 4) / math.sqrt(count / shape[0])
+    values = array.array("f", (gain + wide * (draw.random() - 0.5) for _ in range(count)))
+    header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * count]}
+    data += values.tobytes()
+text = json.dumps(header).encode()
+with open(sys.argv[2], "wb") as out:
+    out.write(len(text).to_bytes(8, "little") + text + data)
+END
+}

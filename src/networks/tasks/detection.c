@@ -13,11 +13,12 @@
 #include "engine/graph/graph.h"
 #include "networks/heads/detector.h"
 #include "networks/tasks/answer.h"
+#include "networks/tasks/box_metrics.h"
 #include "networks/tasks/draw.h"
+#include "networks/tasks/found_boxes.h"
 #include "networks/tasks/list.h"
 
-static const char head_scope[] = "detector", boxes_name[] = "boxes", scores_name[] = "scores",
-                  classes_name[] = "classes", count_name[] = "count", size_name[] = "image_size";
+static const char head_scope[] = "detector", size_name[] = "image_size";
 
 enum { BOX = 4 };
 
@@ -122,100 +123,53 @@ static void head(att_graph *graph, const att_backbone *backbone)
     att_scope_enter(&end);
     att_box_detections(graph, answers.logits, answers.deltas, proposals.boxes, proposals.count, size, &options, &found);
     add_probes(graph, levels, &rpn, &proposals, &answers);
-    att_graph_output(graph, boxes_name, found.boxes);
-    att_graph_output(graph, scores_name, found.scores);
-    att_graph_output(graph, classes_name, found.classes);
-    att_graph_output(graph, count_name, found.count);
+    att_graph_output(graph, ATT_FOUND_BOXES, found.boxes);
+    att_graph_output(graph, ATT_FOUND_SCORES, found.scores);
+    att_graph_output(graph, ATT_FOUND_CLASSES, found.classes);
+    att_graph_output(graph, ATT_FOUND_COUNT, found.count);
 }
 
 /* --- training and evaluation -------------------------------------------------------------------------------------- */
 
-static att_status fail_unsupported(att_context *context)
-{
-    return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "detectors cannot be trained or evaluated yet; attscope predict --json writes their boxes, which "
-                    "attscope coco-eval compares with annotations");
-}
-
 static int fields(const att_task_settings *settings, att_field out[ATT_MAX_TARGETS])
 {
-    (void)settings;
     out[0] = (att_field){.name = size_name, .dtype = ATT_F32, .shape = att_shape_of(2)};
-    return 1;
+    out[1] = att_box_geometry_field();
+    return settings->evaluated ? 2 : 1;
 }
 
 static att_status fill(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
                        const att_geometry *geometry, void *const *out)
 {
-    (void)user, (void)context, (void)dataset, (void)index;
+    const att_task_settings *settings = user;
+    (void)context, (void)dataset, (void)index;
     att_geometry_image_size(geometry, out[0]);
+    if (settings->evaluated)
+        memcpy(out[1], geometry, sizeof *geometry);
     return ATT_OK;
 }
 
 static att_status check(att_context *context, const att_task_settings *settings, const att_dataset *dataset)
 {
-    (void)settings, (void)dataset;
-    return fail_unsupported(context);
+    const int classes = att_dataset_class_count(dataset);
+    if (settings->classes == 0)
+        return att_fail(context, ATT_ERR_MISMATCH, "the model has no head and so no classes to compare with boxes");
+    if (classes != settings->classes)
+        return att_fail(context, ATT_ERR_MISMATCH,
+                        "the boxes have %d class%s, but the model has %d; --class-map FILE gives the names of the "
+                        "model's classes in the order of their numbers, and --num-classes (num_classes) sets their "
+                        "number in a new model",
+                        classes, classes == 1 ? "" : "es", settings->classes);
+    return ATT_OK;
 }
 
 static att_value loss(att_graph *graph, const att_task_settings *settings)
 {
     (void)settings;
-    return att_graph_fail(graph, fail_unsupported(graph->context));
-}
-
-static const att_metric metrics[] = {{.name = "ap", .label = "AP", .unit = "%", .larger_is_better = true}};
-
-static att_status observe(att_context *context, void *state, const att_task_settings *settings, const att_batch *batch,
-                          const att_batch *answers)
-{
-    (void)state, (void)settings, (void)batch, (void)answers;
-    return fail_unsupported(context);
-}
-
-static att_status merge(att_context *context, void *state, const void *other)
-{
-    (void)context, (void)state, (void)other;
-    return ATT_OK;
-}
-
-static void report(const void *state, double *values)
-{
-    (void)state;
-    values[0] = (double)NAN;
+    return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_UNSUPPORTED, "detectors cannot be trained yet"));
 }
 
 /* --- predictions -------------------------------------------------------------------------------------------------- */
-
-/* The boxes of one answer. */
-typedef struct found_boxes {
-    const float *boxes, *scores;
-    const int32_t *classes;
-    int count;
-} found_boxes;
-
-static att_status find_boxes(att_context *context, const att_batch *answer, found_boxes *found)
-{
-    const void *boxes, *scores, *classes, *count;
-    if (!att_answer_field(answer, boxes_name, &boxes) || !att_answer_field(answer, scores_name, &scores) ||
-        !att_answer_field(answer, classes_name, &classes) || !att_answer_field(answer, count_name, &count))
-        return att_answer_fail_headless(context, "so it detects nothing");
-    *found = (found_boxes){boxes, scores, classes, *(const int32_t *)count};
-    return ATT_OK;
-}
-
-/* Sets `box` to box `index` in pixels of the photograph, or of the network's input if geometry is NULL. */
-static void place_box(const found_boxes *found, int index, const att_geometry *geometry, double box[BOX])
-{
-    for (int corner = 0; corner < 2; corner++) {
-        const int at = BOX * index + 2 * corner;
-        double x = (double)found->boxes[at], y = (double)found->boxes[at + 1];
-        if (geometry)
-            att_geometry_move_back(geometry, &x, &y);
-        box[2 * corner] = x;
-        box[2 * corner + 1] = y;
-    }
-}
 
 /* Returns the number of COCO's category for a class: of its 80 classes of objects that of the class's name, else the
  * class's number plus one. */
@@ -256,15 +210,15 @@ static void write_box(att_json_writer *writer, const double box[BOX])
 static att_status write(att_context *context, const att_batch *answer, const att_answer_options *options,
                         att_json_writer *writer)
 {
-    found_boxes found;
+    att_found_boxes found;
     int64_t image_id;
-    ATT_TRY(find_boxes(context, answer, &found));
+    ATT_TRY(att_found_boxes_of(context, answer, 0, &found));
     const bool has_id = read_image_id(options->image, &image_id);
     att_json_put_array(writer, "boxes");
     for (int i = 0; i < found.count; i++) {
         const char *label = att_answer_label(options, found.classes[i]);
         double box[BOX];
-        place_box(&found, i, options->geometry, box);
+        att_found_box_place(&found, i, options->geometry, box);
         att_json_begin_object(writer);
         if (has_id)
             att_json_put_integer(writer, "image_id", image_id);
@@ -282,15 +236,15 @@ static att_status write(att_context *context, const att_batch *answer, const att
 static att_status describe(att_context *context, const att_batch *answer, const att_answer_options *options,
                            void (*line)(void *user, const char *text), void *user)
 {
-    found_boxes found;
+    att_found_boxes found;
     att_text text = {.context = context};
-    ATT_TRY(find_boxes(context, answer, &found));
+    ATT_TRY(att_found_boxes_of(context, answer, 0, &found));
     if (found.count == 0)
         line(user, "no boxes");
     for (int i = 0; i < found.count && !text.failed; i++) {
         const char *label = att_answer_label(options, found.classes[i]);
         double box[BOX];
-        place_box(&found, i, options->geometry, box);
+        att_found_box_place(&found, i, options->geometry, box);
         text.length = 0;
         att_text_append(&text, "%6.2f %%  %4.0f x %-4.0f at %4.0f, %-4.0f  %6d%s%s", 100 * (double)found.scores[i],
                         box[2] - box[0], box[3] - box[1], box[0], box[1], found.classes[i], label ? "  " : "",
@@ -307,11 +261,11 @@ static att_status describe(att_context *context, const att_batch *answer, const 
 static att_status draw(att_context *context, const att_batch *answer, const att_answer_options *options,
                        const att_geometry *geometry, att_drawing *drawing)
 {
-    found_boxes found;
-    ATT_TRY(find_boxes(context, answer, &found));
+    att_found_boxes found;
+    ATT_TRY(att_found_boxes_of(context, answer, 0, &found));
     for (int i = found.count; i-- > 0;) {
         double box[BOX];
-        place_box(&found, i, geometry, box);
+        att_found_box_place(&found, i, geometry, box);
         att_draw_box(&drawing->image, box, drawing->colours + 3 * (size_t)found.classes[i],
                      att_answer_label(options, found.classes[i]));
     }
@@ -322,20 +276,24 @@ const att_task att_task_detection = {
     .info = {.name = "detect",
              .help = "boxes of objects, with a class and a score each (Faster R-CNN)",
              .head_scope = head_scope,
-             .metrics = metrics,
-             .metric_count = sizeof metrics / sizeof *metrics,
+             .metrics = att_box_metrics,
+             .metric_count = ATT_COCO_FIGURES,
              .best = 0},
     .taps = att_taps_last,
     .image_size = size_name,
     .head = head,
+    .annotations = ATT_ANNOTATION_BOXES,
     .fields = fields,
     .fill = fill,
     .check = check,
     .loss = loss,
-    .state_size = 1,
-    .observe = observe,
-    .merge = merge,
-    .report = report,
+    .state_size = sizeof(att_box_state),
+    .observe = att_box_observe,
+    .merge = att_box_merge,
+    .conclude = att_box_conclude,
+    .report = att_box_report,
+    .details = att_box_details,
+    .end = att_box_end,
     .write = write,
     .describe = describe,
     .draw = draw,

@@ -158,13 +158,12 @@ static bool tell(const evaluator *e, int64_t done, int64_t batches, int64_t seen
 {
     if (!e->options->progress)
         return true;
-    int64_t images = e->images;
     double elapsed = att_seconds_now() - e->started;
     att_progress progress = {.stage = e->options->stage,
                              .batch = done,
                              .batches = batches,
-                             .done = seen < images ? seen : images,
-                             .total = images,
+                             .done = seen < e->images ? seen : e->images,
+                             .total = e->images,
                              .images_per_second = att_ratio((double)e->count, elapsed),
                              .seconds_left = elapsed / (double)done * (double)(batches - done),
                              .loss = loss_so_far(e),
@@ -251,7 +250,7 @@ static att_status run(evaluator *e, const att_dataset *dataset)
             ATT_TRY(e->options->observed(e->options->observed_user, e->inference.session, &batch));
         ATT_TRY(observe_batch(e, &batch, &answers));
         ATT_TRY(report_progress(e, batch.number + 1, att_loader_batches(e->loader),
-                                (batch.number + 1) * e->options->batch_size));
+                                e->count + att_loader_describe(e->loader).corrupt));
     }
 }
 
@@ -501,6 +500,8 @@ static att_status evaluate(evaluator *e, const att_model *model, att_weights *we
     if (status == ATT_OK && e->count == 0)
         status = att_fail(e->context, ATT_ERR_FORMAT, "none of the %lld images can be decoded",
                           (long long)att_dataset_count(dataset));
+    if (status == ATT_OK && e->task->conclude && !e->options->unlabelled)
+        status = e->task->conclude(e->context, e->state, &e->settings);
     if (status == ATT_OK)
         status = tell_details(e);
     if (status == ATT_OK && result)
