@@ -188,6 +188,12 @@ typedef struct att_task_image {
     bool unlabelled; /* the data set's classes are not those of the network: show their names, but not their numbers */
 } att_task_image;
 
+/* How a task that finds things in whole photographs makes its images. */
+typedef struct att_task_images {
+    int height, width;                     /* sides to resize to, as of the option "img_size" */
+    const char *crop_mode, *interpolation; /* words of att_preprocess */
+} att_task_images;
+
 /* A task. Functions that return att_status set the message with att_fail(). A member may be NULL only if its comment
  * says so. */
 typedef struct att_task {
@@ -211,6 +217,9 @@ typedef struct att_task {
      * from 0, and returns how many there are, 1..ATT_FEATURE_STAGES. A head that reads stages needs it;
      * att_taps_last() chooses the last four. NULL: such a family has no stages. */
     int (*taps)(const att_option_values *options, int block_count, int blocks[ATT_FEATURE_STAGES]);
+    /* Images of a network that gets this task, in place of those of its family or of another task. A caller's options
+     * and files of networks of this task have precedence. NULL: those stay. */
+    const att_task_images *images;
     /* Name of an input [2] of the graph's type that head() adds: height and width of the part of the image's input that
      * shows the photograph; what lies to the right and below fills it up. Runs set it to the whole input unless they
      * know better; evaluations and trainings read the field of this name, which fill() writes. NULL: there is none. */

@@ -61,6 +61,12 @@ err_has 'the head "uper" is that of a segmenter (--task segment); detection has 
 run 2 predict detector.safetensors street.png --aux-channels 5
 err_has 'aux_channels is an option of segmenters (--task segment)'
 idx numbers
+run 0 train numbers --model resnet20 --img-size 8 --in-chans 1 --batch-size 16 --epochs 0 --output out --experiment plain
+run 0 inspect out/plain/last.safetensors --task detect
+out_has 'images       800 x 1333 x 1,'
+out_has 'crop 1 within, bilinear_plain'
+run 0 inspect out/plain/last.safetensors --task detect --img-size 64
+out_has 'images       64 x 64 x 1,'
 train=(train numbers --model resnet18 --img-size 32 --num-classes 4 --epochs 1)
 run 1 "${train[@]}" --task detect
 err_has 'boxes are needed; numbers has classes'

@@ -58,16 +58,18 @@ typedef struct att_recipe_preprocess {
 
 /* Augmentation of training images (att_transform_options). */
 typedef struct att_recipe_images {
-    bool no_aug;               /* transform images as in evaluation, without augmentation */
-    const char *crop_mode;     /* "rrc" (default), "pad", "src", "center", "squash", "keep", "rsc" */
+    bool no_aug;           /* transform images as in evaluation, without augmentation */
+    const char *crop_mode; /* "rrc" (default), "pad", "src", "center", "squash", "keep", "within" (default of tasks on
+                              boxes), "rsc" */
     const char *interpolation; /* NULL: as in evaluation */
     double scale[2], ratio[2]; /* "rrc": smallest and largest area, and aspect ratio */
     int pad;
-    double img_scale[2];   /* "keep", "rsc": longer and shorter side to resize to; 0, 0: those of the network */
+    double img_scale[2]; /* "keep", "within", "rsc": longer and shorter side to resize to; 0, 0: those of the network */
     double ratio_range[2]; /* "rsc": smallest and largest factor of img_scale */
     double cat_max_ratio;  /* "rsc": largest share of one class in a crop's mask; 1: any */
-    double hflip, vflip, color_jitter;
-    const char *aa; /* RandAugment in timm's notation; NULL: none */
+    double hflip, vflip;
+    double color_jitter; /* below 0: 0.4, of tasks on boxes 0 */
+    const char *aa;      /* RandAugment in timm's notation; NULL: none */
     bool three_augment;
     bool photometric_distortion;
     double reprob;

@@ -273,9 +273,11 @@ static att_status check_classes(const att_trained_network *n, const att_dataset 
 static void compare_images(const att_recipe *recipe, const att_trained_network *n, const att_dataset *data)
 {
     const att_preprocess *network = &n->preprocess;
-    const char *crop = recipe->images.crop_mode;
+    att_recipe chosen = *recipe;
+    att_recipe_choose_images(n->context, &chosen);
     /* the settings of these modes, not the network, give images their size */
-    const bool scaled = !recipe->images.no_aug && (strcmp(crop, "keep") == 0 || strcmp(crop, "rsc") == 0);
+    const bool scaled =
+        !recipe->images.no_aug && (att_recipe_keeps_all(&chosen.images) || strcmp(chosen.images.crop_mode, "rsc") == 0);
     att_image image;
     att_colours colours = att_dataset_colours(data, n->context);
     if (network->in_chans == 0)
@@ -286,8 +288,8 @@ static void compare_images(const att_recipe *recipe, const att_trained_network *
         att_log(n->context, ATT_LOG_INFO, "the images are converted to grey, because the network takes grey images");
     if (att_dataset_read(data, n->context, 0, network->in_chans, &image) != ATT_OK)
         return;
-    if (!scaled && strcmp(network->crop_mode, "keep") != 0 && 2 * image.width <= network->width &&
-        2 * image.height <= network->height)
+    if (!scaled && strcmp(network->crop_mode, "keep") != 0 && strcmp(network->crop_mode, "within") != 0 &&
+        2 * image.width <= network->width && 2 * image.height <= network->height)
         att_log(n->context, ATT_LOG_INFO,
                 "images of %d x %d pixels are enlarged to %d x %d; --img-size and --patch-size give a smaller network",
                 image.width, image.height, network->width, network->height);

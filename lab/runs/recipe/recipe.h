@@ -25,7 +25,11 @@ att_status att_recipe_check_keys(att_context *context, const att_option_values *
 /* The options that open one split, with the annotations that the network's task reads. split NULL: the only split of
  * the data set. */
 att_dataset_options att_recipe_dataset_options(const att_context *context, const att_recipe *recipe, const char *split);
-/* Adds the augmentation to *transform, which holds the transform of evaluation. */
+/* Chooses the crop mode and the colour jitter that the recipe leaves to the network's task. */
+void att_recipe_choose_images(const att_context *context, att_recipe *recipe);
+/* Whether the crop mode, which is chosen, resizes whole images with their aspect ratio. */
+bool att_recipe_keeps_all(const att_recipe_images *images);
+/* Adds the augmentation, which is chosen, to *transform, which holds the transform of evaluation. */
 att_status att_recipe_transform(att_context *context, const att_recipe_images *images,
                                 att_transform_options *transform);
 /* Refuses an option that only other tasks have, unless its value is the default. */

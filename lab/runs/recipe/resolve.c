@@ -24,14 +24,35 @@ static att_status read_rand_augment(att_context *context, const char *text, att_
     return att_fail(context, ATT_ERR_ARGUMENT, "--aa: %s", att_context_message(context));
 }
 
+static bool finds_boxes(const att_context *context, const att_recipe *recipe)
+{
+    return att_task_annotations(context, att_options_text(&recipe->network.options, "task")) & ATT_ANNOTATION_BOXES;
+}
+
+void att_recipe_choose_images(const att_context *context, att_recipe *recipe)
+{
+    static const double usual_jitter = 0.4; /* timm's */
+    const bool boxes = finds_boxes(context, recipe);
+    att_recipe_images *images = &recipe->images;
+    if (!images->crop_mode || !*images->crop_mode)
+        images->crop_mode = boxes ? "within" : "rrc";
+    if (images->color_jitter < 0)
+        images->color_jitter = boxes ? 0 : usual_jitter;
+}
+
+bool att_recipe_keeps_all(const att_recipe_images *images)
+{
+    return strcmp(images->crop_mode, "keep") == 0 || strcmp(images->crop_mode, "within") == 0;
+}
+
 /* Refuses settings of crop modes other than the chosen one. */
 static att_status check_crop(att_context *context, const att_recipe_images *images)
 {
-    const bool scales = strcmp(images->crop_mode, "rsc") == 0, keeps = strcmp(images->crop_mode, "keep") == 0;
+    const bool scales = strcmp(images->crop_mode, "rsc") == 0, keeps = att_recipe_keeps_all(images);
     const double *scale = images->img_scale, *range = images->ratio_range;
     const char *unused = NULL;
     if (scale[0] > 0 && !scales && !keeps)
-        unused = "--img-scale (images.img_scale) is a setting of --train-crop-mode keep and rsc";
+        unused = "--img-scale (images.img_scale) is a setting of --train-crop-mode keep, within and rsc";
     else if ((range[0] != 0.5 || range[1] != 2) && !scales)
         unused = "--ratio-range (images.ratio_range) is a setting of --train-crop-mode rsc";
     else if (images->cat_max_ratio != 1 && !scales)
@@ -45,9 +66,12 @@ static att_status check_crop(att_context *context, const att_recipe_images *imag
     return ATT_OK;
 }
 
-static att_status check_images(att_context *context, const att_recipe_images *images)
+static att_status check_images(att_context *context, const att_recipe *recipe)
 {
     att_rand_augment unused;
+    att_recipe chosen = *recipe;
+    const att_recipe_images *images = &chosen.images;
+    att_recipe_choose_images(context, &chosen);
     if (!images->no_aug) {
         ATT_TRY(check_range(context, "--scale", images->scale));
         ATT_TRY(check_range(context, "--ratio", images->ratio));
@@ -180,7 +204,7 @@ att_status att_recipe_resolve(att_context *context, att_recipe *recipe)
     ATT_TRY(check_measure(context, recipe));
     ATT_TRY(check_teacher(context, recipe));
     ATT_TRY(check_files(context, &recipe->data));
-    ATT_TRY(check_images(context, &recipe->images));
+    ATT_TRY(check_images(context, recipe));
     return check_minmax(context, recipe->train.cutmix_minmax);
 }
 
@@ -201,7 +225,7 @@ static void set_scale(const att_recipe_images *images, att_transform_options *tr
     for (int i = 0; i < 2; i++)
         transform->factor[i] = images->ratio_range[i];
     transform->cat_max_ratio = images->cat_max_ratio;
-    if (transform->crop == ATT_CROP_KEEP)
+    if (att_recipe_keeps_all(images))
         transform->height = transform->width = 0;
 }
 
@@ -212,9 +236,9 @@ att_status att_recipe_transform(att_context *context, const att_recipe_images *i
     static const struct {
         const char *name;
         att_crop crop;
-    } modes[] = {{"rrc", ATT_CROP_RANDOM_RESIZED}, {"pad", ATT_CROP_PAD},    {"src", ATT_CROP_SIMPLE},
-                 {"keep", ATT_CROP_KEEP},          {"rsc", ATT_CROP_SCALED}, {"squash", ATT_CROP_SQUASH},
-                 {"center", ATT_CROP_CENTER}};
+    } modes[] = {{"rrc", ATT_CROP_RANDOM_RESIZED}, {"pad", ATT_CROP_PAD},      {"src", ATT_CROP_SIMPLE},
+                 {"keep", ATT_CROP_KEEP},          {"rsc", ATT_CROP_SCALED},   {"squash", ATT_CROP_SQUASH},
+                 {"center", ATT_CROP_CENTER},      {"within", ATT_CROP_WITHIN}};
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (strcmp(images->crop_mode, modes[i].name) == 0)
             transform->crop = modes[i].crop;

@@ -130,6 +130,8 @@ static att_status open_data(att_training *t)
 
 static att_status make_transforms(att_training *t)
 {
+    if (!t->recipe.images.no_aug)
+        att_recipe_choose_images(t->context, &t->recipe);
     t->train_transform = att_evaluate_transform(&t->network.preprocess);
     t->eval_transform = att_evaluate_loading(&t->network.preprocess);
     if (t->recipe.images.no_aug)

@@ -72,11 +72,12 @@ static const att_flag image_options[] = {
     {"no-aug", .kind = ATT_FLAG_SWITCH,
      .help = "transform images as in evaluation: no random augmentation except mixing and repeats",
      ATT_FLAG_AT(att_recipe_images, no_aug)},
-    {"train-crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "rrc",
+    {"train-crop-mode", .kind = ATT_FLAG_TEXT, .value = "NAME",
      .help = "random resized crop, shift over black borders, DeiT III's simple random crop over reflected borders, "
-             "centre crop, the image without its aspect ratio (squash), the whole image with its aspect ratio (keep: "
-             "images of several sizes), or mmsegmentation's random scale and crop (rsc)",
-     .choices = (const char *const[]){"rrc", "pad", "src", "center", "squash", "keep", "rsc", NULL},
+             "centre crop, the image without its aspect ratio (squash), the whole image with its aspect ratio (keep, "
+             "within: images of several sizes; within rounds sides down, as torchvision's detectors), or "
+             "mmsegmentation's random scale and crop (rsc); default: rrc, for detectors within",
+     .choices = (const char *const[]){"rrc", "pad", "src", "center", "squash", "keep", "within", "rsc", NULL},
      ATT_FLAG_AT(att_recipe_images, crop_mode)},
     {"scale", .kind = ATT_FLAG_PAIR, .value = "X X", .help = "rrc: area of the crop",
      ATT_FLAG_AT(att_recipe_images, scale), .low = 1e-6, .high = 1},
@@ -85,9 +86,9 @@ static const att_flag image_options[] = {
     {"pad", .kind = ATT_FLAG_INT, .value = "N", .help = "pad, src: most pixels of a shift",
      ATT_FLAG_AT(att_recipe_images, pad), .low = 0, .high = 16384},
     {"img-scale", .kind = ATT_FLAG_PAIR, .value = "N N",
-     .help =
-         "keep, rsc: longer and shorter side that the image is resized to, with its aspect ratio; default: those of "
-         "the network's images",
+     .help = "keep, within, rsc: longer and shorter side that the image is resized to, with its aspect ratio; default: "
+             "those of "
+             "the network's images",
      ATT_FLAG_AT(att_recipe_images, img_scale), .low = 1, .high = 16384, .open = true},
     {"ratio-range", .kind = ATT_FLAG_PAIR, .value = "X X", .start = "0.5 2", .help = "rsc: factors of --img-scale",
      ATT_FLAG_AT(att_recipe_images, ratio_range), .low = 1e-2, .high = 100},
@@ -98,9 +99,11 @@ static const att_flag image_options[] = {
      ATT_FLAG_AT(att_recipe_images, hflip), .low = 0, .high = 1},
     {"vflip", .kind = ATT_FLAG_REAL, .value = "P", .help = "probability of an upside-down flip",
      ATT_FLAG_AT(att_recipe_images, vflip), .low = 0, .high = 1},
-    {"color-jitter", .kind = ATT_FLAG_REAL, .value = "X", .start = "0.4",
-     .help = "brightness, contrast and saturation by factors from 1 - X to 1 + X; not with --aa",
-     ATT_FLAG_AT(att_recipe_images, color_jitter), .low = 0, .high = 10},
+    {"color-jitter", .kind = ATT_FLAG_REAL, .value = "X",
+     .help =
+         "brightness, contrast and saturation by factors from 1 - X to 1 + X; not with --aa; -1: 0.4, for detectors "
+         "0",
+     ATT_FLAG_AT(att_recipe_images, color_jitter), .low = -1, .high = 10},
     {"aa", .kind = ATT_FLAG_TEXT, .value = "TEXT", .help = "RandAugment, described as by timm: rand-m9-mstd0.5-inc1",
      ATT_FLAG_AT(att_recipe_images, aa)},
     {"three-augment", .alias = "ThreeAugment", .kind = ATT_FLAG_SWITCH,
@@ -133,6 +136,7 @@ static void image_defaults(att_context *context, void *values)
         images->ratio[i] = transform.ratio[i];
     }
     images->pad = transform.pad;
+    images->color_jitter = -1;
 }
 
 GROUP(image_group, "Augmentation", images, image_options, image_defaults);

@@ -472,6 +472,10 @@ void att_variant_defaults(const att_variant *variant, const att_option_values *g
 /* Returns the number of keys of a query in the network's largest attention: its tokens, class tokens included, or those
  * of a window; zero tokens around the map of att_pair_attention() count. 0 without attention. */
 ATT_FOR_LAB int64_t att_model_tokens(const att_model *model);
+/* If the task makes images of its own (att_task.images), sets the option img_size and the preprocessing to these.
+ * Returns whether it does. task: a name; "": none. */
+bool att_task_take_images(const att_context *context, const char *task, att_option_values *options,
+                          att_preprocess *preprocess);
 /* Replaces the preprocessing that checkpoints record. Use it if images are prepared in another way. The sides and
  * in_chans are not changed: they are those of the graph. */
 ATT_FOR_LAB void att_model_set_preprocess(att_model *model, const att_preprocess *preprocess);

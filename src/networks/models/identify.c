@@ -84,6 +84,24 @@ static att_status resolve_options(const att_identification *s, const att_variant
     return family->fit ? fit(s, family, options) : ATT_OK;
 }
 
+/* If the caller gives the network another task, which makes images of its own, these replace those of the file. */
+static void take_task_images(att_identification *s, const att_option_values *flags)
+{
+    att_option_values options = att_options_none();
+    att_preprocess images;
+    const char *task = att_options_text(&s->config.options, "task");
+    if (strcmp(att_options_text(&s->from_file, "task"), task) == 0 ||
+        !att_task_take_images(s->context, task, &options, &images))
+        return;
+    if (!flags || !att_options_find(flags, "img_size"))
+        att_option_copy("img_size", &options, &s->config.options);
+    s->config.crop_pct = images.crop_pct;
+    memcpy(s->config.crop_mode, images.crop_mode, sizeof s->config.crop_mode);
+    memcpy(s->config.interpolation, images.interpolation, sizeof s->config.interpolation);
+    s->config.test_height = s->config.test_width = 0;
+    s->config.test_crop_pct = 0;
+}
+
 static void resolve_preprocess(const att_identification *s, att_preprocess *preprocess,
                                const att_option_values *options)
 {
@@ -119,6 +137,7 @@ static att_status identify(att_identification *s, const char *name, const att_op
 {
     ATT_TRY(att_identify_read_sources(s, name, flags));
     ATT_TRY(check_registered(s));
+    take_task_images(s, flags);
     if (!s->config.name[0])
         return att_identify_fail_unnamed(s);
     att_variant variant = s->variant;

@@ -464,11 +464,26 @@ static att_status build_graph(att_model *model, att_dtype dtype)
     return check_outputs(model);
 }
 
+bool att_task_take_images(const att_context *context, const char *task, att_option_values *options,
+                          att_preprocess *preprocess)
+{
+    const att_task *found = att_task_named(context, task);
+    if (!found || !found->images)
+        return false;
+    att_options_set_sides(options, "img_size", found->images->height, found->images->width);
+    preprocess->crop_pct = 1;
+    snprintf(preprocess->crop_mode, sizeof preprocess->crop_mode, "%s", found->images->crop_mode);
+    snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", found->images->interpolation);
+    return true;
+}
+
 /* Sets options, preprocessing and task of a model from the variant and the caller's options (NULL: none). */
 static att_status resolve_options(att_model *model, const att_variant *variant, const att_option_values *options)
 {
     att_option_values own;
     att_variant_defaults(variant, options, &own, &model->preprocess);
+    if (options)
+        (void)att_task_take_images(model->context, att_options_text(options, "task"), &own, &model->preprocess);
     model->options = options ? *options : att_options_none();
     model->name = row_of(variant)->name;
     model->family = variant->family;

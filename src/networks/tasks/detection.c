@@ -272,6 +272,10 @@ static att_status draw(att_context *context, const att_batch *answer, const att_
     return ATT_OK;
 }
 
+/* As torchvision's detectors. */
+static const att_task_images images = {
+    .height = 800, .width = 1333, .crop_mode = "within", .interpolation = "bilinear_plain"};
+
 const att_task att_task_detection = {
     .info = {.name = "detect",
              .help = "boxes of objects, with a class and a score each (Faster R-CNN)",
@@ -280,6 +284,7 @@ const att_task att_task_detection = {
              .metric_count = ATT_COCO_FIGURES,
              .best = 0},
     .taps = att_taps_last,
+    .images = &images,
     .image_size = size_name,
     .head = head,
     .annotations = ATT_ANNOTATION_BOXES,

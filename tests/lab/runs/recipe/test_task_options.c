@@ -53,6 +53,7 @@ TEST(rand_augment_replaces_color_jitter)
     assert_int_equal(att_context_create(NULL, &context), ATT_OK);
     assert_int_equal(att_recipe_default(context, &recipe), ATT_OK);
     recipe.images.color_jitter = 0.25;
+    att_recipe_choose_images(context, &recipe);
     for (int i = 0; i < 2; i++) {
         att_transform_options transform = att_transform_options_defaults(8, 8, 3);
         recipe.images.aa = i == 0 ? NULL : "rand-m9";
@@ -60,5 +61,34 @@ TEST(rand_augment_replaces_color_jitter)
         for (int c = 0; c < 3; c++)
             assert_true(transform.color_jitter[c] == (i == 0 ? 0.25 : 0));
     }
+    att_context_destroy(&context);
+}
+
+TEST(tasks_on_boxes_resize_whole_images)
+{
+    att_context *context;
+    att_recipe recipe, given;
+    att_transform_options transform = att_transform_options_defaults(800, 1333, 3);
+    assert_int_equal(att_context_create(NULL, &context), ATT_OK);
+    assert_int_equal(att_recipe_default(context, &recipe), ATT_OK);
+    given = recipe;
+    att_recipe_choose_images(context, &given);
+    assert_string_equal(given.images.crop_mode, "rrc");
+    assert_true(given.images.color_jitter == 0.4);
+
+    att_options_set_text(&recipe.network.options, "task", "detect");
+    given = recipe;
+    att_recipe_choose_images(context, &given);
+    assert_int_equal(att_recipe_transform(context, &given.images, &transform), ATT_OK);
+    assert_int_equal(transform.crop, ATT_CROP_WITHIN);
+    assert_true(transform.height == 0 && transform.width == 0 && transform.flip == 0.5);
+    assert_true(transform.longer == 1333 && transform.shorter == 800 && transform.color_jitter[0] == 0);
+
+    given = recipe;
+    given.images.crop_mode = "keep";
+    given.images.color_jitter = 0.1;
+    att_recipe_choose_images(context, &given);
+    assert_string_equal(given.images.crop_mode, "keep");
+    assert_true(given.images.color_jitter == 0.1);
     att_context_destroy(&context);
 }

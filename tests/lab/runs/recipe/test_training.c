@@ -407,7 +407,7 @@ FIXTURE_TEST(values_are_checked_as_those_of_flags)
         "--smoothing: \"2\" is not a number",
         "--amp computes in bfloat16 only, not in float16",
         "--amp-force has no effect without --amp",
-        "--img-scale (images.img_scale) is a setting of --train-crop-mode keep and rsc, which is not given",
+        "--img-scale (images.img_scale) is a setting of --train-crop-mode keep, within and rsc, which is not given",
         "--ratio-range (images.ratio_range) is a setting of --train-crop-mode rsc, which is not given",
         "--cat-max-ratio (images.cat_max_ratio) is a setting of --train-crop-mode rsc, which is not given",
         "--img-scale (images.img_scale) 512 2048: expected whole numbers, the longer side first",
