@@ -23,8 +23,9 @@ typedef struct cli_app cli_app;
     "binary archives, or folders with these).\n\n"                                      \
     "For networks that give each pixel a class, DATA is a folder with photographs\n"    \
     "and PNG masks: images/train and masks/train, train and train_masks, or the\n"      \
-    "folders of ADE20K, Cityscapes, Pascal VOC or CamVid. Give the folder that\n"       \
-    "contains all splits, not one split."
+    "folders of ADE20K, Cityscapes, Pascal VOC or CamVid. For detectors, it is a\n"     \
+    "folder with photographs and boxes: COCO's JSON, Pascal VOC's XML or YOLO's text\n" \
+    "files. Give the folder that contains all splits, not one split."
 
 /* Help text for the operand CHECKPOINT. */
 #define CLI_CHECKPOINT_HELP                                                              \

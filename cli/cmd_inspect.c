@@ -1,10 +1,11 @@
-/* attscope inspect: shows the contents of a checkpoint. */
+/* attscope inspect: shows the contents of a checkpoint or of a data set. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "convert_heads.h"
+#include "inspect_data.h"
 #include "network.h"
 
 enum { SHOWN = 256 };
@@ -268,15 +269,11 @@ static int show(cli_app *cli, const settings *s, const facts *f)
     return cli_json_save(cli, s->output.json, write_facts, f);
 }
 
-static int run(cli_app *cli, void *user, const char *const *operands, int count)
+static int inspect_checkpoint(cli_app *cli, const settings *s, const char *operand)
 {
-    (void)count;
-    const settings *s = user;
     char path[CLI_PATH] = "";
-    int code = cli_open(cli, 1);
     att_tensors *file = NULL;
-    if (code == CLI_OK)
-        code = cli_checkpoint_locate(cli, operands[0], path);
+    int code = cli_checkpoint_locate(cli, operand, path);
     if (code == CLI_OK)
         code = cli_tensors_open(cli, path, &file);
     facts f = {.file = file};
@@ -289,14 +286,30 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     return code;
 }
 
+static int run(cli_app *cli, void *user, const char *const *operands, int count)
+{
+    (void)count;
+    const settings *s = user;
+    int code = cli_open(cli, 1);
+    if (code != CLI_OK)
+        return code;
+    return cli_is_data(cli, operands[0]) ? cli_inspect_data(cli, operands[0], s->output.json)
+                                         : inspect_checkpoint(cli, s, operands[0]);
+}
+
 const cli_command cli_command_inspect = {
     .name = "inspect",
-    .summary = "shows what a checkpoint holds",
-    .operands = "CHECKPOINT",
+    .summary = "shows what a checkpoint or a data set holds",
+    .operands = "CHECKPOINT|DATA",
     .least_operands = 1,
     .most_operands = 1,
-    .about = CLI_CHECKPOINT_HELP,
-    .example = "  attscope inspect run/last.safetensors",
+    .about = CLI_CHECKPOINT_HELP "\n\n" CLI_DATA_HELP
+                                 "\n\n"
+                                 "Of a data set, images, boxes, classes and sizes of images are shown; the flags\n"
+                                 "of the network are for checkpoints.",
+    .example =
+        "  attscope inspect run/last.safetensors\n"
+        "  attscope inspect coco",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

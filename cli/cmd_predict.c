@@ -1,6 +1,5 @@
 /* attscope predict: predictions of a checkpoint for images. */
 #include <string.h>
-#include <strings.h>
 
 #include "answer.h"
 #include "drawings.h"
@@ -213,25 +212,12 @@ static int predict_dataset(job *j, const char *path)
     return code;
 }
 
-static bool is_collection(const char *path)
-{
-    static const char *const endings[] = {".tar", ".tar.gz", ".tgz", ".zip"};
-    if (cli_is_folder(path))
-        return true;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t length = strlen(path), end = strlen(endings[i]);
-        if (length > end && strcasecmp(path + length - end, endings[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int predict_all(job *j, const char *const *paths, int count)
 {
     for (int i = 0; i < count; i++) {
         if (cli_stop_asked())
             return CLI_STOPPED;
-        int code = is_collection(paths[i]) ? predict_dataset(j, paths[i]) : predict_file(j, paths[i]);
+        int code = cli_is_collection(paths[i]) ? predict_dataset(j, paths[i]) : predict_file(j, paths[i]);
         if (code != CLI_OK)
             return code;
     }

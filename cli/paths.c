@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 char *cli_join(const char *folder, const char *name, char *path, size_t size)
@@ -23,6 +24,19 @@ bool cli_is_folder(const char *path)
 {
     struct stat found;
     return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+bool cli_is_collection(const char *path)
+{
+    static const char *const endings[] = {".tar", ".tar.gz", ".tgz", ".zip"};
+    if (cli_is_folder(path))
+        return true;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t length = strlen(path), end = strlen(endings[i]);
+        if (length > end && strcasecmp(path + length - end, endings[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 bool cli_is_same_file(const char *a, const char *b)

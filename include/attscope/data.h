@@ -240,6 +240,11 @@ ATT_API char *att_dataset_describe(const att_dataset *dataset, char *text, size_
 ATT_API ATT_MUST_CHECK att_status att_dataset_read(const att_dataset *dataset, att_context *context, int64_t index,
                                                    int channels, att_image *image);
 
+/* Reads the sides of image `index` from the headers of its file; formats without headers are decoded. Thread-safe, and
+ * with the errors of att_dataset_read(). */
+ATT_API ATT_MUST_CHECK att_status att_dataset_image_size(const att_dataset *dataset, att_context *context,
+                                                         int64_t index, int *width, int *height);
+
 enum { ATT_MASK_NONE = 0xffff }; /* this pixel has no class; it counts neither in a loss nor in a metric */
 /* The class of each pixel of an image: classes[height][width], in rows from the top. A zeroed struct is an empty mask.
  */

@@ -30,7 +30,7 @@ static const struct {
     const char *name, *advice;
 } kinds[] = {{ATT_ANNOTATION_CLASS, "classes", ""},
              {ATT_ANNOTATION_MASK, "masks", " (--task segment trains on masks)"},
-             {ATT_ANNOTATION_BOXES, "boxes", ""}};
+             {ATT_ANNOTATION_BOXES, "boxes", " (--task detect reads boxes)"}};
 
 static size_t kind_of(unsigned annotation)
 {
@@ -370,6 +370,16 @@ att_status att_dataset_look(const att_dataset *dataset, att_context *context, in
     if (image.pixels)
         *look = (att_image_look){image.width, image.height, 1};
     att_image_free(context, &image);
+    return ATT_OK;
+}
+
+att_status att_dataset_image_size(const att_dataset *dataset, att_context *context, int64_t index, int *width,
+                                  int *height)
+{
+    att_image_look look;
+    ATT_TRY(att_dataset_look(dataset, context, index, &look));
+    *width = look.width;
+    *height = look.height;
     return ATT_OK;
 }
 

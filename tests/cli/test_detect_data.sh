@@ -123,6 +123,19 @@ diff <(figures plain.json) <(figures other.json) || fail 'other figures for anot
 run 0 measure detector.safetensors coco --with nsi --brief "${settings[@]}" --output measured --experiment one
 out_has 'layer4.0.add'
 
+# What a data set has.
+run 0 inspect coco --json inspected.json
+out_has 'coco: 16 images, '
+out_has '  sizes 28 x 36 to 40 x 30 pixels'
+grep -qE '^ +2  dog +[0-9]+$' stdout || fail "no boxes of a class: $(cat stdout)"
+grep -q '"category_id": 3' inspected.json || fail "$(cat inspected.json)"
+run 0 inspect data
+out_has 'data, train: 16 images with masks, 3 classes'
+out_has 'data, val: 5 images with masks, 3 classes'
+mkdir empty
+run 1 inspect empty
+err_has 'attscope: empty holds neither a checkpoint nor a data set: empty: it contains no .jpg'
+
 # What does not fit is said in one sentence.
 sed 's/dog/cat/' names.txt >wrong.txt
 validate 1 coco --class-map wrong.txt
