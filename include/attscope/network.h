@@ -191,10 +191,15 @@ ATT_API att_status att_network_run(att_network *network, const att_batch *inputs
 ATT_API att_status att_network_run_planes(att_network *network, const float *const *images, int count, int height,
                                           int width, att_batch *answers);
 /* As att_network_run(), for decoded images of any size (with the network's channels), and for JPEG, PNG and WebP files.
- * The images are transformed by att_network_transform(). */
+ * The images are transformed by att_network_transform(). Detectors take images of several sizes
+ * (att_network_varies()); those of one call must then become images of one size (ERR_ARGUMENT). */
 ATT_API att_status att_network_run_images(att_network *network, const att_image *images, int count, att_batch *answers);
 ATT_API att_status att_network_run_files(att_network *network, const char *const *paths, int count, att_batch *answers);
 ATT_API att_status att_network_run_file(att_network *network, const char *path, att_batch *answers);
+
+/* Whether the sides of the network's images depend on the photograph, as those of detectors with the crop modes "keep"
+ * and "within" do. */
+ATT_API bool att_network_varies(const att_network *network);
 
 /* Measures where the time goes: runs the network on one sample of its own shapes (zeros) once to warm up and `runs`
  * times (at least 1), and calls row() for each operation of the compiled network in the order in which they run. scope,

@@ -280,6 +280,7 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
         [c_void_p, POINTER(att_batch), POINTER(att_answer_options), POINTER(att_image), POINTER(att_drawing)],
     ),
     "att_drawing_free": (None, [c_void_p, POINTER(att_drawing)]),
+    "att_network_varies": (c_bool, [c_void_p]),
     "att_network_set_passes": (c_int, [c_void_p, POINTER(att_pass_options)]),
     "att_network_need_head": (c_int, [c_void_p, c_char_p]),
     "att_dataset_options_defaults": (att_dataset_options, []),

@@ -48,11 +48,17 @@ class Predictions(list[dict[str, Any]]):
     For classification: `{"image": "dog.jpg", "top": [{"class": 207, "label": "golden retriever", "probability": 0.9},
     ...]}`, the most probable class first; without "label" if the names of the classes are not known. "image" is the
     path of the image; None for an image in memory.
+
+    For detection: `{"image": "dog.jpg", "boxes": [{"category_id": 18, "bbox": [left, top, width, height], "score": 0.9,
+    "label": "dog"}, ...]}` in pixels of the photograph, the best box first; with "image_id" if the name of the file is
+    a number.
     """
 
     outputs: dict[str, Any]
-    """The outputs of the network's task, by name: for classification "logits" [images, classes]. In passes over
-    photographs: "class_map", a list of arrays [height, width] of the photographs' sizes."""
+    """The outputs of the network's task, by name: for classification "logits" [images, classes]; for detection "boxes"
+    [images, most, 4] (left, top, right, bottom in pixels of the network's input), "scores" and "classes" [images,
+    most], and "count" [images], how many of them are boxes. In passes over photographs: "class_map", a list of arrays
+    [height, width] of the photographs' sizes."""
 
     def __init__(self, answers: list[dict[str, Any]], outputs: dict[str, Any]) -> None:
         super().__init__(answers)
@@ -274,6 +280,7 @@ class Network:
         Floats must have the network's `image_size`, here and in the methods below.
         top: the number of classes in each prediction.
         batch_size: images in one call of the library, after which Ctrl-C is noticed, here and in the methods below.
+        A detector sees one photograph at a time, because each has its own size.
 
         A network that gives each pixel a class can see photographs (no floats) in several passes, as mmsegmentation's
         tests do. Any of the options below asks for them; `outputs` then has "class_map" alone, a list of arrays
@@ -291,10 +298,10 @@ class Network:
         answers: list[dict[str, Any]] = []
         outputs: list[dict[str, np.ndarray]] = []
         with self._use() as network, self._json_writer() as writer, self._seen_in(network, passes, singles):
+            names = [image if _inputs.is_path(image) else None for image in singles]
             for batch in self._run(network, singles, batch_size if passes is None else 1):
                 outputs.append(_outputs(batch))
-                answers += self._answers(network, batch, top, writer)
-        names = [image if _inputs.is_path(image) else None for image in singles]
+                answers += self._answers(network, batch, top, writer, names[len(answers) :])
         return Predictions(
             [{"image": name, **answer} for name, answer in zip(names, answers)],
             _join(outputs) if passes is None else _listed(outputs),
@@ -323,7 +330,9 @@ class Network:
         img_scale, stride, scales, flips: as in `predict()`.
 
         Returns the metrics of the network's task by name, such as "top1" or "miou" (in per cent), the number of
-        "images", and for a segmenter "classes": "iou" and "accuracy" by the name of each class that occurs.
+        "images", and "classes" with figures by the name of each class that occurs: "iou" and "accuracy" of a segmenter,
+        "ap" and "ar" of a detector, whose metrics are "ap", "ap50" and so on, as those of COCO, NaN where no box is in
+        the range of areas.
         """
         if not _inputs.is_path(data):
             raise Error(f"data is {brief(data)}; expected the path of a data set")
@@ -567,7 +576,7 @@ class Network:
 
     def _run(self, network: ctypes.c_void_p, singles: list[Any], size: int) -> Iterator[Any]:
         """Runs the network on the single images of _inputs.split(); each batch is valid until the next."""
-        size = whole("batch_size", size, 1)
+        size = 1 if core.att_network_varies(network) else whole("batch_size", size, 1)
         batch = lib.att_batch()
         self._image_name(network)
         transform = core.att_network_transform(network)
@@ -671,9 +680,9 @@ class Network:
             core.att_json_writer_destroy(byref(writer))
 
     def _answers(
-        self, network: ctypes.c_void_p, batch: Any, top: int, writer: ctypes.c_void_p
+        self, network: ctypes.c_void_p, batch: Any, top: int, writer: ctypes.c_void_p, names: Sequence[str | None]
     ) -> Iterator[dict[str, Any]]:
-        """The predictions for the images of a batch."""
+        """The predictions for the images of a batch, which have these paths."""
         text, length = ctypes.c_char_p(), ctypes.c_size_t()
         shown = lib.att_answer_options(topk=top)
         fields = [batch.fields[i] for i in range(batch.field_count)]
@@ -683,6 +692,7 @@ class Network:
             single.data = (ctypes.c_void_p * len(places))(
                 *[place + row * _bytes(field) for place, field in zip(places, fields)]
             )
+            shown.image = encode("an image", names[row])
             core.att_json_begin_object(writer)
             self._context.check(core.att_network_write(network, byref(single), byref(shown), writer))
             core.att_json_end_object(writer)
@@ -927,4 +937,11 @@ def _join(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
         raise Error(_NO_IMAGE)
     if len(parts) == 1:
         return parts[0]
+    for name, first in parts[0].items():
+        for part in parts:
+            if part[name].shape[1:] != first.shape[1:]:
+                raise Error(
+                    f"the output {name} has the shapes {list(first.shape[1:])} and {list(part[name].shape[1:])} for "
+                    "photographs of different sizes; ask for one photograph at a time"
+                )
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

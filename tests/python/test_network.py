@@ -372,6 +372,65 @@ class Passes(Case):
             self.fails("nowhere", network.evaluate, "nowhere", status="ERR_NOT_FOUND")
 
 
+def write_boxes(folder, photographs, answers):
+    """Writes photographs and half of the boxes of answers as a data set in COCO's format."""
+    os.makedirs(f"{folder}/images", exist_ok=True)
+    images, annotations = [], []
+    for number, (photograph, answer) in enumerate(zip(photographs, answers)):
+        write_png(f"{folder}/images/{number}.png", photograph)
+        height, width, _ = photograph.shape
+        images.append({"id": number, "file_name": f"{number}.png", "height": height, "width": width})
+        for box in answer["boxes"][::2]:
+            annotations.append({"id": len(annotations) + 1, "image_id": number, "category_id": box["category_id"],
+                                "bbox": box["bbox"], "area": 100, "iscrowd": 0})  # fmt: skip
+    categories = [{"id": c + 1, "name": f"class{c}"} for c in range(3)]
+    pathlib.Path(folder, "annotations.json").write_text(
+        json.dumps({"images": images, "annotations": annotations, "categories": categories})
+    )
+
+
+class Detections(Case):
+    def detector(self):
+        return attscope.open("resnet18", task="detect", img_size=(64, 96), num_classes=3, head_channels=8, seed=2,
+                             threads=2, box_channels=8, anchor_size=8, proposals=30, detections=10)  # fmt: skip
+
+    def test_photographs_of_several_sizes(self):
+        draw = np.random.default_rng(5)
+        photographs = [draw.integers(0, 256, (*sides, 3), dtype=np.uint8) for sides in ((30, 50), (41, 23), (30, 50))]
+        write_png("12.png", photographs[1])
+        with self.detector() as network:
+            found = network.predict([photographs[0], "12.png", photographs[2]])
+            self.assertEqual([answer["image"] for answer in found], [None, "12.png", None])
+            self.assertEqual({name: array.shape for name, array in found.outputs.items()},
+                             {"boxes": (3, 10, 4), "scores": (3, 10), "classes": (3, 10), "count": (3,)})  # fmt: skip
+            for photograph, answer, count in zip(photographs, found, found.outputs["count"]):
+                height, width, _ = photograph.shape
+                self.assertTrue(0 < len(answer["boxes"]) == count)
+                self.assertEqual(network.predict(photograph)[0]["boxes"],
+                                 [{key: value for key, value in box.items() if key != "image_id"}
+                                  for box in answer["boxes"]])  # fmt: skip
+                for box in answer["boxes"]:
+                    left, top, wide, high = box["bbox"]
+                    self.assertTrue(min(left, top) >= 0 and left + wide < width + 1e-3 and top + high < height + 1e-3)
+            self.assertEqual({box["image_id"] for box in found[1]["boxes"]}, {12})
+            self.fails("the output stage1 has the shapes", network.outputs, photographs, "stage1")
+            self.assertEqual(network.draw(photographs[1]).image.shape, (41, 23, 3))
+
+    def test_an_evaluation_gives_cocos_figures(self):
+        photographs = [np.random.default_rng(i).integers(0, 256, (30 + 9 * i, 50, 3), dtype=np.uint8) for i in range(3)]
+        with self.detector() as network:
+            write_boxes("boxes", photographs, network.predict(photographs))
+            found = network.evaluate("boxes", batch_size=2)
+            names = "ap ap50 ap75 aps apm apl ar1 ar10 ar100 ars arm arl".split()
+            self.assertEqual(list(found), [*names, "images", "classes"])
+            self.assertEqual((found["images"], found["ar100"]), (3, 100))
+            self.assertTrue(20 < found["ap"] < 100 and np.isnan(found["apl"]))
+            self.assertEqual({tuple(figures) for figures in found["classes"].values()}, {("ap", "ar")})
+            mean = np.mean([figures["ap"] for figures in found["classes"].values()])
+            self.assertAlmostEqual(found["ap"], mean, places=10)
+            self.fails("data has no boxes", network.evaluate, write_data("data"), status="ERR_MISMATCH")
+
+
 class Answers(Case):
     def test_predictions(self):
         with tiny() as network:

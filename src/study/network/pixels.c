@@ -38,6 +38,12 @@ att_transform_options att_network_photograph_transform(const att_network *networ
                                                          : att_network_transform(network);
 }
 
+bool att_network_varies(const att_network *network)
+{
+    const att_transform_options transform = att_network_photograph_transform(network);
+    return att_transform_varies(&transform);
+}
+
 /* Transforms photograph `index` of `count` into network->pixels and keeps its place. If the sides of images depend on
  * the photograph, the first one sets those of *transform, and the others must have the same. */
 static att_status put_photograph(att_network *network, att_transform_options *transform, const att_image *image,
