@@ -46,8 +46,9 @@ typedef struct att_evaluate_options {
     const att_option_values *task_options; /* options of the model's task, as in att_train_options */
     const char *backend;                   /* "cpu", "ref", "cuda"; NULL means "cpu" */
     att_precision precision;               /* ATT_MIXED needs less memory and, if att_context_has_bf16(), less time */
-    int batch_size;                        /* images per run; changes only speed and memory */
-    int workers;                           /* threads of the loader */
+    int batch_size; /* most images per run; changes only speed and memory. Runs have fewer images if these have more
+                       than 2^24 pixels in a process */
+    int workers;    /* threads of the loader */
     /* Instruments made on the model's graph. Their figures are over the images of this call and of all earlier ones
      * since att_measure_clear(). NULL: none. */
     att_measure *measure;

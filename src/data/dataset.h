@@ -78,7 +78,7 @@ void att_dataset_expect(const att_dataset *dataset, int64_t index);
 /* Whether the images are samples of WebDataset shards. */
 bool att_data_is_shards(const att_dataset *dataset);
 /* "classes", "masks" or "boxes": the first kind of several. */
-const char *att_annotation_name(unsigned annotations);
+ATT_FOR_LAB const char *att_annotation_name(unsigned annotations);
 bool att_is_folder(const char *path);
 /* Whether the folder `path` contains a folder that is not hidden. False if `path` is not a folder. */
 bool att_holds_folder(const char *path);

@@ -138,15 +138,17 @@ static bool has_annotations(const att_measuring *m)
            att_dataset_class_count(m->dataset) == classes_of(m);
 }
 
-static void warn_without_masks(const att_measuring *m)
+static void warn_without_annotations(const att_measuring *m)
 {
-    if ((wanted_annotations(m) & ~att_dataset_annotations(m->dataset) & ATT_ANNOTATION_MASK) == 0 || !writes(m))
+    const unsigned lacking = wanted_annotations(m) & ~att_dataset_annotations(m->dataset);
+    const bool boxes = lacking & ATT_ANNOTATION_BOXES;
+    if (lacking == 0 || !writes(m))
         return;
     att_log(m->context, ATT_LOG_WARNING,
-            "%s has no masks that belong to its photographs, so that IoU and accuracy of the classes are not measured; "
-            "to measure them, give the folder that contains the photographs and the masks, and name the split "
-            "(--split)",
-            m->data[0]);
+            "%s has no %s that belong to its photographs, so that %s of the classes are not measured; to measure them, "
+            "give the folder that contains the photographs and the %s, and name the split (--split)",
+            m->data[0], att_annotation_name(lacking), boxes ? "AP and AR" : "IoU and accuracy",
+            att_annotation_name(lacking));
 }
 
 /* Decides whether labels are used, and by which instruments. */
@@ -164,7 +166,7 @@ static att_status choose_labels(att_measuring *m)
         ATT_TRY(att_network_need_head(m->network, consequence));
     if (has_annotations(m))
         m->unlabelled = false;
-    warn_without_masks(m);
+    warn_without_annotations(m);
     return m->unlabelled ? ATT_OK : att_network_compare_classes(m->network, m->dataset, !all);
 }
 

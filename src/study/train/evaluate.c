@@ -80,6 +80,7 @@ typedef struct evaluator {
     att_inference inference;
     const char *image; /* name of the input that is an image */
     att_transform_options transform;
+    int batch_size; /* at most that of the options */
     att_attack attack;
     att_processes processes;
     const att_passes *passes; /* NULL: a loader makes each image once */
@@ -198,7 +199,7 @@ static att_status open_inference(evaluator *e, const att_model *model)
 {
     att_inference_options inference = {.backend = e->options->backend ? e->options->backend : "cpu",
                                        .precision = e->options->precision,
-                                       .max_batch = e->options->batch_size,
+                                       .max_batch = e->batch_size,
                                        .comm = e->options->comm,
                                        .outputs = e->task->observed,
                                        .own = e->task->counts,
@@ -351,7 +352,7 @@ static att_status open_loader(evaluator *e, const att_dataset *dataset)
     loader.image = e->image;
     if (!e->options->unlabelled || e->task->image_size)
         ATT_TRY(att_task_targets(e->context, e->task, &e->settings, e->fields, &loader.targets));
-    loader.batch_size = e->options->batch_size;
+    loader.batch_size = e->batch_size;
     loader.workers = e->options->workers;
     loader.comm = e->options->comm;
     loader.corrupt = e->options->skip_corrupt ? ATT_CORRUPT_LEFT_OUT : ATT_CORRUPT_FATAL;
@@ -425,10 +426,22 @@ static att_status choose_right_answers(evaluator *e, const att_dataset *dataset)
     return ATT_OK;
 }
 
-static int rows_of_process(const att_evaluate_options *options)
+static int rows_of_process(const evaluator *e)
 {
-    int processes = att_comm_size(options->comm);
-    return (options->batch_size + processes - 1) / processes;
+    int processes = att_comm_size(e->options->comm);
+    return (e->batch_size + processes - 1) / processes;
+}
+
+/* Larger batches of large images take more memory, but no less time. */
+static void choose_batch_size(evaluator *e)
+{
+    enum { MOST_PIXELS = 1 << 24 }; /* of the images of one process: 334 of 224 x 224, 15 of 800 x 1333 */
+    const att_transform_options *t = &e->transform;
+    const int64_t pixels =
+        att_transform_varies(t) ? (int64_t)t->longer * t->shorter : (int64_t)t->height * (int64_t)t->width;
+    const int64_t most =
+        pixels < MOST_PIXELS ? MOST_PIXELS / pixels * att_comm_size(e->options->comm) : att_comm_size(e->options->comm);
+    e->batch_size = e->options->batch_size < most ? e->options->batch_size : (int)most;
 }
 
 static att_status prepare(evaluator *e, const att_model *model, att_weights *weights, const att_dataset *dataset)
@@ -444,14 +457,15 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
     e->transform.occlude = e->options->occlude;
     e->model = model;
     e->weights = weights;
+    choose_batch_size(e);
     if (!att_transform_varies(&e->transform) && !e->passes)
         ATT_TRY(open_inference(e, model));
     if (!e->options->unlabelled)
         ATT_TRY(att_task_check_data(e->context, e->task, &e->settings, dataset));
     ATT_TRY(choose_right_answers(e, dataset));
     if (e->options->fgsm > 0)
-        ATT_TRY(att_attack_create(model, weights, e->task, e->options, e->competing, &e->transform,
-                                  rows_of_process(e->options), &e->attack));
+        ATT_TRY(att_attack_create(model, weights, e->task, e->options, e->competing, &e->transform, rows_of_process(e),
+                                  &e->attack));
     e->state = att_allocate(e->context, e->task->state_size);
     if (!e->state)
         return att_fail_memory(e->context, e->task->state_size, "the metrics");
@@ -478,11 +492,14 @@ bool att_evaluation_warn(const att_model *model, const att_evaluation *evaluatio
     for (int i = 0; i < task->info.metric_count; i++)
         if (!isnan(evaluation->metrics[i]))
             return false;
-    if (!(task->annotations & ATT_ANNOTATION_MASK))
+    if (task->annotations == 0)
         return false;
     att_log(att_graph_context(att_model_graph(model)), ATT_LOG_WARNING,
-            "no pixel of the masks of the %lld evaluated images has a class, so that all metrics are nan (undefined), "
-            "and no epoch is the best; do the numbers in the masks fit the list of classes?",
+            task->annotations & ATT_ANNOTATION_BOXES
+                ? "none of the %lld evaluated images has a box that counts, so that all metrics are nan (undefined), "
+                  "and no epoch is the best"
+                : "no pixel of the masks of the %lld evaluated images has a class, so that all metrics are nan "
+                  "(undefined), and no epoch is the best; do the numbers in the masks fit the list of classes?",
             (long long)evaluation->count);
     return true;
 }

@@ -86,8 +86,8 @@ att_status att_inference_check_images(const att_model *model, const att_transfor
 att_status att_inference_resize(const att_model *model, const att_weights *weights, int height, int width,
                                 att_model **sized);
 
-/* Warns if the evaluation compared nothing, so that all its metrics are NaN, because the masks have no pixel with a
- * class. Returns whether it did. */
+/* Warns if the evaluation compared nothing, so that all its metrics are NaN, because no pixel of the masks has a class,
+ * or no image a box that counts. Returns whether it did. */
 bool att_evaluation_warn(const att_model *model, const att_evaluation *evaluation);
 
 /* Returns the transform for evaluation with this preprocessing: resize and central crop as crop_mode and crop_pct say,
