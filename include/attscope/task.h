@@ -107,6 +107,8 @@ typedef struct att_answer_options {
      * NULL: of all pixels of the input */
     const att_geometry *geometry;
     const char *image; /* name of the photograph's file; NULL: unknown */
+    /* Ids that the classes of the network have in the data set of its training; NULL: unknown */
+    const int64_t *class_ids;
 } att_answer_options;
 /* No labels, no colours, no geometry, 5 classes, no outputs. */
 ATT_API att_answer_options att_answer_options_defaults(void);

@@ -126,7 +126,7 @@ att_network_options = _struct(
     """,
 )
 att_answer_options = _struct(
-    "att_answer_options", "text* labels; int label_count, topk; bool outputs; address colours, geometry; text image"
+    "att_answer_options", "text* labels; int label_count, topk; bool outputs; address colours, geometry; text image; address class_ids"
 )
 att_mask = _struct("att_mask", "int width, height; address classes")
 att_drawing = _struct("att_drawing", "att_image image; att_mask classes; int class_count; address colours")

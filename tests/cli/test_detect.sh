@@ -40,6 +40,29 @@ cp street.png 7-up.png
 run 0 predict detector.safetensors 7-up.png 12th.street.png "${settings[@]}" --img-size 72 104 --crop-mode squash --json other.json
 ! grep -q image_id other.json || fail 'an id of an image from another name'
 
+# The ids of the categories are those of the data set of attscope's training, if the file has one for each class.
+with_ids() { # IDS: writes ids.safetensors
+    python3 - "$1" <<'END' || fail 'no ids are written'
+import json, sys
+data = open("detector.safetensors", "rb").read()
+length = int.from_bytes(data[:8], "little")
+header = json.loads(data[8:8 + length])
+header["__metadata__"] = {"attscope.train.class_ids": "".join(number + "\n" for number in sys.argv[1].split())}
+text = json.dumps(header).encode()
+open("ids.safetensors", "wb").write(len(text).to_bytes(8, "little") + text + data[8 + length:])
+END
+}
+with_ids '8 3 70 0 12'
+run 0 predict ids.safetensors 000000000012.png street.png "${settings[@]}" --json ids.json
+with_ids '8 3 70 0'
+run 0 predict ids.safetensors 000000000012.png street.png "${settings[@]}" --json few.json
+python3 - <<'END' || fail 'other ids'
+import json
+read = lambda path: [box["category_id"] for answer in json.load(open(path)) for box in answer["boxes"]]
+assert read("ids.json") == [(8, 3, 70, 0, 12)[id - 1] for id in read("found.json")], read("ids.json")
+assert read("few.json") == read("found.json")
+END
+
 # coco-eval reads the boxes.
 python3 - <<'END'
 import json

@@ -171,12 +171,14 @@ static att_value loss(att_graph *graph, const att_task_settings *settings)
 
 /* --- predictions -------------------------------------------------------------------------------------------------- */
 
-/* Returns the number of COCO's category for a class: of its 80 classes of objects that of the class's name, else the
- * class's number plus one. */
-static int category_of(const att_answer_options *options, int class_number)
+/* Returns the id of a class: that in the data set of the training, else of COCO's 80 classes of objects that of the
+ * category with its name, else its number plus one. */
+static int64_t category_of(const att_answer_options *options, int class_number)
 {
     const att_known_classes *objects = att_known_classes_find("coco"), *all = att_known_classes_find("coco-91");
     const char *label = att_answer_label(options, class_number);
+    if (options->class_ids)
+        return options->class_ids[class_number];
     if (options->label_count != objects->count || !label ||
         strcmp(label, att_known_classes_label(objects, class_number)) != 0)
         return class_number + 1;

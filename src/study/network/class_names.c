@@ -1,5 +1,6 @@
 /* The names of a network's classes. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ typedef struct names {
     const char **items;
     int count, room;
     uint8_t *colours; /* [room][3] */
+    int64_t *ids;     /* [room]; NULL: unknown */
 } names;
 
 static att_status fail_names(const att_network *network)
@@ -51,6 +53,25 @@ static att_status add_lines(names *n, const char *path, char *text, size_t size,
     return status;
 }
 
+/* Takes the ids of attscope's training, one on each line; those of another number of classes are ignored. */
+static att_status add_trained_ids(names *n)
+{
+    const char *text = n->network->file ? att_metadata_text(n->network->file, "class_ids") : NULL;
+    int64_t *ids = text ? att_arena_allocate(&n->arena, ((size_t)n->room + 1) * sizeof *ids) : NULL;
+    int count = 0;
+    if (!text)
+        return ATT_OK;
+    if (!ids)
+        return fail_names(n->network);
+    for (char *end; *text && count < n->room; text = end + 1) {
+        ids[count++] = strtoll(text, &end, 10);
+        if (end == text || *end != '\n')
+            return ATT_OK;
+    }
+    n->ids = *text || count < n->room ? NULL : ids;
+    return ATT_OK;
+}
+
 static att_status begin(att_network *network, names *n)
 {
     *n = (names){.network = network, .arena = {.context = network->context}, .room = att_model_classes(network->model)};
@@ -59,7 +80,7 @@ static att_status begin(att_network *network, names *n)
     if (!n->items || !n->colours)
         return fail_names(network);
     att_class_colours(n->room, n->colours);
-    return ATT_OK;
+    return add_trained_ids(n);
 }
 
 /* On success the network takes the names; after a failure they are freed. */
@@ -74,6 +95,7 @@ static att_status finish(names *n, att_status status, const char *known)
     network->class_arena = n->arena;
     network->class_names = n->items;
     network->class_colours = n->colours;
+    network->class_ids = n->ids;
     network->class_count = n->count;
     network->known_classes = known;
     return ATT_OK;

@@ -349,6 +349,8 @@ static att_answer_options complete(const att_network *network, const att_batch *
         named.labels = att_network_class_names(network, &named.label_count);
     if (!named.colours)
         named.colours = network->class_colours;
+    if (!named.class_ids)
+        named.class_ids = network->class_ids;
     if (!named.geometry)
         named.geometry = place_of(network, answers);
     return named;

@@ -43,6 +43,7 @@ struct att_network {
     att_arena class_arena; /* holds class_names and class_colours */
     const char **class_names;
     const uint8_t *class_colours; /* [classes][3]; NULL: no classes */
+    const int64_t *class_ids;     /* [classes], in the data set of the training; NULL: unknown */
     int class_count;
     const char *known_classes; /* the built-in data set whose names these are; NULL: none, or chosen by the caller */
     char *config_names;        /* class names in the config.json beside the file, one per line; NULL: none */

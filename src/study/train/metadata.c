@@ -265,6 +265,23 @@ static void put_colours(att_metadata *metadata, const att_dataset *dataset)
     att_text_free(&lines);
 }
 
+/* Stores the ids that classes of boxes have in the data set, one per line, if it gives one to each of them. */
+static void put_ids(att_metadata *metadata, const att_dataset *dataset)
+{
+    const bool boxes = att_dataset_annotations(dataset) & ATT_ANNOTATION_BOXES;
+    bool all = boxes;
+    att_text lines = {.context = metadata->arena.context};
+    for (int c = 0; all && c < att_dataset_class_count(dataset); c++) {
+        const int64_t id = att_dataset_class_id(dataset, c);
+        all = id >= 0;
+        att_text_append(&lines, "%" PRId64 "\n", id);
+    }
+    metadata->failed |= lines.failed;
+    if (all && lines.data && !lines.failed)
+        put_text(metadata, "class_ids", lines.data);
+    att_text_free(&lines);
+}
+
 att_status att_metadata_training(att_metadata *metadata, const att_train_run *run, const att_train_state *state)
 {
     ATT_TRY(att_metadata_identity(metadata, run->model));
@@ -276,6 +293,7 @@ att_status att_metadata_training(att_metadata *metadata, const att_train_run *ru
     if (run->shapes.data)
         put_text(metadata, "shapes", run->shapes.data);
     put_colours(metadata, run->data->train);
+    put_ids(metadata, run->data->train);
     put_integer(metadata, "lanes", run->lanes);
     put_integer(metadata, "parts", run->parts);
     put_integer(metadata, "memory", run->memory);
