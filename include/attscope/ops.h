@@ -342,8 +342,9 @@ ATT_API att_value att_token_cross_entropy(att_graph *graph, att_value logits, at
 
 /* Binary cross entropy: every class is a yes-or-no question of its own. loss = mean_c of -(w t_c ln s_c + (1 - t_c)
  * ln(1 - s_c)), with s = 1 / (1 + exp(-logits)), a scalar per sample. logits, target and smoothing: as for
- * att_cross_entropy(); a smoothed class gives the same t. options NULL: 0 and false, w 1. (Wightman et al. 2021; timm's
- * BinaryCrossEntropy) */
+ * att_cross_entropy(); a smoothed class gives the same t. Or target [C] is I32: t_c is 1 or 0, and a class with
+ * ATT_NO_CLASS adds 0; any other number makes the loss NaN. options NULL: 0 and false, w 1. (Wightman et al. 2021;
+ * timm's BinaryCrossEntropy) */
 typedef struct att_binary_cross_entropy_options {
     double smoothing;
     bool binary;            /* t becomes 1 where it is above `threshold`, else 0 */
@@ -584,9 +585,9 @@ ATT_API att_value att_upsampled_argmax(att_graph *graph, att_value logits, int h
  * Non-maximum suppression takes boxes in the order of their scores, and leaves out each one whose overlap (intersection
  * over union) with one that was taken is larger than `overlap`.
  *
- * The results of att_box_proposals() and att_box_detections() are constants for differentiation. They do not depend on
- * the number of threads. Numbers beyond `count` are 0. If a score or a delta that decides is NaN, all numbers of the
- * result are NaN. */
+ * The results of att_box_proposals(), att_box_detections(), att_anchor_sample() and att_box_sample() are constants for
+ * differentiation. They do not depend on the number of threads. Numbers beyond `count` are 0. If a score or a delta
+ * that decides is NaN, all numbers of proposals and detections are NaN. */
 enum { ATT_BOX_LEVELS = 5, ATT_BOX_RATIOS = 3 };
 
 /* Anchors. Place (i, j) of level l has ATT_BOX_RATIOS anchors with the ratios height / width 1/2, 1 and 2, with centre
@@ -594,6 +595,7 @@ enum { ATT_BOX_LEVELS = 5, ATT_BOX_RATIOS = 3 };
 typedef struct att_anchors {
     double size; /* > 0 */
     int stride[ATT_BOX_LEVELS][2];
+    bool rounded; /* sides, relative to the centre, are rounded, half to even, as in torchvision */
 } att_anchors;
 
 typedef struct att_box_proposals_options {
@@ -603,7 +605,6 @@ typedef struct att_box_proposals_options {
     double overlap; /* in [0, 1] */
     double least;   /* boxes with a shorter side are left out */
     bool bounded;
-    bool rounded; /* sides of anchors, relative to the centre, are rounded, half to even, as in torchvision */
 } att_box_proposals_options;
 typedef struct att_proposals {
     att_value boxes;  /* [R, 4] */
@@ -617,6 +618,69 @@ typedef struct att_proposals {
  * out->boxes. */
 ATT_API att_value att_box_proposals(att_graph *graph, const att_value *objectness, const att_value *deltas, int levels,
                                     att_value image_size, const att_box_proposals_options *options, att_proposals *out);
+
+/* How candidates, which are anchors or proposals, are compared with the true boxes of an image, and which of them a
+ * training sees. true_boxes [G, 5], as att_boxes_move() writes them: a box, then its class, or ATT_BOX_IGNORED for a
+ * crowd. Rows without an area are no boxes.
+ *
+ * Matching. The true box of a candidate is the one that it overlaps most, of equal ones the first. A candidate is
+ * positive if this overlap is at least `positive`, negative if it is less than `negative`, and neither in between.
+ * Positive are further, with ATT_BEST_OF_CANDIDATE or ATT_BEST_OF_BOX, the candidates that overlap a true box as much
+ * as any other candidate does, if this overlap is at least `least` and not 0. Their true box is the one that they
+ * overlap most (ATT_BEST_OF_CANDIDATE, torchvision's allow_low_quality_matches), or the last of those that no other
+ * candidate overlaps more (ATT_BEST_OF_BOX, mmdetection's gt_max_assign_all with min_pos_iou).
+ *
+ * Crowds are no true boxes. A candidate is neither positive nor negative if more than the share `crowd` of its area
+ * lies in one of them, as by mmdetection's ignore_iof_thr; 1: crowds have no effect, as in torchvision.
+ *
+ * Sampling. Of the positive candidates at most floor(share samples) are taken, of the negative ones as many as are left
+ * of `samples`. Where there are more, draws decide that depend on (seed, update, position of the sample in the batch of
+ * all processes, node, index of the candidate). (Girshick, ICCV 2015; Ren et al., NeurIPS 2015) */
+typedef enum att_best_match { ATT_BEST_NONE, ATT_BEST_OF_CANDIDATE, ATT_BEST_OF_BOX } att_best_match;
+typedef struct att_box_sampling {
+    double positive, negative; /* 0 < positive <= 1, 0 <= negative <= positive */
+    att_best_match best;
+    double least; /* in [0, 1] */
+    double crowd; /* in [0, 1] */
+    int samples;  /* S */
+    double share; /* in [0, 1] */
+} att_box_sampling;
+
+/* Classes and deltas of the A anchors of all levels, those of the first level first, then by place and ratio. */
+typedef struct att_anchor_targets {
+    att_value classes; /* [A], I32: 1 for positive anchors, 0 for negative ones; ATT_NO_CLASS if not taken */
+    att_value columns; /* [A], I32, for att_smooth_l1(): 0 for positive anchors that are taken, else ATT_NO_CLASS */
+    att_value deltas;  /* [A, 4], with weights 1, which change these into their true box; 0 for the others */
+} att_anchor_targets;
+/* Samples anchors for the training of a region proposal network. maps: of each of `levels` levels a value [h, w, ..],
+ * whose sides alone count. Anchors beyond the image take part, as in torchvision. Returns targets->classes. */
+ATT_API att_value att_anchor_sample(att_graph *graph, att_value true_boxes, const att_value *maps, int levels,
+                                    const att_anchors *anchors, const att_box_sampling *sampling,
+                                    att_anchor_targets *targets);
+
+typedef struct att_box_targets_options {
+    att_box_sampling sampling;
+    double weights[4]; /* of the deltas */
+    int classes;       /* K */
+    bool background_first;
+} att_box_targets_options;
+typedef struct att_box_targets {
+    att_value boxes;   /* [S, 4], in the order of the candidates */
+    att_value classes; /* [S], I32: 0..K of K classes and of the background, which is the first or the last */
+    att_value columns; /* [S], I32, for att_smooth_l1(): the class of a positive box, else ATT_NO_CLASS */
+    att_value deltas;  /* [S, 4], which change a positive box into its true box; 0 for the others */
+    att_value count;   /* I32: boxes; rows beyond are 0, their classes ATT_NO_CLASS */
+} att_box_targets;
+/* Samples boxes for the training of a box head: candidates are the first `count` of the proposals [R, 4], then the true
+ * boxes, which crowds do not exclude. Returns targets->boxes. */
+ATT_API att_value att_box_sample(att_graph *graph, att_value proposals, att_value count, att_value true_boxes,
+                                 const att_box_targets_options *options, att_box_targets *targets);
+
+/* loss = sum_nd l(x_n,(Dc + d) - target_nd), a scalar per sample, with c = columns_n, l(e) = e^2 / (2 beta) if |e| <
+ * beta, else |e| - beta / 2. x [N, K D]; target [N, D]; columns [N], I32: which D of the columns of x are compared;
+ * ATT_NO_CLASS: none, the row adds nothing. Any other number outside [0, K) makes the loss NaN. beta 0: the sum of |e|,
+ * whose derivative at 0 is 0. (Girshick, ICCV 2015; PyTorch's smooth_l1_loss()) */
+ATT_API att_value att_smooth_l1(att_graph *graph, att_value x, att_value target, att_value columns, double beta);
 
 /* RoIAlign (He et al., ICCV 2017) of boxes [R, 4], of which the first `count` (I32) are read, in one of `levels` maps
  * [h, w, C]: y [R, side, side, C]. A place of map l has the size of stride 2^l pixels; a box of area s^2 is read in map

@@ -69,8 +69,9 @@ enum {
     ATT_OP_TRAIN_ONLY = 2,           /* in inference plans, the identity on in[0] */
     ATT_OP_ABSORBS_FIRST = 8, /* absorbs before differentiation: the op's backward rule covers what it absorbed */
     ATT_OP_NEEDS_SAMPLES =
-        16,              /* has no meaning for shared values: it draws for samples, or computes their statistics */
-    ATT_OP_CONSTANT = 32 /* the outputs are constants for differentiation, such as the boxes of proposals */
+        16,               /* has no meaning for shared values: it draws for samples, or computes their statistics */
+    ATT_OP_CONSTANT = 32, /* the outputs are constants for differentiation, such as the boxes of proposals */
+    ATT_OP_DRAWS = 64     /* the outputs depend on random draws, in training */
 };
 
 struct att_op {

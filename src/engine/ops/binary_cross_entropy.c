@@ -21,6 +21,24 @@ att_value att_binary_cross_entropy(att_graph *graph, att_value logits, att_value
     return att_emit(graph, "binary_cross_entropy", &attrs, in, 2, NULL);
 }
 
+/* Whether the target says yes or no for each class. */
+static bool is_whole(const att_desc *target)
+{
+    return att_desc_present(target) && target->dtype == ATT_I32 && target->shape.rank == 1;
+}
+
+static att_status require_whole(const att_infer *infer, int logits, double smoothing)
+{
+    if (!att_rule_is(infer, logits + 1, ATT_SAMPLE) ||
+        !att_shape_equal(infer->in[logits + 1].shape, infer->in[logits].shape))
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "integer target %s must be one number for each of the logits %s",
+                             ATT_SHOWN(&infer->in[logits + 1]), ATT_SHOWN(&infer->in[logits]));
+    if (smoothing != 0)
+        return att_rule_fail(infer, ATT_ERR_ARGUMENT, "smoothing is %g, must be 0 with a target for each class",
+                             smoothing);
+    return ATT_OK;
+}
+
 /* Checks the attributes, and the target, which is the input after the logits. */
 static att_status require_target(const att_infer *infer, int logits)
 {
@@ -30,7 +48,8 @@ static att_status require_target(const att_infer *infer, int logits)
                              attrs->positive_weight);
     if (attrs->binary && isnan(attrs->threshold))
         return att_rule_fail(infer, ATT_ERR_ARGUMENT, "threshold is not a number");
-    return att_rule_require_target(infer, logits, attrs->smoothing);
+    return is_whole(&infer->in[logits + 1]) ? require_whole(infer, logits, attrs->smoothing)
+                                            : att_rule_require_target(infer, logits, attrs->smoothing);
 }
 
 static att_status loss_infer(att_infer *infer)
@@ -73,6 +92,7 @@ static const att_op_case loss_cases[] = {
      WEIGHTED(.binary = true, .threshold = 0.25),
      IN(SAMPLE(23), DRAWN(ATT_SAMPLE, 0, 0.25, 23))},
     {.name = "large_logits", BCE(.smoothing = 0.1), IN(DRAWN(ATT_SAMPLE, 1e4, 0, 33), CLASS(33))},
+    {.name = "whole", WEIGHTED(.sum = true), IN(SAMPLE(13), INDICES(2, 13)), .gradient = true},
     {.name = "tails", WEIGHTED(.sum = true), IN(DRAWN(ATT_SAMPLE, 60, 0, 65), CLASS(65))},
     {.name = "imagenet", BCE(.smoothing = 0.1), IN(SAMPLE(1000), CLASS(1000)), .bench = true},
 };
@@ -105,6 +125,7 @@ static const att_op_case grad_cases[] = {
     {.name = "soft_binary",
      BCE(.binary = true, .threshold = 0.2),
      IN(SCALAR, SAMPLE(23), DRAWN(ATT_SAMPLE, 0.1, 0.2, 23))},
+    {.name = "whole", WEIGHTED(.sum = true), IN(SCALAR, SAMPLE(37), INDICES(2, 37))},
     {.name = "large_logits", BCE(.smoothing = 0.1), IN(SCALAR, DRAWN(ATT_SAMPLE, 1e4, 0, 33), CLASS(33))},
     {.name = "imagenet", BCE(.smoothing = 0.1), IN(SCALAR, SAMPLE(1000), CLASS(1000)), .bench = true},
 };

@@ -11,7 +11,7 @@ att_value att_box_proposals(att_graph *graph, const att_value *objectness, const
     att_box_proposals_attrs attrs = {.size = options->anchors.size,
                                      .overlap = options->overlap,
                                      .least = options->least,
-                                     .rounded = options->rounded,
+                                     .rounded = options->anchors.rounded,
                                      .bounded = options->bounded,
                                      .per_level = options->per_level,
                                      .most = options->most};

@@ -1,6 +1,6 @@
 #include "engine/ops/boxes.h"
 
-#include <math.h>
+#include "engine/ops/box_parts.h"
 
 /* A box that may become a result. */
 typedef struct candidate {
@@ -8,42 +8,6 @@ typedef struct candidate {
     int32_t group; /* level or class: suppression is within a group */
     int32_t index; /* in its group */
 } candidate;
-
-enum { BOX = 4 };
-
-/* --- numbers ------------------------------------------------------------------------------------------------------ */
-
-/* The numbers of one sample. */
-typedef struct numbers {
-    const void *data;
-    bool is_wide;
-    int64_t first;
-} numbers;
-
-static numbers numbers_of(const att_desc *desc, const void *data, int64_t sample)
-{
-    return (numbers){data, desc->dtype == ATT_F64, sample * att_shape_count(desc->shape)};
-}
-
-static double number(const numbers *of, int64_t i)
-{
-    return of->is_wide ? ((const double *)of->data)[of->first + i] : (double)((const float *)of->data)[of->first + i];
-}
-
-/* An output of one sample, in the type of the first input. */
-typedef struct result {
-    void *data; /* NULL: nobody reads it */
-    bool is_wide;
-    int64_t first;
-} result;
-
-static void put(const result *to, int64_t i, double value)
-{
-    if (to->data && to->is_wide)
-        ((double *)to->data)[to->first + i] = value;
-    else if (to->data)
-        ((float *)to->data)[to->first + i] = (float)value;
-}
 
 /* --- order -------------------------------------------------------------------------------------------------------- */
 
@@ -93,10 +57,10 @@ static double clip(double value, double high)
 }
 
 /* Applies deltas to a box and clips it. limits: height and width. */
-static void decode(const double from[BOX], const double deltas[BOX], bool bounded, const numbers *limits,
-                   double to[BOX])
+static void decode(const double from[ATT_BOX], const double deltas[ATT_BOX], bool bounded,
+                   const att_box_numbers *limits, double to[ATT_BOX])
 {
-    const double most = log(1000.0 / 16), height = number(limits, 0), width = number(limits, 1);
+    const double most = log(1000.0 / 16), height = att_box_number(limits, 0), width = att_box_number(limits, 1);
     const double w = from[2] - from[0], h = from[3] - from[1];
     const double x = from[0] + w / 2 + deltas[0] * w, y = from[1] + h / 2 + deltas[1] * h;
     const double least = bounded ? -most : -INFINITY;
@@ -108,27 +72,15 @@ static void decode(const double from[BOX], const double deltas[BOX], bool bounde
     to[3] = clip(y + half_h, height);
 }
 
-static bool is_small(const double box[BOX], double least)
+static bool is_small(const double box[ATT_BOX], double least)
 {
     return !(box[2] - box[0] >= least && box[3] - box[1] >= least);
-}
-
-static double area(const double box[BOX])
-{
-    return (box[2] - box[0]) * (box[3] - box[1]);
-}
-
-static double overlap_of(const double a[BOX], const double b[BOX])
-{
-    const double w = fmin(a[2], b[2]) - fmax(a[0], b[0]), h = fmin(a[3], b[3]) - fmax(a[1], b[1]);
-    const double both = fmax(w, 0) * fmax(h, 0);
-    return both / (area(a) + area(b) - both);
 }
 
 static bool is_suppressed(const candidate *taken, int64_t count, const candidate *next, double overlap)
 {
     for (int64_t i = 0; i < count; i++)
-        if (taken[i].group == next->group && overlap_of(taken[i].box, next->box) > overlap)
+        if (taken[i].group == next->group && att_box_overlap(taken[i].box, next->box) > overlap)
             return true;
     return false;
 }
@@ -149,7 +101,7 @@ static int64_t suppress(candidate *items, int64_t count, double overlap, int64_t
 
 /* Outputs of one sample, of `room` boxes each. */
 typedef struct results {
-    result boxes, scores;
+    att_box_result boxes, scores;
     int32_t *classes, *count; /* NULL: nobody reads them, or there are none */
     int64_t room;
 } results;
@@ -157,9 +109,9 @@ typedef struct results {
 static void write_results(const results *to, const candidate *items, int64_t count)
 {
     for (int64_t i = 0; i < to->room; i++) {
-        for (int c = 0; c < BOX; c++)
-            put(&to->boxes, BOX * i + c, i < count ? items[i].box[c] : 0);
-        put(&to->scores, i, i < count ? items[i].score : 0);
+        for (int c = 0; c < ATT_BOX; c++)
+            att_box_put(&to->boxes, ATT_BOX * i + c, i < count ? items[i].box[c] : 0);
+        att_box_put(&to->scores, i, i < count ? items[i].score : 0);
         if (to->classes)
             to->classes[i] = i < count ? items[i].group : 0;
     }
@@ -171,9 +123,9 @@ static void write_nan(const results *to)
 {
     write_results(to, NULL, 0);
     for (int64_t i = 0; i < to->room; i++) {
-        for (int c = 0; c < BOX; c++)
-            put(&to->boxes, BOX * i + c, (double)NAN);
-        put(&to->scores, i, (double)NAN);
+        for (int c = 0; c < ATT_BOX; c++)
+            att_box_put(&to->boxes, ATT_BOX * i + c, (double)NAN);
+        att_box_put(&to->scores, i, (double)NAN);
     }
     if (to->count)
         *to->count = (int32_t)to->room;
@@ -186,27 +138,15 @@ typedef struct level {
     const att_box_proposals_attrs *attrs;
     int number;
     int64_t width, anchors; /* places in a row; number of anchors */
-    numbers objectness, deltas;
+    att_box_numbers objectness, deltas;
 } level;
 
-static double rounded(double value, bool rounds)
+static void place_anchor(const level *of, int64_t index, double anchor[ATT_BOX])
 {
-    return rounds ? rint(value) : value;
-}
-
-static void place_anchor(const level *of, int64_t index, double anchor[BOX])
-{
-    static const double ratios[ATT_BOX_RATIOS] = {0.5, 1, 2};
     const int64_t place = index / ATT_BOX_RATIOS;
-    const double stretch = sqrt(ratios[index % ATT_BOX_RATIOS]), side = ldexp(of->attrs->size, of->number);
-    const double half_w = rounded(side / stretch / 2, of->attrs->rounded),
-                 half_h = rounded(side * stretch / 2, of->attrs->rounded);
-    const double x = (double)(place % of->width) * of->attrs->stride[of->number][1],
-                 y = (double)(place / of->width) * of->attrs->stride[of->number][0];
-    anchor[0] = x - half_w;
-    anchor[1] = y - half_h;
-    anchor[2] = x + half_w;
-    anchor[3] = y + half_h;
+    double half[2];
+    att_anchor_half(of->attrs->size, of->attrs->rounded, of->number, (int)(index % ATT_BOX_RATIOS), half);
+    att_anchor_at(half, of->attrs->stride[of->number], place / of->width, place % of->width, anchor);
 }
 
 static int64_t at_most(int64_t value, int64_t limit)
@@ -219,7 +159,8 @@ static int64_t choose(const level *of, candidate *items)
 {
     const int64_t room = at_most(of->anchors, of->attrs->per_level);
     for (int64_t i = 0; i < of->anchors; i++) {
-        const candidate next = {.score = number(&of->objectness, i), .group = (int32_t)of->number, .index = (int32_t)i};
+        const candidate next = {
+            .score = att_box_number(&of->objectness, i), .group = (int32_t)of->number, .index = (int32_t)i};
         if (isnan(next.score))
             return -1;
         if (i < room)
@@ -235,14 +176,14 @@ static int64_t choose(const level *of, candidate *items)
 }
 
 /* Decodes the candidates and moves those that are large enough to the front. Returns their number; -1 after NaN. */
-static int64_t decode_all(const level *of, const numbers *limits, candidate *items, int64_t count)
+static int64_t decode_all(const level *of, const att_box_numbers *limits, candidate *items, int64_t count)
 {
     int64_t kept = 0;
     for (int64_t i = 0; i < count; i++) {
-        double anchor[BOX], deltas[BOX];
+        double anchor[ATT_BOX], deltas[ATT_BOX];
         place_anchor(of, items[i].index, anchor);
-        for (int c = 0; c < BOX; c++) {
-            deltas[c] = number(&of->deltas, BOX * (int64_t)items[i].index + c);
+        for (int c = 0; c < ATT_BOX; c++) {
+            deltas[c] = att_box_number(&of->deltas, ATT_BOX * (int64_t)items[i].index + c);
             if (isnan(deltas[c]))
                 return -1;
         }
@@ -271,8 +212,8 @@ static void propose(const att_box_proposals_attrs *attrs, const att_desc *in, in
 {
     const int levels = in_count / 2;
     const bool is_wide = in[0].dtype == ATT_F64;
-    const numbers limits = numbers_of(&in[in_count - 1], data[in_count - 1], sample);
-    const results to = {.boxes = {out[0], is_wide, BOX * sample * attrs->most},
+    const att_box_numbers limits = att_box_numbers_of(&in[in_count - 1], data[in_count - 1], sample);
+    const results to = {.boxes = {out[0], is_wide, ATT_BOX * sample * attrs->most},
                         .scores = {out[1], is_wide, sample * attrs->most},
                         .count = out[2] ? (int32_t *)out[2] + sample : NULL,
                         .room = attrs->most};
@@ -282,8 +223,8 @@ static void propose(const att_box_proposals_attrs *attrs, const att_desc *in, in
                           l,
                           in[l].shape.dims[1],
                           anchors_of(&in[l]),
-                          numbers_of(&in[l], data[l], sample),
-                          numbers_of(&in[levels + l], data[levels + l], sample)};
+                          att_box_numbers_of(&in[l], data[l], sample),
+                          att_box_numbers_of(&in[levels + l], data[levels + l], sample)};
         const int64_t chosen = choose(&of, items + count);
         const int64_t decoded = chosen < 0 ? -1 : decode_all(&of, &limits, items + count, chosen);
         if (decoded < 0) {
@@ -312,7 +253,7 @@ typedef struct answers {
     int64_t classes;                /* without the background */
     int64_t first, first_delta;     /* column of class 0 */
     int64_t columns, delta_columns; /* of a row */
-    numbers logits, deltas, proposals, limits;
+    att_box_numbers logits, deltas, proposals, limits;
 } answers;
 
 static answers answers_of(const att_box_detections_attrs *attrs, const att_desc *in, const void *const *data,
@@ -323,13 +264,13 @@ static answers answers_of(const att_box_detections_attrs *attrs, const att_desc 
     return (answers){.attrs = attrs,
                      .classes = columns - 1,
                      .first = first,
-                     .first_delta = delta_columns == BOX * columns ? first : 0,
+                     .first_delta = delta_columns == ATT_BOX * columns ? first : 0,
                      .columns = columns,
                      .delta_columns = delta_columns,
-                     .logits = numbers_of(&in[LOGITS], data[LOGITS], sample),
-                     .deltas = numbers_of(&in[DELTAS], data[DELTAS], sample),
-                     .proposals = numbers_of(&in[PROPOSALS], data[PROPOSALS], sample),
-                     .limits = numbers_of(&in[IMAGE_SIZE], data[IMAGE_SIZE], sample)};
+                     .logits = att_box_numbers_of(&in[LOGITS], data[LOGITS], sample),
+                     .deltas = att_box_numbers_of(&in[DELTAS], data[DELTAS], sample),
+                     .proposals = att_box_numbers_of(&in[PROPOSALS], data[PROPOSALS], sample),
+                     .limits = att_box_numbers_of(&in[IMAGE_SIZE], data[IMAGE_SIZE], sample)};
 }
 
 /* Classes of a proposal whose score can be larger than `score`. */
@@ -343,21 +284,21 @@ static double log_sum_exp(const answers *of, int64_t row)
 {
     double largest = -INFINITY, sum = 0;
     for (int64_t c = 0; c < of->columns; c++)
-        largest = fmax(largest, number(&of->logits, row * of->columns + c));
+        largest = fmax(largest, att_box_number(&of->logits, row * of->columns + c));
     for (int64_t c = 0; c < of->columns; c++)
-        sum += exp(number(&of->logits, row * of->columns + c) - largest);
+        sum += exp(att_box_number(&of->logits, row * of->columns + c) - largest);
     return largest + log(sum);
 }
 
 /* Sets the box of class item->group. Returns whether it has no NaN. */
 static bool decode_class(const answers *of, candidate *item)
 {
-    double from[BOX], deltas[BOX];
+    double from[ATT_BOX], deltas[ATT_BOX];
     bool is_number = true;
-    for (int c = 0; c < BOX; c++) {
-        const int64_t column = BOX * (of->first_delta + item->group) + c;
-        from[c] = number(&of->proposals, BOX * (int64_t)item->index + c);
-        deltas[c] = number(&of->deltas, item->index * of->delta_columns + column) / of->attrs->weights[c];
+    for (int c = 0; c < ATT_BOX; c++) {
+        const int64_t column = ATT_BOX * (of->first_delta + item->group) + c;
+        from[c] = att_box_number(&of->proposals, ATT_BOX * (int64_t)item->index + c);
+        deltas[c] = att_box_number(&of->deltas, item->index * of->delta_columns + column) / of->attrs->weights[c];
         is_number &= !isnan(from[c]) && !isnan(deltas[c]);
     }
     decode(from, deltas, of->attrs->bounded, &of->limits, item->box);
@@ -372,7 +313,7 @@ static int64_t add_row(const answers *of, int64_t row, candidate *items)
     if (isnan(total))
         return -1;
     for (int64_t c = 0; c < of->classes; c++) {
-        candidate next = {.score = exp(number(&of->logits, row * of->columns + of->first + c) - total),
+        candidate next = {.score = exp(att_box_number(&of->logits, row * of->columns + of->first + c) - total),
                           .group = (int32_t)c,
                           .index = (int32_t)row};
         if (!(next.score > of->attrs->score))
@@ -397,7 +338,7 @@ static void detect(const att_box_detections_attrs *attrs, const att_desc *in, co
     const bool is_wide = in[LOGITS].dtype == ATT_F64;
     const answers of = answers_of(attrs, in, data, sample);
     const int64_t rows = at_most(((const int32_t *)data[COUNT])[sample], in[LOGITS].shape.dims[0]);
-    const results to = {.boxes = {out[0], is_wide, BOX * sample * attrs->most},
+    const results to = {.boxes = {out[0], is_wide, ATT_BOX * sample * attrs->most},
                         .scores = {out[1], is_wide, sample * attrs->most},
                         .classes = out[2] ? (int32_t *)out[2] + sample * attrs->most : NULL,
                         .count = out[3] ? (int32_t *)out[3] + sample : NULL,

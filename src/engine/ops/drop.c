@@ -10,19 +10,17 @@
 #include "engine/ops/list.h"
 #include "engine/ops/rule.h"
 
-static bool is_drop(const att_node *node)
+static bool draws(const att_node *node)
 {
     bool attends = node->op == &att_op_attention || node->op == &att_op_mix_tokens || node->op == &att_op_mix_axes;
-    if (attends)
-        return ATT_ATTRS(node, attention)->drop_rate > 0;
-    return node->op == &att_op_dropout || node->op == &att_op_channel_dropout || node->op == &att_op_drop_path;
+    return attends ? ATT_ATTRS(node, attention)->drop_rate > 0 : (node->op->flags & ATT_OP_DRAWS) != 0;
 }
 
 uint64_t att_drop_next_stream(const att_graph *graph)
 {
     uint64_t earlier = 0;
     for (int i = 0; i < graph->nodes.count; i++)
-        earlier += is_drop(&graph->nodes.items[i]) && strcmp(graph->nodes.items[i].scope, graph->scope) == 0;
+        earlier += draws(&graph->nodes.items[i]) && strcmp(graph->nodes.items[i].scope, graph->scope) == 0;
     return att_random_key(att_random_hash(graph->scope), earlier, 0);
 }
 
@@ -87,7 +85,7 @@ const att_op att_op_dropout = {
     .name = "dropout",
     .attrs_size = sizeof(att_drop_attrs),
     .help = "each element zero with probability rate, else x / (1 - rate)",
-    .flags = ATT_OP_TRAIN_ONLY,
+    .flags = ATT_OP_TRAIN_ONLY | ATT_OP_DRAWS,
     .autocast_in = 1,
     .autocast_out = 1,
     .infer = dropout_infer,
@@ -117,7 +115,7 @@ const att_op att_op_channel_dropout = {
     .name = "channel_dropout",
     .attrs_size = sizeof(att_drop_attrs),
     .help = "each channel of a sample zero with probability rate, else x / (1 - rate)",
-    .flags = ATT_OP_TRAIN_ONLY | ATT_OP_NEEDS_SAMPLES,
+    .flags = ATT_OP_TRAIN_ONLY | ATT_OP_DRAWS | ATT_OP_NEEDS_SAMPLES,
     .autocast_in = 1,
     .autocast_out = 1,
     .infer = channel_dropout_infer,
@@ -146,7 +144,7 @@ const att_op att_op_drop_path = {
     .name = "drop_path",
     .attrs_size = sizeof(att_drop_attrs),
     .help = "each sample zero with probability rate, else x / (1 - rate)",
-    .flags = ATT_OP_TRAIN_ONLY | ATT_OP_NEEDS_SAMPLES,
+    .flags = ATT_OP_TRAIN_ONLY | ATT_OP_DRAWS | ATT_OP_NEEDS_SAMPLES,
     .autocast_in = 1,
     .autocast_out = 1,
     .infer = drop_path_infer,

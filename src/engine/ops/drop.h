@@ -13,8 +13,8 @@ typedef struct att_drop_attrs {
     uint64_t stream;
 } att_drop_attrs;
 
-/* The stream of the next drop in the current scope. It depends only on that scope and on the number of earlier drops in
- * it, so that additions elsewhere in a network do not change the drop's masks. */
+/* The stream of the next node with draws in the current scope. It depends only on that scope and on the number of
+ * earlier ones in it, so that additions elsewhere in a network do not change the draws. */
 uint64_t att_drop_next_stream(const struct att_graph *graph);
 
 #endif

@@ -157,6 +157,10 @@
     X(roi_align)                    \
     X(roi_align_grad)               \
     X(box_detections)               \
+    X(anchor_sample)                \
+    X(box_sample)                   \
+    X(smooth_l1)                    \
+    X(smooth_l1_grad)               \
     X(combine)                      \
     X(cast)                         \
     X(loss_seed)                    \

@@ -184,8 +184,7 @@ const att_program *att_segment_program(const att_segment *segment, int group, in
 bool att_node_draws(const att_node *node)
 {
     bool is_attention = strcmp(node->op->name, "attention") == 0 || strcmp(node->op->name, "attention_grad") == 0;
-    return strcmp(node->op->name, "dropout") == 0 || strcmp(node->op->name, "channel_dropout") == 0 ||
-           strcmp(node->op->name, "drop_path") == 0 || (is_attention && ATT_ATTRS(node, attention)->drops);
+    return (node->op->flags & ATT_OP_DRAWS) || (is_attention && ATT_ATTRS(node, attention)->drops);
 }
 
 static bool any_draws(const att_graph *graph)

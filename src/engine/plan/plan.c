@@ -164,6 +164,7 @@ static att_status drop_unread_inputs(att_graph *graph)
     return ATT_OK;
 }
 
+/* Drops all other outputs, and nodes that no output needs: a batch norm among them must not change its statistics. */
 static att_status choose_outputs(att_graph *graph, const char *const *names)
 {
     int kept = 0;
@@ -177,12 +178,11 @@ static att_status choose_outputs(att_graph *graph, const char *const *names)
     for (int i = 0; names && i < graph->outputs.count; i++)
         if (is_named(names, graph->outputs.items[i].name))
             graph->outputs.items[kept++] = graph->outputs.items[i];
-    if (!names)
-        return ATT_OK;
-    graph->outputs.count = kept;
+    if (names)
+        graph->outputs.count = kept;
     att_graph_drop_dead(graph, NULL);
     ATT_TRY(graph->status);
-    return drop_unread_inputs(graph);
+    return names ? drop_unread_inputs(graph) : ATT_OK;
 }
 
 /* Values of the frozen part that the rest reads are computed in a segment of their own, whether or not a session

@@ -64,7 +64,11 @@
     X(box_proposals)              \
     X(roi_align)                  \
     X(roi_align_grad)             \
-    X(box_detections)
+    X(box_detections)             \
+    X(anchor_sample)              \
+    X(box_sample)                 \
+    X(smooth_l1)                  \
+    X(smooth_l1_grad)
 
 /* Fallbacks for bf16 operands on processors without bf16 products; last in the list. */
 #define ATT_CPU_WIDENED_KERNELS(X) \

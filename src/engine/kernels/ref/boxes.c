@@ -1,5 +1,6 @@
-/* box_proposals and box_detections. */
+/* box_proposals, box_detections, anchor_sample and box_sample. */
 #include "engine/ops/boxes.h"
+#include "engine/ops/box_targets.h"
 
 #include "engine/kernels/ref/call.h"
 #include "engine/kernels/ref/list.h"
@@ -36,7 +37,48 @@ static att_status run_detections(const att_call *call)
     return ATT_OK;
 }
 
+static att_box_draws draws_of(const att_call *call)
+{
+    return (att_box_draws){call->run->seed, call->run->step, call->position};
+}
+
+static att_status prepare_anchors(const att_problem *problem, att_prepared *prepared)
+{
+    prepared->scratch_bytes = att_anchor_sample_scratch(ATT_ATTRS(problem, anchor_sample), problem->in);
+    return ATT_OK;
+}
+
+static att_status run_anchors(const att_call *call)
+{
+    const att_problem *problem = call->problem;
+    const att_box_draws draws = draws_of(call);
+    ref_range share = ref_share(call, problem->group);
+    att_anchor_sample_run(ATT_ATTRS(problem, anchor_sample), problem->in, call->in, call->out, share.begin, share.end,
+                          &draws, call->scratch);
+    return ATT_OK;
+}
+
+static att_status prepare_samples(const att_problem *problem, att_prepared *prepared)
+{
+    prepared->scratch_bytes = att_box_sample_scratch(ATT_ATTRS(problem, box_sample), problem->in);
+    return ATT_OK;
+}
+
+static att_status run_samples(const att_call *call)
+{
+    const att_problem *problem = call->problem;
+    const att_box_draws draws = draws_of(call);
+    ref_range share = ref_share(call, problem->group);
+    att_box_sample_run(ATT_ATTRS(problem, box_sample), problem->in, call->in, call->out, share.begin, share.end, &draws,
+                       call->scratch);
+    return ATT_OK;
+}
+
 const att_kernel att_ref_box_proposals = {
     .op = "box_proposals", .name = "ref", .prepare = prepare_proposals, .run = run_proposals};
 const att_kernel att_ref_box_detections = {
     .op = "box_detections", .name = "ref", .prepare = prepare_detections, .run = run_detections};
+const att_kernel att_ref_anchor_sample = {
+    .op = "anchor_sample", .name = "ref", .prepare = prepare_anchors, .run = run_anchors};
+const att_kernel att_ref_box_sample = {
+    .op = "box_sample", .name = "ref", .prepare = prepare_samples, .run = run_samples};

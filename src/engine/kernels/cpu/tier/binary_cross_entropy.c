@@ -1,6 +1,7 @@
 #include "engine/ops/binary_cross_entropy.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "engine/kernels/cpu/shape.h"
 #include "engine/kernels/cpu/tier/vmath.h"
@@ -8,8 +9,9 @@
 
 /* One sample's targets: one for each class; or `low`, and `high` for its own class. */
 typedef struct target {
-    const float *soft; /* NULL: the other members hold */
-    int32_t class;     /* -1: the class index is out of range */
+    const float *soft;    /* NULL: the other members hold */
+    const int32_t *whole; /* not NULL: 1, 0 or ATT_NO_CLASS for each class, and nothing else holds */
+    int32_t class;        /* -1: the class index is out of range */
     float low, high;
     bool binary;
     float threshold;
@@ -33,6 +35,10 @@ static target target_of(const att_call *call, int input, int64_t sample, int64_t
         t.soft = (const float *)call->in[input] + sample * classes;
         return t;
     }
+    if (call->problem->in[input].shape.rank == 1) {
+        t.whole = (const int32_t *)call->in[input] + sample * classes;
+        return t;
+    }
     int32_t class = ((const int32_t *)call->in[input])[sample];
     double low = attrs->smoothing / (double)classes;
     t.class = class >= 0 && class < classes ? class : -1;
@@ -47,9 +53,24 @@ static double softplus(double x)
     return fmax(x, 0) + log1p(exp(-fabs(x)));
 }
 
+static double whole_loss(const float *x, const int32_t *t, double positive_weight, int64_t count)
+{
+    double loss = 0;
+    for (int64_t c = 0; c < count; c++) {
+        if (t[c] == ATT_NO_CLASS)
+            continue;
+        if (t[c] != 0 && t[c] != 1)
+            return NAN;
+        loss += t[c] ? positive_weight * softplus(-(double)x[c]) : softplus((double)x[c]);
+    }
+    return loss;
+}
+
 static double loss_of(const float *x, const target *t, double positive_weight, int64_t count)
 {
     double loss = 0;
+    if (t->whole)
+        return whole_loss(x, t->whole, positive_weight, count);
     if (!t->soft && t->class < 0)
         return NAN;
     for (int64_t c = 0; c < count; c++) {
@@ -96,8 +117,21 @@ ATT_INLINE float slope(float scale, float x, float e, float t, float weight)
     return scale * ((1 - t) * s - weight * t * rest) / (1 + e);
 }
 
+/* Most classes are left out. */
+static void whole_gradient(float scale, const float *x, const int32_t *t, float weight, int64_t count, float *dx)
+{
+    memset(dx, 0, (size_t)count * sizeof *dx);
+    for (int64_t c = 0; c < count; c++)
+        if (t[c] != ATT_NO_CLASS)
+            dx[c] = slope(scale, x[c], expf(-fabsf(x[c])), t[c] == 0 || t[c] == 1 ? (float)t[c] : NAN, weight);
+}
+
 static void gradient_of(float scale, const float *x, const target *t, float weight, int64_t count, float *dx)
 {
+    if (t->whole) {
+        whole_gradient(scale, x, t->whole, weight, count, dx);
+        return;
+    }
     exp_of_minus_abs(x, count, dx);
     if (t->soft) {
         for (int64_t c = 0; c < count; c++)
