@@ -29,7 +29,7 @@ typedef struct costs {
  * are defined. */
 static att_status count_training(const att_model *model, double *operations)
 {
-    const att_task_setup setup = {.classes = att_model_classes(model)};
+    const att_task_setup setup = {.classes = att_model_classes(model), .network = att_model_options(model)};
     att_plan_options options = att_plan_options_defaults();
     options.purpose = ATT_TRAIN;
     options.plain = true;

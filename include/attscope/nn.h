@@ -20,6 +20,10 @@ extern "C" {
 typedef struct att_scope {
     att_graph *graph;
     char path[128]; /* "" at the root */
+    /* Layers read the parameters and buffers of their names, which the graph has already, and declare none: a part of a
+     * network is built again for other inputs. A name that is missing, or has another shape, fails the graph
+     * (ERR_NOT_FOUND, ERR_MISMATCH). Scopes below inherit it. */
+    bool again;
 } att_scope;
 
 ATT_API att_scope att_scope_root(att_graph *graph);

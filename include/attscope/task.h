@@ -55,6 +55,7 @@ typedef struct att_task_setup {
     bool mixed;                       /* training mixes images with each other (att_mix_options) */
     bool taught;                      /* a teacher sees the images, too (att_train_options.teacher) */
     const att_option_values *options; /* options of the task; missing ones, or all if NULL, have their defaults */
+    const att_option_values *network; /* options of the network; NULL: none is given */
 } att_task_setup;
 
 /* Adds to a graph what training needs besides the network: an input for each target, and the output "loss", a scalar
@@ -174,6 +175,7 @@ typedef struct att_task_settings {
     int classes;
     bool mixed;
     bool taught;
+    const att_option_values *network; /* NULL: no option is given */
     /* In an evaluation: the data set that is evaluated; att_batch.indices are those of its samples. NULL: training. */
     const att_dataset *evaluated;
     /* Set by evaluations that ask for it (att_evaluate_options); a task without classes ignores both. */

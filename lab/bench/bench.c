@@ -48,7 +48,7 @@ static att_status make_network(att_bench *b)
         ATT_TRY(ensure_classes(b->context, options->model, &network));
     ATT_TRY(att_model_create(b->context, options->model, &network, ATT_F32, &b->model));
     int classes = att_model_classes(b->model);
-    const att_task_setup setup = {.classes = classes};
+    const att_task_setup setup = {.classes = classes, .network = att_model_options(b->model)};
     if (options->training) {
         ATT_TRY(att_task_add_loss(att_model_task(b->model).name, att_model_graph(b->model), &setup));
         att_task_drop_outputs(att_model_task(b->model).name, att_model_graph(b->model));

@@ -38,8 +38,8 @@ typedef struct att_rpn {
  * head.bbox_pred), the same for all levels. Weights start as N(0, 0.01^2). */
 void att_head_rpn(const att_scope *scope, const att_detector *detector, const att_value *levels, int count,
                   att_rpn *rpn);
-/* att_box_proposals() of these. image: height and width of the network's input. A level's stride is that of the image
- * over that of the level, rounded down, as in torchvision. image_size: as in att_box_proposals(). */
+/* att_box_proposals() of these. image: height and width of the network's input. image_size: as in att_box_proposals().
+ */
 void att_head_proposals(const att_scope *scope, const att_detector *detector, const att_rpn *rpn, att_shape image,
                         att_value image_size, att_proposals *proposals);
 
@@ -56,7 +56,33 @@ typedef struct att_box_answers {
 void att_head_boxes(const att_scope *scope, const att_detector *detector, const att_value *levels, int count,
                     att_shape image, const att_proposals *proposals, att_box_answers *answers);
 
+/* --- training ----------------------------------------------------------------------------------------------------- */
+
+typedef struct att_detector_training {
+    att_box_sampling anchors, boxes;
+    double beta; /* of both att_smooth_l1() */
+} att_detector_training;
+
+/* Both losses are scalars of a sample, which divide sums by the number S of samples, so that each of them counts the
+ * same in all images; torchvision and mmdetection divide by the number that was found in the batch, which is S but for
+ * tiny images. true_boxes: as in att_anchor_sample(). scope: of the nodes, whose random draws follow from it.
+ *
+ * Of the anchors: (1 / S) (BCE of objectness + att_smooth_l1() of the deltas of positive ones). */
+att_value att_head_anchor_loss(const att_scope *scope, const att_detector *detector, const att_rpn *rpn,
+                               att_shape image, att_value true_boxes, const att_detector_training *training);
+/* Of the boxes that att_box_sample() takes of the proposals: (1 / S) (cross entropy of classes + att_smooth_l1() of the
+ * deltas of the right class of positive ones). roi: the scope of the box head's parameters. */
+att_value att_head_box_loss(const att_scope *scope, const att_scope *roi, const att_detector *detector,
+                            const att_value *levels, int count, att_shape image, const att_proposals *proposals,
+                            att_value true_boxes, const att_detector_training *training);
+
 /* --- shared by these files ---------------------------------------------------------------------------------------- */
+
+/* Weights of the deltas of the box head (att_box_detections_options). */
+#define ATT_DETECTOR_WEIGHTS 10, 10, 5, 5
+
+/* Sets the strides of all levels: those of the image over those of the level, rounded down, as in torchvision. */
+void att_detector_set_strides(const att_graph *graph, const att_rpn *rpn, att_shape image, att_anchors *anchors);
 
 /* A convolution's parameters, which can be applied to several maps. */
 typedef struct att_detector_conv {

@@ -31,7 +31,7 @@ static bool join(const att_scope *scope, const char *name, char *text, size_t si
 
 att_scope att_scope_in(const att_scope *scope, const char *format, ...)
 {
-    att_scope below = {.graph = scope->graph};
+    att_scope below = {.graph = scope->graph, .again = scope->again};
     char name[sizeof below.path];
     va_list arguments;
     va_start(arguments, format);
@@ -49,12 +49,32 @@ void att_scope_enter(const att_scope *scope)
     att_graph_scope(scope->graph, scope->path);
 }
 
+/* The parameter or buffer that the graph has. */
+static att_value find(att_graph *graph, const char *name, att_shape shape)
+{
+    if (att_graph_status(graph) != ATT_OK)
+        return ATT_NONE;
+    for (int i = 0; i < graph->parameters.count; i++) {
+        const att_parameter_info *found = &graph->parameters.items[i];
+        char has[96], wanted[96];
+        if (strcmp(found->name, name) != 0)
+            continue;
+        return att_shape_equal(found->shape, shape)
+                   ? found->value
+                   : att_graph_fail(graph, att_fail(graph->context, ATT_ERR_MISMATCH,
+                                                    "the parameter \"%s\" has the shape %s, but is read as %s", name,
+                                                    att_shape_format(found->shape, has, sizeof has),
+                                                    att_shape_format(shape, wanted, sizeof wanted)));
+    }
+    return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_NOT_FOUND, "there is no parameter \"%s\"", name));
+}
+
 att_value att_scope_parameter(const att_scope *scope, const char *name, att_shape shape, att_init init, bool decay)
 {
     char full[sizeof scope->path];
     if (!join(scope, name, full, sizeof full))
         return ATT_NONE;
-    return att_graph_parameter(scope->graph, full, shape, init, decay);
+    return scope->again ? find(scope->graph, full, shape) : att_graph_parameter(scope->graph, full, shape, init, decay);
 }
 
 att_value att_scope_buffer(const att_scope *scope, const char *name, att_shape shape, double start)
@@ -62,5 +82,5 @@ att_value att_scope_buffer(const att_scope *scope, const char *name, att_shape s
     char full[sizeof scope->path];
     if (!join(scope, name, full, sizeof full))
         return ATT_NONE;
-    return att_graph_buffer(scope->graph, full, shape, start);
+    return scope->again ? find(scope->graph, full, shape) : att_graph_buffer(scope->graph, full, shape, start);
 }

@@ -11,14 +11,14 @@
 #include "base/io/json.h"
 #include "data/geometry.h"
 #include "engine/graph/graph.h"
-#include "networks/heads/detector.h"
 #include "networks/tasks/answer.h"
 #include "networks/tasks/box_metrics.h"
+#include "networks/tasks/detection.h"
 #include "networks/tasks/draw.h"
 #include "networks/tasks/found_boxes.h"
 #include "networks/tasks/list.h"
 
-static const char head_scope[] = "detector", size_name[] = "image_size";
+static const char head_scope[] = ATT_DETECTION_SCOPE, size_name[] = ATT_DETECTION_SIZE;
 
 enum { BOX = 4 };
 
@@ -29,14 +29,12 @@ static bool is_v2(const att_option_values *options)
     return strcmp(att_options_text(options, "head"), ATT_HEAD_RCNN_V2) == 0;
 }
 
-/* torchvision's values where no option is given. */
-static att_detector detector_of(const att_backbone *backbone)
+att_detector att_detection_head(const att_option_values *given, int classes)
 {
     enum { CHANNELS = 256, BOX_CHANNELS = 1024, PROPOSALS = 1000, ANCHOR = 32, PARTS = 7, FINEST = 56, POINTS = 2 };
-    const att_option_values *given = backbone->options;
     return (att_detector){.channels = (int64_t)att_options_number(given, "head_channels", CHANNELS),
                           .box_channels = (int64_t)att_options_number(given, "box_channels", BOX_CHANNELS),
-                          .classes = backbone->classes,
+                          .classes = classes,
                           .norms = is_v2(given),
                           .background_first = att_options_number(given, "background_first", true) != 0,
                           .proposals = {.anchors = {.size = att_options_number(given, "anchor_size", ANCHOR),
@@ -55,7 +53,7 @@ static att_box_detections_options detections_of(const att_backbone *backbone, co
 {
     enum { DETECTIONS = 100 };
     const att_option_values *given = backbone->options;
-    return (att_box_detections_options){.weights = {10, 10, 5, 5},
+    return (att_box_detections_options){.weights = {ATT_DETECTOR_WEIGHTS},
                                         .score = att_options_number(given, "score_thresh", 0.05),
                                         .overlap = att_options_number(given, "nms_thresh", 0.5),
                                         .least = 1e-2,
@@ -104,7 +102,7 @@ static void head(att_graph *graph, const att_backbone *backbone)
     const att_scope root = att_scope_root(graph), scope = att_scope_in(&root, "%s", head_scope),
                     fpn = att_scope_in(&scope, "fpn"), rpn_scope = att_scope_in(&scope, "rpn"),
                     roi = att_scope_in(&scope, "roi_heads"), end = att_scope_in(&roi, "detections");
-    const att_detector detector = detector_of(backbone);
+    const att_detector detector = att_detection_head(backbone->options, backbone->classes);
     const att_box_detections_options options = detections_of(backbone, &detector);
     const att_shape image = att_value_shape(graph, backbone->image);
     att_value maps[ATT_FEATURE_STAGES], levels[ATT_BOX_LEVELS];
@@ -134,18 +132,20 @@ static void head(att_graph *graph, const att_backbone *backbone)
 static int fields(const att_task_settings *settings, att_field out[ATT_MAX_TARGETS])
 {
     out[0] = (att_field){.name = size_name, .dtype = ATT_F32, .shape = att_shape_of(2)};
-    out[1] = att_box_geometry_field();
-    return settings->evaluated ? 2 : 1;
+    out[1] = settings->evaluated ? att_box_geometry_field() : att_detection_boxes_field(settings);
+    return 2;
 }
 
 static att_status fill(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
                        const att_geometry *geometry, void *const *out)
 {
     const att_task_settings *settings = user;
-    (void)context, (void)dataset, (void)index;
+    (void)context;
     att_geometry_image_size(geometry, out[0]);
     if (settings->evaluated)
         memcpy(out[1], geometry, sizeof *geometry);
+    else
+        att_detection_fill_boxes(settings, dataset, index, geometry, out[1]);
     return ATT_OK;
 }
 
@@ -160,13 +160,7 @@ static att_status check(att_context *context, const att_task_settings *settings,
                         "model's classes in the order of their numbers, and --num-classes (num_classes) sets their "
                         "number in a new model",
                         classes, classes == 1 ? "" : "es", settings->classes);
-    return ATT_OK;
-}
-
-static att_value loss(att_graph *graph, const att_task_settings *settings)
-{
-    (void)settings;
-    return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_UNSUPPORTED, "detectors cannot be trained yet"));
+    return settings->evaluated ? ATT_OK : att_detection_check_boxes(context, settings, dataset);
 }
 
 /* --- predictions -------------------------------------------------------------------------------------------------- */
@@ -284,7 +278,11 @@ const att_task att_task_detection = {
              .head_scope = head_scope,
              .metrics = att_box_metrics,
              .metric_count = ATT_COCO_FIGURES,
-             .best = 0},
+             .best = 0,
+             .options = att_detection_declared,
+             .option_count = ATT_DETECTION_OPTIONS},
+    .options_size = sizeof(att_detection_options),
+    .defaults = att_detection_defaults,
     .taps = att_taps_last,
     .images = &images,
     .image_size = size_name,
@@ -293,7 +291,7 @@ const att_task att_task_detection = {
     .fields = fields,
     .fill = fill,
     .check = check,
-    .loss = loss,
+    .loss = att_detection_loss,
     .state_size = sizeof(att_box_state),
     .observe = att_box_observe,
     .merge = att_box_merge,

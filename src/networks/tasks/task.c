@@ -122,7 +122,8 @@ att_status att_task_configure(att_context *context, const att_task *task, const 
 {
     const att_option_table table = table_of(task);
     att_option_values options;
-    *settings = (att_task_settings){.classes = setup->classes, .mixed = setup->mixed, .taught = setup->taught};
+    *settings = (att_task_settings){
+        .classes = setup->classes, .mixed = setup->mixed, .taught = setup->taught, .network = setup->network};
     if (setup->taught && !task->teacher_field)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "networks for the task \"%s\" cannot learn from a teacher",
                         task->info.name);

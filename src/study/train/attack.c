@@ -16,7 +16,8 @@ static att_status build_loss(att_attack *attack, const att_model *model, const a
     att_task_complete(task, given, &options);
     if (task->plain)
         task->plain(&options);
-    const att_task_setup setup = {.classes = att_model_classes(model), .options = &options};
+    const att_task_setup setup = {
+        .classes = att_model_classes(model), .options = &options, .network = att_model_options(model)};
     ATT_TRY(att_task_configure(attack->context, task, &setup, &settings));
     settings.competing = competing;
     attack->graph = att_graph_copy(att_model_graph(model));

@@ -446,7 +446,8 @@ static void choose_batch_size(evaluator *e)
 
 static att_status prepare(evaluator *e, const att_model *model, att_weights *weights, const att_dataset *dataset)
 {
-    const att_task_setup setup = {.classes = att_model_classes(model), .options = e->options->task_options};
+    const att_task_setup setup = {
+        .classes = att_model_classes(model), .options = e->options->task_options, .network = att_model_options(model)};
     e->task = att_model_task_of(model);
     ATT_TRY(att_processes_open(e->context, e->options->comm, &e->processes));
     ATT_TRY(att_task_configure(e->context, e->task, &setup, &e->settings));

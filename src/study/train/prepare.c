@@ -184,7 +184,8 @@ static att_status check(att_trainer *trainer)
     const att_task_setup setup = {.classes = att_model_classes(trainer->run.model),
                                   .mixed = att_train_mixes(options),
                                   .taught = options->teacher,
-                                  .options = options->task_options};
+                                  .options = options->task_options,
+                                  .network = att_model_options(trainer->run.model)};
     ATT_TRY(att_task_configure(trainer->context, trainer->task, &setup, &trainer->settings));
     ATT_TRY(att_teaching_prepare(options, trainer->run.model, trainer->task, &trainer->settings,
                                  trainer->run.data->train_transform, &trainer->teaching));
