@@ -74,7 +74,8 @@ static void compare(sample *of, match_pass pass, candidate *item, const double b
             item->overlap = -1;
         return;
     }
-    if (item->overlap < 0)
+    if (item->overlap <
+        (pass == BESTS ? with->best : 0)) /* in the last pass it is the largest overlap of the candidate */
         return;
     const double overlap = att_box_overlap(box, with->box);
     if (pass == BESTS) {
