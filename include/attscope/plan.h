@@ -92,7 +92,8 @@ typedef struct att_plan_options {
 /* frozen: a node is in a frozen part if all trained parameters of the innermost scope around it that has any are
  * frozen: of "blocks.3.attn" for a node of the scope "blocks.3.attn.drop". If only the whole network has parameters
  * around a node, as around a pooling, it is in a frozen part if no trained parameter lies before it. Dropout and drop
- * path do nothing in frozen parts, and batch norm uses its running statistics and does not change them. The backward
+ * path do nothing in frozen parts, and batch norm uses its running statistics and does not change them; so does, in
+ * other parts, a batch norm whose running statistics are flagged, while its weight and bias are trained. The backward
  * pass ends where no trained parameter lies before a value. */
 
 /* plain: by default a training plan rewrites convolutions, batch norms, means and gates by identities that give the

@@ -90,10 +90,25 @@ typedef struct att_task_setup {
  * pixels (docs/segment.md).
  *
  * "detect" has the outputs of att_box_detections(): "boxes" [D, 4], "scores" [D], "classes" [D] and "count"; boxes are
- * in pixels of the network's input. It cannot be trained yet (ERR_UNSUPPORTED). Its metrics are COCO's twelve figures
- * in per cent (docs/detect.md), "ap", "ap50" and so on, of boxes in pixels of the photographs. Probes, for
+ * in pixels of the network's input. Its metrics are COCO's twelve figures in per cent (docs/detect.md), "ap", "ap50" and
+ * so on, of boxes in pixels of the photographs. Probes, for
  * att_network_select_outputs(): "pyramid#", "objectness#" and "deltas#" of each level, from 0; "proposals" [R, 4];
  * "box_logits" and "box_deltas" of each proposal.
+ *
+ * Its loss is that of Faster R-CNN (Ren et al., NeurIPS 2015), as in torchvision and mmdetection. Targets are
+ * "image_size" and "true_boxes" [most_boxes, 5], as att_boxes_move() writes them. With S_a = "anchor_samples" (256), S
+ * = "box_samples" (512) and beta = "box_beta" (1 / 9; mmdetection: 0)
+ *
+ *   L = 1 / S_a (sum BCE(objectness) + sum att_smooth_l1(deltas)) + 1 / S (sum CE(classes) + sum att_smooth_l1(deltas))
+ *
+ * The first part is over the anchors that att_anchor_sample() takes, with overlaps of 0.7 and 0.3 and half of them
+ * positive at most; "anchor_best" ("overlap" or, as mmdetection, "box") and "anchor_least" (0; mmdetection: 0.3) choose
+ * among the best anchors of a true box. The second part is over the boxes that att_box_sample() takes of
+ * "train_proposals" (2000; mmdetection: 1000) proposals, from "train_level_proposals" (2000) of each level, with an
+ * overlap of 0.5 and a quarter of them positive at most; deltas have the weights 10, 10, 5, 5 and are those of the
+ * right class. Both programs divide by the number of samples in the batch, which is smaller than S only if an image has
+ * too few candidates. "crowd_share" (0.5) is att_box_sampling.crowd; both programs: 1. att_task_setup.network describes
+ * the head. The graph loses the answers and probes of this task.
  */
 ATT_API att_status att_task_add_loss(const char *task, att_graph *graph, const att_task_setup *setup);
 

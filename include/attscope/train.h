@@ -200,12 +200,12 @@ typedef struct att_train_data {
  *
  * Frozen parts: with `freeze`, parameters whose names match are not trained. Parts of the network without other
  * parameters run as in inference, without dropout and drop path, and batch norm uses its running statistics and does
- * not change them (att_plan_options.frozen says which parts these are). Frozen parameters need no memory for gradients
- * and the optimiser, and no backward pass is computed before the first trained parameter. If images come again with the
- * same pixels - no random crop, augmentation or mixing, but flips are possible - what the frozen part before the first
- * trained parameter computes is kept in memory for each image (and flip) and computed once, if it fits into `memory`
- * and the context's limit; the log says whether it does. That changes no bit. Updates that instruments observe compute
- * it.
+ * not change them (att_plan_options.frozen says which parts these are); patterns may name running statistics alone.
+ * Frozen parameters need no memory for gradients and the optimiser, and no backward pass is computed before the first
+ * trained parameter. If images come again with the same pixels - no random crop, augmentation or mixing, but flips are
+ * possible - what the frozen part before the first trained parameter computes is kept in memory for each image (and
+ * flip) and computed once, if it fits into `memory` and the context's limit; the log says whether it does. That changes
+ * no bit. Updates that instruments observe compute it.
  *
  * A resumed training gives the same bits as one that was not interrupted: weights, optimiser, moving average, logged
  * losses. The checkpoint records the settings that must agree; ERR_MISMATCH names the first that differs. The teacher

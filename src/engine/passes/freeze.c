@@ -41,6 +41,16 @@ bool att_scope_is_frozen(const att_graph *graph, const bool *frozen, const char 
     return if_none;
 }
 
+bool att_node_reads_frozen(const att_graph *graph, const bool *frozen, const att_node *node)
+{
+    for (int j = 0; j < node->in_count; j++) {
+        const int index = node->in[j] == ATT_NONE ? -1 : att_graph_parameter_of(graph, node->in[j]);
+        if (index >= 0 && graph->parameters.items[index].buffer && frozen[index])
+            return true;
+    }
+    return false;
+}
+
 /* Whether a trained parameter lies before one of the node's inputs. */
 static bool reads_trained(const att_node *node, const bool *trained)
 {
@@ -61,7 +71,8 @@ att_status att_graph_freeze(att_graph *graph, const bool *frozen)
         const bool before = reads_trained(node, trained);
         for (int j = 0; j < node->out_count; j++)
             trained[node->out[j]] = before;
-        node->frozen = att_scope_is_frozen(graph, frozen, node->scope, !before);
+        node->frozen =
+            att_scope_is_frozen(graph, frozen, node->scope, !before) || att_node_reads_frozen(graph, frozen, node);
     }
     att_free(graph->context, trained);
     return ATT_OK;

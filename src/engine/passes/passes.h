@@ -29,6 +29,9 @@ att_status att_graph_freeze(att_graph *graph, const bool *frozen);
 /* Whether a node of this scope is in a frozen part. if_none: the answer if only the whole network has parameters around
  * the scope. */
 bool att_scope_is_frozen(const att_graph *graph, const bool *frozen, const char *scope, bool if_none);
+/* Whether the node reads a buffer that is frozen: a batch norm with such running statistics uses them in training, too,
+ * though its weight and bias may be trained. */
+bool att_node_reads_frozen(const att_graph *graph, const bool *frozen, const att_node *node);
 /* passes/replace.c: replaces operations outside of frozen parts by their training form (att_op.in_training). */
 att_status att_graph_decompose(att_graph *graph);
 

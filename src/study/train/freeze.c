@@ -72,7 +72,7 @@ static att_status apply_pattern(att_context *context, const att_model *model, co
     bool found = false;
     for (int i = 0; i < graph->parameters.count; i++) {
         const att_parameter_info *parameter = &graph->parameters.items[i];
-        if (parameter->buffer || !att_text_matches_any(pattern, parameter->name))
+        if (!att_text_matches_any(pattern, parameter->name))
             continue;
         rates[i].frozen = true;
         found = true;
@@ -122,7 +122,7 @@ int att_freeze_count(const att_model *model, bool buffers, bool *frozen)
         if (!parameter->buffer)
             count += frozen[i];
         else if (buffers)
-            frozen[i] = att_scope_is_frozen(graph, frozen, scope, false);
+            frozen[i] = frozen[i] || att_scope_is_frozen(graph, frozen, scope, false);
     }
     return count;
 }

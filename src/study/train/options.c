@@ -107,7 +107,7 @@ static const att_flag recipe_options[] = {
      AT(head_lr_mult), .low = 0, .high = 1e6},
     {"freeze", .kind = ATT_FLAG_TEXT, .value = "PATTERNS",
      .help = "names of parameters that stay as they are, as blocks.*,patch_embed.*; parts without other parameters run "
-             "as in inference",
+             "as in inference, and so do batch norms whose running statistics match",
      AT(freeze)},
     {"clip-grad", .kind = ATT_FLAG_REAL, .value = "X", .help = "largest norm of the gradient", AT(clip_grad), .low = 0,
      .high = 1e9, .open = true},

@@ -66,7 +66,8 @@ static att_status check_batch_norms(const att_trainer *trainer)
         const att_node *node = &graph->nodes.items[i];
         att_shape shape = att_value_shape(graph, node->out[0]);
         if (strcmp(node->op->name, "batch_norm") == 0 && att_shape_count(shape) == shape.dims[shape.rank - 1] &&
-            !(att_trainer_freezes(trainer) && att_scope_is_frozen(graph, trainer->frozen, node->scope, false)))
+            !(att_trainer_freezes(trainer) && (att_scope_is_frozen(graph, trainer->frozen, node->scope, false) ||
+                                               att_node_reads_frozen(graph, trainer->frozen, node))))
             return att_fail(trainer->context, ATT_ERR_ARGUMENT,
                             "--batch-size (batch_size) %d%s: batch norm %s has one value per channel of an image, but "
                             "needs at least two per batch",

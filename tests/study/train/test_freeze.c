@@ -283,18 +283,45 @@ static int count_frozen(const fixture *f, const char *patterns, bool buffers, bo
     return counted;
 }
 
-/* Running statistics are no parameters: no pattern names them, and they follow the parameters of their norm. */
-FIXTURE_TEST(buffers_follow_their_parameters)
+/* Running statistics are no parameters: they follow those of their norm, or a pattern names them alone. */
+FIXTURE_TEST(buffers_follow_their_parameters_or_are_named)
 {
     bool norms[2];
     use_residual_network(f);
-    refuses(f, "bn1.running_*", "\"bn1.running_*\" matches no parameter");
+    assert_int_equal(count_frozen(f, "bn1.running_*", true, norms), 0);
+    assert_true(norms[0] && !norms[1]);
     assert_int_equal(count_frozen(f, "bn1.*", true, norms), 2);
     assert_true(norms[0] && !norms[1]);
     assert_int_equal(count_frozen(f, "layer1.0.*", true, norms), 2 * 3); /* two convolutions with their norms */
     assert_true(!norms[0] && norms[1]);
-    assert_int_equal(count_frozen(f, "bn1.*", false, norms), 2);
+    assert_int_equal(count_frozen(f, "bn1.weight,bn1.bias", false, norms), 2);
     assert_true(!norms[0] && !norms[1]);
+}
+
+static bool has_changed(const fixture *f, const char *name, float before)
+{
+    float values[64];
+    const int index = att_weights_find(f->weights, name);
+    assert_int_equal(
+        att_weights_get(f->weights, -1, index, values, att_shape_count(att_weights_at(f->weights, index).shape)),
+        ATT_OK);
+    return values[0] != before;
+}
+
+/* As mmdetection's norm_eval. */
+FIXTURE_TEST(running_statistics_can_be_frozen_alone)
+{
+    att_train_options options = small_training();
+    options.batch_size = 1; /* which batch norm in training refuses */
+    options.epochs = 1;
+    options.warmup_epochs = 0;
+    options.freeze = "*.running_*";
+    use_residual_network(f);
+    assert_trains(f, &options);
+    assert_false(has_changed(f, "layer1.0.bn1.running_mean", 0));
+    assert_false(has_changed(f, "layer1.0.bn1.running_var", 1));
+    assert_true(has_changed(f, "layer1.0.bn1.weight", 1));
+    assert_true(has_changed(f, "layer1.0.bn1.bias", 0));
 }
 
 FIXTURE_TEST(frozen_parts_allow_a_batch_of_one)
