@@ -34,6 +34,13 @@ for file in "$recipes"/*.yaml; do
             --experiment "$name"
         out_has '1 epoch, 3 updates'
         ;;
+    faster-rcnn-* | synthetic-objects) # need boxes
+        [ -d boxes ] || boxes boxes
+        layers='--layers 1,1,1,1 --width 4 --head-channels 4 --box-channels 4'
+        run 0 train boxes -c "$file" --img-size 32 64 --img-scale 64 32 $layers --num-classes 2 -b 8 --epochs 1 \
+            --warmup-updates 1 --threads 2 --val-split '' --output out --experiment "$name"
+        out_has '1 epoch, 2 updates'
+        ;;
     segment-*) # needs masks
         photographs masks
         run 0 train masks -c "$file" --img-size 16 $small --epochs 1 -b 16 --threads 2 --output out --experiment "$name"
@@ -54,6 +61,12 @@ done
 for name in upernet-{vit-b,swin-t,beit-b} upernet-cb-vit-{ti,s,b}; do
     for line in 'opt: adamw' 'sched: poly' 'poly_power: 1' 'min_lr: 0' 'train_crop_mode: rsc' 'cat_max_ratio: 0.75' \
         'photometric_distortion: true' 'pixel_mean: all'; do
+        setting "out/$name" "$line"
+    done
+done
+for name in faster-rcnn-resnet50-{mmdetection-1x,torchvision}; do
+    for line in 'opt: momentum' 'lr: 0.02' 'weight_decay: 0.0001' 'weight_decay_on: all' 'sched: multistep' \
+        'crowd_share: 1' 'box_samples: 512' 'anchor_samples: 256'; do
         setting "out/$name" "$line"
     done
 done
