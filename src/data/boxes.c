@@ -154,13 +154,14 @@ static att_status use_training(att_dataset *dataset, const att_dataset_options *
     dataset->classes.numbering = ATT_NUMBERED_BY_TRAINING;
     if (set->unnamed) {
         *used = true;
+        ATT_TRY(check_numbers(dataset));
         if (strcmp(options->trained[0], "0") != 0)
             att_log(
                 dataset->context, ATT_LOG_INFO,
                 "%s: the annotations have no names of classes; number n is taken for class n of the training, 0 for "
                 "\"%s\"",
                 dataset->path, options->trained[0]);
-        return check_numbers(dataset);
+        return ATT_OK;
     }
     ATT_TRY(use_numbers(dataset, NULL, used));
     if (!*used)

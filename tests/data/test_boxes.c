@@ -548,9 +548,15 @@ SCRATCH_TEST(numbers_without_names_take_those_that_are_given)
     att_dataset_close(&dataset);
     options.trained = trained;
     options.trained_count = 3;
-    CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
+    said log;
+    att_context *context = said_context(&log);
+    CHECK(context, att_dataset_open(context, self->folder, &options, &dataset));
     assert_string_equal(att_dataset_class_name(dataset, 2), "z");
+    assert_said(&log,
+                ": the annotations have no names of classes; number n is taken for class n of the training, 0 for "
+                "\"x\"");
     att_dataset_close(&dataset);
+    att_context_destroy(&context);
     options.trained_count = 1;
     assert_fails(self->context, att_dataset_open(self->context, self->folder, &options, &dataset), ATT_ERR_MISMATCH,
                  "boxes have the class 1, but there are 1 classes");
