@@ -50,6 +50,7 @@ plain = [{**box, "area": box["bbox"][2] * box["bbox"][3], "iscrowd": 0} for box 
 write("coco", annotations)
 write("plain", plain)
 write("other", plain, (9, 2, 7, 1, 4))
+write("crowds", [{**box, "iscrowd": 1} for box in annotations])
 for folder in ("yolo/labels", "voc/Annotations", "voc/ImageSets/Main"):
     os.makedirs(folder)
 shutil.copytree("coco/images", "yolo/images")
@@ -118,6 +119,11 @@ for data in yolo voc; do
 done
 validate 0 other --class-map names.txt --json other.json
 diff <(figures plain.json) <(figures other.json) || fail 'other figures for another order of the categories'
+
+# Without boxes that count there are no figures.
+validate 0 crowds
+out_has 'AP nan %'
+err_has 'warning: none of the 16 evaluated images has a box that counts, so that all metrics are nan (undefined)'
 
 # Instruments run on photographs with boxes.
 run 0 measure detector.safetensors coco --with nsi --brief "${settings[@]}" --output measured --experiment one
