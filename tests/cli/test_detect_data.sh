@@ -149,6 +149,8 @@ err_has 'coco: class "dog" is not in the class map wrong.txt'
 { cat names.txt; seq 2; } >many.txt
 validate 1 yolo --class-map many.txt
 err_has 'the boxes have 7 classes, but the model has 5; --class-map FILE gives'
+validate 1 coco --fgsm 0.01
+err_has 'FGSM (--fgsm) attacks images with a class or a mask, but networks of the task "detect" find boxes'
 idx numbers
 validate 1 numbers
 err_has 'boxes are needed; numbers has classes'

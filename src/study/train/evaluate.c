@@ -390,6 +390,11 @@ static att_status check_robustness(const evaluator *e)
                         options->occlude, transform->height, transform->width);
     if (!(options->fgsm >= 0 && options->fgsm <= 1))
         return att_fail(e->context, ATT_ERR_ARGUMENT, "the epsilon of FGSM is %g, expected 0 to 1", options->fgsm);
+    if (options->fgsm > 0 && (e->task->annotations & ATT_ANNOTATION_BOXES))
+        return att_fail(
+            e->context, ATT_ERR_UNSUPPORTED,
+            "FGSM (--fgsm) attacks images with a class or a mask, but networks of the task \"%s\" find boxes",
+            e->task->info.name);
     if (options->fgsm > 0 && options->unlabelled)
         return att_fail(e->context, ATT_ERR_ARGUMENT, "FGSM needs labelled images, for the loss");
     return ATT_OK;
