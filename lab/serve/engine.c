@@ -6,6 +6,7 @@
 #include "lab/serve/engine_parts.h"
 #include "networks/models/inputs.h"
 #include "networks/tasks/draw.h"
+#include "study/explore/explorer.h"
 #include <attscope/lab/json.h>
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
@@ -128,22 +129,32 @@ att_status att_engine_leave(att_engine *engine, att_status status)
 
 /* --- networks ----------------------------------------------------------------------------------------------------- */
 
-att_status att_engine_prepare_seat(const att_engine *engine, const att_opened *o, att_seat *s)
+att_status att_engine_prepare_seat(const att_opened *o, att_seat *s, int height, int width)
 {
-    const att_transform_options transform = att_network_transform(o->network);
-    const size_t count = (size_t)transform.height * (size_t)transform.width * (size_t)transform.channels;
     ATT_TRY(att_model_need_image(att_network_model(o->network)));
-    if (!s->explorer)
-        ATT_TRY(att_explorer_create(o->network, &s->explorer));
-    if (!s->pixels)
-        s->pixels = att_allocate_array(engine->context, count, sizeof *s->pixels);
-    return s->pixels ? ATT_OK : att_fail_memory(engine->context, count * sizeof *s->pixels, "an image");
+    if (s->explorer && s->height == height && s->width == width)
+        return ATT_OK;
+    s->has_run = false;
+    att_explorer_destroy(&s->explorer);
+    s->height = height;
+    s->width = width;
+    return att_explorer_create_sized(o->network, height, width, &s->explorer);
 }
 
-att_batch att_engine_inputs(const att_opened *o, const att_seat *s, att_field *field, const void *data[1])
+/* Prepares a seat for images of the network's own size. */
+static att_status prepare_first(const att_opened *o, att_seat *s)
+{
+    const att_transform_options transform = att_network_transform(o->network);
+    return att_engine_prepare_seat(o, s, transform.height, transform.width);
+}
+
+att_batch att_engine_inputs(const att_opened *o, const float *pixels, const att_geometry *place, att_field *field,
+                            const void *data[1])
 {
     *field = att_model_image(att_network_model(o->network)).field;
-    data[0] = s->pixels;
+    field->shape.dims[0] = place->height;
+    field->shape.dims[1] = place->width;
+    data[0] = pixels;
     return (att_batch){.count = 1, .field_count = 1, .fields = field, .data = data};
 }
 
@@ -196,7 +207,7 @@ static att_status open_path(att_engine *engine, const char *path, att_opened *o)
     ATT_TRY(open_network(engine, path, &o->network));
     o->file = file_of(o);
     ATT_TRY(name_classes(engine, o->network));
-    return att_engine_prepare_seat(engine, o, &o->seats[0]);
+    return prepare_first(o, &o->seats[0]);
 }
 
 /* Closes the network at this place of the list. */
@@ -279,22 +290,27 @@ static void write_branch(att_json_writer *writer, att_explorer_branch branch)
     att_json_end_object(writer);
 }
 
-static void write_network(const att_opened *o, att_json_writer *writer)
+void att_engine_write_layers(const att_explorer *explorer, att_json_writer *writer)
 {
-    const att_explorer *explorer = o->seats[0].explorer;
-    att_json_put_string(writer, "network", att_model_name(att_network_model(o->network)));
     att_json_put_array(writer, "layers");
     for (int l = 0; l < att_explorer_layer_count(explorer); l++) {
         const att_explorer_layer layer = att_explorer_layer_at(explorer, l);
         write_layer(writer, &layer);
     }
     att_json_end_array(writer);
+    att_json_put_integer(writer, "tokens",
+                         att_explorer_has_removable_tokens(explorer) ? att_explorer_layer_at(explorer, 0).tokens : 0);
+}
+
+static void write_network(const att_opened *o, att_json_writer *writer)
+{
+    const att_explorer *explorer = o->seats[0].explorer;
+    att_json_put_string(writer, "network", att_model_name(att_network_model(o->network)));
     att_json_put_array(writer, "branches");
     for (int b = 0; b < att_explorer_branch_count(explorer); b++)
         write_branch(writer, att_explorer_branch_at(explorer, b));
     att_json_end_array(writer);
-    att_json_put_integer(writer, "tokens",
-                         att_explorer_has_removable_tokens(explorer) ? att_explorer_layer_at(explorer, 0).tokens : 0);
+    att_engine_write_layers(explorer, writer);
     att_json_put_integer(writer, "classes", att_model_classes(att_network_model(o->network)));
 }
 
@@ -321,6 +337,8 @@ att_status att_engine_write_model(att_engine *engine, att_context *context, cons
     att_opened *o;
     ATT_TRY(att_engine_enter(engine, context));
     att_status status = att_engine_find(engine, path, &o);
+    if (status == ATT_OK && !o->seats[0].explorer) /* it could not be made for the last image */
+        status = prepare_first(o, &o->seats[0]);
     if (status == ATT_OK)
         write_network(o, writer);
     if (status == ATT_OK)

@@ -1,7 +1,8 @@
 /* serve/engine.h - the networks and images of the pages that explore attention.
  *
  * An engine has a context of its own. Networks are opened when they are first asked for; the last ATT_ENGINE_NETWORKS
- * stay open. Each keeps its last two runs, so that a hovering pointer costs one row per layer and head. Thread-safe:
+ * stay open. Each keeps its last two runs, so that a hovering pointer costs one row per layer and head. A detector is
+ * compiled for the size that its transform gives an image, as by att_network_run_images(). Thread-safe:
  * requests are answered one at a time. Messages of failures go to the context of the request. Its requests to stop end
  * an answer with ERR_STOPPED: while it waits for others, while a checkpoint is read, between two operations of a run,
  * between the queries of a sum and between the runs that times are means of.
@@ -57,12 +58,12 @@ att_status att_engine_thumbnail(att_engine *engine, att_context *context, const 
 /* Opens a checkpoint, unless it is open. Errors: those of att_network_open() and att_explorer_create(). */
 att_status att_engine_open(att_engine *engine, att_context *context, const char *path);
 
-/* Writes what the network has: "network" (its name), "layers" (att_explorer_layer), "branches" (of {scope, content}),
- * "tokens" (how many can be removed), "classes", "drawn" (of {label, colour} for each class, for att_engine_classes();
- * null if predictions of the task cannot be drawn), and "instruments", of {name, title, reason}, for
- * att_engine_write_figures(): those that need no classes and are quick enough for a page. reason: a sentence that says
- * why the instrument has nothing to measure in this network; null if it has. path: of the checkpoint. Errors: those of
- * att_network_open(), att_explorer_create() and att_measure_create(). */
+/* Writes what the network has: "network" (its name), "branches" (of {scope, content}), "layers" (att_explorer_layer)
+ * and "tokens" (how many can be removed), both for the size of an image that was seen, "classes", "drawn" (of {label,
+ * colour} for each class; null if predictions of the task cannot be drawn), and "instruments", of {name, title,
+ * reason}, for att_engine_write_figures(): those that need no classes and are quick enough for a page. reason: a
+ * sentence that says why the instrument has nothing to measure in this network; null if it has. path: of the
+ * checkpoint. Errors: those of att_network_open(), att_explorer_create() and att_measure_create(). */
 att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
 
 /* What a request asks about: a checkpoint, an image, changes. */
@@ -73,15 +74,16 @@ typedef struct att_engine_view {
 /* The functions below run the network unless one of its last two runs was of the same view. Errors: ERR_NOT_FOUND
  * (image), ERR_ARGUMENT (changes), those of opening, decoding and running. */
 
-/* Writes the members of att_network_write() with all logits, "input" [height, width, channels] and "milliseconds", how
- * long the run took. */
+/* Writes the members of att_network_write() with all logits, places in pixels of the image; "input" [height, width,
+ * channels], "photograph" [height, width], and "map", the six numbers of the map from points of the image to those of
+ * the input (att_geometry), by rows; "milliseconds", how long the run took; "layers" and "tokens" for this image. */
 att_status att_engine_write_answer(att_engine *engine, att_context *context, const att_engine_view *view,
                                    att_json_writer *writer);
 /* Appends the network's input [height, width, channels], with the normalisation undone, one byte for each number. */
 att_status att_engine_input(att_engine *engine, att_context *context, const att_engine_view *view, att_text *out);
 
 /* Appends the class of each pixel of the network's input [height, width], in U16 of this machine; ATT_MASK_NONE: none.
- * Errors: also ERR_UNSUPPORTED if predictions of the task cannot be drawn. */
+ * Errors: also ERR_UNSUPPORTED if the task gives pixels no class. */
 att_status att_engine_classes(att_engine *engine, att_context *context, const att_engine_view *view, att_text *out);
 
 /* Appends the logits of each class at a pixel of the network's input, in F32 of this machine: [classes]. Errors: also
@@ -111,7 +113,8 @@ att_status att_engine_weights(att_engine *engine, att_context *context, const at
 att_status att_engine_write_graph(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
 /* Writes "times" of the compiled network on this machine: {scope, op, kernel, seconds}, see att_network_time(). */
 att_status att_engine_write_times(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
-/* Writes "figures" of the instruments `with` for the image of the view, without its changes: {instrument, node, head
+/* Writes "figures" of the instruments `with` for the image of the view, at the network's own size, without its changes:
+ * {instrument, node, head
  * (-1: all), statistic, mean, unit}, and "instruments", their descriptions (att_instrument_write_json()). Errors: those
  * of att_network_observe() and att_network_measure(). */
 att_status att_engine_write_figures(att_engine *engine, att_context *context, const att_engine_view *view,

@@ -227,17 +227,31 @@ att_status att_engine_write_instruments(const att_engine *engine, const att_open
     return status;
 }
 
-static att_status measure_image(const att_opened *o, const att_seat *seat, const char *with, att_json_writer *writer)
+static att_status measure_inputs(const att_opened *o, const att_batch *inputs, const char *with,
+                                 att_json_writer *writer)
 {
     att_measure *measure = NULL;
-    att_field field;
-    const void *data[1];
-    const att_batch inputs = att_engine_inputs(o, seat, &field, data);
     ATT_TRY(att_network_observe(o->network, with, "*", &measure));
-    att_status status = att_network_measure(o->network, measure, &inputs, NULL);
+    const att_status status = att_network_measure(o->network, measure, inputs, NULL);
     if (status == ATT_OK)
         write_measured(measure, writer);
     att_measure_destroy(&measure);
+    return status;
+}
+
+/* Instruments observe the network at its own size. */
+static att_status measure_image(const att_engine *engine, const att_opened *o, const char *image, const char *with,
+                                att_json_writer *writer)
+{
+    const att_transform_options transform = att_network_transform(o->network);
+    float *pixels;
+    att_geometry place;
+    att_field field;
+    const void *data[1];
+    ATT_TRY(att_engine_load(engine, &transform, image, &pixels, &place));
+    const att_batch inputs = att_engine_inputs(o, pixels, &place, &field, data);
+    const att_status status = measure_inputs(o, &inputs, with, writer);
+    att_free(engine->context, pixels);
     return status;
 }
 
@@ -245,12 +259,11 @@ att_status att_engine_write_figures(att_engine *engine, att_context *context, co
                                     const char *with, att_json_writer *writer)
 {
     att_opened *o;
-    att_seat *seat;
     ATT_TRY(att_engine_enter(engine, context));
     att_status status = refuse_slow(engine, with);
     if (status == ATT_OK)
-        status = att_engine_run(engine, view, &o, &seat);
+        status = att_engine_find(engine, view->path, &o);
     if (status == ATT_OK)
-        status = measure_image(o, seat, with, writer);
+        status = measure_image(engine, o, view->image, with, writer);
     return att_engine_leave(engine, status);
 }

@@ -18,9 +18,10 @@ typedef struct att_upload {
 /* An explorer and its last run. */
 typedef struct att_seat {
     att_explorer *explorer; /* NULL: unused */
-    float *pixels;
-    att_geometry place; /* of the image in the pixels */
-    bool has_pixels, has_run;
+    int height, width;      /* of the images that the explorer takes */
+    float *pixels;          /* of the image; NULL: none */
+    att_geometry place;     /* of the image in the pixels */
+    bool has_run;
     char image[ATT_ENGINE_ID], changes[ATT_ENGINE_CHANGES];
     att_batch answers;
     double milliseconds;
@@ -79,13 +80,19 @@ att_status att_engine_leave(att_engine *engine, att_status status);
 
 /* The network of a checkpoint, which is opened if it is not open, or if its file was replaced. */
 att_status att_engine_find(att_engine *engine, const char *path, att_opened **found);
-/* Gives the seat an explorer and memory for an image, unless it has them. */
-att_status att_engine_prepare_seat(const att_engine *engine, const att_opened *opened, att_seat *seat);
-/* The seat's image as the network takes it. field, data: room for the batch. */
-att_batch att_engine_inputs(const att_opened *opened, const att_seat *seat, att_field *field, const void *data[1]);
+/* Gives the seat an explorer for images of these sides, unless it has one. */
+att_status att_engine_prepare_seat(const att_opened *opened, att_seat *seat, int height, int width);
+/* Reads an image and transforms it to *pixels, of the sides of *place, which the caller frees. */
+att_status att_engine_load(const att_engine *engine, const att_transform_options *transform, const char *image,
+                           float **pixels, att_geometry *place);
+/* The pixels as the network takes them. field, data: room for the batch. */
+att_batch att_engine_inputs(const att_opened *opened, const float *pixels, const att_geometry *place, att_field *field,
+                            const void *data[1]);
 /* Decodes an image; the caller frees it. */
 att_status att_engine_read_image(const att_engine *engine, const char *id, int channels, att_image *image);
 
+/* Writes the members "layers" and "tokens" of att_engine_write_model(). */
+void att_engine_write_layers(const att_explorer *explorer, att_json_writer *writer);
 /* Writes the member "instruments" of att_engine_write_model(). */
 att_status att_engine_write_instruments(const att_engine *engine, const att_opened *opened, att_json_writer *writer);
 

@@ -7,6 +7,8 @@
 #include "lab/serve/engine_parts.h"
 #include "networks/tasks/draw.h"
 #include "networks/tasks/pixels.h"
+#include "study/explore/explorer.h"
+#include "study/network/network.h"
 
 /* --- changes ------------------------------------------------------------------------------------------------------ */
 
@@ -55,22 +57,45 @@ static att_status change(const att_engine *engine, att_explorer *explorer, const
 
 /* --- runs --------------------------------------------------------------------------------------------------------- */
 
+static att_status transform_image(const att_engine *engine, att_transform_options transform, const att_image *image,
+                                  float **pixels, att_geometry *place)
+{
+    ATT_TRY(att_transform_geometry(engine->context, &transform, image->width, image->height, place));
+    transform.height = place->height;
+    transform.width = place->width;
+    const size_t count = (size_t)transform.height * (size_t)transform.width * (size_t)transform.channels;
+    ATT_TRY(att_new(engine->context, pixels, count, "an image"));
+    const att_status status = att_transform_image(engine->context, &transform, image, 0, 0, 0, *pixels);
+    if (status != ATT_OK)
+        att_free(engine->context, *pixels);
+    return status;
+}
+
+att_status att_engine_load(const att_engine *engine, const att_transform_options *transform, const char *id,
+                           float **pixels, att_geometry *place)
+{
+    att_image image = {0};
+    ATT_TRY(att_engine_read_image(engine, id, transform->channels, &image));
+    const att_status status = transform_image(engine, *transform, &image, pixels, place);
+    att_image_free(engine->context, &image);
+    return status;
+}
+
 /* Prepares the image, unless the seat has it. */
 static att_status load_pixels(const att_engine *engine, const att_opened *o, const char *id, att_seat *s)
 {
-    const att_transform_options transform = att_network_transform(o->network);
-    att_image image = {0};
-    if (s->has_pixels && strcmp(s->image, id) == 0)
+    const att_transform_options transform = att_network_photograph_transform(o->network);
+    float *pixels;
+    att_geometry place;
+    if (s->pixels && strcmp(s->image, id) == 0)
         return ATT_OK;
-    s->has_pixels = s->has_run = false;
-    ATT_TRY(att_engine_read_image(engine, id, transform.channels, &image));
-    att_status status = att_transform_image(engine->context, &transform, &image, 0, 0, 0, s->pixels);
-    if (status == ATT_OK)
-        status = att_transform_geometry(engine->context, &transform, image.width, image.height, &s->place);
-    att_image_free(engine->context, &image);
+    s->has_run = false;
+    ATT_TRY(att_engine_load(engine, &transform, id, &pixels, &place));
+    att_free(engine->context, s->pixels);
+    s->pixels = pixels;
+    s->place = place;
     snprintf(s->image, sizeof s->image, "%s", id);
-    s->has_pixels = status == ATT_OK;
-    return status;
+    return ATT_OK;
 }
 
 static bool has_view(const att_seat *s, const att_engine_view *view)
@@ -93,15 +118,15 @@ static att_seat *choose_seat(att_opened *o, const att_engine_view *view)
 
 static att_status run_seat(const att_engine *engine, const att_opened *o, const att_engine_view *view, att_seat *s)
 {
-    ATT_TRY(att_engine_prepare_seat(engine, o, s));
     ATT_TRY(load_pixels(engine, o, view->image, s));
+    ATT_TRY(att_engine_prepare_seat(o, s, s->place.height, s->place.width));
     s->has_run = false;
     ATT_TRY(change(engine, s->explorer, view->changes));
     const double start = att_seconds_now();
     att_field field;
     const void *data[1];
-    const att_batch inputs = att_engine_inputs(o, s, &field, data);
-    ATT_TRY(att_explorer_run(s->explorer, &inputs, &s->answers));
+    const att_batch inputs = att_engine_inputs(o, s->pixels, &s->place, &field, data);
+    ATT_TRY(att_explorer_run_placed(s->explorer, &inputs, &s->place, &s->answers));
     s->milliseconds = 1000 * (att_seconds_now() - start);
     snprintf(s->changes, sizeof s->changes, "%s", view->changes);
     s->has_run = true;
@@ -119,18 +144,32 @@ att_status att_engine_run(att_engine *engine, const att_engine_view *view, att_o
     return has_view(s, view) ? ATT_OK : run_seat(engine, *found, view, s);
 }
 
+static void write_integers(att_json_writer *writer, const char *key, const int *values, int count)
+{
+    att_json_put_array(writer, key);
+    for (int i = 0; i < count; i++)
+        att_json_integer(writer, values[i]);
+    att_json_end_array(writer);
+}
+
+static void write_place(const att_geometry *place, int channels, att_json_writer *writer)
+{
+    write_integers(writer, "input", (const int[]){place->height, place->width, channels}, 3);
+    write_integers(writer, "photograph", (const int[]){place->from_height, place->from_width}, 2);
+    att_json_put_array(writer, "map");
+    for (int i = 0; i < 6; i++)
+        att_json_number(writer, place->map[i / 3][i % 3]);
+    att_json_end_array(writer);
+}
+
 static att_status write_answer(const att_opened *o, const att_seat *s, att_json_writer *writer)
 {
-    const att_transform_options transform = att_network_transform(o->network);
     att_answer_options options = att_answer_options_defaults();
     options.outputs = true;
     options.geometry = &s->place;
-    att_json_put_array(writer, "input");
-    att_json_integer(writer, transform.height);
-    att_json_integer(writer, transform.width);
-    att_json_integer(writer, transform.channels);
-    att_json_end_array(writer);
+    write_place(&s->place, att_network_transform(o->network).channels, writer);
     att_json_put_number(writer, "milliseconds", s->milliseconds);
+    att_engine_write_layers(s->explorer, writer);
     return att_model_classes(att_network_model(o->network)) > 0
                ? att_network_write(o->network, &s->answers, &options, writer)
                : ATT_OK;
@@ -151,7 +190,7 @@ att_status att_engine_write_answer(att_engine *engine, att_context *context, con
 static void append_input(const att_opened *o, const att_seat *s, att_text *out)
 {
     const att_transform_options t = att_network_transform(o->network);
-    const size_t count = (size_t)t.height * (size_t)t.width * (size_t)t.channels;
+    const size_t count = (size_t)s->height * (size_t)s->width * (size_t)t.channels;
     for (size_t i = 0; i < count; i++) {
         const size_t c = i % (size_t)t.channels;
         const double value = 255 * ((double)s->pixels[i] * t.std[c] + t.mean[c]);
@@ -175,14 +214,17 @@ att_status att_engine_input(att_engine *engine, att_context *context, const att_
 static att_status draw_input(const att_engine *engine, const att_opened *o, const att_seat *s, att_drawing *drawing)
 {
     const att_model *model = att_network_model(o->network);
-    const att_transform_options t = att_network_transform(o->network);
+    const int channels = att_network_transform(o->network).channels;
     att_text pixels = {.context = engine->context};
     append_input(o, s, &pixels);
-    const att_image input = {t.width, t.height, t.channels, (uint8_t *)pixels.data};
-    const att_status status = pixels.failed
-                                  ? att_fail_memory(engine->context, pixels.length, "an image")
-                                  : att_task_draw(engine->context, att_model_task(model).name, att_model_classes(model),
-                                                  &s->answers, NULL, &input, NULL, drawing);
+    const att_image input = {s->width, s->height, channels, (uint8_t *)pixels.data};
+    att_status status = pixels.failed
+                            ? att_fail_memory(engine->context, pixels.length, "an image")
+                            : att_task_draw(engine->context, att_model_task(model).name, att_model_classes(model),
+                                            &s->answers, NULL, &input, NULL, drawing);
+    if (status == ATT_OK && !drawing->classes.classes)
+        status = att_fail(engine->context, ATT_ERR_UNSUPPORTED, "networks of the task \"%s\" give pixels no class",
+                          att_model_task(model).name);
     att_text_free(&pixels);
     return status;
 }
@@ -206,17 +248,16 @@ att_status att_engine_classes(att_engine *engine, att_context *context, const at
 static att_status append_logits(const att_engine *engine, const att_opened *o, const att_seat *s, int row, int column,
                                 att_text *out)
 {
-    const att_transform_options t = att_network_transform(o->network);
     att_pixel_logits map;
     float *logits;
-    if (row >= t.height || column >= t.width)
+    if (row >= s->height || column >= s->width)
         return att_fail(engine->context, ATT_ERR_ARGUMENT,
                         "row %d, column %d is no pixel of the network's input, which has %d rows and %d columns", row,
-                        column, t.height, t.width);
+                        column, s->height, s->width);
     ATT_TRY(
         att_pixel_logits_of(engine->context, att_model_task(att_network_model(o->network)).name, &s->answers, &map));
     ATT_TRY(att_new(engine->context, &logits, (size_t)map.classes, "the logits of a pixel"));
-    att_pixel_logits_at(&map, t.width, t.height, column + 0.5, row + 0.5, logits);
+    att_pixel_logits_at(&map, s->width, s->height, column + 0.5, row + 0.5, logits);
     att_text_append_bytes(out, logits, (size_t)map.classes * sizeof *logits);
     att_free(engine->context, logits);
     return ATT_OK;

@@ -50,6 +50,17 @@ att_shapes att_model_shapes(const att_model *model)
     return shapes;
 }
 
+att_shapes att_model_shapes_sized(const att_model *model, int height, int width)
+{
+    att_shapes shapes = att_model_shapes(model);
+    for (int i = 0; i < shapes.count; i++)
+        if (att_model_input_at(model, i).image) {
+            shapes.of[i].dims[0] = height;
+            shapes.of[i].dims[1] = width;
+        }
+    return shapes;
+}
+
 att_model_input att_model_image(const att_model *model)
 {
     for (int i = 0; i < att_family_input_count(att_model_family(model)); i++)

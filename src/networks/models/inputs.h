@@ -20,6 +20,8 @@ int att_family_input_count(const att_family *family);
 att_shape att_family_input_shape(const att_family *family, int index, const att_option_values *options);
 
 att_shapes att_model_shapes(const att_model *model);
+/* The same with images of these sides. */
+att_shapes att_model_shapes_sized(const att_model *model, int height, int width);
 /* The first input that is an image; all zero if there is none. */
 ATT_FOR_LAB att_model_input att_model_image(const att_model *model);
 /* Returns ERR_UNSUPPORTED, with the inputs that the network has, if none of them is an image. */

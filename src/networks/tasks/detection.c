@@ -218,6 +218,7 @@ static att_status write(att_context *context, const att_batch *answer, const att
         att_json_begin_object(writer);
         if (has_id)
             att_json_put_integer(writer, "image_id", image_id);
+        att_json_put_integer(writer, "class", found.classes[i]);
         att_json_put_integer(writer, "category_id", category_of(options, found.classes[i]));
         write_box(writer, box);
         att_json_put_number(writer, "score", (double)found.scores[i]);

@@ -329,7 +329,7 @@ static void copy_outputs(builder *b, att_graph *graph)
 
 att_status att_explorer_build(att_explorer *explorer)
 {
-    const att_graph *original = att_model_graph(att_network_model(explorer->network));
+    const att_graph *original = att_model_graph(att_reshaped_model(explorer->network, &explorer->reshaped));
     builder b = {.explorer = explorer, .removed = ATT_NONE};
     att_value *sums;
     ATT_TRY(att_graph_status(original));

@@ -1,35 +1,48 @@
 #include "study/explore/explorer.h"
 #include "base/core/error.h"
 #include "engine/graph/graph.h"
-#include "study/network/network.h"
 
-static att_status prepare(att_explorer *explorer)
+static att_status prepare(att_explorer *explorer, const att_shapes *shapes)
 {
     const att_network *network = explorer->network;
     if (network->dtype != ATT_F32)
         return att_fail(explorer->context, ATT_ERR_UNSUPPORTED, "networks are explored in F32, not in %s",
                         att_dtype_name(network->dtype));
+    ATT_TRY(att_network_reshape(network, shapes, &explorer->reshaped));
     ATT_TRY(att_explorer_build(explorer));
     const att_inference_options options = {
         .backend = network->backend, .precision = network->precision, .max_batch = 1, .group = 1, .stops = true};
-    ATT_TRY(att_inference_create(explorer->graph, network->weights, &options, &explorer->inference));
+    ATT_TRY(att_inference_create(explorer->graph, att_reshaped_weights(network, &explorer->reshaped), &options,
+                                 &explorer->inference));
     att_explorer_reset(explorer);
     return att_explorer_bind(explorer);
 }
 
-att_status att_explorer_create(att_network *network, att_explorer **out)
+static att_status create(att_network *network, const att_shapes *shapes, att_explorer **out)
 {
     att_context *context = network->context;
     att_explorer *explorer;
     ATT_TRY(att_new(context, &explorer, 1, "an explorer"));
     explorer->context = explorer->arena.context = context;
     explorer->network = network;
-    att_status status = prepare(explorer);
+    att_status status = prepare(explorer, shapes);
     if (status == ATT_OK)
         *out = explorer;
     else
         att_explorer_destroy(&explorer);
     return status;
+}
+
+att_status att_explorer_create(att_network *network, att_explorer **out)
+{
+    const att_shapes own = att_model_shapes(network->model);
+    return create(network, &own, out);
+}
+
+att_status att_explorer_create_sized(att_network *network, int height, int width, att_explorer **out)
+{
+    const att_shapes shapes = att_model_shapes_sized(network->model, height, width);
+    return create(network, &shapes, out);
 }
 
 void att_explorer_destroy(att_explorer **out)
@@ -40,6 +53,7 @@ void att_explorer_destroy(att_explorer **out)
     att_context *context = explorer->context;
     att_inference_free(&explorer->inference);
     att_graph_destroy(&explorer->graph);
+    att_reshaped_free(&explorer->reshaped);
     att_free(context, explorer->layers);
     att_free(context, explorer->branches);
     att_arena_free(&explorer->arena);
@@ -97,8 +111,16 @@ static void take_kept(att_explorer *explorer, const att_batch *answers)
 
 att_status att_explorer_run(att_explorer *explorer, const att_batch *inputs, att_batch *answers)
 {
+    return att_explorer_run_placed(explorer, inputs, NULL, answers);
+}
+
+att_status att_explorer_run_placed(att_explorer *explorer, const att_batch *inputs, const att_geometry *place,
+                                   att_batch *answers)
+{
+    const att_model *model = att_reshaped_model(explorer->network, &explorer->reshaped);
+    att_sized_inputs room;
     att_batch given;
-    ATT_TRY(att_network_take_own_inputs(explorer->network, inputs, &given));
+    ATT_TRY(att_network_take_inputs_of(explorer->network, model, inputs, place, &given, &room));
     ATT_TRY(att_inference_run(&explorer->inference, &given, 1, answers));
     take_kept(explorer, answers);
     att_explorer_note(explorer);

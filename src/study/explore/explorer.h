@@ -6,7 +6,7 @@
 
 #include "base/core/memory.h"
 #include "engine/ops/attention.h"
-#include "study/train/inference.h"
+#include "study/network/network.h"
 
 /* What a run keeps of an attention layer, for the rows of its map. */
 typedef enum att_kept {
@@ -48,6 +48,7 @@ typedef struct att_explored_branch {
 struct att_explorer {
     att_context *context;
     att_network *network;
+    att_reshaped reshaped;
     att_graph *graph; /* the network's, with inputs for the changes */
     att_inference inference;
     att_arena arena; /* the arrays of layers and branches */
@@ -58,6 +59,15 @@ struct att_explorer {
     bool *hidden;        /* [N]: tokens that were removed in the last run */
     bool has_run;
 };
+
+/* As att_explorer_create(), for images of these sides, which the network must take as att_network_run() does.
+ * Parameters that are resampled for them keep the values that they have now. Errors: also those of att_network_run()
+ * for such images. */
+ATT_FOR_LAB ATT_MUST_CHECK att_status att_explorer_create_sized(att_network *network, int height, int width,
+                                                                att_explorer **explorer);
+/* As att_explorer_run(), for one sample. place: where it shows its photograph; NULL: everywhere. */
+ATT_FOR_LAB ATT_MUST_CHECK att_status att_explorer_run_placed(att_explorer *explorer, const att_batch *inputs,
+                                                              const att_geometry *place, att_batch *answers);
 
 /* build.c: makes explorer->graph from the network's, and lists layers and branches. */
 att_status att_explorer_build(att_explorer *explorer);

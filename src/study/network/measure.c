@@ -20,7 +20,8 @@ att_status att_network_measure(att_network *network, att_measure *measure, const
 {
     att_inference inference;
     att_batch given, answers;
-    ATT_TRY(att_network_take_own_inputs(network, inputs, &given));
+    att_sized_inputs room;
+    ATT_TRY(att_network_take_inputs_of(network, network->model, inputs, NULL, &given, &room));
     if (!measure || measure != network->measure)
         return att_fail(network->context, ATT_ERR_ARGUMENT,
                         "the instruments are not those that the last call of att_network_observe() made for this "

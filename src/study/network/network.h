@@ -13,13 +13,19 @@
 
 enum { ATT_NETWORK_PATH = 4096 };
 
+/* Model and weights of a network for inputs of some shapes. All NULL: the network's own. */
+typedef struct att_reshaped {
+    att_model *model;
+    att_weights *resized; /* resampled parameters: copies, which changes of the network's weights do not reach */
+    att_weights *covered; /* the network's weights with those */
+} att_reshaped;
+
 /* The network compiled for inputs of some shapes. */
 typedef struct att_network_view {
-    int max_batch;                  /* 0: nothing is compiled */
-    att_model *model;               /* NULL: the network's own */
-    att_weights *resized, *covered; /* NULL: the network's own weights */
-    uint64_t version;               /* version of the network's weights when the view was made */
-    att_graph *graph;               /* with the requested outputs */
+    int max_batch; /* 0: nothing is compiled */
+    att_reshaped reshaped;
+    uint64_t version; /* version of the network's weights when the view was made */
+    att_graph *graph; /* with the requested outputs */
     att_inference inference;
 } att_network_view;
 
@@ -85,7 +91,14 @@ ATT_FOR_LAB att_status att_network_note_kept_classes(const att_model *model, con
 att_status att_network_build_outputs(const att_model *model, const char *outputs, att_graph **graph,
                                      const char ***names);
 
-/* views.c: prepares the caches of views, each of which keeps to a quarter of the memory that is left now. */
+/* views.c: makes model and weights for inputs of these shapes. The network must outlive them; after a failure, too,
+ * att_reshaped_free() frees what was made. */
+att_status att_network_reshape(const att_network *network, const att_shapes *shapes, att_reshaped *reshaped);
+void att_reshaped_free(att_reshaped *reshaped);
+/* The model and weights to run. */
+const att_model *att_reshaped_model(const att_network *network, const att_reshaped *reshaped);
+att_weights *att_reshaped_weights(const att_network *network, const att_reshaped *reshaped);
+/* Prepares the caches of views, each of which keeps to a quarter of the memory that is left now. */
 void att_network_begin_views(att_network *network);
 /* Returns the view for inputs of these shapes and batches of at least `count`, which computes `outputs` as
  * att_network_build_outputs() does; the cache owns it until it is asked for another one. All views of a cache have the
@@ -99,7 +112,7 @@ bool att_network_passes(att_network *network, int most_windows, att_passes *pass
 att_status att_network_run_passes(att_network *network, const att_image *photograph, att_batch *answers);
 
 /* pixels.c: the transform of photographs, whose sides are 0 if they depend on the photograph, as those of detectors. */
-att_transform_options att_network_photograph_transform(const att_network *network);
+ATT_FOR_LAB att_transform_options att_network_photograph_transform(const att_network *network);
 
 #define ATT_NONFINITE_OUTPUTS "the network's outputs contain NaN or infinity"
 
@@ -108,9 +121,20 @@ att_transform_options att_network_photograph_transform(const att_network *networ
  * Errors: ERR_ARGUMENT. */
 att_status att_network_take_inputs(const att_network *network, const att_batch *inputs, att_batch *given,
                                    att_shapes *shapes);
-/* The same, and ERR_MISMATCH if a shape differs from the network's own. */
-att_status att_network_take_own_inputs(const att_network *network, const att_batch *inputs, att_batch *given);
-/* As att_network_run(). places: where the samples show their photographs; NULL: everywhere. */
+/* Room for the inputs of a run with att_task.image_size beside them. */
+typedef struct att_sized_inputs {
+    att_field fields[ATT_MAX_INPUTS + 1];
+    const void *data[ATT_MAX_INPUTS + 1];
+} att_sized_inputs;
+/* Adds the sizes of images to *given, whose fields `room` then holds, if the network's task reads them. places: where
+ * the samples show their photographs; NULL: everywhere. The sizes are valid until the next call. */
+att_status att_network_add_image_sizes(att_network *network, const att_geometry *places, att_batch *given,
+                                       att_sized_inputs *room);
+/* Both, for a run of `model`: the network's, or one for other shapes. Errors: also ERR_MISMATCH for shapes other than
+ * the model's. */
+att_status att_network_take_inputs_of(att_network *network, const att_model *model, const att_batch *inputs,
+                                      const att_geometry *places, att_batch *given, att_sized_inputs *room);
+/* As att_network_run(). places: as above. */
 att_status att_network_run_placed(att_network *network, const att_batch *inputs, const att_geometry *places,
                                   att_batch *answers);
 

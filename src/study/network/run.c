@@ -68,15 +68,6 @@ att_status att_network_take_inputs(const att_network *network, const att_batch *
     return ATT_OK;
 }
 
-att_status att_network_take_own_inputs(const att_network *network, const att_batch *inputs, att_batch *given)
-{
-    att_shapes shapes;
-    ATT_TRY(att_network_take_inputs(network, inputs, given, &shapes));
-    for (int i = 0; i < shapes.count; i++)
-        ATT_TRY(att_model_check_input(network->model, i, shapes.of[i], att_model_options(network->model)));
-    return ATT_OK;
-}
-
 /* Explains an answer that is not finite: by the sample's own inputs, or else by the weights. */
 static att_status fail_nonfinite(const att_network *network, const att_batch *inputs, int sample)
 {
@@ -92,12 +83,6 @@ static att_status fail_nonfinite(const att_network *network, const att_batch *in
     return att_weights_fail_nonfinite(network->weights, ATT_NONFINITE_OUTPUTS);
 }
 
-/* The inputs of a run with att_task.image_size beside them. */
-typedef struct sized_inputs {
-    att_field fields[ATT_MAX_INPUTS + 1];
-    const void *data[ATT_MAX_INPUTS + 1];
-} sized_inputs;
-
 static att_status write_image_sizes(att_network *network, int count, const att_geometry *places, att_shape image)
 {
     att_free(network->context, network->image_sizes);
@@ -112,9 +97,8 @@ static att_status write_image_sizes(att_network *network, int count, const att_g
     return ATT_OK;
 }
 
-/* Adds the sizes of images if the task reads them. `room` holds the fields of *given afterwards. */
-static att_status add_image_sizes(att_network *network, const att_geometry *places, att_batch *given,
-                                  sized_inputs *room)
+att_status att_network_add_image_sizes(att_network *network, const att_geometry *places, att_batch *given,
+                                       att_sized_inputs *room)
 {
     const char *name = att_model_task_of(network->model)->image_size;
     const int count = given->field_count;
@@ -132,6 +116,16 @@ static att_status add_image_sizes(att_network *network, const att_geometry *plac
     return ATT_OK;
 }
 
+att_status att_network_take_inputs_of(att_network *network, const att_model *model, const att_batch *inputs,
+                                      const att_geometry *places, att_batch *given, att_sized_inputs *room)
+{
+    att_shapes shapes;
+    ATT_TRY(att_network_take_inputs(network, inputs, given, &shapes));
+    for (int i = 0; i < shapes.count; i++)
+        ATT_TRY(att_model_check_input(model, i, shapes.of[i], att_model_options(model)));
+    return att_network_add_image_sizes(network, places, given, room);
+}
+
 att_status att_network_run(att_network *network, const att_batch *inputs, att_batch *answers)
 {
     return att_network_run_placed(network, inputs, NULL, answers);
@@ -140,13 +134,13 @@ att_status att_network_run(att_network *network, const att_batch *inputs, att_ba
 att_status att_network_run_placed(att_network *network, const att_batch *inputs, const att_geometry *places,
                                   att_batch *answers)
 {
-    sized_inputs room;
+    att_sized_inputs room;
     att_network_view *view;
     att_batch given;
     att_shapes shapes;
     network->place_count = 0;
     ATT_TRY(att_network_take_inputs(network, inputs, &given, &shapes));
-    ATT_TRY(add_image_sizes(network, places, &given, &room));
+    ATT_TRY(att_network_add_image_sizes(network, places, &given, &room));
     ATT_TRY(att_network_get_view(network, &network->views, network->outputs, &shapes, given.count, &view));
     ATT_TRY(att_inference_run(&view->inference, &given, given.rows, answers));
     for (int i = 0; i < given.count; i++)

@@ -50,10 +50,12 @@ static att_status check_memory(const timing *t)
 static att_status run_once(att_network *network, timing *t)
 {
     const att_shapes own = att_model_shapes(network->model);
-    const att_batch inputs = {
+    att_batch inputs = {
         .count = 1, .field_count = own.count, .fields = t->fields, .data = (const void *const *)t->inputs};
+    att_sized_inputs room;
     att_network_view *view;
     att_batch answers;
+    ATT_TRY(att_network_add_image_sizes(network, NULL, &inputs, &room));
     ATT_TRY(att_network_get_view(network, &network->views, network->outputs, &own, 1, &view));
     for (int i = 0; i < t->threads; i++)
         t->parts[i].next = 0;

@@ -283,13 +283,8 @@ static att_status check_parameters(const att_model *model, const att_weights *we
 att_status att_inference_resize(const att_model *model, const att_weights *weights, int height, int width,
                                 att_model **out)
 {
-    att_shapes shapes = att_model_shapes(model);
+    const att_shapes shapes = att_model_shapes_sized(model, height, width);
     att_model *sized;
-    for (int i = 0; i < shapes.count; i++)
-        if (att_model_input_at(model, i).image) {
-            shapes.of[i].dims[0] = height;
-            shapes.of[i].dims[1] = width;
-        }
     ATT_TRY(att_model_reshape(model, &shapes, &sized));
     att_status status = check_parameters(sized, weights, height, width);
     if (status == ATT_OK)

@@ -23,21 +23,37 @@ static void refused(const opened *o, att_status status, att_status expected, con
     assert_fails(o->f->context, status, expected, part);
 }
 
+/* Multiplies all weights with this part in their names. */
+static void enlarge(const fixture *f, const char *part, float factor)
+{
+    for (int i = 0; i < att_weights_count(f->weights); i++) {
+        const att_parameter_info info = att_weights_at(f->weights, i);
+        const int64_t count = att_shape_count(info.shape);
+        float *values = malloc((size_t)count * sizeof *values);
+        CHECK(f->context, att_weights_get(f->weights, -1, i, values, count));
+        for (int64_t e = 0; strstr(info.name, part) && e < count; e++)
+            values[e] *= factor;
+        CHECK(f->context, att_weights_set(f->weights, -1, i, values, count));
+        free(values);
+    }
+}
+
+/* Replaces the fixture's network. */
+static void make_network(fixture *f, const att_option_values *options)
+{
+    att_weights_destroy(&f->weights);
+    att_model_destroy(&f->model);
+    CHECK(f->context, att_model_create(f->context, "vit_tiny_patch16_224", options, ATT_F32, &f->model));
+    CHECK(f->context, att_weights_create(att_model_graph(f->model), "cpu", &f->weights));
+    CHECK(f->context, att_weights_initialise(f->weights, 1));
+}
+
 /* An engine with one picture, and a file of weights whose attention is sharp. */
 static opened begin(fixture *f)
 {
     opened o = {.f = f};
     char picture[200];
-    for (int i = 0; i < att_weights_count(f->weights); i++) {
-        const att_parameter_info info = att_weights_at(f->weights, i);
-        const int64_t count = att_shape_count(info.shape);
-        float *values = malloc((size_t)count * sizeof *values);
-        must(&o, att_weights_get(f->weights, -1, i, values, count));
-        for (int64_t e = 0; strstr(info.name, "qkv.weight") && e < count; e++)
-            values[e] *= 40;
-        must(&o, att_weights_set(f->weights, -1, i, values, count));
-        free(values);
-    }
+    enlarge(f, "qkv.weight", 40);
     export(f, o.path);
     path_to(f, "pictures", o.images);
     assert_int_equal(mkdir(o.images, 0700), 0);
@@ -394,12 +410,8 @@ FIXTURE_TEST(a_segmenter_has_a_class_for_each_pixel)
     char picture[200];
     att_batch answers;
     att_option_values options = tiny_options();
-    att_weights_destroy(&f->weights);
-    att_model_destroy(&f->model);
     att_options_set_text(&options, "task", "segment");
-    CHECK(f->context, att_model_create(f->context, "vit_tiny_patch16_224", &options, ATT_F32, &f->model));
-    CHECK(f->context, att_weights_create(att_model_graph(f->model), "cpu", &f->weights));
-    CHECK(f->context, att_weights_initialise(f->weights, 1));
+    make_network(f, &options);
     opened o = begin(f);
     att_network *network = open_network(o.f, o.path);
     snprintf(picture, sizeof picture, "%s/one.jpg", o.images);
@@ -460,6 +472,118 @@ static void open_again(opened *o, const char *network)
     att_engine_destroy(&o->engine);
     must(o,
          att_engine_create(o->f->context, &(att_engine_options){.images = o->images, .network = network}, &o->engine));
+}
+
+/* --- detectors ---------------------------------------------------------------------------------------------------- */
+
+static att_option_values detector_options(void)
+{
+    static const struct {
+        const char *key;
+        double value;
+    } numbers[] = {{"in_chans", 1},   {"num_classes", 3}, {"embed_dim", 16},     {"num_heads", 2},
+                   {"depth", 4},      {"patch_size", 16}, {"head_channels", 8},  {"box_channels", 16},
+                   {"proposals", 40}, {"anchor_size", 8}, {"score_thresh", 0.01}};
+    att_option_values options = att_options_none();
+    att_options_set_text(&options, "task", "detect");
+    att_options_set_text(&options, "neck", "feature2pyramid");
+    att_options_set_sides(&options, "img_size", 64, 96);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        att_options_set(&options, numbers[i].key, numbers[i].value);
+    return options;
+}
+
+/* An engine with a detector of wide scores. */
+static opened begin_detector(fixture *f)
+{
+    const att_option_values options = detector_options();
+    make_network(f, &options);
+    enlarge(f, "cls_score", 40);
+    enlarge(f, "cls_logits", 100);
+    enlarge(f, "bbox_pred", 8);
+    return begin(f);
+}
+
+static void put_pattern(const opened *o, const char *name, int width, int height)
+{
+    uint8_t *pixels = malloc((size_t)(width * height));
+    void *bytes;
+    size_t size;
+    for (int i = 0; i < width * height; i++)
+        pixels[i] = (uint8_t)(i % width * (i / width) % 7 * 30 + i % 61);
+    picture_encode(width, height, 8, SPNG_COLOR_TYPE_GRAYSCALE, NULL, pixels, (size_t)(width * height), &bytes, &size);
+    put(o, name, bytes, size);
+    free(bytes);
+    free(pixels);
+}
+
+/* Sets the crop of torchvision's detectors. */
+static void see_whole_photographs(att_network *network)
+{
+    att_preprocess preprocess = att_network_identity(network)->preprocess;
+    preprocess.crop_pct = 1;
+    snprintf(preprocess.crop_mode, sizeof preprocess.crop_mode, "within");
+    assert_int_equal(att_network_set_preprocess(network, &preprocess), ATT_OK);
+}
+
+/* The engine's boxes of a picture are the network's own. `sides`: what the answer says about its size. */
+static void check_boxes(const opened *o, att_network *network, const char *picture, const char *id, const char *sides)
+{
+    char path[200], expected[8192];
+    const char *json;
+    size_t length;
+    att_batch answers;
+    snprintf(path, sizeof path, "%s/%s", o->images, picture);
+    must(o, att_network_run_file(network, path, &answers));
+    att_json_begin_object(o->writer);
+    must(o, att_network_write(network, &answers, NULL, o->writer));
+    att_json_end_object(o->writer);
+    must(o, att_json_writer_finish(o->writer, &json, &length));
+    assert_in_range(length, 100, sizeof expected - 1);
+    snprintf(expected, sizeof expected, "%s", strstr(json, "\"boxes\":[{\"class\":"));
+    json = answer_of(o, id, "");
+    assert_non_null(strstr(json, sides));
+    assert_string_equal(strstr(json, "\"boxes\""), expected);
+    assert_string_not_equal(strstr(answer_of(o, id, "b1-b3"), "\"boxes\""), expected);
+}
+
+/* As the network, the engine sees each photograph in the size that its transform gives it, filled up to a multiple of
+ * 32: 40 x 30 pixels become 85 x 64, 25 x 45 become 53 x 96. */
+FIXTURE_TEST(a_detector_sees_photographs_in_their_size)
+{
+    opened o = begin_detector(f);
+    att_network *network = open_network(f, o.path);
+    put_pattern(&o, "tall.png", 25, 45);
+    put_pattern(&o, "wide.png", 40, 30);
+    open_again(&o, NULL);
+    must(&o, att_engine_open(o.engine, f->context, o.path));
+    see_whole_photographs(o.engine->first->network);
+    see_whole_photographs(network);
+    check_boxes(&o, network, "wide.png", "d2",
+                "\"input\":[64,96,1],\"photograph\":[30,40],\"map\":[2.125,0,0,0,2.1333333333333333,0]");
+    check_boxes(&o, network, "tall.png", "d1", "\"input\":[96,64,1],\"photograph\":[45,25],\"map\":[2.12,0,0,0,");
+    assert_non_null(strstr(answer_of(&o, "d1", ""), "\"grid_h\":6,\"grid_w\":4,"));
+    assert_non_null(strstr(answer_of(&o, "d2", ""), "\"grid_h\":4,\"grid_w\":6,"));
+    att_network_close(&network);
+    take_away(&o, "tall.png");
+    take_away(&o, "wide.png");
+    end(&o);
+}
+
+/* Boxes are no classes of pixels. Times and figures are those of the network's own size. */
+FIXTURE_TEST(a_detector_has_times_and_figures)
+{
+    opened o = begin_detector(f);
+    const att_engine_view view = view_of(&o, "d0", "");
+    att_text classes = {.context = f->context};
+    refused(&o, att_engine_classes(o.engine, f->context, &view, &classes), ATT_ERR_UNSUPPORTED,
+            "networks of the task \"detect\" give pixels no class");
+    assert_int_equal(classes.length, 0);
+    att_text_free(&classes);
+    att_json_begin_object(o.writer);
+    must(&o, att_engine_write_times(o.engine, f->context, o.path, o.writer));
+    must(&o, att_engine_write_figures(o.engine, f->context, &view, "entropy", o.writer));
+    end(&o);
 }
 
 /* An image that cannot be read is refused each time: no earlier run answers for it. */
