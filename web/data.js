@@ -251,8 +251,8 @@ function millions(value) {
 function capital(text) {
   return /^[a-z][a-z -]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
-function plural(size, noun) {
-  return `${count(size)} ${noun}${size === 1 ? "" : "s"}`;
+function plural(size, noun, nouns = `${noun}s`) {
+  return `${count(size)} ${size === 1 ? noun : nouns}`;
 }
 
 /* --- scores and seeds -------------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 
 /* What the URL holds: shared by both sides, and of each side. The second side's names end in 2. */
 const SHARED = { image: "", at: "", way: "row", terms: "both", raw: "" };
-const OF_SIDE = { model: "", layer: "", head: "-1", minus: "", changes: "" };
+const OF_SIDE = { model: "", layer: "", head: "-1", minus: "", changes: "", score: "0.5" };
 
 function readHash() {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -64,47 +64,6 @@ function rampOf(colours) {
   return `linear-gradient(to right, ${d3.range(0, 256, 17).map((i) => colours[i].toString()).join(",")})`;
 }
 
-/* --- the prediction ---------------------------------------------------------------------------------------------- */
-
-/* A class with its probability; before: that of the network without changes. */
-function answerBar({ class: id, label, probability }, before) {
-  const name = label ? label.replace(/^n\d{8} /, "") : `class ${id}`;
-  const fill = element("span", { class: "bar-fill" }), track = element("span", { class: "bar-track" }, fill);
-  fill.style.width = `${100 * probability}%`;
-  if (before !== undefined) {
-    const mark = element("span", { class: "bar-before", title: `${percent(before)} without changes` });
-    mark.style.left = `${100 * before}%`;
-    track.append(mark);
-  }
-  return element("li", { "data-class": id }, element("span", { class: "bar-name", title: label ?? name }, name), track,
-    element("span", { class: "bar-number", "data-value": probability }, percent(probability)));
-}
-function answerList(answer, plain) {
-  if (answer.classes) return [];
-  if (!answer.top) return [element("p", { class: "reading" }, "This network predicts no classes.")];
-  const before = plain ? softmax(plain.logits) : null;
-  const lost = plain && !answer.top.some((entry) => entry.class === plain.top[0].class) ? plain.top[0] : null;
-  const after = lost && softmax(answer.logits);
-  return [element("ol", { class: "bars" }, ...answer.top.map((entry) => answerBar(entry, before?.[entry.class])),
-    lost ? answerBar({ ...lost, probability: after[lost.class] }, before[lost.class]) : null),
-  plain ? element("figcaption", {}, "The marks show the probabilities without changes.") : null].filter(Boolean);
-}
-
-/* The classes with the largest logits at a pixel: the softmax of all logits, and the logits themselves. classes:
-   {label, colour} of each class; before: the logits of the network without changes; null: there are none. */
-const MOST_SCORES = 5;
-function scoreList(classes, logits, before) {
-  const scores = softmax(logits), plain = before && softmax(before);
-  const order = d3.range(logits.length).sort((a, b) => logits[b] - logits[a] || a - b);
-  return element("ol", { class: "bars" }, ...order.slice(0, MOST_SCORES).map((id) => {
-    const item = answerBar({ class: id, label: classes[id].label, probability: scores[id] }, plain?.[id]);
-    item.querySelector(".bar-fill").style.background = classes[id].colour;
-    item.append(element("span", { class: "bar-number logit", "data-value": logits[id] },
-      `logit ${number(logits[id], 3)}`));
-    return item;
-  }));
-}
-
 /* --- one checkpoint ---------------------------------------------------------------------------------------------- */
 
 /* page: {shared, models, changed(rerun), hover(place), place(), other(side)}. side: its values in the URL. Returns
@@ -121,7 +80,7 @@ function makeSide(page, side, index) {
     title: element("p", { class: "reading" }), scores: element("div", { class: "scores", hidden: true }),
   };
   const thumbs = [];
-  let classes = null; /* the view of class maps, for networks that give each pixel a class */
+  let drawing = null; /* the view of answers that are drawn: boxes, or the class of each pixel */
   let model = null, weights = null, photo = null, plain = null, gridWay = null, asked = "";
 
   const shownLayer = () => Math.min(Number(side.layer), model.layers.length - 1);
@@ -254,12 +213,12 @@ function makeSide(page, side, index) {
     delete at.answer.dataset.changes;
     at.answer.replaceChildren();
     at.title.textContent = model ? model.network : "";
-    at.picture.hidden = at.classes.hidden = true;
+    at.picture.hidden = at.drawing.hidden = at.boxes.hidden = true;
     clearMaps();
   }
   /* Hides everything about the checkpoint. */
   function clearModel() {
-    model = gridWay = classes = null;
+    model = gridWay = drawing = null;
     delete problems.image;
     clearImage();
     for (const part of [at.tools, at.changes]) part.replaceChildren();
@@ -289,7 +248,7 @@ function makeSide(page, side, index) {
     page.drawn(index);
   }, clearMaps));
   const followScores = latest((place) => guarded("scores", async () => {
-    const mine = photo, { changes } = side, pixel = mine && classes && pixelAt(place, mine.image);
+    const mine = photo, { changes } = side, pixel = mine?.map && pixelAt(place, mine.image);
     if (!pixel) {
       clearScores();
       return;
@@ -308,6 +267,27 @@ function makeSide(page, side, index) {
     Object.assign(at.scores.dataset, { ...pixel, changes, shown: mine.of });
   }, clearScores));
   const follow = (place) => Promise.all([followMaps(place), followScores(place)]);
+  /* Makes the view of answers like this one, unless there is one or they cannot be drawn. */
+  function prepareDrawing(answer) {
+    if (!model.drawn || drawing) return;
+    const placeOfPixel = ({ row, column }) => placeOfCell(row, column, photo.image.h, photo.image.w);
+    const events = { hover: (pixel) => page.hover(pixel && placeOfPixel(pixel)),
+      keep: (pixel) => page.keep(placeOfPixel(pixel)) };
+    drawing = answer.boxes ? boxView(model.drawn, Number(side.score), { ...events, choose: (score) => {
+      side.score = String(score);
+      page.changed();
+    } }) : classView(model.drawn, events);
+    at.drawing.replaceChildren(drawing.panel);
+    at.boxes.replaceChildren(...[drawing.scores].filter(Boolean));
+  }
+  /* Takes the layers of the last run: their grids can depend on the image. */
+  function takeLayers(answer) {
+    const layers = drawnLayers(answer.layers);
+    if (JSON.stringify(layers) === JSON.stringify(model.layers)) return;
+    Object.assign(model, { layers, tokens: answer.tokens });
+    weights = null;
+    showTools();
+  }
   const run = latest(() => guarded("image", async () => {
     const mine = model, wanted = view();
     if (!mine) return;
@@ -315,21 +295,25 @@ function makeSide(page, side, index) {
       clearImage();
       return;
     }
-    const [answer, input, map] = await Promise.all([askJson("run", wanted), ask("input", wanted),
-      mine.drawn && ask("classes", wanted).then((bytes) => bytes.arrayBuffer())]);
+    const [answer, input] = await Promise.all([askJson("run", wanted), ask("input", wanted)]);
     const pixels = new Uint8Array(await input.arrayBuffer()), [h, w, c] = answer.input;
+    const map = mine.drawn && !answer.boxes
+      ? new Uint16Array(await (await ask("classes", wanted)).arrayBuffer()) : null;
     const before = !wanted.changes ? answer
       : plain?.image === wanted.image ? plain : await askJson("run", { ...wanted, changes: "" });
     if (model !== mine) return;
-    photo = { of: wanted.image, image: { h, w, c }, pixels };
+    photo = { of: wanted.image, image: { h, w, c }, pixels, map };
+    takeLayers(answer);
+    prepareDrawing(answer);
     at.panel.style.setProperty("--aspect", w / h);
     plain = { ...before, image: wanted.image };
     at.answer.replaceChildren(...answerList(answer, wanted.changes ? plain : null));
     at.answer.dataset.changes = wanted.changes;
     at.title.textContent = `${model.network} · ${w} × ${h} pixels · ${number(answer.milliseconds, 3)} ms`;
-    at.picture.hidden = false;
-    at.classes.hidden = !map;
-    if (map) classes.show(photo, new Uint16Array(map));
+    at.drawing.hidden = at.boxes.hidden = !drawing;
+    at.picture.hidden = Boolean(drawing) && !hasMaps(); /* the drawing has the image, too */
+    if (map) drawing.show(photo, map);
+    else drawing?.show(photo, answer, wanted.changes ? plain : null);
     if (!hasMaps()) showPhoto();
     await follow(page.place());
   }, clearImage));
@@ -425,10 +409,6 @@ function makeSide(page, side, index) {
         side.layer = String(drawn[Math.round(0.6 * (drawn.length - 1))] ?? 0);
       if (!page.shared.at) page.shared.at = model.layers[shownLayer()]?.prefix ? "p0" : "0.5,0.5";
       at.none.hidden = hasMaps();
-      const placeOfPixel = ({ row, column }) => placeOfCell(row, column, photo.image.h, photo.image.w);
-      classes = model.drawn && classView(model.drawn, { hover: (pixel) => page.hover(pixel && placeOfPixel(pixel)),
-        keep: (pixel) => page.keep(placeOfPixel(pixel)) });
-      at.classes.replaceChildren(...(classes ? [classes.panel] : []));
       showTools();
       await run();
     }, clearModel);
@@ -476,10 +456,11 @@ function makeSide(page, side, index) {
     "residual branches can be removed.");
   at.picture = element("div", { hidden: true }, element("div", { class: "view" }, at.view),
     element("div", { class: "tools" }, exportButton("PNG", "map", () => new Promise((done) => at.view.toBlob(done)))));
-  at.classes = element("div", { hidden: true });
+  at.drawing = element("div", { hidden: true });
+  at.boxes = element("div", { hidden: true });
   at.panel = element("div", { class: "panel maps", "data-side": index },
-    element("div", {}, modelChoice(), at.title, at.problem, at.picture, at.classes, at.answer),
-    element("div", {}, at.scores, at.maps, at.none, element("h3", {}, "What if"), at.tools, at.branches, at.changes));
+    element("div", {}, modelChoice(), at.title, at.problem, at.picture, at.drawing, at.answer),
+    element("div", {}, at.boxes, at.scores, at.maps, at.none, element("h3", {}, "What if"), at.tools, at.branches, at.changes));
   listen();
   return { panel: at.panel, open, run, follow, showTools, hasMaps: () => Boolean(hasMaps()),
     /* Whether scores are sums of content and positions. */

@@ -1,5 +1,7 @@
-"""classes.py ATTSCOPE FOLDER: tests the class maps of a segmenter on the page Explore and in the report."""
+"""classes.py ATTSCOPE FOLDER: tests what the page Explore and the report draw: class maps of a segmenter, boxes of a
+detector. Photographs are no squares."""
 
+import json
 import math
 import os
 import struct
@@ -9,22 +11,24 @@ import zlib
 
 from browser import Browser
 from checks import check, finish
+from detector import write_detector
 from server import Server, wait
 
 attscope, folder = sys.argv[1:3]
-SIDE = 32
+HEIGHT, WIDTH = 32, 48
 PATCH = 4
-GRID = SIDE // PATCH
+GRID = WIDTH // PATCH  # columns
 NAMES = ["<b>sky</b>", "road", "sea"]  # a name is no markup
 COLOURS = [(0, 96, 255), (255, 255, 0), (255, 0, 0)]  # of the rule
-data, run, upernet = (os.path.join(folder, *path) for path in (("data",), ("output", "run"), ("output", "upernet")))
+data, run, upernet, detector = (os.path.join(folder, *path) for path in (
+    ("data",), ("output", "run"), ("output", "upernet"), ("detector.safetensors",)))
 
 
 def write_png(path, rows, channels):
     def chunk(kind, content):
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
-    header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2 if channels == 3 else 0, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", WIDTH, HEIGHT, 8, 2 if channels == 3 else 0, 0, 0, 0)
     pixels = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))
     with open(path, "wb") as file:
         file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b""))
@@ -38,9 +42,9 @@ def write_photographs():
             os.makedirs(os.path.join(data, part))
         for i in range(count):
             line = 8 + 5 * i % 16
-            bright = [200 if y >= line + 5 else 110 if y >= line - 5 else 20 for y in range(SIDE)]
-            photo = [[bright[y] + 7 * (x * x + 3 * y * i) % 50 for x in range(3 * SIDE)] for y in range(SIDE)]
-            mask = [[(x + y) % 2 if abs(y - line) < 5 else int(y >= line) for x in range(SIDE)] for y in range(SIDE)]
+            bright = [200 if y >= line + 5 else 110 if y >= line - 5 else 20 for y in range(HEIGHT)]
+            photo = [[bright[y] + 7 * (x * x + 3 * y * i) % 50 for x in range(3 * WIDTH)] for y in range(HEIGHT)]
+            mask = [[(x + y) % 2 if abs(y - line) < 5 else int(y >= line) for x in range(WIDTH)] for y in range(HEIGHT)]
             write_png(os.path.join(data, split, f"{i}.png"), photo, 3)
             write_png(os.path.join(data, split + "annot", f"{i}.png"), mask, 1)
     with open(os.path.join(data, "classes.txt"), "w") as file:
@@ -61,7 +65,7 @@ def shown(page):
         context.drawImage(canvas, 0, 0);
         return [canvas.width, ...context.getImageData(0, 0, canvas.width, canvas.height).data];
     })()""")
-    check(values[0] == SIDE, f"the class map has {values[0]} columns")
+    check(values[0] == WIDTH, f"the class map has {values[0]} columns")
     return [values[i : i + 3] for i in range(1, len(values), 4)]
 
 
@@ -98,8 +102,8 @@ def point(page, place, click=False):
         const view = document.querySelector(".class-map");
         view.scrollIntoView({{block: "center", behavior: "instant"}});
         const box = view.getBoundingClientRect();
-        return [box.left + ({place % SIDE} + 0.5) / {SIDE} * box.width,
-                box.top + ({place // SIDE} + 0.5) / {SIDE} * box.height];
+        return [box.left + ({place % WIDTH} + 0.5) / {WIDTH} * box.width,
+                box.top + ({place // WIDTH} + 0.5) / {HEIGHT} * box.height];
     }})()""")
     page.move(x, y)
     for kind in ("mousePressed", "mouseReleased") if click else ():
@@ -116,7 +120,8 @@ def check_view(page, pixels, classes):
     check(differ(shown(page), painted(pixels, classes)) == 0, "the pixels of the class map")
     place = classes.index(1)
     point(page, place)
-    expected = f"road (class 1), {legend_share(page, 1)} of the image · row {place // SIDE + 1}, column {place % SIDE + 1}."
+    where = f"row {place // WIDTH + 1}, column {place % WIDTH + 1}"
+    expected = f"road (class 1), {legend_share(page, 1)} of the image · {where}."
     check(words(page) == expected, f"words at a pixel: {words(page)}, expected {expected}")
     check(differ(shown(page), painted(pixels, classes)) == 0, "a pointer changes the class map")
     point(page, place, click=True)
@@ -139,7 +144,7 @@ def legend_share(page, number):
 
 def classes_of(server, image, changes=""):
     numbers = server.get("/api/classes", model="r0", image=image, changes=changes)
-    return list(struct.unpack(f"={SIDE * SIDE}H", numbers))
+    return list(struct.unpack(f"={HEIGHT * WIDTH}H", numbers))
 
 
 def ready(page, image):
@@ -154,7 +159,7 @@ def softmax(values):
 
 def check_scores(server, page, place, changes="", model="r0"):
     """The scores beside the maps are those of a pixel."""
-    row, column = divmod(place, SIDE)
+    row, column = divmod(place, WIDTH)
     wait(page, "(({shown, row, column, changes}) => `${shown} ${row} ${column} ${changes}`)"
          f"(document.querySelector('.scores').dataset) === 'd0 {row} {column} {changes}'")
 
@@ -182,7 +187,7 @@ def check_scores(server, page, place, changes="", model="r0"):
 
 def check_query(page, place):
     """The query is the token that holds a pixel, behind the class token."""
-    query = 1 + place // SIDE // PATCH * GRID + place % SIDE // PATCH
+    query = 1 + place // WIDTH // PATCH * GRID + place % WIDTH // PATCH
     wait(page, f"document.querySelector('.view canvas').dataset.query === '{query}'")
 
 
@@ -197,7 +202,9 @@ def leave(page):
 
 
 def test_explore(browser):
-    with Server(attscope, [run, upernet, "--images", os.path.join(data, "val")]) as server:
+    names = os.path.join(data, "classes.txt")
+    with Server(attscope, [run, upernet, detector, "--labels", names, "--images", os.path.join(data, "val")]) as server:
+        check_detector(server, browser)
         page = server.open(browser, "/explore", "#model=r0")
         ready(page, "d0")
         pixels = list(server.get("/api/input", model="r0", image="d0", changes=""))
@@ -209,9 +216,9 @@ def test_explore(browser):
         check_scores(server, page, kept)
         check_query(page, kept)
         check(classes[kept] == scored_first(page), "the class of a pixel is not that of its largest score")
-        point(page, SIDE + 2)
-        check_scores(server, page, SIDE + 2)  # of the pixel under the pointer
-        check_query(page, SIDE + 2)
+        point(page, WIDTH + 2)
+        check_scores(server, page, WIDTH + 2)  # of the pixel under the pointer
+        check_query(page, WIDTH + 2)
         leave(page)
         check_scores(server, page, kept)
         check_query(page, kept)
@@ -244,11 +251,163 @@ def test_explore(browser):
         # A network without attention has scores, too.
         page.evaluate("location.hash = '#model=r1&image=d0'")
         wait(page, "document.querySelector('.panel').innerText.includes('no attention among tokens')")
-        check_scores(server, page, SIDE // 2 * SIDE + SIDE // 2, model="r1")  # the middle
+        check_scores(server, page, HEIGHT // 2 * WIDTH + WIDTH // 2, model="r1")  # the middle
         point(page, 5, click=True)
         leave(page)
         check_scores(server, page, 5, model="r1")
         check(not page.complaints(), f"complaints: {page.complaints()}")
+
+
+# --- boxes
+
+ROWS = """[...document.querySelectorAll(".bar-row")]"""
+FRAMES = """[...document.querySelectorAll(".frames .box")]"""
+
+
+def rows_of(page):
+    """The boxes in the list: [class, name, score, colour, mark, size, whether it is lost]."""
+    return page.evaluate(ROWS + """.map((row) => {
+        const number = row.querySelector(".bar-number"), before = row.querySelector(".bar-before");
+        return [Number(row.dataset.class), row.querySelector(".bar-name").textContent, Number(number.dataset.value),
+            getComputedStyle(row.querySelector(".bar-fill")).backgroundColor,
+            before && parseFloat(before.style.left) / 100, row.querySelector(".bar-size").textContent,
+            row.classList.contains("lost")];
+    })""")
+
+
+def frames_of(page):
+    """Frames in shares of the picture, [left, top, right, bottom], by their names."""
+    found = page.evaluate("(() => { const view = document.querySelector('.box-photo').getBoundingClientRect(); return "
+                          + FRAMES + """.map((frame) => {
+        const box = frame.getBoundingClientRect();
+        return [frame.textContent, ...[[box.left, view.left, view.width], [box.top, view.top, view.height],
+            [box.right, view.left, view.width], [box.bottom, view.top, view.height]].map(([at, from, side]) =>
+                (at - from) / side)];
+    }); })()""")
+    return {name: sides for name, *sides in found}
+
+
+def overlap(a, b):
+    sides = [min(a[i] + a[i + 2], b[i] + b[i + 2]) - max(a[i], b[i]) for i in (0, 1)]
+    common = max(0, sides[0]) * max(0, sides[1])
+    return common / (a[2] * a[3] + b[2] * b[3] - common)
+
+
+def expected_rows(boxes, plain, least):
+    """What the list should show. plain: boxes of the network without changes; None: it has none."""
+    left, rows = list(plain or []), []
+
+    def row(box, score, before, lost):
+        x, y, w, h = (math.floor(side + 0.5) for side in box["bbox"])
+        size = f"{w} × {h} at {x}, {y}" + ("; without changes only" if lost else "")
+        number = box["class"]
+        return [number, NAMES[number], score, "rgb({}, {}, {})".format(*COLOURS[number]), before, size, lost]
+
+    for box in boxes:
+        if box["score"] < least:
+            continue
+        like = [b for b in left if b["class"] == box["class"] and overlap(b["bbox"], box["bbox"]) >= 0.5]
+        before = max(like, key=lambda b: overlap(b["bbox"], box["bbox"]), default=None)
+        if before:
+            left.remove(before)
+        rows.append(row(box, box["score"], before and before["score"], False))
+    return rows + [row(box, 0, box["score"], True) for box in left if box["score"] >= least]
+
+
+def same_rows(found, wanted):
+    near = lambda a, b: a == b if a is None or b is None else abs(a - b) < 1e-6  # as for scores of pixels
+    return len(found) == len(wanted) and all(
+        all(near(a, b) if i in (2, 4) else a == b for i, (a, b) in enumerate(zip(one, other)))
+        for one, other in zip(found, wanted))
+
+
+def set_least(page, per_cent):
+    page.evaluate(f"""(slider => {{
+        slider.value = {per_cent};
+        for (const event of ["input", "change"]) slider.dispatchEvent(new Event(event));
+    }})(document.querySelector(".boxes input"))""")
+
+
+def marked(page):
+    """Places of the marked rows, of the chosen ones, and names of the marked frames."""
+    return page.evaluate(f"[{ROWS}.flatMap((row, i) => row.classList.contains('on') ? [i] : []), "
+                         f"{ROWS}.flatMap((row, i) => row.getAttribute('aria-pressed') === 'true' ? [i] : []), "
+                         f"{FRAMES}.filter((frame) => frame.classList.contains('on')).map((frame) => frame.textContent)]")
+
+
+def check_frames(page, answer, boxes):
+    """The frames lie where the boxes are in the photograph. Borders are drawn inside of a frame."""
+    a, _, _, _, e, _ = answer["map"]
+    height, width, _ = answer["input"]
+    found = frames_of(page)
+    for box in boxes:
+        x, y, w, h = box["bbox"]
+        wanted = [a * x / width, e * y / height, a * (x + w) / width, e * (y + h) / height]
+        name = next((name for name in found if name.startswith(NAMES[box["class"]])
+                     and abs(float(name.split()[-2]) - 100 * box["score"]) < 0.1), None)
+        check(name and max(abs(p - q) for p, q in zip(found[name], wanted)) < 0.02,  # borders of frames that are thin
+              f"the frame of {box}: {found.get(name)}, expected {wanted}")
+
+
+def check_marks(page, boxes):
+    """A row marks its frame, and a frame its row; a click chooses both and the query."""
+    page.evaluate(ROWS + "[1].focus()")
+    rows, chosen, frames = marked(page)
+    check(rows == [1] and chosen == [] and len(frames) == 1 and frames[0].startswith(NAMES[boxes[1]["class"]]),
+          f"a focused row marks {rows}, {frames}")
+    for kind in ("keyDown", "keyUp"):
+        page.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
+    page.evaluate("document.activeElement.blur()")
+    check(marked(page)[:2] == [[1], [1]], f"the Enter key chooses {marked(page)}")
+    place = page.evaluate("new URLSearchParams(location.hash.slice(1)).get('at')")
+    left, top, right, bottom = frames_of(page)[frames[0]]
+    y, x = map(float, place.split(","))
+    check(abs(x - (left + right) / 2) < 0.02 and abs(y - (top + bottom) / 2) < 0.02, f"a box keeps the query {place}")
+    page.click(FRAMES + ".find((frame) => frame.classList.contains('on'))")
+    check(marked(page)[1] == [], "a click on the frame of the chosen box leaves it chosen")
+    leave(page)
+    check(marked(page)[0] == [], f"without a pointer {marked(page)} is marked")
+
+
+def check_detector(server, browser):
+    page = server.open(browser, "/explore", "#model=m0&image=d1&score=0.3")
+    wait(page, f"{ROWS}.length > 0")
+    answer = server.json("/api/run", model="m0", image="d1", changes="")
+    photographs = [os.path.join(data, "val", f"{i}.png") for i in range(3)]
+    predicted = json.loads(subprocess.run([attscope, "predict", detector, *photographs, "--labels",
+                                           os.path.join(data, "classes.txt"), "--json", "-"], check=True,
+                                          capture_output=True, text=True).stdout)
+    for box in predicted[1]["boxes"]:
+        del box["image_id"]
+    check(answer["boxes"] == predicted[1]["boxes"], "the boxes differ from those of attscope predict")
+    check(answer["input"] == [64, 96, 3] and answer["photograph"] == [HEIGHT, WIDTH], f"sizes: {answer['input']}")
+    shown = [box for box in answer["boxes"] if box["score"] >= 0.3]
+    check(2 < len(shown) < len(answer["boxes"]), f"{len(shown)} boxes are too many or too few for a test")
+    check(same_rows(rows_of(page), expected_rows(answer["boxes"], None, 0.3)),
+          f"boxes: {rows_of(page)}, expected {expected_rows(answer['boxes'], None, 0.3)}")
+    check_frames(page, answer, shown)
+    check_marks(page, shown)
+    check(page.evaluate("document.querySelectorAll('.box b, .bar-name b').length") == 0, "a name is markup")
+
+    # Another limit, a branch less.
+    set_least(page, 10)
+    check(same_rows(rows_of(page), expected_rows(answer["boxes"], None, 0.1)), "boxes of a score of 10 %")
+    check("score=0.1" in page.evaluate("location.hash"), "the address lacks the lowest score")
+    branch, wanted = next((branch, rows) for branch in range(8) for rows in [expected_rows(
+        server.json("/api/run", model="m0", image="d1", changes=f"b{branch}")["boxes"], answer["boxes"], 0.1)]
+        if any(row[6] for row in rows) and any(row[4] and not row[6] for row in rows))
+    page.evaluate("document.querySelector('.branches').open = true")
+    page.evaluate(f"document.querySelectorAll('.branches button')[{branch}].click()")
+    wait(page, f"document.querySelector('.answer').dataset.changes === 'b{branch}'")
+    check(same_rows(rows_of(page), wanted), f"boxes of a changed network: {rows_of(page)}, expected {wanted}")
+    dashed = page.evaluate(FRAMES + ".filter((frame) => getComputedStyle(frame).borderStyle === 'dashed').length")
+    check(dashed == sum(row[6] for row in wanted), f"{dashed} dashed frames")
+    set_least(page, 100)
+    check(page.evaluate("document.querySelector('.boxes .reading').textContent").startswith("None of "), "no words")
+    check(not page.complaints(), f"boxes: {page.complaints()}")
+    phone = server.open(browser, "/explore", "#model=m0&image=d1&score=0.1", width=390, height=844)
+    wait(phone, f"{ROWS}.length > 0")
+    check(phone.evaluate("document.documentElement.scrollWidth") <= 390, "boxes scroll sideways on a phone")
 
 
 def test_report(browser):
@@ -265,12 +424,13 @@ def test_report(browser):
 
 
 def train(experiment, *options):
-    command("train", data, "--task", "segment", "--img-size", str(SIDE), "--crop-pct", "1", "--opt", "adamw", "--lr",
-            "5e-3", "--warmup-epochs", "0", "-b", "4", "--threads", "2", "-j", "1", "--scale", "1", "1", "--output",
-            os.path.join(folder, "output"), "--experiment", experiment, *options)
+    command("train", data, "--task", "segment", "--img-size", str(HEIGHT), str(WIDTH), "--crop-pct", "1", "--opt",
+            "adamw", "--lr", "5e-3", "--warmup-epochs", "0", "-b", "4", "--threads", "2", "-j", "1", "--scale", "1",
+            "1", "--output", os.path.join(folder, "output"), "--experiment", experiment, *options)
 
 
 write_photographs()
+write_detector(detector)
 train("run", "--model", "vit_tiny_patch16_224", "--patch-size", str(PATCH), "--embed-dim", "32", "--depth", "2",
       "--num-heads", "2", "--epochs", "4")
 train("upernet", "--model", "resnet20", "--head", "uper", "--head-channels", "8", "--aux-channels", "8", "--epochs", "1")
