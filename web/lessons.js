@@ -81,7 +81,8 @@ function only(figures, statistic) {
 /* The probability of the class that the unchanged network predicts. */
 async function probabilityOf(lesson, changes, best) {
   const answer = await askJson("run", { model: lesson.model, image: lesson.image, changes });
-  if (!answer.top) throw new Refusal("This network predicts no classes, so removing parts changes no prediction.");
+  if (!answer.top)
+    throw new Refusal("This part of the lesson needs a network that predicts one class for an image.");
   const wanted = best ?? answer.top[0].class;
   return { best: wanted, label: answer.top[0].label ?? `class ${answer.top[0].class}`,
     probability: softmax(answer.logits)[wanted] };

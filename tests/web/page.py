@@ -450,7 +450,8 @@ OTHER_PAGES = (
     page_maps.read_deit, page_runs.read_one_seed, page_runs.read_two_seeds, page_runs.read_repeated_seed,
     page_runs.read_few_updates, page_runs.read_updates, page_runs.read_measured_beside_trained, page_runs.read_tasks,
     page_runs.read_little,
-    page_runs.read_placed, page_runs.read_sweep, page_runs.read_differences, page_runs.read_reference,
+    page_runs.read_placed, page_runs.read_sweep, page_runs.read_differences, page_runs.read_scores,
+    page_runs.read_reference,
     page_runs.read_entropies, page_runs.read_many_runs, page_runs.read_swept_looks, page_runs.read_several_gates,
     page_maps.read_centres, page_runs.read_switches, page_files.save_files,
 )

@@ -532,6 +532,35 @@ def read_differences(browser):
     check(titles == [f"Neural stiffness index, {s}" for s in ("attention", "gated", "unit")], f"NSI: {titles}")
 
 
+def read_scores(browser):
+    """A sweep of detectors, which have no measured score: the curves of their metric, its last values in the table of
+    settings, and their differences from the first setting, paired by seed."""
+    curves = {("none", 1): (8, 20), ("none", 2): (9, 26), ("cb", 2): (10, 27), ("cb", 1): (7, 25)}
+    for (setting, seed), curve in curves.items():
+        name = os.path.join("detectors", f"{setting}-{seed}")
+        write_figures(name, [("entropy", "blocks.0.attn", "mean", seed)])
+        write_records(name, "metrics.jsonl", [
+            {"event": "run_begin", "step": 0, "epoch": 0, "seconds": 0, "model": "vit", "task": "detect",
+             "seed": str(seed), "epochs": "2"}, *({"event": "epoch", "step": 5 * i + 5, "epoch": i, "seconds": i,
+             "train_loss": 1.5 - i, "eval_ap": ap} for i, ap in enumerate(curve))])
+    runs = [(f"{setting}-{seed}", setting, seed) for setting, seed in curves]
+    page = open_sweep(browser, runs, "detectors.html", "detectors")
+    heads = texts(page, "#settings thead th")
+    check(heads[5:7] == ["AP, %, last evaluation", "difference from none"], f"columns of scores: {heads}")
+    found = page.evaluate("""[...document.querySelectorAll("#settings tbody tr")].map(row => [...row.cells].slice(5, 7)
+        .map(cell => [cell.dataset.value, ...JSON.parse(cell.dataset.more ?? "[]")].filter(Boolean).map(Number)))""")
+    half = STUDENT_1 * 2  # of the differences 5 and 1
+    wanted = [[[23, math.sqrt(18)], []], [[26, math.sqrt(2)], [3, 3 - half, 3 + half, 2]]]
+    check([[len(cell) for cell in row] for row in found] == [[len(cell) for cell in row] for row in wanted]
+          and all(near(a, b) for row, other in zip(found, wanted) for one, two in zip(row, other)
+                  for a, b in zip(one, two)), f"scores {found}, expected {wanted}")
+    shown = cells(page, "#settings tbody tr", exact=False)[1][6]
+    check(shown == "+3.0 [-22.4, 28.4] n 2", f"the difference is shown as {shown}")
+    titles = texts(page, "#training figure h3")
+    check("AP on evaluation images, %" in titles, f"charts of a detector's training: {titles}")
+    check("top-1" not in page.evaluate("document.body.innerText"), "a detector's report speaks of top-1")
+
+
 READ_REFERENCE = """
 ({
     title: document.querySelector("#reference h2").textContent,
