@@ -373,9 +373,9 @@ ATT_API ATT_MUST_CHECK att_status att_draw_classes(att_context *context, const u
                                                    const att_geometry *geometry, att_drawing *drawing);
 
 /* For a `draw` function: paints the frame of a box (left, top, right, bottom in pixels of the image, which has three
- * channels) and, on a ground of its colour, the name of what is in it; name NULL: none. Letters without accents,
- * digits,
- * "-" and "." are shown, other characters as "?". */
+ * channels) and, on a ground of its colour, the name of what is in it; name NULL: none. The name lies above the box, or
+ * at its upper side if there is no room, and within the image, unless it is wider. Letters without accents, digits, "-"
+ * and "." are shown, other characters as "?". */
 ATT_API void att_draw_box(att_image *image, const double box[4], const uint8_t colour[3], const char *name);
 
 /* A `check` function for targets that are the data set's classes: every class must be one of the network's. */

@@ -227,6 +227,33 @@ SCRATCH_TEST(the_best_box_is_drawn_last)
     att_drawing_free(self->context, &drawing);
 }
 
+/* Names lie above their boxes but within the image: moved to the left at its right side, inside at its top. */
+SCRATCH_TEST(names_lie_within_the_image)
+{
+    enum { HEIGHT = 11, WIDTH = 13, SIDE = 40 };
+    static const char name[HEIGHT][WIDTH + 1] = {"             ", "             ", "             ", "  ###  ####  ",
+                                                 "     # #   # ", "  #### #   # ", " #   # #   # ", "  #### ####  ",
+                                                 "       #     ", "       #     ", "             "};
+    static const struct {
+        double box[4];
+        int row, column;
+    } cases[] = {{{10, 25, 30, 35}, 14, 10}, {{33, 25, 60, 35}, 14, SIDE - WIDTH}, {{-9, -5, 20, 30}, 0, 0}};
+    static const uint8_t colour[3] = {200, 200, 0}, black[3];
+    (void)self;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t pixels[SIDE * SIDE * 3];
+        att_image image = {SIDE, SIDE, 3, pixels};
+        memset(pixels, 90, sizeof pixels);
+        att_draw_box(&image, cases[i].box, colour, "aP");
+        for (int y = 0; y < HEIGHT; y++)
+            for (int x = 0; x < WIDTH; x++) {
+                const int at = 3 * ((cases[i].row + y) * SIDE + cases[i].column + x);
+                if (memcmp(pixels + at, name[y][x] == '#' ? black : colour, 3) != 0)
+                    fail_msg("box %zu: row %d, column %d of the name", i, y, x);
+            }
+    }
+}
+
 SCRATCH_TEST(what_cannot_be_drawn_is_refused)
 {
     att_drawing drawing = {0};
