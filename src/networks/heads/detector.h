@@ -11,12 +11,13 @@
 #include "networks/heads/heads.h"
 
 typedef struct att_detector {
-    int64_t channels;                    /* of the pyramid */
-    int64_t box_channels;                /* of the box head's linear layers */
-    int64_t classes;                     /* without the background */
-    bool norms;                          /* torchvision's second version: see the parts */
-    bool background_first;               /* in the box head's outputs; else it is the last */
-    att_box_proposals_options proposals; /* its strides are set by att_head_proposals() */
+    int64_t channels;      /* of the pyramid */
+    int64_t box_channels;  /* of the box head's linear layers */
+    int64_t classes;       /* without the background */
+    bool norms;            /* torchvision's second version: see the parts */
+    bool background_first; /* in the box head's outputs; else it is the last */
+    int stride;            /* pixels between anchors of the first level; 0: as att_detector_anchors() says */
+    att_box_proposals_options proposals; /* strides: see att_detector_anchors() */
     att_roi_align_options align;         /* its stride is set by att_head_boxes() */
 } att_detector;
 
@@ -81,8 +82,10 @@ att_value att_head_box_loss(const att_scope *scope, const att_scope *roi, const 
 /* Weights of the deltas of the box head (att_box_detections_options). */
 #define ATT_DETECTOR_WEIGHTS 10, 10, 5, 5
 
-/* Sets the strides of all levels: those of the image over those of the level, rounded down, as in torchvision. */
-void att_detector_set_strides(const att_graph *graph, const att_rpn *rpn, att_shape image, att_anchors *anchors);
+/* The anchors with their strides: detector->stride 2^l of level l, as in mmdetection; if that is 0, the sides of the image
+ * over those of the level, rounded down, as in torchvision. */
+att_anchors att_detector_anchors(const att_graph *graph, const att_detector *detector, const att_rpn *rpn,
+                                 att_shape image);
 
 /* A convolution's parameters, which can be applied to several maps. */
 typedef struct att_detector_conv {

@@ -17,11 +17,10 @@ att_value att_head_anchor_loss(const att_scope *scope, const att_detector *detec
     static const att_binary_cross_entropy_options sum = {.positive_weight = 1, .sum = true};
     att_graph *graph = scope->graph;
     const double share = 1.0 / training->anchors.samples;
-    att_anchors anchors = detector->proposals.anchors;
     att_anchor_targets targets;
     if (att_graph_status(graph) != ATT_OK)
         return ATT_NONE;
-    att_detector_set_strides(graph, rpn, image, &anchors);
+    const att_anchors anchors = att_detector_anchors(graph, detector, rpn, image);
     att_scope_enter(scope);
     att_anchor_sample(graph, true_boxes, rpn->objectness, rpn->levels, &anchors, &training->anchors, &targets);
     att_value objectness = join_levels(graph, rpn->objectness, rpn->levels);

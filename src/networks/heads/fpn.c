@@ -5,9 +5,10 @@
 #include "base/core/error.h"
 #include "networks/heads/detector.h"
 
-const char *const att_detector_keys[] = {"box_channels", "proposals",   "level_proposals", "detections",
-                                         "score_thresh", "nms_thresh",  "anchor_size",     "anchor_round",
-                                         "roi_samples",  "roi_aligned", "background_first"};
+const char *const att_detector_keys[] = {"box_channels",  "proposals",   "level_proposals", "detections",
+                                         "score_thresh",  "nms_thresh",  "anchor_size",     "anchor_round",
+                                         "anchor_stride", "roi_samples", "roi_aligned",     "background_first",
+                                         "box_bounded",   "small_boxes"};
 const int att_detector_key_count = sizeof att_detector_keys / sizeof *att_detector_keys;
 
 /* A convolution of kernel x kernel with bias, or without bias before a batch norm. */

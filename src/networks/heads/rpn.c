@@ -47,13 +47,17 @@ void att_head_rpn(const att_scope *scope, const att_detector *detector, const at
     }
 }
 
-void att_detector_set_strides(const att_graph *graph, const att_rpn *rpn, att_shape image, att_anchors *anchors)
+att_anchors att_detector_anchors(const att_graph *graph, const att_detector *detector, const att_rpn *rpn,
+                                 att_shape image)
 {
+    att_anchors anchors = detector->proposals.anchors;
     for (int l = 0; l < rpn->levels; l++) {
         const att_shape level = att_value_shape(graph, rpn->objectness[l]);
         for (int axis = 0; axis < 2; axis++)
-            anchors->stride[l][axis] = (int)(image.dims[axis] / level.dims[axis]);
+            anchors.stride[l][axis] =
+                detector->stride > 0 ? detector->stride << l : (int)(image.dims[axis] / level.dims[axis]);
     }
+    return anchors;
 }
 
 void att_head_proposals(const att_scope *scope, const att_detector *detector, const att_rpn *rpn, att_shape image,
@@ -63,7 +67,7 @@ void att_head_proposals(const att_scope *scope, const att_detector *detector, co
     const att_scope own = att_scope_in(scope, "proposals");
     if (att_graph_status(scope->graph) != ATT_OK)
         return;
-    att_detector_set_strides(scope->graph, rpn, image, &options.anchors);
+    options.anchors = att_detector_anchors(scope->graph, detector, rpn, image);
     att_scope_enter(&own);
     att_box_proposals(scope->graph, rpn->objectness, rpn->deltas, rpn->levels, image_size, &options, proposals);
 }

@@ -213,9 +213,9 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
     }
 
 /* Options of detectors. They have no value unless one is given. */
-#define ATT_DETECTOR_MEMBERS                                                                          \
-    int box_channels, proposals, level_proposals, detections, anchor_round, roi_samples, roi_aligned, \
-        background_first;                                                                             \
+#define ATT_DETECTOR_MEMBERS                                                                                         \
+    int box_channels, proposals, level_proposals, detections, anchor_round, anchor_stride, roi_samples, roi_aligned, \
+        background_first, box_bounded, small_boxes;                                                                  \
     double score_thresh, nms_thresh, anchor_size
 #define ATT_DETECTOR_OPTIONS(type)                                                                                     \
     {.key = "box_channels",                                                                                            \
@@ -292,6 +292,17 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
          .not_compared = true,                                                                                         \
          .of_maps = true,                                                                                              \
          ATT_OPTION_AT(type, anchor_round)},                                                                           \
+        {.key = "anchor_stride",                                                                                       \
+         .kind = ATT_OPTION_WHOLE,                                                                                     \
+         .value = "N",                                                                                                 \
+         .help =                                                                                                       \
+             "detect: pixels between anchors of the first level, which double from level to level (mmdetection: 4); "  \
+             "0: the sides of the image over those of the map, rounded down, as in torchvision (the default)",         \
+         .low = 0,                                                                                                     \
+         .high = 4096,                                                                                                 \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, anchor_stride)},                                                                          \
         {.key = "roi_samples",                                                                                         \
          .kind = ATT_OPTION_WHOLE,                                                                                     \
          .value = "N",                                                                                                 \
@@ -309,12 +320,28 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
          .not_compared = true,                                                                                         \
          .of_maps = true,                                                                                              \
          ATT_OPTION_AT(type, roi_aligned)},                                                                            \
+        {.key = "background_first",                                                                                    \
+         .kind = ATT_OPTION_SWITCH,                                                                                    \
+         .help =                                                                                                       \
+             "detect: the first output of the box head is the background, as in torchvision (the default), not the "   \
+             "last, as in mmdetection",                                                                                \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, background_first)},                                                                       \
+        {.key = "box_bounded",                                                                                         \
+         .kind = ATT_OPTION_SWITCH,                                                                                    \
+         .help =                                                                                                       \
+             "detect: sides of a box shrink to 16/1000 of those of its anchor or proposal at most, as in "             \
+             "mmdetection; off by default",                                                                            \
+         .not_compared = true,                                                                                         \
+         .of_maps = true,                                                                                              \
+         ATT_OPTION_AT(type, box_bounded)},                                                                            \
     {                                                                                                                  \
-        .key = "background_first", .kind = ATT_OPTION_SWITCH,                                                          \
+        .key = "small_boxes", .kind = ATT_OPTION_SWITCH,                                                               \
         .help =                                                                                                        \
-            "detect: the first output of the box head is the background, as in torchvision (the default), not the "    \
-            "last, as in mmdetection",                                                                                 \
-        .not_compared = true, .of_maps = true, ATT_OPTION_AT(type, background_first)                                   \
+            "detect: proposals with sides of less than 0.001 pixels and boxes with less than 0.01 stay, as in "        \
+            "mmdetection; off by default",                                                                             \
+        .not_compared = true, .of_maps = true, ATT_OPTION_AT(type, small_boxes)                                        \
     }
 
 /* Options that every family declares, and their members in a struct `type`. */

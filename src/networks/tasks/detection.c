@@ -1,4 +1,5 @@
 /* The task "detect": boxes of objects, with a class and a score each. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,12 @@ static bool is_v2(const att_option_values *options)
     return strcmp(att_options_text(options, "head"), ATT_HEAD_RCNN_V2) == 0;
 }
 
+static bool is_on(const att_option_values *given, const char *key, bool otherwise)
+{
+    return att_options_number(given, key, otherwise) != 0;
+}
+
+/* With small_boxes, only proposals without an extent are left out. */
 att_detector att_detection_head(const att_option_values *given, int classes)
 {
     enum { CHANNELS = 256, BOX_CHANNELS = 1024, PROPOSALS = 1000, ANCHOR = 32, PARTS = 7, FINEST = 56, POINTS = 2 };
@@ -36,17 +43,19 @@ att_detector att_detection_head(const att_option_values *given, int classes)
                           .box_channels = (int64_t)att_options_number(given, "box_channels", BOX_CHANNELS),
                           .classes = classes,
                           .norms = is_v2(given),
-                          .background_first = att_options_number(given, "background_first", true) != 0,
+                          .background_first = is_on(given, "background_first", true),
+                          .stride = (int)att_options_number(given, "anchor_stride", 0),
                           .proposals = {.anchors = {.size = att_options_number(given, "anchor_size", ANCHOR),
-                                                    .rounded = att_options_number(given, "anchor_round", true) != 0},
+                                                    .rounded = is_on(given, "anchor_round", true)},
                                         .per_level = (int)att_options_number(given, "level_proposals", PROPOSALS),
                                         .most = (int)att_options_number(given, "proposals", PROPOSALS),
                                         .overlap = 0.7,
-                                        .least = 1e-3},
+                                        .least = is_on(given, "small_boxes", false) ? DBL_MIN : 1e-3,
+                                        .bounded = is_on(given, "box_bounded", false)},
                           .align = {.side = PARTS,
                                     .samples = (int)att_options_number(given, "roi_samples", POINTS),
                                     .finest = FINEST,
-                                    .aligned = att_options_number(given, "roi_aligned", false) != 0}};
+                                    .aligned = is_on(given, "roi_aligned", false)}};
 }
 
 static att_box_detections_options detections_of(const att_backbone *backbone, const att_detector *detector)
@@ -56,9 +65,10 @@ static att_box_detections_options detections_of(const att_backbone *backbone, co
     return (att_box_detections_options){.weights = {ATT_DETECTOR_WEIGHTS},
                                         .score = att_options_number(given, "score_thresh", 0.05),
                                         .overlap = att_options_number(given, "nms_thresh", 0.5),
-                                        .least = 1e-2,
+                                        .least = is_on(given, "small_boxes", false) ? 0 : 1e-2,
                                         .most = (int)att_options_number(given, "detections", DETECTIONS),
-                                        .background_first = detector->background_first};
+                                        .background_first = detector->background_first,
+                                        .bounded = detector->proposals.bounded};
 }
 
 static bool can_be_built(att_graph *graph, const att_backbone *backbone)
