@@ -111,6 +111,21 @@ TEST(equal_proposals_go_by_level_and_place)
     }
 }
 
+/* The anchor of the last place is to the right of the image and below it. */
+TEST(each_corner_is_clipped_to_height_and_width)
+{
+    enum { ROWS = 3, COLUMNS = 4, ANCHORS = ROWS * COLUMNS * ATT_BOX_RATIOS };
+    static const att_box_proposals_attrs attrs = {
+        .size = 8, .overlap = 1, .stride = {{8, 8}}, .per_level = 1, .most = 1};
+    const double objectness[ANCHORS] = {[ANCHORS - 2] = 1}, deltas[4 * ANCHORS] = {0}, size[2] = {10, 15};
+    double box[4], score;
+    int32_t count;
+    DIRECT("box_proposals", &attrs, 1, OUTPUTS(box, &score, &count), SAMPLE(objectness, ROWS, COLUMNS, ATT_BOX_RATIOS),
+           SAMPLE(deltas, ROWS, COLUMNS, 4 * ATT_BOX_RATIOS), SAMPLE(size, 2));
+    assert_int_equal(count, 1);
+    CLOSE(box, 0, 15, 10, 15, 10);
+}
+
 TEST(sides_change_by_a_factor_of_62_5_at_most)
 {
     att_box_proposals_attrs attrs = {.size = 8, .overlap = 1, .stride = {{8, 8}}, .per_level = 1, .most = 1};
