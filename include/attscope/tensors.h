@@ -90,14 +90,15 @@ ATT_API int att_tensors_find(const att_tensors *file, const char *name);
  * (arch, architecture, model_name, model, timm_model); options of the training (args, hyper_parameters), as a JSON
  * object of those options whose values are texts, numbers, or lists of them, with "model_kwargs.<key>" for members of a
  * dictionary; arguments of the network's constructor (model_args, model_kwargs), as such an object, or, if they cannot
- * be represented, as a text that is not JSON; names and colours of the classes that OpenMMLab's programs store
- * ("meta"), a class or its colour ("#0060ff") on each line, under the keys ATT_TENSORS_CLASSES and ATT_TENSORS_COLOURS.
- */
+ * be represented, as a text that is not JSON; what OpenMMLab's programs store ("meta"): names and colours of the
+ * classes, a class or its colour ("#0060ff") on each line, under the keys ATT_TENSORS_CLASSES and ATT_TENSORS_COLOURS,
+ * and the configuration, a text in Python, under the key ATT_TENSORS_CONFIGURATION. */
 #define ATT_TENSORS_ARCHITECTURE "arch"
 #define ATT_TENSORS_OPTIONS "args"
 #define ATT_TENSORS_HYPER_PARAMETERS "hyper_parameters"
 #define ATT_TENSORS_CLASSES "meta.CLASSES"
 #define ATT_TENSORS_COLOURS "meta.PALETTE"
+#define ATT_TENSORS_CONFIGURATION "meta.config"
 ATT_API const char *att_tensors_metadata(const att_tensors *file, const char *key);
 ATT_API int att_tensors_metadata_count(const att_tensors *file);
 /* Returns key `index`, in the order of the header. */

@@ -199,14 +199,15 @@ att_status att_torch_arguments(att_tensors *file, const att_pickle *pickle, att_
 /* --- classes ------------------------------------------------------------------------------------------------------ */
 
 /* Sets *list to what older versions store in "meta" under the first key, newer ones in its "dataset_meta" under the
- * second. */
+ * second, or the first. */
 static bool find_list(const att_pickle *pickle, att_pickle_ref root, const char *const names[2],
                       const att_pickle_value **list)
 {
     att_pickle_ref meta, data, found;
     if (!att_pickle_find(pickle, root, "meta", &meta) ||
         !(att_pickle_find(pickle, meta, names[0], &found) ||
-          (att_pickle_find(pickle, meta, "dataset_meta", &data) && att_pickle_find(pickle, data, names[1], &found))))
+          (att_pickle_find(pickle, meta, "dataset_meta", &data) &&
+           (att_pickle_find(pickle, data, names[1], &found) || att_pickle_find(pickle, data, names[0], &found)))))
         return false;
     *list = att_pickle_at(pickle, found);
     return (*list)->kind == ATT_PICKLE_TUPLE || (*list)->kind == ATT_PICKLE_LIST;
@@ -275,4 +276,23 @@ att_status att_torch_colours(att_tensors *file, const att_pickle *pickle, att_pi
     (void)key;
     *text = NULL;
     return find_list(pickle, root, names, &list) ? store_lines(file, pickle, list, append_colour, text) : ATT_OK;
+}
+
+att_status att_torch_configuration(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                                   const char **text)
+{
+    att_pickle_ref meta, found;
+    (void)key;
+    *text = NULL;
+    if (!att_pickle_find(pickle, root, "meta", &meta) ||
+        !(att_pickle_find(pickle, meta, "config", &found) || att_pickle_find(pickle, meta, "cfg", &found)) ||
+        att_pickle_at(pickle, found)->kind != ATT_PICKLE_TEXT)
+        return ATT_OK;
+    const att_pickle_text stored = att_pickle_at(pickle, found)->text;
+    char *copy = att_arena_allocate(&file->arena, stored.length + 1); /* zeros */
+    if (!copy)
+        return att_fail_memory(file->context, stored.length + 1, file->path);
+    memcpy(copy, stored.bytes, stored.length);
+    *text = copy;
+    return ATT_OK;
 }

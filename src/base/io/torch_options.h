@@ -20,5 +20,8 @@ att_status att_torch_classes(att_tensors *file, const att_pickle *pickle, att_pi
                              const char **text);
 att_status att_torch_colours(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
                              const char **text);
+/* The same for the configuration of the training, a text in Python. */
+att_status att_torch_configuration(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
+                                   const char **text);
 
 #endif

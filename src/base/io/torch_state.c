@@ -154,7 +154,8 @@ static att_status collect_metadata(att_tensors *file, const att_pickle *pickle, 
                {"model_args", att_torch_arguments},
                {"model_kwargs", att_torch_arguments},
                {ATT_TENSORS_CLASSES, att_torch_classes},
-               {ATT_TENSORS_COLOURS, att_torch_colours}};
+               {ATT_TENSORS_COLOURS, att_torch_colours},
+               {ATT_TENSORS_CONFIGURATION, att_torch_configuration}};
     enum { MOST = sizeof all / sizeof *all };
     att_safetensors_pair found[MOST];
     int count = 0;

@@ -279,9 +279,18 @@ SCRATCH_TEST(names_and_colours_of_classes_become_metadata)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         assert_meta(self, false, "CLASSES", all[i].opcodes, ATT_TENSORS_CLASSES, all[i].names);
         assert_meta(self, true, "classes", all[i].opcodes, ATT_TENSORS_CLASSES, all[i].names);
+        assert_meta(self, true, "CLASSES", all[i].opcodes, ATT_TENSORS_CLASSES, all[i].names);
         assert_meta(self, false, "PALETTE", all[i].opcodes, ATT_TENSORS_COLOURS, all[i].colours);
         assert_meta(self, true, "palette", all[i].opcodes, ATT_TENSORS_COLOURS, all[i].colours);
     }
+}
+
+SCRATCH_TEST(the_configuration_becomes_metadata)
+{
+    assert_meta(self, false, "config", "\x8c\7a = [1]", ATT_TENSORS_CONFIGURATION, "a = [1]");
+    assert_meta(self, false, "cfg", "\x8c\3\n\"\t", ATT_TENSORS_CONFIGURATION, "\n\"\t");
+    assert_meta(self, false, "cfg", "}", ATT_TENSORS_CONFIGURATION, NULL);
+    assert_meta(self, true, "cfg", "\x8c\3a=1", ATT_TENSORS_CONFIGURATION, NULL);
 }
 
 /* Writes a checkpoint whose "args" are {"model": "m", "model_kwargs": <the object>}. */
