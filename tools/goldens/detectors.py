@@ -1,5 +1,6 @@
-"""Small Faster R-CNNs of torchvision with the names of its files, and the values between their parts, in f64; and boxes of
-torchvision's RoIAlign. Weights, images and boxes follow from formulas.
+"""Small Faster R-CNNs of torchvision, and one of mmdetection by tools/mmdetection.py, with the names of their files,
+and the values between their parts, in f64; and boxes of torchvision's RoIAlign. Weights, images and boxes follow from
+formulas.
 
 detectors.txt has these lines for each case:
 
@@ -12,6 +13,7 @@ and for RoIAlign, of maps [h, w, 3] of the strides 4 and 8:
 align <aligned> <samples> <count> <h> <w> <h> <w> <boxes> <values [count, 3, 3, 3]> <gradients of the maps>
 """
 import math
+import pathlib
 import sys
 
 import torch
@@ -27,8 +29,12 @@ from torchvision.ops import FrozenBatchNorm2d, MultiScaleRoIAlign, roi_align
 
 from formula import uniform
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from mmdetection import Detector
+
 WIDTH, CHANNELS, BOX_CHANNELS, OUTPUTS = 8, 12, 20, 6
 HEIGHT, COLUMNS, SHOWN = 96, 128, (90, 121)
+WIDE = {"cls_score": 16, "fc_cls": 16, "cls_logits": 4, "rpn_cls": 4, "rpn_reg": 4}
 
 
 def backbone(norm):
@@ -53,11 +59,18 @@ def detector(v2):
     return model.double().eval()
 
 
+def of_mm():
+    """Anchors of 8 pixels at the first level."""
+    widths = [WIDTH << i for i in range(4)]
+    return Detector(backbone(nn.BatchNorm2d), widths, CHANNELS, BOX_CHANNELS, OUTPUTS - 1, scale=2, per_level=60,
+                    proposals=40, detections=60).double().eval()
+
+
 def value_of(name, shape):
     """Wide scores and deltas, so that boxes differ."""
     flat = len(shape) == 1
     gain = 1 if flat and name.endswith(("weight", "running_var")) else 0
-    wide = 16 if "cls_score" in name else 4 if "cls_logits" in name else 1
+    wide = next((w for part, w in WIDE.items() if part in name), 1)
     scale = 0.4 if flat else 4.0 * wide / 2 ** math.ceil(math.log2(math.prod(shape[1:])) / 2)
     return gain + scale * torch.from_numpy(uniform(name, int(torch.tensor(shape).prod()))).reshape(shape)
 
@@ -78,7 +91,26 @@ def write(out, name, values, step=1):
     out.write(f"values {name} {step} {' '.join(f'{v:.15g}' for v in numbers)}\n")
 
 
-def run(out, name, model):
+def of_torchvision(model, image):
+    levels = model.backbone(image)
+    objectness, deltas = model.rpn.head(list(levels.values()))
+    proposals, _ = model.rpn(ImageList(image, [SHOWN]), levels)
+    heads = model.roi_heads
+    pooled = heads.box_roi_pool(levels, proposals, [SHOWN])
+    logits, changes = heads.box_predictor(heads.box_head(pooled))
+    boxes, scores, labels = heads.postprocess_detections(logits, changes, proposals, [SHOWN])
+    return list(levels.values()), objectness, deltas, proposals[0], logits, changes, boxes[0], scores[0], labels[0] - 1
+
+
+def of_mmdetection(model, image):
+    levels = model.pyramid(image)
+    objectness, deltas = model.answers(levels)
+    proposals = model.propose(objectness, deltas, SHOWN)
+    logits, changes = model.classify(levels, proposals)
+    return levels, objectness, deltas, proposals, logits, changes, *model.detect(logits, changes, proposals, SHOWN)
+
+
+def run(out, name, model, parts):
     out.write(f"case {name} {HEIGHT} {COLUMNS} {SHOWN[0]} {SHOWN[1]}\n")
     for key, tensor in model.state_dict().items():
         if tensor.is_floating_point():
@@ -87,24 +119,18 @@ def run(out, name, model):
     image = 4 * torch.from_numpy(uniform("image", HEIGHT * COLUMNS * 3)).reshape(1, HEIGHT, COLUMNS, 3)
     image = image.float().double().permute(0, 3, 1, 2)
     with torch.no_grad():
-        levels = model.backbone(image)
-        objectness, deltas = model.rpn.head(list(levels.values()))
-        proposals, _ = model.rpn(ImageList(image, [SHOWN]), levels)
-        heads = model.roi_heads
-        pooled = heads.box_roi_pool(levels, proposals, [SHOWN])
-        logits, changes = heads.box_predictor(heads.box_head(pooled))
-        boxes, scores, labels = heads.postprocess_detections(logits, changes, proposals, [SHOWN])
-    for l, level in enumerate(levels.values()):
+        levels, objectness, deltas, proposals, logits, changes, boxes, scores, classes = parts(model, image)
+    for l, level in enumerate(levels):
         write(out, f"pyramid{l}", last(level), 61 if l < 3 else 7)
         write(out, f"objectness{l}", last(objectness[l]), 13 if l < 3 else 1)
         write(out, f"deltas{l}", last(deltas[l]), 53 if l < 3 else 5)
-    write(out, "proposals", proposals[0])
+    write(out, "proposals", proposals)
     write(out, "box_logits", logits)
     write(out, "box_deltas", changes, 7)
-    write(out, "boxes", boxes[0])
-    write(out, "scores", scores[0])
-    write(out, "classes", labels[0] - 1)
-    write(out, "count", torch.tensor([len(labels[0])]))
+    write(out, "boxes", boxes)
+    write(out, "scores", scores)
+    write(out, "classes", classes)
+    write(out, "count", torch.tensor([len(classes)]))
 
 
 def align(out, aligned, samples):
@@ -127,7 +153,8 @@ def align(out, aligned, samples):
 
 if __name__ == "__main__":
     with open(sys.argv[1] + "/detectors.txt", "w") as out:
-        run(out, "first", detector(False))
-        run(out, "v2", detector(True))
+        run(out, "first", detector(False), of_torchvision)
+        run(out, "v2", detector(True), of_torchvision)
+        run(out, "mmdetection", of_mm(), of_mmdetection)
         for aligned, samples in ((False, 2), (True, 0), (True, 2), (False, 0)):
             align(out, aligned, samples)

@@ -3,15 +3,8 @@
 #include <string.h>
 
 #include "base/core/error.h"
-#include "base/core/names.h"
-#include "base/core/text.h"
-#include "networks/heads/heads.h"
-#include "networks/layouts/layout.h"
-#include "networks/models/checkpoint.h"
+#include "networks/layouts/detector.h"
 #include "networks/models/torchvision.h"
-#include "networks/tasks/task.h"
-
-static const char deltas[] = "detector.roi_heads.box_predictor.bbox_pred.weight";
 
 static const att_layout_row rows[] = {
     {"body.*", .to = "*"},
@@ -27,14 +20,6 @@ static const att_layout_row rows[] = {
     {"roi_heads.box_predictor.*", .to = "detector.roi_heads.box_predictor.*"},
 };
 
-/* Rows of the tensor `name`; 0: there is none. */
-static double rows_of(const att_layout_source *source, const char *name, int rank)
-{
-    att_shape shape;
-    const int64_t *dims = att_checkpoint_dims(source->file, name, rank, &shape);
-    return dims ? (double)dims[0] : 0;
-}
-
 /* As in torchvision, batch norms of its own weights have the eps 0. */
 static bool has_no_eps(const char *path)
 {
@@ -44,43 +29,16 @@ static bool has_no_eps(const char *path)
 
 static att_status complete(const att_layout_source *source, att_config *config)
 {
-    const att_task *task = att_task_of_parameter(source->context, deltas);
-    const bool is_v2 = att_checkpoint_has(source->file, "detector.fpn.inner_blocks.0.1.weight");
-    const double outputs = rows_of(source, "detector.roi_heads.box_predictor.cls_score.weight", 2);
-    att_option_values *options = &config->options;
-    if (outputs < 2)
-        return att_fail(source->context, ATT_ERR_FORMAT,
-                        "%s: roi_heads.box_predictor.cls_score.weight must have rows for the background and at least "
-                        "one class",
-                        source->path);
-    if (task)
-        att_options_set_text(options, "task", task->info.name);
-    att_options_set_text(options, "head", is_v2 ? ATT_HEAD_RCNN_V2 : ATT_HEAD_RCNN);
-    att_options_set(options, "num_classes", outputs - 1);
-    att_options_set(options, "head_channels", rows_of(source, "detector.fpn.layer_blocks.0.0.weight", 4));
-    att_options_set(
-        options, "box_channels",
-        rows_of(source, is_v2 ? "detector.roi_heads.box_head.5.weight" : "detector.roi_heads.box_head.fc6.weight", 2));
     if (has_no_eps(source->path))
-        att_options_set(options, "bn_eps", 0);
-    return ATT_OK;
+        att_options_set(&config->options, "bn_eps", 0);
+    return att_layout_complete_detector(source, "roi_heads.box_predictor.cls_score.weight", config);
 }
 
 /* Networks with as many outputs as COCO has numbers of categories, torchvision's default, are taken for those of COCO.
  */
 static att_status name_classes(att_tensors *file)
 {
-    const att_known_classes *categories = att_known_classes_find("coco-91");
-    const att_layout_source source = {.context = file->context, .file = file};
-    att_text names = {.context = file->context};
-    if (rows_of(&source, "detector.roi_heads.box_predictor.cls_score.weight", 2) != categories->count)
-        return ATT_OK;
-    for (int c = 1; c < categories->count; c++)
-        att_text_append(&names, "%s\n", att_known_classes_label(categories, c));
-    att_status status = names.failed ? att_fail_memory(file->context, names.length, "the names of classes")
-                                     : att_tensors_add_metadata(file, ATT_TENSORS_CLASSES, names.data);
-    att_text_free(&names);
-    return status;
+    return att_layout_name_objects(file, "coco-91", 1);
 }
 
 const att_layout att_layout_torchvision_detector = {

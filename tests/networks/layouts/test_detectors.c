@@ -1,5 +1,5 @@
-/* Small Faster R-CNNs with the names of torchvision's files, part by part, against torchvision in f64
- * (tools/goldens/detectors.py). */
+/* Small Faster R-CNNs with the names of torchvision's and mmdetection's files, part by part, against PyTorch in f64
+ * (tools/goldens/detectors.py); files that are refused. */
 #include <attscope/plan.h>
 
 #include "base/io/scratch.h"
@@ -29,7 +29,14 @@ typedef struct golden {
 /* As value_of() of the script. */
 static double scale_of(const char *name, att_shape shape)
 {
-    const double wide = strstr(name, "cls_score") ? 16 : strstr(name, "cls_logits") ? 4 : 1;
+    static const struct {
+        const char *part;
+        double wide;
+    } all[] = {{"cls_score", 16}, {"fc_cls", 16}, {"cls_logits", 4}, {"rpn_cls", 4}, {"rpn_reg", 4}};
+    double wide = 1;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strstr(name, all[i].part))
+            wide = all[i].wide;
     const double fan_in = (double)att_shape_count(shape) / (double)shape.dims[0];
     return shape.rank == 1 ? 0.4 : ldexp(4 * wide, -(int)ceil(log2(fan_in) / 2));
 }
@@ -84,7 +91,7 @@ static att_status open_golden(scratch *self, const golden *g, att_tensors **file
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
-/* Relative to the largest value; measured: 4.3e-15. */
+/* Relative to the largest value; measured: 3.5e-14. */
 static const double LIMIT = 1e-13;
 
 static void compare(const golden_values *v, const att_shape *shape, const double *found)
@@ -117,26 +124,34 @@ static double *read_output(att_session *session, const char *name, const att_gra
     return numbers;
 }
 
+/* Runs the network on the golden's image, of which height and width `shown` are the photograph. */
+static void run_golden(const golden *g, const att_model *model, att_weights *weights, const double shown[2],
+                       const char *const *names, att_plan **plan, att_session **session)
+{
+    const size_t pixels = (size_t)(g->height * g->width) * 3;
+    double *image = calloc(pixels, sizeof *image);
+    att_plan_options options = att_plan_options_defaults();
+    for (size_t i = 0; i < pixels; i++)
+        image[i] = (double)(float)(4 * formula("image", (uint32_t)i));
+    options.backend = "f64";
+    options.outputs = names;
+    must(att_plan_compile(att_model_graph(model), &options, plan));
+    must(att_session_create(*plan, weights, 1, session));
+    must(att_session_bind(*session, "image", image));
+    must(att_session_bind(*session, "image_size", shown));
+    must(att_session_run(*session, 1));
+    free(image);
+}
+
 static void compare_all(const golden *g, const att_model *model, att_weights *weights)
 {
     const char *names[VALUES + 1] = {NULL};
     const att_graph *graph = att_model_graph(model);
-    const size_t pixels = (size_t)(g->height * g->width) * 3;
-    double *image = calloc(pixels, sizeof *image);
-    att_plan_options options = att_plan_options_defaults();
     att_plan *plan;
     att_session *session;
-    for (size_t i = 0; i < pixels; i++)
-        image[i] = (double)(float)(4 * formula("image", (uint32_t)i));
     for (int i = 0; i < g->value_count; i++)
         names[i] = g->values[i].name;
-    options.backend = "f64";
-    options.outputs = names;
-    must(att_plan_compile(graph, &options, &plan));
-    must(att_session_create(plan, weights, 1, &session));
-    must(att_session_bind(session, "image", image));
-    must(att_session_bind(session, "image_size", g->shown));
-    must(att_session_run(session, 1));
+    run_golden(g, model, weights, g->shown, names, &plan, &session);
     for (int i = 0; i < g->value_count; i++) {
         const golden_values *v = &g->values[i];
         att_value value = att_graph_find_output(graph, v->name);
@@ -149,10 +164,24 @@ static void compare_all(const golden *g, const att_model *model, att_weights *we
     }
     att_session_destroy(&session);
     att_plan_destroy(&plan);
-    free(image);
 }
 
-static void answers(scratch *self, const char *name, const char *head)
+/* Boxes in a photograph that is as narrow as `width`. */
+static int count_boxes(const golden *g, const att_model *model, att_weights *weights, double width)
+{
+    static const char *const names[] = {"count", NULL};
+    const double shown[2] = {g->height, width};
+    int32_t count;
+    att_plan *plan;
+    att_session *session;
+    run_golden(g, model, weights, shown, names, &plan, &session);
+    must(att_session_output(session, "count", 0, 1, &count));
+    att_session_destroy(&session);
+    att_plan_destroy(&plan);
+    return count;
+}
+
+static void answers(scratch *self, const char *name, const char *head, const char *crop_mode)
 {
     golden *g = golden_read(name);
     att_tensors *file;
@@ -167,7 +196,7 @@ static void answers(scratch *self, const char *name, const char *head)
     att_options_set(&flags, "detections", 60);
     must(open_golden(self, g, &file));
     must(att_model_identify(context, file, NULL, NULL, &flags, &identity));
-    assert_string_equal(identity.preprocess.crop_mode, "within");
+    assert_string_equal(identity.preprocess.crop_mode, crop_mode);
     assert_string_equal(identity.preprocess.interpolation, "bilinear_plain");
     assert_string_equal(att_options_text(&identity.options, "head"), head);
     must(att_model_create(context, identity.name, &identity.options, ATT_F64, &model));
@@ -175,6 +204,10 @@ static void answers(scratch *self, const char *name, const char *head)
     must(att_model_load(model, file, weights));
     assert_int_equal(att_model_classes(model), CLASSES);
     compare_all(g, model, weights);
+    const bool keeps = strcmp(name, "mmdetection") == 0;
+    assert_true((count_boxes(g, model, weights, 0.0005) > 0) == keeps); /* less than proposals have in torchvision */
+    assert_true((count_boxes(g, model, weights, 0.005) > 0) == keeps);  /* less than boxes have */
+    assert_int_equal(count_boxes(g, model, weights, 0), 0);
     att_weights_destroy(&weights);
     att_model_destroy(&model);
     att_tensors_close(&file);
@@ -183,12 +216,17 @@ static void answers(scratch *self, const char *name, const char *head)
 
 SCRATCH_TEST(each_part_of_fasterrcnn_resnet_fpn_gives_torchvisions_values)
 {
-    answers(self, "first", "rcnn");
+    answers(self, "first", "rcnn", "within");
 }
 
 SCRATCH_TEST(each_part_of_fasterrcnn_resnet_fpn_v2_gives_torchvisions_values)
 {
-    answers(self, "v2", "rcnn_v2");
+    answers(self, "v2", "rcnn_v2", "within");
+}
+
+SCRATCH_TEST(each_part_of_mmdetections_faster_rcnn_gives_the_values_of_its_definition)
+{
+    answers(self, "mmdetection", "rcnn", "keep");
 }
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
@@ -259,5 +297,101 @@ SCRATCH_TEST(detectors_over_mobilenets_are_refused_by_name)
     rename_tensor(g, "backbone.body.layer1.0.conv1.weight", "backbone.body.1.block.0.0.weight");
     assert_fails(context, open_golden(self, g, &file), ATT_ERR_UNSUPPORTED, "fasterrcnn_mobilenet_v3_large_fpn");
     assert_null(file);
+    golden_free(g);
+}
+
+/* --- mmdetection -------------------------------------------------------------------------------------------------- */
+
+#define BOX_HEAD "roi_head.bbox_head."
+
+/* Opens the file with mmdetection's configuration beside the tensors, as its own files have it. */
+static att_status open_configured(scratch *self, const golden *g, const char *configuration, att_tensors **file)
+{
+    const att_safetensors_pair pair = {ATT_TENSORS_CONFIGURATION, configuration};
+    const att_safetensors_content content = {
+        .tensors = g->tensors.tensors, .tensor_count = g->tensors.count, .metadata = &pair, .metadata_count = 1};
+    char path[512];
+    must(att_safetensors_write(context, scratch_path(self, "model.safetensors", path), &content));
+    return att_model_open_file(context, path, file);
+}
+
+SCRATCH_TEST(a_configuration_that_attscope_lacks_is_refused)
+{
+    static const struct {
+        const char *text, *refused; /* NULL: it opens */
+    } cases[] = {
+        {"dict(style='pytorch', ratios=[0.5, 1.0, 2.0], scales=[8])\nstyle_of=1\nimg_scales=[1]\nto_rgb=True", NULL},
+        {"backbone=dict(\n    style='caffe')", "sets style to 'caffe'; attscope opens detectors with 'pytorch' only"},
+        {"dict(bgr_to_rgb=False, pad=32)", "sets bgr_to_rgb to False;"},
+        {"to_rgb=True\nto_rgb=False", "sets to_rgb to False;"},
+        {"scales=[8, 16], x=1", "sets scales to [8, 16];"},
+        {"dict(sampling_ratio=02)", "sets sampling_ratio to 02;"},
+    };
+    golden *g = golden_read("mmdetection");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_tensors *file = NULL;
+        if (cases[i].refused)
+            assert_fails(context, open_configured(self, g, cases[i].text, &file), ATT_ERR_UNSUPPORTED,
+                         cases[i].refused);
+        else
+            must(open_configured(self, g, cases[i].text, &file));
+        att_tensors_close(&file);
+    }
+    golden_free(g);
+}
+
+SCRATCH_TEST(files_without_a_configuration_are_refused_by_a_name_with_caffe)
+{
+    golden *g = golden_read("mmdetection");
+    att_tensors *file = NULL;
+    char written[512], path[512];
+    golden_tensors_write(self, &g->tensors, written);
+    scratch_path(self, "faster_rcnn_r50_caffe_fpn_1x.safetensors", path);
+    assert_int_equal(rename(written, path), 0);
+    assert_fails(context, att_model_open_file(context, path, &file), ATT_ERR_UNSUPPORTED, "of the style 'caffe'");
+    golden_free(g);
+}
+
+/* Sets the number of rows of a tensor, with other values. */
+static void resize_tensor(golden *g, const char *name, int64_t rows)
+{
+    for (int i = 0; i < g->tensors.count; i++) {
+        att_safetensors_tensor *tensor = &g->tensors.tensors[i];
+        if (strcmp(tensor->name, name) != 0)
+            continue;
+        free((void *)(uintptr_t)tensor->data);
+        tensor->shape.dims[0] = rows;
+        tensor->data = calloc((size_t)att_shape_count(tensor->shape), sizeof(float));
+    }
+}
+
+SCRATCH_TEST(eighty_classes_without_names_are_cocos)
+{
+    enum { OBJECTS = 80 };
+    golden *g = golden_read("mmdetection");
+    att_tensors *file;
+    resize_tensor(g, BOX_HEAD "fc_cls.weight", OBJECTS + 1);
+    resize_tensor(g, BOX_HEAD "fc_cls.bias", OBJECTS + 1);
+    resize_tensor(g, BOX_HEAD "fc_reg.weight", (int64_t)4 * OBJECTS);
+    resize_tensor(g, BOX_HEAD "fc_reg.bias", (int64_t)4 * OBJECTS);
+    must(open_golden(self, g, &file));
+    const char *names = att_tensors_metadata(file, ATT_TENSORS_CLASSES);
+    assert_true(strncmp(names, "person\nbicycle\n", 15) == 0 && strstr(names, "\ntoothbrush\n"));
+    att_tensors_close(&file);
+    golden_free(g);
+}
+
+SCRATCH_TEST(other_box_heads_are_refused)
+{
+    golden *g = golden_read("mmdetection");
+    att_tensors *file = NULL;
+    resize_tensor(g, BOX_HEAD "fc_reg.weight", 4);
+    assert_fails(context, open_golden(self, g, &file), ATT_ERR_UNSUPPORTED,
+                 BOX_HEAD "fc_reg.weight has 4 rows for 5 classes");
+    rename_tensor(g, BOX_HEAD "shared_fcs.1.weight", BOX_HEAD "0.shared_fcs.1.weight");
+    assert_fails(context, open_golden(self, g, &file), ATT_ERR_UNSUPPORTED,
+                 "has no tensor \"" BOX_HEAD "shared_fcs.1.weight\"");
+    rename_tensor(g, BOX_HEAD "fc_cls.weight", "bbox_head.fc_cls.weight");
+    assert_fails(context, open_golden(self, g, &file), ATT_ERR_UNSUPPORTED, "is of a version before 2.0");
     golden_free(g);
 }
