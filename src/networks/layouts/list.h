@@ -24,7 +24,6 @@
     X(torchvision_swin_v2)   \
     X(torchvision_resnet)    \
     X(torchvision_detector)  \
-    X(torchvision_mobile_detector) \
-    X(torchvision_resnet)
+    X(torchvision_mobile_detector)
 
 #endif

@@ -11,11 +11,15 @@
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
-/* Whether other values of an option change nothing: the tensors decide the width of MLPs, positions are written as the
- * images need them, starting values and dropout are those of trainings. */
+/* Whether other values of an option change nothing: the tensors decide the width of MLPs and a detector's head,
+ * positions are written as the images need them, starting values and dropout are those of trainings, and programs are
+ * told numbers of boxes and thresholds beside the file. */
 static bool is_free(const att_option *option, const att_option_values *own, const att_option_values *found)
 {
-    return att_checkpoint_lists("mlp_ratio pos_embed_resize attn_drop_rate", option->key) ||
+    static const char keys[] =
+        "mlp_ratio pos_embed_resize attn_drop_rate head head_channels box_channels proposals level_proposals "
+        "detections score_thresh nms_thresh";
+    return att_checkpoint_lists(keys, option->key) ||
            (option->compare_presence && att_options_number(own, option->key, 0) > 0 &&
             att_options_number(found, option->key, 0) > 0);
 }

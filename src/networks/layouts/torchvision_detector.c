@@ -6,19 +6,27 @@
 #include "networks/layouts/detector.h"
 #include "networks/models/torchvision.h"
 
+/* Older names come first, and are not written. */
 static const att_layout_row rows[] = {
-    {"body.*", .to = "*"},
-    {"fpn.inner_blocks.#.@", .to = "detector.fpn.inner_blocks.#.0.@"},
+    {"body.conv1.weight", .to = "conv1.weight"},
+    {"body.bn1.@", .to = "bn1.@"},
+    {"body.layer#.#.conv#.weight", .to = "layer#.#.conv#.weight"},
+    {"body.layer#.#.bn#.@", .to = "layer#.#.bn#.@"},
+    {"body.layer#.#.downsample.#.@", .to = "layer#.#.downsample.#.@"},
+    {"fpn.inner_blocks.#.@", .to = "detector.fpn.inner_blocks.#.0.@", .writes = ""},
     {"fpn.inner_blocks.#.#.@", .to = "detector.fpn.inner_blocks.#.#.@"},
-    {"fpn.layer_blocks.#.@", .to = "detector.fpn.layer_blocks.#.0.@"},
+    {"fpn.layer_blocks.#.@", .to = "detector.fpn.layer_blocks.#.0.@", .writes = ""},
     {"fpn.layer_blocks.#.#.@", .to = "detector.fpn.layer_blocks.#.#.@"},
-    {"rpn.head.conv.@", .to = "detector.rpn.head.conv.0.0.@"},
-    {"rpn.head.conv.#.#.@", .to = "detector.rpn.head.conv.#.#.@"},
-    {"rpn.head.cls_logits.@", .to = "detector.rpn.head.cls_logits.@"},
-    {"rpn.head.bbox_pred.@", .to = "detector.rpn.head.bbox_pred.@"},
-    {"roi_heads.box_head.*", .to = "detector.roi_heads.box_head.*"},
-    {"roi_heads.box_predictor.*", .to = "detector.roi_heads.box_predictor.*"},
+    {"rpn.head.conv.@", .to = "detector.rpn.head.conv.0.0.@", .writes = ""},
+    {"rpn.head.conv.#.#.@", .to = "detector.rpn.head.conv.#.#.@", .bare = true},
+    {"rpn.head.cls_logits.@", .to = "detector.rpn.head.cls_logits.@", .bare = true},
+    {"rpn.head.bbox_pred.@", .to = "detector.rpn.head.bbox_pred.@", .bare = true},
+    {"roi_heads.box_head.*", .to = "detector.roi_heads.box_head.*", .bare = true},
+    {"roi_heads.box_predictor.*", .to = "detector.roi_heads.box_predictor.*", .bare = true},
 };
+
+static const att_layout_form forms[] = {
+    {"FasterRCNN", NULL, "backbone.", "detector.rpn.head.cls_logits.weight in_chans=3 width=64"}, {.class = NULL}};
 
 /* As in torchvision, batch norms of its own weights have the eps 0. */
 static bool has_no_eps(const char *path)
@@ -54,6 +62,7 @@ const att_layout att_layout_torchvision_detector = {
         "std=0.229,0.224,0.225",
     .complete = complete,
     .name_classes = name_classes,
+    .forms = forms,
 };
 
 /* --- networks that attscope lacks --------------------------------------------------------------------------------- */

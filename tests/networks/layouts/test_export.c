@@ -485,6 +485,18 @@ EXPORT_TEST(networks_that_no_class_computes_are_refused)
             "torchvision's ResNet (ResNet) needs the tensor fc.weight");
 }
 
+#define DETECTOR                                                                                        \
+    "img_size=64 layers=1,1,1,1 num_classes=5 task=detect head_channels=4 box_channels=6 proposals=20 " \
+    "nms_thresh=0.4 "
+
+EXPORT_TEST(detectors_that_torchvision_lacks_are_refused)
+{
+    refuses(self, "torchvision", "resnet18", DETECTOR "modules=se",
+            "its tensor \"layer1.0.se.fc1.weight\" has no place");
+    refuses(self, "torchvision", "resnet18", DETECTOR "roi_aligned=1 bn_eps=0",
+            "cannot express its roi_aligned 1, bn_eps 0");
+}
+
 EXPORT_TEST(preprocessing_that_transformers_lacks_is_refused)
 {
     network n = make_network(self, VIT);
@@ -706,6 +718,29 @@ EXPORT_TEST(torchvisions_resnet_keeps_its_names)
     assert_int_equal(att_tensors_count(file), att_weights_count(n.weights));
     att_tensors_close(&file);
     free_network(&n);
+}
+
+/* Few tensors of the first version are without the prefix "backbone.", which a reader therefore removes. */
+EXPORT_TEST(torchvisions_detectors_are_written)
+{
+    static const struct {
+        const char *options, *names[8];
+    } cases[] = {
+        {DETECTOR,
+         {"body.conv1.weight", "body.layer2.0.downsample.1.running_var", "fpn.inner_blocks.3.0.bias",
+          "rpn.head.conv.0.0.weight", "roi_heads.box_head.fc6.bias", "roi_heads.box_predictor.bbox_pred.bias", NULL}},
+        {DETECTOR "head=rcnn_v2",
+         {"backbone.fpn.layer_blocks.3.1.running_mean", "rpn.head.conv.1.0.weight", "rpn.head.cls_logits.bias",
+          "roi_heads.box_head.0.0.weight", "roi_heads.box_head.5.bias", NULL}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        network n = make_network(self, "resnet18", cases[i].options);
+        att_tensors *file = export_torchvision(self, &n);
+        assert_has(file, cases[i].names);
+        assert_int_equal(att_tensors_count(file), att_weights_count(n.weights));
+        att_tensors_close(&file);
+        free_network(&n);
+    }
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
