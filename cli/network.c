@@ -232,6 +232,15 @@ static att_pass_options take_passes(const cli_passes *given)
     return options;
 }
 
+static int set_passes(cli_app *cli, const cli_passes *given, att_network *network)
+{
+    const att_pass_options options = take_passes(given);
+    if (options.longer != given->img_scale[0] || options.shorter != given->img_scale[1])
+        return cli_usage("--img-scale %g %g: expected whole numbers, the longer side first", given->img_scale[0],
+                         given->img_scale[1]);
+    return cli_check(cli, att_network_set_passes(network, &options));
+}
+
 static void put_numbers(att_json_writer *writer, const char *key, const double *values, int count)
 {
     att_json_put_array(writer, key);
@@ -270,10 +279,8 @@ int cli_load(cli_app *cli, const char *checkpoint, const cli_load_options *optio
     if (options->test_images)
         note_test_images(cli, options->preprocess, network);
     code = cli_preprocess_apply(cli, options->preprocess, network);
-    if (code == CLI_OK && options->passes) {
-        const att_pass_options passes = take_passes(options->passes);
-        code = cli_check(cli, att_network_set_passes(network, &passes));
-    }
+    if (code == CLI_OK && options->passes)
+        code = set_passes(cli, options->passes, network);
     if (code == CLI_OK)
         note_modules(cli, options, network);
     if (code == CLI_OK && !options->averaged)

@@ -159,6 +159,8 @@ assert abs(sum(ious) / len(ious) - found["miou"]) < 1e-6, (ious, found["miou"])
 END
 run 2 validate data --checkpoint output/first --stride 41
 err_has 'a stride of 41 x 41 pixels between windows of 32 x 40: expected 1 to the side of a window'
+run 2 validate data --checkpoint output/first --img-scale 64 24.5
+err_has '--img-scale 64 24.5: expected whole numbers, the longer side first'
 run 1 validate data --checkpoint output/first --flips --fgsm 0.1
 err_has 'adversarial images and passes over photographs (--stride, --scales, --flips, --img-scale) cannot be combined'
 

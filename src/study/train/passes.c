@@ -22,6 +22,12 @@ static int scale_count(const att_pass_options *options)
     return options->scale_count > 0 ? options->scale_count : 1;
 }
 
+/* A side that is too large stays so, and is refused. */
+static int scaled(int side, double factor)
+{
+    return (int)fmin(side * factor, INT32_MAX);
+}
+
 /* The transform of a scale, of which the sides to resize to matter. */
 static att_transform_options transform_at(const att_passes *passes, int scale)
 {
@@ -30,8 +36,8 @@ static att_transform_options transform_at(const att_passes *passes, int scale)
     att_transform_options at = passes->transform;
     const int height = at.height, width = at.width;
     at.crop = ATT_CROP_KEEP;
-    at.longer = (int)((options->longer > 0 ? options->longer : height > width ? height : width) * factor);
-    at.shorter = (int)((options->longer > 0 ? options->shorter : height > width ? width : height) * factor);
+    at.longer = scaled(options->longer > 0 ? options->longer : height > width ? height : width, factor);
+    at.shorter = scaled(options->longer > 0 ? options->shorter : height > width ? width : height, factor);
     return at;
 }
 
@@ -64,7 +70,11 @@ att_status att_passes_check(att_context *context, const att_passes *passes)
             return att_fail(context, ATT_ERR_ARGUMENT, "a photograph at the scale %g, expected a number in (0, 100]",
                             options->scales[i]);
         const att_transform_options transform = transform_at(passes, i);
-        ATT_TRY(att_transform_check(context, &transform));
+        if (att_transform_check(context, &transform) != ATT_OK)
+            return att_fail(context, ATT_ERR_ARGUMENT,
+                            "photographs of at most %d x %d pixels (--img-scale, the longer side first, times a factor "
+                            "of --scales): %s",
+                            transform.longer, transform.shorter, att_context_message(context));
     }
     return ATT_OK;
 }

@@ -226,7 +226,12 @@ TEST(impossible_passes_are_refused)
                "a stride of 17 x 17 pixels between windows of 16 x 24: expected 1 to the side of a window");
     is_refused(context, (att_pass_options){.stride = {16, 25}}, "a stride of 16 x 25");
     is_refused(context, (att_pass_options){.stride = {0, 5}}, "a stride of 0 x 5");
-    is_refused(context, (att_pass_options){.longer = 10, .shorter = 20}, "shorter must lie in 1..longer");
+    is_refused(
+        context, (att_pass_options){.longer = 10, .shorter = 20},
+        "photographs of at most 10 x 20 pixels (--img-scale, the longer side first, times a factor of --scales): "
+        "transform: shorter must lie in 1..longer");
+    is_refused(context, (att_pass_options){.longer = INT32_MAX, .shorter = 1, .scale_count = 1, .scales = {100}},
+               "photographs of at most 2147483647 x 100 pixels");
     is_refused(context, (att_pass_options){.scale_count = 2, .scales = {1, 0}}, "at the scale 0");
     is_refused(context, (att_pass_options){.scale_count = 1, .scales = {NAN}}, "at the scale nan");
     is_refused(context, (att_pass_options){.scale_count = 1, .scales = {0.01}}, "shorter must lie in 1..longer");
