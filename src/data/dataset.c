@@ -59,7 +59,7 @@ static att_status fail_format(const att_dataset *dataset, const att_data_format 
     const char *name = att_annotation_name(wanted);
     if (format == &att_data_archive || format == &att_data_tars || format == &att_data_split_archive)
         return att_fail(dataset->context, ATT_ERR_MISMATCH,
-                        "%s: %s are needed, and they are not read from archives: unpack it, and give the folder",
+                        "%s: %s are needed, which are read from folders only: give a folder, and unpack archives",
                         dataset->path, name);
     return att_fail(dataset->context, ATT_ERR_MISMATCH, "%s are needed; %s has %s", name, dataset->path,
                     format == &att_data_image ? "one image" : "classes");

@@ -258,6 +258,11 @@ static att_status find_place(att_dataset *dataset, const char *wanted)
     ATT_TRY(att_boxes_exist(dataset->context, dataset->path, &found));
     if (found)
         return att_fail(dataset->context, ATT_ERR_MISMATCH, "masks are needed; %s has boxes", dataset->path);
+    ATT_TRY(att_mask_pairs_exist(dataset->context, dataset->path, &found));
+    if (found && wanted)
+        return att_fail(dataset->context, ATT_ERR_NOT_FOUND,
+                        "%s has photographs with masks, but the folders of its split \"%s\" have none", dataset->path,
+                        wanted);
     char archive[ATT_DATA_MAX_NAME];
     if (find_archive(dataset->path, archive))
         return att_fail(dataset->context, ATT_ERR_MISMATCH,

@@ -185,6 +185,16 @@ SCRATCH_TEST(layouts_are_looked_for_in_three_outer_folders)
     expect_not_opened(self, NULL, ATT_ERR_MISMATCH, "with at most 3 folders around them");
 }
 
+SCRATCH_TEST(a_split_without_photographs_is_reported)
+{
+    picture_write(self, "train/1.png", 1);
+    mask_fill(self, "trainannot/1.png", 1);
+    scratch_text(self, "val/readme", "");
+    scratch_text(self, "valannot/readme", "");
+    expect_not_opened(self, "val", ATT_ERR_NOT_FOUND,
+                      "has photographs with masks, but the folders of its split \"val\" have none");
+}
+
 SCRATCH_TEST(masks_in_archives_are_refused)
 {
     scratch_text(self, "all.zip", "PK");
@@ -194,11 +204,12 @@ SCRATCH_TEST(masks_in_archives_are_refused)
     expect_not_opened(self, NULL, ATT_ERR_MISMATCH, "the archive all.tar.gz;");
     remove_files(self);
     scratch_text(self, "train.zip", "PK");
-    expect_not_opened(self, NULL, ATT_ERR_MISMATCH, "not read from archives: unpack it");
+    expect_not_opened(self, NULL, ATT_ERR_MISMATCH,
+                      "masks are needed, which are read from folders only: give a folder, and unpack");
     char path[512];
     att_dataset *dataset = NULL;
     snprintf(path, sizeof path, "%s/train.zip", self->folder);
-    assert_fails(self->context, open_masks(self, path, NULL, &dataset), ATT_ERR_MISMATCH, "not read from archives");
+    assert_fails(self->context, open_masks(self, path, NULL, &dataset), ATT_ERR_MISMATCH, "read from folders only");
     remove_files(self);
     picture_write(self, "one.png", 1);
     snprintf(path, sizeof path, "%s/one.png", self->folder);
