@@ -1,5 +1,7 @@
 /* UPerNet, its auxiliary head and its necks: parameters, sizes, gradients against central differences, and what is
  * refused. The values are compared with PyTorch's in tests/networks/models/test_segmenters.c. */
+#include "engine/graph/graph.h"
+#include "engine/ops/drop.h"
 #include "engine/ops/finite_difference.h"
 #include "networks/heads/heads.h"
 
@@ -41,6 +43,13 @@ static void expect_size(const fd_model *model, att_value y, int64_t height, int6
     assert_true(att_shape_equal(att_value_shape(model->graph, y), att_shape_of(height, width, channels)));
 }
 
+static att_option_values with_neck(const char *name)
+{
+    att_option_values options = att_options_none();
+    att_options_set_text(&options, "neck", name);
+    return options;
+}
+
 static bool has_parameter(const fd_model *model, const char *name)
 {
     for (int i = 0; i < att_graph_parameter_count(model->graph); i++)
@@ -49,16 +58,18 @@ static bool has_parameter(const fd_model *model, const char *name)
     return false;
 }
 
+static att_parameter_info find_parameter(const fd_model *model, const char *name)
+{
+    for (int i = 0; i < att_graph_parameter_count(model->graph); i++)
+        if (strcmp(att_graph_parameter_at(model->graph, i).name, name) == 0)
+            return att_graph_parameter_at(model->graph, i);
+    fail_msg("there is no parameter %s", name);
+    return (att_parameter_info){0};
+}
+
 static void expect_parameter(const fd_model *model, const char *name, att_shape shape)
 {
-    for (int i = 0; i < att_graph_parameter_count(model->graph); i++) {
-        const att_parameter_info found = att_graph_parameter_at(model->graph, i);
-        if (strcmp(found.name, name) == 0) {
-            assert_true(att_shape_equal(found.shape, shape));
-            return;
-        }
-    }
-    fail_msg("there is no parameter %s", name);
+    assert_true(att_shape_equal(find_parameter(model, name).shape, shape));
 }
 
 TEST(parameters_have_mmsegmentations_names)
@@ -86,11 +97,64 @@ TEST(parameters_have_mmsegmentations_names)
     fd_destroy(&model);
 }
 
-static att_option_values with_neck(const char *name)
+/* UPerNet and the auxiliary head, behind mmsegmentation's neck. */
+static fd_model build_both(const att_conv_head_options *options)
 {
-    att_option_values options = att_options_none();
-    att_options_set_text(&options, "neck", name);
-    return options;
+    const att_option_values neck = with_neck(ATT_NECK_MULTI_LEVEL);
+    fd_model model = fd_create();
+    const att_backbone backbone = make_backbone(&model, square, &neck);
+    const att_scope scope = head_scope(&model), beside = att_scope_in(&scope, "auxiliary_head");
+    att_value maps[LEVELS];
+    assert_int_equal(att_head_maps(&scope, &backbone, maps), LEVELS);
+    att_head_uper(&scope, maps, LEVELS, options, OUTPUTS);
+    att_head_fcn(&beside, maps[2], options, OUTPUTS);
+    must(att_graph_status(model.graph));
+    return model;
+}
+
+static void expect_start(const fd_model *model, const char *name, att_init_rule rule, double value)
+{
+    const att_init init = find_parameter(model, name).init;
+    assert_int_equal(init.rule, rule);
+    assert_float_equal(init.value, value, 1e-15);
+}
+
+TEST(parameters_start_as_in_mmsegmentation)
+{
+    fd_model model = build_both(&(att_conv_head_options){.channels = WIDTH});
+    expect_start(&model, "segmenter.bottleneck.conv.weight", ATT_INIT_NORMAL, sqrt(2.0 / (WIDTH * 3 * 3)));
+    expect_start(&model, "segmenter.bottleneck.bn.weight", ATT_INIT_CONSTANT, 1);
+    expect_start(&model, "segmenter.conv_seg.weight", ATT_INIT_NORMAL, 0.01);
+    expect_start(&model, "segmenter.conv_seg.bias", ATT_INIT_CONSTANT, 0);
+    expect_start(&model, "segmenter.auxiliary_head.conv_seg.weight", ATT_INIT_NORMAL, 0.01);
+    expect_start(&model, "segmenter.neck.lateral_convs.0.conv.weight", ATT_INIT_UNIFORM, sqrt(6.0 / (2 * CHANNELS)));
+    expect_start(&model, "segmenter.neck.convs.0.conv.weight", ATT_INIT_UNIFORM, sqrt(6.0 / (2 * CHANNELS * 3 * 3)));
+    expect_start(&model, "segmenter.neck.convs.0.conv.bias", ATT_INIT_CONSTANT, 0);
+    fd_destroy(&model);
+}
+
+/* Nodes between the convolutions are those of the head itself, also in tables of times. */
+TEST(nodes_lie_in_the_scopes_of_their_layers)
+{
+    fd_model model = build_both(&(att_conv_head_options){.channels = WIDTH, .drop_rate = 0.25});
+    int resized = 0, dropped = 0;
+    for (int i = 0; i < model.graph->nodes.count; i++) {
+        const att_node *node = &model.graph->nodes.items[i];
+        if (strcmp(node->op->name, "add") == 0)
+            assert_string_equal(node->scope, "segmenter");
+        if (strcmp(node->op->name, "upsample_bilinear") == 0) {
+            assert_string_equal(node->scope, resized < 2 ? "segmenter.neck" : "segmenter");
+            resized++;
+        }
+        if (strcmp(node->op->name, "channel_dropout") == 0) {
+            assert_string_equal(node->scope, dropped ? "segmenter.auxiliary_head.conv_seg" : "segmenter.conv_seg");
+            assert_float_equal(ATT_ATTRS(node, drop)->rate, 0.25, 0);
+            dropped++;
+        }
+    }
+    assert_int_equal(resized, 2 + 3 + 3 + 3); /* the neck, the means but that of 2 x 2, the sums, the levels */
+    assert_int_equal(dropped, 2);
+    fd_destroy(&model);
 }
 
 /* Checks the gradients of the head behind a neck, with dropout. */

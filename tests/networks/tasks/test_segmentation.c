@@ -7,6 +7,7 @@
 #include "base/io/png_write.h"
 #include "base/io/scratch.h"
 #include "engine/graph/graph.h"
+#include "engine/ops/upsampled_cross_entropy.h"
 #include "networks/tasks/confusion.h"
 #include "networks/tasks/draw.h"
 #include "networks/tasks/list.h"
@@ -342,6 +343,14 @@ SCRATCH_TEST(data_that_does_not_fit_is_refused)
 
 /* --- loss -------------------------------------------------------------------------------------------------------- */
 
+static int mean_of_loss(const att_graph *graph)
+{
+    for (int i = 0; i < graph->nodes.count; i++)
+        if (strcmp(graph->nodes.items[i].op->name, "upsampled_cross_entropy") == 0)
+            return ATT_ATTRS(&graph->nodes.items[i], upsampled_cross_entropy)->mean;
+    return -1;
+}
+
 SCRATCH_TEST(the_loss_reads_the_mask_of_the_whole_image)
 {
     static const char *const means[] = {"labeled", "all"};
@@ -364,6 +373,7 @@ SCRATCH_TEST(the_loss_reads_the_mask_of_the_whole_image)
         assert_string_equal(graph->inputs.items[1].name, "mask");
         assert_true(att_shape_equal(att_value_shape(graph, graph->inputs.items[1].value), att_shape_of(HEIGHT, WIDTH)));
         assert_int_equal(att_value_shape(graph, att_graph_find_output(graph, "loss")).rank, 0);
+        assert_int_equal(mean_of_loss(graph), i == 0 ? ATT_MEAN_OF_LABELED : ATT_MEAN_OF_ALL);
         att_graph_destroy(&graph);
         att_context_destroy(&context);
     }

@@ -182,6 +182,29 @@ TEST(windows_cover_a_side)
             }
 }
 
+/* Two passes over a photograph of one pixel. */
+static int class_of_pixel(const float *first, const float *second)
+{
+    att_context *context = context_of(1);
+    const att_slide whole = att_slide_over(1, 1, 1);
+    const att_pass passes[] = {{.down = whole, .across = whole, .h = 1, .w = 1, .logits = first},
+                               {.down = whole, .across = whole, .h = 1, .w = 1, .logits = second}};
+    uint16_t found;
+    att_mask mask = {.width = 1, .height = 1, .classes = &found};
+    CHECK(context, att_pixels_classify(context, passes, 2, CLASSES, &mask));
+    att_context_destroy(&context);
+    return found;
+}
+
+TEST(passes_are_averaged_as_probabilities)
+{
+    static const float sure[CLASSES] = {0, 0, 1000, 999}, other[CLASSES] = {0, 0, -1000, 0, 1};
+    static const float equal[CLASSES] = {0, 7, 0, 7};
+    assert_int_equal(class_of_pixel(sure, sure), 2);   /* e^1000 is infinite */
+    assert_int_equal(class_of_pixel(sure, other), 2);  /* the largest sum of logits is that of class 3 */
+    assert_int_equal(class_of_pixel(equal, equal), 1); /* of equal ones the lowest class */
+}
+
 TEST(a_window_is_run_once)
 {
     static network own;
