@@ -46,6 +46,18 @@ void att_pixel_logits_at(const att_pixel_logits *map, int width, int height, dou
         logits[i] = of_a * a[i] + of_b * b[i] + of_c * c[i] + of_d * d[i];
 }
 
+uint16_t att_pixel_class(const float *values, int64_t count)
+{
+    int64_t top = 0;
+    float largest = -INFINITY;
+    for (int64_t i = 0; i < count; i++)
+        if (values[i] > largest) {
+            largest = values[i];
+            top = i;
+        }
+    return (uint16_t)top;
+}
+
 att_status att_pixel_logits_of(att_context *context, const char *name, const att_batch *answers, att_pixel_logits *map)
 {
     const att_task *task;
@@ -74,30 +86,30 @@ int att_slide_begin(const att_slide *windows, int window)
 
 /* --- the places that a pixel is made of --------------------------------------------------------------------------- */
 
-/* A place of the logits along one axis: number window * places + place. */
-typedef struct tap {
+/* A place of the logits along one axis, number window * places + place, and its share in a pixel. */
+typedef struct part {
     int64_t place;
     double share;
-} tap;
+} part;
 
-/* The taps of every pixel of the photograph along one axis: those of pixel i are taps[first[i]..first[i + 1] - 1]. */
+/* The parts of every pixel of the photograph along one axis: those of pixel i are parts[first[i]..first[i + 1] - 1]. */
 typedef struct axis {
     int *first;
-    tap *taps;
+    part *parts;
     int count, room;
 } axis;
 
 /* Adds a share of a place to those of a pixel, which begin at `first`. */
-static bool add_tap(att_context *context, axis *to, int first, int64_t place, double share)
+static bool add_part(att_context *context, axis *to, int first, int64_t place, double share)
 {
     for (int i = first; i < to->count; i++)
-        if (to->taps[i].place == place) {
-            to->taps[i].share += share;
+        if (to->parts[i].place == place) {
+            to->parts[i].share += share;
             return true;
         }
-    if (!att_list_grow(context, &to->taps, to->count, &to->room, sizeof *to->taps))
+    if (!att_list_grow(context, &to->parts, to->count, &to->room, sizeof *to->parts))
         return false;
-    to->taps[to->count++] = (tap){place, share};
+    to->parts[to->count++] = (part){place, share};
     return true;
 }
 
@@ -113,8 +125,8 @@ static bool add_pixel(att_context *context, axis *to, int first, const att_slide
     bool enough = true;
     for (int k = from; enough && k < from + covering; k++) {
         const att_upsample_place in = att_upsample_place_of(at - att_slide_begin(windows, k), places, windows->length);
-        enough = add_tap(context, to, first, k * places + in.low, share * (1 - in.share) / covering) &&
-                 add_tap(context, to, first, k * places + in.high, share * in.share / covering);
+        enough = add_part(context, to, first, k * places + in.low, share * (1 - in.share) / covering) &&
+                 add_part(context, to, first, k * places + in.high, share * in.share / covering);
     }
     return enough;
 }
@@ -139,7 +151,7 @@ static bool fill_axis(att_context *context, const att_slide *windows, int64_t pl
 static void free_axis(att_context *context, axis *of)
 {
     att_free(context, of->first);
-    att_free(context, of->taps);
+    att_free(context, of->parts);
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -164,15 +176,15 @@ static void add_scaled(float *restrict to, const float *restrict from, float sha
 }
 
 /* Makes the row of logits of row y of the photograph, [across.count][w][classes]. */
-static void make_line(const att_pass *pass, int64_t classes, const tap *taps, int count, float *line)
+static void make_line(const att_pass *pass, int64_t classes, const part *parts, int count, float *line)
 {
     const int64_t row = pass->w * classes, window = pass->h * row;
     memset(line, 0, (size_t)(pass->across.count * row) * sizeof *line);
     for (int t = 0; t < count; t++) {
         const float *from =
-            pass->logits + taps[t].place / pass->h * pass->across.count * window + taps[t].place % pass->h * row;
+            pass->logits + parts[t].place / pass->h * pass->across.count * window + parts[t].place % pass->h * row;
         for (int k = 0; k < pass->across.count; k++)
-            add_scaled(line + k * row, from + k * window, (float)taps[t].share, row);
+            add_scaled(line + k * row, from + k * window, (float)parts[t].share, row);
     }
 }
 
@@ -198,23 +210,11 @@ static void add_pass(const photograph *of, int pass, const float *line, float *r
     for (int x = 0; x < of->mask->width; x++) {
         memset(values, 0, (size_t)classes * sizeof *values);
         for (int t = across->first[x]; t < across->first[x + 1]; t++)
-            add_scaled(values, line + across->taps[t].place * classes, (float)across->taps[t].share, classes);
+            add_scaled(values, line + across->parts[t].place * classes, (float)across->parts[t].share, classes);
         if (of->count > 1)
             soften(values, classes);
         add_scaled(row + x * classes, values, 1, classes);
     }
-}
-
-static uint16_t largest_of(const float *values, int64_t count)
-{
-    int64_t top = 0;
-    float largest = -INFINITY;
-    for (int64_t i = 0; i < count; i++)
-        if (values[i] > largest) {
-            largest = values[i];
-            top = i;
-        }
-    return (uint16_t)top;
 }
 
 static void classify_row(const photograph *of, int y, float *line, float *row)
@@ -224,11 +224,11 @@ static void classify_row(const photograph *of, int y, float *line, float *row)
     memset(row, 0, of->row_floats * sizeof *row);
     for (int p = 0; p < of->count; p++) {
         const axis *down = &of->down[p];
-        make_line(&of->passes[p], of->classes, down->taps + down->first[y], down->first[y + 1] - down->first[y], line);
+        make_line(&of->passes[p], of->classes, down->parts + down->first[y], down->first[y + 1] - down->first[y], line);
         add_pass(of, p, line, row, values);
     }
     for (int x = 0; x < of->mask->width; x++)
-        classes[x] = largest_of(row + x * of->classes, of->classes);
+        classes[x] = att_pixel_class(row + x * of->classes, of->classes);
 }
 
 /* As att_work_fn. */

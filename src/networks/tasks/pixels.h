@@ -34,6 +34,9 @@ ATT_FOR_LAB att_status att_pixel_logits_of(att_context *context, const char *tas
 ATT_FOR_LAB void att_pixel_logits_at(const att_pixel_logits *map, int width, int height, double x, double y,
                                      float *logits);
 
+/* The first class with the largest of `count` values; 0 if none is larger than -infinity. */
+uint16_t att_pixel_class(const float *values, int64_t count);
+
 /* Windows along one axis of a resized photograph. Window k begins at pixel min(k stride, side - length), and at 0 if
  * the window is longer than the side: what lies beyond the photograph is filled up. */
 typedef struct att_slide {

@@ -263,14 +263,7 @@ typedef struct photograph {
 static uint16_t predict_pixel(const photograph *of, double x, double y, float *sums)
 {
     att_pixel_logits_at(&of->logits, of->geometry->width, of->geometry->height, x, y, sums);
-    int64_t top = 0;
-    float largest = -INFINITY;
-    for (int64_t i = 0; i < of->logits.classes; i++)
-        if (sums[i] > largest) {
-            largest = sums[i];
-            top = i;
-        }
-    return (uint16_t)top;
+    return att_pixel_class(sums, of->logits.classes);
 }
 
 /* As att_work_fn. */
