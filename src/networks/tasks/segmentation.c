@@ -558,8 +558,12 @@ static att_status draw_map(att_context *context, const att_batch *answer, const 
     const void *map = NULL;
     const att_field *field = att_answer_field(answer, map_name, &map);
     uint16_t *classes;
-    if (!field || !att_shape_equal(field->shape, att_shape_of(geometry->from_height, geometry->from_width)))
+    if (!field)
         return fail_headless(context);
+    if (!att_shape_equal(field->shape, att_shape_of(geometry->from_height, geometry->from_width)))
+        return att_fail(context, ATT_ERR_MISMATCH,
+                        "the answer has no output \"%s\", from which the classes of the photograph's pixels are drawn",
+                        logits_name);
     const int64_t pixels = att_shape_count(field->shape);
     ATT_TRY(att_new(context, &classes, (size_t)pixels, "the classes of a photograph"));
     for (int64_t i = 0; i < pixels; i++)

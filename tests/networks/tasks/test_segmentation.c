@@ -252,6 +252,14 @@ SCRATCH_TEST(each_pixel_of_a_photograph_is_compared)
     att_dataset_close(&dataset);
 }
 
+static int64_t pixels_of(const answers *made, int class_number)
+{
+    int64_t sum = 0;
+    for (int c = 0; c < CLASSES; c++)
+        sum += made->expected[class_number * CLASSES + c];
+    return sum;
+}
+
 SCRATCH_TEST(each_class_has_figures)
 {
     static answers made;
@@ -270,11 +278,26 @@ SCRATCH_TEST(each_class_has_figures)
     for (int i = 0; i < count; i++)
         if (strcmp(figures[i].statistic, "iou") == 0) {
             assert_string_equal(figures[i].node, att_dataset_class_name(dataset, ious));
+            assert_int_equal(figures[i].count, pixels_of(&made, ious));
+            assert_float_equal(figures[i].bound, 100, 0);
             sum += figures[i].mean;
             ious++;
         }
     assert_int_equal(ious, CLASSES);
     assert_float_equal(values[0], sum / CLASSES, 1e-10);
+    task->end(self->context, state);
+    att_dataset_close(&dataset);
+}
+
+SCRATCH_TEST(a_mask_of_another_size_is_refused)
+{
+    static answers made;
+    _Alignas(16) char state[STATE] = {0};
+    att_dataset *dataset = open_photographs(self);
+    draw_answers(&made);
+    made.geometry[0].from_height = PHOTO_HEIGHT - 1;
+    assert_fails(self->context, observe(self, state, dataset, &made, 0, 1), ATT_ERR_MISMATCH,
+                 "a mask of 13 x 10 pixels does not fit a photograph of 13 x 9");
     task->end(self->context, state);
     att_dataset_close(&dataset);
 }
@@ -342,6 +365,14 @@ SCRATCH_TEST(data_that_does_not_fit_is_refused)
 }
 
 /* --- loss -------------------------------------------------------------------------------------------------------- */
+
+/* Adversarial images do not depend on the auxiliary head. */
+TEST(the_plain_loss_has_no_auxiliary_part)
+{
+    att_option_values options = att_options_none();
+    task->plain(&options);
+    assert_float_equal(att_options_number(&options, "aux_weight", 1), 0, 0);
+}
 
 static int mean_of_loss(const att_graph *graph)
 {
@@ -463,6 +494,20 @@ SCRATCH_TEST(a_photograph_is_drawn_in_its_own_size)
     assert_fails(self->context,
                  att_task_draw(self->context, "segment", CLASSES, &none, NULL, &photograph, &geometry, &drawing),
                  ATT_ERR_MISMATCH, "predicts no class for a pixel");
+}
+
+/* The class map of the network's image, alone, is not that of the photograph. */
+SCRATCH_TEST(a_class_map_of_another_size_is_not_drawn)
+{
+    static uint8_t grey[8];
+    const att_image photograph = {8, 1, 1, grey};
+    att_field field;
+    const void *data;
+    const att_batch answer = map_answer(&field, &data);
+    att_drawing drawing = {0};
+    assert_fails(self->context,
+                 att_task_draw(self->context, "segment", CLASSES, &answer, NULL, &photograph, NULL, &drawing),
+                 ATT_ERR_MISMATCH, "the answer has no output \"pixel_logits\"");
 }
 
 /* As the argmax of the network's own map. */
