@@ -43,7 +43,6 @@ static att_status prepare(const att_layout_source *source, att_config *config)
         return ATT_OK;
     att_options_set(&config->options, "tap_norm", 1);
     att_options_set_text(&config->options, "global_pool", "avg");
-    att_options_set(&config->options, "fc_norm", 0);
     return ATT_OK;
 }
 

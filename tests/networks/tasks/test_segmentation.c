@@ -457,6 +457,20 @@ SCRATCH_TEST(a_class_map_is_told_as_shares)
     att_text_free(&text);
 }
 
+SCRATCH_TEST(a_caption_names_five_classes)
+{
+    static const int32_t many[7] = {6, 5, 4, 3, 2, 1, 6};
+    const att_field field = {.name = "class_map", .dtype = ATT_I32, .shape = att_shape_of(1, 7)};
+    const void *const data[] = {many};
+    const att_batch answer = {.count = 1, .field_count = 1, .fields = &field, .data = data};
+    const att_answer_options options = att_answer_options_defaults();
+    att_text text = {.context = self->context};
+    CHECK(self->context, task->caption(self->context, &answer, &options, NULL, &text));
+    assert_string_equal(text.data,
+                        "predicted: class 6 28.6 %, class 1 14.3 %, class 2 14.3 %, class 3 14.3 %, class 4 14.3 %.");
+    att_text_free(&text);
+}
+
 /* Of a map of 4 x 2 pixels only the middle two columns show the photograph, of 1 x 1 pixels; the other are filled. */
 SCRATCH_TEST(shares_leave_out_the_padding)
 {

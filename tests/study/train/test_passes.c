@@ -21,7 +21,7 @@ static void draw_photograph(int height, int width, uint8_t *pixels)
 
 typedef struct network {
     int runs, windows;
-    bool nan; /* the logits hold a NaN */
+    bool nan; /* the logits of the first run hold a NaN */
     const char *output;
     att_field field;
     float logits[MOST_PLACES * CLASSES];
@@ -53,7 +53,7 @@ static att_status run(void *user, const att_batch *images, att_batch *answers)
     assert_true(images->count * each <= (int64_t)(sizeof own->logits / sizeof *own->logits));
     for (int i = 0; i < images->count; i++)
         answer((const float *)images->data[0] + i * att_shape_count(shape), h, w, own->logits + i * each);
-    if (own->nan)
+    if (own->nan && own->runs == 0)
         own->logits[images->count * each - 1] = NAN;
     own->runs++;
     own->windows += images->count;
