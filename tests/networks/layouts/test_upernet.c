@@ -192,6 +192,32 @@ SCRATCH_TEST(upernet_over_beit_of_mmsegmentation_gives_its_answers)
     assert_null(att_options_find(&identity.options, "taps"));
 }
 
+SCRATCH_TEST(images_are_those_of_mmsegmentations_configurations)
+{
+    static const struct {
+        const char *name;
+        int side;
+    } files[] = {{"resnet", 512}, {"swin", 512}, {"beit", 640}};
+    const att_option_values flags = att_options_none();
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        golden *g = golden_read(files[i].name);
+        att_tensors *file;
+        att_identity identity;
+        must(open_golden(self, g, &file));
+        must(att_model_identify(context, file, NULL, NULL, &flags, &identity));
+        const att_preprocess *images = &identity.preprocess;
+        assert_int_equal(images->height, files[i].side);
+        assert_int_equal(images->width, files[i].side);
+        assert_memory_equal(images->mean, ((double[]){0.485, 0.456, 0.406}), sizeof images->mean);
+        assert_memory_equal(images->std, ((double[]){0.229, 0.224, 0.225}), sizeof images->std);
+        assert_float_equal(images->crop_pct, 1, 0);
+        assert_string_equal(images->crop_mode, "squash");
+        assert_string_equal(images->interpolation, "bilinear");
+        att_tensors_close(&file);
+        golden_free(g);
+    }
+}
+
 /* Older versions of transformers wrote no last norm of the backbone. */
 SCRATCH_TEST(files_may_lack_what_no_logit_depends_on)
 {
