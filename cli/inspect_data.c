@@ -256,7 +256,7 @@ static void write_split(att_json_writer *w, const facts *f, const split *it)
         att_json_put_integer(w, "boxes", counts.boxes);
         att_json_put_integer(w, "crowds", counts.crowds);
         att_json_put_integer(w, "images_without_boxes", counts.images_without);
-        att_json_put_integer(w, "most_boxes", counts.most);
+        att_json_put_integer(w, "boxes_at_most", counts.most);
     }
     att_json_put_integer(w, "sizes_of", it->sizes.looked_at);
     write_sides(w, "smallest", it->sizes.smallest);
