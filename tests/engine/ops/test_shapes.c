@@ -175,13 +175,14 @@ TEST(the_stream_of_a_mask_follows_from_its_scope)
 TEST(two_drops_in_one_scope_have_different_masks)
 {
     att_graph *g = new_graph();
-    att_value x = sample(g, att_shape_of(5));
-    uint64_t streams[3];
-    for (int i = 0; i < 3; i++) {
-        x = i == 1 ? att_drop_path(g, x, 0.5) : att_dropout(g, x, 0.5);
+    att_value x = sample(g, att_shape_of(5, 2));
+    uint64_t streams[6];
+    for (int i = 0; i < 6; i++) {
+        x = (i % 3 == 0 ? att_dropout : i % 3 == 1 ? att_drop_path : att_channel_dropout)(g, x, 0.5);
         streams[i] = ATT_ATTRS(&g->nodes.items[i], drop)->stream;
+        for (int j = 0; j < i; j++)
+            assert_true(streams[j] != streams[i]);
     }
-    assert_true(streams[0] != streams[1] && streams[1] != streams[2] && streams[0] != streams[2]);
     att_graph_destroy(&g);
 }
 

@@ -395,6 +395,40 @@ static void expect_refusal(const char *variant, const att_option_values *options
     assert_null(model);
 }
 
+/* A ViT with the linear head. */
+static att_option_values linear(void)
+{
+    att_option_values options = att_options_none();
+    att_options_set_sides(&options, "img_size", HEIGHT, WIDTH);
+    att_options_set(&options, "num_classes", CLASSES), att_options_set_text(&options, "task", "segment");
+    att_options_set(&options, "patch_size", 8), att_options_set(&options, "embed_dim", 16);
+    att_options_set(&options, "num_heads", 2), att_options_set(&options, "depth", 2);
+    return options;
+}
+
+TEST(the_linear_head_refuses_options_of_upernet)
+{
+    static const char *const keys[] = {"head_channels", "aux_channels", "neck"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char part[128];
+        att_option_values options = linear();
+        if (strcmp(keys[i], "neck") == 0)
+            att_options_set_text(&options, keys[i], "multi_level");
+        else
+            att_options_set(&options, keys[i], 4);
+        snprintf(part, sizeof part, "%s is an option of the head \"uper\" (--head uper)", keys[i]);
+        expect_refusal("vit_tiny_patch16_224", &options, ATT_ERR_ARGUMENT, part);
+    }
+}
+
+TEST(classes_are_as_many_as_a_mask_can_hold)
+{
+    att_option_values options = linear();
+    att_options_set(&options, "num_classes", ATT_MASK_NONE + 1);
+    expect_refusal("vit_tiny_patch16_224", &options, ATT_ERR_ARGUMENT,
+                   "65536 classes are more than a mask can hold (65535)");
+}
+
 TEST(options_that_do_not_fit_are_refused)
 {
     static const char vit[] = "vit_tiny_patch16_224";

@@ -374,18 +374,23 @@ TEST(the_plain_loss_has_no_auxiliary_part)
     assert_float_equal(att_options_number(&options, "aux_weight", 1), 0, 0);
 }
 
-static int mean_of_loss(const att_graph *graph)
+/* The number of cross entropies; *mean: of the last. */
+static int losses_of(const att_graph *graph, int *mean)
 {
+    int count = 0;
     for (int i = 0; i < graph->nodes.count; i++)
-        if (strcmp(graph->nodes.items[i].op->name, "upsampled_cross_entropy") == 0)
-            return ATT_ATTRS(&graph->nodes.items[i], upsampled_cross_entropy)->mean;
-    return -1;
+        if (strcmp(graph->nodes.items[i].op->name, "upsampled_cross_entropy") == 0) {
+            *mean = ATT_ATTRS(&graph->nodes.items[i], upsampled_cross_entropy)->mean;
+            count++;
+        }
+    return count;
 }
 
 SCRATCH_TEST(the_loss_reads_the_mask_of_the_whole_image)
 {
     static const char *const means[] = {"labeled", "all"};
     for (int i = 0; i < 2; i++) {
+        int mean;
         att_graph *graph;
         att_context *context;
         att_option_values options = att_options_none();
@@ -393,18 +398,21 @@ SCRATCH_TEST(the_loss_reads_the_mask_of_the_whole_image)
         CHECK(context, att_graph_create(context, ATT_F32, &graph));
         att_value logits = att_graph_input(graph, "x", ATT_F32, att_shape_of(GRID_H, GRID_W, CLASSES));
         att_options_set_text(&options, "pixel_mean", means[i]);
+        att_options_set(&options, "aux_weight", i);
         const att_task_setup setup = {.classes = CLASSES, .options = &options};
         assert_fails(context, att_task_add_loss("segment", graph, &setup), ATT_ERR_NOT_FOUND, "with a head");
         att_graph_destroy(&graph);
         CHECK(context, att_graph_create(context, ATT_F32, &graph));
         logits = att_gelu(graph, att_graph_input(graph, "x", ATT_F32, att_shape_of(GRID_H, GRID_W, CLASSES)));
         att_graph_output(graph, "pixel_logits", logits);
+        att_graph_probe(graph, "auxiliary_logits", logits);
         att_graph_output(graph, "class_map", att_upsampled_argmax(graph, logits, HEIGHT, WIDTH));
         CHECK(context, att_task_add_loss("segment", graph, &setup));
         assert_string_equal(graph->inputs.items[1].name, "mask");
         assert_true(att_shape_equal(att_value_shape(graph, graph->inputs.items[1].value), att_shape_of(HEIGHT, WIDTH)));
         assert_int_equal(att_value_shape(graph, att_graph_find_output(graph, "loss")).rank, 0);
-        assert_int_equal(mean_of_loss(graph), i == 0 ? ATT_MEAN_OF_LABELED : ATT_MEAN_OF_ALL);
+        assert_int_equal(losses_of(graph, &mean), 1 + i); /* the weight 0 leaves the auxiliary one out */
+        assert_int_equal(mean, i == 0 ? ATT_MEAN_OF_LABELED : ATT_MEAN_OF_ALL);
         att_graph_destroy(&graph);
         att_context_destroy(&context);
     }

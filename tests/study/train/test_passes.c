@@ -233,6 +233,24 @@ TEST(a_window_is_run_once)
     att_context_destroy(&context);
 }
 
+/* The longer side of a photograph is that of the network's images, upright or not. */
+TEST(without_img_scale_the_sides_of_the_network_count)
+{
+    static network own;
+    att_context *context = context_of(1);
+    for (int upright = 0; upright < 2; upright++) {
+        att_passes passes = passes_of(&own, upright ? 24 : 16, upright ? 16 : 24);
+        att_mask found;
+        bool finite;
+        passes.options.flips = true;
+        CHECK(context, att_passes_check(context, &passes));
+        CHECK(context, classify(context, &passes, 30, 20, &found, &finite));
+        assert_true(att_shape_equal(own.field.shape, att_shape_of(24 / PATCH, 16 / PATCH, CLASSES)));
+        att_mask_free(context, &found);
+    }
+    att_context_destroy(&context);
+}
+
 static void is_refused(att_context *context, att_pass_options options, const char *part)
 {
     static network own;
