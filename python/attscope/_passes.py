@@ -38,7 +38,7 @@ def _two(what: str, values: Any) -> list[int]:
 
 def _factors(scales: Any) -> list[float]:
     try:
-        found = [float(scale) for scale in scales]
+        found = [] if isinstance(scales, (str, bytes)) else [float(scale) for scale in scales]
     except (TypeError, ValueError):
         found = []
     if not 0 < len(found) <= lib.MOST_SCALES:

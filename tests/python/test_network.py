@@ -363,6 +363,7 @@ class Passes(Case):
                 ({"scales": []}, "scales is []; expected 1 to 8 numbers"),
                 ({"scales": [1] * 9}, "expected 1 to 8 numbers"),
                 ({"scales": 2}, "scales is 2; expected"),
+                ({"scales": "12"}, "scales is '12'; expected"),
                 ({"scales": [-1]}, "at the scale -1"),
                 ({"flips": 1}, "flips is 1; expected True or False"),
             ):
