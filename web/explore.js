@@ -306,6 +306,7 @@ function makeSide(page, side, index) {
     takeLayers(answer);
     prepareDrawing(answer);
     at.panel.style.setProperty("--aspect", w / h);
+    at.view.style.imageRendering = Math.max(h, w) < 672 ? "" : "auto"; /* it is shown smaller than it is */
     plain = { ...before, image: wanted.image };
     at.answer.replaceChildren(...answerList(answer, wanted.changes ? plain : null));
     at.answer.dataset.changes = wanted.changes;

@@ -216,11 +216,13 @@ ATT_API att_status att_network_time(att_network *network, int runs,
  * "logits", an array of all logits. Segmentation writes "classes", an array of {"class", "label" if known, "share"}
  * of all classes that occur, the largest share first: the share of the pixels of the network's image that show the
  * photograph, without padding, if `answers` are those of att_network_run_images() or att_network_run_files(), and
- * otherwise of all pixels. options: NULL means att_answer_options_defaults(). If
- * `options` has no class names, those of the network are used (att_network_class_name()). Errors: ERR_MISMATCH (the
- * selected outputs lack one that the task reads), ERR_UNSUPPORTED (the task does not show predictions in this form),
- * ERR_MEMORY, ERR_ARGUMENT
- * (`answers` or `writer` is NULL). */
+ * otherwise of all pixels. Detection writes "boxes", an array of {"image_id" if att_answer_options.image is named by
+ * a number, "class", "category_id", "bbox", "score", "label" if known}, the largest score first: left, top, width
+ * and height in pixels of the photograph, or of the network's input if nothing tells where it lies. options: NULL
+ * means att_answer_options_defaults(). If `options` has no class names, those of the network are used
+ * (att_network_class_name()). Errors: ERR_MISMATCH (the selected outputs lack one that the task reads),
+ * ERR_UNSUPPORTED (the task does not show predictions in this form), ERR_MEMORY, ERR_ARGUMENT (`answers` or `writer`
+ * is NULL). */
 ATT_API att_status att_network_write(const att_network *network, const att_batch *answers,
                                      const att_answer_options *options, att_json_writer *writer);
 /* As att_network_write(), as text for people: calls line(user, text) for each line, without newline. */
