@@ -42,7 +42,7 @@ function sizeWords([x, y, width, height]) {
   return `${w} × ${h} at ${left}, ${top}`;
 }
 
-/* The frame of a box, in shares of the picture. The name is above it, or inside if there is no room. */
+/* The frame of a box, in shares of the picture, with its name. */
 function boxFrame(box, { left, top, right, bottom }, colour, lost) {
   const name = element("span", {}, `${nameOfClass(box)} ${percent(box.score)}`);
   const frame = element("div", { class: lost ? "box lost" : "box" }, name);
@@ -50,16 +50,18 @@ function boxFrame(box, { left, top, right, bottom }, colour, lost) {
   for (const [side, share] of Object.entries(at)) frame.style[side] = `${100 * share}%`;
   frame.style.setProperty("--c", colour);
   frame.style.setProperty("--on", inkOn(colour));
-  frame.classList.toggle("inside", top < 0.06);
-  frame.classList.toggle("from-right", left > 0.5);
   return frame;
 }
 
-/* Hides names of frames that would cover one before it; a marked frame shows its name all the same. */
-function hideCoveredNames(frames) {
+/* Puts names above their frames, or inside where there is no room, and within the picture. Hides names that would cover
+   one before them; a marked frame shows its name all the same. */
+function placeNames(frames) {
   const shown = [];
   for (const frame of frames) {
-    const box = frame.firstChild.getBoundingClientRect();
+    const name = frame.firstChild, picture = frame.parentElement;
+    frame.classList.toggle("inside", frame.offsetTop < name.offsetHeight);
+    frame.classList.toggle("from-right", frame.offsetLeft + name.offsetWidth > picture.clientWidth);
+    const box = name.getBoundingClientRect();
     const covers = shown.some((other) => box.left < other.right && other.left < box.right && box.top < other.bottom &&
       other.top < box.bottom);
     frame.classList.toggle("covered", covers);
@@ -109,7 +111,7 @@ function boxView(classes, least, { choose, hover, keep }) {
     const row = element("button", { type: "button", class: lost ? "bar-row lost" : "bar-row", "data-class": box.class,
       "aria-pressed": "false" },
     ...barParts({ ...box, probability: lost ? 0 : box.score }, lost ? box.score : before?.score, colour),
-    element("span", { class: "bar-size" }, lost ? `${sizeWords(box.bbox)}; without changes only` : sizeWords(box.bbox)));
+    element("span", { class: "bar-size" }, lost ? `${sizeWords(box.bbox)}; unchanged network only` : sizeWords(box.bbox)));
     const part = { box, frame, row };
     frame.addEventListener("pointerenter", () => markFrame(part));
     frame.addEventListener("pointerleave", () => mark(null));
@@ -140,11 +142,11 @@ function boxView(classes, least, { choose, hover, keep }) {
     list.replaceChildren(...parts.map(({ row }) => element("li", {}, row)));
     scores.hidden = !parts.length;
     words.textContent = describe(shown.length);
-    notes.textContent = plain ? "The marks show the scores without changes; dashed boxes are found only without them."
-      : "";
+    notes.textContent = plain ? "The marks show the scores without changes. Dashed frames are boxes that only the " +
+      "unchanged network finds." : "";
     output.textContent = percent(least);
     mark(null);
-    hideCoveredNames(parts.map(({ frame }) => frame));
+    placeNames(parts.map(({ frame }) => frame));
   }
   function show(nextPhoto, nextAnswer, nextPlain) {
     [photo, answer, plain, chosen] = [nextPhoto, nextAnswer, nextPlain, null];
@@ -159,7 +161,7 @@ function boxView(classes, least, { choose, hover, keep }) {
   frames.addEventListener("pointermove", (event) => hover(pixelOf(event)));
   frames.addEventListener("pointerleave", () => hover(null));
   frames.addEventListener("click", (event) => keep(pixelOf(event)));
-  new ResizeObserver(() => hideCoveredNames(parts.map(({ frame }) => frame))).observe(frames);
+  new ResizeObserver(() => placeNames(parts.map(({ frame }) => frame))).observe(frames);
   const slider = element("input", { type: "range", min: 0, max: 100, value: 100 * least,
     "aria-label": "Lowest score that is shown, per cent",
     oninput: () => {

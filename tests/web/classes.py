@@ -299,7 +299,7 @@ def expected_rows(boxes, plain, least):
 
     def row(box, score, before, lost):
         x, y, w, h = (math.floor(side + 0.5) for side in box["bbox"])
-        size = f"{w} × {h} at {x}, {y}" + ("; without changes only" if lost else "")
+        size = f"{w} × {h} at {x}, {y}" + ("; unchanged network only" if lost else "")
         number = box["class"]
         return [number, NAMES[number], score, "rgb({}, {}, {})".format(*COLOURS[number]), before, size, lost]
 
