@@ -224,10 +224,11 @@ train() {
     run "$1" train data $network $recipe --output out --experiment "${@:2}"
 }
 
-# detector FILE: writes a small detector of 5 classes with the names of torchvision's file, and wide scores.
+# detector FILE [CLASSES]: writes a small detector of 5 or so many classes with the names of torchvision's file, and wide
+# scores.
 detector() {
     needs python3
-    python3 - "$here/../goldens/detectors.txt" "$1" <<'END' || fail "detector $1"
+    python3 - "$here/../goldens/detectors.txt" "$1" "${2:-5}" <<'END' || fail "detector $1"
 import array, json, math, random, sys
 header, data, draw = {}, b"", random.Random(1)
 for line in open(sys.argv[1]):
@@ -237,6 +238,8 @@ for line in open(sys.argv[1]):
     if word != "tensor":
         continue
     shape = [int(side) for side in sides]
+    if "box_predictor" in name:
+        shape[0] = shape[0] // 6 * (int(sys.argv[3]) + 1)
     flat, count = len(shape) == 1, math.prod(shape)
     gain = flat and name.endswith(("weight", "running_var"))
     wide = 0.4 if flat else (16 if "cls_" in name else 4) / math.sqrt(count / shape[0])

@@ -120,6 +120,37 @@ done
 validate 0 other --class-map names.txt --json other.json
 diff <(figures plain.json) <(figures other.json) || fail 'other figures for another order of the categories'
 
+# A detector of COCO's 90 numbers finds the categories of a data set by their names.
+detector coco.safetensors 90
+run 0 predict coco.safetensors coco/images "${settings[@]}" --json found.json
+python3 - "$here/../../src/base/core/classes/coco-91.txt" <<'END' || fail 'no data set of COCO'
+import collections, json, os, sys
+names, found = open(sys.argv[1]).read().split("\n"), json.load(open("found.json"))
+detections = [box for answer in found for box in answer["boxes"]]
+json.dump(detections, open("detections.json", "w"))
+ids = sorted(id for id, _ in collections.Counter(box["category_id"] for box in detections).most_common(4))
+assert len(ids) == 4 and all(box["label"] == names[box["category_id"]] for box in detections)
+os.mkdir("known")
+os.symlink("../coco/images", "known/images")
+truth = json.load(open("coco/annotations.json"))
+truth["categories"] = [{"id": id, "name": names[id]} for id in ids]
+boxes = [box for box in detections[::2] if box["category_id"] in ids]
+truth["annotations"] = [{"id": i + 1, "image_id": box["image_id"], "category_id": box["category_id"],
+                         "bbox": [int(side) for side in box["bbox"][:2]] + [round(side) + 1 for side in box["bbox"][2:]],
+                         "area": 50} for i, box in enumerate(boxes)]
+json.dump(truth, open("known/annotations.json", "w"))
+END
+run 0 validate known --checkpoint coco.safetensors "${settings[@]}" --threads 1 --json figures.json
+err_has '90 classes, numbered by the class names of the training'
+run 0 coco-eval known/annotations.json detections.json --json expected.json
+python3 - <<'END' || fail 'other figures than those of coco-eval'
+import json
+found, expected = json.load(open("figures.json")), json.load(open("expected.json"))
+assert 5 < found["ap"] < 95 and abs(found["ap"] - 100 * expected["AP"]) < 1e-12, found["ap"]
+END
+run 1 validate coco --checkpoint coco.safetensors "${settings[@]}"
+err_has 'coco: class "bee" is none of the 90 classes of the training, though "cow" is'
+
 # Without boxes that count there are no figures.
 validate 0 crowds
 out_has 'AP nan %'
