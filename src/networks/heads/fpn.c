@@ -62,9 +62,11 @@ int att_head_fpn(const att_scope *scope, const att_detector *detector, const att
     if (att_graph_status(graph) != ATT_OK)
         return 0;
     if (!are_halved(graph, maps, count)) {
-        att_graph_fail(graph, att_fail(att_graph_context(graph), ATT_ERR_UNSUPPORTED,
-                                       "a detector needs maps of which each has half the sides of the one before, as "
-                                       "those of resnet and swin; --neck feature2pyramid makes them from a ViT's"));
+        att_graph_fail(graph,
+                       att_fail(att_graph_context(graph), ATT_ERR_UNSUPPORTED,
+                                "a detector needs maps of which each has half the sides of the one before, as "
+                                "those of resnet and swin; --neck feature2pyramid makes them from a ViT's, if the "
+                                "sides of its images (--img-size) are multiples of two patches"));
         return 0;
     }
     att_value inner = ATT_NONE;
