@@ -438,15 +438,12 @@ static int rows_of_process(const evaluator *e)
 }
 
 /* Larger batches of large images take more memory, but no less time. */
-static void choose_batch_size(evaluator *e)
+int att_evaluate_batch(const att_transform_options *t, int batch_size, const att_comm *comm)
 {
-    enum { MOST_PIXELS = 1 << 24 }; /* of the images of one process: 334 of 224 x 224, 15 of 800 x 1333 */
-    const att_transform_options *t = &e->transform;
-    const int64_t pixels =
-        att_transform_varies(t) ? (int64_t)t->longer * t->shorter : (int64_t)t->height * (int64_t)t->width;
-    const int64_t most =
-        pixels < MOST_PIXELS ? MOST_PIXELS / pixels * att_comm_size(e->options->comm) : att_comm_size(e->options->comm);
-    e->batch_size = e->options->batch_size < most ? e->options->batch_size : (int)most;
+    enum { MOST_PIXELS = 1 << 24 }; /* 334 images of 224 x 224, 15 of 800 x 1333 */
+    const int64_t pixels = att_transform_varies(t) ? (int64_t)t->longer * t->shorter : (int64_t)t->height * t->width;
+    const int64_t most = pixels < MOST_PIXELS ? MOST_PIXELS / pixels * att_comm_size(comm) : att_comm_size(comm);
+    return batch_size < most ? batch_size : (int)most;
 }
 
 static att_status prepare(evaluator *e, const att_model *model, att_weights *weights, const att_dataset *dataset)
@@ -463,7 +460,7 @@ static att_status prepare(evaluator *e, const att_model *model, att_weights *wei
     e->transform.occlude = e->options->occlude;
     e->model = model;
     e->weights = weights;
-    choose_batch_size(e);
+    e->batch_size = att_evaluate_batch(&e->transform, e->options->batch_size, e->options->comm);
     if (!att_transform_varies(&e->transform) && !e->passes)
         ATT_TRY(open_inference(e, model));
     if (!e->options->unlabelled)

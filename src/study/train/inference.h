@@ -97,6 +97,9 @@ ATT_FOR_LAB att_transform_options att_evaluate_transform(const att_preprocess *p
 /* The same for a loader: with the crop mode "keep", sizes depend on the image. */
 ATT_FOR_LAB att_transform_options att_evaluate_loading(const att_preprocess *preprocess);
 
+/* The number of images that an evaluation runs at a time: at most batch_size, and 2^24 pixels in each process. */
+int att_evaluate_batch(const att_transform_options *transform, int batch_size, const att_comm *comm);
+
 /* As att_network_evaluate(), for any model. options: NULL means the defaults. `result` may be NULL; *result is filled
  * on success only. Errors: ERR_STOPPED; ERR_ARGUMENT (an option of the task); ERR_MISMATCH if the transform's result
  * does not fit the model, or a target is impossible for it, such as a class outside the model's (for a model without a

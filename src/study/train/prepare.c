@@ -231,9 +231,10 @@ static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
     *bytes = 0;
     if (!trainer->run.data->eval)
         return ATT_OK;
+    const att_transform_options *transform = trainer->run.data->eval_transform;
     att_inference_options inference = {.backend = options->backend,
                                        .precision = options->precision,
-                                       .max_batch = options->batch_size,
+                                       .max_batch = att_evaluate_batch(transform, options->batch_size, options->comm),
                                        .comm = options->comm,
                                        .outputs = trainer->task->observed};
     ATT_TRY(largest_inference_bytes(trainer, &inference, bytes));

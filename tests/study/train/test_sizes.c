@@ -290,3 +290,18 @@ FIXTURE_TEST(evaluations_take_every_size)
     att_dataset_close(&all.eval);
     att_dataset_close(&all.train);
 }
+
+TEST(large_images_are_evaluated_in_smaller_batches)
+{
+    att_transform_options transform = att_transform_options_defaults(224, 224, 3);
+    assert_int_equal(att_evaluate_batch(&transform, 256, NULL), 256);
+    assert_int_equal(att_evaluate_batch(&transform, 1000, NULL), 334);
+    transform = att_transform_options_defaults(800, 1333, 3);
+    assert_int_equal(att_evaluate_batch(&transform, 256, NULL), 15);
+    transform.crop = ATT_CROP_WITHIN;
+    transform.height = transform.width = 0;
+    assert_int_equal(att_evaluate_batch(&transform, 256, NULL), 15);
+    assert_int_equal(att_evaluate_batch(&transform, 4, NULL), 4);
+    transform = att_transform_options_defaults(16384, 16384, 3);
+    assert_int_equal(att_evaluate_batch(&transform, 256, NULL), 1);
+}
