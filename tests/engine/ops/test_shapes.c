@@ -496,14 +496,69 @@ TEST(binary_cross_entropy_refuses_what_does_not_fit)
     nowhere.threshold = NAN;
     MISFIT("binary_cross_entropy: logits [5, 6] must have 1 axes", att_binary_cross_entropy(g, x, x, &plain));
     MISFIT("binary_cross_entropy: target [6] must have the shape [7]", binary(g, sample(g, att_shape_of(6)), plain));
-    MISFIT("binary_cross_entropy: integer target [7] must be one number per sample",
-           binary(g, att_graph_input(g, "t", ATT_I32, att_shape_of(7)), plain));
+    MISFIT("binary_cross_entropy: integer target [6] must be one number for each of the logits [7]",
+           binary(g, att_graph_input(g, "t", ATT_I32, att_shape_of(6)), plain));
+    MISFIT("binary_cross_entropy: integer target [1, 7] must be one number per sample",
+           binary(g, att_graph_input(g, "t", ATT_I32, att_shape_of(1, 7)), plain));
+    WRONG("binary_cross_entropy: smoothing is 0.1, must be 0 with a target for each class",
+          binary(g, att_graph_input(g, "t", ATT_I32, att_shape_of(7)), smoothed));
     WRONG("binary_cross_entropy: smoothing is 0.1, must be 0 with a target for each class",
           binary(g, sample(g, att_shape_of(7)), smoothed));
     WRONG("binary_cross_entropy: smoothing is 1, must be in [0, 1)", binary(g, sample(g, att_shape_of(7)), sure));
     WRONG("binary_cross_entropy: positive_weight is -1, must be", binary(g, sample(g, att_shape_of(7)), negative));
     WRONG("binary_cross_entropy: positive_weight is inf, must be", binary(g, sample(g, att_shape_of(7)), infinite));
     WRONG("binary_cross_entropy: threshold is not a number", binary(g, sample(g, att_shape_of(7)), nowhere));
+}
+
+static att_value sample_boxes(att_graph *g, int64_t columns, att_box_sampling sampling)
+{
+    const att_box_targets_options options = {.sampling = sampling, .weights = {1, 1, 1, 1}, .classes = 2};
+    att_box_targets targets;
+    return att_box_sample(g, sample(g, att_shape_of(9, 4)), att_graph_input(g, "count", ATT_I32, (att_shape){0}),
+                          att_graph_input(g, "true_boxes", ATT_F32, att_shape_of(3, columns)), &options, &targets);
+}
+
+static att_value sample_anchors(att_graph *g, int levels)
+{
+    static const att_anchors anchors = {.size = 8, .stride = {{4, 4}}};
+    static const att_box_sampling sampling = {.positive = 0.7, .samples = 8};
+    att_value map = sample(g, att_shape_of(2, 3, 3)), maps[] = {map, map};
+    att_anchor_targets targets;
+    return att_anchor_sample(g, att_graph_input(g, "true_boxes", ATT_F32, att_shape_of(3, 5)), maps, levels, &anchors,
+                             &sampling, &targets);
+}
+
+TEST(the_sampling_of_boxes_refuses_what_does_not_fit)
+{
+    const att_box_sampling plain = {.positive = 0.5, .negative = 0.3, .samples = 8};
+    att_box_sampling never = plain, crossed = plain, none = plain, more = plain;
+    never.positive = 0;
+    crossed.negative = 0.6;
+    none.samples = 0;
+    more.share = 1.5;
+    MISFIT("box_sample: true boxes [3, 4] must be four numbers and a class each", sample_boxes(g, 4, plain));
+    WRONG("box_sample: overlaps of at least 0 are positive, below 0.3 negative", sample_boxes(g, 5, never));
+    WRONG("box_sample: overlaps of at least 0.5 are positive, below 0.6 negative", sample_boxes(g, 5, crossed));
+    WRONG("box_sample: least overlap 0, share in a crowd 0, share of positive ones 0, 0 samples: must be in",
+          sample_boxes(g, 5, none));
+    WRONG("box_sample: least overlap 0, share in a crowd 0, share of positive ones 1.5, 8 samples: must be in",
+          sample_boxes(g, 5, more));
+    WRONG("anchor_sample: 0 levels, anchors of 8 pixels: must be 1 to 5", sample_anchors(g, 0));
+    WRONG("anchor_sample: level 1 has the stride 0 and the side 2", sample_anchors(g, 2));
+}
+
+static att_value smooth(att_graph *g, int64_t columns, att_shape chosen, double beta)
+{
+    return att_smooth_l1(g, sample(g, att_shape_of(5, 12)),
+                         att_graph_input(g, "target", ATT_F32, att_shape_of(5, columns)),
+                         att_graph_input(g, "columns", ATT_I32, chosen), beta);
+}
+
+TEST(smooth_l1_refuses_what_does_not_fit)
+{
+    MISFIT("smooth_l1: x [5, 12] must have as many rows as the target [5, 5]", smooth(g, 5, att_shape_of(5), 1));
+    MISFIT("smooth_l1: columns [4] must be one number of type", smooth(g, 4, att_shape_of(4), 1));
+    WRONG("smooth_l1: beta is -1, must be finite and at least 0", smooth(g, 4, att_shape_of(5), -1));
 }
 
 /* Every rule refuses missing inputs and a wrong number of inputs. */
@@ -616,7 +671,8 @@ static void widen(const att_op *op, const att_op_case *definition, int input, in
 /* The output of a sum over an axis does not depend on the axis's length, but only for an op's first input. A stride
  * rounds the size of a map, so a convolution may have the same outputs for a map or window that is one pixel larger.
  * The weights of score_norm may have rows of other layers before and after those of its heads. A mask has any size, and
- * upsampled_cross_entropy sums over its columns. Maps that roi_align reads have any size. */
+ * upsampled_cross_entropy sums over its columns. Maps that roi_align reads have any size, and true boxes any
+ * number. */
 TEST(every_rule_checks_each_axis_of_later_inputs)
 {
     for (const att_op *const *op = att_ops; *op; op++)
@@ -626,7 +682,8 @@ TEST(every_rule_checks_each_axis_of_later_inputs)
                 bool strided = i == 1 && !strncmp((*op)->name, "conv2d", 6);
                 bool summed = in->dtype == ATT_I32 && !strncmp((*op)->name, "upsampled_cross_entropy", 23);
                 bool read = in->shape.rank == 3 && !strcmp((*op)->name, "roi_align");
-                int first = read ? 2 : strcmp((*op)->name, "score_norm") ? 0 : 1;
+                bool listed = i == 2 && !strcmp((*op)->name, "box_sample");
+                int first = read ? 2 : listed || !strcmp((*op)->name, "score_norm") ? 1 : 0;
                 for (int axis = first; !strided && axis < in->shape.rank - summed; axis++)
                     widen(*op, &(*op)->cases[c], i, axis);
             }
