@@ -75,15 +75,6 @@ static att_status observe(att_context *context, void *state, const att_task_sett
     return ATT_OK;
 }
 
-static att_status merge(att_context *context, void *state, const void *other)
-{
-    (void)context;
-    errors *e = state;
-    e->count += ((const errors *)other)->count;
-    e->sum += ((const errors *)other)->sum;
-    return ATT_OK;
-}
-
 static void report(const void *state, double *values)
 {
     const errors *e = state;
@@ -118,7 +109,6 @@ static const att_task regression = {
     .loss = loss,
     .state_size = sizeof(errors),
     .observe = observe,
-    .merge = merge,
     .report = report,
     .describe = describe,
 };

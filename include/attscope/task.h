@@ -90,10 +90,9 @@ typedef struct att_task_setup {
  * pixels (docs/segment.md).
  *
  * "detect" has the outputs of att_box_detections(): "boxes" [D, 4], "scores" [D], "classes" [D] and "count"; boxes are
- * in pixels of the network's input. Its metrics are COCO's twelve figures in per cent (docs/detect.md), "ap", "ap50" and
- * so on, of boxes in pixels of the photographs. Probes, for
- * att_network_select_outputs(): "pyramid#", "objectness#" and "deltas#" of each level, from 0; "proposals" [R, 4];
- * "box_logits" and "box_deltas" of each proposal.
+ * in pixels of the network's input. Its metrics are COCO's twelve figures in per cent (docs/detect.md), "ap", "ap50"
+ * and so on, of boxes in pixels of the photographs. Probes, for att_network_select_outputs(): "pyramid#", "objectness#"
+ * and "deltas#" of each level, from 0; "proposals" [R, 4]; "box_logits" and "box_deltas" of each proposal.
  *
  * Its loss is that of Faster R-CNN (Ren et al., NeurIPS 2015), as in torchvision and mmdetection. Targets are
  * "image_size" and "true_boxes" [most_boxes, 5], as att_boxes_move() writes them. With S_a = "anchor_samples" (256), S
@@ -310,8 +309,6 @@ typedef struct att_task {
      * gets the samples of all. */
     att_status (*counts)(att_context *context, void *state, const att_task_settings *settings, int64_t **values,
                          int64_t *count);
-    /* Adds the samples of `other` to `state`. The order of merging changes the result by rounding at most. */
-    att_status (*merge)(att_context *context, void *state, const void *other);
     /* Computes what report() and details() write from the state of all samples. Called once at the end of an
      * evaluation, by all processes. NULL: the state has it at any time. */
     att_status (*conclude)(att_context *context, void *state, const att_task_settings *settings);

@@ -91,18 +91,6 @@ att_status att_box_observe(att_context *context, void *state, const att_task_set
     return ATT_OK;
 }
 
-att_status att_box_merge(att_context *context, void *state, const void *other)
-{
-    att_box_state *to = state;
-    const att_box_state *from = other;
-    to->concluded = false;
-    for (int i = 0; i < from->truth_count; i++)
-        ATT_TRY(add(context, &from->truth[i], &to->truth, &to->truth_count, &to->truth_room));
-    for (int i = 0; i < from->found_count; i++)
-        ATT_TRY(add(context, &from->found[i], &to->found, &to->found_count, &to->found_room));
-    return ATT_OK;
-}
-
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
 att_status att_box_conclude(att_context *context, void *state, const att_task_settings *settings)

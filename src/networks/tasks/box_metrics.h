@@ -28,7 +28,6 @@ typedef struct att_box_state {
 /* Compares the boxes of settings->evaluated with those that the network found, in pixels of the photographs. */
 att_status att_box_observe(att_context *context, void *state, const att_task_settings *settings, const att_batch *batch,
                            const att_batch *answers);
-att_status att_box_merge(att_context *context, void *state, const void *other);
 att_status att_box_conclude(att_context *context, void *state, const att_task_settings *settings);
 void att_box_report(const void *state, double *values);
 att_status att_box_details(att_context *context, void *state, const att_task_settings *settings,

@@ -24,8 +24,8 @@ static att_status check_functions(att_context *context, const att_task *task)
         const char *name;
         bool there;
     } functions[] = {
-        {"head", task->head},       {"fields", task->fields}, {"fill", task->fill},     {"loss", task->loss},
-        {"observe", task->observe}, {"merge", task->merge},   {"report", task->report},
+        {"head", task->head}, {"fields", task->fields},   {"fill", task->fill},
+        {"loss", task->loss}, {"observe", task->observe}, {"report", task->report},
     };
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (!functions[i].there)

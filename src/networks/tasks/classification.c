@@ -385,13 +385,6 @@ static att_status observe(att_context *context, void *state, const att_task_sett
     return ATT_OK;
 }
 
-static att_status merge(att_context *context, void *state, const void *other)
-{
-    (void)context;
-    att_scores_merge(state, other);
-    return ATT_OK;
-}
-
 static void report(const void *state, double *values)
 {
     const att_scores *s = state;
@@ -528,7 +521,6 @@ const att_task att_task_classification = {
     .plain = plain,
     .state_size = sizeof(att_scores),
     .observe = observe,
-    .merge = merge,
     .report = report,
     .write = write,
     .describe = describe,

@@ -305,7 +305,6 @@ const att_task att_task_detection = {
     .loss = att_detection_loss,
     .state_size = sizeof(att_box_state),
     .observe = att_box_observe,
-    .merge = att_box_merge,
     .conclude = att_box_conclude,
     .report = att_box_report,
     .details = att_box_details,

@@ -349,18 +349,6 @@ static att_status counts(att_context *context, void *state, const att_task_setti
     return ATT_OK;
 }
 
-static att_status merge(att_context *context, void *state, const void *other)
-{
-    att_confusion *to = &((segmentation_state *)state)->confusion;
-    const att_confusion *from = &((const segmentation_state *)other)->confusion;
-    if (!from->counts)
-        return ATT_OK;
-    ATT_TRY(att_confusion_begin(context, to, from->classes));
-    for (int64_t i = 0; i < (int64_t)to->classes * to->classes; i++)
-        to->counts[i] += from->counts[i];
-    return ATT_OK;
-}
-
 static void report(const void *state, double *values)
 {
     const att_segmentation_scores scores = att_confusion_scores(&((const segmentation_state *)state)->confusion);
@@ -615,7 +603,6 @@ const att_task att_task_segmentation = {
     .state_size = sizeof(segmentation_state),
     .observe = observe,
     .counts = counts,
-    .merge = merge,
     .report = report,
     .details = details,
     .end = end,

@@ -156,10 +156,10 @@ static double metric(const char *name, const double *values)
     return values[index];
 }
 
-TEST(metrics_are_by_definition_and_merge)
+TEST(metrics_are_by_definition)
 {
-    _Alignas(16) char whole[64] = {0}, parts[2][64] = {{0}}, empty[64] = {0};
-    double values[ATT_MAX_METRICS], merged[ATT_MAX_METRICS];
+    _Alignas(16) char whole[64] = {0}, empty[64] = {0};
+    double values[ATT_MAX_METRICS];
     assert_true(task->state_size <= sizeof whole);
     task->report(empty, values);
     assert_true(isnan(metric("top1", values)) && isnan(metric("top5", values)) && isnan(metric("loss", values)));
@@ -169,18 +169,12 @@ TEST(metrics_are_by_definition_and_merge)
     assert_float_equal(metric("top5", values), 60, 1e-12);
     assert_true(isnan(metric("loss", values)));
     memset(whole, 0, sizeof whole);
-    observe(whole, 0, 4);
-    observe(parts[0], 0, 1);
-    observe(parts[1], 1, 3);
-    assert_int_equal(task->merge(NULL, parts[0], parts[1]), ATT_OK);
-    assert_int_equal(task->merge(NULL, parts[0], empty), ATT_OK);
+    observe(whole, 0, 1);
+    observe(whole, 1, 3);
     task->report(whole, values);
-    task->report(parts[0], merged);
     double expected = log(1 + exp(-2) + 4 * exp(-3)) + (log(1 + exp(-1) + exp(-2) + exp(-3) + exp(-4) + exp(-5)) + 5) +
                       (log(exp(1) + exp(2) + 4) - 1) + log(6);
     assert_float_equal(metric("loss", values), expected / 4, 1e-12);
-    for (int i = 0; i < task->info.metric_count; i++)
-        assert_float_equal(merged[i], values[i], 1e-12);
 }
 
 /* --- loss ----------------------------------------------------------------------------------------------------------

@@ -78,11 +78,6 @@ static att_status observe(att_context *context, void *state, const att_task_sett
     (void)context, (void)state, (void)settings, (void)batch, (void)answers;
     return ATT_OK;
 }
-static att_status merge(att_context *context, void *state, const void *other)
-{
-    (void)context, (void)state, (void)other;
-    return ATT_OK;
-}
 static void report(const void *state, double *values)
 {
     (void)state;
@@ -97,7 +92,6 @@ static const att_task mapping = {.info = {.name = "mapping", .help = "", .metric
                                  .loss = loss,
                                  .state_size = 1,
                                  .observe = observe,
-                                 .merge = merge,
                                  .report = report,
                                  .draw = draw_map};
 

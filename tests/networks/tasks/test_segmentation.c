@@ -227,11 +227,11 @@ static att_status observe(const scratch *self, void *state, const att_dataset *d
 
 enum { STATE = 128 };
 
-/* States of several processes are added as counts, or merged. */
+/* In one call or image by image. */
 SCRATCH_TEST(each_pixel_of_a_photograph_is_compared)
 {
     static answers made;
-    _Alignas(16) char whole[STATE] = {0}, parts[2][STATE] = {{0}};
+    _Alignas(16) char whole[STATE] = {0}, parts[STATE] = {0};
     att_dataset *dataset = open_photographs(self);
     const att_task_settings settings = settings_of(dataset);
     int64_t *counts, count;
@@ -242,13 +242,11 @@ SCRATCH_TEST(each_pixel_of_a_photograph_is_compared)
     assert_int_equal(count, CLASSES * CLASSES);
     assert_memory_equal(counts, made.expected, sizeof made.expected);
     for (int p = 0; p < 2; p++)
-        CHECK(self->context, observe(self, parts[p], dataset, &made, p, 1));
-    CHECK(self->context, task->merge(self->context, parts[0], parts[1]));
-    CHECK(self->context, task->counts(self->context, parts[0], &settings, &counts, &count));
+        CHECK(self->context, observe(self, parts, dataset, &made, p, 1));
+    CHECK(self->context, task->counts(self->context, parts, &settings, &counts, &count));
     assert_memory_equal(counts, made.expected, sizeof made.expected);
     task->end(self->context, whole);
-    for (int p = 0; p < 2; p++)
-        task->end(self->context, parts[p]);
+    task->end(self->context, parts);
     att_dataset_close(&dataset);
 }
 

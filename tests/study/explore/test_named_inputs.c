@@ -317,14 +317,6 @@ static att_status paired_observe(att_context *context, void *state, const att_ta
     return ATT_OK;
 }
 
-static att_status paired_merge(att_context *context, void *state, const void *other)
-{
-    (void)context;
-    ((squares *)state)->sum += ((const squares *)other)->sum;
-    ((squares *)state)->count += ((const squares *)other)->count;
-    return ATT_OK;
-}
-
 static void paired_report(const void *state, double *values)
 {
     values[0] = ((const squares *)state)->sum / ((const squares *)state)->count;
@@ -342,7 +334,6 @@ static const att_task paired = {.info = {.name = "paired",
                                 .loss = paired_loss,
                                 .state_size = sizeof(squares),
                                 .observe = paired_observe,
-                                .merge = paired_merge,
                                 .report = paired_report};
 
 FIXTURE_TEST(an_image_with_tokens_is_trained_evaluated_and_attacked)

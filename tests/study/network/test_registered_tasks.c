@@ -89,15 +89,6 @@ static att_status numbering_observe(att_context *context, void *state, const att
     return status;
 }
 
-static att_status numbering_merge(att_context *context, void *state, const void *other)
-{
-    const errors *more = other;
-    att_status status = ATT_OK;
-    for (int64_t i = 0; i < more->count && status == ATT_OK; i++)
-        status = add_error(context, state, more->items[i]);
-    return status;
-}
-
 enum { ERROR, HITS };
 static const att_metric numbering_metrics[] = {
     {.name = "error", .label = "mean error", .unit = ""},
@@ -134,10 +125,10 @@ static att_status numbering_describe(att_context *context, const att_batch *answ
     return ATT_OK;
 }
 
-#define NUMBERING                                                                                                     \
-    .head = numbering_head, .fields = numbering_fields, .fill = numbering_fill, .loss = numbering_loss,               \
-    .state_size = sizeof(errors), .observe = numbering_observe, .merge = numbering_merge, .report = numbering_report, \
-    .end = numbering_end, .describe = numbering_describe
+#define NUMBERING                                                                                                 \
+    .head = numbering_head, .fields = numbering_fields, .fill = numbering_fill, .loss = numbering_loss,           \
+    .state_size = sizeof(errors), .observe = numbering_observe, .report = numbering_report, .end = numbering_end, \
+    .describe = numbering_describe
 #define NUMBERING_METRICS .metrics = numbering_metrics, .metric_count = 2, .best = ERROR
 #define NUMBERING_OPTIONS .options = numbering_table, .option_count = 1
 
@@ -190,8 +181,7 @@ FIXTURE_TEST(descriptors_of_tasks_are_checked)
           .fields = numbering_fields,
           .fill = numbering_fill,
           .loss = numbering_loss,
-          .observe = numbering_observe,
-          .merge = numbering_merge},
+          .observe = numbering_observe},
          "it has no function `report`"},
         {{.info = {.name = "mine", .help = "h", NUMBERING_METRICS, NUMBERING_OPTIONS}, NUMBERING},
          "option \"weight\": its offset or size"},
