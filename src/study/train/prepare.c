@@ -51,8 +51,10 @@ static att_status check_data(const att_trainer *trainer)
     ATT_TRY(att_task_check_data(run->context, trainer->task, &trainer->settings, data->train));
     if (!data->eval)
         return ATT_OK;
+    att_task_settings evaluation = trainer->settings;
+    evaluation.evaluated = data->eval;
     ATT_TRY(att_inference_check_images(run->model, data->eval_transform));
-    return att_task_check_data(run->context, trainer->task, &trainer->settings, data->eval);
+    return att_task_check_data(run->context, trainer->task, &evaluation, data->eval);
 }
 
 /* Batch norm outside of frozen parts needs at least two values per channel in a batch, or in the share of a process
