@@ -13,6 +13,7 @@
 #include "base/core/log.h"
 #include "base/core/machine.h"
 #include "base/core/memory.h"
+#include "base/core/pages.h"
 #include "base/core/processor.h"
 #include "base/core/text.h"
 #include "base/core/threads_pool.h"
@@ -377,10 +378,33 @@ void *att_reallocate(att_context *context, void *block, size_t size)
     return header + 1;
 }
 
+/* The whole pages of [block, block + size), if it is the system's memory. */
+static size_t whole_pages(const att_context *context, char *block, size_t size, char **first)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = ((uintptr_t)block + page - 1) / page * page, end = ((uintptr_t)block + size) / page * page;
+    *first = block + (begin - (uintptr_t)block);
+    return end > begin && context->settings.allocate == default_allocate ? end - begin : 0;
+}
+
+void att_discard(const att_context *context, void *block, size_t size)
+{
+    char *bytes = block, *first;
+    const size_t pages = whole_pages(context, bytes, size, &first);
+    if (pages == 0 || madvise(first, pages, MADV_DONTNEED) != 0) {
+        memset(bytes, 0, size);
+        return;
+    }
+    memset(bytes, 0, (size_t)(first - bytes));
+    memset(first + pages, 0, (size_t)(bytes + size - first) - pages);
+}
+
 void *att_allocate(att_context *context, size_t size)
 {
     void *block = att_reallocate(context, NULL, size);
-    if (block)
+    if (block && size >= LARGE)
+        att_discard(context, block, size);
+    else if (block)
         memset(block, 0, size);
     return block;
 }

@@ -1,8 +1,12 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <attscope/tensor.h>
 
 #include "base/core/context.h"
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "base/core/pages.h"
 #include "base/core/threads.h"
 #include "failing.h"
 
@@ -51,6 +55,36 @@ TEST(blocks_are_zeroed_aligned_and_counted)
     assert_int_equal(att_context_allocations(context).bytes_now, before);
     assert_null(att_allocate_array(context, SIZE_MAX / 2, 16));
     assert_null(att_allocate(context, 0));
+    att_context_destroy(&context);
+}
+
+/* The page in the middle of a block. */
+static bool is_resident(char *block, size_t size)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    unsigned char resident = 0;
+    assert_int_equal(mincore((void *)(((uintptr_t)block + size / 2) / page * page), page, &resident), 0);
+    return resident & 1;
+}
+
+TEST(large_blocks_take_memory_where_they_are_written)
+{
+    enum { SIZE = 32 << 20, FROM = SIZE / 4 + 5, COUNT = SIZE / 2 };
+    att_context *context = context_with(1);
+    char *block = att_allocate(context, SIZE);
+    assert_false(is_resident(block, SIZE));
+    memset(block, 7, SIZE);
+    assert_true(is_resident(block, SIZE));
+    att_discard(context, block + FROM, COUNT);
+    assert_false(is_resident(block, SIZE));
+    for (int i = 0; i < SIZE; i++)
+        if (block[i] != (i >= FROM && i < FROM + COUNT ? 0 : 7))
+            fail_msg("byte %d is %d", i, block[i]);
+    att_discard(context, block + 3, 10); /* no whole page */
+    assert_int_equal(block[2], 7);
+    assert_int_equal(block[12], 0);
+    assert_int_equal(block[13], 7);
+    att_free(context, block);
     att_context_destroy(&context);
 }
 
