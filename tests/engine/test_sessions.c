@@ -165,3 +165,25 @@ TEST(clipping_shortens_long_gradients_only)
     if (!(fabs(half / whole - 0.5) <= 5e-7))
         fail_msg("clipped to half the norm: %.9g of the step", half / whole);
 }
+
+/* The parts of a plan with three values of `rows` x 4 KiB that live at the same time. */
+static int parts_of(int64_t rows)
+{
+    att_graph *graph = make_graph();
+    att_plan *plan;
+    att_value x = att_graph_input(graph, "x", ATT_F32, att_shape_of(rows, 1024));
+    att_value a = att_tanh(graph, x), b = att_tanh(graph, a), c = att_tanh(graph, b);
+    att_graph_output(graph, "y", att_tanh(graph, att_add(graph, att_add(graph, a, b), c)));
+    att_plan_options options = att_plan_options_defaults();
+    CHECK(context, att_plan_compile(graph, &options, &plan));
+    const int parts = att_plan_describe(plan).parts;
+    att_plan_destroy(&plan);
+    att_graph_destroy(&graph);
+    return parts;
+}
+
+TEST(threads_share_samples_that_need_much_memory)
+{
+    assert_int_equal(parts_of(3072), 2);
+    assert_int_equal(parts_of(2048), 1);
+}

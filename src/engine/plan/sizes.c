@@ -64,8 +64,25 @@ static att_status shrink_group(const att_plan *plan, const att_rewritten *from, 
     return ATT_OK;
 }
 
-static att_status choose_groups(att_plan *plan, const att_rewritten *from, int requested)
+/* In inference, a sample with many activations is computed by all threads together, in one arena: it takes long enough
+ * that waiting for each other costs little. */
+static att_status choose_teams(att_plan *plan, const att_rewritten *from, const att_ref *refs)
 {
+    enum { MOST_BYTES = 32 << 20 };
+    size_t bytes;
+    if (plan->purpose != ATT_INFER || plan->parts > 1 || plan->segments[0].group > 1)
+        return ATT_OK;
+    ATT_TRY(att_measure_arena(plan, from, &plan->segments[0], refs, 1, &bytes));
+    if (bytes > MOST_BYTES) {
+        plan->parts = plan->teams;
+        plan->teams = 1;
+    }
+    return ATT_OK;
+}
+
+static att_status choose_groups(att_plan *plan, const att_rewritten *from, const att_plan_options *options)
+{
+    const int requested = options->group;
     const att_grouping *by = plan->units.backend->grouping;
     int64_t rows = plan->purpose != ATT_INFER ? by->train_rows : by->infer_rows;
     att_ref *refs;
@@ -77,6 +94,8 @@ static att_status choose_groups(att_plan *plan, const att_rewritten *from, int r
         if (!requested)
             status = shrink_group(plan, from, refs, segment);
     }
+    if (status == ATT_OK && !options->parts)
+        status = choose_teams(plan, from, refs);
     att_free(plan->context, refs);
     return status;
 }
@@ -109,5 +128,5 @@ att_status att_choose_sizes(att_plan *plan, const att_rewritten *from, const att
     int teams = plan->purpose != ATT_INFER && plan->local_lanes < threads ? plan->local_lanes : threads;
     plan->parts = options->parts ? options->parts : threads / teams;
     plan->teams = threads / plan->parts < teams ? threads / plan->parts : teams;
-    return choose_groups(plan, from, options->group);
+    return choose_groups(plan, from, options);
 }
