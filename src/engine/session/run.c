@@ -391,9 +391,13 @@ static void pack_thread(void *user, int thread)
 {
     att_session *session = user;
     const att_plan *plan = session->plan;
-    for (int i = thread; i < plan->packs.count; i += once_threads(session))
-        if (!plan->packs.items[i].once)
-            run_pack(session, &plan->packs.items[i], thread);
+    for (int i = thread; i < plan->packs.count; i += once_threads(session)) {
+        const att_pack *pack = &plan->packs.items[i];
+        if (pack->once)
+            continue;
+        run_pack(session, pack, thread);
+        att_session_give_back(session, pack);
+    }
 }
 
 static void epilogue_thread(void *user, int thread)
@@ -416,12 +420,19 @@ static void run_prologue(att_session *session)
 {
     const att_plan *plan = session->plan;
     uint64_t version = att_weights_version(session->weights) + 1;
-    if (session->packed_version == version && !plan->prologue_draws)
+    bool is_done = session->packed_version == version && !plan->prologue_draws;
+    att_status status =
+        att_weights_lack(session->weights, is_done ? session : NULL) ? att_weights_complete(session->weights) : ATT_OK;
+    if (status != ATT_OK)
+        att_runner_fail(&session->runner, status);
+    if (is_done || status != ATT_OK)
         return;
     if (plan->prologue.count > 0)
         att_threads_run(session->context, once_threads(session), derive_thread, session);
+    att_session_begin_give_back(session);
     if (plan->packs.count > 0)
         att_threads_run(session->context, once_threads(session), pack_thread, session);
+    att_session_give_back(session, NULL);
     if (atomic_load(&session->runner.status) == ATT_OK)
         session->packed_version = version;
 }

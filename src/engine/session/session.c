@@ -137,25 +137,26 @@ static size_t port_bytes(const att_port *ports, int count, int max_batch)
     return bytes;
 }
 
-enum { OWN_PARTS = 6 };
-
-/* Lists the session's memory by purpose and returns the sum. */
-static size_t own_parts(const att_plan *plan, int max_batch, att_memory_part parts[OWN_PARTS])
+size_t att_session_parts(const att_plan *plan, int max_batch, att_memory_part parts[ATT_SESSION_PARTS])
 {
     int rows = most_rows(plan, max_batch);
     att_plan_facts facts = att_plan_describe(plan);
     const att_memory_part own[] = {
-        {"values between layers",
-         att_size_sum(att_size_product((size_t)plan->teams, facts.arena_bytes), reduction_scratch(plan))},
-        {"values kept for the batch",
-         att_size_sum(kept_bytes(plan, rows), att_size_sum(plan->batch_bytes, gathered_bytes(plan, max_batch)))},
-        {"gradients of other lanes", facts.gradient_bytes},
-        {"packed and derived weights", att_size_sum(facts.packed_bytes, plan->derived_bytes + plan->total_bytes)},
-        {"outputs", port_bytes(plan->outputs, plan->output_count, max_batch)},
-        {"inputs", plan->units.backend->memory->host ? 0 : port_bytes(plan->inputs, plan->input_count, rows)}};
-    _Static_assert(sizeof own == OWN_PARTS * sizeof *own, "every part has a place");
+        [ATT_SESSION_LAYERS] = {"values between layers",
+                                att_size_sum(att_size_product((size_t)plan->teams, facts.arena_bytes),
+                                             reduction_scratch(plan))},
+        [ATT_SESSION_KEPT] = {"values kept for the batch",
+                              att_size_sum(kept_bytes(plan, rows),
+                                           att_size_sum(plan->batch_bytes, gathered_bytes(plan, max_batch)))},
+        [ATT_SESSION_LANES] = {"gradients of other lanes", facts.gradient_bytes},
+        [ATT_SESSION_PACKED] = {"packed and derived weights",
+                                att_size_sum(facts.packed_bytes, plan->derived_bytes + plan->total_bytes)},
+        [ATT_SESSION_OUTPUTS] = {"outputs", port_bytes(plan->outputs, plan->output_count, max_batch)},
+        [ATT_SESSION_INPUTS] = {
+            "inputs", plan->units.backend->memory->host ? 0 : port_bytes(plan->inputs, plan->input_count, rows)}};
+    _Static_assert(sizeof own == ATT_SESSION_PARTS * sizeof *own, "every part has a place");
     size_t sum = 0;
-    for (int i = 0; i < OWN_PARTS; i++) {
+    for (int i = 0; i < ATT_SESSION_PARTS; i++) {
         parts[i] = own[i];
         sum = att_size_sum(sum, own[i].bytes);
     }
@@ -164,8 +165,8 @@ static size_t own_parts(const att_plan *plan, int max_batch, att_memory_part par
 
 size_t att_session_bytes(const att_plan *plan, int max_batch)
 {
-    att_memory_part parts[OWN_PARTS];
-    return own_parts(plan, max_batch, parts);
+    att_memory_part parts[ATT_SESSION_PARTS];
+    return att_session_parts(plan, max_batch, parts);
 }
 
 /* Lists the parts that take at least 1/64 of the sum; `before` precedes the first. Returns the length. */
@@ -190,7 +191,7 @@ static void describe_need(const att_plan *plan, size_t sum, const att_memory_par
     int length = snprintf(text, room, "a session");
     if (plan->units.backend->memory->host)
         length += snprintf(text + length, room - (size_t)length, " on %d threads", att_context_threads(plan->context));
-    int listed = list_parts(text + length, room - (size_t)length, own, OWN_PARTS, sum, " (");
+    int listed = list_parts(text + length, room - (size_t)length, own, ATT_SESSION_PARTS, sum, " (");
     length += listed;
     length += list_parts(text + length, room - (size_t)length, extra, extra_count, sum, listed > 0 ? ", " : " (");
     snprintf(text + length, room - (size_t)length,
@@ -200,8 +201,8 @@ static void describe_need(const att_plan *plan, size_t sum, const att_memory_par
 att_status att_session_check_memory(const att_plan *plan, int max_batch, const att_memory_part *extra, int extra_count)
 {
     const att_memory *memory = plan->units.backend->memory;
-    att_memory_part parts[OWN_PARTS];
-    size_t sum = own_parts(plan, max_batch, parts), left = memory->left(plan->context);
+    att_memory_part parts[ATT_SESSION_PARTS];
+    size_t sum = att_session_parts(plan, max_batch, parts), left = memory->left(plan->context);
     char what[640], needed[24], unused[24];
     for (int i = 0; i < extra_count; i++)
         sum = att_size_sum(sum, extra[i].bytes);
@@ -232,6 +233,8 @@ static att_status reserve_all(att_session *session)
     session->sums = reserve_host(session, (size_t)plan->sum_count, sizeof *session->sums, &status);
     if (status == ATT_OK)
         status = bind_parameters(session);
+    if (status == ATT_OK)
+        status = att_session_find_packed(session);
     reserve_teams(session, &status);
     reserve_shared(session, &status);
     reserve_ports(session, &status);
@@ -316,6 +319,7 @@ void att_session_destroy(att_session **out)
     att_free(session->context, session->starts);
     att_free(session->context, session->bound);
     att_free(session->context, session->parameters);
+    att_free(session->context, session->packs_of);
     att_free(session->context, session->sums);
     release(session, session->derived, plan->derived_bytes);
     release(session, session->totals, plan->total_bytes);

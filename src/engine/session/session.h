@@ -62,6 +62,7 @@ struct att_session {
     att_team *teams;
     size_t arena_bytes;
     char *packed;
+    int *packs_of;           /* by parameter of the plan: packs that read it, if the body reads it in no other way */
     uint64_t packed_version; /* version of the weights that the prologue has read, plus 1; 0: it has not run */
     char *store;             /* values that are kept for the batch, for the largest batch */
     char *batch_values;      /* values of kind ATT_BATCH */
@@ -96,7 +97,18 @@ typedef struct att_memory_part {
     const char *what;
     size_t bytes;
 } att_memory_part;
-/* Bytes that a session for batches of up to `max_batch` samples needs. */
+/* Lists the memory of a session for batches of up to `max_batch` samples by purpose, and returns the sum. */
+enum {
+    ATT_SESSION_LAYERS,
+    ATT_SESSION_KEPT,
+    ATT_SESSION_LANES,
+    ATT_SESSION_PACKED,
+    ATT_SESSION_OUTPUTS,
+    ATT_SESSION_INPUTS,
+    ATT_SESSION_PARTS
+};
+ATT_FOR_LAB size_t att_session_parts(const att_plan *plan, int max_batch, att_memory_part parts[ATT_SESSION_PARTS]);
+/* The sum. */
 size_t att_session_bytes(const att_plan *plan, int max_batch);
 /* session/fit.c: compiles the plan that keeps the most values (att_plan_options.keep_bytes) such that its session, the
  * weights with their slots, and `extra` more bytes take at most `memory` bytes. memory 0: the default rule, no
@@ -124,6 +136,16 @@ void att_remembered_end(att_session *session, att_status status);
  * of the threads. att_remembered_take() copies values that were computed, on one thread. */
 bool att_remembered_give(att_session *session, int64_t first, int count, bool copies);
 void att_remembered_take(att_session *session, int64_t first, int count);
+
+/* session/give_back.c: finds the parameters that only packs read (session->packs_of). */
+att_status att_session_find_packed(att_session *session);
+/* Called by one thread before weights are packed, then after each pack, and at the end with NULL. Gives the memory of
+ * parameters back that no other pack reads, at the end that of the others, if the weights allow it
+ * (att_weights_give_back()). */
+void att_session_begin_give_back(const att_session *session);
+void att_session_give_back(const att_session *session, const att_pack *pack);
+/* Bytes of the parameters that the session has given back. */
+ATT_FOR_LAB size_t att_session_given_back(const att_session *session);
 
 /* Writes the plan's constants to the session's derived values. */
 void att_session_upload(att_session *session);

@@ -37,7 +37,10 @@ att_status att_gradient_create_for(att_weights *weights, const bool *frozen, att
     ATT_TRY(att_new(weights->context, &gradient, 1, "a gradient"));
     gradient->context = weights->context;
     gradient->weights = weights;
-    att_status status = allocate(gradient, frozen);
+    att_status status = att_weights_complete(weights);
+    att_weights_keep(weights);
+    if (status == ATT_OK)
+        status = allocate(gradient, frozen);
     if (status != ATT_OK)
         att_gradient_destroy(&gradient);
     else

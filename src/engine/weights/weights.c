@@ -371,6 +371,8 @@ static att_status locate(const att_weights *weights, int slot, int index, int64_
     if (offset < 0)
         return att_fail(weights->context, ATT_ERR_ARGUMENT, "\"%s\" has no slot \"%s\"", parameter->name,
                         att_weights_slot_name(weights, slot));
+    if (slot < 0 || values == block->values)
+        ATT_TRY(att_weights_complete(weights));
     size_t size = att_dtype_size(weights->dtype);
     *data = values + (size_t)offset * size;
     *bytes = (size_t)count * size;
@@ -480,11 +482,25 @@ static void clear_slots(att_weights *weights, const att_block *block)
             weights->memory->clear(block->slots[i].values, layout_bytes(weights, block->slots[i].layout));
 }
 
+/* As att_weights_make_fn. */
+static att_status initialise_again(void *user, att_weights *weights)
+{
+    (void)user;
+    for (int i = 0; i < weights->count; i++)
+        initialise(weights, i, weights->own.seed);
+    return ATT_OK;
+}
+
 att_status att_weights_initialise(att_weights *weights, uint64_t seed)
 {
+    for (int i = 0; i < weights->block_count; i++)
+        weights->blocks[i]->given_back_by = NULL;
     for (int i = 0; i < weights->count; i++)
         initialise(weights, i, seed);
     for (int i = 0; i < weights->block_count; i++)
         clear_slots(weights, weights->blocks[i]);
+    weights->own.seed = seed;
+    if (!weights->overlaid)
+        att_weights_set_source(weights, initialise_again, NULL);
     return ATT_OK;
 }

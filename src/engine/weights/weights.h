@@ -19,10 +19,14 @@ typedef struct att_layout {
     int64_t decayed, trained, elements;
 } att_layout;
 
+/* Sets all values of weights as they are, with att_weights_set(). */
+typedef att_status (*att_weights_make_fn)(void *user, struct att_weights *weights);
+
 /* Values, and slots, which have the values' layout without frozen parameters. */
 typedef struct att_block {
     att_layout layout;
     void *values;
+    struct att_weights *owner;
     struct {
         const char *name; /* in the arena of the weights */
         const att_layout *layout;
@@ -30,6 +34,12 @@ typedef struct att_block {
     } slots[ATT_MAX_SLOTS];
     int slot_count;
     uint64_t version; /* counts changes of the values, so that sessions know when to run their prologue again */
+    /* See att_weights_set_source(). made: the version that make() makes; seed: of att_weights_initialise(). */
+    att_weights_make_fn make;
+    void *make_user;
+    uint64_t made, seed;
+    const void *given_back_by; /* NULL: all values are there */
+    bool kept;                 /* nothing is given back */
 } att_block;
 
 /* Position of a parameter. */
@@ -59,8 +69,8 @@ struct att_weights {
 att_status att_weights_fail_nonfinite(const att_weights *weights, const char *what);
 
 /* Bytes of the values of all blocks, without slots; of values and slots. */
-size_t att_weights_bytes(const att_weights *weights);
-size_t att_weights_held_bytes(const att_weights *weights);
+ATT_FOR_LAB size_t att_weights_bytes(const att_weights *weights);
+ATT_FOR_LAB size_t att_weights_held_bytes(const att_weights *weights);
 size_t att_block_bytes(const att_weights *weights, const att_block *block);
 /* The sum of the blocks' versions. */
 uint64_t att_weights_version(const att_weights *weights);
@@ -74,6 +84,22 @@ bool att_weights_has_slot(const att_weights *weights, const char *name);
 /* Whether the slot holds values of the parameter, which is not frozen then. att_weights_get() of the slot "ema" returns
  * the value of a frozen parameter itself. */
 bool att_weights_in_slot(const att_weights *weights, int slot, int index);
+
+/* weights/source.c: gives memory back. A session that reads a parameter only to pack it may give the parameter's memory
+ * back (att_discard()), if the values can be made again: by att_weights_initialise(), or after att_weights_set_source()
+ * by make(), until the values change. Whoever reads or changes values calls att_weights_complete() before, as
+ * att_weights_get(), att_weights_set() and sessions do. It makes the values again, and then they stay. */
+void att_weights_set_source(att_weights *weights, att_weights_make_fn make, void *user);
+/* Nothing is given back from now on: the values will be trained. */
+void att_weights_keep(att_weights *weights);
+/* Errors: those of make(). */
+att_status att_weights_complete(const att_weights *weights);
+/* Notes that `by`, a session, will give back values of the blocks that allow it. */
+void att_weights_give_back(const att_weights *weights, const void *by);
+/* Whether att_weights_give_back() has noted `by` for the block of parameter `index`. */
+bool att_weights_given_back(const att_weights *weights, int index, const void *by);
+/* Whether another session than `reader` has given values back; NULL: whether any has. */
+bool att_weights_lack(const att_weights *weights, const void *reader);
 
 /* Combines two weights objects, so that plans see a single one, which refers to both and holds no values itself. Where
  * both have a parameter of one name, that of `over` is used, whatever its shape. att_parameter_info.value has no

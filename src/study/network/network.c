@@ -91,6 +91,14 @@ static att_status take_test_images(att_network *network, const att_network_optio
     return ATT_OK;
 }
 
+/* As att_weights_make_fn. */
+static att_status load_weights(void *user, att_weights *weights)
+{
+    const att_network *network = user;
+    return network->averaged ? att_checkpoint_load_ema(network->model, network->file, weights)
+                             : att_model_load(network->model, network->file, weights);
+}
+
 /* Builds the network of network->file and loads its weights. */
 static att_status load(att_network *network, const att_network_options *options)
 {
@@ -101,8 +109,9 @@ static att_status load(att_network *network, const att_network_options *options)
         ATT_TRY(take_test_images(network, options));
     ATT_TRY(build(network));
     network->averaged = options->averaged;
-    return options->averaged ? att_checkpoint_load_ema(network->model, network->file, network->weights)
-                             : att_model_load(network->model, network->file, network->weights);
+    ATT_TRY(load_weights(network, network->weights));
+    att_weights_set_source(network->weights, load_weights, network);
+    return ATT_OK;
 }
 
 static att_status open_file(att_network *network, const att_network_options *options)
