@@ -189,13 +189,25 @@ static void print_profile(const found *f)
     cli_print("  %-37s %9.2f %5.1f %% %9.2f %-6s %6.2f\n", "together", all, 100.0, floor, "", all / floor);
 }
 
+static void print_memory(const att_bench_memory *memory)
+{
+    const double mib = 1 << 20;
+    cli_print(
+        "  memory, MiB: weights %.0f, packed weights %.0f, between layers %.0f, kept for the batch %.0f,\n"
+        "  gradients and slots %.0f, inputs and outputs %.0f\n",
+        (double)memory->weights / mib, (double)memory->packed / mib, (double)memory->layers / mib,
+        (double)memory->kept / mib, (double)memory->trained / mib, (double)memory->transfers / mib);
+}
+
 static void print_case(const found *f)
 {
     const att_bench_result *r = f->result;
     cli_print("%-28s %5d %9.2f %9.1f %5.1f %% %9.1f %5.0f MiB\n", f->c->name, f->c->batch_size, r->images_per_second,
               1e-9 * r->gemm_rate, 100 * r->share, 1e-9 * r->memory_rate, (double)r->peak_bytes / (1 << 20));
-    if (f->row_count > 0)
+    if (f->row_count > 0) {
+        print_memory(&r->memory);
         print_profile(f);
+    }
 }
 
 static void print_formula(bool profile)
@@ -215,7 +227,9 @@ static void print_formula(bool profile)
             "Below a case: ms per batch in each kind of kernel, mean over threads and timed\n"
             "runs, and its floor: operations at the GEMM rate, or bytes, each value read or\n"
             "written once, at the memory rate, whichever takes longer. Cached data can be\n"
-            "faster. Outside of kernels: packing of weights, threads that wait.");
+            "faster. Outside of kernels: packing of weights, threads that wait.\n"
+            "Memory: what the network reserves, without weights that it gives back when they\n"
+            "are packed. The peak has the program and its libraries, too.");
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
@@ -252,6 +266,18 @@ static void write_profile(att_json_writer *w, const found *f)
     att_json_end_array(w);
 }
 
+static void write_memory(att_json_writer *w, const att_bench_memory *memory)
+{
+    att_json_put_object(w, "memory");
+    att_json_put_integer(w, "weight_bytes", (int64_t)memory->weights);
+    att_json_put_integer(w, "trained_bytes", (int64_t)memory->trained);
+    att_json_put_integer(w, "packed_bytes", (int64_t)memory->packed);
+    att_json_put_integer(w, "layer_bytes", (int64_t)memory->layers);
+    att_json_put_integer(w, "kept_bytes", (int64_t)memory->kept);
+    att_json_put_integer(w, "transfer_bytes", (int64_t)memory->transfers);
+    att_json_end_object(w);
+}
+
 static void write_case(const bench_call *call, const found *f)
 {
     att_json_writer *w = call->writer;
@@ -273,6 +299,7 @@ static void write_case(const bench_call *call, const found *f)
     att_json_put_number(w, "gemm_share", r->share);
     att_json_put_number(w, "memory_gbytes_per_sec", 1e-9 * r->memory_rate);
     att_json_put_integer(w, "peak_bytes", r->peak_bytes);
+    write_memory(w, &r->memory);
     att_json_put_integer(w, "threads", f->threads);
     att_json_put_integer(w, "group", r->plan.group);
     att_json_put_integer(w, "arena_bytes", (int64_t)r->plan.arena_bytes);

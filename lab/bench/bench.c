@@ -198,6 +198,27 @@ static void summarise_rates(att_bench *b, att_bench_result *result)
     result->memory_rate = att_triad_bytes(b->triad) / att_median(b->triad_seconds, repeats);
 }
 
+static att_bench_memory memory_of(const att_bench *b)
+{
+    const att_timed *timed = &b->timed;
+    att_memory_part parts[ATT_SESSION_PARTS];
+    att_session_parts(timed->plan, b->options.batch_size, parts);
+    const size_t values = att_weights_bytes(timed->weights), held = att_weights_held_bytes(timed->weights);
+    att_bench_memory memory = {.weights = values - att_session_given_back(timed->session),
+                               .trained = parts[ATT_SESSION_LANES].bytes + held - values,
+                               .packed = parts[ATT_SESSION_PACKED].bytes,
+                               .layers = parts[ATT_SESSION_LAYERS].bytes,
+                               .kept = parts[ATT_SESSION_KEPT].bytes,
+                               .transfers = parts[ATT_SESSION_OUTPUTS].bytes};
+    for (int i = 0; att_plan_input_at(timed->plan, i).name; i++) {
+        const att_field input = att_plan_input_at(timed->plan, i);
+        memory.transfers += (size_t)b->options.batch_size * att_field_bytes(&input);
+    }
+    if (b->options.training)
+        memory.trained += att_gradient_bytes(timed->weights, NULL);
+    return memory;
+}
+
 static void summarise(att_bench *b, att_bench_result *result)
 {
     const att_graph *graph = att_model_graph(b->model);
@@ -213,6 +234,7 @@ static void summarise(att_bench *b, att_bench_result *result)
     result->images_per_second = batch / result->step_seconds;
     if (!computes_on_device(b))
         summarise_rates(b, result);
+    result->memory = memory_of(b);
     result->plan = att_plan_describe(b->timed.plan);
     if (b->options.training)
         result->plan.gradient_bytes += att_gradient_bytes(b->timed.weights, NULL);

@@ -59,6 +59,16 @@ typedef struct att_bench_options {
 /* "cpu", ATT_FULL, batch 32, 5 repeats after 2 warm-up runs, no profile, no instruments. */
 ATT_API att_bench_options att_bench_options_defaults(void);
 
+/* Memory in bytes that a network reserves. Of what it reserves, it uses what its batches need. */
+typedef struct att_bench_memory {
+    size_t weights;   /* without those that are given back when they are packed */
+    size_t trained;   /* training: gradients and the optimiser's slots */
+    size_t packed;    /* packed and derived weights */
+    size_t layers;    /* values between layers, and scratch */
+    size_t kept;      /* values that are kept for the batch */
+    size_t transfers; /* inputs and outputs of the batch */
+} att_bench_memory;
+
 typedef struct att_bench_result {
     int height, width; /* of the images */
     int64_t parameters;
@@ -70,6 +80,7 @@ typedef struct att_bench_result {
     double share;             /* share of the GEMM rate; can exceed 1 with convolutions, see above */
     double memory_rate;       /* bytes per second, median */
     int64_t peak_bytes;       /* VmHWM of this process before the matrix products are timed; 0: unknown */
+    att_bench_memory memory;
     att_plan_facts plan;
 } att_bench_result;
 
