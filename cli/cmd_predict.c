@@ -26,6 +26,9 @@ static const att_flag weight_options[] = {
      .help = "draw each prediction into its image: DIR/NAME.drawn.png, and DIR/NAME.classes.png with the number of its "
              "class in each pixel, for tasks whose predictions can be drawn",
      ATT_FLAG_AT(settings, draw)},
+    {"batch-size", .letter = 'b', .kind = ATT_FLAG_INT, .value = "N", .start = "8",
+     .help = "windows of a photograph in a run (--stride); changes only speed and memory",
+     ATT_FLAG_AT(settings, passes.batch_size), .low = 1, .high = 65536},
 };
 static const att_flag_group weight_group = {"Answers", .rows = weight_options,
                                             .row_count = sizeof weight_options / sizeof *weight_options};

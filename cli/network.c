@@ -224,7 +224,8 @@ static att_pass_options take_passes(const cli_passes *given)
     att_pass_options options = {.longer = (int)given->img_scale[0],
                                 .shorter = (int)given->img_scale[1],
                                 .scale_count = given->scales.count,
-                                .flips = given->flips};
+                                .flips = given->flips,
+                                .batch_size = given->batch_size};
     for (int i = 0; i < given->stride_count; i++)
         options.stride[i] = options.stride[1] = given->stride[i];
     for (int i = 0; i < given->scales.count; i++)

@@ -50,6 +50,7 @@ typedef struct cli_passes {
     int stride[2], stride_count;
     att_reals scales;
     bool flips;
+    int batch_size; /* 0: the default */
 } cli_passes;
 extern const att_flag_group cli_group_passes;
 /* Writes how photographs are seen as members of the current JSON object; nothing if they are seen once. */

@@ -40,6 +40,7 @@ typedef struct att_pass_options {
     double scales[ATT_MOST_SCALES]; /* above 0 */
     int scale_count;                /* 0: the scale 1 */
     bool flips;
+    int batch_size; /* windows in a run; changes only speed and memory. 0: 8, in evaluations their batch_size */
 } att_pass_options;
 
 typedef struct att_evaluate_options {

@@ -167,7 +167,7 @@ att_task_info = _struct(
     """,
 )
 att_pass_options = _struct(
-    "att_pass_options", "int longer, shorter, stride[2]; double scales[8]; int scale_count; bool flips"
+    "att_pass_options", "int longer, shorter, stride[2]; double scales[8]; int scale_count; bool flips; int batch_size"
 )
 att_image_limits = _struct("att_image_limits", "int side; int64_t pixels; size_t file_bytes, memory")
 att_dataset_options = _struct(

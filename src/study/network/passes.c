@@ -5,7 +5,7 @@
 #include "networks/models/family.h"
 #include "study/network/network.h"
 
-/* The windows of a photograph that att_network_run_images() runs at once. */
+/* The windows of a photograph that att_network_run_images() runs at once, unless the options say otherwise. */
 enum { WINDOWS = 8 };
 
 /* As att_passes.run. */
@@ -27,7 +27,7 @@ static att_passes passes_of(att_network *network, const att_pass_options *option
                         .options = *options,
                         .transform = att_network_transform(network),
                         .image = att_model_image(network->model).field,
-                        .most_windows = most_windows,
+                        .most_windows = options->batch_size > 0 ? options->batch_size : most_windows,
                         .run = run_windows,
                         .user = network};
 }

@@ -64,6 +64,9 @@ att_status att_passes_check(att_context *context, const att_passes *passes)
     if (options->scale_count < 0 || options->scale_count > ATT_MOST_SCALES)
         return att_fail(context, ATT_ERR_ARGUMENT, "%d scales of a photograph, expected at most %d",
                         options->scale_count, ATT_MOST_SCALES);
+    if (options->batch_size < 0)
+        return att_fail(context, ATT_ERR_ARGUMENT, "runs of %d windows of a photograph, expected at least 1",
+                        options->batch_size);
     ATT_TRY(check_stride(context, passes));
     for (int i = 0; i < scale_count(options); i++) {
         if (options->scale_count > 0 && !(options->scales[i] > 0 && options->scales[i] <= 100))
