@@ -6,6 +6,8 @@
 #include "data/mask_files.h"
 #include "networks/tasks/confusion.h"
 #include "networks/tasks/task.h"
+#include "study/network/network.h"
+#include "study/train/passes.h"
 
 enum { SIDE = 8, CLASSES = 4, PHOTOGRAPHS = 5, MOST_PIXELS = 40 * 40, MIOU = 0, TEXT = 512 };
 
@@ -330,6 +332,32 @@ SCRATCH_TEST(numbers_that_are_not_finite_are_reported)
     assert_fails(all.context, att_network_run_images(all.network, &image, 1, &answer), ATT_ERR_NONFINITE, "NaN");
     assert_fails(all.context, att_network_evaluate(all.network, all.dataset, NULL, &found), ATT_ERR_NONFINITE, "NaN");
     assert_int_equal(found.not_finite, PHOTOGRAPHS);
+    close_alone(&all);
+}
+
+/* Any number of windows in a run gives the same answer. */
+SCRATCH_TEST(the_number_of_windows_in_a_run_is_the_option_s)
+{
+    uint8_t pixels[MOST_PIXELS];
+    int32_t first[MOST_PIXELS];
+    att_passes made;
+    att_batch answer;
+    write_photographs(self);
+    opened all = open_alone(self, "segment");
+    att_pass_options passes = usual_passes();
+    const att_image image = photograph_at(3, pixels);
+    for (int size = 0; size <= 3; size++) {
+        passes.batch_size = size;
+        CHECK(all.context, att_network_set_passes(all.network, &passes));
+        assert_true(att_network_passes(all.network, 256, &made));
+        assert_int_equal(made.most_windows, size == 0 ? 256 : size);
+        CHECK(all.context, att_network_run_images(all.network, &image, 1, &answer));
+        if (size == 0)
+            memcpy(first, answer.data[0], (size_t)(sides[3][0] * sides[3][1]) * sizeof *first);
+        assert_memory_equal(answer.data[0], first, (size_t)(sides[3][0] * sides[3][1]) * sizeof *first);
+    }
+    passes.batch_size = -1;
+    assert_fails(all.context, att_network_set_passes(all.network, &passes), ATT_ERR_ARGUMENT, "runs of -1 windows");
     close_alone(&all);
 }
 
