@@ -500,6 +500,9 @@ ATT_API att_value att_channel_conv(att_graph *graph, att_value x, att_value weig
 ATT_API att_value att_channel_linear(att_graph *graph, att_value x, att_value weight);
 /* Concatenates a [.., A] and b [.., B] along the last axis: y [.., A + B]. */
 ATT_API att_value att_concat(att_graph *graph, att_value a, att_value b);
+/* Puts the channels of `count` maps (1 to 8) side by side: y [h, w, C1 + C2 + ..]. maps[0] is [h, w, C1]; maps of other
+ * sizes are resized to h x w, as by att_upsample_bilinear(). */
+ATT_API att_value att_concat_maps(att_graph *graph, const att_value *maps, int count);
 /* Channels [first, first + count) of x [.., C]: y [.., count]. */
 ATT_API att_value att_slice_channels(att_graph *graph, att_value x, int64_t first, int64_t count);
 

@@ -37,6 +37,8 @@
     X(shortcut_pad_grad)            \
     X(concat)                       \
     X(concat_grad)                  \
+    X(concat_maps)                  \
+    X(concat_maps_grad)             \
     X(slice_channels)               \
     X(slice_channels_grad)          \
     X(attention)                    \

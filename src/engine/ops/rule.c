@@ -248,7 +248,8 @@ void att_rule_add_product(att_backward *backward, int i, const char *op, const v
 void att_rule_add_outputs(att_backward *backward, const char *op, const void *attrs, const att_value *in, int in_count,
                           int outputs)
 {
-    att_value out[3];
+    enum { MOST_OUTPUTS = 8 };
+    att_value out[MOST_OUTPUTS];
     att_emit(att_backward_graph(backward), op, attrs, in, in_count, out);
     for (int i = 0; i < outputs; i++)
         if (att_backward_needs_gradient(backward, i))

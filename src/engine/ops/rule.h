@@ -72,7 +72,7 @@ void att_rule_add_node(att_backward *backward, int i, const char *op, const void
 void att_rule_add_of_dy(att_backward *backward, const char *op, const void *attrs);
 /* If input i needs a gradient, adds the node op(dy, input `other`) to it. */
 void att_rule_add_product(att_backward *backward, int i, const char *op, const void *attrs, int other);
-/* Emits a node with at most 3 outputs, and adds output i to the gradient of input i, for each of the first `outputs`
+/* Emits a node with at most 8 outputs, and adds output i to the gradient of input i, for each of the first `outputs`
  * inputs that needs a gradient. */
 void att_rule_add_outputs(att_backward *backward, const char *op, const void *attrs, const att_value *in, int in_count,
                           int outputs);

@@ -20,13 +20,6 @@ static att_value resize_like(const uper_build *build, att_value x, att_value lik
     return att_upsample_bilinear(build->graph, x, (int)to.dims[0], (int)to.dims[1]);
 }
 
-/* Puts the channels of several maps side by side, in halves, so that few of them are copied often. */
-static att_value join(att_graph *graph, const att_value *maps, int count)
-{
-    const int half = count / 2;
-    return count == 1 ? maps[0] : att_concat(graph, join(graph, maps, half), join(graph, maps + half, count - half));
-}
-
 static att_value conv_in(const uper_build *build, const char *name, int index, att_value x, int kernel)
 {
     const att_scope scope = att_scope_in(build->scope, name, index);
@@ -40,9 +33,9 @@ static att_value pool_pyramid(const uper_build *build, att_value last)
     att_value parts[1 + POOLS] = {last};
     for (int i = 0; i < POOLS; i++) {
         att_value pooled = att_adaptive_avg_pool(build->graph, last, pool_scales[i], pool_scales[i]);
-        parts[1 + i] = resize_like(build, conv_in(build, "psp_modules.%d.1", i, pooled, 1), last);
+        parts[1 + i] = conv_in(build, "psp_modules.%d.1", i, pooled, 1);
     }
-    return conv_in(build, "bottleneck", 0, join(build->graph, parts, 1 + POOLS), 3);
+    return conv_in(build, "bottleneck", 0, att_concat_maps(build->graph, parts, 1 + POOLS), 3);
 }
 
 att_value att_head_uper(const att_scope *scope, const att_value *maps, int count, const att_conv_head_options *options,
@@ -58,8 +51,6 @@ att_value att_head_uper(const att_scope *scope, const att_value *maps, int count
         levels[i - 1] = att_add(scope->graph, levels[i - 1], resize_like(&build, levels[i], levels[i - 1]));
     for (int i = 0; i < count - 1; i++)
         levels[i] = conv_in(&build, "fpn_convs.%d", i, levels[i], 3);
-    for (int i = 1; i < count; i++)
-        levels[i] = resize_like(&build, levels[i], levels[0]);
-    att_value x = conv_in(&build, "fpn_bottleneck", 0, join(scope->graph, levels, count), 3);
+    att_value x = conv_in(&build, "fpn_bottleneck", 0, att_concat_maps(scope->graph, levels, count), 3);
     return att_head_classify(scope, x, options->drop_rate, outputs);
 }

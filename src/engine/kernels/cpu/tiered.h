@@ -110,6 +110,8 @@
     X(matmul)                       \
     X(upsample_bilinear)            \
     X(upsample_bilinear_grad)       \
+    X(concat_maps)                  \
+    X(concat_maps_grad)             \
     X(upsampled_cross_entropy)      \
     X(upsampled_cross_entropy_grad) \
     X(upsampled_argmax)             \

@@ -120,6 +120,8 @@
     X(token_mean_grad)              \
     X(upsample_bilinear)            \
     X(upsample_bilinear_grad)       \
+    X(concat_maps)                  \
+    X(concat_maps_grad)             \
     /* positions.cu */              \
     X(rotary)                       \
     X(rotary_grad)                  \

@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "engine/ops/adaptive_avg_pool.h"
+#include "engine/ops/concat_maps.h"
 #include "engine/ops/pool.h"
 #include "engine/ops/token_mean.h"
 #include "engine/ops/upsample_bilinear.h"
@@ -397,10 +398,11 @@ __device__ static att_upsample_place upsample_place(int64_t i, int64_t from, int
     return {low, low + 1 < from ? low + 1 : low, at - (double)low};
 }
 
+/* Writes a map with `channels` channels to the channels of y from `first` on, of `total`. */
 template <class Y, class X> struct upsampled {
     Y *y;
     const X *x;
-    int64_t x_h, x_w, y_h, y_w, channels;
+    int64_t x_h, x_w, y_h, y_w, channels, first, total;
     __device__ void operator()(int64_t e) const
     {
         place at = place_of(e, (int)y_h, (int)y_w, (int)channels);
@@ -412,18 +414,34 @@ template <class Y, class X> struct upsampled {
         for (int i = 0; i < 4; i++)
             sum += of_row[i / 2] * of_column[i % 2] *
                    load(x, ((at.sample * x_h + rows[i / 2]) * x_w + columns[i % 2]) * channels + at.c);
-        store(y, e, sum);
+        store(y, e / channels * total + first + at.c, sum);
     }
 };
 
-static att_status run_upsample_bilinear(const att_call *call)
+static void upsample(const att_call *call, int i, int64_t first)
 {
-    const int64_t *x = call->problem->in[0].shape.dims, *y = call->problem->out[0].shape.dims;
+    const int64_t *x = call->problem->in[i].shape.dims, *y = call->problem->out[0].shape.dims;
     att_cuda_out(call, 0, [&](auto *to) {
-        att_cuda_in(call, 0, [&](auto *from) {
-            att_cuda_each(att_cuda_out_count(call, 0), upsampled{to, from, x[0], x[1], y[0], y[1], x[2]});
+        att_cuda_in(call, i, [&](auto *from) {
+            att_cuda_each(att_cuda_out_count(call, 0) / y[2] * x[2],
+                          upsampled{to, from, x[0], x[1], y[0], y[1], x[2], first, y[2]});
         });
     });
+}
+
+static att_status run_upsample_bilinear(const att_call *call)
+{
+    upsample(call, 0, 0);
+    return att_cuda_launched(call);
+}
+
+static att_status run_concat_maps(const att_call *call)
+{
+    int64_t first = 0;
+    for (int i = 0; i < call->problem->in_count; i++) {
+        upsample(call, i, first);
+        first += att_cuda_dim(&call->problem->in[i], -1);
+    }
     return att_cuda_launched(call);
 }
 
@@ -434,10 +452,11 @@ __device__ static float upsample_share(int64_t i, int64_t at, int64_t from, int6
     return (place.low == at ? (float)(1 - place.share) : 0) + (place.high == at ? (float)place.share : 0);
 }
 
+/* dy has `total` channels, of which those from `first` on are of the map. */
 template <class DX, class DY> struct upsample_gradient {
     DX *dx;
     const DY *dy;
-    int64_t x_h, x_w, y_h, y_w, channels;
+    int64_t x_h, x_w, y_h, y_w, channels, first, total;
     __device__ static int64_t first_of(int64_t at, int64_t from, int64_t to)
     {
         int64_t first = (int64_t)(((double)at - 0.5) * (double)to / (double)from - 0.5) - 1;
@@ -456,20 +475,38 @@ template <class DX, class DY> struct upsample_gradient {
             float row = upsample_share(i, at.i, x_h, y_h);
             for (int64_t j = first_of(at.j, x_w, y_w); j < end_of(at.j, x_w, y_w) && row != 0; j++)
                 sum += row * upsample_share(j, at.j, x_w, y_w) *
-                       load(dy, ((at.sample * y_h + i) * y_w + j) * channels + at.c);
+                       load(dy, ((at.sample * y_h + i) * y_w + j) * total + first + at.c);
         }
         store(dx, e, sum);
     }
 };
 
-static att_status run_upsample_bilinear_grad(const att_call *call)
+static void upsample_grad(const att_call *call, int i, int64_t first)
 {
-    const int64_t *x = call->problem->out[0].shape.dims, *y = call->problem->in[0].shape.dims;
-    att_cuda_out(call, 0, [&](auto *dx) {
+    const int64_t *x = call->problem->out[i].shape.dims, *y = call->problem->in[0].shape.dims;
+    att_cuda_out(call, i, [&](auto *dx) {
         att_cuda_in(call, 0, [&](auto *dy) {
-            att_cuda_each(att_cuda_out_count(call, 0), upsample_gradient{dx, dy, x[0], x[1], y[0], y[1], x[2]});
+            att_cuda_each(att_cuda_out_count(call, i),
+                          upsample_gradient{dx, dy, x[0], x[1], y[0], y[1], x[2], first, y[2]});
         });
     });
+}
+
+static att_status run_upsample_bilinear_grad(const att_call *call)
+{
+    upsample_grad(call, 0, 0);
+    return att_cuda_launched(call);
+}
+
+static att_status run_concat_maps_grad(const att_call *call)
+{
+    const att_concat_maps_attrs *attrs = ATT_ATTRS(call->problem, concat_maps);
+    int64_t first = 0;
+    for (int i = 0; i < attrs->count; i++) {
+        if (call->out[i])
+            upsample_grad(call, i, first);
+        first += attrs->size[i][2];
+    }
     return att_cuda_launched(call);
 }
 
@@ -485,3 +522,5 @@ ATT_CUDA_PREPARED_KERNEL(token_mean, prepare_token_mean, run_token_mean, nullptr
 ATT_CUDA_KERNEL(token_mean_grad, run_token_mean_grad);
 ATT_CUDA_KERNEL(upsample_bilinear, run_upsample_bilinear);
 ATT_CUDA_KERNEL(upsample_bilinear_grad, run_upsample_bilinear_grad);
+ATT_CUDA_KERNEL(concat_maps, run_concat_maps);
+ATT_CUDA_KERNEL(concat_maps_grad, run_concat_maps_grad);

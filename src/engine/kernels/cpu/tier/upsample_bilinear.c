@@ -1,7 +1,9 @@
+/* Maps resized by bilinear interpolation, alone or side by side. */
 #include "engine/ops/upsample_bilinear.h"
 #include "engine/kernels/cpu/shape.h"
 #include "engine/kernels/cpu/tier/floats.h"
 #include "engine/kernels/cpu/tiered.h"
+#include "engine/ops/concat_maps.h"
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
@@ -17,10 +19,10 @@ ATT_INLINE void make_pixel(const void *x, const int64_t at[4], const vf share[4]
     }
 }
 
-/* Parts share the pixels of y of all samples. */
-ATT_INLINE void upsample_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
+/* Writes input i, resized, to the channels of y from `first` on. Parts share the pixels of y of all samples. */
+ATT_INLINE void resize_as(const att_call *call, int i, int64_t to, bool x_is_bf16, bool y_is_bf16)
 {
-    const int64_t *x = call->problem->in[0].shape.dims, *y = call->problem->out[0].shape.dims;
+    const int64_t *x = call->problem->in[i].shape.dims, *y = call->problem->out[0].shape.dims;
     att_range part = att_part_of(call, call->problem->group * y[0] * y[1], 1);
     for (int64_t pixel = part.begin; pixel < part.end; pixel++) {
         att_upsample_place row = att_upsample_place_of(pixel / y[1] % y[0], x[0], y[0]);
@@ -31,8 +33,13 @@ ATT_INLINE void upsample_as(const att_call *call, bool x_is_bf16, bool y_is_bf16
         const vf share[] = {v_set((float)((1 - row.share) * (1 - column.share))),
                             v_set((float)((1 - row.share) * column.share)),
                             v_set((float)(row.share * (1 - column.share))), v_set((float)(row.share * column.share))};
-        make_pixel(call->in[0], at, share, x[2], call->out[0], pixel * x[2], x_is_bf16, y_is_bf16);
+        make_pixel(call->in[i], at, share, x[2], call->out[0], pixel * y[2] + to, x_is_bf16, y_is_bf16);
     }
+}
+
+ATT_INLINE void upsample_as(const att_call *call, bool x_is_bf16, bool y_is_bf16)
+{
+    resize_as(call, 0, 0, x_is_bf16, y_is_bf16);
 }
 
 static att_status upsample_bilinear_run(const att_call *call)
@@ -41,6 +48,47 @@ static att_status upsample_bilinear_run(const att_call *call)
 }
 
 ATT_SIMD_KERNEL(upsample_bilinear, .bf16_in = 1, .bf16_out = 1, .run = upsample_bilinear_run);
+
+static bool same_size(const att_desc *a, const att_desc *b)
+{
+    return a->shape.dims[0] == b->shape.dims[0] && a->shape.dims[1] == b->shape.dims[1];
+}
+
+/* Copies `count` channels of each pixel of this part. A pixel has `from_total` channels in x and `to_total` in y. */
+static void copy_channels(const void *x, int64_t from, int64_t from_total, bool x_is_bf16, void *y, int64_t to,
+                          int64_t to_total, bool y_is_bf16, int64_t count, att_range pixels)
+{
+    for (int64_t pixel = pixels.begin; pixel < pixels.end; pixel++)
+        att_float_move(x, pixel * from_total + from, x_is_bf16, y, pixel * to_total + to, y_is_bf16, count);
+}
+
+static void place_map(const att_call *call, int i, int64_t to)
+{
+    const att_desc *x = &call->problem->in[i], *y = &call->problem->out[0];
+    const bool x_is_bf16 = att_is_bf16(x), y_is_bf16 = att_is_bf16(y);
+    const int64_t channels = x->shape.dims[2];
+    if (same_size(x, y))
+        copy_channels(call->in[i], 0, channels, x_is_bf16, call->out[0], to, y->shape.dims[2], y_is_bf16, channels,
+                      att_part_of(call, att_rows(call, y), 1));
+    else if (x_is_bf16 && y_is_bf16)
+        resize_as(call, i, to, true, true);
+    else if (!x_is_bf16 && !y_is_bf16)
+        resize_as(call, i, to, false, false);
+    else
+        resize_as(call, i, to, x_is_bf16, y_is_bf16);
+}
+
+static att_status concat_maps_run(const att_call *call)
+{
+    int64_t to = 0;
+    for (int i = 0; i < call->problem->in_count; i++) {
+        place_map(call, i, to);
+        to += call->problem->in[i].shape.dims[2];
+    }
+    return ATT_OK;
+}
+
+ATT_SIMD_KERNEL(concat_maps, .bf16_in = (1u << ATT_CONCAT_MAPS) - 1, .bf16_out = 1, .run = concat_maps_run);
 
 /* --- gradient ----------------------------------------------------------------------------------------------------- */
 
@@ -104,10 +152,11 @@ static void fill_columns(const tables *t, const int64_t *x, const int64_t *y)
     }
 }
 
-/* `vectors` vectors of channels from c on of a pixel of dx, which begins at element `to`. dy begins at element `from`
- * of the map. */
+/* `vectors` vectors of channels from c on of a pixel of dx, which begins at element `to`. The map's channels of dy,
+ * whose pixels have y[2] channels, begin at element `from`. */
 ATT_INLINE void sum_pixel(const void *dy, int64_t from, const int64_t *y, const readers *rows, const readers *columns,
-                          int64_t c, int vectors, void *dx, int64_t to, bool dy_is_bf16, bool dx_is_bf16)
+                          int64_t c, int vectors, void *dx, int64_t to, int64_t channels, bool dy_is_bf16,
+                          bool dx_is_bf16)
 {
     vf sum[VECTORS] = {0};
     for (int64_t i = rows->begin; i < rows->end; i++)
@@ -115,31 +164,37 @@ ATT_INLINE void sum_pixel(const void *dy, int64_t from, const int64_t *y, const 
             int64_t pixel = from + (i * y[1] + j) * y[2];
             vf share = v_set(rows->share[i - rows->begin] * columns->share[j - columns->begin]);
             for (int v = 0; v < vectors; v++)
-                sum[v] = v_fma(share, v_get_until(dy, pixel + c + v * VW, pixel + y[2], dy_is_bf16), sum[v]);
+                sum[v] = v_fma(share, v_get_until(dy, pixel + c + v * VW, pixel + channels, dy_is_bf16), sum[v]);
         }
     for (int v = 0; v < vectors; v++)
-        v_put_until(dx, to + c + v * VW, to + y[2], sum[v], dx_is_bf16);
+        v_put_until(dx, to + c + v * VW, to + channels, sum[v], dx_is_bf16);
 }
 
-/* Parts share the rows of dx of all samples. */
-ATT_INLINE void gradient_as(const att_call *call, bool dy_is_bf16, bool dx_is_bf16)
+/* The gradient of output i from the channels of dy from `first` on. Parts share the rows of dx of all samples. */
+ATT_INLINE void gradient_of(const att_call *call, int i, int64_t first, bool dy_is_bf16, bool dx_is_bf16)
 {
-    const int64_t *x = call->problem->out[0].shape.dims, *y = call->problem->in[0].shape.dims;
+    const int64_t *x = call->problem->out[i].shape.dims, *y = call->problem->in[0].shape.dims;
     att_range part = att_part_of(call, call->problem->group * x[0], 1);
     tables t = tables_in(call->scratch, x, y);
     fill_columns(&t, x, y);
     for (int64_t row = part.begin; row < part.end; row++) {
         readers rows = readers_of(row % x[0], x[0], y[0], t.row_shares);
-        int64_t from = row / x[0] * (y[0] * y[1] * y[2]);
+        int64_t from = row / x[0] * (y[0] * y[1] * y[2]) + first;
         for (int64_t j = 0; j < x[1]; j++) {
             int64_t to = (row * x[1] + j) * x[2], c = 0;
             for (; c + VECTORS * VW <= x[2]; c += VECTORS * VW)
-                sum_pixel(call->in[0], from, y, &rows, &t.columns[j], c, VECTORS, call->out[0], to, dy_is_bf16,
+                sum_pixel(call->in[0], from, y, &rows, &t.columns[j], c, VECTORS, call->out[i], to, x[2], dy_is_bf16,
                           dx_is_bf16);
             for (; c < x[2]; c += VW)
-                sum_pixel(call->in[0], from, y, &rows, &t.columns[j], c, 1, call->out[0], to, dy_is_bf16, dx_is_bf16);
+                sum_pixel(call->in[0], from, y, &rows, &t.columns[j], c, 1, call->out[i], to, x[2], dy_is_bf16,
+                          dx_is_bf16);
         }
     }
+}
+
+ATT_INLINE void gradient_as(const att_call *call, bool dy_is_bf16, bool dx_is_bf16)
+{
+    gradient_of(call, 0, 0, dy_is_bf16, dx_is_bf16);
 }
 
 static att_status upsample_bilinear_grad_run(const att_call *call)
@@ -155,3 +210,44 @@ static att_status upsample_bilinear_grad_prepare(const att_problem *problem, att
 
 ATT_SIMD_KERNEL(upsample_bilinear_grad, .bf16_in = 1, .bf16_out = 1, .prepare = upsample_bilinear_grad_prepare,
                 .run = upsample_bilinear_grad_run);
+
+static void take_map(const att_call *call, int i, int64_t first)
+{
+    const att_desc *dx = &call->problem->out[i], *dy = &call->problem->in[0];
+    const bool dx_is_bf16 = att_is_bf16(dx), dy_is_bf16 = att_is_bf16(dy);
+    const int64_t channels = dx->shape.dims[2];
+    if (same_size(dx, dy))
+        copy_channels(call->in[0], first, dy->shape.dims[2], dy_is_bf16, call->out[i], 0, channels, dx_is_bf16,
+                      channels, att_part_of(call, att_rows(call, dy), 1));
+    else if (dx_is_bf16 && dy_is_bf16)
+        gradient_of(call, i, first, true, true);
+    else if (!dx_is_bf16 && !dy_is_bf16)
+        gradient_of(call, i, first, false, false);
+    else
+        gradient_of(call, i, first, dy_is_bf16, dx_is_bf16);
+}
+
+static att_status concat_maps_grad_run(const att_call *call)
+{
+    const att_concat_maps_attrs *attrs = call->problem->attrs;
+    int64_t first = 0;
+    for (int i = 0; i < attrs->count; i++) {
+        if (call->out[i])
+            take_map(call, i, first);
+        first += attrs->size[i][2];
+    }
+    return ATT_OK;
+}
+
+static att_status concat_maps_grad_prepare(const att_problem *problem, att_prepared *prepared)
+{
+    for (int i = 0; i < problem->out_count; i++) {
+        const bool is_read = att_desc_present(&problem->out[i]);
+        const size_t bytes = is_read ? tables_bytes(problem->out[i].shape.dims, problem->in[0].shape.dims) : 0;
+        prepared->scratch_bytes = bytes > prepared->scratch_bytes ? bytes : prepared->scratch_bytes;
+    }
+    return ATT_OK;
+}
+
+ATT_SIMD_KERNEL(concat_maps_grad, .bf16_in = 1, .bf16_out = (1u << ATT_CONCAT_MAPS) - 1,
+                .prepare = concat_maps_grad_prepare, .run = concat_maps_grad_run);
