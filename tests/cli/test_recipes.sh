@@ -21,6 +21,7 @@ for file in "$recipes"/*.yaml; do
     name=$(basename "$file" .yaml)
     case $name in
     attention-cnn-pruned) start "$name" --model attention_cnn_quadratic $small ;; # the checkpoint names its network
+    synthetic-objects-classifier) start "$name" --layers 1,1,1,1 --width 4 --img-size 32 ;;
     cifar10-quick) start "$name" --layers 1,1,1 ;;
     upernet-*) # masks of three classes, of which one may fill a crop
         photographs masks

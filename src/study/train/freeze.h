@@ -5,9 +5,9 @@
 #include <attscope/models.h>
 #include <attscope/update.h>
 
-/* Sets the flag `frozen` of the parameters and buffers that match one of the patterns, which commas separate. rates: one
- * for each parameter of the model, in the order of att_weights_at(). Errors: ERR_ARGUMENT if a pattern matches nothing,
- * with the nearest name; if every parameter is frozen then; ERR_MEMORY. */
+/* Sets the flag `frozen` of the parameters and buffers that match one of the patterns, which commas separate. rates:
+ * one for each parameter of the model, in the order of att_weights_at(). Errors: ERR_ARGUMENT if a pattern matches
+ * nothing, with the nearest name; if every parameter is frozen then; ERR_MEMORY. */
 att_status att_freeze_apply(att_context *context, const att_model *model, const char *patterns,
                             att_parameter_rates *rates);
 /* Returns how many parameters are frozen, without buffers. buffers: sets the flag of every buffer of a frozen part
