@@ -23,9 +23,9 @@ from formula import uniform
 
 LR, MOMENTUM, DECAY = 2e-3, 0.9, 1e-2
 ANCHOR_SAMPLES = 6144  # twice the anchors of an image
-# Boxes of three images, with their classes from 1; the last one has none.
-TRUE = [[(10.5, 8, 41, 30.25, 1), (60, 20, 118, 82, 3), (30, 50, 44, 88, 5)],
-        [(5, 5, 100, 60, 2), (70.75, 40, 90, 77.5, 4), (64, 3, 120, 44, 4)],
+# Boxes of three images, with their classes from 1; the last one has none. Most of them lie near a proposal.
+TRUE = [[(43, 25, 73, 56, 1), (75, 31, 101.5, 53.25, 3), (6, 16, 41, 36.5, 5)],
+        [(92, 20, 115, 86.5, 2), (29, 50, 58.25, 66, 4), (64, 3, 120, 44, 4)],
         []]
 
 

@@ -94,7 +94,7 @@ TEST(the_best_anchor_needs_the_least_overlap)
 /* A box that no anchor overlaps makes none of them positive, though all have its largest overlap, 0. */
 TEST(without_boxes_all_anchors_are_negative)
 {
-    const double truth[] = {0, 0, 0, 0, 0, 300, 300, 310, 310, 2};
+    const double truth[] = {0, 0, 0, 0, 0, 45, -2, 50, 2, 2}; /* right of the last anchor */
     const att_anchor_sample_attrs attrs = row_of_anchors(ATT_BEST_OF_CANDIDATE);
     int32_t classes[ANCHORS], columns[ANCHORS];
     double deltas[4 * ANCHORS];
