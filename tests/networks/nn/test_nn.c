@@ -134,6 +134,34 @@ TEST(scope_paths_end_at_their_limit)
     }
 }
 
+/* As the box head of a detector, which its loss builds for other boxes. */
+TEST(a_part_can_be_built_again_with_its_parameters)
+{
+    att_graph *graph = new_graph();
+    att_scope root = att_scope_root(graph), again = root;
+    again.again = true;
+    att_scope first = att_scope_in(&root, "fc"), second = att_scope_in(&again, "fc");
+    att_scope norm = att_scope_in(&root, "norm"), same_norm = att_scope_in(&again, "norm");
+    att_value x = att_graph_input(graph, "x", ATT_F64, att_shape_of(5, 8));
+    att_value y = att_graph_input(graph, "y", ATT_F64, att_shape_of(9, 8));
+    att_nn_batch_norm(&norm, att_nn_linear(&first, x, 4, true), 1);
+    const int count = att_graph_parameter_count(graph);
+    att_value z = att_nn_batch_norm(&same_norm, att_nn_linear(&second, y, 4, true), 1);
+    assert_int_equal(att_graph_status(graph), ATT_OK);
+    assert_true(att_shape_equal(att_value_shape(graph, z), att_shape_of(9, 4)));
+    assert_int_equal(att_graph_parameter_count(graph), count);
+    assert_int_equal(att_nn_linear(&second, y, 3, true), ATT_NONE);
+    assert_int_equal(att_graph_status(graph), ATT_ERR_MISMATCH);
+    assert_message(context, "the parameter \"fc.weight\" has the shape [4, 8], but is read as [3, 8]");
+    att_graph_destroy(&graph);
+    graph = new_graph();
+    second.graph = graph;
+    att_nn_linear(&second, att_graph_input(graph, "x", ATT_F64, att_shape_of(5, 8)), 4, true);
+    assert_int_equal(att_graph_status(graph), ATT_ERR_NOT_FOUND);
+    assert_message(context, "there is no parameter \"fc.weight\"");
+    att_graph_destroy(&graph);
+}
+
 TEST(modules_are_parsed_from_text)
 {
     att_module_choice choice = {0};
